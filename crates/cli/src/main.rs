@@ -1,0 +1,2 @@
+//! The program `rallypoint`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Budgets per address prefix and in total, in bounded memory.
