@@ -1,0 +1,22 @@
+//! Fuzz targets: functions that must hold for any bytes at all.
+//!
+//! Each target is an ordinary function, so that its corpus is replayed by `cargo nextest run` on stable Rust
+//! (`tests/corpus.rs`), and libFuzzer, through the thin programs in `fuzz_targets/`, is only needed to search for more.
+//!
+//! A new target `name` is:
+//!
+//! 1. `src/name.rs` with `pub fn run(data: &[u8])`, its `pub mod` below and its line in [`TARGETS`];
+//! 2. `fuzz_targets/name.rs` and its `[[bin]]` in `Cargo.toml`, like the others;
+//! 3. at least one file in `corpus/name/`, for example a real datagram. Names are free: only files named by a hash (as the
+//!    fuzzer names them) are replaced by `cargo xtask fuzz --minimise`.
+//!
+//! An input that once failed is kept in `regressions/name/` under a name that says what it was.
+#![forbid(unsafe_code)]
+
+pub mod transmit;
+
+/// A function that panics if something does not hold for these bytes.
+pub type Target = fn(&[u8]);
+
+/// Every target, by name.
+pub const TARGETS: &[(&str, Target)] = &[("transmit", transmit::run)];
