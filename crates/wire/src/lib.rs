@@ -1,1 +1,45 @@
 //! Bytes to values and back, for every protocol Rallypoint speaks.
+//!
+//! | module | document | what |
+//! |---|---|---|
+//! | [`lobby`] | 000, 001 | registering a server, taking it off the list, asking for the list |
+//! | [`legacy`] | ruling L16 | the lobby protocol of old Gang Garrison 2 clients |
+//! | [`bloodmasters`] | 002, ruling L17 | querying a Bloodmasters server; its master list |
+//! | [`session`] | 003 | queries, logins, data, acknowledgements |
+//!
+//! Parsing is total: any bytes at all give a value or a [`DecodeError`], nothing panics. Values borrow from the datagram;
+//! no parser allocates. `emit` appends to a `Vec<u8>` that the caller reuses. No I/O and no clock.
+//!
+//! ```
+//! use rallypoint_wire::lobby::{Datagram, LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+//!
+//! let mut table = TableBuf::new();
+//! table.push(b"name", b"Bacon Town 24/7")?;
+//! let lobby = LobbyId::GANG_GARRISON_2;
+//! let occupancy = Occupancy { slots: 24, players: 7, ..Occupancy::default() };
+//! let port = 8190.try_into()?;
+//! let sent = Registration::new(ServerId::from_bytes([7; 16]), lobby, Transport::Tcp, port, occupancy, table.as_table())?;
+//! let mut bytes = Vec::new();
+//! sent.emit(&mut bytes);
+//!
+//! let Datagram::Register(received) = Datagram::parse(&bytes)? else { panic!("not a registration") };
+//! assert_eq!(received.table().get(b"name"), Some(&b"Bacon Town 24/7"[..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+// pub mod bloodmasters;
+mod error;
+// pub mod legacy;
+pub mod lobby;
+mod reader;
+// pub mod session;
+pub mod text;
+mod writer;
+
+pub use error::{DecodeError, Reason};
+pub use reader::Reader;
+pub use writer::Writer;

@@ -1,0 +1,122 @@
+//! The names of things in the lobby protocol: all of them UUIDs, none of them interchangeable.
+
+use core::{fmt, str::FromStr};
+use uuid::Uuid;
+
+/// What identifies a server to its lobby, and *only* to its lobby: whoever knows it can take the server off the list
+/// (L13). It hides itself from `Debug`, has no `Display`, and is compared in constant time.
+#[derive(Clone, Copy)]
+pub struct ServerId([u8; 16]);
+
+impl ServerId {
+    /// An ID from its 16 bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The secret bytes: for the wire and for keyed hashes, never for a person.
+    #[must_use]
+    pub const fn expose(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl PartialEq for ServerId {
+    fn eq(&self, other: &Self) -> bool {
+        // One comparison of a number: no early exit that would tell how many bytes were right.
+        u128::from_ne_bytes(self.0) == u128::from_ne_bytes(other.0)
+    }
+}
+
+impl Eq for ServerId {}
+
+impl core::hash::Hash for ServerId {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        state.write_u128(u128::from_ne_bytes(self.0));
+    }
+}
+
+impl fmt::Debug for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerId(secret)")
+    }
+}
+
+macro_rules! public_uuid {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; 16]);
+
+        impl $name {
+            /// An ID from its 16 bytes.
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+
+            /// Its 16 bytes, as on the wire.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                Uuid::from_bytes(self.0).fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), Uuid::from_bytes(self.0))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map(|uuid: Uuid| Self(uuid.into_bytes()))
+            }
+        }
+    };
+}
+
+public_uuid! {
+    /// A "community scope": a game and its mods. Any UUID is welcome; a few are known by name.
+    LobbyId
+}
+
+public_uuid! {
+    /// What clients compare to know whether they can join: the value of the key `protocol_id`.
+    ProtocolId
+}
+
+impl LobbyId {
+    /// Gang Garrison 2 and its mods.
+    pub const GANG_GARRISON_2: Self =
+        Self([0x1c, 0xcf, 0x16, 0xb1, 0x43, 0x6d, 0x85, 0x6f, 0x50, 0x4d, 0xcc, 0x1a, 0xf3, 0x06, 0xaa, 0xa7]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{format, string::ToString};
+
+    #[test]
+    fn l13_a_server_id_does_not_print_itself() {
+        assert_eq!(format!("{:?}", ServerId::from_bytes([0xab; 16])), "ServerId(secret)");
+    }
+
+    #[test]
+    fn public_ids_read_what_they_print() {
+        let text = "1ccf16b1-436d-856f-504d-cc1af306aaa7";
+        assert_eq!(LobbyId::GANG_GARRISON_2.to_string(), text);
+        assert_eq!(text.parse(), Ok(LobbyId::GANG_GARRISON_2));
+        assert_eq!(format!("{:?}", LobbyId::GANG_GARRISON_2), format!("LobbyId({text})"));
+        assert!("1ccf16b1".parse::<ProtocolId>().is_err());
+    }
+}

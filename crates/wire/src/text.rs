@@ -1,0 +1,87 @@
+//! Text from strangers, made fit to be shown (ruling L5).
+
+use alloc::{borrow::Cow, string::String};
+
+/// What Windows-1252 has at 0x80 to 0x9f. Its five holes are shown as the replacement character.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{fffd}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{fffd}', 'Ž', '\u{fffd}', //
+    '\u{fffd}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{fffd}', 'ž', 'Ÿ',
+];
+
+/// Decodes bytes for a person: as UTF-8 or, if they are not valid UTF-8, as Windows-1252, and harmless in either case.
+///
+/// Harmless means: tabs and line breaks become spaces, other control characters become `U+FFFD`, and so do the characters
+/// that reorder or hide text around them (bidirectional controls, invisible tags). Markup is not escaped here: whoever
+/// writes HTML, JSON or CSV does that.
+///
+/// ```
+/// use rallypoint_wire::text;
+///
+/// assert_eq!(text::display(b"Bacon Town"), "Bacon Town");
+/// assert_eq!(text::display(b"Caf\xe9 \x80"), "Café €");
+/// assert_eq!(text::display(b"red\x1b[31m\ttext"), "red\u{fffd}[31m text");
+/// ```
+#[must_use]
+pub fn display(bytes: &[u8]) -> Cow<'_, str> {
+    match core::str::from_utf8(bytes) {
+        Ok(text) => harmless(text),
+        Err(_) => Cow::Owned(bytes.iter().map(|&byte| harmless_char(windows_1252(byte))).collect()),
+    }
+}
+
+/// Makes text that is already decoded fit to be shown, as [`display`] does.
+#[must_use]
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|c| harmless_char(c) == c) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.chars().map(harmless_char).collect::<String>())
+    }
+}
+
+fn windows_1252(byte: u8) -> char {
+    match byte {
+        0x80..=0x9f => WINDOWS_1252[usize::from(byte - 0x80)],
+        _ => char::from(byte),
+    }
+}
+
+fn harmless_char(c: char) -> char {
+    match c {
+        '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
+        // Controls, then what changes the direction of the text around it, then what cannot be seen at all.
+        _ if c.is_control() => char::REPLACEMENT_CHARACTER,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        '\u{200b}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l5_utf8_is_shown_as_it_is() {
+        assert!(matches!(display("Größe 七 🎮".as_bytes()), Cow::Borrowed("Größe 七 🎮")));
+    }
+
+    #[test]
+    fn l5_other_bytes_are_windows_1252() {
+        assert_eq!(display(&[0x47, 0xfc, 0x6e, 0x74, 0x65, 0x72, 0x92, 0x73]), "Günter’s");
+        for byte in 0..=255u8 {
+            // 0xff makes it invalid UTF-8, so every byte takes the second road.
+            assert_eq!(display(&[byte, 0xff]).chars().count(), 2, "{byte:#x}");
+        }
+    }
+
+    #[test]
+    fn l5_nothing_shown_can_move_a_cursor_or_turn_the_text() {
+        for c in ['\0', '\x07', '\x1b', '\x7f', '\u{85}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200f}', '\u{e0041}'] {
+            assert_eq!(harmless(c.encode_utf8(&mut [0; 4])), "\u{fffd}", "{c:?}");
+        }
+        assert_eq!(harmless("a\tb\r\nc\u{2028}d"), "a b  c d");
+    }
+}
