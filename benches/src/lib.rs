@@ -1,1 +1,19 @@
-//! Benchmarks.
+//! What the benchmark suites share.
+//!
+//! A suite is a program in `src/bin/`, named like the suite, that prints its section of `docs/benchmarks.md` as Markdown to
+//! its standard output and anything else to its standard error. `cargo xtask bench SUITE` builds and runs it.
+//!
+//! * [`Micro`] is the whole program of a suite that times functions: nanoseconds, bytes per second, instructions.
+//! * [`Table`], [`ratio`], [`rate`], [`nanoseconds`] write the tables of the others.
+//! * [`pin_this_thread`], [`pinned`], [`cpu_time`] keep a server and its load on different cores, and tell what it cost.
+//! * [`machine`] says what it was measured on.
+#![forbid(unsafe_code)]
+
+mod instructions;
+mod micro;
+mod process;
+mod table;
+
+pub use micro::{Goal, Micro};
+pub use process::{cpu_time, machine, pin_this_thread, pinned};
+pub use table::{Table, nanoseconds, rate, ratio};

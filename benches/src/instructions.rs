@@ -1,0 +1,37 @@
+//! Counts the instructions of one operation, which is the same number on a busy machine as on an idle one.
+
+use std::{env, io, process::Command};
+
+/// Runs this very program twice under callgrind, with so many operations and with twice as many: the difference is free of
+/// start-up and of setting up the suite.
+pub fn per_operation(name: &str, iterations: u64) -> io::Result<f64> {
+    let (once, twice) = (collected(name, iterations)?, collected(name, 2 * iterations)?);
+    Ok(twice.saturating_sub(once) as f64 / iterations as f64)
+}
+
+fn collected(name: &str, iterations: u64) -> io::Result<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(env::current_exe()?)
+        .args(["--op", name, "--iterations", &iterations.to_string()])
+        .output()?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    parse(&report).filter(|_| output.status.success()).ok_or_else(|| io::Error::other("callgrind counted nothing"))
+}
+
+fn parse(report: &str) -> Option<u64> {
+    let (_, count) = report.lines().find_map(|line| line.split_once("Collected : "))?;
+    count.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_read_from_callgrinds_report() {
+        let report = "==7== Events    : Ir\n==7== Collected : 122428\n==7== \n==7== I   refs:      122,428\n";
+        assert_eq!(parse(report), Some(122_428));
+        assert_eq!(parse("valgrind: no such program"), None);
+    }
+}

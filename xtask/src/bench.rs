@@ -1,0 +1,97 @@
+//! `cargo xtask bench`: runs the suites and writes what they say into docs/benchmarks.md.
+
+use crate::{Stop, args::Args, requirements, workspace::Workspace};
+use std::{fs, process::Stdio};
+
+/// A program of the package `rallypoint-bench`, which prints its section of the document as Markdown.
+pub struct Suite {
+    pub name: &'static str,
+    /// Cargo features that it needs, for peers that nothing else should compile.
+    features: &'static str,
+}
+
+/// One line for each suite.
+pub const SUITES: &[Suite] = &[Suite { name: "wire", features: "" }];
+
+const DOCUMENT: &str = "docs/benchmarks.md";
+const FIRST_LINES: &str =
+    "# Benchmarks\n\nWritten by `cargo xtask bench`: measure on your own machine before comparing.\n";
+
+pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
+    let only_print = args.flag("--print");
+    let suites: Vec<&Suite> = match args.last_name()? {
+        None => SUITES.iter().collect(),
+        Some(name) => {
+            let suite = SUITES.iter().find(|suite| suite.name == name);
+            let names: Vec<_> = SUITES.iter().map(|suite| suite.name).collect();
+            vec![suite.ok_or_else(|| Stop::Usage(format!("there is no suite `{name}`, only {}", names.join(", "))))?]
+        }
+    };
+    for suite in suites {
+        requirements::provide(workspace, &["bench", &format!("bench {}", suite.name)])?;
+        let section = measure(workspace, suite)?;
+        println!("{section}");
+        if !only_print {
+            let path = workspace.root.join(DOCUMENT);
+            // Not there yet, and then this is its beginning.
+            let document = fs::read_to_string(&path).unwrap_or(FIRST_LINES.into());
+            let document = with_section(&document, suite.name, &section)?;
+            fs::write(&path, document).map_err(Stop::while_doing(&format!("write {DOCUMENT}")))?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(workspace: &Workspace, suite: &Suite) -> Result<String, Stop> {
+    let Suite { name, features } = suite;
+    workspace.heading(&format!("bench {name}"));
+    let mut command = workspace.cargo();
+    command.args(["run", "--release", "--package", "rallypoint-bench", "--bin", name, "--features", features]);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.map_err(Stop::while_doing("run cargo"))?;
+    match String::from_utf8(output.stdout) {
+        Ok(section) if output.status.success() && !section.trim().is_empty() => Ok(section),
+        _ => Err(Stop::Failed(format!("the suite {name} failed"))),
+    }
+}
+
+/// The document with this section in the place of the former one, or at the end.
+fn with_section(document: &str, name: &str, section: &str) -> Result<String, Stop> {
+    let (open, close) = (format!("<!-- bench:{name} -->"), format!("<!-- /bench:{name} -->"));
+    let section = format!("{open}\n{}\n{close}", section.trim());
+    match (document.find(&open), document.find(&close)) {
+        (Some(start), Some(end)) if start < end => {
+            Ok(format!("{}{section}{}", &document[..start], &document[end + close.len()..]))
+        }
+        (None, None) => Ok(format!("{}\n\n{section}\n", document.trim_end())),
+        _ => Err(Stop::Failed(format!("{DOCUMENT} should have {open} and then {close}, once each"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_added_and_then_replaced() {
+        let first = with_section(FIRST_LINES, "wire", "one\n").unwrap();
+        assert_eq!(first, format!("{FIRST_LINES}\n<!-- bench:wire -->\none\n<!-- /bench:wire -->\n"));
+        let both = with_section(&first, "lobby", "two").unwrap();
+        let replaced = with_section(&both, "wire", "three").unwrap();
+        assert_eq!(replaced, both.replace("one", "three"));
+        assert_eq!(with_section(&replaced, "wire", "three").unwrap(), replaced);
+    }
+
+    #[test]
+    fn what_people_wrote_around_it_stays() {
+        let document = "# B\n\nbefore\n<!-- bench:wire -->\nold\n<!-- /bench:wire -->\nafter\n";
+        assert_eq!(with_section(document, "wire", "new").unwrap(), document.replace("old", "new"));
+    }
+
+    #[test]
+    fn a_lone_marker_is_not_guessed_at() {
+        for document in ["<!-- bench:wire -->", "<!-- /bench:wire -->", "<!-- /bench:wire --><!-- bench:wire -->"] {
+            assert!(with_section(document, "wire", "new").is_err(), "{document}");
+        }
+    }
+}

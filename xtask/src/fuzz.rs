@@ -1,0 +1,276 @@
+//! `cargo xtask fuzz`: libFuzzer on every target, with stable Rust.
+
+use crate::{Stop, args::Args, requirements, workspace::Workspace};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// The most inputs that are kept for a target, beside those that a person named.
+const MAX_KEPT: usize = 200;
+/// The largest input that is kept.
+const MAX_KEPT_BYTES: u64 = 4096;
+/// An input that takes longer than this is a finding.
+const MAX_SECONDS_PER_INPUT: u32 = 10;
+
+pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
+    let seconds: u32 = args.value("--seconds")?.unwrap_or(60);
+    let jobs: usize = args.value("--jobs")?.unwrap_or(1);
+    let sanitizer = args.value("--sanitizer")?.unwrap_or("none".into());
+    let minimise = args.flag("--minimise");
+    let targets = targets(workspace, args.last_name()?)?;
+    requirements::provide(workspace, &["fuzz"])?;
+
+    let fuzzer = Fuzzer { workspace, sanitizer };
+    workspace.heading("building the fuzz targets");
+    let status = fuzzer.command("build").status().map_err(Stop::while_doing("run cargo fuzz build"))?;
+    if !status.success() {
+        return Err(Stop::Failed("the fuzz targets do not build".into()));
+    }
+
+    workspace.heading(&format!("{} for {seconds} s each", targets.join(", ")));
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, targets.len()) {
+            scope.spawn(|| {
+                while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = fuzzer.search(target, seconds, minimise);
+                    if let Ok(report) = &result {
+                        println!("{}", report.line(target));
+                    }
+                    results.lock().expect("no thread panics while it holds this").push(result);
+                }
+            });
+        }
+    });
+
+    let reports = results.into_inner().expect("all threads have ended").into_iter().collect::<Result<Vec<_>, _>>()?;
+    match reports.iter().filter(|report| report.finding.is_some()).count() {
+        0 => Ok(()),
+        count => Err(Stop::Failed(format!("{count} of {} targets failed on an input", reports.len()))),
+    }
+}
+
+/// All targets, or the one that was asked for.
+fn targets(workspace: &Workspace, wanted: Option<String>) -> Result<Vec<String>, Stop> {
+    let all = files_in(&workspace.root.join("fuzz/fuzz_targets"));
+    let mut all: Vec<_> = all.iter().filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    all.sort();
+    match wanted {
+        None => Ok(all),
+        Some(name) if all.contains(&name) => Ok(vec![name]),
+        Some(name) => Err(Stop::Usage(format!("there is no fuzz target `{name}`, only {}", all.join(", ")))),
+    }
+}
+
+struct Fuzzer<'a> {
+    workspace: &'a Workspace,
+    sanitizer: String,
+}
+
+impl Fuzzer<'_> {
+    fn command(&self, verb: &str) -> Command {
+        let mut command = self.workspace.cargo();
+        // Without `cfg(fuzzing)` the code that is searched is the code that the ordinary tests replay.
+        command.args(["fuzz", verb, "--fuzz-dir", "fuzz", "--features", "libfuzzer", "--no-cfg-fuzzing"]);
+        command.arg("--sanitizer").arg(&self.sanitizer).arg("--target-dir").arg(self.directory());
+        // The instrumentation's flags are unstable, and there may be no other toolchain here than a stable one.
+        command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_PROFILE_RELEASE_LTO", "off").stdin(Stdio::null());
+        command
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.workspace.target.join("fuzz")
+    }
+
+    fn search(&self, target: &str, seconds: u32, minimise: bool) -> Result<Report, Stop> {
+        let root = self.workspace.root.join("fuzz");
+        let (kept, regressions) = (root.join("corpus").join(target), root.join("regressions").join(target));
+        // What is found goes to the first directory, so that a run leaves the project as it was.
+        let found = self.directory().join("corpus").join(target);
+        fs::create_dir_all(&found).map_err(Stop::while_doing("make a corpus directory"))?;
+        let mut command = self.command("run");
+        command.arg(target).args([&found, &kept]).args(Some(regressions).filter(|path| path.is_dir()));
+        command.args(["--", "-print_final_stats=1"]).arg(format!("-max_total_time={seconds}"));
+        command.arg(format!("-timeout={MAX_SECONDS_PER_INPUT}"));
+
+        let (success, report) = watch(command)?;
+        if report.finding.is_none() && !success {
+            return Err(Stop::Failed(format!("the fuzz target {target} did not run:\n{}", report.tail.join("\n"))));
+        }
+        if let Some(artifact) = &report.finding {
+            let (artifact, tail) = (self.workspace.relative(Path::new(artifact)), report.tail.join("\n"));
+            println!(
+                "{tail}\n{target} fails on {artifact}\nTo see it as an ordinary test, which it should then stay:\n  \
+                 mkdir -p fuzz/regressions/{target} && cp {artifact} fuzz/regressions/{target}/\n  \
+                 cargo nextest run -p rallypoint-fuzz replay::{target}"
+            );
+        } else if minimise {
+            self.minimise(target, &found, &kept)?;
+        }
+        Ok(report)
+    }
+
+    /// Replaces the fuzzer's own files in the kept corpus by the fewest that reach the same code.
+    fn minimise(&self, target: &str, found: &Path, kept: &Path) -> Result<(), Stop> {
+        let fewest = self.directory().join("fewest").join(target);
+        let _ = fs::remove_dir_all(&fewest);
+        let files = || Stop::while_doing("rewrite the corpus");
+        fs::create_dir_all(&fewest).map_err(files())?;
+        // What people named comes first: of the rest only what adds to it is taken.
+        for file in files_in(kept).iter().filter(|file| !is_named_by_fuzzer(file)) {
+            fs::copy(file, fewest.join(file.file_name().unwrap_or_default())).map_err(files())?;
+        }
+        let mut command = self.command("run");
+        command.arg(target).args([fewest.as_path(), found, kept]).args(["--", "-merge=1"]);
+        let (success, report) = watch(command)?;
+        if !success {
+            return Err(Stop::Failed(format!("minimising {target} failed:\n{}", report.tail.join("\n"))));
+        }
+        keep(&fewest, kept).map_err(files())
+    }
+}
+
+/// Of the fuzzer's own files in `kept`, leaves exactly those of `from`, the smallest first, within the limits.
+fn keep(from: &Path, kept: &Path) -> std::io::Result<()> {
+    for file in files_in(kept).iter().filter(|file| is_named_by_fuzzer(file)) {
+        fs::remove_file(file)?;
+    }
+    let mut sized = Vec::new();
+    for file in files_in(from).into_iter().filter(|file| is_named_by_fuzzer(file)) {
+        sized.push((fs::metadata(&file)?.len(), file));
+    }
+    sized.sort();
+    for (_, file) in sized.iter().take_while(|(size, _)| *size <= MAX_KEPT_BYTES).take(MAX_KEPT) {
+        fs::copy(file, kept.join(file.file_name().unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+/// The fuzzer names a file by the hash of its content.
+fn is_named_by_fuzzer(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn files_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
+}
+
+/// What libFuzzer said, in numbers.
+#[derive(Debug, Default)]
+struct Report {
+    executions: u64,
+    per_second: u64,
+    /// Edges of the program's flow that were seen.
+    coverage: u64,
+    /// The file with the input that failed.
+    finding: Option<String>,
+    /// The last lines, for a person.
+    tail: Vec<String>,
+}
+
+impl Report {
+    const TAIL: usize = 40;
+
+    fn line(&self, target: &str) -> String {
+        let Self { executions, per_second, coverage, finding, .. } = self;
+        let finding = if finding.is_some() { "1 finding" } else { "no finding" };
+        format!("{target:20} {executions:>12} executions {per_second:>9}/s   coverage {coverage:>6}   {finding}")
+    }
+
+    fn read(&mut self, line: String) {
+        if let Some(count) = line.strip_prefix("stat::number_of_executed_units:") {
+            self.executions = count.trim().parse().unwrap_or(0);
+        } else if let Some(count) = line.strip_prefix("stat::average_exec_per_sec:") {
+            self.per_second = count.trim().parse().unwrap_or(0);
+        } else if let Some((_, path)) = line.split_once("Test unit written to ") {
+            self.finding = Some(path.trim().to_owned());
+        } else if line.starts_with('#')
+            && let Some((_, rest)) = line.split_once(" cov: ")
+        {
+            self.coverage = rest.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(self.coverage);
+        }
+        if self.tail.len() == Self::TAIL {
+            self.tail.remove(0);
+        }
+        self.tail.push(line);
+    }
+}
+
+/// Runs to the end, reading along. Also tells whether the exit code was 0.
+fn watch(mut command: Command) -> Result<(bool, Report), Stop> {
+    let process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut process = process.map_err(Stop::while_doing("run cargo fuzz"))?;
+    let mut report = Report::default();
+    if let Some(stderr) = process.stderr.take() {
+        // What a target prints need not be text.
+        let lines = BufReader::new(stderr).split(b'\n').map_while(Result::ok);
+        lines.for_each(|line| report.read(String::from_utf8_lossy(&line).into_owned()));
+    }
+    let status = process.wait().map_err(Stop::while_doing("wait for cargo fuzz"))?;
+    Ok((status.success(), report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporary::Temporary;
+
+    #[test]
+    fn the_numbers_are_read_from_the_fuzzers_output() {
+        let mut report = Report::default();
+        let output = "#18\tINITED cov: 47 ft: 89 corp: 11/221b exec/s: 0 rss: 35Mb\n\
+                      #590488\tDONE   cov: 52 ft: 89 corp: 11/221b lim: 4096 exec/s: 98414 rss: 418Mb\n\
+                      Done 590488 runs in 6 second(s)\n\
+                      stat::number_of_executed_units: 590488\n\
+                      stat::average_exec_per_sec:     98414\n";
+        output.lines().for_each(|line| report.read(line.into()));
+        assert_eq!((report.executions, report.per_second, report.coverage), (590_488, 98_414, 52));
+        assert_eq!(report.finding, None);
+        assert!(report.line("reader").contains("590488 executions"));
+    }
+
+    #[test]
+    fn a_finding_is_named() {
+        let mut report = Report::default();
+        report.read(
+            "artifact_prefix='fuzz/artifacts/reader/'; Test unit written to fuzz/artifacts/reader/crash-1".into(),
+        );
+        assert_eq!(report.finding.as_deref(), Some("fuzz/artifacts/reader/crash-1"));
+    }
+
+    #[test]
+    fn only_the_end_of_long_output_is_kept() {
+        let mut report = Report::default();
+        (0..1000).for_each(|number| report.read(number.to_string()));
+        assert_eq!(report.tail.len(), Report::TAIL);
+        assert_eq!(report.tail.last().map(String::as_str), Some("999"));
+    }
+
+    #[test]
+    fn the_kept_corpus_stays_small_and_keeps_what_people_named() {
+        let directory = Temporary::new();
+        let (from, kept) = (directory.join("from"), directory.join("kept"));
+        directory.file("kept/registration", "x");
+        directory.file(&format!("kept/{:040x}", 0xdead), "of the last run");
+        directory.file("from/registration", "x");
+        for number in 1..=300 {
+            directory.file(&format!("from/{number:040x}"), vec![0; number * 20]);
+        }
+        keep(&from, &kept).unwrap();
+        let left = files_in(&kept);
+        assert_eq!(left.len(), 1 + MAX_KEPT);
+        assert!(left.iter().all(|file| fs::metadata(file).unwrap().len() <= MAX_KEPT_BYTES));
+        assert!(kept.join("registration").exists());
+        assert!(!kept.join(format!("{:040x}", 0xdead)).exists());
+    }
+}

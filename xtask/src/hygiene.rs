@@ -1,0 +1,227 @@
+//! Small rules about the files themselves, which no compiler checks.
+
+use crate::{Stop, workspace::Workspace};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// A line that has to break a rule says so.
+const ALLOWED: &str = "hygiene: allow";
+
+/// More than this in one file is data that belongs somewhere else.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// What people's own directories begin with. In two parts, so that this file keeps its own rule.
+const HOMES: &[&str] =
+    &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("\\Us", "ers\\")];
+
+/// Macros that are left in by accident.
+const LEFTOVERS: &[&str] = &[concat!("to", "do!("), concat!("db", "g!(")];
+
+pub fn check(workspace: &Workspace) -> Result<(), Stop> {
+    let problems = problems(&workspace.root).map_err(Stop::while_doing("read the project's files"))?;
+    if problems.is_empty() { Ok(()) } else { Err(Stop::Failed(problems.join("\n"))) }
+}
+
+fn problems(root: &Path) -> std::io::Result<Vec<String>> {
+    let ignored = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
+    let ignored: Vec<_> = ignored.lines().filter_map(|line| Some(root.join(line.strip_prefix('/')?))).collect();
+    let mut files = Vec::new();
+    walk(root, &ignored, &mut files)?;
+    files.sort();
+
+    let mut problems = Vec::new();
+    for file in &files {
+        let name = file.strip_prefix(root).unwrap_or(file);
+        if fs::metadata(file)?.len() > MAX_FILE_BYTES {
+            problems.push(format!("{}: larger than 1 MiB", name.display()));
+            continue;
+        }
+        // Bytes that a fuzzer made are nobody's text.
+        if ["fuzz/corpus", "fuzz/regressions"].iter().any(|made| name.starts_with(made)) {
+            continue;
+        }
+        let Ok(text) = String::from_utf8(fs::read(file)?) else { continue };
+        let extension = file.extension().unwrap_or_default();
+        let mut in_code_block = false;
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.contains(ALLOWED)) {
+            let mut problem = |what: String| problems.push(format!("{}:{}: {what}", name.display(), number + 1));
+            if let Some(path) = personal_path(line, root) {
+                problem(format!("a path of one machine: {path}"));
+            }
+            if extension == "rs" {
+                code_problems(line, &mut problem);
+            }
+            if extension == "md" {
+                in_code_block ^= line.trim_start().starts_with("```");
+                let links = if in_code_block { Vec::new() } else { links(line) };
+                for link in links.into_iter().filter(|link| !resolves(root, file, link)) {
+                    problem(format!("a link to a file that does not exist: {link}"));
+                }
+            }
+        }
+    }
+    for target in files.iter().filter(|file| file.parent().is_some_and(|parent| parent.ends_with("fuzz/fuzz_targets")))
+    {
+        let name = target.file_stem().unwrap_or_default();
+        let corpus = root.join("fuzz/corpus").join(name);
+        if !files.iter().any(|file| file.starts_with(&corpus)) {
+            problems.push(format!("fuzz/corpus/{}: a fuzz target without a corpus", name.display()));
+        }
+    }
+    Ok(problems)
+}
+
+fn walk(directory: &Path, ignored: &[PathBuf], files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if ignored.contains(&path) || entry.file_name() == ".git" {
+            continue;
+        }
+        if kind.is_dir() {
+            walk(&path, ignored, files)?;
+        } else if kind.is_file() {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// A home directory, or the path of this very checkout, if it is on the line.
+fn personal_path<'a>(line: &'a str, root: &Path) -> Option<&'a str> {
+    let checkout = root.to_str().filter(|path| path.len() > 3);
+    for start in HOMES.iter().copied().chain(checkout) {
+        for (at, _) in line.match_indices(start) {
+            // The same letters inside a longer path or address mean something else.
+            let begins = !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-/}".contains(c));
+            let path =
+                line[at..].split(|c: char| c.is_whitespace() || "\"'`<>)]".contains(c)).next().unwrap_or_default();
+            if begins && (checkout == Some(start) || path.len() > start.len()) {
+                return Some(path);
+            }
+        }
+    }
+    None
+}
+
+fn code_problems(line: &str, problem: &mut impl FnMut(String)) {
+    let code = line.split("//").next().unwrap_or_default();
+    if code.trim_start().starts_with(concat!("#[ign", "ore")) {
+        problem("a test that is never run".into());
+    }
+    for leftover in LEFTOVERS.iter().filter(|leftover| code.contains(**leftover)) {
+        problem(format!("{leftover} was left in"));
+    }
+}
+
+/// The targets of a line's Markdown links: `[text](target "title")` and `[name]: target`.
+fn links(line: &str) -> Vec<&str> {
+    // What stands between backticks is not a link: every second piece. (A link whose text is code is cut before `](`.)
+    let mut targets: Vec<_> = line
+        .split('`')
+        .step_by(2)
+        .flat_map(|piece| piece.split("](").skip(1))
+        .filter_map(|rest| rest.split([')', ' ']).next())
+        .collect();
+    if let Some((name, target)) = line.split_once("]: ")
+        && name.starts_with('[')
+        && !name.starts_with("[^")
+    {
+        targets.extend(target.split_whitespace().next());
+    }
+    targets
+}
+
+fn resolves(root: &Path, file: &Path, link: &str) -> bool {
+    let path = link.trim_matches(['<', '>']).split('#').next().unwrap_or_default();
+    if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
+        return true;
+    }
+    match path.strip_prefix('/') {
+        Some(from_root) => root.join(from_root).exists(),
+        None => file.parent().unwrap_or(root).join(path).exists(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporary::Temporary;
+
+    /// The problems of a project that has only this file.
+    fn problems_of(path: &str, content: impl AsRef<[u8]>) -> Vec<String> {
+        let project = Temporary::new();
+        project.file(path, content);
+        problems(&project).unwrap()
+    }
+
+    #[test]
+    fn an_ordinary_project_has_no_problems() {
+        let project = Temporary::new();
+        project.file("README.md", "[design](docs/design.md#shape), [there](https://example.org/x), [here](#here)");
+        project.file(
+            "docs/design.md",
+            "[back](../README.md)\n```\n[no](link.md)\n```\n`[no](link.md)`\n[r]: ../README.md",
+        );
+        project.file("src/lib.rs", format!("fn f() {{}} // {}x)\n", LEFTOVERS[0]));
+        project.file("fuzz/fuzz_targets/reader.rs", "");
+        project.file("fuzz/corpus/reader/one", format!("{}someone", HOMES[0]));
+        project.file("web.rs", format!("\"example.org{}page\"", HOMES[0]));
+        project.file("bytes.bin", [0xff, 0xfe]);
+        assert_eq!(problems(&project).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_found() {
+        for home in HOMES {
+            let found = problems_of("a.toml", format!("ok\npath = \"{home}someone/x\"\n"));
+            assert_eq!(found, [format!("a.toml:2: a path of one machine: {home}someone/x")]);
+        }
+        let project = Temporary::new();
+        project.file("a.md", format!("cd {}/src", project.display()));
+        assert_eq!(problems(&project).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_allowed_or_ignored_is_not_looked_at() {
+        assert_eq!(problems_of("a.rs", format!("x({}1) // {ALLOWED}", LEFTOVERS[1])), [""; 0]);
+        let project = Temporary::new();
+        project.file(".gitignore", "/target\n");
+        project.file("target/big", vec![b'x'; 2 << 20]);
+        assert_eq!(problems(&project).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn big_files_are_found() {
+        assert_eq!(problems_of("data.bin", vec![0; (1 << 20) + 1]), ["data.bin: larger than 1 MiB"]);
+        assert_eq!(problems_of("data.bin", vec![0; 1 << 20]), [""; 0]);
+    }
+
+    #[test]
+    fn ignored_tests_and_leftovers_are_found() {
+        assert_eq!(problems_of("t.rs", concat!("    #[ign", "ore = \"slow\"]")), ["t.rs:1: a test that is never run"]);
+        for leftover in LEFTOVERS {
+            assert_eq!(
+                problems_of("t.rs", format!("let x = {leftover}y);")),
+                [format!("t.rs:1: {leftover} was left in")]
+            );
+        }
+    }
+
+    #[test]
+    fn dead_links_are_found() {
+        for text in ["[a](b.md)", "x [`a`](b.md \"title\")", "[a]: b.md", "[ok](#x) [a](b.md#part)", "[a](</b.md>)"] {
+            let found = problems_of("README.md", text);
+            assert_eq!(found.len(), 1, "{text}: {found:?}");
+            assert!(found[0].contains("b.md"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fuzz_target_without_a_corpus_is_found() {
+        let found = problems_of("fuzz/fuzz_targets/reader.rs", "");
+        assert_eq!(found, ["fuzz/corpus/reader: a fuzz target without a corpus"]);
+    }
+}

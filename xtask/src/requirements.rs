@@ -1,0 +1,263 @@
+//! What the tasks need on the machine, and how to get it.
+
+use crate::{Stop, workspace::Workspace};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+/// Everything that a task needs beside Rust itself: one line each. A C compiler is not among it, because without its
+/// linker this program would not be running.
+const REQUIREMENTS: &[Requirement] = &[
+    Requirement::component("fmt", "rustfmt", "cargo-fmt"),
+    Requirement::component("clippy", "clippy", "cargo-clippy"),
+    Requirement::tool("tests", "cargo-nextest"),
+    Requirement::tool("fuzz", "cargo-fuzz"),
+    Requirement::debian("fuzz", "g++", "c++"),
+    // Without it a suite says n/a where it would count instructions.
+    Requirement::debian("bench", "valgrind", "valgrind").optional(),
+];
+
+/// Makes sure that what the jobs need is there: installs it, or says what is missing and stops. A job is a step of
+/// `cargo xtask test`, or `fuzz`, `bench`, `bench SUITE`.
+pub fn provide(workspace: &Workspace, jobs: &[&str]) -> Result<(), Stop> {
+    let Plan { commands, sentence, needed } = plan(REQUIREMENTS, jobs, &Machine::this(workspace));
+    let outcome = match sentence {
+        Some(sentence) => Err(Stop::Failed(sentence)),
+        None => install(workspace, &commands),
+    };
+    match outcome {
+        Err(Stop::Failed(message)) if !needed => {
+            eprintln!("cargo xtask goes on, although {message}");
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+/// A program that has to be found, and where it comes from.
+struct Requirement {
+    /// The job that needs it.
+    job: &'static str,
+    /// What is looked for in the search path.
+    program: &'static str,
+    source: Source,
+    optional: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Source {
+    /// A component of the Rust toolchain.
+    Component(&'static str),
+    /// A package that `cargo install` builds. It is named like its program.
+    Cargo,
+    /// A package of Debian.
+    Debian(&'static str),
+}
+
+impl Requirement {
+    const fn component(job: &'static str, component: &'static str, program: &'static str) -> Self {
+        Self { job, program, source: Source::Component(component), optional: false }
+    }
+
+    const fn tool(job: &'static str, program: &'static str) -> Self {
+        Self { job, program, source: Source::Cargo, optional: false }
+    }
+
+    const fn debian(job: &'static str, package: &'static str, program: &'static str) -> Self {
+        Self { job, program, source: Source::Debian(package), optional: false }
+    }
+
+    /// The job goes on without it.
+    const fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+}
+
+/// What is known of the machine before anything is run.
+struct Machine {
+    /// Where programs are looked for.
+    search: Vec<PathBuf>,
+    /// Where the toolchain keeps its programs. A component's name in the search path can be a mere proxy of rustup's.
+    toolchain: PathBuf,
+    /// Debian's packages can be installed: apt is there and we are root.
+    can_apt: bool,
+}
+
+impl Machine {
+    fn this(workspace: &Workspace) -> Self {
+        let mut search: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
+        // Cargo finds its own tools there even if the search path does not name it.
+        let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
+        let cargo_home = cargo_home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cargo")));
+        search.extend(cargo_home.map(|home| home.join("bin")));
+
+        let answer = |program: &str, arguments: &[&str]| {
+            let output = workspace.program(program).args(arguments).stderr(Stdio::null()).output();
+            output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+        };
+        let toolchain = Path::new(&answer("rustc", &["--print", "sysroot"])).join("bin");
+        let can_apt = answer("id", &["-u"]) == "0" && find(&search, "apt-get");
+        Self { search, toolchain, can_apt }
+    }
+
+    fn has(&self, requirement: &Requirement) -> bool {
+        match requirement.source {
+            Source::Component(_) => self.toolchain.join(requirement.program).is_file(),
+            Source::Cargo | Source::Debian(_) => find(&self.search, requirement.program),
+        }
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Plan {
+    /// What installs what is missing, in this order.
+    commands: Vec<Vec<&'static str>>,
+    /// Said instead, if a person has to do it.
+    sentence: Option<String>,
+    /// Whether anything that is missing is more than optional.
+    needed: bool,
+}
+
+fn plan(requirements: &[Requirement], jobs: &[&str], machine: &Machine) -> Plan {
+    let missing: Vec<_> = requirements
+        .iter()
+        .filter(|requirement| jobs.contains(&requirement.job) && !machine.has(requirement))
+        .collect();
+    let needed = missing.iter().any(|requirement| !requirement.optional);
+    let (mut packages, mut commands) = (Vec::new(), Vec::new());
+    for requirement in missing {
+        match requirement.source {
+            Source::Debian(package) if !packages.contains(&package) => packages.push(package),
+            Source::Debian(_) => {}
+            Source::Cargo => commands.push(vec!["cargo", "install", "--locked", requirement.program]),
+            Source::Component(component) => commands.push(vec!["rustup", "component", "add", component]),
+        }
+    }
+    let mut sentence = None;
+    if !packages.is_empty() {
+        if !machine.can_apt {
+            let packages = packages.join(" ");
+            sentence = Some(format!(
+                "these packages are missing: {packages} (apt-get install {packages}; as root this is done for you)"
+            ));
+        }
+        let mut install = vec!["apt-get", "install", "--yes", "--no-install-recommends"];
+        install.append(&mut packages);
+        commands.splice(0..0, [vec!["apt-get", "update"], install]);
+    }
+    Plan { commands, sentence, needed }
+}
+
+fn install(workspace: &Workspace, commands: &[Vec<&str>]) -> Result<(), Stop> {
+    for command in commands {
+        let text = command.join(" ");
+        workspace.heading(&format!("set-up: {text}"));
+        let mut process = workspace.program(command[0]);
+        // Tools are built apart: what they need is not what the project builds with.
+        process.args(&command[1..]).env("DEBIAN_FRONTEND", "noninteractive").env_remove("CARGO_TARGET_DIR");
+        let status = process.stdin(Stdio::null()).status().map_err(Stop::while_doing(&format!("run {text}")))?;
+        if !status.success() {
+            return Err(Stop::Failed(format!("the set-up failed at: {text}")));
+        }
+    }
+    Ok(())
+}
+
+fn find(search: &[PathBuf], program: &str) -> bool {
+    search.iter().any(|directory| directory.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporary::Temporary;
+
+    const TABLE: &[Requirement] = &[
+        Requirement::component("clippy", "clippy", "cargo-clippy"),
+        Requirement::tool("tests", "cargo-nextest"),
+        Requirement::debian("tests", "redis", "redis-server"),
+        Requirement::debian("tests", "redis", "redis-cli"),
+        Requirement::debian("bench", "valgrind", "valgrind").optional(),
+    ];
+
+    fn machine(programs: &[&str], can_apt: bool) -> (Temporary, Machine) {
+        let directory = Temporary::new();
+        for program in programs {
+            directory.file(&format!("bin/{program}"), "");
+        }
+        let search = vec![directory.join("not-there"), directory.join("bin")];
+        let toolchain = directory.join("toolchain");
+        (directory, Machine { search, toolchain, can_apt })
+    }
+
+    #[test]
+    fn nothing_is_done_if_all_is_there() {
+        let (_guard, machine) = machine(&["cargo-nextest", "redis-server", "redis-cli"], true);
+        assert_eq!(plan(TABLE, &["tests"], &machine), Plan::default());
+    }
+
+    #[test]
+    fn only_what_the_job_needs_is_looked_for() {
+        let (_guard, machine) = machine(&[], true);
+        assert_eq!(plan(TABLE, &["fmt"], &machine), Plan::default());
+        assert_eq!(plan(TABLE, &["fmt", "clippy"], &machine).commands, [["rustup", "component", "add", "clippy"]]);
+    }
+
+    #[test]
+    fn a_proxy_of_rustup_is_not_the_component() {
+        let (guard, machine) = machine(&["cargo-clippy"], true);
+        assert!(plan(TABLE, &["clippy"], &machine).needed);
+        guard.file("toolchain/cargo-clippy", "");
+        assert_eq!(plan(TABLE, &["clippy"], &machine), Plan::default());
+    }
+
+    #[test]
+    fn root_installs_each_missing_package_once_after_an_update() {
+        let (_guard, machine) = machine(&[], true);
+        let expected = vec![
+            vec!["apt-get", "update"],
+            vec!["apt-get", "install", "--yes", "--no-install-recommends", "redis"],
+            vec!["cargo", "install", "--locked", "cargo-nextest"],
+        ];
+        assert_eq!(plan(TABLE, &["tests"], &machine), Plan { commands: expected, sentence: None, needed: true });
+    }
+
+    #[test]
+    fn others_are_told_the_packages_in_one_sentence() {
+        let (_guard, machine) = machine(&["cargo-nextest"], false);
+        let plan = plan(TABLE, &["tests"], &machine);
+        let sentence = plan.sentence.expect("a sentence");
+        assert!(sentence.contains("apt-get install redis;") && sentence.lines().count() == 1, "{sentence}");
+        assert!(plan.needed);
+    }
+
+    #[test]
+    fn a_tool_of_cargo_needs_no_root() {
+        let (_guard, machine) = machine(&["redis-server", "redis-cli"], false);
+        let plan = plan(TABLE, &["tests"], &machine);
+        assert_eq!(plan.commands, [["cargo", "install", "--locked", "cargo-nextest"]]);
+        assert_eq!(plan.sentence, None);
+    }
+
+    #[test]
+    fn the_optional_is_told_and_not_insisted_on() {
+        let (_guard, machine) = machine(&[], false);
+        let plan = plan(TABLE, &["bench"], &machine);
+        assert!(plan.sentence.is_some_and(|sentence| sentence.contains("valgrind")));
+        assert!(!plan.needed);
+    }
+
+    #[test]
+    fn every_requirement_belongs_to_a_job_that_exists() {
+        let steps = crate::steps::names();
+        let suites: Vec<_> = crate::bench::SUITES.iter().map(|suite| format!("bench {}", suite.name)).collect();
+        for Requirement { job, program, .. } in REQUIREMENTS {
+            let known =
+                steps.contains(job) || ["fuzz", "bench"].contains(job) || suites.iter().any(|suite| suite == job);
+            assert!(known, "{program} is needed by {job}, which does not exist");
+        }
+    }
+}
