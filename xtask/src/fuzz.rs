@@ -98,6 +98,8 @@ impl Fuzzer<'_> {
         fs::create_dir_all(&found).map_err(Stop::while_doing("make a corpus directory"))?;
         let mut command = self.command("run");
         command.arg(target).args([&found, &kept]).args(Some(regressions).filter(|path| path.is_dir()));
+        // The ordinary test that it becomes shows the whole way; here the message has to be seen.
+        command.env("RUST_BACKTRACE", "0");
         command.args(["--", "-print_final_stats=1"]).arg(format!("-max_total_time={seconds}"));
         command.arg(format!("-timeout={MAX_SECONDS_PER_INPUT}"));
 
@@ -174,7 +176,7 @@ struct Report {
     coverage: u64,
     /// The file with the input that failed.
     finding: Option<String>,
-    /// The last lines, for a person.
+    /// The last lines, for a person: up to the finding, after which only the tools talk about themselves.
     tail: Vec<String>,
 }
 
@@ -188,6 +190,7 @@ impl Report {
     }
 
     fn read(&mut self, line: String) {
+        let settled = self.finding.is_some();
         if let Some(count) = line.strip_prefix("stat::number_of_executed_units:") {
             self.executions = count.trim().parse().unwrap_or(0);
         } else if let Some(count) = line.strip_prefix("stat::average_exec_per_sec:") {
@@ -198,6 +201,9 @@ impl Report {
             && let Some((_, rest)) = line.split_once(" cov: ")
         {
             self.coverage = rest.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(self.coverage);
+        }
+        if settled {
+            return;
         }
         if self.tail.len() == Self::TAIL {
             self.tail.remove(0);
@@ -246,6 +252,8 @@ mod tests {
             "artifact_prefix='fuzz/artifacts/reader/'; Test unit written to fuzz/artifacts/reader/crash-1".into(),
         );
         assert_eq!(report.finding.as_deref(), Some("fuzz/artifacts/reader/crash-1"));
+        report.read("Error: Fuzz target exited with exit status: 77".into());
+        assert_eq!(report.tail.len(), 1);
     }
 
     #[test]
