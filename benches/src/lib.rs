@@ -5,7 +5,7 @@
 //!
 //! * [`Micro`] is the whole program of a suite that times functions: nanoseconds, bytes per second, instructions.
 //! * [`Table`], [`ratio`], [`rate`], [`nanoseconds`] write the tables of the others.
-//! * [`pin_this_thread`], [`pinned`], [`cpu_time`] keep a server and its load on different cores, and tell what it cost.
+//! * [`cores`], [`pin_this_thread`], [`pinned`], [`cpu_time`] keep a server and its load on different cores, and tell what it cost.
 //! * [`machine`] says what it was measured on.
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,6 @@ mod micro;
 mod process;
 mod table;
 
-pub use micro::{Goal, Micro};
-pub use process::{cpu_time, machine, pin_this_thread, pinned};
+pub use micro::{Goal, Micro, Op};
+pub use process::{cores, cpu_time, machine, pin_this_thread, pinned};
 pub use table::{Table, nanoseconds, rate, ratio};

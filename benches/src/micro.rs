@@ -2,7 +2,7 @@
 
 use crate::{
     instructions,
-    process::{machine, pin_this_thread},
+    process::{cores, machine, pin_this_thread},
     table::{Table, nanoseconds, rate},
 };
 use std::{
@@ -102,7 +102,7 @@ impl<'a> Micro<'a> {
     /// Measures everything.
     fn section(&mut self) -> String {
         // Moving between cores costs more than most operations. Where it cannot be had, the median has to do.
-        let _ = pin_this_thread(0);
+        let _ = cores().first().map(|core| pin_this_thread(*core));
         let mut table =
             Table::new(&["operation", "bytes", "median", "spread", "per second", "throughput", "instructions", "goal"]);
         for op in &mut self.ops {

@@ -7,6 +7,13 @@ use std::{
     time::Duration,
 };
 
+/// The cores that this process may use: with two or more, a server and its load need not share one.
+#[must_use]
+pub fn cores() -> Vec<usize> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().find_map(|line| parse_cores(line.strip_prefix("Cpus_allowed_list:")?)).unwrap_or_default()
+}
+
 /// Keeps the calling thread, and the threads that it starts from now on, on one core.
 ///
 /// # Errors
@@ -54,6 +61,16 @@ pub fn machine() -> String {
     format!("{cores} cores of {model}, {rustc}")
 }
 
+/// A list like `0-3,8`.
+fn parse_cores(list: &str) -> Option<Vec<usize>> {
+    let mut cores = Vec::new();
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cores.extend(first.parse().ok()?..=last.parse().ok()?);
+    }
+    Some(cores)
+}
+
 fn parse_stat(stat: &str) -> Option<Duration> {
     /// The kernel's unit in this file (`USER_HZ`) is fixed for programs, whatever its own clock does.
     const TICK: Duration = Duration::from_millis(10);
@@ -79,6 +96,13 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_cores_is_read() {
+        assert_eq!(parse_cores("\t0-2,8\n"), Some(vec![0, 1, 2, 8]));
+        assert_eq!(parse_cores("5"), Some(vec![5]));
+        assert_eq!(parse_cores(""), None);
+    }
+
+    #[test]
     fn this_process_has_a_time() {
         assert!(cpu_time(std::process::id()).is_ok());
         assert!(cpu_time(u32::MAX).is_err());
@@ -86,9 +110,10 @@ mod tests {
 
     #[test]
     fn a_pinned_process_and_thread_see_one_core() {
-        let output = pinned(0, "nproc").output().unwrap();
+        let core = cores()[0];
+        let output = pinned(core, "nproc").output().unwrap();
         assert_eq!(output.stdout.trim_ascii(), b"1");
-        pin_this_thread(0).unwrap();
+        pin_this_thread(core).unwrap();
         assert_eq!(thread::available_parallelism().unwrap().get(), 1);
         assert!(pin_this_thread(100_000).is_err());
     }

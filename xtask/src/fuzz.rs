@@ -38,7 +38,7 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     workspace.heading(&format!("{} for {seconds} s each", targets.join(", ")));
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, targets.len()) {
+        for _ in 0..jobs.min(targets.len()).max(1) {
             scope.spawn(|| {
                 while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let result = fuzzer.search(target, seconds, minimise);

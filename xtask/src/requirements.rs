@@ -144,9 +144,9 @@ fn plan(requirements: &[Requirement], jobs: &[&str], machine: &Machine) -> Plan 
                 "these packages are missing: {packages} (apt-get install {packages}; as root this is done for you)"
             ));
         }
-        let mut install = vec!["apt-get", "install", "--yes", "--no-install-recommends"];
+        let mut install = vec!["apt-get", "install", "-qq", "--yes", "--no-install-recommends"];
         install.append(&mut packages);
-        commands.splice(0..0, [vec!["apt-get", "update"], install]);
+        commands.splice(0..0, [vec!["apt-get", "update", "-qq"], install]);
     }
     Plan { commands, sentence, needed }
 }
@@ -218,8 +218,8 @@ mod tests {
     fn root_installs_each_missing_package_once_after_an_update() {
         let (_guard, machine) = machine(&[], true);
         let expected = vec![
-            vec!["apt-get", "update"],
-            vec!["apt-get", "install", "--yes", "--no-install-recommends", "redis"],
+            vec!["apt-get", "update", "-qq"],
+            vec!["apt-get", "install", "-qq", "--yes", "--no-install-recommends", "redis"],
             vec!["cargo", "install", "--locked", "cargo-nextest"],
         ];
         assert_eq!(plan(TABLE, &["tests"], &machine), Plan { commands: expected, sentence: None, needed: true });

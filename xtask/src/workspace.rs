@@ -42,7 +42,8 @@ impl Workspace {
             }
         }
         if self.plain {
-            command.env("CARGO_TERM_COLOR", "never").env("NO_COLOR", "1");
+            // Each tool listens to another one of these.
+            command.env("CARGO_TERM_COLOR", "never").env("NO_COLOR", "1").env("TERM", "dumb");
         }
         command
     }
