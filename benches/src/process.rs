@@ -66,7 +66,7 @@ fn parse_cores(list: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in list.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        cores.extend(first.parse().ok()?..=last.parse().ok()?);
+        cores.extend(first.parse::<usize>().ok()?..=last.parse().ok()?);
     }
     Some(cores)
 }
