@@ -1,0 +1,135 @@
+//! Where datagrams come from: families, networks, and what an address is called outside.
+
+use ipnet::IpNet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// An address in its own family: IPv4 mapped into IPv6 counts as IPv4 (L9).
+#[must_use]
+pub fn canonical(ip: IpAddr) -> IpAddr {
+    ip.to_canonical()
+}
+
+/// Whether players anywhere could reach this address.
+#[must_use]
+pub fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            // 100.64.0.0/10 is what providers put behind their own address translation (RFC 6598).
+            let shared = a == 100 && (64..128).contains(&b);
+            !(ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_unspecified() || shared || a == 0)
+        }
+        IpAddr::V6(ip) => {
+            !(ip.is_loopback() || ip.is_unspecified() || ip.is_unique_local() || ip.is_unicast_link_local())
+        }
+    }
+}
+
+/// Whether a datagram can come from this address at all.
+pub(crate) fn is_possible_source(ip: IpAddr) -> bool {
+    !(ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST))
+}
+
+/// A set of networks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Networks(Vec<IpNet>);
+
+impl Networks {
+    /// Whether an address is in one of them.
+    #[must_use]
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        self.0.iter().any(|net| net.contains(&ip))
+    }
+
+    /// Loopback of both families.
+    #[must_use]
+    pub fn loopback() -> Self {
+        let v6 = IpNet::new_assert(IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), 128);
+        Self(vec![IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8), v6])
+    }
+}
+
+impl FromIterator<IpNet> for Networks {
+    fn from_iter<I: IntoIterator<Item = IpNet>>(networks: I) -> Self {
+        Self(networks.into_iter().collect())
+    }
+}
+
+/// Servers that the lobby sees from inside a private network are advertised under their public address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddressMap(Vec<Mapping>);
+
+/// One line of the [`AddressMap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The inner network.
+    pub from: IpNet,
+    /// Only servers registered with this port, if set.
+    pub port: Option<u16>,
+    /// What its servers are called outside.
+    pub to: IpAddr,
+    /// The port outside, if it is another one.
+    pub to_port: Option<u16>,
+}
+
+impl AddressMap {
+    /// What a server is called outside. The first line that fits counts; without one it keeps its address.
+    #[must_use]
+    pub fn outside(&self, inside: SocketAddr) -> SocketAddr {
+        let fits =
+            |map: &&Mapping| map.from.contains(&inside.ip()) && map.port.is_none_or(|port| port == inside.port());
+        match self.0.iter().find(fits) {
+            Some(map) => SocketAddr::new(map.to, map.to_port.unwrap_or(inside.port())),
+            None => inside,
+        }
+    }
+}
+
+impl FromIterator<Mapping> for AddressMap {
+    fn from_iter<I: IntoIterator<Item = Mapping>>(mappings: I) -> Self {
+        Self(mappings.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l9_mapped_ipv4_is_ipv4() {
+        assert_eq!(canonical("::ffff:203.0.113.9".parse().unwrap()), "203.0.113.9".parse::<IpAddr>().unwrap());
+    }
+
+    #[test]
+    fn what_players_cannot_reach_is_not_public() {
+        for private in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "192.168.0.1",
+            "172.16.9.9",
+            "169.254.1.1",
+            "100.64.0.1",
+            "::1",
+            "fe80::1",
+            "fd00::1",
+        ] {
+            assert!(!is_public(private.parse().unwrap()), "{private}");
+        }
+        for public in ["203.0.113.9", "8.8.8.8", "100.128.0.1", "2001:db8::1"] {
+            assert!(is_public(public.parse().unwrap()), "{public}");
+        }
+    }
+
+    #[test]
+    fn the_first_fitting_line_of_the_map_counts() {
+        let outside = "203.0.113.5".parse().unwrap();
+        let one =
+            Mapping { from: "192.168.1.10/32".parse().unwrap(), port: Some(8190), to: outside, to_port: Some(9000) };
+        let all = Mapping { from: "192.168.1.0/24".parse().unwrap(), port: None, to: outside, to_port: None };
+        let map: AddressMap = [one, all].into_iter().collect();
+        let outside = |text: &str| map.outside(text.parse().unwrap()).to_string();
+        assert_eq!(outside("192.168.1.10:8190"), "203.0.113.5:9000");
+        assert_eq!(outside("192.168.1.10:8191"), "203.0.113.5:8191");
+        assert_eq!(outside("192.168.2.10:8190"), "192.168.2.10:8190");
+    }
+}

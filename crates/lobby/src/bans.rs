@@ -1,0 +1,139 @@
+//! Who is not welcome.
+
+use ipnet::IpNet;
+use rallypoint_wire::text;
+use std::{net::IpAddr, time::Instant};
+
+/// The operator's ban list: addresses, networks and patterns of names, each with a reason and perhaps an end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bans(Vec<Ban>);
+
+/// One line of the ban list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ban {
+    /// Who.
+    pub who: Banned,
+    /// Why: for the operator, and for the banned.
+    pub reason: String,
+    /// Until when; for good if not set.
+    pub until: Option<Instant>,
+}
+
+/// Who is banned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Banned {
+    /// An address or network.
+    Network(IpNet),
+    /// Servers whose shown name fits a pattern.
+    Name(NamePattern),
+}
+
+/// A pattern for names: `*` stands for anything, `?` for one character; upper and lower case are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamePattern(Vec<char>);
+
+impl NamePattern {
+    /// A pattern from its text.
+    #[must_use]
+    pub fn new(pattern: &str) -> Self {
+        Self(pattern.chars().flat_map(char::to_lowercase).collect())
+    }
+
+    /// Whether a name fits. Takes time in proportion to the product of both lengths at worst.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        let name: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
+        let (mut p, mut n) = (0, 0);
+        // Where to go on if what follows the last `*` does not fit: behind that `*`, one character later.
+        let mut retry: Option<(usize, usize)> = None;
+        while n < name.len() {
+            match self.0.get(p) {
+                Some('*') => {
+                    p += 1;
+                    retry = Some((p, n));
+                }
+                Some(&c) if c == '?' || c == name[n] => {
+                    p += 1;
+                    n += 1;
+                }
+                _ => match retry {
+                    Some((star, from)) => {
+                        p = star;
+                        n = from + 1;
+                        retry = Some((star, n));
+                    }
+                    None => return false,
+                },
+            }
+        }
+        self.0[p..].iter().all(|&c| c == '*')
+    }
+}
+
+impl Bans {
+    /// The ban that an address is under now, if any.
+    #[must_use]
+    pub fn of_address(&self, now: Instant, ip: IpAddr) -> Option<&Ban> {
+        self.in_force(now).find(|ban| matches!(&ban.who, Banned::Network(net) if net.contains(&ip)))
+    }
+
+    /// The ban that a name is under now, if any.
+    #[must_use]
+    pub fn of_name(&self, now: Instant, name: &[u8]) -> Option<&Ban> {
+        if !self.0.iter().any(|ban| matches!(ban.who, Banned::Name(_))) {
+            return None;
+        }
+        let name = text::display(name);
+        self.in_force(now).find(|ban| matches!(&ban.who, Banned::Name(pattern) if pattern.matches(&name)))
+    }
+
+    fn in_force(&self, now: Instant) -> impl Iterator<Item = &Ban> {
+        self.0.iter().filter(move |ban| ban.until.is_none_or(|until| now < until))
+    }
+}
+
+impl FromIterator<Ban> for Bans {
+    fn from_iter<I: IntoIterator<Item = Ban>>(bans: I) -> Self {
+        Self(bans.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn patterns_match_whole_names_without_regard_to_case() {
+        for (pattern, name, fits) in [
+            ("*casino*", "Best CASINO in town", true),
+            ("casino", "casino royale", false),
+            ("b?con", "Bacon", true),
+            ("*a*b*c", "xxaxxbxxc", true),
+            ("*a*b*c", "xxaxxbxxd", false),
+            ("*", "", true),
+            ("", "x", false),
+            ("größe*", "GRÖSSE", false),
+            ("grö*", "GRÖSSE", true),
+        ] {
+            assert_eq!(NamePattern::new(pattern).matches(name), fits, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_name_cannot_make_matching_slow() {
+        assert!(!NamePattern::new("*a*a*a*a*a*a*a*b").matches(&"a".repeat(4_000)));
+    }
+
+    #[test]
+    fn a_ban_ends() {
+        let now = Instant::now();
+        let who = Banned::Network("203.0.113.0/24".parse().unwrap());
+        let ban = Ban { who, reason: "spam".into(), until: Some(now + Duration::from_secs(60)) };
+        let bans: Bans = [ban].into_iter().collect();
+        let ip = "203.0.113.77".parse().unwrap();
+        assert_eq!(bans.of_address(now, ip).map(|ban| &*ban.reason), Some("spam"));
+        assert!(bans.of_address(now + Duration::from_secs(60), ip).is_none());
+        assert!(bans.of_address(now, "203.0.114.77".parse().unwrap()).is_none());
+    }
+}

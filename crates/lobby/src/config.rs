@@ -1,0 +1,148 @@
+//! Everything an operator can set, with defaults that need no setting.
+
+use crate::{AddressMap, Bans, Networks};
+use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, MAX_REGISTRATION};
+use std::time::Duration;
+use thiserror::Error;
+
+/// What a registry can be told. Every field can be changed while it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// How long an endpoint stays after its last registration (L10). 1 s to 24 h; 70 s.
+    pub lease: Duration,
+    /// The largest registration that is accepted, in bytes (L15). 61 to 65,507; 4,096.
+    pub max_registration: usize,
+    /// How many servers there can be.
+    pub caps: Caps,
+    /// Whether and how servers are checked (L12).
+    pub checks: CheckConfig,
+    /// What servers inside a private network are called outside.
+    pub address_map: AddressMap,
+    /// Whether servers with loopback and private addresses are welcome. LANs are real, so: yes.
+    pub allow_private: bool,
+    /// How much each address, network and all together may send.
+    pub limits: rallypoint_limit::Config,
+    /// Who may send as much as they like. Loopback.
+    pub limit_exempt: Networks,
+    /// Who is not welcome.
+    pub bans: Bans,
+}
+
+/// How many servers there can be. What is above is refused with a reason code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Servers per source address. At least 1; 32.
+    pub per_address: usize,
+    /// Servers per lobby. At least 1; 1,000,000.
+    pub per_lobby: usize,
+    /// Servers in all. 1 to 16,000,000; 1,000,000.
+    pub total: usize,
+    /// Lobbies. Any UUID opens one, so there must be an end. At least 1; 10,000.
+    pub lobbies: usize,
+}
+
+/// Whether and how the lobby finds out that a server can be reached (L12).
+///
+/// The source of a datagram can be forged, so every check is traffic that a stranger can cause: it is bounded in all, per
+/// target address, and per network (/24 or /56).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckConfig {
+    /// Whether servers are checked at all. Yes.
+    pub enabled: bool,
+    /// Networks whose servers are listed without a check. None.
+    pub exempt: Networks,
+    /// How long the lobby tries. 100 ms to 60 s; 5 s.
+    pub timeout: Duration,
+    /// How long a good verdict is kept before it is renewed in the background. 5 minutes.
+    pub keep: Duration,
+    /// How long after a bad verdict a registration makes the lobby try again. 30 s: the owner who has just opened the
+    /// port should not have to wait long.
+    pub retry: Duration,
+    /// How many checks may be under way. At least 1; 256.
+    pub in_flight: usize,
+    /// How many checks may be waiting. At least 1; 10,000.
+    pub waiting: usize,
+    /// Checks per minute and target address. At least 1; 60.
+    pub per_address: u32,
+    /// Checks per minute and target network (/24 or /56). At least 1; 600.
+    pub per_network: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(70),
+            max_registration: DEFAULT_MAX_REGISTRATION,
+            caps: Caps::default(),
+            checks: CheckConfig::default(),
+            address_map: AddressMap::default(),
+            allow_private: true,
+            limits: rallypoint_limit::Config::default(),
+            limit_exempt: Networks::loopback(),
+            bans: Bans::default(),
+        }
+    }
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self { per_address: 32, per_lobby: 1_000_000, total: 1_000_000, lobbies: 10_000 }
+    }
+}
+
+impl Default for CheckConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            exempt: Networks::default(),
+            timeout: Duration::from_secs(5),
+            keep: Duration::from_secs(5 * 60),
+            retry: Duration::from_secs(30),
+            in_flight: 256,
+            waiting: 10_000,
+            per_address: 60,
+            per_network: 600,
+        }
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A number outside of its range.
+    #[error("{field} must be {range}")]
+    OutOfRange {
+        /// The field, as it is called in the configuration.
+        field: &'static str,
+        /// What it can be.
+        range: &'static str,
+    },
+    /// The limits do not make sense.
+    #[error(transparent)]
+    Limits(#[from] rallypoint_limit::ConfigError),
+}
+
+impl Config {
+    /// Whether every field is in its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let seconds = |low, high| Duration::from_secs(low)..=Duration::from_secs(high);
+        let check = |ok: bool, field, range| if ok { Ok(()) } else { Err(ConfigError::OutOfRange { field, range }) };
+        check(seconds(1, 86_400).contains(&self.lease), "lease", "between 1 second and 24 hours")?;
+        let sizes = 61..=MAX_REGISTRATION;
+        check(sizes.contains(&self.max_registration), "max_registration", "between 61 and 65507 bytes")?;
+        check(self.caps.per_address > 0, "caps.per_address", "at least 1")?;
+        check(self.caps.per_lobby > 0, "caps.per_lobby", "at least 1")?;
+        check((1..=16_000_000).contains(&self.caps.total), "caps.total", "between 1 and 16000000")?;
+        check(self.caps.lobbies > 0, "caps.lobbies", "at least 1")?;
+        let checks = &self.checks;
+        let tenth = Duration::from_millis(100)..=Duration::from_secs(60);
+        check(tenth.contains(&checks.timeout), "checks.timeout", "between 0.1 and 60 seconds")?;
+        check(seconds(1, 86_400).contains(&checks.keep), "checks.keep", "between 1 second and 24 hours")?;
+        check(seconds(1, 86_400).contains(&checks.retry), "checks.retry", "between 1 second and 24 hours")?;
+        check(checks.in_flight > 0, "checks.in_flight", "at least 1")?;
+        check(checks.waiting > 0, "checks.waiting", "at least 1")?;
+        check(checks.per_address > 0, "checks.per_address", "at least 1")?;
+        check(checks.per_network > 0, "checks.per_network", "at least 1")?;
+        Ok(self.limits.validate()?)
+    }
+}

@@ -1,0 +1,113 @@
+//! What became of the last datagrams of an address, so that its owner can be told why a server is not listed.
+
+use crate::Outcome;
+use foldhash::fast::RandomState;
+use std::{collections::HashMap, net::IpAddr, time::Instant};
+
+/// How many addresses are remembered; then the one that was first heard of longest ago is forgotten.
+const ADDRESSES: usize = 16_384;
+
+/// How many different outcomes are remembered per address.
+const PER_ADDRESS: usize = 8;
+
+/// An outcome that an address had, perhaps several times in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PastOutcome {
+    /// When it last happened.
+    pub at: Instant,
+    /// What happened.
+    pub outcome: Outcome,
+    /// The port that was to be registered, if the datagram could be read that far.
+    pub port: Option<u16>,
+    /// How often it happened in a row.
+    pub times: u32,
+}
+
+/// Outcomes by source address, in memory that does not grow.
+#[derive(Debug)]
+pub(crate) struct Past {
+    by_ip: HashMap<IpAddr, u32, RandomState>,
+    rows: Vec<Row>,
+    /// The row that is given away next.
+    next: usize,
+}
+
+#[derive(Debug)]
+struct Row {
+    ip: IpAddr,
+    outcomes: Vec<PastOutcome>,
+}
+
+impl Past {
+    pub fn new() -> Self {
+        Self { by_ip: HashMap::default(), rows: Vec::new(), next: 0 }
+    }
+
+    pub fn record(&mut self, now: Instant, ip: IpAddr, outcome: Outcome, port: Option<u16>) {
+        let row = match self.by_ip.get(&ip) {
+            Some(&row) => row as usize,
+            None => self.row_for(ip),
+        };
+        let outcomes = &mut self.rows[row].outcomes;
+        if let Some(last) = outcomes.last_mut()
+            && last.outcome == outcome
+            && last.port == port
+        {
+            last.at = now;
+            last.times = last.times.saturating_add(1);
+            return;
+        }
+        if outcomes.len() == PER_ADDRESS {
+            outcomes.remove(0);
+        }
+        outcomes.push(PastOutcome { at: now, outcome, port, times: 1 });
+    }
+
+    /// The outcomes of an address, the latest last.
+    pub fn of(&self, ip: IpAddr) -> &[PastOutcome] {
+        self.by_ip.get(&ip).map_or(&[], |&row| &self.rows[row as usize].outcomes)
+    }
+
+    fn row_for(&mut self, ip: IpAddr) -> usize {
+        let row = self.next;
+        self.next = (self.next + 1) % ADDRESSES;
+        if row == self.rows.len() {
+            self.rows.push(Row { ip, outcomes: Vec::with_capacity(PER_ADDRESS) });
+        } else {
+            let old = &mut self.rows[row];
+            self.by_ip.remove(&old.ip);
+            old.ip = ip;
+            old.outcomes.clear();
+        }
+        self.by_ip.insert(ip, row as u32);
+        row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn memory_is_bounded_and_the_oldest_goes_first() {
+        let (mut past, now) = (Past::new(), Instant::now());
+        for n in 0..ADDRESSES as u32 + 1 {
+            past.record(now, Ipv4Addr::from_bits(n).into(), Outcome::TooLarge, None);
+        }
+        assert_eq!(past.rows.len(), ADDRESSES);
+        assert!(past.of(Ipv4Addr::from_bits(0).into()).is_empty());
+        assert_eq!(past.of(Ipv4Addr::from_bits(1).into()).len(), 1);
+    }
+
+    #[test]
+    fn repeats_are_counted_and_only_the_last_eight_are_kept() {
+        let (mut past, now, ip) = (Past::new(), Instant::now(), Ipv4Addr::LOCALHOST.into());
+        for port in 0..10 {
+            past.record(now, ip, Outcome::Unreachable, Some(port));
+            past.record(now, ip, Outcome::Unreachable, Some(port));
+        }
+        let ports: Vec<_> = past.of(ip).iter().map(|past| (past.port, past.times)).collect();
+        assert_eq!(ports, (2..10).map(|port| (Some(port), 2)).collect::<Vec<_>>());
+    }
+}
