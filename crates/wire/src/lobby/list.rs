@@ -142,7 +142,13 @@ impl ListReader {
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.taken);
         self.taken = 0;
-        self.buffer.extend_from_slice(bytes);
+        match self.progress {
+            // Behind the last block one byte is enough to know that it is one too many.
+            Progress::Blocks(0) if !self.buffer.is_empty() => self.buffer.truncate(1),
+            // Nothing of a broken reply is looked at any more.
+            Progress::Done => self.buffer.clear(),
+            _ => self.buffer.extend_from_slice(bytes),
+        }
     }
 
     /// The next block that is there as a whole.

@@ -1,0 +1,47 @@
+//! Asking a Bloodmasters server: document 002, rulings B1 to B12. The length is little-endian, all else big-endian (B1).
+//!
+//! A client sends a [`Query`], a server answers with a [`Reply`] that carries the same [`Echo`]. A datagram can hold
+//! several messages ([`messages`]), and a server answers each query among them ([`queries`]) in a datagram of its own (B3).
+//! Where the servers are is told by the [`master_list`].
+//!
+//! Nobody ever sends an empty datagram: it makes real servers deaf (B10). Nothing here emits one.
+//!
+//! ```
+//! use rallypoint_wire::bloodmasters::{ClientsBuf, Echo, GameType, Info, Query, Reply, Rules, queries};
+//!
+//! let mut datagram = Vec::new();
+//! Query { echo: Echo(*b"ping") }.emit(&mut datagram);
+//!
+//! let info = Info { title: b"Mayan night", map_name: b"mayanctf", game_type: GameType::CAPTURE_THE_FLAG, ..Info::default() };
+//! for query in queries(&datagram) {
+//!     let clients = ClientsBuf::new();
+//!     let reply = Reply::new(query.echo, info, Rules::default(), clients.as_clients(), b"Example 1.0")?;
+//!     let mut answer = Vec::new();
+//!     reply.emit(&mut answer);
+//!     assert_eq!(Reply::parse(&answer)?, reply);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod client;
+mod info;
+pub mod master_list;
+mod message;
+mod names;
+mod plain;
+mod reply;
+mod string;
+
+pub use client::{Client, Clients, ClientsBuf, TooManyClients};
+pub use info::{Info, Rules};
+pub use message::{Echo, Message, Messages, Query, messages, queries};
+pub use names::{GameType, Team};
+pub use plain::{ascii, strip_colours};
+pub use reply::{Reply, ReplyTooLong};
+
+/// The UDP port a server listens on unless it was told otherwise (B8).
+pub const PORT: u16 = 6_969;
+
+/// The largest reply that is made: what fits into a UDP datagram over IPv4, which is a little less than what the length
+/// field could count.
+pub const MAX_REPLY: usize = 65_507;

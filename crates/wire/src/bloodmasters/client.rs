@@ -1,0 +1,177 @@
+//! Who is connected: one record for each client, from protocol version 27 on (B6).
+//!
+//! ```text
+//! Length of player name, Player name
+//! Player team (uint8)
+//! True when player is a spectator (boolean)
+//! Player ping (int16)
+//! ```
+
+use super::{MAX_REPLY, Team, info::boolean, string};
+use crate::{DecodeError, Reader, Writer, text};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// One who is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client<'a> {
+    /// Their name, as bytes: ASCII from real servers (B2).
+    pub name: &'a [u8],
+    /// Whose side they are on.
+    pub team: Team,
+    /// Whether they only watch.
+    pub spectator: bool,
+    /// How far away they are, in milliseconds.
+    pub ping: i16,
+}
+
+/// The clients of a reply: how many there are, and the records of those that are told.
+#[derive(Clone, Copy)]
+pub struct Clients<'a> {
+    /// Whole records that have been checked, nothing behind them.
+    bytes: &'a [u8],
+    count: u8,
+}
+
+impl<'a> Clients<'a> {
+    /// Clients of whom only the number is known.
+    pub(super) const fn untold(count: u8) -> Self {
+        Self { bytes: &[], count }
+    }
+
+    /// Reads the records. If they are cut short, those before are kept.
+    pub(super) fn parse_records(&mut self, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
+        let start = reader.rest();
+        for _ in 0..self.count {
+            Client::parse(reader)?;
+            self.bytes = &start[..start.len() - reader.rest().len()];
+        }
+        Ok(())
+    }
+
+    pub(super) const fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The same records, and as many clients as there are records.
+    pub(super) fn told(self) -> Self {
+        // Records come out of a reply or out of a `ClientsBuf`, which count them in 8 bits.
+        Self { bytes: self.bytes, count: self.iter().count() as u8 }
+    }
+
+    /// How many are connected. That is the number of records, unless the protocol is older than 27 (then there are none)
+    /// or the reply was cut short (then there are less).
+    #[must_use]
+    pub const fn count(&self) -> u8 {
+        self.count
+    }
+
+    /// The records.
+    pub fn iter(&self) -> impl Iterator<Item = Client<'a>> + use<'a> {
+        let mut reader = Reader::new(self.bytes);
+        // The bytes were checked when the value was made, so an error can only mean the end.
+        core::iter::from_fn(move || Client::parse(&mut reader).ok())
+    }
+}
+
+impl<'a> Client<'a> {
+    fn parse(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            name: string::parse(reader, "player name")?,
+            team: Team(reader.u8("player team")?),
+            spectator: boolean(reader, "spectator")?,
+            ping: reader.i16_be("player ping")?,
+        })
+    }
+
+    pub(super) fn emit(&self, writer: &mut Writer<'_>) {
+        string::emit(self.name, writer);
+        writer.u8(self.team.0);
+        writer.u8(self.spectator.into());
+        writer.i16_be(self.ping);
+    }
+}
+
+impl PartialEq for Clients<'_> {
+    /// Clients are the same if they mean the same, however the bytes spell it.
+    fn eq(&self, other: &Self) -> bool {
+        self.count == other.count && (self.bytes == other.bytes || self.iter().eq(other.iter()))
+    }
+}
+
+impl Eq for Clients<'_> {}
+
+impl fmt::Debug for Clients<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} clients ", self.count)?;
+        f.debug_map().entries(self.iter().map(|client| (text::display(client.name), client.team))).finish()
+    }
+}
+
+/// Clients to be told, for whoever answers.
+#[derive(Clone, Debug, Default)]
+pub struct ClientsBuf {
+    bytes: Vec<u8>,
+    count: u8,
+}
+
+/// One client more does not fit into a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyClients;
+
+impl ClientsBuf {
+    /// Nobody.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { bytes: Vec::new(), count: 0 }
+    }
+
+    /// Adds one. The name is sent as it is: a responder takes out colour codes before
+    /// ([`strip_colours`](super::strip_colours)).
+    ///
+    /// # Errors
+    /// If there are 255 already, or the names are so long that no datagram could hold them.
+    pub fn push(&mut self, client: Client<'_>) -> Result<(), TooManyClients> {
+        let size = string::size(client.name) + 4;
+        if self.bytes.len() + size > MAX_REPLY {
+            return Err(TooManyClients);
+        }
+        self.count = self.count.checked_add(1).ok_or(TooManyClients)?;
+        client.emit(&mut Writer::new(&mut self.bytes));
+        Ok(())
+    }
+
+    /// The clients, to be sent.
+    #[must_use]
+    pub fn as_clients(&self) -> Clients<'_> {
+        Clients { bytes: &self.bytes, count: self.count }
+    }
+}
+
+impl fmt::Display for TooManyClients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a reply can have at most 255 clients, with names that fit into one datagram")
+    }
+}
+
+impl core::error::Error for TooManyClients {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_255_clients_and_no_more_than_a_datagram_of_names() {
+        let mut clients = ClientsBuf::new();
+        let client = Client { name: b"x", team: Team::RED, spectator: false, ping: 1 };
+        (0..255).for_each(|_| clients.push(client).unwrap());
+        assert_eq!(clients.push(client), Err(TooManyClients));
+        assert_eq!(clients.as_clients().iter().count(), 255);
+
+        let long = [b'x'; 40_000];
+        let mut clients = ClientsBuf::new();
+        assert_eq!(clients.push(Client { name: &long, ..client }), Ok(()));
+        assert_eq!(clients.push(Client { name: &long, ..client }), Err(TooManyClients));
+        assert_eq!(clients.as_clients().count(), 1);
+    }
+}

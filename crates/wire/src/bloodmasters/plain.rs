@@ -1,0 +1,67 @@
+//! Making text fit for a reply: without colours (B12), and in ASCII (B2).
+
+use alloc::{borrow::Cow, vec::Vec};
+
+const COLOUR: u8 = b'^';
+
+/// Takes out colour codes, a `^` and one character each: what a responder does to its title and its players' names, and
+/// to nothing else (B12).
+///
+/// A `^` right before another one, or at the very end, goes alone (W3).
+///
+/// ```
+/// use rallypoint_wire::bloodmasters::strip_colours;
+///
+/// assert_eq!(*strip_colours(b"^1Bob^7by"), *b"Bobby");
+/// ```
+#[must_use]
+pub fn strip_colours(text: &[u8]) -> Cow<'_, [u8]> {
+    let mut pieces = text.split(|&byte| byte == COLOUR);
+    let first = pieces.next().unwrap_or_default();
+    if first.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    let mut stripped = Vec::with_capacity(text.len());
+    stripped.extend_from_slice(first);
+    pieces.for_each(|piece| stripped.extend_from_slice(piece.get(1..).unwrap_or_default()));
+    Cow::Owned(stripped)
+}
+
+/// Text as the strings of a reply can have it: a `?` stands for every character that is not ASCII (B2).
+#[must_use]
+pub fn ascii(text: &str) -> Cow<'_, [u8]> {
+    if text.is_ascii() {
+        Cow::Borrowed(text.as_bytes())
+    } else {
+        Cow::Owned(text.chars().map(|c| u8::try_from(c).ok().filter(u8::is_ascii).unwrap_or(b'?')).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b12_a_colour_code_is_a_caret_and_one_character() {
+        for (coloured, plain) in [
+            ("plain", "plain"),
+            ("^1Red ^2Green", "Red Green"),
+            ("^1", ""),
+            ("a^xb", "ab"),
+            ("", ""),
+            // W3
+            ("end^", "end"),
+            ("^^1x", "x"),
+            ("a^^", "a"),
+        ] {
+            assert_eq!(*strip_colours(coloured.as_bytes()), *plain.as_bytes(), "{coloured}");
+        }
+        assert!(matches!(strip_colours(b"plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn b2_a_question_mark_stands_for_what_is_not_ascii() {
+        assert_eq!(*ascii("Café € 日本 end"), *b"Caf? ? ?? end");
+        assert!(matches!(ascii("plain"), Cow::Borrowed(_)));
+    }
+}
