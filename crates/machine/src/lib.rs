@@ -79,7 +79,7 @@ pub trait Machine {
 pub struct Transmit {
     /// Where it goes.
     pub to: SocketAddr,
-    /// How many bytes were appended.
+    /// How many bytes were appended. Nothing is sent for none: an empty datagram makes some servers deaf (B10).
     pub len: usize,
     /// If set, the bytes are several datagrams of this size (the last may be shorter) for the same receiver, which a
     /// system with generic segmentation offload sends in one call. Never zero.
