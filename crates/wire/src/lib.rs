@@ -31,12 +31,12 @@
 
 extern crate alloc;
 
-// pub mod bloodmasters;
+pub mod bloodmasters;
 mod error;
-// pub mod legacy;
+pub mod legacy;
 pub mod lobby;
 mod reader;
-// pub mod session;
+pub mod session;
 pub mod text;
 mod writer;
 

@@ -1,6 +1,7 @@
 //! Writing fields to the end of a buffer.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 /// Appends fields to a buffer that the caller reuses: after its first few datagrams nothing is allocated.
 ///
@@ -28,6 +29,12 @@ impl<'a> Writer<'a> {
     #[must_use]
     pub fn since(&self, from: usize) -> &[u8] {
         &self.out[self.start + from..]
+    }
+
+    /// The bytes this writer has written, from the one at `from` on, to be changed in their place.
+    #[must_use]
+    pub fn since_mut(&mut self, from: usize) -> &mut [u8] {
+        &mut self.out[self.start + from..]
     }
 
     /// Bytes as they are.
@@ -78,6 +85,13 @@ impl<'a> Writer<'a> {
         self.bytes(&value.to_le_bytes());
     }
 
+    /// Text, formatted as it is written.
+    #[inline]
+    pub fn display(&mut self, text: fmt::Arguments<'_>) {
+        // Only a `Display` that fails by itself fails here, and none of ours does: appending cannot.
+        let _ = fmt::Write::write_fmt(self, text);
+    }
+
     /// Overwrites what was written at `at`, counted from this writer's start: for lengths and check values that are
     /// known only at the end.
     ///
@@ -86,5 +100,12 @@ impl<'a> Writer<'a> {
     #[inline]
     pub fn patch(&mut self, at: usize, bytes: &[u8]) {
         self.out[self.start + at..][..bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+impl fmt::Write for Writer<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.bytes(text.as_bytes());
+        Ok(())
     }
 }
