@@ -13,10 +13,26 @@
 //! An input that once failed is kept in `regressions/name/` under a name that says what it was.
 #![forbid(unsafe_code)]
 
+pub mod bloodmasters;
+pub mod legacy;
+pub mod limit;
+pub mod list_reply;
+pub mod lobby;
+pub mod master_list;
+pub mod session;
 pub mod transmit;
 
 /// A function that panics if something does not hold for these bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target, by name.
-pub const TARGETS: &[(&str, Target)] = &[("transmit", transmit::run)];
+pub const TARGETS: &[(&str, Target)] = &[
+    ("bloodmasters", bloodmasters::run),
+    ("legacy", legacy::run),
+    ("limit", limit::run),
+    ("list_reply", list_reply::run),
+    ("lobby", lobby::run),
+    ("master_list", master_list::run),
+    ("session", session::run),
+    ("transmit", transmit::run),
+];
