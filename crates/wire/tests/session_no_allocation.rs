@@ -4,40 +4,10 @@ use rallypoint_wire::session::{
     ClientData, ClientDatagram, ClientSealed, Control, MessageNumber, NumberListBuf, Payload, Rand, ServerDatagram,
     SlotIndex, TextListBuf, Uid,
 };
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    hint::black_box,
-};
+use std::hint::black_box;
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is handed on to the system's allocator as it came; the count is a plain cell of this thread, which
-// needs no allocation itself.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps to the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps to the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = ALLOCATIONS.with(Cell::get);
-    work();
-    ALLOCATIONS.with(Cell::get) - before
+fn allocations(work: impl FnOnce()) -> u64 {
+    allocation_counter::measure(work).count_total
 }
 
 #[test]
