@@ -191,3 +191,25 @@ impl ListReader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_the_last_block_or_a_broken_one_is_not_kept() {
+        let ended = [0, 0, 0, 0];
+        let broken = [0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff];
+        for (start, reason) in [(&ended[..], Reason::TrailingBytes), (&broken[..], Reason::TooLong)] {
+            let mut reader = ListReader::new();
+            reader.push(start);
+            while reader.next_block().is_some() {}
+            for _ in 0..1_000 {
+                reader.push(&[0; 100]);
+                assert_eq!(reader.next_block(), None);
+            }
+            assert!(reader.buffer.len() <= 100);
+            assert_eq!(reader.finish().unwrap_err().reason, reason);
+        }
+    }
+}
