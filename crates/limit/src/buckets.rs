@@ -1,0 +1,76 @@
+//! One rate for each of many keys.
+
+use crate::{Budget, Key, Rate, clock::Clock, rate::Paces, table::Table};
+use std::{fmt, marker::PhantomData, time::Instant};
+
+/// One [`Rate`] for each of many keys, in memory that never grows: "at most one answer per second and network".
+///
+/// A key that is not in the table has a full bucket. When its set is full, a new key takes the place of the one that loses
+/// least, the one that will have a full bucket first; so more than `rate` may pass only if keys come by the thousand.
+/// Where that matters there has to be a total as well: see [`Limiter`](crate::Limiter).
+///
+/// ```
+/// use rallypoint_limit::{Buckets, Net, Rate};
+/// use std::time::{Duration, Instant};
+///
+/// let mut answers = Buckets::new(Rate::per_second(1, 1), 1024, 0x5eed);
+/// let (now, net) = (Instant::now(), Net::of("192.0.2.1".parse().unwrap()));
+/// assert!(answers.take(now, net));
+/// assert!(!answers.take(now, Net::of("192.0.2.2".parse().unwrap())), "the same /24");
+/// assert!(answers.take(now + Duration::from_secs(1), net));
+/// ```
+pub struct Buckets<K> {
+    paces: Paces,
+    table: Table,
+    clock: Clock,
+    keys: PhantomData<fn(K)>,
+}
+
+impl<K: Key> Buckets<K> {
+    /// All buckets are full. `max_entries` is rounded to a multiple of 8, 32 bytes each. The seed has to be one that
+    /// nobody can guess.
+    pub fn new(rate: Rate, max_entries: usize, seed: u128) -> Self {
+        Self { paces: paces(rate), table: Table::new(max_entries, seed), clock: Clock::default(), keys: PhantomData }
+    }
+
+    /// Takes one out of the bucket of `key`, if there is one in it.
+    #[must_use]
+    pub fn take(&mut self, now: Instant, key: K) -> bool {
+        let now = self.clock.at(now);
+        let mut slot = self.table.find(key.bits(), now);
+        let Ok(meter) = self.paces.take(slot.state.meter, now, 0, 0) else {
+            return false;
+        };
+        slot.state.meter = meter;
+        self.table.put(slot);
+        true
+    }
+
+    /// Another rate from now on. What was taken stays taken.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.paces = paces(rate);
+    }
+
+    /// How many keys are remembered.
+    pub fn entries(&self) -> usize {
+        self.table.counts.entries
+    }
+
+    /// How many keys can be remembered.
+    pub fn capacity(&self) -> usize {
+        self.table.capacity()
+    }
+}
+
+impl<K> fmt::Debug for Buckets<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buckets")
+            .field("paces", &self.paces)
+            .field("counts", &self.table.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+fn paces(rate: Rate) -> Paces {
+    Paces::new(Budget { packets: Some(rate), bytes: None })
+}

@@ -1,0 +1,134 @@
+//! What the limiter says, with a reason.
+
+use std::fmt;
+
+/// Whether a datagram may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub enum Verdict {
+    /// It may, and it has been charged to every budget.
+    Allowed,
+    /// It may not, and nothing was charged. What is refused is dropped, never queued.
+    Refused(Refusal),
+}
+
+/// Which budget had no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Refusal {
+    /// Whose budget it was.
+    pub scope: Scope,
+    /// What there was too much of.
+    pub unit: Unit,
+}
+
+/// Whose budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The address itself.
+    Host,
+    /// The address's /24 (IPv4) or /56 (IPv6).
+    Net,
+    /// The address's /48 (IPv6).
+    Site,
+    /// All sources together.
+    Total,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Datagrams.
+    Packets,
+    /// Bytes.
+    Bytes,
+}
+
+impl Verdict {
+    /// Whether the datagram may pass.
+    pub fn is_allowed(self) -> bool {
+        self == Self::Allowed
+    }
+}
+
+impl Refusal {
+    /// Every refusal there is, for whoever counts them.
+    pub const ALL: [Self; 8] = {
+        let mut all = [Self { scope: Scope::Host, unit: Unit::Packets }; 8];
+        let mut index = 0;
+        while index < all.len() {
+            all[index].scope = [Scope::Host, Scope::Net, Scope::Site, Scope::Total][index / 2];
+            all[index].unit = [Unit::Packets, Unit::Bytes][index % 2];
+            index += 1;
+        }
+        all
+    };
+
+    /// The stable reason code, as in `over-budget-net-bytes`.
+    pub fn code(self) -> &'static str {
+        match (self.scope, self.unit) {
+            (Scope::Host, Unit::Packets) => "over-budget-host-packets",
+            (Scope::Host, Unit::Bytes) => "over-budget-host-bytes",
+            (Scope::Net, Unit::Packets) => "over-budget-net-packets",
+            (Scope::Net, Unit::Bytes) => "over-budget-net-bytes",
+            (Scope::Site, Unit::Packets) => "over-budget-site-packets",
+            (Scope::Site, Unit::Bytes) => "over-budget-site-bytes",
+            (Scope::Total, Unit::Packets) => "over-budget-total-packets",
+            (Scope::Total, Unit::Bytes) => "over-budget-total-bytes",
+        }
+    }
+
+    /// Its place in [`ALL`](Self::ALL).
+    pub(crate) fn index(self) -> usize {
+        self.scope as usize * 2 + self.unit as usize
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Allowed => f.write_str("allowed"),
+            Self::Refused(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "host",
+            Self::Net => "net",
+            Self::Site => "site",
+            Self::Total => "total",
+        })
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Packets => "packets",
+            Self::Bytes => "bytes",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_has_its_place_and_a_code_made_of_its_parts() {
+        for (index, refusal) in Refusal::ALL.into_iter().enumerate() {
+            assert_eq!(refusal.index(), index);
+            assert_eq!(refusal.code(), format!("over-budget-{}-{}", refusal.scope, refusal.unit));
+            assert_eq!(Verdict::Refused(refusal).to_string(), refusal.code());
+        }
+        assert_eq!(Verdict::Allowed.to_string(), "allowed");
+    }
+}

@@ -1,0 +1,64 @@
+//! A clock that goes back, jumps ahead or stands still: no panic, and no punishment beyond one empty bucket.
+
+mod common;
+use common::*;
+use proptest::prelude::*;
+use rallypoint_limit::{Config, Limiter, Rate, Verdict};
+use std::time::{Duration, Instant};
+
+const SOURCE: &str = "10.0.0.1";
+
+#[test]
+fn a_clock_that_goes_back_costs_at_most_one_burst() {
+    let config = Config { host: packets(Rate::per_second(1, 5)), ..Config::default() };
+    let (mut limiter, start) = (Limiter::new(&config, 1), Instant::now());
+    assert_eq!(limiter.check(start, ip(SOURCE), 0), Verdict::Allowed);
+    assert_eq!(limiter.check(start + secs(1_000_000), ip(SOURCE), 0), Verdict::Allowed);
+    // The bucket is to be full in a million seconds: that is taken as an empty one.
+    let back = start + secs(10);
+    assert_ne!(limiter.check(back, ip(SOURCE), 0), Verdict::Allowed);
+    assert_ne!(limiter.check(start - secs(10), ip(SOURCE), 0), Verdict::Allowed);
+    limiter.set_config(&config);
+}
+
+#[test]
+fn centuries_may_pass() {
+    let (mut limiter, start) = (Limiter::new(&Config::default(), 1), Instant::now());
+    let mut now = Some(start);
+    while let Some(time) = now {
+        assert_eq!(limiter.check(time, ip(SOURCE), 700), Verdict::Allowed);
+        now = time.checked_add(secs(50 * 365 * 24 * 60 * 60)).filter(|&time| time - start < secs(100_000_000_000));
+    }
+}
+
+proptest! {
+    /// Any rates, valid or not, any times, any sizes: it always answers, and never more passes than is possible.
+    #[test]
+    fn nothing_is_too_strange(
+        rates in prop::array::uniform8(prop::option::of((any::<u64>(), any::<u64>(), any::<u64>()))),
+        reserved_percent: u8,
+        max_entries in prop_oneof![0_usize..100, Just(10_000)],
+        steps in prop::collection::vec((any::<u64>(), any::<u128>(), any::<usize>(), 0..20_u8), 1..200),
+    ) {
+        let rate = |index: usize| rates[index].map(|(count, per, burst)| Rate { count, per: Duration::from_nanos(per), burst });
+        let budget = |index| rallypoint_limit::Budget { packets: rate(index), bytes: rate(index + 1) };
+        let config =
+            Config { host: budget(0), net: budget(2), site: budget(4), total: budget(6), reserved_percent, max_entries };
+        let mut limiter = Limiter::new(&config, 1);
+        let start = Instant::now();
+        for &(time, source, bytes, what) in &steps {
+            let now = start.checked_add(Duration::from_nanos(time)).unwrap_or(start);
+            let source = std::net::Ipv6Addr::from_bits(source).into();
+            match what {
+                0 => limiter.set_config(&config),
+                1 => limiter.set_config(&Config { max_entries: 64, ..Config::default() }),
+                2 => { limiter.vouch(now, source); }
+                _ => { let _ = limiter.check(now, source, bytes); }
+            }
+        }
+        let stats = limiter.stats();
+        let checks = steps.iter().filter(|step| step.3 > 2).count() as u64;
+        prop_assert_eq!(stats.allowed + stats.refused_in_all(), checks);
+        prop_assert!(stats.known <= stats.hosts + stats.nets);
+    }
+}

@@ -1,0 +1,77 @@
+//! Addresses and chance for the tests.
+#![allow(dead_code, reason = "every test uses its own part of this")]
+
+use rallypoint_limit::{Budget, Config, Rate, Refusal, Scope, Unit, Verdict};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::Duration,
+};
+
+pub fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub fn packets(rate: Rate) -> Budget {
+    Budget { packets: Some(rate), bytes: None }
+}
+
+pub fn bytes(rate: Rate) -> Budget {
+    Budget { packets: None, bytes: Some(rate) }
+}
+
+/// No limit anywhere, to be filled in by the test.
+pub fn unlimited() -> Config {
+    Config {
+        host: Budget::UNLIMITED,
+        net: Budget::UNLIMITED,
+        site: Budget::UNLIMITED,
+        total: Budget::UNLIMITED,
+        ..Config::default()
+    }
+}
+
+pub fn refused(scope: Scope, unit: Unit) -> Verdict {
+    Verdict::Refused(Refusal { scope, unit })
+}
+
+/// SplitMix64: the same seed gives the same run.
+pub struct Chance(pub u64);
+
+impl Chance {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// Any IPv4 address outside 10.0.0.0/8, which the tests keep for the honest.
+    pub fn v4(&mut self) -> IpAddr {
+        loop {
+            let address = Ipv4Addr::from_bits(self.next() as u32);
+            if address.octets()[0] != 10 {
+                return address.into();
+            }
+        }
+    }
+
+    /// Any IPv6 address under these leading bits.
+    pub fn v6_in(&mut self, network: &str, prefix: u32) -> IpAddr {
+        let network = network.parse::<Ipv6Addr>().unwrap().to_bits();
+        let chance = u128::from(self.next()) << 64 | u128::from(self.next());
+        Ipv6Addr::from_bits(network | chance & (u128::MAX >> prefix)).into()
+    }
+}
