@@ -8,8 +8,11 @@ fn emitted(info: &Info<'_>) -> Vec<u8> {
     text
 }
 
-/// Reads a text, checks that it is written as it was, and gives private, map, name, counts, mod.
-fn read(text: &str) -> (bool, Option<&str>, &str, Option<(u16, u16, u16)>, Option<&str>) {
+/// Private, map, name, counts, mod.
+type Parts<'a> = (bool, Option<&'a str>, &'a str, Option<(u16, u16, u16)>, Option<&'a str>);
+
+/// Reads a text, and checks that it is written as it was.
+fn read(text: &str) -> Parts<'_> {
     let info = Info::parse(text.as_bytes());
     assert_eq!(emitted(&info), text.as_bytes());
     let str = |bytes| core::str::from_utf8(bytes).unwrap();
