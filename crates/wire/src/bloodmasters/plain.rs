@@ -16,14 +16,18 @@ const COLOUR: u8 = b'^';
 /// ```
 #[must_use]
 pub fn strip_colours(text: &[u8]) -> Cow<'_, [u8]> {
-    let mut pieces = text.split(|&byte| byte == COLOUR);
-    let first = pieces.next().unwrap_or_default();
-    if first.len() == text.len() {
+    if !text.contains(&COLOUR) {
         return Cow::Borrowed(text);
     }
     let mut stripped = Vec::with_capacity(text.len());
-    stripped.extend_from_slice(first);
-    pieces.for_each(|piece| stripped.extend_from_slice(piece.get(1..).unwrap_or_default()));
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if byte == COLOUR {
+            bytes.next_if(|&code| code != COLOUR);
+        } else {
+            stripped.push(byte);
+        }
+    }
     Cow::Owned(stripped)
 }
 
