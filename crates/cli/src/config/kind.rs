@@ -1,0 +1,309 @@
+//! The kinds of values that a setting can have: how each is read, and how it is written.
+
+use ipnet::IpNet;
+use jiff::SignedDuration;
+use rallypoint_limit::Rate;
+use std::{
+    fmt,
+    marker::PhantomData,
+    net::{IpAddr, SocketAddr},
+    ops::{Range, RangeInclusive},
+    path::PathBuf,
+    time::Duration,
+};
+use toml::{Spanned, de::DeValue};
+
+/// A value with its place in the file.
+pub type Value<'a> = Spanned<DeValue<'a>>;
+
+/// What is wrong with a value, and where, if that is not the whole value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    pub message: String,
+    pub at: Option<Range<usize>>,
+}
+
+/// How the value of a setting is read and written.
+pub trait Kind {
+    /// What it is in the program.
+    type Of;
+
+    /// What a person should write, as in "expected ...".
+    fn expects(&self) -> String;
+
+    /// Reads a value. On an error nothing has changed.
+    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Wrong>;
+
+    /// As it stands in a file.
+    fn show(&self, value: &Self::Of) -> String;
+}
+
+/// `true` or `false`.
+pub struct Switch;
+
+/// A whole number.
+pub struct Number<T>(pub RangeInclusive<u64>, pub PhantomData<T>);
+
+/// A length of time: `"70s"`, `"5m"`, `"1h 30m"`.
+pub struct Time(pub RangeInclusive<Duration>);
+
+/// One of a few words.
+pub struct Word<T: 'static>(pub &'static [(&'static str, T)]);
+
+/// A file or folder; or nothing.
+pub struct Path(pub &'static str);
+
+/// A rate and a burst: `"10/s burst 300"`; or `"off"`.
+pub struct Limit;
+
+/// Several of a kind, as a list or as one text with commas.
+pub struct List<T> {
+    /// What one of them is.
+    pub of: &'static str,
+    pub read: fn(&str) -> Result<T, String>,
+    pub show: fn(&T) -> String,
+    /// Whether there can be none of them: the word `off`, or an empty list.
+    pub or_off: bool,
+}
+
+impl Wrong {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), at: None }
+    }
+
+    /// It is this part of the value that is wrong.
+    pub fn at(self, at: Range<usize>) -> Self {
+        Self { at: self.at.or(Some(at)), ..self }
+    }
+}
+
+/// A whole number within a range.
+pub fn number<T>(range: RangeInclusive<u64>) -> Number<T> {
+    Number(range, PhantomData)
+}
+
+/// Text as TOML writes it.
+pub fn quoted(text: impl fmt::Display) -> String {
+    toml::Value::String(text.to_string()).to_string()
+}
+
+/// "not ...", for the end of a sentence that says what was expected.
+pub fn found(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("not {}", quoted(text)),
+        DeValue::Integer(number) => format!("not {number}"),
+        DeValue::Float(number) => format!("not {number}"),
+        DeValue::Boolean(value) => format!("not {value}"),
+        DeValue::Datetime(date) => format!("not the date {date}"),
+        DeValue::Array(_) => "not a list".into(),
+        DeValue::Table(_) => "not a section".into(),
+    }
+}
+
+fn unexpected(kind: &impl Kind, value: &Value<'_>) -> Wrong {
+    Wrong::new(format!("expected {}, {}", kind.expects(), found(value.get_ref())))
+}
+
+impl Kind for Switch {
+    type Of = bool;
+
+    fn expects(&self) -> String {
+        "true or false".into()
+    }
+
+    fn set(&self, target: &mut bool, value: &Value<'_>) -> Result<(), Wrong> {
+        *target = value.get_ref().as_bool().ok_or_else(|| unexpected(self, value))?;
+        Ok(())
+    }
+
+    fn show(&self, value: &bool) -> String {
+        value.to_string()
+    }
+}
+
+impl<T: TryFrom<u64> + Copy + fmt::Display> Kind for Number<T> {
+    type Of = T;
+
+    fn expects(&self) -> String {
+        match (*self.0.start(), *self.0.end()) {
+            (least, u64::MAX) => format!("a number of at least {least}"),
+            (least, most) => format!("a number from {least} to {most}"),
+        }
+    }
+
+    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Wrong> {
+        let number = value.get_ref().as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
+        let number = number.filter(|number| self.0.contains(number)).and_then(|number| T::try_from(number).ok());
+        *target = number.ok_or_else(|| unexpected(self, value))?;
+        Ok(())
+    }
+
+    fn show(&self, value: &T) -> String {
+        value.to_string()
+    }
+}
+
+impl Kind for Time {
+    type Of = Duration;
+
+    fn expects(&self) -> String {
+        let (least, most) = (show_time(*self.0.start()), show_time(*self.0.end()));
+        format!("a time from \"{least}\" to \"{most}\"")
+    }
+
+    fn set(&self, target: &mut Duration, value: &Value<'_>) -> Result<(), Wrong> {
+        let time = value.get_ref().as_str().and_then(|text| text.parse::<SignedDuration>().ok());
+        let time = time.and_then(|time| Duration::try_from(time).ok()).filter(|time| self.0.contains(time));
+        *target = time.ok_or_else(|| unexpected(self, value))?;
+        Ok(())
+    }
+
+    fn show(&self, value: &Duration) -> String {
+        quoted(show_time(*value))
+    }
+}
+
+/// A time in the largest unit in which it is a whole number.
+pub fn show_time(time: Duration) -> String {
+    let ms = time.as_millis();
+    match ms {
+        0 => "0s".into(),
+        _ if ms % 3_600_000 == 0 => format!("{}h", ms / 3_600_000),
+        _ if ms % 60_000 == 0 => format!("{}m", ms / 60_000),
+        _ if ms % 1_000 == 0 => format!("{}s", ms / 1_000),
+        _ => format!("{ms}ms"),
+    }
+}
+
+impl<T: Copy + PartialEq> Kind for Word<T> {
+    type Of = T;
+
+    fn expects(&self) -> String {
+        let words: Vec<_> = self.0.iter().map(|(word, _)| quoted(word)).collect();
+        match &words[..] {
+            [some @ .., last] if !some.is_empty() => format!("{} or {last}", some.join(", ")),
+            _ => words.concat(),
+        }
+    }
+
+    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Wrong> {
+        let text = value.get_ref().as_str().unwrap_or_default();
+        let word = self.0.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
+        *target = word.ok_or_else(|| unexpected(self, value))?.1;
+        Ok(())
+    }
+
+    fn show(&self, value: &T) -> String {
+        quoted(self.0.iter().find(|(_, meaning)| meaning == value).map_or("", |(word, _)| word))
+    }
+}
+
+impl Kind for Path {
+    type Of = Option<PathBuf>;
+
+    fn expects(&self) -> String {
+        self.0.into()
+    }
+
+    fn set(&self, target: &mut Option<PathBuf>, value: &Value<'_>) -> Result<(), Wrong> {
+        let text = value.get_ref().as_str().ok_or_else(|| unexpected(self, value))?;
+        *target = (!text.is_empty()).then(|| text.into());
+        Ok(())
+    }
+
+    fn show(&self, value: &Option<PathBuf>) -> String {
+        quoted(value.as_deref().map(std::path::Path::display).map(|path| path.to_string()).unwrap_or_default())
+    }
+}
+
+impl Kind for Limit {
+    type Of = Option<Rate>;
+
+    fn expects(&self) -> String {
+        r#"a limit such as "10/s burst 300" or "600/m burst 50", or "off""#.into()
+    }
+
+    fn set(&self, target: &mut Option<Rate>, value: &Value<'_>) -> Result<(), Wrong> {
+        let text = value.get_ref().as_str().ok_or_else(|| unexpected(self, value))?;
+        if text.trim().eq_ignore_ascii_case("off") {
+            *target = None;
+            return Ok(());
+        }
+        let rate = read_rate(text).ok_or_else(|| unexpected(self, value))?;
+        rate.validate().map_err(|error| Wrong::new(error.to_string()))?;
+        *target = Some(rate);
+        Ok(())
+    }
+
+    fn show(&self, value: &Option<Rate>) -> String {
+        let Some(Rate { count, per, burst }) = value else { return quoted("off") };
+        let unit = UNITS.iter().find(|(_, seconds)| per.as_secs() == *seconds).map_or("s", |(unit, _)| unit);
+        quoted(format!("{count}/{unit} burst {burst}"))
+    }
+}
+
+const UNITS: [(&str, u64); 6] = [("s", 1), ("m", 60), ("h", 3_600), ("sec", 1), ("min", 60), ("hour", 3_600)];
+
+fn read_rate(text: &str) -> Option<Rate> {
+    let (rate, burst) = text.split_once("burst")?;
+    let (count, unit) = rate.trim().trim_end_matches(',').split_once('/')?;
+    let (_, seconds) = UNITS.iter().find(|(name, _)| *name == unit.trim())?;
+    let number = |text: &str| text.trim().replace('_', "").parse().ok();
+    Some(Rate { count: number(count)?, per: Duration::from_secs(*seconds), burst: number(burst)? })
+}
+
+impl<T> Kind for List<T> {
+    type Of = Vec<T>;
+
+    fn expects(&self) -> String {
+        let off = if self.or_off { ", or \"off\"" } else { "" };
+        format!("a list of {}{off}", self.of)
+    }
+
+    fn set(&self, target: &mut Vec<T>, value: &Value<'_>) -> Result<(), Wrong> {
+        let read = |text: &str| (self.read)(text.trim()).map_err(Wrong::new);
+        let new = match value.get_ref() {
+            DeValue::String(text) if self.or_off && text.trim().eq_ignore_ascii_case("off") => Vec::new(),
+            DeValue::String(text) => {
+                text.split(',').filter(|part| !part.trim().is_empty()).map(read).collect::<Result<_, _>>()?
+            }
+            DeValue::Array(values) => {
+                let one = |value: &Value<'_>| match value.get_ref().as_str() {
+                    Some(text) => read(text).map_err(|wrong| wrong.at(value.span())),
+                    None => Err(unexpected(self, value).at(value.span())),
+                };
+                values.iter().map(one).collect::<Result<_, _>>()?
+            }
+            _ => return Err(unexpected(self, value)),
+        };
+        if new.is_empty() && !self.or_off {
+            return Err(Wrong::new(format!("expected {}, not an empty one", self.expects())));
+        }
+        *target = new;
+        Ok(())
+    }
+
+    fn show(&self, value: &Vec<T>) -> String {
+        let values: Vec<_> = value.iter().map(|value| quoted((self.show)(value))).collect();
+        format!("[{}]", values.join(", "))
+    }
+}
+
+/// An address and a port to listen on.
+pub fn read_socket(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("expected an address and a port such as \"0.0.0.0:29944\" or \"[::]:29944\", not {}", quoted(text))
+    })
+}
+
+/// A network, or an address as a network of one.
+pub fn read_network(text: &str) -> Result<IpNet, String> {
+    let one = text.parse::<IpAddr>().map(|ip| IpNet::from(ip.to_canonical()));
+    one.or_else(|_| text.parse::<IpNet>().map(|net| net.trunc()))
+        .map_err(|_| format!("expected a network such as \"203.0.113.0/24\" or an address, not {}", quoted(text)))
+}
+
+/// A network as it is read: an address if it is only that.
+pub fn show_network(net: &IpNet) -> String {
+    if net.prefix_len() == net.max_prefix_len() { net.addr().to_string() } else { net.to_string() }
+}

@@ -1,0 +1,102 @@
+//! Everything that `rallypoint serve` can be told.
+
+use super::{bans::BanLine, names};
+use ipnet::IpNet;
+use jiff::Timestamp;
+use rallypoint_lobby::Mapping;
+use rallypoint_net::{ListLimits, LobbyOptions};
+use rallypoint_wire::lobby::LobbyId;
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+/// All settings, with the defaults of a lobby that nobody configured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Where the list is kept over a restart; if not set, where the system keeps such things.
+    pub data_dir: Option<PathBuf>,
+    /// A further file with bans.
+    pub ban_file: Option<PathBuf>,
+    pub lobby_listen: Vec<SocketAddr>,
+    pub legacy_listen: Vec<SocketAddr>,
+    /// The registry's own settings, but for the lists that follow: [`Self::registry`] puts all of them together.
+    pub registry: rallypoint_lobby::Config,
+    pub address_map: Vec<Mapping>,
+    pub check_exempt: Vec<IpNet>,
+    pub limit_exempt: Vec<IpNet>,
+    pub bans: Vec<BanLine>,
+    /// Those of [`Self::ban_file`].
+    pub more_bans: Vec<BanLine>,
+    /// What lobbies are called.
+    pub names: BTreeMap<LobbyId, String>,
+    pub save_every: Duration,
+    pub receive_buffer: usize,
+    pub list: ListLimits,
+    pub log: LogSettings,
+}
+
+/// How the program tells what it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    pub level: tracing::Level,
+    pub format: LogFormat,
+}
+
+/// What a line of the log looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+        let networks = loopback.map(|ip| IpNet::new_assert(ip, if ip.is_ipv4() { 8 } else { 128 }).trunc());
+        let net = LobbyOptions::default();
+        Self {
+            data_dir: None,
+            ban_file: None,
+            lobby_listen: net.listen,
+            legacy_listen: net.legacy,
+            registry: net.registry,
+            address_map: Vec::new(),
+            check_exempt: Vec::new(),
+            limit_exempt: networks.into(),
+            bans: Vec::new(),
+            more_bans: Vec::new(),
+            names: names::known(),
+            save_every: net.save_every,
+            receive_buffer: net.receive_buffer,
+            list: net.list,
+            log: LogSettings { level: tracing::Level::INFO, format: LogFormat::Text },
+        }
+    }
+}
+
+impl Settings {
+    /// The registry's configuration. It knows no dates, so it has to be told which day it is.
+    pub fn registry(&self, now: Instant, today: Timestamp) -> rallypoint_lobby::Config {
+        let mut config = self.registry.clone();
+        config.address_map = self.address_map.iter().copied().collect();
+        config.checks.exempt = self.check_exempt.iter().copied().collect();
+        config.limit_exempt = self.limit_exempt.iter().copied().collect();
+        config.bans = self.all_bans().filter_map(|ban| ban.in_force(now, today)).collect();
+        config
+    }
+
+    /// The bans of all files.
+    pub fn all_bans(&self) -> impl Iterator<Item = &BanLine> {
+        self.bans.iter().chain(&self.more_bans)
+    }
+
+    /// What a lobby is called: its name, or else its UUID.
+    pub fn lobby_name(&self, id: &LobbyId) -> String {
+        self.names.get(id).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| id.to_string())
+    }
+}

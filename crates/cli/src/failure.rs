@@ -1,0 +1,41 @@
+//! How a command ends if it does not end well.
+
+use crate::config::Mistakes;
+use std::{fmt, process::ExitCode};
+
+/// Why a command failed, in a sentence that says what to do.
+#[derive(Debug)]
+pub enum Failure {
+    /// It was asked for something that makes no sense.
+    Usage(String),
+    /// It could not do what it was asked for.
+    Failed(String),
+}
+
+impl Failure {
+    /// A failure from whatever explains itself.
+    pub fn failed(why: impl fmt::Display) -> Self {
+        Self::Failed(why.to_string())
+    }
+
+    /// The code that scripts see.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Failed(_) => ExitCode::from(1),
+            Self::Usage(_) => ExitCode::from(2),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Usage(why) | Self::Failed(why)) = self;
+        write!(f, "rallypoint: {why}")
+    }
+}
+
+impl From<Mistakes> for Failure {
+    fn from(mistakes: Mistakes) -> Self {
+        Self::Usage(format!("the configuration cannot be used\n{mistakes}"))
+    }
+}

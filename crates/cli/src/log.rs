@@ -1,0 +1,66 @@
+//! The log: what the program tells while it runs, on standard error.
+
+use crate::config::{LogFormat, LogSettings};
+use std::net::{IpAddr, SocketAddr};
+use tracing_subscriber::{Registry, filter::LevelFilter, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt};
+
+/// A log whose level can be changed.
+pub struct Log(Option<reload::Handle<LevelFilter, Registry>>);
+
+impl Log {
+    /// Starts to log.
+    pub fn start(settings: LogSettings) -> Self {
+        let (filter, handle) = reload::Layer::new(LevelFilter::from_level(settings.level));
+        let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
+        let registry = tracing_subscriber::registry().with(filter);
+        // The journal has its own clock.
+        let in_journal = std::env::var_os("JOURNAL_STREAM").is_some();
+        let started = match settings.format {
+            LogFormat::Json => {
+                let json = lines.json().flatten_event(true).with_current_span(false).with_span_list(false);
+                registry.with(json).try_init()
+            }
+            LogFormat::Text if in_journal => registry.with(lines.without_time()).try_init(),
+            LogFormat::Text => registry.with(lines).try_init(),
+        };
+        Self(started.ok().map(|()| handle))
+    }
+
+    /// Changes how much is told.
+    pub fn set_level(&self, level: tracing::Level) {
+        if let Some(handle) = &self.0 {
+            let _ = handle.modify(|filter| *filter = LevelFilter::from_level(level));
+        }
+    }
+}
+
+/// An address that tells the network but not the host: for logs that are kept.
+pub fn masked(addr: SocketAddr) -> String {
+    let port = addr.port();
+    match addr.ip().to_canonical() {
+        IpAddr::V4(ip) => {
+            let [a, b, c, _] = ip.octets();
+            format!("{a}.{b}.{c}.x:{port}")
+        }
+        IpAddr::V6(ip) => {
+            let [a, b, c, ..] = ip.segments();
+            format!("[{a:x}:{b:x}:{c:x}:x]:{port}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masked_addresses_do_not_tell_the_host() {
+        for (addr, masked_addr) in [
+            ("203.0.113.9:8190", "203.0.113.x:8190"),
+            ("[::ffff:203.0.113.9]:8190", "203.0.113.x:8190"),
+            ("[2001:db8:aa:bb:1:2:3:4]:8190", "[2001:db8:aa:x]:8190"),
+        ] {
+            assert_eq!(masked(addr.parse().unwrap()), masked_addr);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! `rallypoint serve`: a lobby.
+
+mod args;
+mod data_dir;
+mod notify;
+mod report;
+
+pub use args::Args;
+
+use crate::{
+    config::{self, KNOBS, Loaded, Settings, Sources},
+    failure::Failure,
+    log::Log,
+    signals::{Signals, Told},
+};
+use jiff::Timestamp;
+use rallypoint_net::{LobbyOptions, LobbyService, StartError};
+use report::Reporter;
+use std::{
+    io::Write,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+use tracing::{error, info, warn};
+
+/// How often the program looks at its own numbers.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// Runs a lobby until it is told to stop.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let sources = args.sources();
+    let loaded = sources.load()?;
+    if args.print_config {
+        return say(&config::print(&loaded.settings));
+    }
+    let data_dir = data_dir::choose(&loaded.settings, &sources.variables)?;
+    if args.check_config {
+        return say(&summary(&loaded, &data_dir));
+    }
+    let log = Log::start(loaded.settings.log);
+    if let Some(http) = args.http() {
+        warn!("there is no web server in this version yet: --http {http} has no effect");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::failed)?;
+    runtime.block_on(Server { sources, log, settings: loaded.settings.clone() }.run(&loaded, data_dir))
+}
+
+/// A lobby that runs, and where its settings come from.
+struct Server {
+    sources: Sources,
+    log: Log,
+    settings: Settings,
+}
+
+impl Server {
+    async fn run(mut self, loaded: &Loaded, data_dir: PathBuf) -> Result<(), Failure> {
+        // Before anything else, so that no signal is missed once the ports are open.
+        let mut signals = Signals::new().map_err(Failure::failed)?;
+        tell_notes(loaded);
+        let options = options(&self.settings, data_dir.clone());
+        let service =
+            LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_failure(&error))?;
+        let (mut events, mut reporter) = (service.subscribe(), Reporter::new(&service));
+        tell_addresses(&service);
+        info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), listed = service.stats().listed, "serving");
+        notify::ready();
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                told = signals.next() => match told {
+                    Told::Reload => self.reload(&service).await,
+                    Told::Stop => break,
+                },
+                event = events.recv() => reporter.handle_event(event, &self.settings),
+                _ = look.tick() => reporter.look(&service),
+            }
+        }
+        notify::stopping();
+        info!("stopping: replies are finished and the list is saved");
+        tokio::select! {
+            () = service.shutdown() => {
+                info!("stopped");
+                Ok(())
+            }
+            () = signals.stop() => Err(Failure::failed("stopped at once, on a second signal; the last seconds may not be saved")),
+        }
+    }
+
+    /// Reads the configuration again. A mistake in it changes nothing.
+    async fn reload(&mut self, service: &LobbyService) {
+        notify::reloading();
+        match self.sources.load() {
+            Err(mistakes) => {
+                error!("the configuration stays as it was, because of mistakes in the new one:\n{mistakes}")
+            }
+            Ok(loaded) => {
+                tell_notes(&loaded);
+                self.apply(service, loaded.settings).await;
+            }
+        }
+        notify::ready();
+    }
+
+    async fn apply(&mut self, service: &LobbyService, new: Settings) {
+        let config = new.registry(Instant::now(), Timestamp::now());
+        if let Err(error) = service.set_config(config).await {
+            error!("the configuration stays as it was: {error}");
+            return;
+        }
+        self.log.set_level(new.log.level);
+        let changed = KNOBS.iter().filter(|knob| knob.show(&self.settings) != knob.show(&new));
+        let (now, later): (Vec<_>, Vec<_>) = changed.partition(|knob| knob.reloads);
+        let paths = |knobs: &[&config::Knob]| knobs.iter().map(|knob| knob.path).collect::<Vec<_>>().join(", ");
+        info!(changed = paths(&now), bans = new.all_bans().count(), "the configuration was read again");
+        if !later.is_empty() {
+            warn!("these settings change only with a restart: {}", paths(&later));
+        }
+        self.settings = new;
+    }
+}
+
+fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
+    let (listen, legacy) = (settings.lobby_listen.clone(), settings.legacy_listen.clone());
+    // [::] stands for "all there is", which may be nothing; any other address was meant as it is.
+    let require_ipv6 = listen.iter().chain(&legacy).any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
+    LobbyOptions {
+        listen,
+        legacy,
+        require_ipv6,
+        registry: settings.registry(Instant::now(), Timestamp::now()),
+        data_dir: Some(data_dir),
+        save_every: settings.save_every,
+        list: settings.list.clone(),
+        receive_buffer: settings.receive_buffer,
+    }
+}
+
+fn start_failure(error: &StartError) -> Failure {
+    match error {
+        StartError::Config(_) | StartError::NoAddress => Failure::Usage(error.to_string()),
+        _ => Failure::failed(error),
+    }
+}
+
+/// What it listens on, for people and scripts: the one thing on standard output.
+fn tell_addresses(service: &LobbyService) {
+    let addrs = service.local_addrs();
+    let named = |name, addrs: &[_]| addrs.iter().map(|addr| format!("{name} udp+tcp {addr}\n")).collect::<String>();
+    // Nobody may be reading, which is no reason not to serve.
+    let _ = say(&(named("lobby", &addrs.lobby) + &named("legacy", &addrs.legacy)));
+}
+
+fn tell_notes(loaded: &Loaded) {
+    if let Some(file) = &loaded.file {
+        info!("settings from {}", file.display());
+    }
+    for note in &loaded.notes {
+        warn!("{note}");
+    }
+}
+
+fn summary(loaded: &Loaded, data_dir: &std::path::Path) -> String {
+    let settings = &loaded.settings;
+    let file = loaded.file.as_ref().map_or("none".into(), |file| file.display().to_string());
+    let addrs = |addrs: &[std::net::SocketAddr]| match addrs {
+        [] => "off".into(),
+        _ => addrs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+    };
+    let notes: String = loaded.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    format!(
+        "configuration is fine\n{notes}file: {file}\ndata: {}\nlobby: {}\nlegacy: {}\nbans: {}\n\
+         All settings in force: rallypoint serve --print-config\n",
+        data_dir.display(),
+        addrs(&settings.lobby_listen),
+        addrs(&settings.legacy_listen),
+        settings.all_bans().count(),
+    )
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::failed)
+}
