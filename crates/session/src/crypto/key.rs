@@ -1,0 +1,118 @@
+//! X25519 keys: a server's static one, and the fresh ones of a login.
+
+use super::sha256;
+use aws_lc_rs::agreement::{PrivateKey, UnparsedPublicKey, X25519, agree};
+use std::{fmt, str::FromStr, sync::Arc};
+use zeroize::Zeroizing;
+
+/// The public half of a key: what a server publishes (`x-session-key`, E2) and a client pins. Written as 64 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublicKey([u8; 32]);
+
+/// A private X25519 key with its public half. It hides itself from `Debug`, and is wiped when it is dropped.
+#[derive(Clone)]
+pub struct StaticKey {
+    private: Arc<PrivateKey>,
+    public: PublicKey,
+    bytes: Zeroizing<[u8; 32]>,
+}
+
+/// Why a text or bytes are not a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The text is not 64 hex digits.
+    #[error("a key is 64 hex digits")]
+    NotHex,
+    /// The cryptography library does not take the bytes.
+    #[error("these 32 bytes cannot be used as a key: make a new one")]
+    Refused,
+}
+
+impl PublicKey {
+    /// A key as it was received.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first 8 bytes of its SHA-256, by which a login names the server that it wants.
+    pub(crate) fn pin(&self) -> [u8; 8] {
+        let [a, b, c, d, e, f, g, h, ..] = sha256(&self.0);
+        [a, b, c, d, e, f, g, h]
+    }
+}
+
+impl StaticKey {
+    /// A key from 32 secret random bytes.
+    ///
+    /// # Errors
+    /// If the cryptography library does not take them.
+    pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
+        let bytes = Zeroizing::new(bytes);
+        let private = PrivateKey::from_private_key(&X25519, &*bytes).map_err(|_| KeyError::Refused)?;
+        let public = private.compute_public_key().map_err(|_| KeyError::Refused)?;
+        let public = PublicKey(public.as_ref().try_into().map_err(|_| KeyError::Refused)?);
+        Ok(Self { private: Arc::new(private), public, bytes })
+    }
+
+    /// The secret bytes, to be stored where nobody else can read them.
+    #[must_use]
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.bytes
+    }
+
+    /// The public half.
+    #[must_use]
+    pub const fn public(&self) -> PublicKey {
+        self.public
+    }
+
+    /// The shared point; nothing if the other side sent a point that makes it zero.
+    pub(crate) fn agree(&self, public: &PublicKey) -> Option<[u8; 32]> {
+        let theirs = UnparsedPublicKey::new(&X25519, public.0);
+        let shared: Result<[u8; 32], ()> = agree(&self.private, theirs, (), |point| point.try_into().map_err(|_| ()));
+        shared.ok().filter(|point| point.iter().fold(0, |any, byte| any | byte) != 0)
+    }
+}
+
+impl fmt::Debug for StaticKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StaticKey(secret, public {})", self.public)
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let digits = text.as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != 64 {
+            return Err(KeyError::NotHex);
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            let nibble = |digit: u8| char::from(digit).to_digit(16).ok_or(KeyError::NotHex);
+            *byte = (nibble(pair[0])? << 4 | nibble(pair[1])?) as u8;
+        }
+        Ok(Self(bytes))
+    }
+}
