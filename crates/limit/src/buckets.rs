@@ -30,13 +30,13 @@ impl<K: Key> Buckets<K> {
     /// All buckets are full. `max_entries` is rounded to a multiple of 8, 32 bytes each. The seed has to be one that
     /// nobody can guess.
     pub fn new(rate: Rate, max_entries: usize, seed: u128) -> Self {
-        Self { paces: paces(rate), table: Table::new(max_entries, seed), clock: Clock::default(), keys: PhantomData }
+        Self { paces: paces(rate), table: Table::new(max_entries, seed), clock: Clock::new(), keys: PhantomData }
     }
 
     /// Takes one out of the bucket of `key`, if there is one in it.
     #[must_use]
     pub fn take(&mut self, now: Instant, key: K) -> bool {
-        let now = self.clock.at(now);
+        let now = self.clock.advance(now);
         let mut slot = self.table.find(key.bits(), now);
         let Ok(meter) = self.paces.take(slot.state.meter, now, 0, 0) else {
             return false;
@@ -49,6 +49,7 @@ impl<K: Key> Buckets<K> {
     /// Another rate from now on. What was taken stays taken.
     pub fn set_rate(&mut self, rate: Rate) {
         self.paces = paces(rate);
+        self.table.adopt(&self.paces, self.clock.now());
     }
 
     /// How many keys are remembered.

@@ -45,8 +45,8 @@ pub enum ConfigError {
     MaxEntries(usize),
 }
 
-pub(crate) const RESERVED: RangeInclusive<u8> = 0..=90;
-pub(crate) const ENTRIES: RangeInclusive<usize> = 8..=1 << 24;
+const RESERVED: RangeInclusive<u8> = 0..=90;
+const ENTRIES: RangeInclusive<usize> = 8..=1 << 24;
 
 impl Config {
     /// Whether every field is in its range. What is not is taken as the nearest value that is.
@@ -69,6 +69,30 @@ impl Config {
             return Err(ConfigError::MaxEntries(self.max_entries));
         }
         Ok(())
+    }
+
+    pub(crate) fn budget(&self, scope: Scope) -> Budget {
+        match scope {
+            Scope::Host => self.host,
+            Scope::Net => self.net,
+            Scope::Site => self.site,
+            Scope::Total => self.total,
+        }
+    }
+
+    /// How many prefixes of this kind are remembered. A network is only worth an entry while it has used some of its
+    /// budget, or as an IPv6 party.
+    pub(crate) fn entries(&self, scope: Scope) -> usize {
+        let entries = self.max_entries.clamp(*ENTRIES.start(), *ENTRIES.end());
+        match scope {
+            Scope::Host => entries,
+            Scope::Net => entries / 2,
+            Scope::Site | Scope::Total => entries / 4,
+        }
+    }
+
+    pub(crate) fn reserved(&self) -> u64 {
+        self.reserved_percent.min(*RESERVED.end()).into()
     }
 }
 

@@ -37,10 +37,10 @@
 //!
 //! The total is what a flood of forged sources uses up, and then honest sources would be refused with the rest. So a part of
 //! it (by default half of its rate and half of its burst) is kept for *known* parties. A party is what one customer is
-//! commonly given: an IPv4 address or an IPv6 /56. It becomes known when it passes, and comes back between 10 seconds and 2
-//! minutes later; it stays known while it keeps coming back within 2 minutes of its buckets being full. There is a fixed
-//! number of seats for known parties (six of the eight slots of a set), and each seat has an equal share of what is
-//! reserved. Hence, whatever is sent from other addresses, by however many:
+//! commonly given: an IPv4 address or an IPv6 /56. It becomes known when it has passed and comes back between 10 seconds and
+//! 2 minutes later, if there is a seat for it; it stays known while no more than 2 minutes go by, with full buckets, until
+//! it passes again. There is a fixed number of seats (six of the eight slots of a set), and each has an equal share of
+//! what is reserved. Hence, whatever is sent from other networks, by however many:
 //!
 //! 1. A known party is never forgotten, nor pushed off its seat.
 //! 2. Its share is never refused by the total. If every other seat is held by an attacker who uses his share to the last

@@ -3,7 +3,6 @@
 use crate::{
     Config, Host, Key, Net, Refusal, Scope, Site, Stats, Verdict,
     clock::Clock,
-    config::{ENTRIES, RESERVED},
     prefix,
     rate::{Meter, Paces},
     table::Table,
@@ -16,8 +15,8 @@ use std::{fmt, net::IpAddr, time::Instant};
 ///   [`set_config`](Self::set_config).
 /// * Out: the [`Verdict`], [`stats`](Self::stats), [`memory`](Self::memory).
 ///
-/// Nothing happens between calls: there is no timer, and time is an argument. A clock that goes back or jumps ahead is
-/// harmless: at worst a bucket counts as empty, and fills from there.
+/// Nothing happens between calls: there is no timer, and time is an argument. A time that jumps ahead or goes back is
+/// harmless: buckets fill when it goes ahead, and keep what they have when it goes back.
 pub struct Limiter {
     /// Addresses, networks, sites.
     levels: [Level; 3],
@@ -42,7 +41,7 @@ impl Limiter {
     pub fn new(config: &Config, seed: u128) -> Self {
         let level = |scope| Level {
             scope,
-            paces: Paces::new(config.at(scope)),
+            paces: Paces::new(config.budget(scope)),
             table: Table::new(config.entries(scope), seed),
         };
         let levels = [Scope::Host, Scope::Net, Scope::Site].map(level);
@@ -52,7 +51,7 @@ impl Limiter {
             levels,
             total,
             used: Meter::default(),
-            clock: Clock::default(),
+            clock: Clock::new(),
             allowed: 0,
             guaranteed: 0,
             refused: [0; _],
@@ -63,7 +62,7 @@ impl Limiter {
     ///
     /// Either it is charged to every budget, or to none: what is refused for one reason takes nothing from the neighbours.
     pub fn check(&mut self, now: Instant, source: IpAddr, bytes: usize) -> Verdict {
-        let now = self.clock.at(now);
+        let now = self.clock.advance(now);
         match self.charge(now, source, bytes as u64) {
             Ok(()) => {
                 self.allowed += 1;
@@ -79,7 +78,7 @@ impl Limiter {
     /// Makes a source known at once, instead of after it has come back: for one that was seen to receive what is sent to
     /// it (so it is not forged), or that was known before a restart. False if there is no seat left for it.
     pub fn vouch(&mut self, now: Instant, source: IpAddr) -> bool {
-        let now = self.clock.at(now);
+        let now = self.clock.advance(now);
         let Path { keys, party } = Path::of(source);
         let table = &mut self.levels[party].table;
         let mut slot = table.find(keys[party].unwrap_or_default(), now);
@@ -93,11 +92,14 @@ impl Limiter {
     /// Other budgets from now on. What was used stays used, and who was known stays known, unless there are fewer entries
     /// than before.
     pub fn set_config(&mut self, config: &Config) {
+        let now = self.clock.now();
         for level in &mut self.levels {
-            level.paces = Paces::new(config.at(level.scope));
+            level.paces = Paces::new(config.budget(level.scope));
             level.table.resize(config.entries(level.scope));
+            level.table.adopt(&level.paces, now);
         }
         self.total = Paces::new(config.total);
+        self.used = self.total.adopt(self.used, now);
         self.share = Share::new(config, &self.total, &self.levels);
     }
 
@@ -145,10 +147,10 @@ impl Limiter {
         self.used = match self.total.take(self.used, now, bytes, self.share.reserved) {
             Ok(used) => used,
             Err(unit) => {
-                let over = Refusal { scope: Scope::Total, unit };
-                let share = known.and_then(|share| self.share.take(share, now, &self.total, bytes)).ok_or(over)?;
-                let used =
-                    self.total.take(self.used, now, bytes, 0).map_err(|unit| Refusal { scope: Scope::Total, unit })?;
+                let over = |unit| Refusal { scope: Scope::Total, unit };
+                let share =
+                    known.and_then(|share| self.share.take(share, now, &self.total, bytes)).ok_or(over(unit))?;
+                let used = self.total.take(self.used, now, bytes, 0).map_err(over)?;
                 if let Some(slot) = &mut slots[party] {
                     slot.state.share = share;
                 }
@@ -157,9 +159,7 @@ impl Limiter {
             }
         };
         for (level, slot) in self.levels.iter_mut().zip(slots) {
-            if let Some(slot) = slot {
-                level.table.put(slot);
-            }
+            slot.into_iter().for_each(|slot| level.table.put(slot));
         }
         Ok(())
     }
@@ -168,26 +168,6 @@ impl Limiter {
 impl fmt::Debug for Limiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter").field("stats", &self.stats()).finish_non_exhaustive()
-    }
-}
-
-impl Config {
-    fn at(&self, scope: Scope) -> crate::Budget {
-        match scope {
-            Scope::Host => self.host,
-            Scope::Net => self.net,
-            Scope::Site => self.site,
-            Scope::Total => self.total,
-        }
-    }
-
-    fn entries(&self, scope: Scope) -> usize {
-        let entries = self.max_entries.clamp(*ENTRIES.start(), *ENTRIES.end());
-        match scope {
-            Scope::Host => entries,
-            Scope::Net => entries / 2,
-            Scope::Site | Scope::Total => entries / 4,
-        }
     }
 }
 
@@ -219,7 +199,7 @@ impl Share {
     fn new(config: &Config, total: &Paces, levels: &[Level; 3]) -> Self {
         let depths = [total.packets.depth(), total.bytes.depth()];
         Self {
-            reserved: config.reserved_percent.min(*RESERVED.end()).into(),
+            reserved: config.reserved(),
             seats: levels.iter().take(2).map(|level| level.table.seats() as u64).sum(),
             // The total's own burst divided by its own rate: dividing both by the number of seats changes nothing.
             depth: depths.into_iter().filter(|&depth| depth > 0).min().unwrap_or(0),
@@ -231,7 +211,7 @@ impl Share {
         let of_total = total.packets.cost(1).max(total.bytes.cost(bytes));
         let cost = of_total.saturating_mul(self.seats).saturating_mul(100).checked_div(self.reserved)?;
         let depth = self.depth.max(cost);
-        let missing = full_at.saturating_sub(now).min(depth).saturating_add(cost);
+        let missing = full_at.saturating_sub(now).saturating_add(cost);
         (missing <= depth).then(|| now.saturating_add(missing))
     }
 }

@@ -114,9 +114,7 @@ impl Pace {
     /// When the bucket is full again if `amount` is taken now; `None` if that would leave it with less than `spare`,
     /// which is a time too.
     pub fn take(&self, full_at: u64, now: u64, amount: u64, spare: u64) -> Option<u64> {
-        // More than an empty bucket comes from a clock that went back, or from a depth that was lowered since.
-        let missing = full_at.saturating_sub(now).min(self.depth);
-        let missing = missing.saturating_add(self.cost(amount));
+        let missing = full_at.saturating_sub(now).saturating_add(self.cost(amount));
         (missing <= self.depth - spare.min(self.depth)).then(|| now.saturating_add(missing))
     }
 
@@ -156,6 +154,14 @@ impl Paces {
             packets: self.packets.take(meter.packets, now, 1, spare(self.packets)).ok_or(Unit::Packets)?,
             bytes: self.bytes.take(meter.bytes, now, bytes, spare(self.bytes)).ok_or(Unit::Bytes)?,
         })
+    }
+
+    /// The same meter after a change of paces, under which a bucket can't be more than empty.
+    pub fn adopt(&self, meter: Meter, now: u64) -> Meter {
+        Meter {
+            packets: meter.packets.min(now.saturating_add(self.packets.depth)),
+            bytes: meter.bytes.min(now.saturating_add(self.bytes.depth)),
+        }
     }
 
     pub fn is_unlimited(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Buckets by key, in memory that never grows.
 
-use crate::rate::Meter;
+use crate::rate::{Meter, Paces};
 use siphasher::sip::SipHasher13;
 
 /// The slots that a key may be in. Eight make it rare that the sources of a well-sized table meet in one set, and are
@@ -160,6 +160,18 @@ impl Table {
                 self.put(Slot { set: index, way, tag, state });
             } else {
                 self.counts.evicted += u64::from(tag != 0);
+            }
+        }
+    }
+
+    /// Fits what was used to other paces. The shares of the known begin anew.
+    pub fn adopt(&mut self, paces: &Paces, now: u64) {
+        for set in &mut self.sets {
+            for (state, tag) in set.states.iter_mut().zip(set.tags) {
+                state.meter = paces.adopt(state.meter, now);
+                if tag & KNOWN != 0 {
+                    state.share = state.share.min(now);
+                }
             }
         }
     }

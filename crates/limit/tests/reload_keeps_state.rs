@@ -19,16 +19,33 @@ fn an_empty_bucket_stays_empty() {
 }
 
 #[test]
-fn after_a_lower_burst_nobody_is_worse_off_than_with_an_empty_bucket() {
+fn after_a_change_nobody_is_worse_off_than_with_an_empty_bucket() {
+    // An hour is missing in the bucket under the old rate; under the new one it is never more than five seconds.
     let (mut limiter, now) = (Limiter::new(&host(Rate::per_minute(1, 60)), 1), Instant::now());
     while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
     limiter.set_config(&host(Rate::per_second(1, 5)));
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), refused(Scope::Host, Unit::Packets));
+    assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), Verdict::Allowed);
     assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), refused(Scope::Host, Unit::Packets));
-    // An hour was missing under the old rate; the new one knows no more than five seconds.
-    limiter.set_config(&host(Rate::per_second(1, 3600)));
-    limiter.set_config(&host(Rate::per_second(1, 5)));
-    assert_eq!(limiter.check(now + secs(3600), ip("10.0.0.1"), 0), Verdict::Allowed);
+}
+
+#[test]
+fn the_total_is_no_worse_off_either() {
+    let total = |rate| Config { total: packets(rate), reserved_percent: 0, ..unlimited() };
+    let (mut limiter, now) = (Limiter::new(&total(Rate::per_minute(1, 60)), 1), Instant::now());
+    while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
+    limiter.set_config(&total(Rate::per_second(1, 5)));
+    assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), refused(Scope::Total, Unit::Packets));
+    assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), Verdict::Allowed);
+}
+
+#[test]
+fn no_limit_forgives_everything() {
+    let (mut limiter, now) = (Limiter::new(&host(Rate::per_minute(1, 60)), 1), Instant::now());
+    while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
+    limiter.set_config(&unlimited());
+    limiter.set_config(&host(Rate::per_minute(1, 60)));
+    assert_eq!((0..100).filter(|_| limiter.check(now, ip("10.0.0.1"), 0).is_allowed()).count(), 60);
 }
 
 #[test]
@@ -86,6 +103,6 @@ fn the_table_of_one_rate_reloads_as_well() {
     assert!(buckets.take(now, 1_u64));
     buckets.set_rate(Rate::per_second(1, 1));
     assert!(!buckets.take(now, 1_u64));
-    assert!(buckets.take(now + secs(60), 1_u64));
-    assert!(buckets.take(now + secs(61), 1_u64));
+    assert!(buckets.take(now + secs(1), 1_u64));
+    assert!(buckets.take(now + secs(2), 1_u64));
 }
