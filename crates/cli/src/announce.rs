@@ -1,9 +1,204 @@
-//! stub
-use crate::failure::Failure;
-/// stub
-#[derive(clap::Args)]
-pub struct Args {}
-/// stub
-pub fn run(_: &Args) -> Result<(), Failure> {
-    Ok(())
+//! `rallypoint announce`: keeps a game server in the list of a lobby.
+
+mod args;
+mod listed;
+mod lobbies;
+mod look;
+mod sender;
+mod server_id;
+
+pub use args::Args;
+
+use crate::{failure::Failure, signals::Signals};
+use listed::{Answer, watch};
+use lobbies::Host;
+use look::Looks;
+use rallypoint_lobby::Announcer;
+use rallypoint_machine::Machine;
+use rallypoint_wire::lobby::ServerId;
+use sender::Sender;
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+use tokio::{task::JoinSet, time};
+
+/// How often names are looked up again: lobbies move, too.
+const RESOLVE_EVERY: Duration = Duration::from_secs(5 * 60);
+
+/// How long after the first word of goodbye the second is sent, in case the first is lost.
+const GOODBYE_AGAIN: Duration = Duration::from_millis(200);
+
+/// Announces a server until it is told to stop.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let id = server_id::choose(args.id_file.as_deref())?;
+    // Whatever is wrong with the description is told before anything is sent.
+    args.announcer(id, Vec::new(), Instant::now())?;
+    for key in args.odd_keys() {
+        eprintln!("note: \"{key}\" is not a key that clients know; keys of your own begin with x-");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    runtime.block_on(async { Announcement::start(args, id).await?.run().await })
+}
+
+/// A server that is being announced.
+struct Announcement<'a> {
+    args: &'a Args,
+    id: ServerId,
+    lobbies: Vec<Lobby>,
+    announcer: Announcer,
+    sender: Sender,
+    signals: Signals,
+}
+
+/// A lobby, and where it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Lobby {
+    host: Host,
+    addrs: Vec<SocketAddr>,
+}
+
+impl<'a> Announcement<'a> {
+    async fn start(args: &'a Args, id: ServerId) -> Result<Self, Failure> {
+        let signals = Signals::to_stop().map_err(Failure::failed)?;
+        let sender = Sender::open()?;
+        let lobbies = resolve(&args.lobbies, &[]).await;
+        let to = addrs(&lobbies);
+        if to.is_empty() {
+            return Err(Failure::failed("no lobby was found, so there is nobody to announce to"));
+        }
+        let announcer = args.announcer(id, to, Instant::now())?;
+        Ok(Self { args, id, lobbies, announcer, sender, signals })
+    }
+
+    async fn run(mut self) -> Result<(), Failure> {
+        self.greet();
+        if !self.send().await && self.args.once {
+            return Err(Failure::failed("the registration could not be sent to any address"));
+        }
+        let mut answers = self.ask();
+        let mut all_listed = true;
+        let mut resolve_again = time::interval_at(time::Instant::now() + RESOLVE_EVERY, RESOLVE_EVERY);
+        while !(self.args.once && answers.is_empty()) {
+            let next = self.announcer.poll_timeout().unwrap_or_else(|| Instant::now() + RESOLVE_EVERY);
+            tokio::select! {
+                () = self.signals.stop() => return self.stop().await,
+                () = time::sleep_until(next.into()) => drop(self.send().await),
+                Some(Ok(answer)) = answers.join_next() => all_listed &= self.tell(&answer),
+                _ = resolve_again.tick() => self.resolve_again().await?,
+            }
+        }
+        if all_listed { Ok(()) } else { Err(Failure::failed("the server is not listed")) }
+    }
+
+    fn greet(&self) {
+        let Args { name, port, transport, .. } = self.args;
+        let to = and(&addrs(&self.lobbies));
+        let end = if self.args.once { "" } else { "; Ctrl-C takes it off the list" };
+        self.say(&format!("announcing {name:?} ({} {port}) to {to}{end}", transport.as_str()));
+    }
+
+    /// Sends whatever is due. Says whether anything could be sent.
+    async fn send(&mut self) -> bool {
+        let (mut datagram, mut sent) = (Vec::new(), false);
+        while let Some(transmit) = self.announcer.poll_transmit(Instant::now(), &mut datagram) {
+            sent |= self.sender.send(transmit.to, &datagram).await;
+            datagram.clear();
+        }
+        sent
+    }
+
+    /// Asks every lobby, in the background, whether the server has arrived in its list.
+    fn ask(&self) -> JoinSet<Answer> {
+        let mut answers = JoinSet::new();
+        let Args { lobby_id, transport, port, .. } = *self.args;
+        if !self.args.no_check {
+            for lobby in self.lobbies.iter().cloned() {
+                let name = self.args.name.clone().into_bytes();
+                answers.spawn(watch(lobby, Looks { lobby_id, transport, port, name }));
+            }
+        }
+        answers
+    }
+
+    fn tell(&self, answer: &Answer) -> bool {
+        match answer {
+            Answer::Listed(text) => self.say(text),
+            Answer::NotListed(text) => eprintln!("{text}"),
+        }
+        matches!(answer, Answer::Listed(_))
+    }
+
+    async fn resolve_again(&mut self) -> Result<(), Failure> {
+        let lobbies = resolve(&self.args.lobbies, &self.lobbies).await;
+        if lobbies != self.lobbies {
+            self.announcer = self.args.announcer(self.id, addrs(&lobbies), Instant::now())?;
+            self.lobbies = lobbies;
+            self.greet();
+        }
+        Ok(())
+    }
+
+    /// Takes the server off the list. The protocol has no answers, so it is said twice.
+    async fn stop(mut self) -> Result<(), Failure> {
+        let (mut datagram, mut goodbyes) = (Vec::new(), Vec::new());
+        self.announcer.stop();
+        while let Some(transmit) = self.announcer.poll_transmit(Instant::now(), &mut datagram) {
+            goodbyes.push((transmit.to, std::mem::take(&mut datagram)));
+        }
+        for (to, goodbye) in &goodbyes {
+            self.sender.send(*to, goodbye).await;
+        }
+        // Whoever is in a hurry presses Ctrl-C again.
+        tokio::select! {
+            () = time::sleep(GOODBYE_AGAIN) => {}
+            () = self.signals.stop() => {}
+        }
+        for (to, goodbye) in &goodbyes {
+            self.sender.send(*to, goodbye).await;
+        }
+        self.say("taken off the list");
+        Ok(())
+    }
+
+    fn say(&self, text: &str) {
+        if !self.args.quiet {
+            println!("{text}");
+        }
+    }
+}
+
+/// Looks all names up. What cannot be found now stays where it was before.
+async fn resolve(hosts: &[Host], before: &[Lobby]) -> Vec<Lobby> {
+    let mut lobbies = Vec::new();
+    for host in hosts {
+        let known = before.iter().find(|lobby| lobby.host == *host);
+        match (host.resolve().await, known) {
+            (Ok(mut addrs), _) if !addrs.is_empty() => {
+                // The order of a name's addresses changes with every look, which is no change.
+                addrs.sort();
+                lobbies.push(Lobby { host: host.clone(), addrs });
+            }
+            (_, Some(known)) => lobbies.push(known.clone()),
+            (Ok(_), None) => eprintln!("the lobby {host} has no address"),
+            (Err(error), None) => eprintln!("the lobby {host} cannot be found: {error}"),
+        }
+    }
+    lobbies
+}
+
+fn addrs(lobbies: &[Lobby]) -> Vec<SocketAddr> {
+    let mut addrs: Vec<_> = lobbies.iter().flat_map(|lobby| &lobby.addrs).copied().collect();
+    addrs.sort();
+    addrs.dedup();
+    addrs
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn and(addrs: &[SocketAddr]) -> String {
+    let shown: Vec<_> = addrs.iter().map(ToString::to_string).collect();
+    match &shown[..] {
+        [some @ .., last] if !some.is_empty() => format!("{} and {last}", some.join(", ")),
+        _ => shown.concat(),
+    }
 }

@@ -4,6 +4,7 @@
 //! flag names a key, `--print-config` writes every key. So there is one reader, one message for a wrong value, and no
 //! setting that can be made in one way only.
 
+mod address_map;
 mod bans;
 mod kind;
 mod knobs;
@@ -24,9 +25,9 @@ pub use sources::{Loaded, Override, Sources};
 /// The end of a message about an unknown word: what may have been meant, or what there is.
 fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.into_iter().collect();
-    let distance = |known: &str| strsim::damerau_levenshtein(&word.to_lowercase(), known);
+    let distance = |known: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &known.to_lowercase());
     match known.iter().min_by_key(|known| distance(known)) {
-        Some(best) if distance(best) <= 2.max(best.len() / 3) => format!("; did you mean \"{best}\"?"),
+        Some(best) if distance(best) <= (best.len() / 3).clamp(1, 3) => format!("; did you mean \"{best}\"?"),
         _ => format!("; there are {}", known.join(", ")),
     }
 }

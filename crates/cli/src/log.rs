@@ -1,7 +1,6 @@
 //! The log: what the program tells while it runs, on standard error.
 
 use crate::config::{LogFormat, LogSettings};
-use std::net::{IpAddr, SocketAddr};
 use tracing_subscriber::{Registry, filter::LevelFilter, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt};
 
 /// A log whose level can be changed.
@@ -30,37 +29,6 @@ impl Log {
     pub fn set_level(&self, level: tracing::Level) {
         if let Some(handle) = &self.0 {
             let _ = handle.modify(|filter| *filter = LevelFilter::from_level(level));
-        }
-    }
-}
-
-/// An address that tells the network but not the host: for logs that are kept.
-pub fn masked(addr: SocketAddr) -> String {
-    let port = addr.port();
-    match addr.ip().to_canonical() {
-        IpAddr::V4(ip) => {
-            let [a, b, c, _] = ip.octets();
-            format!("{a}.{b}.{c}.x:{port}")
-        }
-        IpAddr::V6(ip) => {
-            let [a, b, c, ..] = ip.segments();
-            format!("[{a:x}:{b:x}:{c:x}:x]:{port}")
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masked_addresses_do_not_tell_the_host() {
-        for (addr, masked_addr) in [
-            ("203.0.113.9:8190", "203.0.113.x:8190"),
-            ("[::ffff:203.0.113.9]:8190", "203.0.113.x:8190"),
-            ("[2001:db8:aa:bb:1:2:3:4]:8190", "[2001:db8:aa:x]:8190"),
-        ] {
-            assert_eq!(masked(addr.parse().unwrap()), masked_addr);
         }
     }
 }

@@ -91,7 +91,8 @@ impl Server {
         notify::reloading();
         match self.sources.load() {
             Err(mistakes) => {
-                error!("the configuration stays as it was, because of mistakes in the new one:\n{mistakes}")
+                mistakes.iter().for_each(|mistake| error!("{mistake}"));
+                error!("the configuration stays as it was, because there are mistakes in the new one");
             }
             Ok(loaded) => {
                 tell_notes(&loaded);

@@ -5,7 +5,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that the program understands.
 pub struct Signals {
-    hangup: Signal,
+    hangup: Option<Signal>,
     interrupt: Signal,
     terminate: Signal,
 }
@@ -20,21 +20,29 @@ pub enum Told {
 }
 
 impl Signals {
-    /// Listens for signals from now on.
+    /// Listens for all of them from now on.
     pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            hangup: signal(SignalKind::hangup())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
+        Ok(Self { hangup: Some(signal(SignalKind::hangup())?), ..Self::to_stop()? })
+    }
+
+    /// Listens only for those to come to an end: nohup(1) goes on working.
+    pub fn to_stop() -> io::Result<Self> {
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Self { hangup: None, interrupt, terminate })
     }
 
     /// The next signal.
     pub async fn next(&mut self) -> Told {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => Told::Stop,
             _ = self.terminate.recv() => Told::Stop,
-            _ = self.hangup.recv() => Told::Reload,
+            _ = hangup => Told::Reload,
         }
     }
 

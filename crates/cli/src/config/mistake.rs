@@ -18,6 +18,11 @@ impl Mistakes {
         self.0.push(format!("{place}: {message}"));
     }
 
+    /// One by one.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     /// Nothing, if there are none.
     pub fn into_result(self) -> Result<(), Self> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }

@@ -1,1 +1,334 @@
+//! The settings, from every side they come from.
 
+use super::{settings::Settings, *};
+use std::{path::PathBuf, time::Duration};
+
+/// A file of the given text, in a folder that goes with the test.
+struct File {
+    dir: tempfile::TempDir,
+}
+
+impl File {
+    fn new(text: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("rallypoint.toml"), text).unwrap();
+        Self { dir }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("rallypoint.toml")
+    }
+
+    fn sources(&self) -> Sources {
+        Sources { file: Some(self.path()), ..Sources::default() }
+    }
+
+    /// The message, with the file's name alone.
+    fn mistakes(&self) -> String {
+        let folder = format!("{}/", self.dir.path().display());
+        self.sources().load().unwrap_err().to_string().replace(&folder, "")
+    }
+}
+
+fn mistakes(text: &str) -> String {
+    File::new(text).mistakes()
+}
+
+fn settings(text: &str) -> Settings {
+    File::new(text).sources().load().unwrap().settings
+}
+
+fn flag(path: &str, value: &str) -> Override {
+    Override { label: format!("--set {path}"), path: path.into(), value: value.into() }
+}
+
+/// Nobody says anything, not even the machine that the tests run on.
+fn nobody() -> Sources {
+    Sources { file: Some("/dev/null".into()), ..Sources::default() }
+}
+
+fn with_flags(flags: &[(&str, &str)]) -> Result<Settings, String> {
+    let flags = flags.iter().map(|(path, value)| flag(path, value)).collect();
+    let sources = Sources { flags, ..nobody() };
+    sources.load().map(|loaded| loaded.settings).map_err(|mistakes| mistakes.to_string())
+}
+
+#[test]
+fn nothing_needs_to_be_said() {
+    let loaded = nobody().load().unwrap();
+    assert_eq!(loaded.settings, Settings::default());
+    assert_eq!(loaded.notes, [""; 0]);
+    assert_eq!(settings(""), Settings::default());
+}
+
+#[test]
+fn flags_win_over_variables_over_the_file_over_the_default() {
+    let file = File::new("[lobby]\nlease = \"1m\"\nmax_registration = 1000\n[caps]\ntotal = 10");
+    let mut sources = file.sources();
+    sources.variables.insert("RALLYPOINT_LOBBY_LEASE".into(), "2m".into());
+    sources.variables.insert("RALLYPOINT_LOBBY_MAX_REGISTRATION".into(), "2000".into());
+    sources.flags.push(flag("lobby.lease", "3m"));
+    let settings = sources.load().unwrap().settings;
+    assert_eq!(settings.registry.lease, Duration::from_secs(180));
+    assert_eq!(settings.registry.max_registration, 2_000);
+    assert_eq!(settings.registry.caps.total, 10);
+    assert_eq!(settings.registry.caps.per_address, 32);
+}
+
+#[test]
+fn what_is_printed_reads_back_the_same() {
+    let mut first = settings(
+        r#"
+        data_dir = "/var/lib/somewhere else"
+        [lobby]
+        listen = "127.0.0.1:0"
+        lease = "90s"
+        address_map = ["10.0.0.9:8190=203.0.113.5:9000", "10.0.0.0/8 = 203.0.113.5", "[fd00::1]:1=[2001:db8::1]:2"]
+        [lobby.names]
+        00000000-0000-0000-0000-000000000001 = "A \"quoted\" name\n"
+        [legacy]
+        listen = "off"
+        [limits.host]
+        packets = "off"
+        bytes = "600/m burst 50"
+        [log]
+        level = "debug"
+        format = "json"
+        [[ban]]
+        address = "203.0.113.9"
+        [[ban]]
+        network = "2001:db8::/32"
+        reason = "spam"
+        until = 2030-01-31
+        [[ban]]
+        name = "*casino*"
+        until = "2030-01-31T18:00:00+02:00"
+        "#,
+    );
+    assert_eq!(first.names.len(), 4, "a file adds names");
+    assert_eq!(settings(&print(&first)), first);
+    // With a list of every kind in its other form.
+    first = Settings::default();
+    assert_eq!(settings(&print(&first)), first);
+}
+
+#[test]
+fn every_setting_can_be_made_by_a_variable_and_by_a_flag() {
+    let printed = Settings::default();
+    for knob in KNOBS.iter() {
+        let value = knob.show(&printed);
+        assert_eq!(with_flags(&[(knob.path, &value)]).as_ref(), Ok(&printed), "{}", knob.path);
+        let variables = [(knob.variable(), "nonsense, [".to_owned())].into();
+        let from_variable = Sources { variables, ..nobody() }.load();
+        match (knob.path, from_variable) {
+            // These are any text.
+            ("data_dir", loaded) => assert!(loaded.is_ok()),
+            (path, loaded) => assert!(loaded.is_err(), "{path}"),
+        }
+    }
+}
+
+#[test]
+fn values_outside_of_a_file_need_no_quotes() {
+    let listen = "127.0.0.1:29944, [::1]:29944";
+    let settings = with_flags(&[
+        ("lobby.listen", listen),
+        ("lobby.allow_private", "false"),
+        ("limits.exempt", "off"),
+        ("checks.exempt", "10.0.0.0/8"),
+        ("log.level", "WARN"),
+        ("data_dir", "1234"),
+        ("lobby.names", r#"{ 00000000-0000-0000-0000-000000000001 = "One" }"#),
+    ])
+    .unwrap();
+    assert_eq!(settings.lobby_listen.len(), 2);
+    assert!(!settings.registry.allow_private);
+    assert!(settings.limit_exempt.is_empty());
+    assert_eq!(settings.check_exempt, ["10.0.0.0/8".parse().unwrap()]);
+    assert_eq!(settings.log.level, tracing::Level::WARN);
+    assert_eq!(settings.data_dir, Some("1234".into()));
+    assert_eq!(settings.lobby_name(&"00000000-0000-0000-0000-000000000001".parse().unwrap()), "One");
+}
+
+#[test]
+fn a_mistake_names_the_file_the_line_and_what_was_expected() {
+    for (text, expected) in [
+        ("[lobby]\n\nleese = \"70s\"", r#"rallypoint.toml:3: unknown key "leese" in [lobby]; did you mean "lease"?"#),
+        ("lease = \"70s\"", r#"rallypoint.toml:1: unknown key "lease"; did you mean the one in [lobby]?"#),
+        ("\n[loby]\nlease = \"70s\"", r#"rallypoint.toml:2: unknown key "loby"; did you mean "lobby"?"#),
+        ("[log]\nverbosity = 3", r#"rallypoint.toml:2: unknown key "verbosity" in [log]; there are level, format"#),
+        ("[lobby]\nlease = 70", r#"rallypoint.toml:2: lobby.lease: expected a time from "1s" to "24h", not 70"#),
+        (
+            "[lobby]\nlease = \"2 days ago\"",
+            r#"rallypoint.toml:2: lobby.lease: expected a time from "1s" to "24h", not "2 days ago""#,
+        ),
+        (
+            "[lobby]\nlisten = [\n  \"0.0.0.0:29944\",\n  \"::29944\",\n]",
+            r#"rallypoint.toml:4: lobby.listen: expected an address and a port such as "0.0.0.0:29944" or "[::]:29944", not "::29944""#,
+        ),
+        (
+            "[lobby]\nlisten = []",
+            r#"rallypoint.toml:2: lobby.listen: expected a list of addresses with ports such as ["0.0.0.0:29944", "[::]:29944"], not an empty one"#,
+        ),
+        (
+            "[lobby]\nmax_registration = 60",
+            "rallypoint.toml:2: lobby.max_registration: expected a number from 61 to 65507, not 60",
+        ),
+        ("[caps]\ntotal = -1", "rallypoint.toml:2: caps.total: expected a number from 1 to 16000000, not -1"),
+        ("[caps]\nper_address = 0", "rallypoint.toml:2: caps.per_address: expected a number of at least 1, not 0"),
+        ("[checks]\nenabled = \"yes\"", r#"rallypoint.toml:2: checks.enabled: expected true or false, not "yes""#),
+        ("lobby = 3", "rallypoint.toml:1: expected the section [lobby], not 3"),
+        (
+            "[limits.host]\npackets = 10",
+            r#"rallypoint.toml:2: limits.host.packets: expected a limit such as "10/s burst 300" or "600/m burst 50", or "off", not 10"#,
+        ),
+        (
+            "[limits.host]\npackets = \"0/s burst 1\"",
+            "rallypoint.toml:2: limits.host.packets: a rate of 0 lets nothing through: use at least 1, or a longer period",
+        ),
+        (
+            "[log]\nlevel = \"loud\"",
+            r#"rallypoint.toml:2: log.level: expected "error", "warn", "info", "debug" or "trace", not "loud""#,
+        ),
+        (
+            "[lobby.names]\ngg2 = \"Gang Garrison 2\"",
+            r#"rallypoint.toml:2: lobby.names: expected the UUID of a lobby, not "gg2""#,
+        ),
+        (
+            "[lobby]\naddress_map = [\"10.0.0.0/8=2001:db8::1\"]",
+            r#"rallypoint.toml:2: lobby.address_map: expected two addresses of the same family, not "10.0.0.0/8=2001:db8::1""#,
+        ),
+        (
+            "[[ban]]\nreason = \"spam\"",
+            "rallypoint.toml:1: ban: expected an address, a network or a name in this [[ban]]",
+        ),
+        (
+            "[[ban]]\naddress = \"203.0.113.9\"\n\n[[ban]]\naddress = \"203.0.113.300\"",
+            r#"rallypoint.toml:5: ban: address: expected a network such as "203.0.113.0/24" or an address, not "203.0.113.300""#,
+        ),
+        (
+            "[[ban]]\nname = \"x\"\nnetwork = \"10.0.0.0/8\"",
+            "rallypoint.toml:3: ban: expected only one of address, network and name in a [[ban]]",
+        ),
+        (
+            "[[ban]]\nname = \"x\"\nuntil = \"tomorrow\"",
+            r#"rallypoint.toml:3: ban: until: expected a date such as 2027-01-31 or 2027-01-31T18:00:00Z, not "tomorrow""#,
+        ),
+        (
+            "[[ban]]\nname = \"x\"\nreson = \"y\"",
+            r#"rallypoint.toml:3: ban: unknown key "reson" in [[ban]]; did you mean "reason"?"#,
+        ),
+    ] {
+        assert_eq!(mistakes(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn text_that_is_not_toml_is_told_with_its_line() {
+    let message = mistakes("[lobby]\nlease = 70s\n");
+    assert!(message.starts_with("rallypoint.toml:2: "), "{message}");
+    let message = mistakes("[lobby]\n[lobby]\n");
+    assert!(message.starts_with("rallypoint.toml:2: "), "{message}");
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let message = mistakes("[lobby]\nleese = 1\nmax_registration = 1\n[log]\nlevel = \"loud\"\n");
+    assert_eq!(message.lines().count(), 3, "{message}");
+}
+
+#[test]
+fn variables_and_flags_are_named_in_their_mistakes() {
+    let variables = [("RALLYPOINT_LOBBY_LEASE".into(), "soon".into())].into();
+    let message = Sources { variables, ..nobody() }.load().unwrap_err().to_string();
+    assert_eq!(message, r#"RALLYPOINT_LOBBY_LEASE: expected a time from "1s" to "24h", not "soon""#);
+    for (path, value, expected) in [
+        ("lobby.lease", "soon", r#"--set lobby.lease: expected a time from "1s" to "24h", not "soon""#),
+        ("lobby.leese", "1m", r#"--set lobby.leese: unknown key "leese" in [lobby]; did you mean "lease"?"#),
+        ("loby.lease", "1m", r#"--set loby.lease: there is no setting "loby.lease"; did you mean "lobby.lease"?"#),
+    ] {
+        assert_eq!(with_flags(&[(path, value)]).unwrap_err(), expected);
+    }
+}
+
+#[test]
+fn a_variable_that_may_be_mistyped_is_noted_but_not_refused() {
+    let variables = ["RALLYPOINT_LOBBY_LEESE", "RALLYPOINT_LOBBY_PORT", "RALLYPOINT_LOBBY", "RALLYPOINT_CONFIGURE"];
+    let variables = variables.map(|name| (name.to_owned(), "1".to_owned())).into();
+    let notes = Sources { variables, ..nobody() }.load().unwrap().notes;
+    assert_eq!(
+        notes[0],
+        r#"the variable RALLYPOINT_LOBBY_LEESE is not a setting; did you mean "RALLYPOINT_LOBBY_LEASE"?"#
+    );
+    assert_eq!(notes.len(), 2, "{notes:?}");
+}
+
+#[test]
+fn a_file_that_was_named_must_be_there() {
+    let file = Some(PathBuf::from("nowhere/rallypoint.toml"));
+    let message = Sources { file, ..Sources::default() }.load().unwrap_err().to_string();
+    assert_eq!(message, "nowhere/rallypoint.toml: there is no such file");
+}
+
+#[test]
+fn the_file_in_the_home_folder_is_found() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("rallypoint");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("rallypoint.toml"), "[caps]\ntotal = 7").unwrap();
+    let variables = [("XDG_CONFIG_HOME".to_owned(), home.path().display().to_string())].into();
+    let loaded = Sources { variables, ..Sources::default() }.load().unwrap();
+    assert_eq!(loaded.settings.registry.caps.total, 7);
+    assert_eq!(loaded.file, Some(folder.join("rallypoint.toml")));
+}
+
+#[test]
+fn a_ban_file_stands_beside_the_file_that_names_it() {
+    let file = File::new("ban_file = \"bans.toml\"\n[[ban]]\nname = \"first\"");
+    let bans = file.dir.path().join("bans.toml");
+    std::fs::write(&bans, "[[ban]]\nname = \"second\"").unwrap();
+    let settings = file.sources().load().unwrap().settings;
+    assert_eq!(settings.all_bans().count(), 2);
+    assert!(!print(&settings).contains("\"second\""), "what another file says is not said again");
+    std::fs::write(&bans, "[lobby]\nlease = \"1s\"").unwrap();
+    assert_eq!(file.mistakes(), "bans.toml:1: only [[ban]] can stand here, not \"lobby\"");
+    std::fs::remove_file(&bans).unwrap();
+    assert_eq!(file.mistakes(), "bans.toml: there is no such file");
+}
+
+#[test]
+fn a_ban_that_has_ended_is_none() {
+    let settings = settings(
+        "[[ban]]\nname = \"a\"\nuntil = 2020-01-01\n[[ban]]\nname = \"b\"\n[[ban]]\nname = \"c\"\nuntil = 9000-01-01",
+    );
+    let now = std::time::Instant::now();
+    let bans = settings.registry(now, "2026-11-03T00:00:00Z".parse().unwrap()).bans;
+    let banned = |name: &[u8]| bans.of_name(now, name).is_some();
+    assert_eq!([banned(b"a"), banned(b"b"), banned(b"c")], [false, true, true]);
+}
+
+#[test]
+fn the_registry_accepts_what_the_settings_accept() {
+    let edges = with_flags(&[
+        ("lobby.lease", "24h"),
+        ("lobby.max_registration", "65507"),
+        ("caps.total", "16000000"),
+        ("checks.timeout", "100ms"),
+        ("checks.keep", "1s"),
+        ("limits.reserved_percent", "90"),
+        ("limits.max_entries", "16777216"),
+    ]);
+    let registry = edges.unwrap().registry(std::time::Instant::now(), jiff::Timestamp::UNIX_EPOCH);
+    assert_eq!(registry.validate(), Ok(()));
+    let default = Settings::default().registry(std::time::Instant::now(), jiff::Timestamp::UNIX_EPOCH);
+    assert_eq!(default, rallypoint_lobby::Config::default());
+}
+
+#[test]
+fn known_lobbies_are_found_by_their_names() {
+    let gg2 = rallypoint_wire::lobby::LobbyId::GANG_GARRISON_2;
+    for text in ["gg2", "GG2", "Gang Garrison 2", "gang-garrison-2", "1ccf16b1-436d-856f-504d-cc1af306aaa7"] {
+        assert_eq!(names::find(text), Ok(gg2), "{text}");
+    }
+    assert!(names::find("quake").unwrap_err().contains("gg2 (Gang Garrison 2)"));
+}

@@ -108,7 +108,7 @@ impl Args {
 
     /// Where the web page was wanted.
     pub fn http(&self) -> Option<SocketAddr> {
-        self.http.and_then(|http| http.addr())
+        self.http.and_then(AddrOrOff::addr)
     }
 }
 

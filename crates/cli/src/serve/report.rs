@@ -1,7 +1,7 @@
 //! What the log says about a lobby that runs.
 
-use crate::{config::Settings, log::masked};
-use rallypoint_lobby::{Event, Listing, Outcome, Stats};
+use crate::config::Settings;
+use rallypoint_lobby::{Event, Outcome, Stats};
 use rallypoint_net::LobbyService;
 use rallypoint_wire::text;
 use std::time::{Duration, Instant};
@@ -11,16 +11,8 @@ use tracing::{Level, debug, info, warn};
 /// How often the numbers are told.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// How many servers that come and go are told one by one in a [`WINDOW`]: whoever registers thousands should not fill
-/// the disk.
-const PER_WINDOW: u32 = 60;
-const WINDOW: Duration = Duration::from_secs(60);
-
 /// Turns what happens into lines of the log.
 pub struct Reporter {
-    window: Instant,
-    told: u32,
-    untold: u64,
     last: Stats,
     last_at: Instant,
     dropped: u64,
@@ -29,48 +21,30 @@ pub struct Reporter {
 impl Reporter {
     pub fn new(service: &LobbyService) -> Self {
         let now = Instant::now();
-        Self { window: now, told: 0, untold: 0, last: service.stats(), last_at: now, dropped: 0 }
+        Self { last: service.stats(), last_at: now, dropped: 0 }
     }
 
-    /// Something happened in the list.
-    pub fn handle_event(&mut self, event: Result<Event, RecvError>, settings: &Settings) {
-        match event {
-            Ok(Event::Listed(server)) => self.tell("listed", &server, None, settings),
-            Ok(Event::Unlisted(server, why)) => self.tell("gone", &server, Some(why.code()), settings),
-            Ok(Event::Changed(server)) if tracing::enabled!(Level::DEBUG) => {
-                let (name, lobby, address) = shown(&server, settings, true);
-                debug!(%name, %lobby, %address, "changed");
-            }
-            Ok(_) => {}
-            Err(RecvError::Lagged(missed)) => self.untold += missed,
-            // The lobby has ended, and this is not asked again.
-            Err(RecvError::Closed) => {}
-        }
-    }
-
-    fn tell(&mut self, what: &'static str, server: &Listing, why: Option<&str>, settings: &Settings) {
-        if tracing::enabled!(Level::DEBUG) {
-            let (name, lobby, address) = shown(server, settings, true);
-            debug!(%name, %lobby, %address, why, "{what}");
+    /// Something happened in the list. The lobby itself tells what everybody may know; the whole addresses are for whoever
+    /// looks for a fault.
+    pub fn handle_event(&self, event: Result<Event, RecvError>, settings: &Settings) {
+        if !tracing::enabled!(Level::DEBUG) {
             return;
         }
-        if self.window.elapsed() >= WINDOW {
-            (self.window, self.told) = (Instant::now(), 0);
-        }
-        self.told += 1;
-        if self.told > PER_WINDOW {
-            self.untold += 1;
-            return;
-        }
-        let (name, lobby, address) = shown(server, settings, false);
-        info!(%name, %lobby, %address, why, "{what}");
+        let (what, server) = match event {
+            Ok(Event::Listed(server)) => ("listed", server),
+            Ok(Event::Changed(server)) => ("changed", server),
+            Ok(Event::Unlisted(server, why)) => (why.code(), server),
+            Ok(Event::Check(_)) | Err(_) => return,
+        };
+        let block = server.block();
+        let name = text::display(block.table.get(b"name").unwrap_or_default());
+        let addresses: Vec<_> = block.endpoints().map(|addr| addr.to_string()).collect();
+        let lobby = settings.lobby_name(&server.lobby_id());
+        debug!(what, lobby, address = addresses.join(" "), %name, "server");
     }
 
     /// Looks at the numbers, and tells those that somebody should know.
     pub fn look(&mut self, service: &LobbyService) {
-        if self.untold > 0 {
-            info!("{} more servers came or went", std::mem::take(&mut self.untold));
-        }
         let dropped = service.socket_stats().iter().map(|socket| socket.dropped).sum();
         if dropped > self.dropped {
             let lost = dropped - std::mem::replace(&mut self.dropped, dropped);
@@ -84,15 +58,6 @@ impl Reporter {
         let datagrams = outcomes_since(&before, &now);
         info!(listed = now.listed, lobbies = now.lobbies, datagrams, "the last hour");
     }
-}
-
-/// A server as a line of the log has it: what is written by strangers is made harmless, and the ID is secret (L13).
-fn shown(server: &Listing, settings: &Settings, in_full: bool) -> (String, String, String) {
-    let block = server.block();
-    let name = text::display(block.table.get(b"name").unwrap_or_default());
-    let show = |addr| if in_full { format!("{addr}") } else { masked(addr) };
-    let addresses: Vec<_> = block.endpoints().map(show).collect();
-    (format!("{name:?}"), format!("{:?}", settings.lobby_name(&server.lobby_id())), addresses.join(" "))
 }
 
 /// How many datagrams had which outcome between two moments: `listed 2, refreshed 1180`.

@@ -1,0 +1,38 @@
+//! The pairs of the address map: `192.168.1.0/24=203.0.113.5` or `192.168.1.10:8190=203.0.113.5:9000`.
+
+use super::kind::{quoted, read_network, show_network};
+use ipnet::IpNet;
+use rallypoint_lobby::Mapping;
+use std::net::{IpAddr, SocketAddr};
+
+pub fn read_mapping(text: &str) -> Result<Mapping, String> {
+    let wrong = |expected: &str| format!("expected {expected}, not {}", quoted(text));
+    let pair = "a pair such as \"192.168.1.0/24=203.0.113.5\" or \"10.0.0.9:8190=203.0.113.5:9000\"";
+    let (inside, outside) = text.split_once('=').ok_or_else(|| wrong(pair))?;
+    let (inside, outside) = (inside.trim(), outside.trim());
+    let (from, port) = match inside.parse::<SocketAddr>() {
+        Ok(one) => (IpNet::from(one.ip().to_canonical()), Some(one.port())),
+        Err(_) => (read_network(inside).map_err(|_| wrong(pair))?, None),
+    };
+    let (to, to_port) = match outside.parse::<SocketAddr>() {
+        Ok(one) => (one.ip(), Some(one.port())),
+        Err(_) => (outside.parse::<IpAddr>().map_err(|_| wrong(pair))?, None),
+    };
+    if from.addr().is_ipv4() != to.is_ipv4() {
+        return Err(wrong("two addresses of the same family"));
+    }
+    if port == Some(0) || to_port == Some(0) {
+        return Err(wrong("ports from 1 to 65535"));
+    }
+    if to_port.is_some() && port.is_none() {
+        return Err(wrong("a port on the inside too, because a port outside leads to one server only"));
+    }
+    Ok(Mapping { from, port, to, to_port })
+}
+
+pub fn show_mapping(map: &Mapping) -> String {
+    let with_port = |ip: IpAddr, port| SocketAddr::new(ip, port).to_string();
+    let from = map.port.map_or_else(|| show_network(&map.from), |port| with_port(map.from.addr(), port));
+    let to = map.to_port.map_or_else(|| map.to.to_string(), |port| with_port(map.to, port));
+    format!("{from}={to}")
+}
