@@ -5,9 +5,9 @@ use std::{fmt, marker::PhantomData, time::Instant};
 
 /// One [`Rate`] for each of many keys, in memory that never grows: "at most one answer per second and network".
 ///
-/// A key that is not in the table has a full bucket. When its set is full, a new key takes the place of the one that loses
-/// least, the one that will have a full bucket first; so more than `rate` may pass only if keys come by the thousand.
-/// Where that matters there has to be a total as well: see [`Limiter`](crate::Limiter).
+/// A key that is not in the table has a full bucket. When its set is full, a new key takes the place of the one that
+/// loses least, the one that will have a full bucket first; so more than `rate` may pass only if keys come by the
+/// thousand. Where that matters there has to be a total as well: see [`Limiter`](crate::Limiter).
 ///
 /// ```
 /// use rallypoint_limit::{Buckets, Net, Rate};
@@ -42,7 +42,7 @@ impl<K: Key> Buckets<K> {
             return false;
         };
         slot.state.meter = meter;
-        self.table.put(slot);
+        self.table.put(&slot);
         true
     }
 

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 /// Counts the nanoseconds that have passed since it was first asked.
 ///
-/// It never goes back: when the time it is given does, nothing has passed, and it counts on from there. After 292 years it
-/// stands still.
+/// It never goes back: when the time it is given does, nothing has passed, and it counts on from there. After 292 years
+/// it stands still.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     last: Option<Instant>,

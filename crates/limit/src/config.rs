@@ -5,14 +5,14 @@ use std::{fmt, ops::RangeInclusive};
 
 /// The budgets of a [`Limiter`](crate::Limiter).
 ///
-/// The default is meant for what arrives at a lobby. An honest server sends one datagram per 30 s and one at each join and
-/// map change, with at most 4,096 bytes; one address may have 32 servers behind it, and one network hundreds.
+/// The default is meant for what arrives at a lobby. An honest server sends one datagram per 30 s and one at each join
+/// and map change, with at most 4,096 bytes; one address may have 32 servers behind it, and one network hundreds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Of one address. By default 10 packets per second and 300 at once, 40 kB per second and 1.2 MB at once.
     pub host: Budget,
-    /// Of one IPv4 /24 or IPv6 /56. By default twenty times as many packets per second as one address, ten times as many
-    /// bytes.
+    /// Of one IPv4 /24 or IPv6 /56. By default twenty times as many packets per second as one address, ten times as
+    /// many bytes.
     pub net: Budget,
     /// Of one IPv6 /48. By default twice [`net`](Self::net).
     pub site: Budget,
@@ -21,9 +21,9 @@ pub struct Config {
     /// How much of the total's rate and burst is kept for known sources, in percent. From 0 to 90, by default 50. Each
     /// gets an equal share of it (see the [guarantee](crate#what-is-guaranteed)).
     pub reserved_percent: u8,
-    /// How many addresses are remembered. From 8 to 16,777,216, by default 65,536; several times as many as honest sources
-    /// are expected. The memory taken is 56 bytes for each: half as many networks and a quarter as many sites are
-    /// remembered beside them.
+    /// How many addresses are remembered. From 8 to 16,777,216, by default 65,536; several times as many as honest
+    /// sources are expected. The memory taken is 56 bytes for each: half as many networks and a quarter as many sites
+    /// are remembered beside them.
     pub max_entries: usize,
 }
 

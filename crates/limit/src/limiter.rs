@@ -3,9 +3,8 @@
 use crate::{
     Config, Host, Key, Net, Refusal, Scope, Site, Stats, Verdict,
     clock::Clock,
-    prefix,
     rate::{Meter, Paces},
-    table::Table,
+    table::{Slot, Table},
 };
 use std::{fmt, net::IpAddr, time::Instant};
 
@@ -36,8 +35,9 @@ struct Level {
 }
 
 impl Limiter {
-    /// All budgets are full, and nobody is known. The seed has to be one that nobody can guess; everything that will ever
-    /// be needed is allocated here. Values that [`Config::validate`] refuses are taken as the nearest that it accepts.
+    /// All budgets are full, and nobody is known. The seed has to be one that nobody can guess; everything that will
+    /// ever be needed is allocated here. Values that [`Config::validate`] refuses are taken as the nearest that it
+    /// accepts.
     pub fn new(config: &Config, seed: u128) -> Self {
         let level = |scope| Level {
             scope,
@@ -60,7 +60,8 @@ impl Limiter {
 
     /// Whether a datagram of `bytes` bytes from (or to) `source` may pass.
     ///
-    /// Either it is charged to every budget, or to none: what is refused for one reason takes nothing from the neighbours.
+    /// Either it is charged to every budget, or to none: what is refused for one reason takes nothing from the
+    /// neighbours.
     pub fn check(&mut self, now: Instant, source: IpAddr, bytes: usize) -> Verdict {
         let now = self.clock.advance(now);
         match self.charge(now, source, bytes as u64) {
@@ -75,22 +76,22 @@ impl Limiter {
         }
     }
 
-    /// Makes a source known at once, instead of after it has come back: for one that was seen to receive what is sent to
-    /// it (so it is not forged), or that was known before a restart. False if there is no seat left for it.
+    /// Makes a source known at once, instead of after it has come back: for one that was seen to receive what is sent
+    /// to it (so it is not forged), or that was known before a restart. False if there is no seat left for it.
     pub fn vouch(&mut self, now: Instant, source: IpAddr) -> bool {
         let now = self.clock.advance(now);
-        let Path { keys, party } = Path::of(source);
+        let Path { keys, party, .. } = Path::of(source);
         let table = &mut self.levels[party].table;
-        let mut slot = table.find(keys[party].unwrap_or_default(), now);
+        let mut slot = table.find(keys[party], now);
         let seated = table.give_seat(&mut slot, now);
         if seated {
-            table.put(slot);
+            table.put(&slot);
         }
         seated
     }
 
-    /// Other budgets from now on. What was used stays used, and who was known stays known, unless there are fewer entries
-    /// than before.
+    /// Other budgets from now on. What was used stays used, and who was known stays known, unless there are fewer
+    /// entries than before.
     pub fn set_config(&mut self, config: &Config) {
         let now = self.clock.now();
         for level in &mut self.levels {
@@ -125,41 +126,32 @@ impl Limiter {
     }
 
     fn charge(&mut self, now: u64, source: IpAddr, bytes: u64) -> Result<(), Refusal> {
-        let Path { keys, party } = Path::of(source);
-        let mut slots = [None; 3];
+        let Path { keys, levels, party } = Path::of(source);
+        let mut slots = [Slot::default(); 3];
         // All are looked up before any is looked at, so that the memory of one is fetched while another is awaited.
-        for (index, (level, key)) in self.levels.iter_mut().zip(keys).enumerate() {
-            if let Some(key) = key.filter(|_| index == party || !level.paces.is_unlimited()) {
-                slots[index] = Some(level.table.find(key, now));
-            }
+        for index in 0..levels {
+            slots[index] = self.levels[index].table.find(keys[index], now);
         }
-        let mut known = None;
-        for (index, (level, slot)) in self.levels.iter_mut().zip(&mut slots).enumerate() {
-            let Some(slot) = slot else { continue };
-            // Before the meter moves: it tells how long the source was away.
-            if index == party && level.table.meet(slot, now) {
-                known = Some(slot.state.share);
-            }
-            let scope = level.scope;
+        let slots = &mut slots[..levels];
+        // Before the meter moves: it tells how long the source was away.
+        let known = self.levels[party].table.meet(&mut slots[party], now);
+        for (level, slot) in self.levels.iter().zip(&mut *slots) {
             let meter = &mut slot.state.meter;
-            *meter = level.paces.take(*meter, now, bytes, 0).map_err(|unit| Refusal { scope, unit })?;
+            *meter = level.paces.take(*meter, now, bytes, 0).map_err(|unit| Refusal { scope: level.scope, unit })?;
         }
         self.used = match self.total.take(self.used, now, bytes, self.share.reserved) {
             Ok(used) => used,
             Err(unit) => {
                 let over = |unit| Refusal { scope: Scope::Total, unit };
-                let share =
-                    known.and_then(|share| self.share.take(share, now, &self.total, bytes)).ok_or(over(unit))?;
+                let share = &mut slots[party].state.share;
+                *share = self.share.take(*share, now, &self.total, bytes).filter(|_| known).ok_or(over(unit))?;
                 let used = self.total.take(self.used, now, bytes, 0).map_err(over)?;
-                if let Some(slot) = &mut slots[party] {
-                    slot.state.share = share;
-                }
                 self.guaranteed += 1;
                 used
             }
         };
         for (level, slot) in self.levels.iter_mut().zip(slots) {
-            slot.into_iter().for_each(|slot| level.table.put(slot));
+            level.table.put(slot);
         }
         Ok(())
     }
@@ -171,23 +163,28 @@ impl fmt::Debug for Limiter {
     }
 }
 
-/// The keys of an address, one for each level, and the level at which it can be known.
+/// The keys of an address, one for each level that it has.
 struct Path {
-    keys: [Option<u128>; 3],
-    /// What one customer is commonly given, and an attacker can't have many of: an IPv4 address, or an IPv6 /56. If every
-    /// IPv6 address could be known, a single customer could take every seat.
+    keys: [u128; 3],
+    levels: usize,
+    /// The level at which it can be known: what one customer is commonly given, and an attacker can't have many of.
+    /// That is an IPv4 address, or an IPv6 /56. If every IPv6 address could be known, a single customer could take
+    /// every seat.
     party: usize,
 }
 
 impl Path {
     fn of(source: IpAddr) -> Self {
-        let keys = [Some(Host::of(source).bits()), Some(Net::of(source).bits()), Site::of(source).map(Key::bits)];
-        Self { keys, party: if prefix::is_v4(source) { 0 } else { 1 } }
+        let (host, net) = (Host::of(source).bits(), Net::of(source).bits());
+        match Site::of(source) {
+            None => Self { keys: [host, net, 0], levels: 2, party: 0 },
+            Some(site) => Self { keys: [host, net, site.bits()], levels: 3, party: 1 },
+        }
     }
 }
 
-/// What each known source is guaranteed: an equal part of the reserved part of the total. All of them together can't use
-/// more than is there, so nobody can use up the share of another.
+/// What each known source is guaranteed: an equal part of the reserved part of the total. All of them together can't
+/// use more than is there, so nobody can use up the share of another.
 struct Share {
     /// The reserved part of the total, in percent.
     reserved: u64,

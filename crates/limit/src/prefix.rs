@@ -123,7 +123,7 @@ impl fmt::Debug for Site {
     }
 }
 
-pub(crate) fn is_v4(address: IpAddr) -> bool {
+fn is_v4(address: IpAddr) -> bool {
     address.to_canonical().is_ipv4()
 }
 

@@ -89,8 +89,8 @@ impl fmt::Display for RateError {
 impl std::error::Error for RateError {}
 
 /// A [`Rate`], ready for arithmetic. The state of a bucket is one number: the time, in nanoseconds, at which it will be
-/// full again. That makes a bucket that was never touched a full one, costs no work while time passes, and loses nothing
-/// to rounding, however often it is asked.
+/// full again. That makes a bucket that was never touched a full one, costs no work while time passes, and loses
+/// nothing to rounding, however often it is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// The time in which one token comes back, in 2^-16 ns. 0 is no limit.
@@ -162,10 +162,6 @@ impl Paces {
             packets: meter.packets.min(now.saturating_add(self.packets.depth)),
             bytes: meter.bytes.min(now.saturating_add(self.bytes.depth)),
         }
-    }
-
-    pub fn is_unlimited(&self) -> bool {
-        self.packets.interval == 0 && self.bytes.interval == 0
     }
 }
 

@@ -7,23 +7,24 @@ use siphasher::sip::SipHasher13;
 /// four cache lines to look at.
 pub(crate) const WAYS: usize = 8;
 
-/// How many slots of a set may be held by known sources. The rest always go to whoever has used up most of its budget, so
-/// that limits hold even when every seat is taken.
+/// How many slots of a set may be held by known sources. The rest always go to whoever has used up most of its budget,
+/// so that limits hold even when every seat is taken.
 pub(crate) const SEATS: usize = 6;
 
 /// How long a source is remembered after its buckets have become full again: it is known, or on its way to be, while it
 /// comes back within this time. Four refreshes of a lobby, two of Bloodmasters' master list.
 const KEEP: u64 = 120_000_000_000;
 
-/// How long a source has to be around before it can be known: longer than the repeats of a client in a hurry, shorter than
-/// any refresh.
+/// How long a source has to be around before it can be known: longer than the repeats of a client in a hurry, shorter
+/// than any refresh.
 const PROBATION: u64 = 10_000_000_000;
 
 /// Sets of [`WAYS`] slots, one set per key.
 ///
-/// A slot does not hold the key but 62 bits of its keyed hash. SipHash is a pseudo-random function: without the seed nobody
-/// can choose keys that share a slot (then one would pay for the other) or a set (then they would drive each other out),
-/// which can't be said of the faster hashes. By chance, a new key is taken for an old one less than once in 10^11 times.
+/// A slot does not hold the key but 62 bits of its keyed hash. SipHash is a pseudo-random function: without the seed
+/// nobody can choose keys that share a slot (then one would pay for the other) or a set (then they would drive each
+/// other out), which can't be said of the faster hashes. By chance, a new key is taken for an old one less than once in
+/// 10^11 times.
 pub(crate) struct Table {
     hasher: SipHasher13,
     sets: Box<[Set]>,
@@ -60,7 +61,7 @@ pub(crate) struct State {
 }
 
 /// One key's place in the table and what is to be stored there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slot {
     set: usize,
     way: usize,
@@ -84,8 +85,8 @@ impl Table {
 
     /// The slot of a key. Nothing changes until it is [put](Self::put) back.
     ///
-    /// A key that is not in the table gets full buckets, in the place of the one that loses least: of those that are not
-    /// known, the one whose buckets were or will be full first.
+    /// A key that is not in the table gets full buckets, in the place of the one that loses least: of those that are
+    /// not known, the one whose buckets were or will be full first.
     pub fn find(&mut self, key: u128, now: u64) -> Slot {
         let tag = self.hasher.hash(&key.to_le_bytes()) & !KNOWN | USED;
         let index = self.set_of(tag);
@@ -99,10 +100,14 @@ impl Table {
     }
 
     /// Stores what [`find`](Self::find) gave.
-    pub fn put(&mut self, slot: Slot) {
+    pub fn put(&mut self, slot: &Slot) {
         let set = &mut self.sets[slot.set];
-        let old = std::mem::replace(&mut set.tags[slot.way], slot.tag);
         set.states[slot.way] = slot.state;
+        let old = set.tags[slot.way];
+        if old == slot.tag {
+            return;
+        }
+        set.tags[slot.way] = slot.tag;
         self.counts.entries += usize::from(old == 0);
         self.counts.evicted += u64::from(old != 0 && old & !KNOWN != slot.tag & !KNOWN);
         self.counts.known += usize::from(slot.tag & KNOWN != 0);
@@ -157,7 +162,7 @@ impl Table {
             }
             let way = set.victim(now);
             if set.rank(way, now) < state.rank(tag, now) {
-                self.put(Slot { set: index, way, tag, state });
+                self.put(&Slot { set: index, way, tag, state });
             } else {
                 self.counts.evicted += u64::from(tag != 0);
             }
@@ -196,8 +201,8 @@ impl Table {
 }
 
 impl Set {
-    /// All ways are compared before any is chosen: where a key is can't be predicted, and a wrong guess of the processor
-    /// costs more than eight comparisons. The same goes for [`victim`](Self::victim).
+    /// All ways are compared before any is chosen: where a key is can't be predicted, and a wrong guess of the
+    /// processor costs more than eight comparisons. The same goes for [`victim`](Self::victim).
     fn way_of(&self, tag: u64) -> Option<usize> {
         let mut found = 0_u32;
         for (way, &other) in self.tags.iter().enumerate() {

@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use proptest::prelude::*;
-use rallypoint_limit::{Config, Limiter, Rate, Scope, Unit, Verdict};
+use rallypoint_limit::{Budget, Config, Limiter, Rate, Scope, Unit, Verdict};
 use std::time::{Duration, Instant};
 
 const SOURCE: &str = "10.0.0.1";
@@ -50,10 +50,12 @@ proptest! {
         max_entries in prop_oneof![0_usize..100, Just(10_000)],
         steps in prop::collection::vec((any::<u64>(), any::<u128>(), any::<usize>(), 0..20_u8), 1..200),
     ) {
-        let rate = |index: usize| rates[index].map(|(count, per, burst)| Rate { count, per: Duration::from_nanos(per), burst });
-        let budget = |index| rallypoint_limit::Budget { packets: rate(index), bytes: rate(index + 1) };
-        let config =
-            Config { host: budget(0), net: budget(2), site: budget(4), total: budget(6), reserved_percent, max_entries };
+        let rates = rates.map(|rate| {
+            rate.map(|(count, per, burst)| Rate { count, per: Duration::from_nanos(per), burst })
+        });
+        let [host, net, site, total] =
+            [0, 2, 4, 6].map(|index| Budget { packets: rates[index], bytes: rates[index + 1] });
+        let config = Config { host, net, site, total, reserved_percent, max_entries };
         let mut limiter = Limiter::new(&config, 1);
         let start = Instant::now();
         for &(time, source, bytes, what) in &steps {

@@ -5,8 +5,8 @@ use common::*;
 use rallypoint_limit::{Config, Limiter, Rate, Scope, Unit, Verdict};
 use std::{net::IpAddr, time::Instant};
 
-/// 8 sets of addresses and 4 of networks with 6 seats each are 72 seats. Half of 144 packets per second is one per second
-/// for each of them, and half of the burst is two at once.
+/// 8 sets of addresses and 4 of networks with 6 seats each are 72 seats. Half of 144 packets per second is one per
+/// second for each of them, and half of the burst is two at once.
 fn in_packets() -> Config {
     Config { total: packets(Rate::per_second(144, 288)), max_entries: 64, ..unlimited() }
 }

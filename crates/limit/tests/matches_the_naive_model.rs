@@ -1,5 +1,5 @@
-//! As long as everything fits in the tables, the limiter decides exactly as buckets would that are never forgotten, counted
-//! in whole numbers, with one entry in a map for each prefix.
+//! As long as everything fits in the tables, the limiter decides exactly as buckets would that are never forgotten,
+//! counted in whole numbers, with one entry in a map for each prefix.
 
 mod common;
 use common::*;
