@@ -1,7 +1,11 @@
 //! Where datagrams come from: families, networks, and what an address is called outside.
 
+use crate::{ConfigError, prefixes::Prefixes};
 use ipnet::IpNet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+};
 
 /// An address in its own family: IPv4 mapped into IPv6 counts as IPv4 (L9).
 #[must_use]
@@ -17,7 +21,8 @@ pub fn is_public(ip: IpAddr) -> bool {
             let [a, b, ..] = ip.octets();
             // 100.64.0.0/10 is what providers put behind their own address translation (RFC 6598).
             let shared = a == 100 && (64..128).contains(&b);
-            !(ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_unspecified() || shared || a == 0)
+            let nobodys = a == 0 || a >= 240;
+            !(ip.is_private() || ip.is_loopback() || ip.is_link_local() || shared || nobodys)
         }
         IpAddr::V6(ip) => {
             !(ip.is_loopback() || ip.is_unspecified() || ip.is_unique_local() || ip.is_unicast_link_local())
@@ -31,27 +36,27 @@ pub(crate) fn is_possible_source(ip: IpAddr) -> bool {
 }
 
 /// A set of networks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Networks(Vec<IpNet>);
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Networks(Prefixes<()>);
 
 impl Networks {
     /// Whether an address is in one of them.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {
-        self.0.iter().any(|net| net.contains(&ip))
+        self.0.around(ip).next().is_some()
     }
 
     /// Loopback of both families.
     #[must_use]
     pub fn loopback() -> Self {
         let v6 = IpNet::new_assert(IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), 128);
-        Self(vec![IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8), v6])
+        [IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8), v6].into_iter().collect()
     }
 }
 
 impl FromIterator<IpNet> for Networks {
     fn from_iter<I: IntoIterator<Item = IpNet>>(networks: I) -> Self {
-        Self(networks.into_iter().collect())
+        Self(networks.into_iter().map(|network| (network, ())).collect())
     }
 }
 
@@ -82,6 +87,26 @@ impl AddressMap {
             Some(map) => SocketAddr::new(map.to, map.to_port.unwrap_or(inside.port())),
             None => inside,
         }
+    }
+
+    /// Whether every line can be followed. The family of a datagram decides which endpoint it sets (L9), so a server
+    /// cannot be called by an address of the other one.
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        self.0.iter().try_for_each(|map| match map {
+            map if map.port == Some(0) || map.to_port == Some(0) => Err(ConfigError::MappedPort(*map)),
+            map if map.from.addr().is_ipv4() != map.to.is_ipv4() => Err(ConfigError::MappedFamily(*map)),
+            map if !is_possible_source(map.to) => Err(ConfigError::MappedAddress(*map)),
+            _ => Ok(()),
+        })
+    }
+}
+
+/// As in the configuration: `10.0.0.0/8:8190 -> 203.0.113.5:9000`, the ports only where there are some.
+impl fmt::Display for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let port = |port: Option<u16>| port.map_or(String::new(), |port| format!(":{port}"));
+        let to = self.to_port.map_or_else(|| self.to.to_string(), |port| SocketAddr::new(self.to, port).to_string());
+        write!(f, "{}{} -> {to}", self.from, port(self.port))
     }
 }
 

@@ -6,6 +6,7 @@ use rallypoint_wire::{
     lobby::{EntryError, LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister},
 };
 use std::{
+    fmt,
     net::SocketAddr,
     num::NonZeroU16,
     time::{Duration, Instant},
@@ -44,7 +45,6 @@ const AT_MOST_EVERY: Duration = Duration::from_secs(1);
 /// assert_eq!((transmit.to.port(), transmit.len), (29944, datagram.len()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Announcer {
     server_id: ServerId,
     lobby_id: LobbyId,
@@ -71,6 +71,16 @@ pub enum AnnounceError {
     /// The registration would not be valid.
     #[error(transparent)]
     Invalid(#[from] DecodeError),
+}
+
+/// The datagram has the secret in it (L13).
+impl fmt::Debug for Announcer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lobby_id, transport, port, lobbies, next, is_stopped, .. } = self;
+        let mut debug = f.debug_struct("Announcer");
+        debug.field("lobby_id", lobby_id).field("transport", transport).field("port", port);
+        debug.field("lobbies", lobbies).field("next", next).field("is_stopped", is_stopped).finish_non_exhaustive()
+    }
 }
 
 impl Announcer {

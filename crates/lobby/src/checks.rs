@@ -5,12 +5,12 @@
 
 use crate::{
     CheckConfig,
+    hash::{Keyed, KeyedMap},
     wheel::{Tick, Wheel},
 };
-use foldhash::fast::RandomState;
 use rallypoint_limit::{Buckets, Host, Net, Rate};
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     net::SocketAddr,
     time::{Duration, Instant},
 };
@@ -33,22 +33,6 @@ pub enum CheckKind {
     Bloodmasters,
     /// It answers a query of document 003 (E1).
     Session,
-}
-
-impl CheckKind {
-    /// What `x-query` says: the kind, and the port if it is not the registered one (E1). Anything else is not for us.
-    pub(crate) fn from_x_query(value: &[u8], registered: u16) -> Option<(Self, u16)> {
-        let value = std::str::from_utf8(value).ok()?;
-        let (kind, port) = match value.split_once(':') {
-            Some((kind, port)) => (kind, port.parse().ok().filter(|&port| port != 0)?),
-            None => (value, registered),
-        };
-        match kind {
-            "bloodmasters" => Some((Self::Bloodmasters, port)),
-            "session" => Some((Self::Session, port)),
-            _ => None,
-        }
-    }
 }
 
 /// A check that the owner of the sockets should make now.
@@ -76,20 +60,29 @@ pub(crate) enum Answer {
     Busy,
 }
 
-/// An entry that waits for a verdict: its slot and that slot's generation.
-pub(crate) type Waiter = (u32, u32);
-
 #[derive(Debug)]
 pub(crate) struct Checks {
-    known: HashMap<Target, (Verdict, Tick), RandomState>,
-    /// When verdicts are to be forgotten; the oldest in front.
-    ends: VecDeque<(Tick, Target)>,
-    waiters: HashMap<Target, Vec<Waiter>, RandomState>,
+    known: KeyedMap<Target, (Verdict, Tick)>,
+    /// When good and bad verdicts are to be forgotten; the oldest in front.
+    ends: [VecDeque<(Tick, Target)>; 2],
+    pending: KeyedMap<Target, Pending>,
     queue: VecDeque<Target>,
+    /// Checks under way, by when the owner has failed to report; some of them are done by now.
+    overdue: VecDeque<(Tick, Target)>,
     in_flight: usize,
     per_address: Buckets<Host>,
     per_network: Buckets<Net>,
-    pub counts: CheckCounts,
+    now: Tick,
+    counts: CheckCounts,
+}
+
+/// A check that was asked for and has no result yet.
+#[derive(Debug)]
+struct Pending {
+    /// The slots of the entries that want to know.
+    waiters: Vec<u32>,
+    /// Once it is under way: when it is given up.
+    overdue: Option<Tick>,
 }
 
 /// How many checks were made.
@@ -103,23 +96,43 @@ pub struct CheckCounts {
     pub unreachable: u64,
     /// Not made, because a bound was reached.
     pub refused: u64,
+    /// Waiting for their turn.
+    pub waiting: usize,
+    /// Under way.
+    pub in_flight: usize,
 }
 
 /// Prefixes whose budget is remembered; what is forgotten has a full budget, so this only needs to be large.
 const PREFIXES: usize = 65_536;
 
+/// How many verdicts are remembered: one for each of as many servers as there can be by default. What is forgotten is
+/// checked again.
+const MAX_KNOWN: usize = 1_000_000;
+
+/// How many entries can wait for one target. Several servers behind one address may have a common port for queries.
+const MAX_WAITERS: usize = 64;
+
+/// How much later than asked for the owner may report. After that it has lost the request.
+const GRACE: Duration = Duration::from_secs(10);
+
 impl Checks {
-    pub fn new(config: &CheckConfig, seed: u64) -> Self {
+    pub fn new(config: &CheckConfig, keyed: Keyed, seed: u64) -> Self {
         Self {
-            known: HashMap::default(),
-            ends: VecDeque::new(),
-            waiters: HashMap::default(),
+            known: keyed.map(),
+            ends: [VecDeque::new(), VecDeque::new()],
+            pending: keyed.map(),
             queue: VecDeque::new(),
+            overdue: VecDeque::new(),
             in_flight: 0,
             per_address: Buckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
             per_network: Buckets::new(per_minute(config.per_network), PREFIXES, u128::from(seed) << 64),
+            now: Tick::default(),
             counts: CheckCounts::default(),
         }
+    }
+
+    pub fn counts(&self) -> CheckCounts {
+        CheckCounts { waiting: self.queue.len(), in_flight: self.in_flight, ..self.counts }
     }
 
     pub fn set_config(&mut self, config: &CheckConfig) {
@@ -128,18 +141,23 @@ impl Checks {
     }
 
     /// The verdict on a target, if there is a fresh one; otherwise it is asked for, and `waiter` will be told.
-    pub fn ask(&mut self, now: Instant, wheel: &Wheel, config: &CheckConfig, target: Target, waiter: Waiter) -> Answer {
+    pub fn ask(&mut self, now: Instant, wheel: &Wheel, config: &CheckConfig, target: Target, waiter: u32) -> Answer {
+        self.now = wheel.tick(now);
         if let Some(&(verdict, until)) = self.known.get(&target)
-            && wheel.tick(now) < until
+            && self.now < until
         {
             return Answer::Known(verdict);
         }
-        if let Some(waiters) = self.waiters.get_mut(&target) {
-            // The same entry asks again with every registration; others that claim the same address are rare.
-            if !waiters.contains(&waiter) && waiters.len() < 8 {
-                waiters.push(waiter);
+        if let Some(pending) = self.pending.get_mut(&target) {
+            if pending.waiters.contains(&waiter) {
+                return Answer::Wait;
             }
-            return Answer::Wait;
+            if pending.waiters.len() < MAX_WAITERS {
+                pending.waiters.push(waiter);
+                return Answer::Wait;
+            }
+            self.counts.refused += 1;
+            return Answer::Busy;
         }
         let ip = target.addr.ip();
         let allowed = self.queue.len() < config.waiting
@@ -149,20 +167,38 @@ impl Checks {
             self.counts.refused += 1;
             return Answer::Busy;
         }
-        self.waiters.insert(target, vec![waiter]);
+        self.pending.insert(target, Pending { waiters: vec![waiter], overdue: None });
         self.queue.push_back(target);
         Answer::Wait
     }
 
-    /// The next check to make.
-    pub fn poll(&mut self, config: &CheckConfig) -> Option<CheckRequest> {
-        if self.in_flight >= config.in_flight {
-            return None;
+    /// Until when the verdict on a target holds, if there is one.
+    pub fn until(&self, target: &Target) -> Option<Tick> {
+        self.known.get(target).map(|&(_, until)| until)
+    }
+
+    /// The next check to make. What nobody waits for any more is passed over: a flood that is gone costs no checks.
+    pub fn poll(
+        &mut self,
+        config: &CheckConfig,
+        wheel: &Wheel,
+        is_wanted: impl Fn(u32, &Target) -> bool,
+    ) -> Option<CheckRequest> {
+        while self.in_flight < config.in_flight {
+            let target = self.queue.pop_front()?;
+            let Some(pending) = self.pending.get_mut(&target) else { continue };
+            if !pending.waiters.iter().any(|&waiter| is_wanted(waiter, &target)) {
+                self.pending.remove(&target);
+                continue;
+            }
+            let overdue = wheel.deadline(wheel.instant(self.now), config.timeout.saturating_add(GRACE));
+            pending.overdue = Some(overdue);
+            self.overdue.push_back((overdue, target));
+            self.in_flight += 1;
+            self.counts.started += 1;
+            return Some(CheckRequest { target, timeout: config.timeout });
         }
-        let target = self.queue.pop_front()?;
-        self.in_flight += 1;
-        self.counts.started += 1;
-        Some(CheckRequest { target, timeout: config.timeout })
+        None
     }
 
     /// Takes in a verdict and says who waited for it. A verdict that nobody asked for is not believed.
@@ -173,55 +209,69 @@ impl Checks {
         config: &CheckConfig,
         target: Target,
         verdict: Verdict,
-    ) -> Vec<Waiter> {
-        let Some(waiters) = self.waiters.remove(&target) else { return Vec::new() };
-        self.in_flight = self.in_flight.saturating_sub(1);
-        let keep = match verdict {
+    ) -> Vec<u32> {
+        self.now = wheel.tick(now);
+        if self.pending.get(&target).is_none_or(|pending| pending.overdue.is_none()) {
+            return Vec::new();
+        }
+        let waiters = self.pending.remove(&target).map_or(Vec::new(), |pending| pending.waiters);
+        self.in_flight -= 1;
+        let (keep, ends) = match verdict {
             Verdict::Reachable(_) => {
                 self.counts.reachable += 1;
-                config.keep
+                (config.keep, &mut self.ends[0])
             }
             Verdict::Unreachable => {
                 self.counts.unreachable += 1;
-                config.retry
+                (config.retry, &mut self.ends[1])
             }
         };
         let until = wheel.deadline(now, keep);
         self.known.insert(target, (verdict, until));
-        self.ends.push_back((until, target));
+        ends.push_back((until, target));
+        self.forget(|known, _| known.len() > MAX_KNOWN);
         waiters
+    }
+
+    /// A check that the owner should have reported on by now.
+    pub fn overdue(&mut self, now: Tick) -> Option<Target> {
+        while let Some((overdue, target)) = self.overdue.pop_front_if(|&mut (overdue, _)| overdue <= now) {
+            if self.pending.get(&target).is_some_and(|pending| pending.overdue == Some(overdue)) {
+                return Some(target);
+            }
+        }
+        None
     }
 
     /// Forgets verdicts that are too old to be used.
     pub fn forget_old(&mut self, now: Tick) {
-        // Bad verdicts end sooner than the good ones in front of them and wait a little longer: harmless, as `ask` looks
-        // at the time itself.
-        while let Some(&(end, target)) = self.ends.front()
-            && end <= now
-        {
-            self.ends.pop_front();
-            if self.known.get(&target).is_some_and(|&(_, until)| until <= now) {
-                self.known.remove(&target);
+        self.now = now;
+        self.forget(|_, end| end <= now);
+    }
+
+    /// Forgets the oldest verdicts, the bad ones first, as long as there is a reason.
+    fn forget(&mut self, reason: impl Fn(&KeyedMap<Target, (Verdict, Tick)>, Tick) -> bool) {
+        let Self { ends: [good, bad], known, .. } = self;
+        for ends in [bad, good] {
+            while let Some((end, target)) = ends.pop_front_if(|&mut (end, _)| reason(known, end)) {
+                // There may be a later verdict.
+                if known.get(&target).is_some_and(|&(_, until)| until == end) {
+                    known.remove(&target);
+                }
             }
         }
+    }
+
+    pub fn check_invariants(&self) {
+        let running = self.pending.values().filter(|pending| pending.overdue.is_some()).count();
+        assert_eq!(running, self.in_flight, "checks under way");
+        assert_eq!(self.pending.len(), self.queue.len() + running, "checks that were asked for");
+        assert!(self.pending.values().all(|pending| (1..=MAX_WAITERS).contains(&pending.waiters.len())), "waiters");
+        assert!(self.queue.iter().all(|target| self.pending.contains_key(target)), "queued and not asked for");
+        assert!(self.known.len() <= MAX_KNOWN && self.known.len() <= self.ends.iter().map(VecDeque::len).sum());
     }
 }
 
 fn per_minute(count: u32) -> Rate {
-    Rate { count: u64::from(count), per: Duration::from_secs(60), burst: u64::from(count) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn e1_x_query_names_a_protocol_and_perhaps_a_port() {
-        let read = |value: &str| CheckKind::from_x_query(value.as_bytes(), 8190);
-        assert_eq!(read("bloodmasters"), Some((CheckKind::Bloodmasters, 8190)));
-        assert_eq!(read("session:45555"), Some((CheckKind::Session, 45555)));
-        for other in ["", "session:", "session:0", "session:65536", "gamespy", "session:1:2"] {
-            assert_eq!(read(other), None, "{other}");
-        }
-    }
+    Rate::per_minute(u64::from(count), u64::from(count))
 }

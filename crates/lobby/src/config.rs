@@ -1,6 +1,6 @@
 //! Everything an operator can set, with defaults that need no setting.
 
-use crate::{AddressMap, Bans, Networks};
+use crate::{AddressMap, Bans, Mapping, Networks};
 use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, MAX_REGISTRATION};
 use std::time::Duration;
 use thiserror::Error;
@@ -117,6 +117,15 @@ pub enum ConfigError {
         /// What it can be.
         range: &'static str,
     },
+    /// An address map from one family to the other.
+    #[error("the address map cannot lead from one address family to the other: {0}")]
+    MappedFamily(Mapping),
+    /// An address map with port 0.
+    #[error("the address map has port 0, which no server can have: {0}")]
+    MappedPort(Mapping),
+    /// An address map to what is nobody's address.
+    #[error("the address map leads to an address that no server can have: {0}")]
+    MappedAddress(Mapping),
     /// The limits do not make sense.
     #[error(transparent)]
     Limits(#[from] rallypoint_limit::ConfigError),
@@ -143,6 +152,7 @@ impl Config {
         check(checks.waiting > 0, "checks.waiting", "at least 1")?;
         check(checks.per_address > 0, "checks.per_address", "at least 1")?;
         check(checks.per_network > 0, "checks.per_network", "at least 1")?;
+        self.address_map.validate()?;
         Ok(self.limits.validate()?)
     }
 }

@@ -1,22 +1,33 @@
 //! One server in the registry.
 
-use crate::checks::{CheckKind, Target};
-use rallypoint_wire::lobby::{ListBlock, LobbyId, ServerId, Transport};
+use crate::{
+    checks::{CheckKind, Target},
+    wheel::Tick,
+};
+use rallypoint_wire::lobby::{ListBlock, LobbyId, Registration, ServerId, Transport};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
     fmt,
     hash::Hasher,
     net::{IpAddr, SocketAddr},
+    num::NonZeroU16,
     str::FromStr,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
-
-use crate::wheel::Tick;
+use thiserror::Error;
 
 /// What a server is called in public: a keyed hash of its secret ID (L13).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicId([u8; 16]);
+
+/// A text is not a [`PublicId`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the public ID of a server has 32 hexadecimal digits")]
+pub struct NotAPublicId;
 
 impl PublicId {
     pub(crate) fn of(id: ServerId, key: &[u8; 16]) -> Self {
@@ -39,23 +50,29 @@ impl fmt::Debug for PublicId {
 }
 
 impl FromStr for PublicId {
-    type Err = std::num::ParseIntError;
+    type Err = NotAPublicId;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        u128::from_str_radix(text, 16).map(|number| Self(number.to_be_bytes()))
+        let is_hex = text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex);
+        number.map(|number| Self(number.to_be_bytes())).ok_or(NotAPublicId)
     }
 }
 
-/// A server as the public sees it. It never changes: when the server does, there is a new one.
+/// A server as the public sees it. When what it says about itself changes, there is a new one.
 #[derive(Debug)]
 pub struct Listing {
     pub(crate) public_id: PublicId,
     pub(crate) lobby_id: LobbyId,
     pub(crate) since: Instant,
-    pub(crate) latency: Option<Duration>,
+    /// In microseconds; [`NOT_MEASURED`] if there is none. It is different with every check, and nobody asks for a list
+    /// because of it: so it alone is changed in place.
+    latency: AtomicU32,
     /// The block of the list reply, with its length.
     pub(crate) block: Box<[u8]>,
 }
+
+const NOT_MEASURED: u32 = u32::MAX;
 
 impl Listing {
     /// What it is called in public.
@@ -79,13 +96,32 @@ impl Listing {
     /// How long the lobby's last successful check took, if there was one (L12).
     #[must_use]
     pub fn latency(&self) -> Option<Duration> {
-        self.latency
+        match self.latency.load(Ordering::Relaxed) {
+            NOT_MEASURED => None,
+            microseconds => Some(Duration::from_micros(u64::from(microseconds))),
+        }
     }
 
     /// The server as the list has it.
     #[must_use]
     pub fn block(&self) -> ListBlock<'_> {
         ListBlock::parse(&self.block[4..]).expect("a listing is made of a block that was emitted")
+    }
+
+    /// A server with its block, which has been emitted.
+    pub(crate) fn new(public_id: PublicId, lobby_id: LobbyId, since: Instant, block: &[u8]) -> Self {
+        Self { public_id, lobby_id, since, latency: AtomicU32::new(NOT_MEASURED), block: block.into() }
+    }
+
+    /// The same server, which says something else.
+    pub(crate) fn with(&self, lobby_id: LobbyId, block: &[u8]) -> Self {
+        let latency = self.latency.load(Ordering::Relaxed).into();
+        Self { lobby_id, latency, block: block.into(), ..*self }
+    }
+
+    pub(crate) fn set_latency(&self, latency: Duration) {
+        let microseconds = u32::try_from(latency.as_micros()).unwrap_or(u32::MAX);
+        self.latency.store(microseconds.min(NOT_MEASURED - 1), Ordering::Relaxed);
     }
 }
 
@@ -106,15 +142,12 @@ pub(crate) const fn family_of(ip: IpAddr) -> Family {
 #[repr(align(64))]
 pub(crate) struct Hot {
     pub id: ServerId,
-    /// A keyed hash of the last registration's source address and bytes, per family.
+    /// A keyed hash of the last registration's source address and bytes, per family. Zero is none: the next registration
+    /// is looked at in full.
     pub prints: [u64; 2],
     /// When the endpoint's lease ends, per family.
     pub deadlines: [Tick; 2],
     pub states: [State; 2],
-    /// Whether the slot is in use.
-    pub live: bool,
-    /// Counts the uses of this slot, so that a late answer for a former tenant is not taken for the present one.
-    pub generation: u32,
 }
 
 /// What is known of an endpoint.
@@ -134,6 +167,7 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Cold {
     pub transport: Transport,
+    pub probe: Option<Probe>,
     pub endpoints: [Option<EndpointEntry>; 2],
     pub listing: Arc<Listing>,
     pub place: Option<crate::lists::Place>,
@@ -143,28 +177,95 @@ pub(crate) struct Cold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Addr {
     pub ip: IpAddr,
-    pub port: u16,
+    pub port: NonZeroU16,
 }
 
 impl From<Addr> for SocketAddr {
     fn from(addr: Addr) -> Self {
-        Self::new(addr.ip, addr.port)
+        Self::new(addr.ip, addr.port.get())
     }
 }
 
 /// Where a server is, in one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndpointEntry {
-    /// Who sent the registration.
-    pub source: IpAddr,
-    /// What is listed: the sender's address and the registered port, unless the address map says otherwise.
+    /// Who sent the registration, and the port that was registered.
+    pub inside: Addr,
+    /// What is listed: the same, unless the address map says otherwise.
     pub outside: Addr,
-    /// How it is checked, and at which port; not at all, if this is not set.
-    pub check: Option<(CheckKind, u16)>,
 }
 
-impl EndpointEntry {
-    pub fn target(&self) -> Option<Target> {
-        self.check.map(|(kind, port)| Target { addr: SocketAddr::new(self.source, port), kind })
+/// By what a server says that it can be checked (L12, E1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Probe {
+    pub kind: CheckKind,
+    /// If it is not the registered one.
+    pub port: Option<NonZeroU16>,
+}
+
+impl Probe {
+    pub fn of(registration: &Registration<'_>) -> Option<Self> {
+        Self::for_server(registration.transport(), registration.table().get(b"x-query"))
+    }
+
+    pub fn for_server(transport: Transport, x_query: Option<&[u8]>) -> Option<Self> {
+        match transport {
+            Transport::Tcp => Some(Self { kind: CheckKind::Connect, port: None }),
+            Transport::Udp => x_query.and_then(Self::from_x_query),
+        }
+    }
+
+    /// What `x-query` says: the kind, and the port if it is not the registered one (E1). Anything else is not for us.
+    fn from_x_query(value: &[u8]) -> Option<Self> {
+        let value = std::str::from_utf8(value).ok()?;
+        let (kind, port) = match value.split_once(':') {
+            Some((_, port)) if port.starts_with('+') => return None,
+            Some((kind, port)) => (kind, Some(port.parse().ok()?)),
+            None => (value, None),
+        };
+        let kind = match kind {
+            "bloodmasters" => CheckKind::Bloodmasters,
+            "session" => CheckKind::Session,
+            _ => return None,
+        };
+        Some(Self { kind, port })
+    }
+
+    /// What to check for a server at this place.
+    pub fn target(self, inside: Addr) -> Target {
+        let addr = Addr { port: self.port.unwrap_or(inside.port), ..inside };
+        Target { addr: addr.into(), kind: self.kind }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e1_x_query_names_a_protocol_and_perhaps_a_port() {
+        let read = |value: &str| {
+            Probe::for_server(Transport::Udp, Some(value.as_bytes()))
+                .map(|probe| (probe.kind, probe.port.map(NonZeroU16::get)))
+        };
+        assert_eq!(read("bloodmasters"), Some((CheckKind::Bloodmasters, None)));
+        assert_eq!(read("session:45555"), Some((CheckKind::Session, Some(45555))));
+        for other in ["", "session:", "session:0", "session:65536", "session:+1", "gamespy", "session:1:2", "Session"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn public_ids_read_what_they_print_and_nothing_else() {
+        let id = PublicId::of(ServerId::from_bytes([7; 16]), &[1; 16]);
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for wrong in ["", "7", "+0000000000000000000000000000000", "g0000000000000000000000000000000"] {
+            assert_eq!(wrong.parse::<PublicId>(), Err(NotAPublicId), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_refresh_sees_one_cache_line() {
+        assert_eq!(size_of::<Hot>(), 64);
     }
 }

@@ -1,19 +1,16 @@
 //! The legacy lobby of old Gang Garrison 2 clients (L16), on top of the registry of today.
 
-use crate::{Listing, PublicId};
-use foldhash::fast::RandomState;
+use crate::{
+    Listing, PublicId,
+    hash::{Keyed, KeyedMap, KeyedSet},
+};
 use rallypoint_wire::{
     DecodeError,
     legacy::{Counts, Info, ListEntry, MAX_SERVERS, Registration as LegacyRegistration, emit_list},
     lobby::{EntryError, LobbyId, Occupancy, ProtocolId, Registration, ServerId, TableBuf, Transport},
 };
 use siphasher::sip128::{Hasher128, SipHasher24};
-use std::{
-    collections::{HashMap, HashSet},
-    hash::Hasher,
-    net::IpAddr,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, hash::Hasher, net::IpAddr, sync::Arc, time::Instant};
 
 /// What a legacy registration would be in the protocol of today.
 ///
@@ -52,34 +49,49 @@ fn server_id(source: IpAddr, port: u16, key: &[u8; 16]) -> ServerId {
     ServerId::from_bytes(hasher.finish128().as_bytes())
 }
 
+/// How many protocols have a legacy list. Every version of the game and of its mods is one: there are some dozens. Anybody
+/// can invent more, but those that are there stay.
+const MAX_PROTOCOLS: usize = 1_000;
+
 /// The legacy list replies, one per protocol, built when something in them changed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Replies {
-    members: HashMap<ProtocolId, HashMap<PublicId, Arc<Listing>, RandomState>, RandomState>,
-    dirty: HashSet<ProtocolId, RandomState>,
+    /// By age: if there are too many for one reply, it has those that have been there longest. A flood of new ones does not
+    /// hide them.
+    members: KeyedMap<ProtocolId, BTreeMap<(Instant, PublicId), Arc<Listing>>>,
+    dirty: KeyedSet<ProtocolId>,
 }
 
 impl Replies {
+    pub fn new(keyed: Keyed) -> Self {
+        Self { members: keyed.map(), dirty: keyed.set() }
+    }
+
     pub fn insert(&mut self, listing: &Arc<Listing>) {
-        if let Some(protocol) = shown_under(listing) {
-            self.members.entry(protocol).or_default().insert(listing.public_id, listing.clone());
+        let Some(protocol) = shown_under(listing) else { return };
+        if self.members.len() < MAX_PROTOCOLS || self.members.contains_key(&protocol) {
+            let members = self.members.entry(protocol).or_default();
+            members.insert((listing.since, listing.public_id), listing.clone());
             self.dirty.insert(protocol);
         }
     }
 
     pub fn remove(&mut self, listing: &Listing) {
-        if let Some(protocol) = shown_under(listing)
-            && let Some(members) = self.members.get_mut(&protocol)
-        {
-            members.remove(&listing.public_id);
-            if members.is_empty() {
-                self.members.remove(&protocol);
-            }
+        let Some(protocol) = shown_under(listing) else { return };
+        let Some(members) = self.members.get_mut(&protocol) else { return };
+        if members.remove(&(listing.since, listing.public_id)).is_some() {
             self.dirty.insert(protocol);
+        }
+        if members.is_empty() {
+            self.members.remove(&protocol);
         }
     }
 
-    pub fn publish(&mut self, replies: &mut HashMap<ProtocolId, Arc<[u8]>, RandomState>) {
+    pub fn publish(&mut self, replies: &mut Arc<KeyedMap<ProtocolId, Arc<[u8]>>>) {
+        if self.dirty.is_empty() {
+            return;
+        }
+        let replies = Arc::make_mut(replies);
         for protocol in self.dirty.drain() {
             match self.members.get(&protocol) {
                 Some(members) => {

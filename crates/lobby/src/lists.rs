@@ -4,25 +4,27 @@
 //! other. A change spoils one chunk, which is built again when the lists are published; the others are shared with the
 //! reply before. Readers take the published directory and hold on to it as long as they like: nobody waits for anybody.
 
-use crate::{Listing, legacy};
-use arc_swap::ArcSwap;
-use foldhash::fast::RandomState;
-use rallypoint_wire::lobby::{LobbyId, ProtocolId};
-use std::{collections::HashMap, sync::Arc};
+mod builder;
 
-/// A chunk with this many bytes takes no more servers. Large enough that a thousand servers are few system calls, small
-/// enough that building one again is a matter of microseconds.
-const CHUNK: usize = 128 * 1024;
+pub(crate) use builder::{ListBuilder, Place};
+
+use crate::{
+    Listing,
+    hash::{Keyed, KeyedMap},
+};
+use arc_swap::ArcSwap;
+use rallypoint_wire::lobby::{LobbyId, ProtocolId};
+use std::sync::Arc;
 
 /// The published lists, for any thread.
 #[derive(Debug)]
 pub struct Lists(ArcSwap<Directory>);
 
 /// All lists at one moment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Directory {
-    lobbies: HashMap<LobbyId, Arc<LobbyList>, RandomState>,
-    legacy: HashMap<ProtocolId, Arc<[u8]>, RandomState>,
+    lobbies: KeyedMap<LobbyId, Arc<LobbyList>>,
+    legacy: Arc<KeyedMap<ProtocolId, Arc<[u8]>>>,
 }
 
 /// The list reply of one lobby at one moment.
@@ -40,6 +42,10 @@ struct Chunk {
 }
 
 impl Lists {
+    fn new(keyed: Keyed) -> Self {
+        Self(ArcSwap::from_pointee(Directory { lobbies: keyed.map(), legacy: Arc::new(keyed.map()) }))
+    }
+
     /// All lists as they are now.
     #[must_use]
     pub fn directory(&self) -> Arc<Directory> {
@@ -90,7 +96,7 @@ impl LobbyList {
         self.pieces().map(<[u8]>::len).sum()
     }
 
-    /// The servers, in no particular order.
+    /// The servers, in the order of the reply, which is no particular one.
     pub fn listings(&self) -> impl Iterator<Item = &Arc<Listing>> {
         self.chunks.iter().flat_map(|chunk| &chunk.listings)
     }
@@ -99,188 +105,5 @@ impl LobbyList {
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
-    }
-}
-
-/// Where an entry stands in the lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    lobby: u32,
-    chunk: u32,
-    position: u32,
-}
-
-/// The side of the lists that only the registry sees.
-#[derive(Debug)]
-pub(crate) struct ListBuilder {
-    published: Arc<Lists>,
-    by_id: HashMap<LobbyId, u32, RandomState>,
-    lobbies: Vec<LobbyBuilder>,
-    free: Vec<u32>,
-    dirty: Vec<u32>,
-    legacy: legacy::Replies,
-    version: u64,
-}
-
-#[derive(Debug)]
-struct LobbyBuilder {
-    id: LobbyId,
-    chunks: Vec<ChunkBuilder>,
-    /// Chunks that can take more.
-    open: Vec<u32>,
-    count: usize,
-    dirty: bool,
-}
-
-#[derive(Debug, Default)]
-struct ChunkBuilder {
-    members: Vec<(u32, Arc<Listing>)>,
-    size: usize,
-    is_open: bool,
-    /// `None` once a member has changed.
-    built: Option<Arc<Chunk>>,
-}
-
-impl ListBuilder {
-    pub fn new() -> Self {
-        Self {
-            published: Arc::new(Lists(ArcSwap::default())),
-            by_id: HashMap::default(),
-            lobbies: Vec::new(),
-            free: Vec::new(),
-            dirty: Vec::new(),
-            legacy: legacy::Replies::default(),
-            version: 0,
-        }
-    }
-
-    pub fn published(&self) -> &Arc<Lists> {
-        &self.published
-    }
-
-    /// Puts a server into its lobby's list.
-    pub fn insert(&mut self, slot: u32, listing: Arc<Listing>) -> Place {
-        self.legacy.insert(&listing);
-        let lobby = self.lobby(listing.lobby_id);
-        self.touch(lobby);
-        let builder = &mut self.lobbies[lobby as usize];
-        builder.count += 1;
-        let chunk = builder.open.last().copied().unwrap_or_else(|| {
-            builder.chunks.push(ChunkBuilder { is_open: true, ..ChunkBuilder::default() });
-            builder.open.push(builder.chunks.len() as u32 - 1);
-            builder.chunks.len() as u32 - 1
-        });
-        let members = &mut builder.chunks[chunk as usize];
-        members.size += listing.block.len();
-        members.built = None;
-        members.members.push((slot, listing));
-        if members.size >= CHUNK {
-            members.is_open = false;
-            builder.open.retain(|&open| open != chunk);
-        }
-        Place { lobby, chunk, position: members.members.len() as u32 - 1 }
-    }
-
-    /// Whether showing this would change anything.
-    pub fn differs(&self, place: Place, new: &Arc<Listing>) -> bool {
-        let shown = &self.lobbies[place.lobby as usize].chunks[place.chunk as usize].members[place.position as usize].1;
-        !Arc::ptr_eq(shown, new) && (shown.block != new.block || shown.latency != new.latency)
-    }
-
-    /// Shows something new of a server that stays where it is.
-    pub fn replace(&mut self, place: Place, listing: Arc<Listing>) {
-        self.touch(place.lobby);
-        let chunk = &mut self.lobbies[place.lobby as usize].chunks[place.chunk as usize];
-        chunk.built = None;
-        let old = &mut chunk.members[place.position as usize].1;
-        chunk.size = chunk.size - old.block.len() + listing.block.len();
-        self.legacy.remove(old);
-        self.legacy.insert(&listing);
-        *old = listing;
-    }
-
-    /// Takes a server out. Another one may take its place: then this says which.
-    pub fn remove(&mut self, place: Place) -> Option<(u32, Place)> {
-        self.touch(place.lobby);
-        let builder = &mut self.lobbies[place.lobby as usize];
-        builder.count -= 1;
-        let chunk = &mut builder.chunks[place.chunk as usize];
-        chunk.built = None;
-        let (_, old) = chunk.members.swap_remove(place.position as usize);
-        chunk.size -= old.block.len();
-        if !chunk.is_open && chunk.size < CHUNK / 2 {
-            chunk.is_open = true;
-            builder.open.push(place.chunk);
-        }
-        let moved = chunk.members.get(place.position as usize).map(|&(slot, _)| (slot, place));
-        self.legacy.remove(&old);
-        moved
-    }
-
-    /// Makes all changes visible, in time that depends on what changed.
-    pub fn publish(&mut self) {
-        if self.dirty.is_empty() {
-            return;
-        }
-        self.version += 1;
-        let mut directory = Directory::clone(&self.published.directory());
-        for lobby in std::mem::take(&mut self.dirty) {
-            let builder = &mut self.lobbies[lobby as usize];
-            builder.dirty = false;
-            if builder.count == 0 {
-                directory.lobbies.remove(&builder.id);
-                self.by_id.remove(&builder.id);
-                builder.chunks.clear();
-                builder.open.clear();
-                self.free.push(lobby);
-            } else {
-                directory.lobbies.insert(builder.id, Arc::new(builder.build(self.version)));
-            }
-        }
-        self.legacy.publish(&mut directory.legacy);
-        self.published.0.store(Arc::new(directory));
-    }
-
-    fn lobby(&mut self, id: LobbyId) -> u32 {
-        *self.by_id.entry(id).or_insert_with(|| {
-            let new = LobbyBuilder { id, chunks: Vec::new(), open: Vec::new(), count: 0, dirty: false };
-            match self.free.pop() {
-                Some(index) => {
-                    self.lobbies[index as usize] = new;
-                    index
-                }
-                None => {
-                    self.lobbies.push(new);
-                    self.lobbies.len() as u32 - 1
-                }
-            }
-        })
-    }
-
-    fn touch(&mut self, lobby: u32) {
-        let builder = &mut self.lobbies[lobby as usize];
-        if !builder.dirty {
-            builder.dirty = true;
-            self.dirty.push(lobby);
-        }
-    }
-}
-
-impl LobbyBuilder {
-    fn build(&mut self, version: u64) -> LobbyList {
-        let chunks =
-            self.chunks.iter_mut().filter(|chunk| !chunk.members.is_empty()).map(ChunkBuilder::build).collect();
-        LobbyList { count: (self.count as u32).to_be_bytes(), chunks, version }
-    }
-}
-
-impl ChunkBuilder {
-    fn build(&mut self) -> Arc<Chunk> {
-        let build = || {
-            let mut bytes = Vec::with_capacity(self.size);
-            self.members.iter().for_each(|(_, listing)| bytes.extend_from_slice(&listing.block));
-            Arc::new(Chunk { bytes, listings: self.members.iter().map(|(_, listing)| listing.clone()).collect() })
-        };
-        self.built.get_or_insert_with(build).clone()
     }
 }

@@ -1,8 +1,10 @@
 //! What became of the last datagrams of an address, so that its owner can be told why a server is not listed.
 
-use crate::Outcome;
-use foldhash::fast::RandomState;
-use std::{collections::HashMap, net::IpAddr, time::Instant};
+use crate::{
+    Outcome,
+    hash::{Keyed, KeyedMap},
+};
+use std::{net::IpAddr, time::Instant};
 
 /// How many addresses are remembered; then the one that was first heard of longest ago is forgotten.
 const ADDRESSES: usize = 16_384;
@@ -26,7 +28,7 @@ pub struct PastOutcome {
 /// Outcomes by source address, in memory that does not grow.
 #[derive(Debug)]
 pub(crate) struct Past {
-    by_ip: HashMap<IpAddr, u32, RandomState>,
+    by_ip: KeyedMap<IpAddr, u32>,
     rows: Vec<Row>,
     /// The row that is given away next.
     next: usize,
@@ -39,8 +41,8 @@ struct Row {
 }
 
 impl Past {
-    pub fn new() -> Self {
-        Self { by_ip: HashMap::default(), rows: Vec::new(), next: 0 }
+    pub fn new(keyed: Keyed) -> Self {
+        Self { by_ip: keyed.map(), rows: Vec::new(), next: 0 }
     }
 
     pub fn record(&mut self, now: Instant, ip: IpAddr, outcome: Outcome, port: Option<u16>) {
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_the_oldest_goes_first() {
-        let (mut past, now) = (Past::new(), Instant::now());
+        let (mut past, now) = (Past::new(Keyed::new(7)), Instant::now());
         for n in 0..ADDRESSES as u32 + 1 {
             past.record(now, Ipv4Addr::from_bits(n).into(), Outcome::TooLarge, None);
         }
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn repeats_are_counted_and_only_the_last_eight_are_kept() {
-        let (mut past, now, ip) = (Past::new(), Instant::now(), Ipv4Addr::LOCALHOST.into());
+        let (mut past, now, ip) = (Past::new(Keyed::new(7)), Instant::now(), Ipv4Addr::LOCALHOST.into());
         for port in 0..10 {
             past.record(now, ip, Outcome::Unreachable, Some(port));
             past.record(now, ip, Outcome::Unreachable, Some(port));

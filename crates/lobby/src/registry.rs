@@ -1,37 +1,42 @@
 //! The list of servers.
 
 mod register;
+mod reload;
 mod save;
 mod slots;
+mod tombstones;
 
 pub use save::{RestoreError, Saver};
 
 use crate::{
     CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, Stats, Target, Verdict,
-    addresses::{canonical, is_possible_source, is_public},
+    addresses::{canonical, is_possible_source},
     checks::Checks,
-    entry::{EndpointEntry, State, V4, V6, family_of},
+    entry::{Family, State, V4, V6, family_of},
+    hash::{Keyed, KeyedMap},
     lists::ListBuilder,
     past::Past,
     wheel::Wheel,
 };
-use foldhash::fast::RandomState;
+use foldhash::fast::FixedState;
 use rallypoint_limit::Limiter;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::lobby::{Datagram, LobbyId, ServerId, Unregister};
 use slots::Slots;
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// For so long after an unregistration, a registration with the same ID is taken for a reordered datagram (L11).
-const TOMBSTONE: Duration = Duration::from_secs(3);
+use tombstones::Tombstones;
 
 /// The lists are published at most this often: a hundred changes at once cost as much as one.
 const PUBLISH_EVERY: Duration = Duration::from_millis(20);
+
+/// Publishing copies what changed, at some gigabytes per second. After much work there is a pause, so that it takes up
+/// a few percent of the time at most, however many servers there are and however often they change.
+const PUBLISH_BYTES_PER_MILLISECOND: usize = 100_000;
 
 /// Events that nobody takes are dropped beyond this number.
 const MAX_EVENTS: usize = 65_536;
@@ -51,14 +56,15 @@ const MAX_EVENTS: usize = 65_536;
 pub struct Registry {
     config: Config,
     seed: Seed,
-    print: foldhash::fast::FixedState,
+    print: FixedState,
+    reloads: u64,
     slots: Slots,
     wheel: Wheel,
     lists: ListBuilder,
     /// Registered servers per lobby, listed or not.
-    per_lobby: HashMap<LobbyId, usize, RandomState>,
+    per_lobby: KeyedMap<LobbyId, usize>,
     /// Registered endpoints per source address.
-    per_address: HashMap<IpAddr, usize, RandomState>,
+    per_address: KeyedMap<IpAddr, usize>,
     tombstones: Tombstones,
     limiter: Limiter,
     checks: Checks,
@@ -68,10 +74,14 @@ pub struct Registry {
     past_unread: Past,
     events: VecDeque<Event>,
     publish_at: Option<Instant>,
-    last_publish: Option<Instant>,
+    publish_not_before: Option<Instant>,
+    /// The next entry to hold against a new configuration, and since when that is to be done.
+    to_review: Option<(Instant, u32)>,
     stats: Stats,
     /// Reused by [`handle_timeout`](Self::handle_timeout).
     due: Vec<u32>,
+    /// Reused for blocks.
+    scratch: Vec<u8>,
 }
 
 /// Secrets for keyed hashes. They should come from the system's entropy; the default is for tests.
@@ -98,7 +108,7 @@ pub enum Event {
     Listed(Arc<Listing>),
     /// A listed server has something new.
     Changed(Arc<Listing>),
-    /// A server is no longer in the list.
+    /// A server is no longer in the list. This is what was last shown of it.
     Unlisted(Arc<Listing>, Gone),
 }
 
@@ -106,23 +116,27 @@ impl Registry {
     /// An empty registry.
     pub fn new(config: Config, seed: Seed, now: Instant) -> Result<Self, ConfigError> {
         config.validate()?;
+        let keyed = Keyed::new(seed.tables);
         Ok(Self {
-            print: foldhash::fast::FixedState::with_seed(seed.tables),
-            slots: Slots::new(seed.tables),
+            print: FixedState::with_seed(seed.tables),
+            reloads: 0,
+            slots: Slots::new(keyed),
             wheel: Wheel::new(now),
-            lists: ListBuilder::new(),
-            per_lobby: HashMap::default(),
-            per_address: HashMap::default(),
-            tombstones: Tombstones::default(),
+            lists: ListBuilder::new(keyed),
+            per_lobby: keyed.map(),
+            per_address: keyed.map(),
+            tombstones: Tombstones::new(keyed),
             limiter: Limiter::new(&config.limits, u128::from(seed.tables)),
-            checks: Checks::new(&config.checks, seed.tables),
-            past: Past::new(),
-            past_unread: Past::new(),
+            checks: Checks::new(&config.checks, keyed, seed.tables),
+            past: Past::new(keyed),
+            past_unread: Past::new(keyed),
             events: VecDeque::new(),
             publish_at: None,
-            last_publish: None,
+            publish_not_before: None,
+            to_review: None,
             stats: Stats::default(),
             due: Vec::new(),
+            scratch: Vec::new(),
             config,
             seed,
         })
@@ -144,7 +158,7 @@ impl Registry {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let (registered, lobbies) = (self.slots.len(), self.per_lobby.len());
-        Stats { registered, lobbies, checks: self.checks.counts, ..self.stats }
+        Stats { registered, lobbies, checks: self.checks.counts(), ..self.stats }
     }
 
     /// How the budgets are used.
@@ -165,9 +179,10 @@ impl Registry {
     /// A datagram to UDP port 29944. Every one ends in exactly one outcome.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Outcome {
         let source = canonical(from.ip());
-        let outcome = match self.refresh(now, source, bytes) {
+        let known = Datagram::peek_registration(bytes).and_then(|id| self.slots.find(id));
+        let outcome = match known.and_then(|slot| self.refresh(now, slot, source, bytes)) {
             Some(outcome) => outcome,
-            None => self.handle_new(now, source, bytes),
+            None => self.handle_new(now, known, source, bytes),
         };
         self.stats.outcomes[outcome.index()] += 1;
         outcome
@@ -176,28 +191,23 @@ impl Registry {
     /// A datagram to the legacy UDP port 29942 (L16).
     pub fn handle_legacy_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Outcome {
         let source = canonical(from.ip());
-        let modern = crate::legacy::to_registration(bytes, source, &self.seed.public_ids);
-        let outcome = match &modern {
-            Ok(modern) => self.refresh(now, source, modern).unwrap_or_else(|| self.handle_new(now, source, modern)),
-            Err(error) => self.admit(now, source, bytes.len()).err().unwrap_or(Outcome::Malformed(*error)),
-        };
-        if modern.is_err() {
-            self.past_unread.record(now, source, outcome, None);
+        match crate::legacy::to_registration(bytes, source, &self.seed.public_ids) {
+            Ok(modern) => self.handle_datagram(now, from, &modern),
+            Err(error) => {
+                let outcome = self.admit(now, None, source, bytes.len()).err().unwrap_or(Outcome::Malformed(error));
+                self.past_unread.record(now, source, outcome, None);
+                self.stats.outcomes[outcome.index()] += 1;
+                outcome
+            }
         }
-        self.stats.outcomes[outcome.index()] += 1;
-        outcome
     }
 
     /// What came of a check that [`Event::Check`] asked for.
     pub fn handle_check(&mut self, now: Instant, target: Target, verdict: Verdict) {
-        for (slot, generation) in self.checks.result(now, &self.wheel, &self.config.checks, target, verdict) {
-            if !self.slots.is(slot, generation) {
-                continue;
-            }
+        for slot in self.checks.result(now, &self.wheel, &self.config.checks, target, verdict) {
             for family in [V4, V6] {
-                let endpoint = self.slots.cold(slot).endpoints[family];
-                if endpoint.and_then(|endpoint| endpoint.target()) == Some(target) {
-                    self.settle(now, slot, family, verdict);
+                if self.target(slot, family) == Some(target) {
+                    self.settle(now, slot, family, target, verdict);
                 }
             }
         }
@@ -205,14 +215,19 @@ impl Registry {
 
     /// Lets time pass: leases end, checks are renewed, the lists are published.
     pub fn handle_timeout(&mut self, now: Instant) {
+        let reached = self.wheel.tick(now);
+        while let Some(target) = self.checks.overdue(reached) {
+            self.handle_check(now, target, Verdict::Unreachable);
+        }
+        self.checks.forget_old(reached);
         let mut due = std::mem::take(&mut self.due);
         self.wheel.due(now, &mut due);
         for slot in due.drain(..) {
             self.look_at(now, slot);
         }
         self.due = due;
+        self.review(now);
         self.tombstones.forget_old(now);
-        self.checks.forget_old(self.wheel.tick(now));
         if self.publish_at.is_some_and(|at| at <= now) {
             self.publish(now);
         }
@@ -221,44 +236,33 @@ impl Registry {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.wheel.next(), self.publish_at].into_iter().flatten().min()
+        let review = self.to_review.map(|(since, _)| since);
+        [self.wheel.next(), self.publish_at, review].into_iter().flatten().min()
     }
 
     /// The next thing that the owner should know or do.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.checks.poll(&self.config.checks).map(Event::Check).or_else(|| self.events.pop_front())
+        let Self { slots, config, .. } = self;
+        let is_wanted = |slot, target: &Target| {
+            [V4, V6].into_iter().any(|family| register::target(slots, config, slot, family) == Some(*target))
+        };
+        let check = self.checks.poll(&config.checks, &self.wheel, is_wanted);
+        check.map(Event::Check).or_else(|| self.events.pop_front())
     }
 
     /// Makes all changes visible in the lists now.
     pub fn publish(&mut self, now: Instant) {
+        let work = self.lists.publish();
+        let pause = Duration::from_millis((work / PUBLISH_BYTES_PER_MILLISECOND) as u64);
         self.publish_at = None;
-        self.last_publish = Some(now);
+        self.publish_not_before = Some(now + PUBLISH_EVERY + pause);
         self.stats.published += 1;
-        self.lists.publish();
-    }
-
-    /// Changes the configuration without forgetting anything. Servers that the new bans name go at once.
-    pub fn set_config(&mut self, now: Instant, config: Config) -> Result<(), ConfigError> {
-        config.validate()?;
-        self.limiter.set_config(&config.limits);
-        self.checks.set_config(&config.checks);
-        self.config = config;
-        for slot in self.slots.all() {
-            if self.is_unwelcome(now, slot) {
-                self.remove(now, slot, Gone::Banned);
-            } else {
-                // The next registration is looked at under the new rules.
-                self.slots.hot_mut(slot).prints = [0; 2];
-            }
-        }
-        Ok(())
     }
 
     /// A registration that is, byte for byte and from the same address, the one before: the lease is moved, nothing else.
     /// It costs less than asking whether it is within a budget, so nobody is asked.
     #[inline]
-    fn refresh(&mut self, now: Instant, source: IpAddr, bytes: &[u8]) -> Option<Outcome> {
-        let slot = self.slots.find(Datagram::peek_registration(bytes)?)?;
+    fn refresh(&mut self, now: Instant, slot: u32, source: IpAddr, bytes: &[u8]) -> Option<Outcome> {
         let print = self.fingerprint(source, bytes);
         let family = family_of(source);
         let hot = self.slots.hot_mut(slot);
@@ -274,8 +278,8 @@ impl Registry {
         Some(outcome)
     }
 
-    fn handle_new(&mut self, now: Instant, source: IpAddr, bytes: &[u8]) -> Outcome {
-        let (outcome, port) = match self.admit(now, source, bytes.len()) {
+    fn handle_new(&mut self, now: Instant, known: Option<u32>, source: IpAddr, bytes: &[u8]) -> Outcome {
+        let (outcome, port) = match self.admit(now, known, source, bytes.len()) {
             Err(refused) => (refused, None),
             Ok(()) => match Datagram::parse(bytes) {
                 Err(error) => (Outcome::Malformed(error), None),
@@ -292,11 +296,15 @@ impl Registry {
     }
 
     /// Whether a datagram is looked at at all.
-    fn admit(&mut self, now: Instant, source: IpAddr, size: usize) -> Result<(), Outcome> {
+    fn admit(&mut self, now: Instant, known: Option<u32>, source: IpAddr, size: usize) -> Result<(), Outcome> {
         if !is_possible_source(source) {
             return Err(Outcome::InvalidSource);
         }
         if !self.config.limit_exempt.contains(source) {
+            if known.is_some_and(|slot| self.is_from(slot, source)) {
+                // Whoever knows the secret of a server at this address is not forged: a flood does not touch its share.
+                self.limiter.vouch(now, source);
+            }
             if let rallypoint_limit::Verdict::Refused(refusal) = self.limiter.check(now, source, size) {
                 return Err(Outcome::OverBudget(refusal));
             }
@@ -308,6 +316,10 @@ impl Registry {
             return Err(Outcome::TooLarge);
         }
         Ok(())
+    }
+
+    fn is_from(&self, slot: u32, source: IpAddr) -> bool {
+        self.slots.cold(slot).endpoints.iter().flatten().any(|endpoint| endpoint.inside.ip == source)
     }
 
     fn unregister(&mut self, now: Instant, id: ServerId) -> Outcome {
@@ -325,15 +337,15 @@ impl Registry {
         }
         let lobby = self.slots.cold(slot).listing.lobby_id;
         uncount(&mut self.per_lobby, lobby);
-        self.slots.free(slot);
+        self.slots.remove(slot);
     }
 
-    fn drop_endpoint(&mut self, slot: u32, family: usize) {
+    fn drop_endpoint(&mut self, slot: u32, family: Family) {
         let cold = self.slots.cold_mut(slot);
         if let Some(endpoint) = cold.endpoints[family].take() {
             let key = (endpoint.outside, cold.transport);
             self.slots.unbind(key, slot);
-            uncount(&mut self.per_address, endpoint.source);
+            uncount(&mut self.per_address, endpoint.inside.ip);
         }
         let hot = self.slots.hot_mut(slot);
         hot.states[family] = State::None;
@@ -341,22 +353,16 @@ impl Registry {
     }
 
     fn unlist(&mut self, now: Instant, slot: u32, why: Gone) {
-        let cold = self.slots.cold_mut(slot);
-        let Some(place) = cold.place.take() else { return };
-        let listing = cold.listing.clone();
-        if let Some((moved, place)) = self.lists.remove(place) {
-            self.slots.cold_mut(moved).place = Some(place);
-        }
+        let Some(place) = self.slots.cold_mut(slot).place.take() else { return };
+        let shown = self.lists.remove(place, |moved, place| self.slots.cold_mut(moved).place = Some(place));
         self.stats.listed -= 1;
         self.stats.gone[why as usize] += 1;
-        self.tell(now, Event::Unlisted(listing, why));
+        self.tell(now, Event::Unlisted(shown, why));
     }
 
     /// Looks at an entry whose time may have come.
     fn look_at(&mut self, now: Instant, slot: u32) {
-        if !self.slots.is_live(slot) {
-            // Its tenant left before its time; the slot could not be given away while the wheel knew it.
-            self.slots.recycle(slot);
+        if self.slots.get(slot).is_none() {
             return;
         }
         let reached = self.wheel.tick(now);
@@ -370,29 +376,29 @@ impl Registry {
         let leases = [V4, V6].into_iter().filter(|&family| hot.states[family] != State::None);
         let Some(next) = leases.map(|family| hot.deadlines[family]).min() else {
             self.remove(now, slot, Gone::Expired);
-            self.slots.recycle(slot);
             return;
         };
-        self.wheel.insert(slot, next);
-        self.relist(now, slot, Gone::Expired);
+        self.wheel.schedule(slot, next);
+        self.relist(now, slot, None, Gone::Expired);
         self.renew_checks(now, slot);
+        self.vouch_for(now, slot);
     }
 
-    fn is_unwelcome(&self, now: Instant, slot: u32) -> bool {
-        let cold = self.slots.cold(slot);
-        let endpoints = cold.endpoints.iter().flatten();
-        let unwelcome = |endpoint: &EndpointEntry| {
-            let private = !self.config.allow_private && !is_public(endpoint.outside.ip);
-            private || self.config.bans.of_address(now, endpoint.source).is_some()
-        };
-        let name = || cold.listing.block().table.get(b"name").unwrap_or_default();
-        endpoints.into_iter().any(unwelcome) || self.config.bans.of_name(now, name()).is_some()
+    /// Whoever is in the list is known to the limiter, although refreshes do not ask it.
+    fn vouch_for(&mut self, now: Instant, slot: u32) {
+        let (hot, cold) = (self.slots.hot(slot), self.slots.cold(slot));
+        for family in [V4, V6].into_iter().filter(|&family| hot.states[family] == State::Listed) {
+            if let Some(source) = cold.endpoints[family].map(|endpoint| endpoint.inside.ip)
+                && !self.config.limit_exempt.contains(source)
+            {
+                self.limiter.vouch(now, source);
+            }
+        }
     }
 
     fn tell(&mut self, now: Instant, event: Event) {
         if self.publish_at.is_none() {
-            let earliest = self.last_publish.map_or(now, |last| last + PUBLISH_EVERY);
-            self.publish_at = Some(earliest.max(now));
+            self.publish_at = Some(self.publish_not_before.map_or(now, |earliest| earliest.max(now)));
         }
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
@@ -416,7 +422,7 @@ impl Registry {
 }
 
 /// One less of something that is counted; what reaches zero is forgotten.
-fn uncount<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize, RandomState>, key: K) {
+fn uncount<K: std::hash::Hash + Eq>(counts: &mut KeyedMap<K, usize>, key: K) {
     if let std::collections::hash_map::Entry::Occupied(mut count) = counts.entry(key) {
         *count.get_mut() -= 1;
         if *count.get() == 0 {
@@ -449,33 +455,40 @@ impl Machine for Registry {
     }
 }
 
-/// Servers that have just unregistered (L11). Only servers that were there leave one, so their number is bounded by what
-/// can register within three seconds.
-#[derive(Debug, Default)]
-struct Tombstones {
-    by_id: HashMap<ServerId, Instant, RandomState>,
-    ends: VecDeque<(Instant, ServerId)>,
-}
-
-impl Tombstones {
-    fn insert(&mut self, now: Instant, id: ServerId) {
-        let end = now + TOMBSTONE;
-        self.by_id.insert(id, end);
-        self.ends.push_back((end, id));
-    }
-
-    fn contains(&self, now: Instant, id: ServerId) -> bool {
-        self.by_id.get(&id).is_some_and(|&end| now < end)
-    }
-
-    fn forget_old(&mut self, now: Instant) {
-        while let Some(&(end, id)) = self.ends.front()
-            && end <= now
-        {
-            self.ends.pop_front();
-            if self.by_id.get(&id) == Some(&end) {
-                self.by_id.remove(&id);
+impl Registry {
+    /// Panics if the parts of the registry do not agree with each other. For tests.
+    #[doc(hidden)]
+    pub fn check_invariants(&self) {
+        self.slots.check_invariants();
+        self.checks.check_invariants();
+        let mut per_lobby = Keyed::new(0).map();
+        let mut per_address = Keyed::new(0).map();
+        let mut listed = 0;
+        for slot in 0..self.slots.capacity() {
+            let Some(cold) = self.slots.get(slot) else { continue };
+            let hot = self.slots.hot(slot);
+            *per_lobby.entry(cold.listing.lobby_id).or_default() += 1;
+            for family in [V4, V6] {
+                assert_eq!(cold.endpoints[family].is_some(), hot.states[family] != State::None, "state of an endpoint");
+                let Some(endpoint) = cold.endpoints[family] else { continue };
+                assert_eq!([endpoint.inside.ip, endpoint.outside.ip].map(family_of), [family; 2], "family");
+                *per_address.entry(endpoint.inside.ip).or_default() += 1;
+                assert!(self.wheel.comes_up_by(slot, hot.deadlines[family]), "a lease that nobody looks at");
             }
+            let (v4, v6) = self.shown_endpoints(slot);
+            let block = cold.listing.block();
+            assert_eq!((block.v4, block.v6), (v4, v6), "endpoints in the list");
+            assert_eq!(cold.place.is_some(), v4.is_some() || v6.is_some(), "a place in the list");
+            assert!(cold.endpoints.iter().any(Option::is_some), "an entry without an endpoint");
+            assert_eq!(block.transport, cold.transport, "transport in the list");
+            listed += usize::from(cold.place.is_some());
         }
+        assert_eq!(per_lobby, self.per_lobby, "servers per lobby");
+        assert_eq!(per_address, self.per_address, "endpoints per address");
+        assert_eq!(listed, self.stats.listed, "listed servers");
+        self.lists.check_invariants(|slot, place, listing| {
+            let cold = self.slots.get(slot);
+            cold.is_some_and(|cold| cold.place == Some(place) && Arc::ptr_eq(&cold.listing, listing))
+        });
     }
 }

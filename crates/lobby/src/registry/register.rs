@@ -1,18 +1,18 @@
 //! A registration that is not a mere refresh: the rules of who replaces whom, who is checked, and what is shown.
 
-use super::{Event, Registry};
+use super::{Registry, slots::Slots, uncount};
 use crate::{
-    CheckKind, Gone, Listing, Outcome, PublicId, Verdict,
+    Config, Event, Gone, Listing, Outcome, PublicId, Target, Verdict,
     addresses::is_public,
     checks::Answer,
-    entry::{Addr, Cold, EndpointEntry, Family, State, V4, V6, family_of},
+    entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
 };
-use rallypoint_wire::lobby::{Endpoint, ListBlock, Registration, Transport};
+use rallypoint_wire::lobby::{Endpoint, ListBlock, LobbyId, Registration, Transport};
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     num::NonZeroU16,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 impl Registry {
@@ -23,14 +23,14 @@ impl Registry {
         if self.tombstones.contains(now, new.server_id()) {
             return Outcome::JustUnregistered;
         }
-        let endpoint = self.endpoint(source, new);
+        let endpoint = self.endpoint(source, new.port());
         if !self.config.allow_private && !is_public(endpoint.outside.ip) {
             return Outcome::PrivateSource;
         }
         let known = self.slots.find(new.server_id());
         let owner = self.slots.at_endpoint((endpoint.outside, new.transport()));
         let replaced = owner.filter(|&slot| Some(slot) != known);
-        if let Some(refused) = self.at_cap(source, new, known, replaced) {
+        if let Some(refused) = self.at_cap(source, new.lobby_id(), known, replaced) {
             return refused;
         }
         // L8: a restarted server has a new ID, and must be visible at once.
@@ -38,151 +38,153 @@ impl Registry {
             self.remove(now, old, Gone::Replaced);
         }
         let slot = known.unwrap_or_else(|| self.create(now, new));
-        self.move_lobby(now, slot, new);
-        self.change_transport(now, slot, new.transport());
+        self.move_lobby(now, slot, new.lobby_id());
         let was_listed = self.slots.cold(slot).place.is_some();
-        self.set_endpoint(slot, endpoint);
-        self.set_data(slot, new);
         let family = family_of(source);
+        let is_to_check = self.set_endpoint(slot, family, endpoint, new);
         let lease = self.wheel.deadline(now, self.config.lease);
-        let hot = self.slots.hot_mut(slot);
-        hot.prints[family] = print;
-        hot.deadlines[family] = lease;
-        if known.is_none() {
-            self.wheel.insert(slot, lease);
+        self.slots.hot_mut(slot).deadlines[family] = lease;
+        self.wheel.schedule(slot, lease);
+        let is_busy = [V4, V6].map(|family| is_to_check[family] && self.check(now, slot, family));
+        let is_changed = self.relist(now, slot, Some(new), Gone::Unreachable);
+        if !is_busy[family] {
+            self.slots.hot_mut(slot).prints[family] = print;
         }
-        let busy = self.check(now, slot, family);
-        let changed = self.relist(now, slot, Gone::Unreachable);
         match self.slots.hot(slot).states[family] {
             State::Listed if !was_listed => Outcome::Listed,
-            State::Listed if changed => Outcome::Changed,
+            State::Listed if is_changed => Outcome::Changed,
             State::Listed => Outcome::Refreshed,
-            State::Checking if busy => Outcome::CheckBusy,
+            State::Checking if is_busy[family] => Outcome::CheckBusy,
             State::Checking => Outcome::Checking,
             State::Unreachable | State::None => Outcome::Unreachable,
         }
     }
 
-    /// What a registration says about where the server is, and how it is to be checked.
-    fn endpoint(&self, source: IpAddr, new: &Registration<'_>) -> EndpointEntry {
-        let port = new.port().get();
-        let outside = self.config.address_map.outside(SocketAddr::new(source, port));
-        let checks = &self.config.checks;
-        let check = match new.transport() {
-            _ if !checks.enabled || checks.exempt.contains(source) => None,
-            Transport::Tcp => Some((CheckKind::Connect, port)),
-            Transport::Udp => new.table().get(b"x-query").and_then(|query| CheckKind::from_x_query(query, port)),
-        };
-        EndpointEntry { source, outside: Addr { ip: outside.ip(), port: outside.port() }, check }
+    /// Where a server is that registers this port from this address.
+    fn endpoint(&self, source: IpAddr, port: NonZeroU16) -> EndpointEntry {
+        let inside = Addr { ip: source, port };
+        let outside = self.config.address_map.outside(inside.into());
+        // `Config::validate` has made sure that no port is mapped to 0.
+        let outside = Addr { ip: outside.ip(), port: NonZeroU16::new(outside.port()).unwrap_or(port) };
+        EndpointEntry { inside, outside }
     }
 
     /// Whether there is room, counting what this registration would free.
-    fn at_cap(
+    pub(super) fn at_cap(
         &self,
         source: IpAddr,
-        new: &Registration<'_>,
+        lobby: LobbyId,
         known: Option<u32>,
         replaced: Option<u32>,
     ) -> Option<Outcome> {
         let caps = &self.config.caps;
+        let ours = || known.into_iter().chain(replaced);
         let lobby_of = |slot| self.slots.cold(slot).listing.lobby_id;
-        let has_source = |slot| self.slots.cold(slot).endpoints.iter().flatten().any(|e| e.source == source);
-        let mut ours = known.into_iter().chain(replaced);
-        if known.is_none() && replaced.is_none() && self.slots.len() >= caps.total {
+        if ours().next().is_none() && self.slots.len() >= caps.total {
             return Some(Outcome::RegistryFull);
         }
-        if !ours.clone().any(|slot| lobby_of(slot) == new.lobby_id()) {
-            match self.per_lobby.get(&new.lobby_id()) {
-                Some(&count) if count >= caps.per_lobby => return Some(Outcome::LobbyFull),
-                None if self.per_lobby.len() >= caps.lobbies => return Some(Outcome::TooManyLobbies),
-                _ => {}
+        match self.per_lobby.get(&lobby) {
+            Some(&count) if count >= caps.per_lobby && !ours().any(|slot| lobby_of(slot) == lobby) => {
+                return Some(Outcome::LobbyFull);
             }
+            None if self.per_lobby.len() >= caps.lobbies + self.lobbies_only_of(known, replaced) => {
+                return Some(Outcome::TooManyLobbies);
+            }
+            _ => {}
         }
         let from_here = self.per_address.get(&source).copied().unwrap_or(0);
-        (from_here >= caps.per_address && !ours.any(has_source)).then_some(Outcome::AddressFull)
+        (from_here >= caps.per_address && !ours().any(|slot| self.is_from(slot, source)))
+            .then_some(Outcome::AddressFull)
+    }
+
+    /// How many lobbies would be empty without these servers.
+    fn lobbies_only_of(&self, a: Option<u32>, b: Option<u32>) -> usize {
+        let lobby_of = |slot: Option<u32>| slot.map(|slot| self.slots.cold(slot).listing.lobby_id);
+        let (a, b) = (lobby_of(a), lobby_of(b));
+        let has = |lobby: Option<LobbyId>, servers| lobby.is_some_and(|id| self.per_lobby.get(&id) == Some(&servers));
+        if a == b { usize::from(has(a, 2)) } else { usize::from(has(a, 1)) + usize::from(has(b, 1)) }
     }
 
     fn create(&mut self, now: Instant, new: &Registration<'_>) -> u32 {
         *self.per_lobby.entry(new.lobby_id()).or_default() += 1;
-        let listing = Listing {
-            public_id: PublicId::of(new.server_id(), &self.seed.public_ids),
-            lobby_id: new.lobby_id(),
-            since: now,
-            latency: None,
-            block: block(new, None, None),
-        };
-        let listing = Arc::new(listing);
-        let cold = Cold { transport: new.transport(), endpoints: [None; 2], listing, place: None };
-        self.slots.insert(new.server_id(), cold)
+        self.scratch.clear();
+        block(new, None, None).emit(&mut self.scratch);
+        let public_id = PublicId::of(new.server_id(), &self.seed.public_ids);
+        let listing = Arc::new(Listing::new(public_id, new.lobby_id(), now, &self.scratch));
+        let (transport, probe) = (new.transport(), Probe::of(new));
+        self.slots.insert(new.server_id(), Cold { transport, probe, endpoints: [None; 2], listing, place: None })
     }
 
     /// A known server that names another lobby moves there.
-    fn move_lobby(&mut self, now: Instant, slot: u32, new: &Registration<'_>) {
+    fn move_lobby(&mut self, now: Instant, slot: u32, lobby: LobbyId) {
         let old = self.slots.cold(slot).listing.lobby_id;
-        if old == new.lobby_id() {
-            return;
+        if old != lobby {
+            self.unlist(now, slot, Gone::Moved);
+            uncount(&mut self.per_lobby, old);
+            *self.per_lobby.entry(lobby).or_default() += 1;
+            let cold = self.slots.cold_mut(slot);
+            cold.listing = Arc::new(cold.listing.with(lobby, &cold.listing.block));
+            self.slots.hot_mut(slot).prints = [0; 2];
         }
-        self.unlist(now, slot, Gone::Moved);
-        super::uncount(&mut self.per_lobby, old);
-        *self.per_lobby.entry(new.lobby_id()).or_default() += 1;
     }
 
-    /// The transport is the server's, not the endpoint's: the endpoint of the other family is found under the new one.
-    fn change_transport(&mut self, now: Instant, slot: u32, transport: Transport) {
+    /// Notes where a server is and how it is reached. Says which of its endpoints have to be checked now: those that are not
+    /// listed, and those of which the lobby knows nothing in their new place or form.
+    fn set_endpoint(
+        &mut self,
+        slot: u32,
+        family: Family,
+        new: EndpointEntry,
+        registration: &Registration<'_>,
+    ) -> [bool; 2] {
+        let (old, state) = (self.slots.cold(slot).endpoints[family], self.slots.hot(slot).states[family]);
+        self.drop_endpoint(slot, family);
+        self.change_transport(slot, registration.transport());
+        self.slots.bind((new.outside, registration.transport()), slot);
+        *self.per_address.entry(new.inside.ip).or_default() += 1;
         let cold = self.slots.cold_mut(slot);
-        let old = std::mem::replace(&mut cold.transport, transport);
+        cold.endpoints[family] = Some(new);
+        let probe = Probe::of(registration);
+        let is_other_form = std::mem::replace(&mut cold.probe, probe) != probe;
+        let is_other_place = old.is_none_or(|old| old.inside != new.inside);
+        let is_void = |at: Family| is_other_form || (at == family && is_other_place);
+        let hot = self.slots.hot_mut(slot);
+        hot.states[family] = if is_void(family) { State::Checking } else { state };
+        let is_open = |state| matches!(state, State::Checking | State::Unreachable);
+        [V4, V6].map(|at| match hot.states[at] {
+            State::None => false,
+            state => is_void(at) || (at == family && is_open(state)),
+        })
+    }
+
+    /// The transport is the server's, not the endpoint's: an endpoint of the other family goes along, unless another server
+    /// has registered that place with the new transport.
+    fn change_transport(&mut self, slot: u32, transport: Transport) {
+        let cold = self.slots.cold(slot);
+        let old = cold.transport;
         if old == transport {
             return;
         }
-        for endpoint in cold.endpoints.into_iter().flatten() {
-            self.slots.unbind((endpoint.outside, old), slot);
-            if let Some(other) = self.slots.at_endpoint((endpoint.outside, transport)) {
-                self.remove(now, other, Gone::Replaced);
+        let endpoints = cold.endpoints;
+        for (family, endpoint) in endpoints.iter().enumerate() {
+            let Some(EndpointEntry { outside, .. }) = *endpoint else { continue };
+            if self.slots.at_endpoint((outside, transport)).is_some() {
+                self.drop_endpoint(slot, family);
+            } else {
+                self.slots.unbind((outside, old), slot);
+                self.slots.bind((outside, transport), slot);
             }
-            self.slots.bind((endpoint.outside, transport), slot);
         }
+        self.slots.cold_mut(slot).transport = transport;
     }
 
-    fn set_endpoint(&mut self, slot: u32, new: EndpointEntry) {
-        let family = family_of(new.source);
-        let is_same_place = |old: &EndpointEntry| (old.source, old.outside) == (new.source, new.outside);
-        if self.slots.cold(slot).endpoints[family].as_ref().is_some_and(is_same_place) {
-            // The address is as good as before: another kind of check takes its turn in the background.
-            self.slots.cold_mut(slot).endpoints[family] = Some(new);
-            if new.check.is_none() {
-                self.slots.hot_mut(slot).states[family] = State::Listed;
-            }
-            return;
-        }
-        self.drop_endpoint(slot, family);
-        let transport = self.slots.cold(slot).transport;
-        self.slots.bind((new.outside, transport), slot);
-        *self.per_address.entry(new.source).or_default() += 1;
-        self.slots.cold_mut(slot).endpoints[family] = Some(new);
-        let state = if new.check.is_some() { State::Checking } else { State::Listed };
-        self.slots.hot_mut(slot).states[family] = state;
-    }
-
-    fn set_data(&mut self, slot: u32, new: &Registration<'_>) {
-        let cold = self.slots.cold_mut(slot);
-        let shown = cold.listing.block();
-        let block = block(new, shown.v4, shown.v6);
-        if *block != *cold.listing.block || cold.listing.lobby_id != new.lobby_id() {
-            let old = &cold.listing;
-            let lobby_id = new.lobby_id();
-            let (public_id, since, latency) = (old.public_id, old.since, old.latency);
-            cold.listing = Arc::new(Listing { public_id, lobby_id, since, latency, block });
-            // What is in the list is what was there before, until `relist` compares the two.
-        }
-    }
-
-    /// Finds out whether an endpoint that is not listed can be reached. Says whether that had to be put off.
+    /// Finds out whether an endpoint can be reached. Says whether that had to be put off.
     fn check(&mut self, now: Instant, slot: u32, family: Family) -> bool {
-        let target = self.slots.cold(slot).endpoints[family].and_then(|endpoint| endpoint.target());
-        let hot = self.slots.hot(slot);
-        let (Some(target), State::Checking | State::Unreachable) = (target, hot.states[family]) else { return false };
-        let waiter = (slot, hot.generation);
-        match self.checks.ask(now, &self.wheel, &self.config.checks, target, waiter) {
+        let Some(target) = self.target(slot, family) else {
+            self.slots.hot_mut(slot).states[family] = State::Listed;
+            return false;
+        };
+        match self.checks.ask(now, &self.wheel, &self.config.checks, target, slot) {
             Answer::Known(verdict) => self.apply(slot, family, verdict),
             Answer::Wait => self.slots.hot_mut(slot).states[family] = State::Checking,
             Answer::Busy => {
@@ -199,32 +201,35 @@ impl Registry {
     /// A listed endpoint stays listed while its verdict is renewed in the background (L12).
     pub(super) fn renew_checks(&mut self, now: Instant, slot: u32) {
         for family in [V4, V6] {
-            let hot = self.slots.hot(slot);
-            let (State::Listed, waiter) = (hot.states[family], (slot, hot.generation)) else { continue };
-            let target = self.slots.cold(slot).endpoints[family].and_then(|endpoint| endpoint.target());
-            if let Some(target) = target {
-                self.checks.ask(now, &self.wheel, &self.config.checks, target, waiter);
+            let is_listed = self.slots.hot(slot).states[family] == State::Listed;
+            let Some(target) = self.target(slot, family).filter(|_| is_listed) else { continue };
+            if let Answer::Known(_) = self.checks.ask(now, &self.wheel, &self.config.checks, target, slot)
+                && let Some(until) = self.checks.until(&target)
+            {
+                self.wheel.schedule(slot, until);
             }
         }
     }
 
     /// A verdict has come in.
-    pub(super) fn settle(&mut self, now: Instant, slot: u32, family: Family, verdict: Verdict) {
+    pub(super) fn settle(&mut self, now: Instant, slot: u32, family: Family, target: Target, verdict: Verdict) {
         let before = self.slots.hot(slot).states[family];
         self.apply(slot, family, verdict);
-        self.relist(now, slot, Gone::Unreachable);
+        self.relist(now, slot, None, Gone::Unreachable);
+        if let (State::Listed, Some(until)) = (self.slots.hot(slot).states[family], self.checks.until(&target)) {
+            self.wheel.schedule(slot, until);
+        }
         let after = self.slots.hot(slot).states[family];
-        let cold = self.slots.cold(slot);
-        if let Some(endpoint) = cold.endpoints[family].filter(|_| before != after) {
+        if let Some(endpoint) = self.slots.cold(slot).endpoints[family].filter(|_| before != after) {
             let outcome = if after == State::Listed { Outcome::Listed } else { Outcome::Unreachable };
-            self.past.record(now, endpoint.source, outcome, Some(endpoint.outside.port));
+            self.past.record(now, endpoint.inside.ip, outcome, Some(endpoint.inside.port.get()));
         }
     }
 
     fn apply(&mut self, slot: u32, family: Family, verdict: Verdict) {
         let state = match verdict {
             Verdict::Reachable(latency) => {
-                self.set_latency(slot, latency);
+                self.slots.cold(slot).listing.set_latency(latency);
                 State::Listed
             }
             Verdict::Unreachable => State::Unreachable,
@@ -232,52 +237,41 @@ impl Registry {
         self.slots.hot_mut(slot).states[family] = state;
     }
 
-    fn set_latency(&mut self, slot: u32, latency: Duration) {
-        let cold = self.slots.cold_mut(slot);
-        let Listing { public_id, lobby_id, since, block, .. } = &*cold.listing;
-        let (public_id, lobby_id, since, block) = (*public_id, *lobby_id, *since, block.clone());
-        cold.listing = Arc::new(Listing { public_id, lobby_id, since, latency: Some(latency), block });
+    /// What to check for an endpoint, if it is to be checked at all.
+    pub(super) fn target(&self, slot: u32, family: Family) -> Option<Target> {
+        target(&self.slots, &self.config, slot, family)
     }
 
-    /// Brings the list in line with the entry. Says whether that changed anything that is shown.
-    pub(super) fn relist(&mut self, now: Instant, slot: u32, why: Gone) -> bool {
-        let hot = self.slots.hot(slot);
-        let is_listed = |family| hot.states[family] == State::Listed;
-        let (v4_listed, v6_listed) = (is_listed(V4), is_listed(V6));
-        if !v4_listed && !v6_listed {
+    /// Brings the list in line with the entry, and the entry with what its server says now. Says whether that changed
+    /// anything that is shown.
+    pub(super) fn relist(&mut self, now: Instant, slot: u32, new: Option<&Registration<'_>>, why: Gone) -> bool {
+        let (v4, v6) = self.shown_endpoints(slot);
+        let cold = self.slots.cold_mut(slot);
+        let shown = cold.listing.block();
+        if new.is_some() || (shown.v4, shown.v6) != (v4, v6) {
+            self.scratch.clear();
+            new.map_or(ListBlock { v4, v6, ..shown }, |new| block(new, v4, v6)).emit(&mut self.scratch);
+            if *self.scratch != *cold.listing.block {
+                cold.listing = Arc::new(cold.listing.with(cold.listing.lobby_id, &self.scratch));
+                // The last registration counts: what the other family sent before is no refresh of it (L8).
+                self.slots.hot_mut(slot).prints = [0; 2];
+            }
+        }
+        if v4.is_none() && v6.is_none() {
             let was_listed = self.slots.cold(slot).place.is_some();
             self.unlist(now, slot, why);
             return was_listed;
         }
-        let cold = self.slots.cold(slot);
-        let outside = |family: Family, listed: bool| cold.endpoints[family].filter(|_| listed).map(|e| e.outside);
-        let v4 = outside(V4, v4_listed).and_then(|addr| match addr.ip {
-            IpAddr::V4(ip) => NonZeroU16::new(addr.port).map(|port| Endpoint { ip, port }),
-            IpAddr::V6(_) => None,
-        });
-        let v6 = outside(V6, v6_listed).and_then(|addr| match addr.ip {
-            IpAddr::V6(ip) => NonZeroU16::new(addr.port).map(|port| Endpoint { ip, port }),
-            IpAddr::V4(_) => None,
-        });
-        let shown = cold.listing.block();
-        if (shown.v4, shown.v6) != (v4, v6) {
-            let mut block = Vec::new();
-            ListBlock { v4, v6, ..shown }.emit(&mut block);
-            let Listing { public_id, lobby_id, since, latency, .. } = *cold.listing;
-            let listing = Arc::new(Listing { public_id, lobby_id, since, latency, block: block.into() });
-            self.slots.cold_mut(slot).listing = listing;
-        }
-        let cold = self.slots.cold(slot);
+        let cold = self.slots.cold_mut(slot);
         let listing = cold.listing.clone();
         match cold.place {
             None => {
-                let place = self.lists.insert(slot, listing.clone());
-                self.slots.cold_mut(slot).place = Some(place);
+                cold.place = Some(self.lists.insert(slot, listing.clone()));
                 self.stats.listed += 1;
                 self.tell(now, Event::Listed(listing));
                 true
             }
-            Some(place) if self.lists.differs(place, &listing) => {
+            Some(place) if !Arc::ptr_eq(self.lists.at(place), &listing) => {
                 self.lists.replace(place, listing.clone());
                 self.tell(now, Event::Changed(listing));
                 true
@@ -285,15 +279,34 @@ impl Registry {
             Some(_) => false,
         }
     }
+
+    /// The endpoints of an entry that the list has.
+    pub(super) fn shown_endpoints(&self, slot: u32) -> (Option<Endpoint<Ipv4Addr>>, Option<Endpoint<Ipv6Addr>>) {
+        let (hot, cold) = (self.slots.hot(slot), self.slots.cold(slot));
+        let outside = |family: Family| {
+            cold.endpoints[family].filter(|_| hot.states[family] == State::Listed).map(|endpoint| endpoint.outside)
+        };
+        let v4 = outside(V4).and_then(|Addr { ip, port }| match ip {
+            IpAddr::V4(ip) => Some(Endpoint { ip, port }),
+            IpAddr::V6(_) => None,
+        });
+        let v6 = outside(V6).and_then(|Addr { ip, port }| match ip {
+            IpAddr::V6(ip) => Some(Endpoint { ip, port }),
+            IpAddr::V4(_) => None,
+        });
+        (v4, v6)
+    }
 }
 
-fn block(
-    new: &Registration<'_>,
-    v4: Option<Endpoint<std::net::Ipv4Addr>>,
-    v6: Option<Endpoint<std::net::Ipv6Addr>>,
-) -> Box<[u8]> {
-    let mut block = Vec::new();
-    let (transport, occupancy, table) = (new.transport(), new.occupancy(), new.table());
-    ListBlock { transport, v4, v6, occupancy, table }.emit(&mut block);
-    block.into()
+/// What to check for an endpoint, if it is to be checked at all.
+pub(super) fn target(slots: &Slots, config: &Config, slot: u32, family: Family) -> Option<Target> {
+    let cold = slots.get(slot)?;
+    let (endpoint, probe) = (cold.endpoints[family]?, cold.probe?);
+    let is_checked = config.checks.enabled && !config.checks.exempt.contains(endpoint.inside.ip);
+    is_checked.then(|| probe.target(endpoint.inside))
+}
+
+/// What the list shows of a server.
+fn block<'a>(new: &Registration<'a>, v4: Option<Endpoint<Ipv4Addr>>, v6: Option<Endpoint<Ipv6Addr>>) -> ListBlock<'a> {
+    ListBlock { transport: new.transport(), v4, v6, occupancy: new.occupancy(), table: new.table() }
 }

@@ -4,8 +4,8 @@
 //! +  0    "RALLYREG", version (u32 = 1)
 //! + 12    entries, each: server ID (16), lobby ID (16), age in seconds (u32),
 //!                        block length (u32), block as in the list reply,
-//!                        endpoints (u8), each: source (16, IPv4 mapped), outside (16) and its port (u16),
-//!                        what is left of the lease in ms (u32), check kind (u8) and port (u16)
+//!                        endpoints (u8, 1 or 2), each: source (16, IPv4 mapped) and registered port (u16),
+//!                        address and port in the list (16 + 2), what is left of the lease in ms (u32)
 //! end     CRC-32 of everything before it (u32)
 //! ```
 //!
@@ -13,15 +13,17 @@
 
 use super::Registry;
 use crate::{
-    CheckKind, Listing, PublicId,
-    entry::{Addr, Cold, EndpointEntry, State, V4, V6, family_of},
+    Listing, PublicId,
+    entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
 };
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
     lobby::{ListBlock, LobbyId, MAX_BLOCK, ServerId},
 };
 use std::{
+    fmt,
     net::{IpAddr, Ipv6Addr},
+    num::NonZeroU16,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -35,9 +37,23 @@ const VERSION: u32 = 1;
 const AT_LEAST: Duration = Duration::from_secs(35);
 
 /// A save in progress. The registry goes on between the steps, so a million servers can be saved without a pause.
-#[derive(Debug)]
+///
+/// ```
+/// # use rallypoint_lobby::{Config, Registry, Saver, Seed};
+/// # let now = std::time::Instant::now();
+/// # let registry = Registry::new(Config::default(), Seed::default(), now)?;
+/// # let mut file = Vec::new();
+/// let mut saver = Saver::new();
+/// while !registry.save_some(now, &mut saver, 1_000) {
+///     file.extend(saver.take()); // so that it is never in memory as a whole
+/// }
+/// file.extend(saver.finish());
+/// # Ok::<(), rallypoint_lobby::ConfigError>(())
+/// ```
 pub struct Saver {
     bytes: Vec<u8>,
+    /// Of what was taken.
+    crc: crc32fast::Hasher,
     next: u32,
 }
 
@@ -69,15 +85,29 @@ impl Saver {
         let mut writer = Writer::new(&mut bytes);
         writer.bytes(MAGIC);
         writer.u32_be(VERSION);
-        Self { bytes, next: 0 }
+        Self { bytes, crc: crc32fast::Hasher::new(), next: 0 }
     }
 
-    /// The bytes of a save that is done.
+    /// Takes the bytes that are there so far, to be written behind those that were taken before.
+    #[must_use]
+    pub fn take(&mut self) -> Vec<u8> {
+        self.crc.update(&self.bytes);
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// The rest of the bytes of a save that is done: all of them, if none were [taken](Self::take).
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
-        let crc = crc32fast::hash(&self.bytes);
-        self.bytes.extend_from_slice(&crc.to_be_bytes());
-        self.bytes
+        let mut rest = self.take();
+        rest.extend_from_slice(&self.crc.finalize().to_be_bytes());
+        rest
+    }
+}
+
+/// The bytes have secrets in them (L13).
+impl fmt::Debug for Saver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Saver").field("next", &self.next).finish_non_exhaustive()
     }
 }
 
@@ -86,7 +116,7 @@ impl Registry {
     pub fn save_some(&self, now: Instant, saver: &mut Saver, count: u32) -> bool {
         let end = saver.next.saturating_add(count).min(self.slots.capacity());
         for slot in saver.next..end {
-            if self.slots.is_live(slot) && self.slots.cold(slot).place.is_some() {
+            if self.slots.get(slot).is_some_and(|cold| cold.place.is_some()) {
                 self.save_entry(now, slot, &mut Writer::new(&mut saver.bytes));
             }
         }
@@ -102,72 +132,68 @@ impl Registry {
         writer.u32_be(u32::try_from(age).unwrap_or(u32::MAX));
         // A block begins with its own length.
         writer.bytes(&cold.listing.block);
-        let listed = |&family: &usize| hot.states[family] == State::Listed;
-        writer.u8([V4, V6].iter().filter(|family| listed(family)).count() as u8);
-        for family in [V4, V6].into_iter().filter(listed) {
-            let Some(endpoint) = cold.endpoints[family] else { continue };
+        let listed = |family: Family| cold.endpoints[family].filter(|_| hot.states[family] == State::Listed);
+        writer.u8([V4, V6].into_iter().filter_map(listed).count() as u8);
+        for (family, EndpointEntry { inside, outside }) in [V4, V6].into_iter().filter_map(|at| Some((at, listed(at)?)))
+        {
+            emit_addr(inside, writer);
+            emit_addr(outside, writer);
             let left = self.wheel.instant(hot.deadlines[family]).saturating_duration_since(now);
-            writer.bytes(&mapped(endpoint.source));
-            writer.bytes(&mapped(endpoint.outside.ip));
-            writer.u16_be(endpoint.outside.port);
             writer.u32_be(u32::try_from(left.as_millis()).unwrap_or(u32::MAX));
-            let (kind, port) = endpoint.check.map_or((0, 0), |(kind, port)| (1 + kind as u8, port));
-            writer.u8(kind);
-            writer.u16_be(port);
         }
     }
 
-    /// Reads a save back: every server is listed for what is left of its lease, and for 35 s at least. Says how many there
-    /// were. Meant for a registry that is still empty.
+    /// Reads a save back: every server is listed for what is left of its lease, and for 35 s at least, unless it has become
+    /// unwelcome or there is no room for it. Says how many are listed. Meant for a registry that is still empty.
+    ///
+    /// # Errors
+    /// If it is not what was saved; then nothing has changed.
     pub fn restore(&mut self, now: Instant, save: &[u8]) -> Result<usize, RestoreError> {
         let body = check(save)?;
         let mut reader = Reader::new(body);
-        let mut entries = Vec::new();
         while !reader.is_empty() {
-            entries.push(Saved::parse(&mut reader).map_err(|_| RestoreError::Damaged)?);
+            Saved::parse(&mut reader).map_err(|_| RestoreError::Damaged)?.ok_or(RestoreError::Damaged)?;
         }
-        let mut count = 0;
-        for entry in &entries {
-            count += usize::from(self.restore_entry(now, entry));
+        // Twice, so that a million of them need not be in memory beside the registry.
+        let mut reader = Reader::new(body);
+        let before = self.slots.len();
+        while let Ok(Some(saved)) = Saved::parse(&mut reader) {
+            self.restore_entry(now, &saved);
         }
         self.publish(now);
-        Ok(count)
+        Ok(self.slots.len() - before)
     }
 
-    fn restore_entry(&mut self, now: Instant, saved: &Saved<'_>) -> bool {
-        let endpoints = saved.endpoints.into_iter().flatten();
+    fn restore_entry(&mut self, now: Instant, saved: &Saved<'_>) {
+        let endpoints = || saved.endpoints.iter().flatten();
         let transport = saved.block.transport;
-        let is_taken = |e: (EndpointEntry, Duration)| self.slots.at_endpoint((e.0.outside, transport)).is_some();
-        if self.slots.find(saved.id).is_some() || endpoints.clone().any(is_taken) {
-            return false;
+        let is_taken = |(e, _): &(EndpointEntry, Duration)| self.slots.at_endpoint((e.outside, transport)).is_some();
+        let is_full =
+            |(e, _): &(EndpointEntry, Duration)| self.at_cap(e.inside.ip, saved.lobby_id, None, None).is_some();
+        if self.slots.find(saved.id).is_some() || endpoints().any(is_taken) || endpoints().any(is_full) {
+            return;
         }
-        let mut block = Vec::new();
-        saved.block.emit(&mut block);
-        let listing = Listing {
-            public_id: PublicId::of(saved.id, &self.seed.public_ids),
-            lobby_id: saved.lobby_id,
-            since: now.checked_sub(saved.age).unwrap_or(now),
-            latency: None,
-            block: block.into(),
-        };
-        let cold = Cold { transport, endpoints: [None; 2], listing: Arc::new(listing), place: None };
+        self.scratch.clear();
+        saved.block.emit(&mut self.scratch);
+        let public_id = PublicId::of(saved.id, &self.seed.public_ids);
+        let since = now.checked_sub(saved.age).unwrap_or(now);
+        let listing = Arc::new(Listing::new(public_id, saved.lobby_id, since, &self.scratch));
+        let probe = Probe::for_server(transport, saved.block.table.get(b"x-query"));
+        let cold = Cold { transport, probe, endpoints: [None; 2], listing, place: None };
         let slot = self.slots.insert(saved.id, cold);
         *self.per_lobby.entry(saved.lobby_id).or_default() += 1;
-        let mut first = None;
-        for (endpoint, left) in endpoints {
-            let family = family_of(endpoint.source);
+        for &(endpoint, left) in endpoints() {
+            let family = family_of(endpoint.inside.ip);
             let deadline = self.wheel.deadline(now, left.clamp(AT_LEAST, self.config.lease.max(AT_LEAST)));
             self.slots.bind((endpoint.outside, transport), slot);
-            *self.per_address.entry(endpoint.source).or_default() += 1;
+            *self.per_address.entry(endpoint.inside.ip).or_default() += 1;
             self.slots.cold_mut(slot).endpoints[family] = Some(endpoint);
             let hot = self.slots.hot_mut(slot);
             hot.states[family] = State::Listed;
             hot.deadlines[family] = deadline;
-            first = Some(first.unwrap_or(deadline).min(deadline));
+            self.wheel.schedule(slot, deadline);
         }
-        self.wheel.insert(slot, first.unwrap_or_default());
-        self.relist(now, slot, crate::Gone::Expired);
-        true
+        self.review_entry(now, slot);
     }
 }
 
@@ -176,33 +202,32 @@ struct Saved<'a> {
     lobby_id: LobbyId,
     age: Duration,
     block: ListBlock<'a>,
+    /// By family.
     endpoints: [Option<(EndpointEntry, Duration)>; 2],
 }
 
 impl<'a> Saved<'a> {
-    fn parse(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    /// The next entry; nothing, if its parts do not go together.
+    fn parse(reader: &mut Reader<'a>) -> Result<Option<Self>, DecodeError> {
         let id = ServerId::from_bytes(*reader.array("server ID")?);
         let lobby_id = LobbyId::from_bytes(*reader.array("lobby ID")?);
         let age = Duration::from_secs(u64::from(reader.u32_be("age")?));
-        let length = (reader.u32_be("block length")? as usize).min(MAX_BLOCK);
+        let length = reader.u32_be("block length")? as usize;
         let block = ListBlock::parse(reader.bytes(length, "block")?)?;
         let mut endpoints = [None; 2];
-        for endpoint in endpoints.iter_mut().take(usize::from(reader.u8("endpoints")?)) {
-            let source = unmapped(*reader.array("source")?);
-            let ip = unmapped(*reader.array("outside")?);
-            let outside = Addr { ip, port: reader.u16_be("outside port")? };
+        let count = reader.u8("endpoints")?;
+        for _ in 0..count {
+            let (inside, outside) = (parse_addr(reader)?, parse_addr(reader)?);
             let left = Duration::from_millis(u64::from(reader.u32_be("lease")?));
-            let kind = reader.u8("check kind")?;
-            let port = reader.u16_be("check port")?;
-            let kind = match kind {
-                1 => Some(CheckKind::Connect),
-                2 => Some(CheckKind::Bloodmasters),
-                3 => Some(CheckKind::Session),
-                _ => None,
-            };
-            *endpoint = Some((EndpointEntry { source, outside, check: kind.map(|kind| (kind, port)) }, left));
+            let (Some(inside), Some(outside)) = (inside, outside) else { return Ok(None) };
+            let family = family_of(inside.ip);
+            if family_of(outside.ip) != family || endpoints[family].is_some() {
+                return Ok(None);
+            }
+            endpoints[family] = Some((EndpointEntry { inside, outside }, left));
         }
-        Ok(Self { id, lobby_id, age, block, endpoints })
+        let is_whole = length <= MAX_BLOCK && count > 0;
+        Ok(is_whole.then_some(Self { id, lobby_id, age, block, endpoints }))
     }
 }
 
@@ -220,13 +245,16 @@ fn check(save: &[u8]) -> Result<&[u8], RestoreError> {
     if crc32fast::hash(written) == u32::from_be_bytes(*crc) { Ok(body) } else { Err(RestoreError::Damaged) }
 }
 
-fn mapped(ip: IpAddr) -> [u8; 16] {
-    match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-        IpAddr::V6(ip) => ip.octets(),
-    }
+fn emit_addr(addr: Addr, writer: &mut Writer<'_>) {
+    let ip = match addr.ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    writer.bytes(&ip.octets());
+    writer.u16_be(addr.port.get());
 }
 
-fn unmapped(octets: [u8; 16]) -> IpAddr {
-    IpAddr::V6(Ipv6Addr::from(octets)).to_canonical()
+fn parse_addr(reader: &mut Reader<'_>) -> Result<Option<Addr>, DecodeError> {
+    let ip = IpAddr::V6(Ipv6Addr::from(*reader.array("address")?)).to_canonical();
+    Ok(NonZeroU16::new(reader.u16_be("port")?).map(|port| Addr { ip, port }))
 }

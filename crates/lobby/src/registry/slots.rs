@@ -1,34 +1,35 @@
 //! Where entries live, and how they are found.
 //!
-//! An entry is two halves under one number, its slot: the hot half is all that a refresh touches. A slot that is freed is
-//! given to a new server only after the wheel has come past it, so that every live slot is in the wheel exactly once.
+//! An entry is two halves under one number, its slot: the hot half is all that a refresh touches.
 
-use crate::entry::{Addr, Cold, Hot, State};
-use crate::wheel::Tick;
-use foldhash::fast::{FixedState, RandomState};
+use crate::{
+    entry::{Addr, Cold, Hot, State},
+    hash::{Keyed, KeyedMap},
+    wheel::Tick,
+};
 use hashbrown::HashTable;
 use rallypoint_wire::lobby::{ServerId, Transport};
-use std::{collections::HashMap, hash::BuildHasher};
 
 #[derive(Debug)]
 pub(super) struct Slots {
     hot: Vec<Hot>,
+    /// `None` where nobody lives.
     cold: Vec<Option<Box<Cold>>>,
     free: Vec<u32>,
     by_id: HashTable<u32>,
-    hasher: FixedState,
-    by_endpoint: HashMap<(Addr, Transport), u32, RandomState>,
+    by_endpoint: KeyedMap<(Addr, Transport), u32>,
+    keyed: Keyed,
 }
 
 impl Slots {
-    pub fn new(seed: u64) -> Self {
+    pub fn new(keyed: Keyed) -> Self {
         Self {
             hot: Vec::new(),
             cold: Vec::new(),
             free: Vec::new(),
             by_id: HashTable::new(),
-            hasher: FixedState::with_seed(seed),
-            by_endpoint: HashMap::default(),
+            by_endpoint: keyed.map(),
+            keyed,
         }
     }
 
@@ -38,7 +39,7 @@ impl Slots {
 
     #[inline]
     pub fn find(&self, id: ServerId) -> Option<u32> {
-        self.by_id.find(self.hasher.hash_one(id), |&slot| self.hot[slot as usize].id == id).copied()
+        self.by_id.find(self.keyed.id(id), |&slot| self.hot[slot as usize].id == id).copied()
     }
 
     pub fn at_endpoint(&self, key: (Addr, Transport)) -> Option<u32> {
@@ -68,24 +69,16 @@ impl Slots {
     }
 
     pub fn cold(&self, slot: u32) -> &Cold {
-        self.cold[slot as usize].as_ref().expect("a live slot")
+        self.get(slot).expect("a slot that somebody lives in")
     }
 
     pub fn cold_mut(&mut self, slot: u32) -> &mut Cold {
-        self.cold[slot as usize].as_mut().expect("a live slot")
+        self.cold[slot as usize].as_mut().expect("a slot that somebody lives in")
     }
 
-    pub fn is_live(&self, slot: u32) -> bool {
-        self.hot[slot as usize].live
-    }
-
-    /// Whether the slot still has the tenant it had in that generation.
-    pub fn is(&self, slot: u32, generation: u32) -> bool {
-        self.hot.get(slot as usize).is_some_and(|hot| hot.live && hot.generation == generation)
-    }
-
-    pub fn all(&self) -> Vec<u32> {
-        (0..self.hot.len() as u32).filter(|&slot| self.is_live(slot)).collect()
+    /// Who lives there, if anybody does.
+    pub fn get(&self, slot: u32) -> Option<&Cold> {
+        self.cold.get(slot as usize)?.as_deref()
     }
 
     /// How many slots there are, in use or not.
@@ -95,40 +88,51 @@ impl Slots {
 
     /// A slot for a new server.
     pub fn insert(&mut self, id: ServerId, cold: Cold) -> u32 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.hot.push(Hot {
-                id,
-                prints: [0; 2],
-                deadlines: [Tick::default(); 2],
-                states: [State::None; 2],
-                live: false,
-                generation: 0,
-            });
-            self.cold.push(None);
-            self.hot.len() as u32 - 1
-        });
-        let hot = &mut self.hot[slot as usize];
-        hot.id = id;
-        hot.live = true;
-        hot.generation = hot.generation.wrapping_add(1);
-        self.cold[slot as usize] = Some(Box::new(cold));
-        let (all, hasher) = (&self.hot, &self.hasher);
-        self.by_id.insert_unique(hasher.hash_one(id), slot, |&slot| hasher.hash_one(all[slot as usize].id));
+        let hot = Hot { id, prints: [0; 2], deadlines: [Tick::default(); 2], states: [State::None; 2] };
+        let cold = Some(Box::new(cold));
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.hot[slot as usize] = hot;
+                self.cold[slot as usize] = cold;
+                slot
+            }
+            None => {
+                self.hot.push(hot);
+                self.cold.push(cold);
+                self.hot.len() as u32 - 1
+            }
+        };
+        let (all, keyed) = (&self.hot, self.keyed);
+        self.by_id.insert_unique(keyed.id(id), slot, |&slot| keyed.id(all[slot as usize].id));
         slot
     }
 
-    /// The server is gone. The slot stays out of use until [`recycle`](Self::recycle).
-    pub fn free(&mut self, slot: u32) {
+    /// The server is gone, and its endpoints were before.
+    pub fn remove(&mut self, slot: u32) {
         let id = self.hot[slot as usize].id;
-        if let Ok(found) = self.by_id.find_entry(self.hasher.hash_one(id), |&found| found == slot) {
+        if let Ok(found) = self.by_id.find_entry(self.keyed.id(id), |&found| found == slot) {
             found.remove();
         }
-        self.hot[slot as usize].live = false;
         self.cold[slot as usize] = None;
+        self.free.push(slot);
     }
 
-    /// The wheel no longer knows the slot: it can be given away.
-    pub fn recycle(&mut self, slot: u32) {
-        self.free.push(slot);
+    pub fn check_invariants(&self) {
+        let live = (0..self.capacity()).filter_map(|slot| Some((slot, self.get(slot)?)));
+        let mut endpoints = 0;
+        for (slot, cold) in live.clone() {
+            assert_eq!(self.find(self.hot(slot).id), Some(slot), "an entry by its ID");
+            for endpoint in cold.endpoints.iter().flatten() {
+                assert_eq!(
+                    self.at_endpoint((endpoint.outside, cold.transport)),
+                    Some(slot),
+                    "an entry by its endpoint"
+                );
+                endpoints += 1;
+            }
+        }
+        assert_eq!(self.by_endpoint.len(), endpoints, "endpoints of nobody");
+        assert_eq!(live.clone().count(), self.by_id.len(), "IDs of nobody");
+        assert_eq!(self.free.len() + self.by_id.len(), self.hot.len(), "lost slots");
     }
 }
