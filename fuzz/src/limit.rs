@@ -1,4 +1,4 @@
-//! The limiter under any traffic: no panic, no growth, and a refusal always has a reason in the budgets.
+//! The limiter under any traffic: no panic, no growth, bounded work, and never more than the total budget allows.
 
 use rallypoint_limit::{Budget, Config, Limiter, Rate};
 use std::{
@@ -6,40 +6,61 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A script: the first four bytes are the budgets, then steps of five bytes: how far time moves, who sends, how much.
+/// How many slots one check may look at, whatever the size of the tables.
+const MAX_PROBES: u64 = 72;
+
+/// A script: the first five bytes are the budgets, then steps of six bytes: what happens, how far time moves, who sends, how
+/// much.
 pub fn run(data: &[u8]) {
-    let Some((&[host, net, total, entries], script)) = data.split_first_chunk() else { return };
-    let config = Config {
+    let Some((&[host, net, total, reserved, entries], script)) = data.split_first_chunk() else { return };
+    let mut config = Config {
         host: budget(host),
         net: budget(net),
         site: budget(net),
         total: budget(total),
+        reserved_percent: reserved % 101,
         max_entries: 64 + usize::from(entries),
-        ..Config::default()
     };
-    if config.validate().is_err() {
-        return;
-    }
     let mut limiter = Limiter::new(&config, 7);
-    let memory = limiter.memory();
-    let mut now = Instant::now();
-    let (mut allowed, mut refused) = (0, 0);
-    for step in script.chunks_exact(5) {
-        // Time runs by up to a day at once; sometimes it stands still.
-        now += Duration::from_millis(u64::from(step[0]).pow(2) * u64::from(step[0]) * 5);
-        let bytes = usize::from(step[4]) * 16;
-        if limiter.check(now, source(step[1], step[2], step[3]), bytes).is_allowed() {
-            allowed += 1;
-        } else {
-            refused += 1;
+    let (start, mut memory) = (Instant::now(), limiter.memory());
+    let (mut now, mut checks, mut allowed, mut is_steady) = (start, 0, 0, true);
+    for step in script.chunks_exact(6) {
+        let from = source(step[2], step[3], step[4]);
+        match step[0] % 16 {
+            13 => {
+                config.host = budget(step[3]);
+                config.total = budget(step[4]);
+                config.max_entries = 64 + usize::from(step[5]);
+                limiter.set_config(&config);
+                (memory, is_steady) = (limiter.memory(), false);
+            }
+            14 => {
+                let _ = limiter.vouch(now, from);
+            }
+            15 => now = now.checked_sub(Duration::from_secs(u64::from(step[1]))).unwrap_or(now),
+            _ => {
+                // By up to a day at once; often it stands still.
+                now += Duration::from_millis(u64::from(step[1]).pow(3) * 5);
+                let before = limiter.stats();
+                let is_allowed = limiter.check(now, from, usize::from(step[5]) * 16).is_allowed();
+                let after = limiter.stats();
+                checks += 1;
+                allowed += u64::from(is_allowed);
+                assert!(after.probes - before.probes <= MAX_PROBES);
+                if !is_allowed {
+                    let held = |stats: &rallypoint_limit::Stats| (stats.hosts, stats.nets, stats.sites, stats.known);
+                    assert_eq!(held(&before), held(&after), "a refusal leaves no trace");
+                }
+            }
         }
-        if step[0] == 255 {
-            limiter.set_config(&config);
-        }
+        assert_eq!(limiter.memory(), memory, "the tables do not grow");
     }
     let stats = limiter.stats();
-    assert_eq!((stats.allowed, stats.refused_in_all()), (allowed, refused));
-    assert_eq!(limiter.memory(), memory, "the tables do not grow");
+    assert_eq!((stats.allowed, stats.allowed + stats.refused_in_all()), (allowed, checks));
+    if let (true, Some(rate)) = (is_steady, config.total.packets) {
+        let most = rate.burst + (now - start).as_secs() * rate.count + rate.count + 1;
+        assert!(allowed <= most, "{allowed} of at most {most} passed");
+    }
 }
 
 fn budget(byte: u8) -> Budget {

@@ -14,7 +14,7 @@
 //! let (now, source) = (Instant::now(), "192.0.2.1".parse().unwrap());
 //! assert_eq!(limiter.check(now, source, 100), Verdict::Allowed);
 //! assert_eq!(limiter.check(now, source, 100), Verdict::Allowed);
-//! assert_eq!(limiter.check(now, source, 100).to_string(), "over-budget-host-packets");
+//! assert_eq!(limiter.check(now, source, 100).to_string(), "over_budget_host_packets");
 //! assert!(limiter.check(now, "192.0.2.2".parse().unwrap(), 100).is_allowed(), "a neighbour has a budget of its own");
 //! assert!(limiter.check(now + Duration::from_millis(500), source, 100).is_allowed(), "one has come back");
 //! ```

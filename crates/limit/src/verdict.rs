@@ -63,17 +63,17 @@ impl Refusal {
         all
     };
 
-    /// The stable reason code, as in `over-budget-net-bytes`.
+    /// The stable reason code, as in `over_budget_net_bytes`.
     pub fn code(self) -> &'static str {
         match (self.scope, self.unit) {
-            (Scope::Host, Unit::Packets) => "over-budget-host-packets",
-            (Scope::Host, Unit::Bytes) => "over-budget-host-bytes",
-            (Scope::Net, Unit::Packets) => "over-budget-net-packets",
-            (Scope::Net, Unit::Bytes) => "over-budget-net-bytes",
-            (Scope::Site, Unit::Packets) => "over-budget-site-packets",
-            (Scope::Site, Unit::Bytes) => "over-budget-site-bytes",
-            (Scope::Total, Unit::Packets) => "over-budget-total-packets",
-            (Scope::Total, Unit::Bytes) => "over-budget-total-bytes",
+            (Scope::Host, Unit::Packets) => "over_budget_host_packets",
+            (Scope::Host, Unit::Bytes) => "over_budget_host_bytes",
+            (Scope::Net, Unit::Packets) => "over_budget_net_packets",
+            (Scope::Net, Unit::Bytes) => "over_budget_net_bytes",
+            (Scope::Site, Unit::Packets) => "over_budget_site_packets",
+            (Scope::Site, Unit::Bytes) => "over_budget_site_bytes",
+            (Scope::Total, Unit::Packets) => "over_budget_total_packets",
+            (Scope::Total, Unit::Bytes) => "over_budget_total_bytes",
         }
     }
 
@@ -126,7 +126,7 @@ mod tests {
     fn every_refusal_has_its_place_and_a_code_made_of_its_parts() {
         for (index, refusal) in Refusal::ALL.into_iter().enumerate() {
             assert_eq!(refusal.index(), index);
-            assert_eq!(refusal.code(), format!("over-budget-{}-{}", refusal.scope, refusal.unit));
+            assert_eq!(refusal.code(), format!("over_budget_{}_{}", refusal.scope, refusal.unit));
             assert_eq!(Verdict::Refused(refusal).to_string(), refusal.code());
         }
         assert_eq!(Verdict::Allowed.to_string(), "allowed");

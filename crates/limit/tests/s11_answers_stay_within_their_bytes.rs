@@ -55,7 +55,7 @@ fn s11_over_the_limit_means_dropped_with_a_reason() {
     }
     let over = limiter.check(now, ip("192.0.2.1"), ANSWER);
     assert_eq!(over, refused(Scope::Host, Unit::Bytes));
-    assert_eq!(over.to_string(), "over-budget-host-bytes");
+    assert_eq!(over.to_string(), "over_budget_host_bytes");
     assert_eq!(limiter.check(now, ip("192.0.2.1"), 60), Verdict::Allowed, "a small one still fits");
     assert_eq!(limiter.check(now, ip("192.0.2.9"), 1 << 40), refused(Scope::Host, Unit::Bytes));
 }
