@@ -1,6 +1,33 @@
-//! The list service: TCP.
+//! The list service: TCP (L14, L16).
+//!
+//! A client sends a few bytes and gets a reply that is already there. What needs care is everything else: clients that
+//! send nothing, that read slowly, that send more than they should, and too many of all of them.
 
-use std::time::Duration;
+mod counters;
+mod exchange;
+mod places;
+mod reply;
+
+pub use counters::ListStats;
+pub(crate) use exchange::Protocol;
+
+use crate::{clock, sys};
+use counters::Counters;
+use exchange::{Exchange, Phase, Step};
+use places::{Place, Places};
+use rallypoint_lobby::Lists;
+use socket2::{Domain, Socket, Type};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{Interest, Ready, unix::AsyncFd},
+    runtime::Handle,
+    task::JoinHandle,
+};
 
 /// How much the list service takes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +42,7 @@ pub struct ListLimits {
     pub request_timeout: Duration,
     /// How long a client has for taking the reply (L14). At least 60 s; 2 minutes.
     pub reply_timeout: Duration,
-    /// How many bytes of lists that are no longer the latest may be kept for slow readers. 256 MiB.
+    /// How many bytes of lists may be kept for readers that are slow, in all. 512 MiB.
     pub held_bytes: usize,
 }
 
@@ -27,38 +54,207 @@ impl Default for ListLimits {
             loopback_exempt: true,
             request_timeout: Duration::from_secs(5),
             reply_timeout: Duration::from_secs(120),
-            held_bytes: 256 << 20,
+            held_bytes: 512 << 20,
         }
     }
 }
 
-/// What the list service has done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListStats {
-    /// Connections that are open now.
-    pub open: usize,
-    /// Connections that were taken.
-    pub accepted: u64,
-    /// Whole requests.
-    pub requests: u64,
-    /// Replies that were handed over as a whole.
-    pub replies: u64,
-    /// Bytes of replies that were handed over.
-    pub bytes: u64,
-    /// Connections refused because there were too many in all.
-    pub refused_total: u64,
-    /// Connections refused because there were too many from the address.
-    pub refused_address: u64,
-    /// Connections cut to make room for others.
-    pub evicted: u64,
-    /// Requests for something else than a list.
-    pub wrong_protocol: u64,
-    /// Connections closed by the client before its request or reply was whole.
-    pub broken: u64,
-    /// Clients that took too long for their request.
-    pub request_timeouts: u64,
-    /// Clients that took too long for the reply.
-    pub reply_timeouts: u64,
-    /// Replies by how long they took from the request to the last byte handed over: how many took at most so long.
-    pub latency: Vec<(Duration, u64)>,
+/// How many clients may wait to be accepted. The system may allow fewer.
+const BACKLOG: i32 = 4_096;
+
+/// After so many connections in a row the others get a turn.
+const ACCEPT_BURST: usize = 64;
+
+/// When the system has no more descriptors or memory, this passes before the next try.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// When the service ends, a client whose reply is all handed over has this long to close its side.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A service that runs.
+#[derive(Debug)]
+pub(crate) struct ListService {
+    shared: Arc<Shared>,
+    listeners: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    lists: Arc<Lists>,
+    limits: ListLimits,
+    places: Arc<Places>,
+    counters: Counters,
+}
+
+/// Opens a socket that listens.
+pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
+    if addr.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    // Connections of a lobby that ran here before do not keep a new one from starting.
+    socket.set_reuse_address(true)?;
+    // What is accepted inherits this, so it costs nothing per connection.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&addr.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket)
+}
+
+impl ListService {
+    /// Starts to serve the lists on sockets that listen.
+    pub fn start(
+        sockets: Vec<(Socket, Protocol)>,
+        lists: Arc<Lists>,
+        limits: ListLimits,
+        runtime: &Handle,
+    ) -> io::Result<Self> {
+        let _entered = runtime.enter();
+        let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((sys::register(Arc::new(socket))?, protocol)));
+        let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
+        let places = Arc::new(Places::new(&limits));
+        let shared = Arc::new(Shared { lists, limits, places, counters: Counters::default() });
+        let accept = |(socket, protocol)| runtime.spawn(accept(socket, protocol, shared.clone()));
+        let listeners = sockets.into_iter().map(accept).collect();
+        Ok(Self { shared, listeners })
+    }
+
+    pub fn stats(&self) -> ListStats {
+        self.shared.counters.stats(&self.shared.places)
+    }
+
+    /// Stops to listen; whoever has not asked yet is sent away. Replies that are under way go on.
+    pub fn stop_listening(&self) {
+        self.listeners.iter().for_each(JoinHandle::abort);
+        self.shared.places.close(&[Phase::Request]);
+    }
+
+    /// Waits for replies that are under way, but not for long: then the connections are cut.
+    pub async fn finish(&self, patience: Duration) {
+        let began = clock::now();
+        while self.shared.places.open() > 0 && began.elapsed() < patience {
+            if began.elapsed() > LAST_WORDS {
+                self.shared.places.close(&[Phase::Drain]);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.shared.places.close(&[Phase::Request, Phase::Reply, Phase::Drain]);
+    }
+}
+
+impl Drop for ListService {
+    fn drop(&mut self) {
+        self.stop_listening();
+        self.shared.places.close(&[Phase::Request, Phase::Reply, Phase::Drain]);
+    }
+}
+
+/// Takes connections, for good.
+async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<Shared>) {
+    let mut troubled = false;
+    loop {
+        for _ in 0..ACCEPT_BURST {
+            let Ok(mut ready) = listener.readable().await else { return };
+            let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+            match ready.try_io(|listener| listener.get_ref().accept4(flags)) {
+                Err(_would_block) => {}
+                Ok(Ok((socket, from))) => {
+                    troubled = false;
+                    if let Some(from) = from.as_socket() {
+                        shared.take(socket, from, protocol);
+                    }
+                }
+                Ok(Err(error)) if is_shortage(&error) => {
+                    if !std::mem::replace(&mut troubled, true) {
+                        tracing::warn!(%error, "cannot take list connections: trying again");
+                    }
+                    // What nobody needs any more is given up, for whoever comes next.
+                    shared.places.make_room(clock::now());
+                    tokio::time::sleep(PAUSE).await;
+                }
+                // The client went away before it was its turn.
+                Ok(Err(error)) => tracing::debug!(%error, "a list connection was lost"),
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Whether it is the system that cannot, rather than this client.
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
+}
+
+impl Shared {
+    fn take(self: &Arc<Self>, socket: Socket, from: SocketAddr, protocol: Protocol) {
+        self.counters.accepted();
+        let socket = Arc::new(socket);
+        match self.places.admit(&socket, from.ip(), clock::now()) {
+            Ok(place) => {
+                tokio::spawn(self.clone().serve(socket, protocol, place));
+            }
+            Err(refused) => {
+                tracing::debug!(%from, ?refused, "a list connection was refused");
+                self.counters.refused(refused);
+            }
+        }
+    }
+
+    /// Serves one client.
+    async fn serve(self: Arc<Self>, socket: Arc<Socket>, protocol: Protocol, mut place: Place) {
+        let mut exchange = Exchange::new(protocol, clock::now());
+        // Most requests are there by now, and most replies fit into the system's buffer: then the system is asked to
+        // wait for nothing but the end.
+        let mut step = Step::Again;
+        while step == Step::Again {
+            step = self.advance(&mut exchange, &socket, &mut place);
+        }
+        if step == Step::End {
+            return;
+        }
+        let Ok(socket) = sys::register(socket) else { return };
+        let sleep = tokio::time::sleep_until(self.deadline(&exchange).into());
+        tokio::pin!(sleep);
+        loop {
+            let interest = if step == Step::Write { Interest::WRITABLE } else { Interest::READABLE };
+            tokio::select! {
+                ready = socket.ready(interest) => {
+                    let Ok(mut ready) = ready else { return };
+                    step = self.advance(&mut exchange, socket.get_ref(), &mut place);
+                    match step {
+                        Step::Read => ready.clear_ready_matching(Ready::READABLE),
+                        Step::Write => ready.clear_ready_matching(Ready::WRITABLE),
+                        Step::Again => {}
+                        Step::End => return,
+                    }
+                    sleep.as_mut().reset(self.deadline(&exchange).into());
+                }
+                () = &mut sleep => return self.counters.timed_out(exchange.phase()),
+            }
+        }
+    }
+
+    /// Goes on as far as possible without waiting, and notes how far that is.
+    fn advance(&self, exchange: &mut Exchange, socket: &Socket, place: &mut Place) -> Step {
+        let step = exchange.advance(socket, &self.lists, &self.counters);
+        place.enter(exchange.phase(), exchange.since());
+        match (step, exchange.reply()) {
+            (Step::Write, Some(reply)) => place.hold(reply),
+            // A connection that was cut to make room looks as if its client had gone.
+            (Step::End, _) if exchange.phase() != Phase::Drain && place.is_there() => self.counters.broken(),
+            _ => {}
+        }
+        step
+    }
+
+    /// Until when the exchange may be where it is.
+    fn deadline(&self, exchange: &Exchange) -> Instant {
+        let patience = match exchange.phase() {
+            Phase::Request => self.limits.request_timeout,
+            Phase::Reply => self.limits.reply_timeout,
+            Phase::Drain => exchange.linger(),
+        };
+        exchange.since() + patience
+    }
 }

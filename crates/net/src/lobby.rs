@@ -1,28 +1,67 @@
 //! The lobby as a service: registry, sockets, list service, checks and what is on disk.
 
+mod bind;
 mod error;
+mod keeper;
+mod log;
 mod options;
+mod saves;
 
 pub use error::StartError;
 pub use options::LobbyOptions;
 
-use crate::{ListStats, clock, entropy};
+use crate::{Driver, ListLimits, ListStats, UdpSocket, clock, entropy, list::ListService, store::Store, sys};
+use arc_swap::ArcSwap;
+use keeper::Keeper;
+use log::EventLog;
 use rallypoint_lobby::{Config, ConfigError, Event, Lists, PastOutcome, Registry, Seed, Stats};
+use saves::Saves;
 use std::{
     net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 use tokio::{runtime::Handle, sync::broadcast};
 
-/// A lobby that runs. Clones are the same lobby.
+/// Events that a slow subscriber can be behind before it misses some.
+const EVENTS: usize = 16_384;
+
+/// Descriptors that are not for list connections: sockets, checks, files, and the rest of the program.
+const OTHER_FILES: u64 = 512;
+
+/// How long replies may take when the lobby ends.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A lobby that runs. Clones are the same lobby; it ends with [`shutdown`](Self::shutdown), or abruptly with the last of
+/// them.
+///
+/// ```
+/// use rallypoint_net::{LobbyOptions, LobbyService};
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let any_port = vec!["127.0.0.1:0".parse()?];
+/// let options = LobbyOptions { listen: any_port, legacy: Vec::new(), ..LobbyOptions::default() };
+/// let lobby = LobbyService::start(options, &tokio::runtime::Handle::current())?;
+/// println!("serving at {}, UDP and TCP", lobby.local_addrs().lobby[0]);
+/// lobby.shutdown().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct LobbyService(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    registry: Mutex<Registry>,
-    events: broadcast::Sender<Event>,
     addrs: LocalAddrs,
+    sockets: Vec<Arc<UdpSocket>>,
+    lists: Arc<Lists>,
+    stats: Arc<ArcSwap<Stats>>,
+    events: broadcast::Sender<Event>,
+    list: ListService,
+    commands: crate::Commands<Keeper>,
+    /// Gone after a shutdown.
+    driver: Mutex<Option<Driver<Keeper>>>,
 }
 
 /// Where a lobby listens, by UDP and by TCP: the real ports, also where port 0 was asked for.
@@ -48,13 +87,53 @@ pub struct SocketStats {
 }
 
 impl LobbyService {
-    /// Starts a lobby. When this returns it serves.
+    /// Starts a lobby. When this returns it serves; if it fails, nothing of it is left.
+    ///
+    /// The runtime serves the lists and makes the checks; it needs its I/O and time drivers. The registry has a thread of
+    /// its own.
     pub fn start(options: LobbyOptions, runtime: &Handle) -> Result<Self, StartError> {
-        let _ = runtime;
-        let seed = Seed { tables: entropy::number(), public_ids: entropy::bytes() };
-        let registry = Mutex::new(Registry::new(options.registry, seed, clock::now())?);
-        let addrs = LocalAddrs { lobby: options.listen, legacy: options.legacy };
-        Ok(Self(Arc::new(Inner { registry, events: broadcast::Sender::new(4_096), addrs })))
+        let now = clock::now();
+        // What arrives while the list is read back waits in the sockets.
+        let bound = bind::bind(&options)?;
+        let store = options.data_dir.as_deref().map(Store::open).transpose()?;
+        let public_ids = store.as_ref().map_or_else(|| Ok(entropy::bytes()), Store::public_id_key)?;
+        let seed = Seed { tables: entropy::number(), public_ids };
+        let mut registry = Registry::new(options.registry, seed, now)?;
+        if let Some(store) = &store {
+            restore(&mut registry, store)?;
+        }
+        let lists = registry.lists();
+        let stats = Arc::new(ArcSwap::from_pointee(registry.stats()));
+        let events = broadcast::Sender::new(EVENTS);
+        let limits = within_open_files(&options.list);
+        let list = ListService::start(bound.tcp, lists.clone(), limits, runtime).map_err(StartError::Thread)?;
+        let legacy_from = bound.addrs.lobby.len();
+        let make = |commands: crate::Commands<Keeper>| Keeper {
+            registry,
+            legacy_from,
+            events: events.clone(),
+            stats: stats.clone(),
+            saves: None,
+            runtime: runtime.clone(),
+            commands,
+            log: EventLog::new(now),
+            stats_at: None,
+            stats_published: now,
+            has_more_events: true,
+        };
+        let driver = Driver::start("lobby", bound.udp.clone(), make).map_err(StartError::Thread)?;
+        let commands = driver.commands().clone();
+        if let Some(store) = store {
+            let written = commands.clone();
+            let written = move || written.run(Keeper::handle_written);
+            let saves = Saves::start(store, options.save_every, now, written).map_err(StartError::Thread)?;
+            commands.run(move |keeper, _| keeper.saves = Some(saves));
+        }
+        let (addrs, sockets, driver) = (bound.addrs, bound.udp, Mutex::new(Some(driver)));
+        for socket in &sockets {
+            tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.receive_buffer(), "listening");
+        }
+        Ok(Self(Arc::new(Inner { addrs, sockets, lists, stats, events, list, commands, driver })))
     }
 
     /// Where it listens.
@@ -66,35 +145,41 @@ impl LobbyService {
     /// The published lists.
     #[must_use]
     pub fn lists(&self) -> Arc<Lists> {
-        self.registry().lists()
+        self.0.lists.clone()
     }
 
     /// The registry's numbers, at most a quarter of a second old.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.registry().stats()
+        **self.0.stats.load()
     }
 
     /// The list service's numbers.
     #[must_use]
     pub fn list_stats(&self) -> ListStats {
-        ListStats::default()
+        self.0.list.stats()
     }
 
     /// The UDP sockets' numbers, those of the legacy lobby last.
     #[must_use]
     pub fn socket_stats(&self) -> Vec<SocketStats> {
-        Vec::new()
+        let stats = |socket: &Arc<UdpSocket>| SocketStats {
+            addr: socket.local_addr(),
+            receive_buffer: socket.receive_buffer(),
+            received: socket.received(),
+            dropped: socket.dropped(),
+        };
+        self.0.sockets.iter().map(stats).collect()
     }
 
     /// What became of the last datagrams of an address, other than refreshes; the latest last.
     pub async fn past_outcomes(&self, ip: IpAddr) -> Vec<PastOutcome> {
-        self.registry().past_outcomes(ip)
+        self.0.commands.ask(move |keeper, _| keeper.registry.past_outcomes(ip)).await.unwrap_or_default()
     }
 
-    /// Changes the configuration without forgetting anything.
+    /// Changes the configuration without forgetting anything. Nothing happens after a shutdown.
     pub async fn set_config(&self, config: Config) -> Result<(), ConfigError> {
-        self.registry().set_config(clock::now(), config)
+        self.0.commands.ask(move |keeper, now| keeper.registry.set_config(now, config)).await.unwrap_or(Ok(()))
     }
 
     /// What happens from now on: servers that are listed, changed and unlisted.
@@ -104,9 +189,40 @@ impl LobbyService {
     }
 
     /// Stops taking, finishes replies (for at most 5 s), saves, and ends all threads. Calling it twice is harmless.
-    pub async fn shutdown(&self) {}
-
-    fn registry(&self) -> std::sync::MutexGuard<'_, Registry> {
-        self.0.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    pub async fn shutdown(&self) {
+        let driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.list.stop_listening();
+        self.0.list.finish(PATIENCE).await;
+        let Some(driver) = driver else { return };
+        let save = tokio::task::spawn_blocking(move || {
+            if let Some(keeper) = driver.stop()
+                && let Some(saves) = keeper.saves
+            {
+                saves.finish(&keeper.registry);
+            }
+        });
+        if save.await.is_err() {
+            tracing::error!("the list could not be saved");
+        }
     }
+}
+
+/// Reads back what was saved. What cannot be read is set aside, and the lobby starts empty.
+fn restore(registry: &mut Registry, store: &Store) -> Result<(), StartError> {
+    let Some(save) = store.servers()? else { return Ok(()) };
+    match registry.restore(clock::now(), &save) {
+        Ok(servers) => tracing::info!(servers, "the list was read back"),
+        Err(error) => store.set_servers_aside(&error),
+    }
+    Ok(())
+}
+
+/// List connections need descriptors: as many as the system permits, and no more than that.
+fn within_open_files(limits: &ListLimits) -> ListLimits {
+    let files = sys::raise_open_files().unwrap_or(1_024);
+    let most = usize::try_from(files.saturating_sub(OTHER_FILES).max(files / 2)).unwrap_or(usize::MAX);
+    if limits.connections > most {
+        tracing::warn!(files, connections = most, "the system's limit of open files lowers that of list connections");
+    }
+    ListLimits { connections: limits.connections.min(most), ..limits.clone() }
 }

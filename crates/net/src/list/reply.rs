@@ -1,0 +1,100 @@
+//! The bytes of a reply, and how many of them are gone.
+
+use rallypoint_lobby::LobbyList;
+use socket2::Socket;
+use std::{io, io::IoSlice, sync::Arc};
+
+/// How many pieces go into one system call: far more bytes than the system takes at a time.
+const PIECES: usize = 64;
+
+/// A reply on its way. It holds on to the published list it was made of, and copies nothing.
+#[derive(Debug)]
+pub(super) struct Reply {
+    bytes: Bytes,
+    /// The piece that goes next, and where in it.
+    piece: usize,
+    offset: usize,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Modern(Arc<LobbyList>),
+    Legacy(Arc<[u8]>),
+}
+
+impl Reply {
+    pub fn modern(list: Arc<LobbyList>) -> Self {
+        Self { bytes: Bytes::Modern(list), piece: 0, offset: 0 }
+    }
+
+    pub fn legacy(reply: Arc<[u8]>) -> Self {
+        Self { bytes: Bytes::Legacy(reply), piece: 0, offset: 0 }
+    }
+
+    /// Where its pieces are in memory, and how long they are: what it keeps from being freed.
+    pub fn pieces(&self) -> Vec<(usize, usize)> {
+        let place = |piece: &[u8]| (piece.as_ptr() as usize, piece.len());
+        match &self.bytes {
+            // The first is the count, which is nothing to speak of.
+            Bytes::Modern(list) => list.pieces().skip(1).map(place).collect(),
+            Bytes::Legacy(reply) => vec![place(reply)],
+        }
+    }
+
+    /// Hands over as much as the system takes now. Says whether that was all, and how many bytes went.
+    pub fn write(&mut self, socket: &Socket) -> io::Result<(bool, usize)> {
+        let mut total = 0;
+        loop {
+            let mut slices = [IoSlice::new(&[]); PIECES];
+            let count = self.slices(&mut slices);
+            let offered: usize = slices[..count].iter().map(|slice| slice.len()).sum();
+            if offered == 0 {
+                return Ok((true, total));
+            }
+            // "More" holds the last segment back until the end of the stream goes with it: that follows at once.
+            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_MORE;
+            let sent = match socket.send_vectored_with_flags(&slices[..count], flags) {
+                Ok(sent) => sent,
+                Err(error) if total > 0 && error.kind() == io::ErrorKind::WouldBlock => return Ok((false, total)),
+                Err(error) => return Err(error),
+            };
+            total += sent;
+            self.skip(sent);
+            if sent < offered {
+                return Ok((false, total));
+            }
+        }
+    }
+
+    /// Fills in what goes next. Says how many pieces that are.
+    fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>; PIECES]) -> usize {
+        let mut count = 0;
+        let mut add = |piece: &'a [u8]| {
+            let skip = if count == 0 { self.offset } else { 0 };
+            slices[count] = IoSlice::new(piece.get(skip..).unwrap_or_default());
+            count += 1;
+        };
+        match &self.bytes {
+            Bytes::Modern(list) => list.pieces().skip(self.piece).take(PIECES).for_each(add),
+            Bytes::Legacy(reply) if self.piece == 0 => add(reply),
+            Bytes::Legacy(_) => {}
+        }
+        count
+    }
+
+    /// So many bytes are gone.
+    fn skip(&mut self, mut bytes: usize) {
+        let mut slices = [IoSlice::new(&[]); PIECES];
+        let count = self.slices(&mut slices);
+        let lengths = slices.map(|slice| slice.len());
+        for length in &lengths[..count] {
+            if bytes < *length {
+                self.offset += bytes;
+                return;
+            }
+            bytes -= length;
+            self.piece += 1;
+            self.offset = 0;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Keeps the registry: what its thread does besides handing it datagrams.
+
+use super::{log::EventLog, saves::Saves};
+use crate::{Commands, Driven, RecvBatch, check::check};
+use arc_swap::ArcSwap;
+use rallypoint_lobby::{Event, Registry, Stats};
+use rallypoint_machine::Transmit;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{runtime::Handle, sync::broadcast};
+
+/// How old the published numbers can be.
+const STATS_EVERY: Duration = Duration::from_millis(250);
+
+/// How many events are passed on per turn: the others wait for the next, so that datagrams do not wait for them.
+const EVENTS: usize = 4_096;
+
+/// The registry and those who have to do with it.
+pub(super) struct Keeper {
+    pub registry: Registry,
+    /// Sockets from this one on belong to the legacy lobby.
+    pub legacy_from: usize,
+    pub events: broadcast::Sender<Event>,
+    pub stats: Arc<ArcSwap<Stats>>,
+    pub saves: Option<Saves>,
+    pub runtime: Handle,
+    pub commands: Commands<Self>,
+    pub log: EventLog,
+    /// When the numbers are published again; `None` if nothing has happened since they were.
+    pub stats_at: Option<Instant>,
+    pub stats_published: Instant,
+    pub has_more_events: bool,
+}
+
+impl Keeper {
+    fn take_events(&mut self, now: Instant) {
+        for _ in 0..EVENTS {
+            match self.registry.poll_event() {
+                Some(Event::Check(request)) => {
+                    let commands = self.commands.clone();
+                    self.runtime.spawn(async move {
+                        let verdict = check(request).await;
+                        commands.run(move |keeper, now| keeper.registry.handle_check(now, request.target, verdict));
+                    });
+                }
+                Some(event) => {
+                    self.log.event(now, &event);
+                    // It is an error if nobody listens.
+                    let _ = self.events.send(event);
+                }
+                None => {
+                    self.has_more_events = false;
+                    return;
+                }
+            }
+        }
+        self.has_more_events = true;
+    }
+
+    /// A save has ended.
+    pub fn handle_written(&mut self, now: Instant) {
+        if let Some(saves) = &mut self.saves {
+            saves.handle_written(now);
+        }
+    }
+
+    fn publish_stats(&mut self, now: Instant) {
+        let due = *self.stats_at.get_or_insert(self.stats_published + STATS_EVERY);
+        if due <= now {
+            self.stats.store(Arc::new(self.registry.stats()));
+            self.stats_published = now;
+            self.stats_at = None;
+        }
+    }
+}
+
+impl Driven for Keeper {
+    fn handle_batch(&mut self, now: Instant, socket: usize, batch: &RecvBatch) {
+        // A datagram that was cut is longer than any that is accepted: the registry says so.
+        if socket < self.legacy_from {
+            for datagram in batch.iter() {
+                self.registry.handle_datagram(now, datagram.from, datagram.bytes);
+            }
+        } else {
+            for datagram in batch.iter() {
+                self.registry.handle_legacy_datagram(now, datagram.from, datagram.bytes);
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.registry.poll_timeout().is_some_and(|at| at <= now) {
+            self.registry.handle_timeout(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, _out: &mut Vec<u8>) -> Option<Transmit> {
+        None
+    }
+
+    fn handle_turn(&mut self, now: Instant) {
+        // What has just changed is shown at once if it may be.
+        self.handle_timeout(now);
+        self.take_events(now);
+        self.publish_stats(now);
+        if let Some(saves) = &mut self.saves {
+            saves.handle_turn(now, &self.registry, self.registry.stats().published);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let saves = self.saves.as_ref().and_then(|saves| saves.poll_timeout(self.registry.stats().published));
+        let events = self.has_more_events.then_some(self.stats_published);
+        [self.registry.poll_timeout(), self.stats_at, saves, events].into_iter().flatten().min()
+    }
+
+    fn max_datagram(&self) -> usize {
+        // One byte more than is accepted shows that it is too much.
+        self.registry.config().max_registration + 1
+    }
+}

@@ -1,0 +1,112 @@
+//! What is kept over restarts: the list, and the key that public IDs are made with.
+//!
+//! Both files are for the lobby's eyes only. A file is replaced as a whole or not at all, whenever the power fails.
+
+use crate::{StartError, entropy};
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+const SERVERS: &str = "servers.save";
+const KEY: &str = "public-id.key";
+const LOCK: &str = "lock";
+
+/// The data directory. Nobody else can use it while this is there.
+#[derive(Debug)]
+pub(crate) struct Store {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the directory, and makes it if it is not there.
+    pub fn open(dir: &Path) -> Result<Self, StartError> {
+        let fail = |path: &Path| {
+            let path = path.to_owned();
+            |source| StartError::DataDir { path, source }
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail(dir))?;
+        let path = dir.join(LOCK);
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let lock = lock.map_err(fail(&path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { dir: dir.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(StartError::DataDirInUse { path: dir.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(StartError::DataDir { path, source }),
+        }
+    }
+
+    /// The key that public IDs are made with: a new one at the first start.
+    pub fn public_id_key(&self) -> Result<[u8; 16], StartError> {
+        let path = self.dir.join(KEY);
+        let fail = |source| StartError::DataDir { path: path.clone(), source };
+        if let Some(bytes) = self.read(KEY).map_err(fail)? {
+            match bytes.try_into() {
+                Ok(key) => return Ok(key),
+                Err(_) => self.set_aside(KEY, &"it is not 16 bytes long"),
+            }
+        }
+        let key = entropy::bytes();
+        self.replace(KEY, &key).map_err(fail)?;
+        Ok(key)
+    }
+
+    /// The list as it was last saved.
+    pub fn servers(&self) -> Result<Option<Vec<u8>>, StartError> {
+        self.read(SERVERS).map_err(|source| StartError::DataDir { path: self.dir.join(SERVERS), source })
+    }
+
+    /// Saves the list.
+    pub fn save_servers(&self, bytes: &[u8]) -> io::Result<()> {
+        self.replace(SERVERS, bytes)
+    }
+
+    /// The list cannot be used: it is kept for whoever wants to look at it.
+    pub fn set_servers_aside(&self, why: &dyn std::fmt::Display) {
+        self.set_aside(SERVERS, why);
+    }
+
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(self.dir.join(name)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes to another file, and lets that take the place of the old one when it is safely on the disk.
+    fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let (path, new) = (self.dir.join(name), self.dir.join(format!("{name}.new")));
+        // What a crash has left here may belong to somebody else.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&new, &path)?;
+        File::open(&self.dir)?.sync_all()
+    }
+
+    fn set_aside(&self, name: &str, why: &dyn std::fmt::Display) {
+        let path = self.dir.join(name);
+        let free = (1..).map(|n| self.dir.join(format!("{name}.damaged-{n}"))).find(|aside| !aside.exists());
+        let Some(aside) = free else { return };
+        match fs::rename(&path, &aside) {
+            Ok(()) => tracing::warn!(
+                file = %path.display(),
+                kept_as = %aside.display(),
+                "a file cannot be used, because {why}: it is set aside, and the lobby starts without it"
+            ),
+            Err(error) => tracing::warn!(
+                file = %path.display(),
+                %error,
+                "a file cannot be used, because {why}, nor set aside: the lobby starts without it"
+            ),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! System calls that the standard library and socket2 do not have. All unsafe code of this crate is here.
+//!
+//! By hand, because of what the alternatives cost per datagram: quinn-udp parses control messages for each one and has no
+//! sendmmsg, and nix borrows its buffers in a way that they have to be listed anew, on the heap, for each call.
+#![allow(unsafe_code)]
+
+use socket2::Socket;
+use std::{
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
+    os::fd::{AsRawFd, BorrowedFd},
+    ptr,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::io::unix::AsyncFd;
+
+/// How many datagrams go through one system call. With this many, what the call itself costs no longer counts.
+pub(crate) const BATCH: usize = 128;
+
+/// A socket address as the system writes it, large enough for both families.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(4))]
+pub(crate) struct RawAddr([u8; 28]);
+
+/// Receives what is there, at most one datagram into each of the first [`BATCH`] buffers, without waiting. Says how many;
+/// `lengths` are how long they really were, also if they did not fit.
+pub(crate) fn receive(
+    fd: BorrowedFd<'_>,
+    buffers: &mut [u8],
+    buffer_size: usize,
+    names: &mut [RawAddr; BATCH],
+    lengths: &mut [u32; BATCH],
+) -> io::Result<usize> {
+    let mut buffers = buffers.chunks_exact_mut(buffer_size);
+    let mut iovecs: [libc::iovec; BATCH] = std::array::from_fn(|_| {
+        // Without a buffer there is no room: what arrives is cut to nothing, which its length tells.
+        let buffer = buffers.next().unwrap_or_default();
+        libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() }
+    });
+    let mut headers: [libc::mmsghdr; BATCH] =
+        std::array::from_fn(|n| header(&mut names[n], size_of::<RawAddr>(), &mut iovecs[n]));
+    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    // SAFETY: every header points to one name and one iovec, and every iovec to a buffer of its own. All of these are
+    // borrowed mutably or owned by this function until after the call, and the sizes given are theirs.
+    let count = unsafe { libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), BATCH as u32, flags, ptr::null_mut()) };
+    let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+    for (length, header) in lengths.iter_mut().zip(&headers[..count]) {
+        *length = header.msg_len;
+    }
+    Ok(count)
+}
+
+/// Sends datagrams without waiting, at most [`BATCH`]. Says how many were sent: the first of the others could not be.
+pub(crate) fn send<'a>(
+    fd: BorrowedFd<'_>,
+    datagrams: impl IntoIterator<Item = (SocketAddr, &'a [u8])>,
+) -> io::Result<usize> {
+    let mut names = [RawAddr::default(); BATCH];
+    let mut iovecs = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH];
+    let mut name_sizes = [0; BATCH];
+    let mut count = 0;
+    for (n, (to, bytes)) in datagrams.into_iter().take(BATCH).enumerate() {
+        (names[n], name_sizes[n]) = RawAddr::emit(to);
+        iovecs[n] = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        count = n + 1;
+    }
+    let mut headers: [libc::mmsghdr; BATCH] =
+        std::array::from_fn(|n| header(&mut names[n], name_sizes[n], &mut iovecs[n]));
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the first `count` headers point to one name and one iovec each, and these iovecs to the bytes of a datagram.
+    // All of them live until after the call, the sizes are theirs, and the system does not write to what it sends.
+    let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+fn header(name: &mut RawAddr, name_size: usize, iovec: &mut libc::iovec) -> libc::mmsghdr {
+    // SAFETY: all zeros are a valid header: one without name, buffers and control data.
+    let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+    header.msg_hdr.msg_name = ptr::from_mut(name).cast();
+    header.msg_hdr.msg_namelen = name_size as libc::socklen_t;
+    header.msg_hdr.msg_iov = iovec;
+    header.msg_hdr.msg_iovlen = 1;
+    header
+}
+
+impl RawAddr {
+    /// The address, if it is of one of the two families.
+    #[inline]
+    pub(crate) fn parse(&self) -> Option<SocketAddr> {
+        let [f, g, p, q, ..] = self.0;
+        let port = u16::from_be_bytes([p, q]);
+        match i32::from(u16::from_ne_bytes([f, g])) {
+            libc::AF_INET => {
+                let [_, _, _, _, a, b, c, d, ..] = self.0;
+                Some((Ipv4Addr::new(a, b, c, d), port).into())
+            }
+            libc::AF_INET6 => {
+                let (ip, scope) = self.0[8..].split_first_chunk::<16>()?;
+                let scope = u32::from_ne_bytes(scope.try_into().ok()?);
+                Some(SocketAddrV6::new(Ipv6Addr::from(*ip), port, 0, scope).into())
+            }
+            _ => None,
+        }
+    }
+
+    /// The address in the system's form, and how much of it counts.
+    fn emit(addr: SocketAddr) -> (Self, usize) {
+        let mut raw = Self::default();
+        let (family, size) = match addr {
+            SocketAddr::V4(v4) => {
+                raw.0[4..8].copy_from_slice(&v4.ip().octets());
+                (libc::AF_INET, size_of::<libc::sockaddr_in>())
+            }
+            SocketAddr::V6(v6) => {
+                raw.0[8..24].copy_from_slice(&v6.ip().octets());
+                raw.0[24..28].copy_from_slice(&v6.scope_id().to_ne_bytes());
+                (libc::AF_INET6, size_of::<libc::sockaddr_in6>())
+            }
+        };
+        raw.0[0..2].copy_from_slice(&(family as u16).to_ne_bytes());
+        raw.0[2..4].copy_from_slice(&addr.port().to_be_bytes());
+        (raw, size)
+    }
+}
+
+/// Something to wait for.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Watch(libc::pollfd);
+
+impl Watch {
+    /// Waits until the descriptor can be read. The descriptor has to stay open while this is used (otherwise the wait is
+    /// for something else, or for nothing).
+    pub(crate) fn new(fd: &impl AsRawFd) -> Self {
+        Self(libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 })
+    }
+
+    /// Waits for room to write, too.
+    pub(crate) fn also_writable(&mut self, also: bool) {
+        self.0.events = if also { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+    }
+
+    /// Whether there is something to read, or an error to be told.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.0.revents & !libc::POLLOUT != 0
+    }
+}
+
+/// Waits until one of these has something, or until the time is up. A signal may end it early.
+pub(crate) fn wait(watches: &mut [Watch], timeout: Option<Duration>) -> io::Result<()> {
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+    watches.iter_mut().for_each(|watch| watch.0.revents = 0);
+    // SAFETY: `Watch` is a transparent pollfd, so this is an array of as many as the slice has; the timeout is null or
+    // lives until after the call; without a signal mask none is read.
+    let result =
+        unsafe { libc::ppoll(watches.as_mut_ptr().cast(), watches.len() as libc::nfds_t, timeout, ptr::null()) };
+    match result {
+        -1 => Err(io::Error::last_os_error()).or_else(|error| match error.kind() {
+            io::ErrorKind::Interrupted => Ok(()),
+            _ => Err(error),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Lets the current runtime tell when a socket is ready.
+pub(crate) fn register(socket: Arc<Socket>) -> io::Result<AsyncFd<Arc<Socket>>> {
+    // SAFETY: a socket has one descriptor, which stays open and the same as long as the socket is there; and nobody can
+    // put another socket into the Arc.
+    unsafe { AsyncFd::register(socket) }.map_err(Into::into)
+}
+
+/// Sets the size of the receive buffer beyond what the system allows everybody; that needs a privilege.
+pub(crate) fn force_receive_buffer(fd: BorrowedFd<'_>, size: usize) -> io::Result<()> {
+    let size = libc::c_int::try_from(size).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the option takes an int, and is given the address and size of one.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUFFORCE,
+            ptr::from_ref(&size).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// How many datagrams the system has dropped at this socket since it was opened, because its buffer was full.
+pub(crate) fn dropped(fd: BorrowedFd<'_>) -> Option<u32> {
+    /// What the system tells of a socket's memory (SK_MEMINFO_VARS) and where in it the drops are (SK_MEMINFO_DROPS).
+    const VARS: usize = 9;
+    const DROPS: usize = 8;
+    let mut memory = [0u32; VARS];
+    let mut size = size_of_val(&memory) as libc::socklen_t;
+    // SAFETY: the system writes at most `size` bytes, which is the size of the array it is given.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            ptr::from_mut(&mut memory).cast(),
+            &raw mut size,
+        )
+    };
+    (result == 0).then_some(memory[DROPS])
+}
+
+/// Lets this process open as many files as the system permits. Says how many that are.
+pub(crate) fn raise_open_files() -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls are given the address of a whole rlimit, which the first fills and the second reads.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+        if limit.rlim_cur < limit.rlim_max && libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) == 0 {
+            limit = raised;
+        }
+    }
+    Ok(limit.rlim_cur)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_come_back_as_they_went() {
+        for text in ["203.0.113.9:29944", "[2001:db8::1]:1", "[fe80::1%7]:65535", "0.0.0.0:0"] {
+            let addr = text.parse().unwrap();
+            assert_eq!(RawAddr::emit(addr).0.parse(), Some(addr));
+        }
+        assert_eq!(RawAddr::default().parse(), None);
+    }
+
+    #[test]
+    fn an_address_is_as_large_as_the_system_says() {
+        assert!(size_of::<libc::sockaddr_in6>() == size_of::<RawAddr>());
+        assert!(align_of::<libc::sockaddr_in6>() <= align_of::<RawAddr>());
+    }
+}

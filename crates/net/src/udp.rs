@@ -1,0 +1,90 @@
+//! UDP sockets with room for a flood.
+
+use crate::sys;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::{
+    fmt, io,
+    net::SocketAddr,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+/// A UDP socket of one family, with a large receive buffer.
+///
+/// A lobby loses datagrams to a full buffer long before its processor is busy: whatever makes it pause for a moment, the
+/// buffer has to hold what arrives in that moment.
+pub struct UdpSocket {
+    socket: Socket,
+    local: SocketAddr,
+    receive_buffer: usize,
+    received: AtomicU64,
+}
+
+impl UdpSocket {
+    /// Opens a socket. An IPv6 one takes IPv6 only: each family has its own. The system may give a smaller receive buffer
+    /// than wanted; [`receive_buffer`](Self::receive_buffer) tells.
+    pub fn bind(addr: SocketAddr, receive_buffer: usize) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
+        if addr.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.set_nonblocking(true)?;
+        if sys::force_receive_buffer(socket.as_fd(), receive_buffer).is_err() {
+            socket.set_recv_buffer_size(receive_buffer)?;
+        }
+        socket.bind(&addr.into())?;
+        let local = socket.local_addr()?.as_socket().unwrap_or(addr);
+        let receive_buffer = socket.recv_buffer_size()?;
+        Ok(Self { socket, local, receive_buffer, received: AtomicU64::new(0) })
+    }
+
+    /// Where it listens: the real port, also if any was asked for.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// How many bytes the system keeps for it, with the system's own administration.
+    #[must_use]
+    pub fn receive_buffer(&self) -> usize {
+        self.receive_buffer
+    }
+
+    /// How many datagrams were received.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.received.load(Relaxed)
+    }
+
+    /// How many datagrams the system dropped because the buffer was full, as far as it tells.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        sys::dropped(self.fd()).unwrap_or(0).into()
+    }
+
+    pub(crate) fn count_received(&self, count: usize) {
+        self.received.fetch_add(count as u64, Relaxed);
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsRef<Self> for UdpSocket {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsRawFd for UdpSocket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl fmt::Debug for UdpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UdpSocket").field("local", &self.local).finish_non_exhaustive()
+    }
+}

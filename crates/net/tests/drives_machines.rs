@@ -1,0 +1,126 @@
+//! The driver runs any state machine on real sockets.
+
+mod common;
+
+use common::{LIMIT, Lobby, any_v4, any_v6, options};
+use rallypoint_lobby::Announcer;
+use rallypoint_machine::{Machine, Transmit};
+use rallypoint_net::{Driver, Solo, UdpSocket};
+use rallypoint_wire::lobby::{Occupancy, ServerId, Transport};
+use std::{
+    collections::VecDeque,
+    net::SocketAddr,
+    sync::{Arc, mpsc},
+    time::{Duration, Instant},
+};
+
+/// Sends every datagram back twice, in one transmit of two segments; ticks.
+#[derive(Default)]
+struct Echo {
+    waiting: VecDeque<(SocketAddr, Vec<u8>)>,
+    ticks: u32,
+    next: Option<Instant>,
+    events: VecDeque<u32>,
+}
+
+impl Machine for Echo {
+    type Event = u32;
+
+    fn handle_datagram(&mut self, _now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.waiting.push_back((from, bytes.to_vec()));
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.ticks += 1;
+        self.events.push_back(self.ticks);
+        self.next = (self.ticks < 3).then(|| now + Duration::from_millis(1));
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        let (to, bytes) = self.waiting.pop_front()?;
+        out.extend_from_slice(&bytes);
+        out.extend_from_slice(&bytes);
+        Some(Transmit { to, len: 2 * bytes.len(), segment: Some(bytes.len()) })
+    }
+
+    fn poll_event(&mut self) -> Option<u32> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+}
+
+fn sockets() -> Vec<Arc<UdpSocket>> {
+    [any_v4(), any_v6()].map(|addr| Arc::new(UdpSocket::bind(addr, 1 << 20).unwrap())).into()
+}
+
+#[test]
+fn datagrams_come_back_over_both_families() {
+    let sockets = sockets();
+    let echo = |_| Solo { machine: Echo::default(), on_event: |_| {}, max_datagram: 100 };
+    let driver = Driver::start("echo", sockets.clone(), echo).unwrap();
+    for socket in &sockets {
+        let addr = socket.local_addr();
+        let client = std::net::UdpSocket::bind(if addr.is_ipv4() { any_v4() } else { any_v6() }).unwrap();
+        client.set_read_timeout(Some(LIMIT)).unwrap();
+        // One that is too long is not for the machine; then more than go into one batch, but no more than the client's
+        // receive buffer holds.
+        client.send_to(&[0; 101], addr).unwrap();
+        for number in 0..150u8 {
+            client.send_to(&[number], addr).unwrap();
+        }
+        let mut buffer = [0; 200];
+        for number in (0..150).flat_map(|number| [number, number]) {
+            let (length, from) = client.recv_from(&mut buffer).unwrap();
+            assert_eq!((&buffer[..length], from), (&[number][..], addr));
+        }
+        assert_eq!(socket.received(), 151);
+    }
+    assert!(driver.stop().is_some());
+}
+
+#[test]
+fn time_passes_and_events_are_told() {
+    let (told, events) = mpsc::channel();
+    let echo =
+        |_| Solo { machine: Echo::default(), on_event: move |event| told.send(event).unwrap(), max_datagram: 100 };
+    let driver = Driver::start("echo", Vec::new(), echo).unwrap();
+    driver.commands().run(|echo, now| echo.machine.next = Some(now));
+    assert_eq!(events.iter().take(3).collect::<Vec<_>>(), [1, 2, 3]);
+    let echo = driver.stop().unwrap();
+    assert_eq!(echo.machine.ticks, 3);
+}
+
+#[test]
+fn commands_are_answered_in_order() {
+    let echo = |_| Solo { machine: Echo::default(), on_event: |_| {}, max_datagram: 100 };
+    let driver = Driver::start("echo", Vec::new(), echo).unwrap();
+    for _ in 0..2_000 {
+        driver.commands().run(|echo, _| echo.machine.ticks += 1);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(runtime.block_on(driver.commands().ask(|echo, _| echo.machine.ticks)), Some(2_000));
+    let commands = driver.commands().clone();
+    drop(driver);
+    assert_eq!(runtime.block_on(commands.ask(|echo, _| echo.machine.ticks)), None, "nobody is there any more");
+}
+
+#[test]
+fn an_announcer_announces_itself_to_a_lobby() {
+    let lobby = Lobby::start(options());
+    let (id, port, to) = (ServerId::from_bytes([7; 16]), 8_190.try_into().unwrap(), vec![lobby.addr()]);
+    let announcer = Announcer::new(id, common::LOBBY, Transport::Udp, port, b"announced", to, Instant::now()).unwrap();
+    let make = |_| Solo { machine: announcer, on_event: |()| {}, max_datagram: 1 };
+    let driver = Driver::start("announcer", sockets(), make).unwrap();
+    lobby.until_listed(&["announced"]);
+    driver.commands().run(|solo, _| solo.machine.set_occupancy(Occupancy { slots: 99, ..Occupancy::default() }));
+    common::eventually("the change is there", || {
+        let list = lobby.lists().lobby(&common::LOBBY);
+        list.listings().next().unwrap().block().occupancy.slots == 99
+    });
+    driver.commands().run(|solo, _| solo.machine.stop());
+    lobby.until_listed(&[]);
+    lobby.shutdown();
+}

@@ -1,0 +1,88 @@
+//! Slow readers get the whole list as it was when they asked, and keep only so much in memory.
+
+mod common;
+
+use common::{LOBBY, Lobby, connect, eventually, options, read_all, request};
+use rallypoint_net::LobbyOptions;
+use rallypoint_wire::lobby::Transport;
+use std::{
+    io::{Read, Write},
+    net::{TcpStream, UdpSocket},
+};
+
+/// More than the system keeps for a connection, so that a reader that does not read holds up the reply.
+const SERVERS: u16 = 4_000;
+
+fn lobby(options: LobbyOptions) -> (Lobby, UdpSocket) {
+    let mut options = options;
+    options.registry.caps.per_address = 10_000;
+    let lobby = Lobby::start(options);
+    let client = UdpSocket::bind(common::any_v4()).unwrap();
+    register(&lobby, &client, 'a');
+    (lobby, client)
+}
+
+fn register(lobby: &Lobby, client: &UdpSocket, round: char) {
+    let filler = vec![round as u8; 3_900];
+    let mut sent = lobby.socket_stats()[0].received;
+    for number in 0..SERVERS {
+        let name = format!("server {number:04}");
+        let datagram = common::registration(&name, 1_000 + number, Transport::Udp, &[("filler", &filler)]);
+        client.send_to(&datagram, lobby.addr()).unwrap();
+        sent += 1;
+        if sent % 256 == 0 {
+            eventually("the lobby keeps up", || lobby.socket_stats()[0].received == sent);
+        }
+    }
+    eventually("all are published", || {
+        let list = lobby.lists().lobby(&LOBBY);
+        let is_new = |listing: &std::sync::Arc<rallypoint_lobby::Listing>| {
+            listing.block().table.get(b"filler").is_some_and(|filler| filler[0] == round as u8)
+        };
+        list.count() == usize::from(SERVERS) && list.listings().all(is_new)
+    });
+}
+
+fn begin(lobby: &Lobby) -> TcpStream {
+    let mut client = connect(lobby.addr());
+    client.write_all(&request(LOBBY)).unwrap();
+    let mut count = [0; 4];
+    client.read_exact(&mut count).unwrap();
+    assert_eq!(u32::from_be_bytes(count), u32::from(SERVERS));
+    client
+}
+
+#[test]
+fn l14_a_slow_reader_gets_the_list_it_asked_for() {
+    let (lobby, client) = lobby(options());
+    let mut slow: Vec<TcpStream> = (0..8).map(|_| begin(&lobby)).collect();
+    register(&lobby, &client, 'b');
+    for reader in &mut slow {
+        let rest = read_all(reader);
+        let whole = [&u32::from(SERVERS).to_be_bytes()[..], &rest].concat();
+        assert_eq!(common::names(&whole).len(), usize::from(SERVERS));
+        assert!(!rest.windows(100).any(|bytes| bytes == [b'b'; 100]), "all of it is from before");
+    }
+    assert_eq!(lobby.list_stats().evicted, 0);
+    lobby.shutdown();
+}
+
+#[test]
+fn l14_memory_for_slow_readers_is_bounded() {
+    let mut options = options();
+    // One list, and not two.
+    options.list.held_bytes = 24 << 20;
+    let (lobby, client) = lobby(options);
+    let mut first: Vec<TcpStream> = (0..4).map(|_| begin(&lobby)).collect();
+    register(&lobby, &client, 'b');
+    assert_eq!(lobby.list_stats().evicted, 0, "all of them share one list");
+    let mut second = begin(&lobby);
+    eventually("the slowest have to go", || lobby.list_stats().evicted == 4);
+    assert!(read_all(&mut second).len() > 15_000_000);
+    for reader in &mut first {
+        let mut rest = Vec::new();
+        let _ = reader.read_to_end(&mut rest);
+        assert!(rest.len() < 15_000_000);
+    }
+    lobby.shutdown();
+}

@@ -1,0 +1,38 @@
+//! What is not a request for a list gets no reply; a lobby that nobody knows is empty.
+
+mod common;
+
+use common::{Lobby, connect, eventually, options, read_all, request};
+use rallypoint_wire::lobby::LobbyId;
+use std::io::Write;
+
+#[test]
+fn l14_a_wrong_protocol_is_closed_without_a_reply() {
+    let lobby = Lobby::start(options());
+    let mut wrong = request(common::LOBBY);
+    wrong[15] ^= 1;
+    assert_eq!(common::ask(lobby.addr(), &wrong), []);
+    assert_eq!(common::ask(lobby.addr(), b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"), []);
+    eventually("both are counted", || lobby.list_stats().wrong_protocol == 2);
+    assert_eq!(lobby.list_stats().requests, 0);
+    lobby.shutdown();
+}
+
+#[test]
+fn l14_an_unknown_lobby_has_no_servers() {
+    let lobby = Lobby::start(options());
+    assert_eq!(common::ask(lobby.addr(), &request(LobbyId::from_bytes([9; 16]))), [0; 4]);
+    lobby.shutdown();
+}
+
+#[test]
+fn l14_a_request_has_a_time_limit() {
+    let mut options = options();
+    options.list.request_timeout = std::time::Duration::from_millis(50);
+    let lobby = Lobby::start(options);
+    let mut client = connect(lobby.addr());
+    client.write_all(&request(common::LOBBY)[..20]).unwrap();
+    assert_eq!(read_all(&mut client), []);
+    assert_eq!(lobby.list_stats().request_timeouts, 1);
+    lobby.shutdown();
+}
