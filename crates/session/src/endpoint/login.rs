@@ -1,0 +1,200 @@
+//! Logins, and the first message that turns one into a player (S12 to S20).
+
+use super::{
+    Data, Endpoint, Event, MOST_ANSWERS, MOST_EVENTS, Seat,
+    half_open::{HalfOpen, LoginKey},
+};
+use crate::{
+    Connection, EncryptionPolicy, Reason,
+    connection::{Channel, Outcome, Protection, Side},
+    crypto::{self, PublicKey, Sender, SessionKeys},
+};
+use rallypoint_wire::session::{Grant, KeyOffer, Login, LoginSuccess, REVISION, ServerDatagram, SlotIndex, Text, Uid};
+use std::{net::SocketAddr, time::Instant};
+
+/// Why a login is refused, in words for the player.
+enum Refusal {
+    Reason(String),
+    /// Too much to do: no answer, the client tries again.
+    Busy,
+}
+
+impl Endpoint {
+    pub(super) fn handle_login(&mut self, now: Instant, from: SocketAddr, bytes: &[u8], login: &Login<'_>) {
+        let key = (from, crypto::sha256(bytes));
+        // The same login from the same address gets the same answer (S12).
+        if let Some(known) = self.half_open.by_login(&key) {
+            known.answered_once = false;
+            let answer = known.answer.clone();
+            return self.grant(from, answer);
+        }
+        match self.look_at_login(now, key, bytes, login) {
+            Ok(answer) => self.grant(from, answer),
+            Err(Refusal::Busy) => {}
+            Err(Refusal::Reason(reason)) => {
+                self.stats.logins_refused += 1;
+                // Cut to what may be sent to somebody who has proved nothing (S16).
+                let room = super::ALWAYS_ALLOWED.max(3 * bytes.len()) - 1;
+                let reason = ServerDatagram::BadLogin(Text::cut_to(room, &reason));
+                self.answer_stranger(from, bytes.len(), reason);
+            }
+        }
+    }
+
+    fn grant(&mut self, to: SocketAddr, answer: Vec<u8>) {
+        if self.answers.len() < MOST_ANSWERS {
+            self.stats.logins_granted += 1;
+            self.answers.push_back((to, answer));
+        }
+    }
+
+    fn look_at_login(
+        &mut self,
+        now: Instant,
+        key: LoginKey,
+        bytes: &[u8],
+        login: &Login<'_>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let refuse = |reason: &str| Err(Refusal::Reason(reason.to_owned()));
+        if login.revision != REVISION {
+            return refuse(&format!("this server speaks revision {REVISION}"));
+        }
+        let (username, game) = login.check().map_err(|error| Refusal::Reason(error.to_string()))?;
+        if !self.config.games.iter().any(|known| known == game) {
+            return refuse("another game is played here");
+        }
+        match (self.config.encryption, login.key) {
+            (EncryptionPolicy::Plain, Some(_)) => return refuse("this server does not encrypt"),
+            (EncryptionPolicy::Encrypted, None) => return refuse("this server wants encryption"),
+            _ => {}
+        }
+        let offer = login.key.map(KeyOffer::parse).transpose().map_err(|error| Refusal::Reason(error.to_string()))?;
+        if self.events.len() >= MOST_EVENTS {
+            return Err(Refusal::Busy);
+        }
+        let chance = self.entropy.u64();
+        let half_open = &self.half_open;
+        let Some(index) = self.slots.choose(now, |index| half_open.is_promised(index), chance) else {
+            return refuse("this server is full");
+        };
+        let uid = self.fresh_uid();
+        let rand = self.entropy.rand();
+        let mut answer = Vec::new();
+        let secret = match offer {
+            None => {
+                LoginSuccess { index, uid, grant: Grant::Plain(rand) }.emit(&mut answer);
+                None
+            }
+            Some(offer) => {
+                let (public, auth) = self.check_offer(offer)?;
+                if !self.encrypted_logins.take(now, 0) {
+                    return Err(Refusal::Busy);
+                }
+                let (secret, ephemeral) = (self.entropy.secret(), self.entropy.key());
+                let sender = match &self.config.static_key {
+                    Some(own) if auth => Sender::Auth(own),
+                    _ => Sender::Base,
+                };
+                let info = crypto::info(bytes, index, uid);
+                let Some(field) = crypto::grant(&sender, &public, &ephemeral, &info, &secret, rand) else {
+                    return refuse("public key is not valid");
+                };
+                LoginSuccess { index, uid, grant: Grant::Encrypted(&field) }.emit(&mut answer);
+                Some(secret)
+            }
+        };
+        self.half_open.insert(
+            now,
+            HalfOpen {
+                key,
+                index,
+                uid,
+                rand,
+                secret,
+                username: username.to_owned(),
+                game: game.to_owned(),
+                answer: answer.clone(),
+                answered_at: now,
+                answered_once: true,
+            },
+        );
+        Ok(answer)
+    }
+
+    /// The client's key, and whether it wants this server and no other.
+    fn check_offer(&self, offer: KeyOffer<'_>) -> Result<(PublicKey, bool), Refusal> {
+        let refuse = |reason: &str| Err(Refusal::Reason(reason.to_owned()));
+        match offer {
+            KeyOffer::Base { public } => Ok((PublicKey::new(*public), false)),
+            KeyOffer::Auth { public, pin } => match &self.config.static_key {
+                Some(own) if own.public().pin() == pin => Ok((PublicKey::new(*public), true)),
+                _ => refuse("this server has another key"),
+            },
+            KeyOffer::Rsa { .. } => refuse("RSA-1024 is obsolete and off"),
+        }
+    }
+
+    /// A UID that no session and no login has.
+    fn fresh_uid(&mut self) -> Uid {
+        loop {
+            let uid = self.entropy.uid();
+            if !self.half_open.knows(uid) {
+                return uid;
+            }
+        }
+    }
+
+    /// Data for no player: it may be the first of one (S14).
+    pub(super) fn handle_first_data(&mut self, now: Instant, from: SocketAddr, length: usize, data: &Data<'_>) {
+        let Some(login) = self.half_open.by_uid(data.uid).filter(|login| login.index == data.index) else {
+            return self.handle_unknown(now, from, length, data);
+        };
+        let keys = login.secret.as_ref().map(SessionKeys::new);
+        let protection = match keys {
+            Some(keys) => Protection::Sealed { ours: keys.to_client, theirs: keys.to_server },
+            None => Protection::Plain(login.rand),
+        };
+        if !data.is_proved_for(&protection) {
+            self.stats.strays += 1;
+            return;
+        }
+        let rtt = login.answered_once.then(|| now.saturating_duration_since(login.answered_at));
+        let channel = Channel { side: Side::Server, index: data.index, uid: data.uid, protection };
+        let mut connection = Connection::new(now, &self.config.connection, channel, from, rtt);
+        let outcome = connection.handle_data(now, data.number, data.bytes, data.input.as_ref(), self.allowance());
+        if outcome == Outcome::Foreign {
+            self.stats.strays += 1;
+            return;
+        }
+        if !self.slots.is_free(now, data.index) {
+            // Somebody else was promised the same slot and was faster: the client has to log in again.
+            self.half_open.remove(data.uid);
+            return self.answer_stranger(from, length, ServerDatagram::Disconnect(Text::cut("slot taken")));
+        }
+        connection.count_received(length);
+        self.seat_player(now, from, connection, data.uid);
+    }
+
+    fn seat_player(&mut self, now: Instant, from: SocketAddr, connection: Connection, uid: Uid) {
+        let Some(login) = self.half_open.remove(uid) else { return };
+        let index: SlotIndex = login.index;
+        // Whoever had a session at this address has started anew (S13).
+        if let Some(old) = self.by_address.remove(&from) {
+            if let Some(Some(seat)) = self.seats.get_mut(usize::from(old)) {
+                seat.connection.end(Reason::Replaced);
+            }
+            self.collect(now, old);
+        }
+        let seat = Seat { connection, is_ready: false, readable: false, writable: false, memory: 0 };
+        let player = seat.player();
+        self.slots.take(index);
+        self.taken += 1;
+        self.by_address.insert(from, index);
+        if let Some(place) = self.seats.get_mut(usize::from(index)) {
+            *place = Some(Box::new(seat));
+        }
+        self.events.push_back(Event::Connected { player, username: login.username, game: login.game });
+        self.touch(index);
+        self.collect(now, index);
+    }
+}
