@@ -18,14 +18,14 @@ pub struct LobbyInfo {
     /// What clients compare to know whether they can join.
     pub protocol_id: Option<ProtocolId>,
     /// Every key and value, as bytes, in the order of the list; each key once.
-    pub entries: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl LobbyInfo {
     /// The value of a key.
     #[must_use]
     pub fn entry(&self, key: &[u8]) -> Option<&[u8]> {
-        self.entries.iter().find(|entry| *entry.0 == *key).map(|entry| &*entry.1)
+        self.entries.iter().find(|entry| entry.0 == key).map(|entry| &*entry.1)
     }
 }
 

@@ -20,7 +20,8 @@ pub(super) struct Pace {
 
 impl Pace {
     pub fn new(per_second: u32) -> Self {
-        Self { distance: Duration::from_secs(1) / per_second.max(1), next: None }
+        // Rounded up: rather a little slower than too fast.
+        Self { distance: Duration::from_nanos(1_000_000_000u64.div_ceil(per_second.max(1).into())), next: None }
     }
 
     /// Whether one may go now.
