@@ -33,6 +33,10 @@ const ASK_AFTER: Duration = Duration::from_millis(10);
 /// While nothing comes back, the oldest message is repeated this often (S25).
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 
+/// A client that hears nothing shows itself with a new message this often: only that tells the server of a new address.
+const REVIVE_EVERY: Duration = Duration::from_millis(500);
+const REVIVE_AFTER: Duration = Duration::from_millis(200);
+
 /// How often keepalives are answered (S29).
 const ANSWER_EVERY: Duration = Duration::from_millis(200);
 
@@ -87,6 +91,13 @@ pub struct Connection {
     probes: u32,
     /// The oldest message is to be sent whatever the window says.
     probe: bool,
+    /// And in silence one of the others, in turn: the peer may have the oldest, and be cut off by a new address.
+    probe_another: bool,
+    /// Since when something was sent that the peer should have answered.
+    unanswered_since: Option<Instant>,
+    last_revival: Option<Instant>,
+    /// A new message is to be sent whatever the window says.
+    revive: bool,
     owes_keepalive: bool,
     owes_answer: bool,
     /// The receiver has room again, and asks for this.
@@ -265,6 +276,10 @@ impl Connection {
             silent: false,
             probes: 0,
             probe: false,
+            probe_another: false,
+            unanswered_since: None,
+            last_revival: None,
+            revive: false,
             owes_keepalive: false,
             owes_answer: false,
             reopened: None,
@@ -516,15 +531,29 @@ impl Connection {
         if self.probe_at().is_some_and(|at| now >= at) {
             self.probes += 1;
             self.probe = true;
+            self.probe_another = self.silent;
             if self.silent {
                 self.rtt.back_off();
             }
         }
+        if self.revive_at().is_some_and(|at| now >= at) {
+            self.last_revival = Some(now);
+            self.revive = self.outgoing.waiting() > 0 || (!self.is_used_up() && self.push(now, &[]));
+        }
+    }
+
+    /// When a client that hears nothing has to show itself with a number that is above all the server has seen: its address
+    /// may have changed, and nothing else moves the session (S31).
+    fn revive_at(&self) -> Option<Instant> {
+        let since = self.unanswered_since.filter(|_| self.channel.side == Side::Client)?;
+        let first = since + REVIVE_AFTER.max(2 * self.rtt.base_rto());
+        Some(self.last_revival.map_or(first, |last| first.max(last + REVIVE_EVERY)))
     }
 
     fn heard(&mut self, now: Instant) {
         self.last_heard = now;
         self.stats.datagrams_received += 1;
+        self.unanswered_since = None;
         // Whoever says something is still there.
         self.doubt = None;
     }

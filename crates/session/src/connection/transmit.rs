@@ -49,6 +49,7 @@ impl Connection {
             self.silent_at(),
             self.outgoing.copy_at(),
             self.probe_at(),
+            self.revive_at(),
             self.paced_until,
             self.doubt.as_ref().map(|doubt| doubt.until.min(doubt.ask_at)),
         ]
@@ -90,6 +91,7 @@ impl Connection {
         }
         if std::mem::take(&mut self.owes_keepalive) || now >= self.last_sent + self.config.keepalive {
             Control::Keepalive.emit(out);
+            self.unanswered_since.get_or_insert(now);
             return true;
         }
         false
@@ -114,6 +116,7 @@ impl Connection {
             return false;
         }
         Control::Resend(list.as_list()).emit(out);
+        self.unanswered_since.get_or_insert(now);
         true
     }
 
@@ -146,6 +149,18 @@ impl Connection {
                 return Some((number, Kind::Again));
             }
             self.probe = false;
+        }
+        if self.probe_another {
+            if let Some(number) = self.outgoing.next_repeat() {
+                return Some((number, Kind::Again));
+            }
+            self.probe_another = false;
+        }
+        if self.revive {
+            if let Some(number) = self.outgoing.next_waiting() {
+                return Some((number, Kind::New));
+            }
+            self.revive = false;
         }
         if let Some(number) = self.outgoing.next_copy(now) {
             return Some((number, Kind::Copy));
@@ -180,7 +195,12 @@ impl Connection {
             self.stats.copies += 1;
             return;
         }
-        self.probe = false;
+        match kind {
+            Kind::New => self.revive = false,
+            _ if self.probe => self.probe = false,
+            _ => self.probe_another = false,
+        }
+        self.unanswered_since.get_or_insert(now);
         let in_flight = self.outgoing.in_flight();
         if in_flight == 0 && kind == Kind::New && self.outgoing.oldest_sent().is_none() {
             self.progress(now);
@@ -191,7 +211,7 @@ impl Connection {
             Kind::New => self.thin.on_send(now, len),
             _ => self.stats.resends += 1,
         }
-        if self.thin.wants_copy(number, len) {
+        if !self.silent && self.thin.wants_copy(number, len) {
             self.outgoing.plan_copy(now + Thin::copy_after(Rtt::min(&self.rtt)), number);
         }
     }

@@ -1,0 +1,80 @@
+//! Whatever the network does: what is delivered is a prefix of what was sent, in order, each message once; and all of it if
+//! the network heals.
+//!
+//! A thousand seeds by default, or as many as the variable `RALLYPOINT_SEEDS` says.
+
+mod common;
+
+use common::*;
+use rallypoint_netsim::{Link, Rng};
+use rallypoint_session::{Encryption, SendError};
+use std::time::Instant;
+
+fn check_prefix(heard: &[(Instant, Vec<u8>)], lengths: &[usize], seed: u64) {
+    assert!(heard.len() <= lengths.len(), "seed {seed}: more than was sent");
+    for (number, ((_, message), &length)) in heard.iter().zip(lengths).enumerate() {
+        assert_eq!(message, &numbered(number as u32, length), "seed {seed}: message {number}");
+    }
+}
+
+fn run(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let encryption = if rng.chance(0.5) { Encryption::Plain } else { Encryption::Encrypted };
+    let mut server = server_config();
+    let mut config = client_config(encryption);
+    let first = [0, 0, u32::MAX - 50][rng.below(3) as usize];
+    for connection in [&mut server.connection, &mut config.connection] {
+        connection.window = if seed.is_multiple_of(2) { 64 } else { 4_096 };
+        if config.encryption == Encryption::Plain {
+            connection.first_number = first;
+        }
+        connection.idle_timeout = secs(60);
+    }
+    let only = std::env::var("ONLY").is_ok();
+    let calm = Link::default().delay(rng.duration(ms(80)));
+    let mut pair = Pair::start(seed, calm, server, config);
+    if only { pair.net.record(60); }
+    pair.wait_for_player();
+    let (client, server) = (pair.client, pair.server);
+    pair.net.storm(client, server, secs(5));
+    let mut lengths = [Vec::new(), Vec::new()];
+    for _ in 0..60 {
+        pair.net.run_for(rng.duration(ms(150)));
+        for side in 0..2 {
+            for _ in 0..rng.below(6) {
+                let length = 4 + rng.below(400) as usize;
+                let message = numbered(lengths[side].len() as u32, length);
+                let sent = if side == 0 {
+                    pair.net.with(client, |app, now| app.client.send(now, &message))
+                } else {
+                    pair.net.with(server, |app, now| {
+                        let player = app.player();
+                        app.endpoint.send(now, player, &message)
+                    })
+                };
+                match sent {
+                    Ok(()) => lengths[side].push(length),
+                    Err(error) => assert_eq!(error, SendError::WouldBlock, "seed {seed}"),
+                }
+            }
+        }
+        check_prefix(pair.server_heard(), &lengths[0], seed);
+        check_prefix(&pair.client().heard, &lengths[1], seed);
+    }
+    let all = lengths.each_ref().map(Vec::len);
+    let healed = pair.net.run_while(secs(30), |net| {
+        let server = net.machine(server).heard.values().next().map_or(0, Vec::len);
+        [server, net.machine(client).heard.len()] != all
+    });
+    check_prefix(pair.server_heard(), &lengths[0], seed);
+    check_prefix(&pair.client().heard, &lengths[1], seed);
+    assert!(healed, "seed {seed}: {} and {} of {all:?}", pair.server_heard().len(), pair.client().heard.len());
+    assert_eq!(pair.server().connects(), 1, "seed {seed}");
+}
+
+#[test]
+fn delivered_is_a_prefix_of_sent_and_all_of_it_if_the_network_heals() {
+    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000);
+    if let Ok(only) = std::env::var("ONLY") { return run(only.parse().unwrap()); }
+    (0..seeds).for_each(run);
+}
