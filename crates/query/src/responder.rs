@@ -10,7 +10,7 @@ use answers::{Answers, Datagrams};
 use rallypoint_limit::{ConfigError, Limiter, Refusal, Verdict};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::{
-    bloodmasters::{self, Echo},
+    bloodmasters::{self, Echo, Reply},
     session::ClientDatagram,
 };
 use std::{collections::VecDeque, fmt, net::SocketAddr, sync::Arc, time::Instant};
@@ -146,7 +146,7 @@ impl Machine for Responder {
         if let Some(kind) = session.filter(|_| self.config.session) {
             has_query = true;
             self.answer(now, from, kind);
-        } else if self.config.bloodmasters {
+        } else if self.config.bloodmasters && !is_reply(bytes) {
             for query in bloodmasters::queries(bytes) {
                 has_query = true;
                 // A datagram can hold thousands of them: what is over a budget is not counted one by one.
@@ -180,6 +180,13 @@ impl Machine for Responder {
             return Some(Transmit::one(to, len));
         }
     }
+}
+
+/// Whether this is the whole answer of another server, of a protocol version that servers have. It could be read as a query
+/// with extra bytes (B4), and then two servers, one of them forged, would answer each other for ever. A query that is
+/// padded with zeros is not taken for one.
+fn is_reply(bytes: &[u8]) -> bool {
+    Reply::parse(bytes).is_ok_and(|reply| reply.is_complete() && reply.rules().is_some())
 }
 
 impl Kind {
