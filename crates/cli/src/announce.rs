@@ -9,7 +9,10 @@ mod server_id;
 
 pub use args::Args;
 
-use crate::{failure::Failure, signals::Signals};
+use crate::{
+    failure::{Failure, complain},
+    signals::Signals,
+};
 use listed::{Answer, watch};
 use lobbies::Host;
 use look::Looks;
@@ -18,6 +21,7 @@ use rallypoint_machine::Machine;
 use rallypoint_wire::lobby::ServerId;
 use sender::Sender;
 use std::{
+    io::Write,
     net::SocketAddr,
     time::{Duration, Instant},
 };
@@ -35,7 +39,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // Whatever is wrong with the description is told before anything is sent.
     args.announcer(id, Vec::new(), Instant::now())?;
     for key in args.odd_keys() {
-        eprintln!("note: \"{key}\" is not a key that clients know; keys of your own begin with x-");
+        complain(format_args!("note: \"{key}\" is not a key that clients know; keys of your own begin with x-"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     runtime.block_on(async { Announcement::start(args, id).await?.run().await })
@@ -124,7 +128,7 @@ impl<'a> Announcement<'a> {
     fn tell(&self, answer: &Answer) -> bool {
         match answer {
             Answer::Listed(text) => self.say(text),
-            Answer::NotListed(text) => eprintln!("{text}"),
+            Answer::NotListed(text) => complain(text),
         }
         matches!(answer, Answer::Listed(_))
     }
@@ -163,7 +167,8 @@ impl<'a> Announcement<'a> {
 
     fn say(&self, text: &str) {
         if !self.args.quiet {
-            println!("{text}");
+            // If nobody reads this any more, the server still wants to be in the list.
+            let _ = writeln!(std::io::stdout(), "{text}");
         }
     }
 }
@@ -180,8 +185,10 @@ async fn resolve(hosts: &[Host], before: &[Lobby]) -> Vec<Lobby> {
                 lobbies.push(Lobby { host: host.clone(), addrs });
             }
             (_, Some(known)) => lobbies.push(known.clone()),
-            (Ok(_), None) => eprintln!("the lobby {host} has no address"),
-            (Err(error), None) => eprintln!("the lobby {host} cannot be found: {error}"),
+            (Ok(_), None) => complain(format_args!("the lobby {host} has no address")),
+            (Err(_), None) => {
+                complain(format_args!("the lobby {host} cannot be found: is the name right, and is there a network?"));
+            }
         }
     }
     lobbies

@@ -1,7 +1,7 @@
 //! How a command ends if it does not end well.
 
 use crate::config::Mistakes;
-use std::{fmt, process::ExitCode};
+use std::{fmt, io::Write, process::ExitCode};
 
 /// Why a command failed, in a sentence that says what to do.
 #[derive(Debug)]
@@ -10,6 +10,11 @@ pub enum Failure {
     Usage(String),
     /// It could not do what it was asked for.
     Failed(String),
+}
+
+/// Tells a person what is wrong. If nobody listens any more, that is no reason to stop.
+pub fn complain(what: impl fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{what}");
 }
 
 impl Failure {

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("{failure}");
+            failure::complain(&failure);
             failure.exit_code()
         }
     }

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use rallypoint_net::{LobbyOptions, LobbyService, StartError};
 use report::Reporter;
 use std::{
-    io::Write,
+    io::{self, Write},
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -109,15 +109,24 @@ impl Server {
             return;
         }
         self.log.set_level(new.log.level);
-        let changed = KNOBS.iter().filter(|knob| knob.show(&self.settings) != knob.show(&new));
-        let (now, later): (Vec<_>, Vec<_>) = changed.partition(|knob| knob.reloads);
-        let paths = |knobs: &[&config::Knob]| knobs.iter().map(|knob| knob.path).collect::<Vec<_>>().join(", ");
-        info!(changed = paths(&now), bans = new.all_bans().count(), "the configuration was read again");
+        let (now, later) = changes(&self.settings, &new);
+        let changed = if now.is_empty() { "nothing".into() } else { now.join(", ") };
+        info!(changed, bans = new.all_bans().count(), "the configuration was read again");
         if !later.is_empty() {
-            warn!("these settings change only with a restart: {}", paths(&later));
+            warn!("these settings change only with a restart: {}", later.join(", "));
         }
         self.settings = new;
     }
+}
+
+/// The settings that are not the same: those that changed at once, and those that need a restart.
+fn changes(old: &Settings, new: &Settings) -> (Vec<&'static str>, Vec<&'static str>) {
+    let in_ban_file = old.more_bans != new.more_bans;
+    let is_changed =
+        |knob: &&config::Knob| knob.show(old) != knob.show(new) || (knob.path == "ban_file" && in_ban_file);
+    let (now, later): (Vec<_>, Vec<_>) = KNOBS.iter().filter(is_changed).partition(|knob| knob.reloads);
+    let paths = |knobs: Vec<&config::Knob>| knobs.iter().map(|knob| knob.path).collect();
+    (paths(now), paths(later))
 }
 
 fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
@@ -179,6 +188,10 @@ fn summary(loaded: &Loaded, data_dir: &std::path::Path) -> String {
 }
 
 fn say(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::failed)
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever reads has read enough: `| head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(Failure::failed),
+    }
 }

@@ -18,7 +18,7 @@ pub struct Args {
     pub name: String,
 
     /// The port that players connect to
-    #[arg(long)]
+    #[arg(long, value_parser = port)]
     pub port: NonZeroU16,
 
     /// How players connect; a TCP server is listed once the lobby could connect to it
@@ -102,10 +102,11 @@ pub struct Args {
 const MORE: &str = "\
 Examples:
   rallypoint announce --name \"Bacon Town\" --port 8190
-      with the lobby on this machine
-  rallypoint announce --name \"Bacon Town\" --port 8190 --lobby lobby.example.org --slots 24 --map ctf_truefort
-  rallypoint announce --name Arena --port 45555 --transport udp --lobby-id 4fd0319b-5868-4f24-8b77-568cbb18fde9 \\
-      --lobby lobby.example.org --lobby [2001:db8::1]:29944 --key x-query=session
+      to the lobby on this machine
+  rallypoint announce --name \"Bacon Town\" --port 8190 --lobby lobby.example.org \\
+      --slots 24 --map ctf_truefort --game \"Gang Garrison 2\" --key game_ver=v2.9.2
+  rallypoint announce --name Arena --port 45555 --transport udp \\
+      --lobby lobby.example.org --lobby-id vanguard --key x-query=session
 
 Environment:
   RALLYPOINT_LOBBY  the lobby, if there is no --lobby; several with commas between them
@@ -153,6 +154,10 @@ fn transport(text: &str) -> Result<Transport, &'static str> {
         "udp" => Ok(Transport::Udp),
         _ => Err("expected tcp or udp"),
     }
+}
+
+fn port(text: &str) -> Result<NonZeroU16, &'static str> {
+    text.parse().map_err(|_| "expected a port from 1 to 65535")
 }
 
 fn protocol_id(text: &str) -> Result<ProtocolId, &'static str> {

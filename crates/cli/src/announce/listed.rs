@@ -7,10 +7,11 @@ use super::{
 use rallypoint_wire::lobby::Transport;
 use std::{io, net::SocketAddr, time::Duration};
 
-/// When the list is looked at, after the first registration: soon for those who wait, and late enough for a lobby that
-/// takes its 5 seconds to find out whether it can reach the server (L12).
-const LOOKS: [Duration; 4] =
-    [Duration::from_millis(300), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// How long to wait before each look into the list: soon for those who wait for it; after the announcer's second
+/// registration, in case the first was lost; and after the 5 seconds that a lobby takes to find out whether it can reach a
+/// TCP server (L12).
+const WAITS: [Duration; 4] =
+    [Duration::from_millis(300), Duration::from_secs(1), Duration::from_millis(2_200), Duration::from_secs(4)];
 
 /// What there is to say about one lobby.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,10 +23,15 @@ pub enum Answer {
 /// Looks into a lobby's list until the server is there, or there is no more hope.
 pub async fn watch(lobby: Lobby, server: Looks) -> Answer {
     let mut last = Ok(Vec::new());
-    for wait in LOOKS {
+    for (look, wait) in WAITS.into_iter().enumerate() {
         tokio::time::sleep(wait).await;
         last = look_anywhere(&lobby, &server).await;
-        if last.as_ref().is_ok_and(|listed| is_complete(&lobby, listed)) {
+        let enough = match &last {
+            Ok(listed) => is_complete(&lobby, listed) || (look == 2 && server.transport == Transport::Udp),
+            // It may be starting just now, but it will not start for long.
+            Err(_) => look == 1,
+        };
+        if enough {
             break;
         }
     }
@@ -57,14 +63,14 @@ fn is_complete(lobby: &Lobby, listed: &[SocketAddr]) -> bool {
 async fn why(server: &Looks) -> String {
     let port = server.port;
     match server.transport {
-        Transport::Tcp if !look::answers_here(port).await => format!(
-            "nothing answers at TCP port {port} of this machine; start the game server, and it is listed within a minute"
-        ),
+        Transport::Tcp if !look::answers_here(port).await => {
+            format!("nothing answers at TCP port {port} of this machine; is the game server running?")
+        }
         Transport::Tcp => format!(
             "a lobby lists a TCP server once it could connect to it; is port {port} open in the firewall and forwarded \
              in the router?"
         ),
-        Transport::Udp => "the lobby may refuse it, or the datagrams may be lost on the way (UDP port 29944)".into(),
+        Transport::Udp => "the lobby may refuse it, or a firewall may not let the datagrams through".into(),
     }
 }
 

@@ -58,13 +58,13 @@ impl FromStr for Host {
         if let Ok(addr) = text.parse::<SocketAddr>() {
             return if addr.port() == 0 { Err(expected) } else { of(&addr.ip().to_string(), addr.port()) };
         }
+        if let Some(ip) = text.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+            return ip.parse::<Ipv6Addr>().map_err(|_| expected).and_then(|ip| of(&ip.to_string(), default));
+        }
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) => (name, port.parse().ok().filter(|port| *port != 0).ok_or(expected)?),
             None => (text, default),
         };
-        if let Some(ip) = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
-            return ip.parse::<Ipv6Addr>().map_err(|_| expected).and_then(|ip| of(&ip.to_string(), port));
-        }
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
         if name.is_empty() || !name.chars().all(is_name) { Err(expected) } else { of(name, port) }
     }

@@ -1,6 +1,6 @@
 //! Sends datagrams, over a socket per address family.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, complain};
 use std::{
     collections::HashMap,
     io,
@@ -53,7 +53,7 @@ impl Sender {
             },
         };
         if self.troubles.insert(to, trouble.clone()).as_ref() != Some(&trouble) {
-            eprintln!("cannot send to {to}: {trouble}");
+            complain(format_args!("cannot send to {to}: {trouble}"));
         }
         false
     }

@@ -38,8 +38,10 @@ fn random() -> Result<ServerId, Failure> {
 
 fn read(text: &str) -> Option<ServerId> {
     let text = text.trim();
-    let number = (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok())??;
-    Some(ServerId::from_bytes(number.to_be_bytes()))
+    if text.len() != 32 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u128::from_str_radix(text, 16).ok().map(|number| ServerId::from_bytes(number.to_be_bytes()))
 }
 
 /// Whoever can read it can take the server off the list, so nobody else may.

@@ -67,7 +67,7 @@ Settings:
   Each setting has a variable: lobby.lease is RALLYPOINT_LOBBY_LEASE.
 
 Signals:
-  SIGHUP           reads bans, names and limits again and drops nothing; after a mistake all stays as it was
+  SIGHUP           reads bans, names and limits again, and drops nothing
   SIGTERM, Ctrl-C  finishes replies, saves the list, ends; a second one ends at once
 
 Exit codes:

@@ -1,0 +1,93 @@
+//! What a lobby cannot do it says in a sentence, and with an exit code.
+
+mod common;
+
+use common::{Lobby, run, stderr};
+use std::path::Path;
+
+/// Runs a lobby that must not start: its exit code and what it says.
+fn refused(home: &Path, args: &[&str]) -> (i32, String) {
+    let args = [&["serve", "--legacy", "off", "--lobby", "127.0.0.1:0"], args].concat();
+    let output = run(home, &args);
+    (output.status.code().unwrap(), stderr(&output))
+}
+
+#[test]
+fn a_port_in_use() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let addr = lobby.v4().to_string();
+    let other = tempfile::tempdir().unwrap();
+    let (code, text) = refused(other.path(), &["--lobby", &addr]);
+    assert_eq!(code, 1);
+    let expected = format!("{addr} is used by another program: stop that program, or choose another port with --lobby");
+    assert!(text.contains(&expected), "{text}");
+}
+
+#[test]
+fn a_data_folder_in_use() {
+    let home = tempfile::tempdir().unwrap();
+    let _lobby = Lobby::start(home.path(), &[]);
+    let (code, text) = refused(home.path(), &[]);
+    assert_eq!(code, 1);
+    assert!(text.contains("is used by another lobby: stop it, or choose another with --data-dir"), "{text}");
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_written() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let (code, text) = refused(home.path(), &["--data-dir", file.join("data").to_str().unwrap()]);
+    assert_eq!(code, 1);
+    assert!(text.contains("make it writable or choose another with --data-dir"), "{text}");
+}
+
+#[test]
+fn an_address_of_another_machine() {
+    let home = tempfile::tempdir().unwrap();
+    let (code, text) = refused(home.path(), &["--lobby", "203.0.113.1:0"]);
+    assert_eq!(code, 1);
+    assert!(text.contains("this machine does not have the address 203.0.113.1"), "{text}");
+}
+
+#[test]
+fn a_mistake_in_the_file() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("rallypoint.toml");
+    std::fs::write(&file, "[lobby]\n\nleese = \"70s\"\n").unwrap();
+    let file = file.to_str().unwrap();
+    for check in [&["--config", file][..], &["--config", file, "--check-config"]] {
+        let (code, text) = refused(home.path(), check);
+        assert_eq!(code, 2);
+        let expected = format!("{file}:3: unknown key \"leese\" in [lobby]; did you mean \"lease\"?");
+        assert!(text.contains(&expected), "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    let home = tempfile::tempdir().unwrap();
+    let (code, text) = refused(home.path(), &["--config", "nowhere.toml"]);
+    assert_eq!((code, text.contains("nowhere.toml: there is no such file")), (2, true), "{text}");
+}
+
+#[test]
+fn flags_and_verbs_that_do_not_exist() {
+    let home = tempfile::tempdir().unwrap();
+    for (args, hint) in [
+        (&["serve", "--loby", "127.0.0.1:0"][..], "--lobby"),
+        (&["serv"], "serve"),
+        (&["serve", "--lobby", "somewhere"], "0.0.0.0:29944"),
+        (&["serve", "--set", "lobby.leese=1"], "did you mean \"lease\"?"),
+        (&["announce", "--name", "x"], "--port"),
+        (&["announce", "--name", "x", "--port", "0"], "from 1 to 65535"),
+        (&["announce", "--name", "x", "--port", "1", "--lobby-id", "quake"], "gg2 (Gang Garrison 2)"),
+        (&["announce", "--name", "x", "--port", "1", "--key", "protocol_id=1"], "16 bytes"),
+    ] {
+        let output = run(home.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(hint), "{args:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty(), "errors are not on standard output");
+    }
+}
