@@ -19,6 +19,8 @@ pub mod limit;
 pub mod list_reply;
 pub mod lobby;
 pub mod master_list;
+pub mod prober;
+pub mod responder;
 pub mod session;
 pub mod transmit;
 
@@ -33,6 +35,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("list_reply", list_reply::run),
     ("lobby", lobby::run),
     ("master_list", master_list::run),
+    ("prober", prober::run),
+    ("responder", responder::run),
     ("session", session::run),
     ("transmit", transmit::run),
 ];

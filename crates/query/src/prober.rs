@@ -218,7 +218,7 @@ impl Prober {
     /// Somebody to whom something is to be sent beside the first question.
     fn next_ready(&mut self) -> Option<u32> {
         while let Some(mark) = self.ready.pop_front() {
-            if self.probes.get(mark.slot).is_some_and(|probe| probe.serial == mark.stamp) {
+            if is_live(&self.probes, mark) {
                 return Some(mark.slot);
             }
         }
@@ -391,7 +391,9 @@ impl Prober {
         };
         *count += 1;
         self.events.push_back(report);
+        // So that nobody is woken up for what is done.
         self.timers.tidy(|mark| is_live(&self.probes, mark));
+        while self.ready.pop_front_if(|mark| !is_live(&self.probes, *mark)).is_some() {}
     }
 }
 

@@ -1,0 +1,182 @@
+//! The prober under any traffic, at any pace: one report for each target, nothing empty, nothing to strangers, nothing
+//! believed that did not come from the asked address.
+
+use rallypoint_machine::Machine;
+use rallypoint_query::{
+    Outcome, Prober, ProberConfig, Question, Report, Responder, ResponderConfig, ServerInfo, Target,
+};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+/// The first two bytes are the configuration. Then steps of two bytes, what happens and to whom, some with more behind:
+/// * ask a server;
+/// * time goes on (and how long);
+/// * a server answers the last query it was sent, whole, or damaged at one place (and where);
+/// * any datagram comes from a server's address (its length, its bytes), or from elsewhere;
+/// * the reports are taken.
+pub fn run(data: &[u8]) {
+    let Some((&[limits, times], mut script)) = data.split_first_chunk() else { return };
+    let config = ProberConfig {
+        packets_per_second: 1 << (limits >> 4),
+        max_in_flight: 1 + usize::from(limits & 7),
+        max_targets: 32,
+        retries: times & 15,
+        deadline: Duration::from_millis(1 << (times >> 4)),
+        retry_after: Duration::from_millis(1 + u64::from(limits & 8)),
+        ..ProberConfig::default()
+    };
+    let mut world = World::new(config);
+    while let Some((&[what, who], rest)) = script.split_first_chunk() {
+        script = rest;
+        match what % 8 {
+            0 | 1 => world.ask(who),
+            2 => world.advance(Duration::from_millis(u64::from(who).pow(2))),
+            3 => world.answer(who, None),
+            4 => world.answer(who, take(&mut script, 2).first_chunk().copied()),
+            5 => world.arrive(server(who), take(&mut script, usize::from(what / 8))),
+            6 => world.arrive(([198, 51, 100, who], 4000).into(), take(&mut script, usize::from(what / 8))),
+            _ => world.take_reports(),
+        }
+        world.send();
+    }
+    world.finish();
+}
+
+fn take<'a>(script: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (taken, rest) = script.split_at(count.min(script.len()));
+    *script = rest;
+    taken
+}
+
+/// Sixteen servers, at eight addresses.
+fn server(who: u8) -> SocketAddr {
+    ([192, 0, 2, who % 8], 4000).into()
+}
+
+fn question(who: u8) -> Question {
+    match who / 8 % 3 {
+        0 => Question::Bloodmasters,
+        1 => Question::Session { players: false },
+        _ => Question::Session { players: true },
+    }
+}
+
+struct World {
+    prober: Prober,
+    responder: Responder,
+    now: Instant,
+    asked: u64,
+    /// How often each server was asked for (and not refused), and how many reports there are.
+    open: HashMap<Target, u64>,
+    reports: u64,
+    /// What was last sent to each server.
+    queries: HashMap<SocketAddr, Vec<u8>>,
+    /// Whether anything ever came from there.
+    heard: HashMap<SocketAddr, bool>,
+}
+
+impl World {
+    fn new(config: ProberConfig) -> Self {
+        let player = |name: &str| rallypoint_query::Player { name: name.into(), ..Default::default() };
+        let info = ServerInfo {
+            name: Some("server".into()),
+            player_list: Some(vec![player("a"), player("b"), player("a")]),
+            ..ServerInfo::default()
+        };
+        let responder = Responder::new(ResponderConfig { max_addresses: 8, ..ResponderConfig::default() }, 7, &info);
+        Self {
+            prober: Prober::new(config, [7; 32]).expect("the configuration is in range"),
+            responder: responder.expect("the configuration is in range"),
+            now: Instant::now(),
+            asked: 0,
+            open: HashMap::new(),
+            reports: 0,
+            queries: HashMap::new(),
+            heard: HashMap::new(),
+        }
+    }
+
+    fn ask(&mut self, who: u8) {
+        let target = Target { address: server(who), question: question(who), tag: who.into() };
+        if self.prober.ask(target).is_ok() {
+            self.asked += 1;
+            *self.open.entry(target).or_default() += 1;
+        }
+    }
+
+    fn advance(&mut self, time: Duration) {
+        self.now += time;
+        self.prober.handle_timeout(self.now);
+    }
+
+    /// Optionally with one byte changed: where, and to what.
+    fn answer(&mut self, who: u8, damage: Option<[u8; 2]>) {
+        let Some(query) = self.queries.get(&server(who)) else { return };
+        self.responder.handle_datagram(self.now, ([203, 0, 113, 1], 1).into(), query);
+        let mut out = Vec::new();
+        while self.responder.poll_transmit(self.now, &mut out).is_some() {
+            if let Some([place, byte]) = damage {
+                let place = usize::from(place) % out.len();
+                out[place] = byte;
+            }
+            self.arrive(server(who), &out);
+            out.clear();
+        }
+    }
+
+    fn arrive(&mut self, from: SocketAddr, bytes: &[u8]) {
+        self.heard.insert(from, true);
+        self.prober.handle_datagram(self.now, from, bytes);
+    }
+
+    fn send(&mut self) {
+        let mut out = Vec::new();
+        while let Some(transmit) = self.prober.poll_transmit(self.now, &mut out) {
+            assert_eq!(transmit.len, out.len());
+            assert!(!out.is_empty(), "an empty datagram makes servers deaf");
+            assert!(self.open.keys().any(|target| target.address == transmit.to), "only who is asked");
+            self.queries.insert(transmit.to, std::mem::take(&mut out));
+        }
+        assert!(self.prober.in_flight() <= self.prober.config().max_in_flight);
+        assert!(self.prober.waiting() <= 32);
+    }
+
+    fn take_reports(&mut self) {
+        while let Some(Report { target, outcome, retries, .. }) = self.prober.poll_event() {
+            self.reports += 1;
+            let open =
+                self.open.get_mut(&target).filter(|open| **open > 0).expect("it was asked, and not yet reported");
+            *open -= 1;
+            assert!(retries <= self.prober.config().retries);
+            if outcome != Outcome::TimedOut {
+                assert!(self.heard.contains_key(&target.address), "nothing ever came from there");
+            }
+            if let Outcome::Answered(answer) = outcome {
+                assert!(answer.round_trip.time <= self.prober.config().deadline);
+                assert!(answer.raw.datagrams().count() > 0);
+            }
+        }
+    }
+
+    /// Everything ends, and there was one report for each.
+    fn finish(mut self) {
+        for _ in 0..100_000 {
+            self.take_reports();
+            self.send();
+            if self.prober.is_idle() {
+                break;
+            }
+            let next = self.prober.poll_timeout().expect("it is not idle, so there is something to wait for");
+            self.advance(next.saturating_duration_since(self.now));
+        }
+        assert!(self.prober.is_idle(), "it comes to an end");
+        assert_eq!(self.prober.poll_timeout(), None);
+        assert_eq!(self.reports, self.asked);
+        let stats = self.prober.stats();
+        assert_eq!(stats.complete + stats.partial + stats.nonsense + stats.timed_out, self.asked);
+        assert!(stats.unasked + stats.wrong_echo + stats.malformed + stats.useless <= stats.received);
+    }
+}
