@@ -19,8 +19,9 @@ use pace::Pace;
 use probe::{Probe, Probes, ToSend};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::{
+    DecodeError,
     bloodmasters::{self, Reply},
-    session::{ClientDatagram, ServerDatagram},
+    session::{ClientDatagram, Info, ServerDatagram},
 };
 use std::{
     collections::{HashMap, VecDeque},
@@ -161,13 +162,14 @@ impl Machine for Prober {
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.stats.received += 1;
         let slots = self.by_peer.get(&Peer::of(from)).copied().unwrap_or_default();
+        // Some replies of document 002 start like an info of document 003, but no info is also a whole reply.
+        let reply = Reply::parse(bytes);
+        let is_reply = reply.is_ok_and(|reply| reply.is_complete());
         match slots {
-            Slots { bloodmasters: Some(slot), session: None } => self.handle_bloodmasters(now, slot, bytes),
-            Slots { bloodmasters: None, session: Some(slot) } => self.handle_session(now, slot, bytes),
-            Slots { bloodmasters: Some(slot), .. } if looks_like_a_reply(bytes) => {
-                self.handle_bloodmasters(now, slot, bytes);
+            Slots { bloodmasters: Some(slot), session } if is_reply || session.is_none() => {
+                self.handle_bloodmasters(now, slot, bytes, reply);
             }
-            Slots { session: Some(slot), .. } => self.handle_session(now, slot, bytes),
+            Slots { session: Some(slot), .. } if !is_reply => self.handle_session(now, slot, bytes),
             Slots { .. } => self.stats.unasked += 1,
         }
     }
@@ -257,7 +259,7 @@ impl Prober {
         let probe = self.probes.get_mut(slot)?;
         if probe.is_due {
             // Something may have come since the time for it came.
-            probe.to_send = probe.what_is_lacking();
+            probe.to_send = probe.what_to_ask();
             probe.ask(now);
         }
         let attempt = probe.attempts.saturating_sub(1);
@@ -310,9 +312,9 @@ impl Prober {
 
 /// Being answered.
 impl Prober {
-    fn handle_bloodmasters(&mut self, now: Instant, slot: u32, bytes: &[u8]) {
+    fn handle_bloodmasters(&mut self, now: Instant, slot: u32, bytes: &[u8], reply: Result<Reply<'_>, DecodeError>) {
         let Some(probe) = self.probes.get_mut(slot) else { return };
-        let reply = match Reply::parse(bytes) {
+        let reply = match reply {
             Ok(reply) => reply,
             Err(error) => {
                 self.stats.malformed += 1;
@@ -358,7 +360,7 @@ impl Prober {
         let lacking = probe.what_is_lacking();
         if lacking.is_nothing() {
             self.finish(slot);
-        } else if matches!(datagram, ServerDatagram::Info(rallypoint_wire::session::Info::Summary(_))) {
+        } else if matches!(datagram, ServerDatagram::Info(Info::Summary(_))) {
             // Only now it is known whether there is anybody to ask for.
             self.make_ready(slot, ToSend { query: false, players: lacking.players });
         }
@@ -413,12 +415,6 @@ impl Slots {
 /// Whether a time still means something: it is the deadline of a probe, or its next retry.
 fn is_live(probes: &Probes, mark: Mark) -> bool {
     probes.get(mark.slot).is_some_and(|probe| probe.serial == mark.stamp || probe.armed == mark.stamp)
-}
-
-/// Where both protocols are asked at the same address: whether these bytes have the header of a reply of document 002.
-fn looks_like_a_reply(bytes: &[u8]) -> bool {
-    let mut messages = bloodmasters::messages(bytes);
-    matches!(messages.next(), Some(Ok(message)) if message.code() == 13)
 }
 
 fn report(mut probe: Probe) -> Report {

@@ -29,6 +29,20 @@ fn both_protocols_at_one_address() {
 }
 
 #[test]
+fn a_late_reply_of_one_protocol_is_no_info_of_the_other() {
+    for length in 0..200 {
+        let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
+        let mut server = responder(&ServerInfo { website: Some("x".repeat(length)), ..info(4) });
+        server.handle_datagram(now, prober_address(), &[7, 0, 13, 1, 2, 3, 4]);
+        let late = drain(&mut server, now).remove(0).1;
+        prober.ask(Target::new(address(4), INFOS)).unwrap();
+        drain(&mut prober, now);
+        prober.handle_datagram(now, address(4), &late);
+        assert_eq!(prober.stats().unasked, 1, "a reply of {} bytes", late.len());
+    }
+}
+
+#[test]
 fn the_same_server_several_times() {
     let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default().delay(ms(10)));
     net.add(address(4), responder(&info(4)));

@@ -72,6 +72,26 @@ fn s10_players_that_do_not_come_are_counted() {
 }
 
 #[test]
+fn s10_somebody_leaves_between_two_questions() {
+    let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default().delay(ms(10)));
+    let server = net.add(address(4), responder(&info(4)));
+    net.set_filter(|packet| {
+        let is_player = packet.bytes[0] == 0x89;
+        if is_player && packet.at < ms(100) { Verdict::Drop } else { Verdict::Pass }
+    });
+    net.with(prober, |prober, _| prober.ask(Target::new(address(4), SESSION))).unwrap();
+    net.run_for(ms(100));
+    let mut fewer = info(4);
+    fewer.player_list.as_mut().unwrap().pop();
+    net.with(server, |server, _| server.set_info(&fewer));
+    let report = run(&mut net, prober).remove(0);
+    let answer = report.answer().unwrap();
+    assert!(answer.is_complete(), "{report:?}");
+    assert_eq!((report.retries, answer.info.players), (1, Some(3)));
+    assert_eq!(answer.info.player_list, fewer.player_list);
+}
+
+#[test]
 fn s10_without_info_1_players_are_not_asked_for() {
     let report = report(SESSION, |_, bytes| bytes[0] != 0x80);
     let missing = &own_answer(&report).missing;

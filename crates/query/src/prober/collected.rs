@@ -10,6 +10,8 @@ pub(super) struct Collected {
     infos: u8,
     /// How many players info 1 said there are.
     players: Option<u8>,
+    /// How often that number has changed since.
+    recounted: u8,
     /// One bit for each team.
     teams: [u64; 4],
     roster: Roster,
@@ -42,14 +44,16 @@ impl Collected {
 
     fn take_info(&mut self, info: &Info<'_>) -> bool {
         let bit = 1 << info.part();
-        if self.infos & bit != 0 {
-            return false;
-        }
+        let is_new = self.infos & bit == 0;
         self.infos |= bit;
-        if let Info::Summary(summary) = info {
+        let Info::Summary(summary) = info else { return is_new };
+        // Somebody came or went between two questions. A server can't make this grow without being asked.
+        let is_useful = is_new || (self.players != Some(summary.players) && self.recounted < self.roster.asked);
+        if is_useful {
             self.players = Some(summary.players);
+            self.recounted += u8::from(!is_new);
         }
-        true
+        is_useful
     }
 
     /// Who plays there is asked (again).

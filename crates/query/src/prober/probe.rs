@@ -86,7 +86,14 @@ impl Probe {
         self.round_trip.get_or_insert(RoundTrip { time, measured });
     }
 
-    /// What a retry sends.
+    /// What to send in a new attempt.
+    pub fn what_to_ask(&self) -> ToSend {
+        let lacking = self.what_is_lacking();
+        // Players come and go: with the question who plays goes the question how many do.
+        ToSend { query: lacking.query || lacking.players, ..lacking }
+    }
+
+    /// What has not come.
     pub fn what_is_lacking(&self) -> ToSend {
         let Some(collected) = &self.collected else {
             return ToSend { query: true, players: false };
