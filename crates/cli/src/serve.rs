@@ -9,7 +9,7 @@ pub use args::Args;
 
 use crate::{
     config::{self, KNOBS, Loaded, Settings, Sources},
-    failure::Failure,
+    failure::{Failure, complain},
     log::Log,
     signals::{Signals, Told},
 };
@@ -26,6 +26,9 @@ use tracing::{error, info, warn};
 /// How often the program looks at its own numbers.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
+/// What the threads are called that serve many connections each.
+const WORKER: &str = "worker";
+
 /// Runs a lobby until it is told to stop.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let sources = args.sources();
@@ -41,8 +44,27 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(http) = args.http() {
         warn!("there is no web server in this version yet: --http {http} has no effect");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::failed)?;
-    runtime.block_on(Server { sources, log, settings: loaded.settings.clone() }.run(&loaded, data_dir))
+    end_with_every_thread();
+    let runtime = tokio::runtime::Builder::new_multi_thread().thread_name(WORKER).enable_all().build();
+    let runtime = runtime.map_err(Failure::failed)?;
+    let result = runtime.block_on(Server { sources, log, settings: loaded.settings.clone() }.run(&loaded, data_dir));
+    // After a second signal nothing is waited for.
+    runtime.shutdown_background();
+    result
+}
+
+/// If a fault of the program ends the thread that keeps the list, the rest would go on giving out a list that nobody
+/// changes any more. Then it is better to end as a whole: whoever starts it again finds the list as it was saved. A worker
+/// that fails loses one connection, which is no reason.
+fn end_with_every_thread() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        if std::thread::current().name() != Some(WORKER) {
+            complain("rallypoint: a part of the program has failed, so all of it ends; this is a fault of the program");
+            std::process::exit(1);
+        }
+    }));
 }
 
 /// A lobby that runs, and where its settings come from.
@@ -82,7 +104,7 @@ impl Server {
                 info!("stopped");
                 Ok(())
             }
-            () = signals.stop() => Err(Failure::failed("stopped at once, on a second signal; the last seconds may not be saved")),
+            () = signals.stop_again() => Err(Failure::failed("stopped at once, on a second signal; the last seconds may not be saved")),
         }
     }
 

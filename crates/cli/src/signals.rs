@@ -1,7 +1,13 @@
 //! What the system tells a running program.
 
-use std::io;
+use std::{
+    io,
+    time::{Duration, Instant},
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// timeout(1) and other wrappers send a signal twice, to the program and to its group. A person is slower than this.
+const ECHO: Duration = Duration::from_millis(300);
 
 /// The signals that the program understands.
 pub struct Signals {
@@ -49,5 +55,16 @@ impl Signals {
     /// The next signal to come to an end.
     pub async fn stop(&mut self) {
         while self.next().await != Told::Stop {}
+    }
+
+    /// The next signal to come to an end that is not an echo of one just before.
+    pub async fn stop_again(&mut self) {
+        let before = Instant::now();
+        loop {
+            self.stop().await;
+            if before.elapsed() >= ECHO {
+                return;
+            }
+        }
     }
 }

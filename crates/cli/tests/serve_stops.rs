@@ -17,3 +17,11 @@ fn the_list_is_there_again_after_a_restart() {
     }
     assert_eq!(list(Lobby::start(home.path(), &[]).v4()).len(), 2);
 }
+
+#[test]
+fn a_signal_that_arrives_twice_is_one() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    lobby.program.signal_twice("TERM");
+    assert_eq!(lobby.program.wait().code(), Some(0));
+}

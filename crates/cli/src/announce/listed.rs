@@ -27,7 +27,9 @@ pub async fn watch(lobby: Lobby, server: Looks) -> Answer {
         tokio::time::sleep(wait).await;
         last = look_anywhere(&lobby, &server).await;
         let enough = match &last {
-            Ok(listed) => is_complete(&lobby, listed) || (look == 2 && server.transport == Transport::Udp),
+            // One family may have no way to the lobby; if it has, it does not take long.
+            Ok(listed) if !listed.is_empty() => look > 0 || is_complete(&lobby, listed),
+            Ok(_) => look == 2 && server.transport == Transport::Udp,
             // It may be starting just now, but it will not start for long.
             Err(_) => look == 1,
         };
@@ -43,16 +45,16 @@ pub async fn watch(lobby: Lobby, server: Looks) -> Answer {
     }
 }
 
-/// The list by the first address that answers.
+/// The list by the first address that answers; if none does, what is wrong with the first.
 async fn look_anywhere(lobby: &Lobby, server: &Looks) -> io::Result<Vec<SocketAddr>> {
-    let mut result = Ok(Vec::new());
+    let mut trouble = None;
     for addr in &lobby.addrs {
-        result = look::look(*addr, server).await;
-        if result.is_ok() {
-            break;
+        match look::look(*addr, server).await {
+            Ok(listed) => return Ok(listed),
+            Err(error) => trouble = trouble.or(Some(error)),
         }
     }
-    result
+    trouble.map_or(Ok(Vec::new()), Err)
 }
 
 /// Whether the server is listed in every family in which it could be.

@@ -17,9 +17,10 @@ impl Host {
     /// All addresses, without repetition.
     pub async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
         if self.name.eq_ignore_ascii_case("localhost") {
-            // Many machines know only one of the two by this name.
+            // Many machines know only one of the two by this name, and some have only one.
             let both = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
-            return Ok(both.map(|ip| SocketAddr::new(ip, self.port)).into());
+            let exists = |ip: &IpAddr| std::net::UdpSocket::bind((*ip, 0)).is_ok();
+            return Ok(both.into_iter().filter(exists).map(|ip| SocketAddr::new(ip, self.port)).collect());
         }
         let mut found = Vec::new();
         for addr in tokio::net::lookup_host((&*self.name, self.port)).await? {

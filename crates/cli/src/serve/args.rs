@@ -24,14 +24,13 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 
-    /// Where the lobby listens, UDP and TCP; can be repeated [default: 0.0.0.0:29944 and [::]:29944]
-    ///
-    /// With port 0 the system chooses a free one.
+    // These two are no doc comments, because of the brackets.
     #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
+    #[arg(help = "Where the lobby listens, UDP and TCP; can be repeated [default: 0.0.0.0:29944 and [::]:29944]")]
     lobby: Vec<SocketAddr>,
 
-    /// Where the legacy lobby listens, or "off"; can be repeated [default: 0.0.0.0:29942 and [::]:29942]
     #[arg(long, value_name = "ADDR:PORT|off", value_parser = addr_or_off)]
+    #[arg(help = "Where the legacy lobby listens, or off; can be repeated [default: 0.0.0.0:29942 and [::]:29942]")]
     legacy: Vec<AddrOrOff>,
 
     /// For the web page, which comes with a later version (port 29950); has no effect yet

@@ -15,13 +15,15 @@ const EVERY: Duration = Duration::from_secs(60 * 60);
 pub struct Reporter {
     last: Stats,
     last_at: Instant,
+    /// How often the list was asked for until then.
+    asked: u64,
     dropped: u64,
 }
 
 impl Reporter {
     pub fn new(service: &LobbyService) -> Self {
         let now = Instant::now();
-        Self { last: service.stats(), last_at: now, dropped: 0 }
+        Self { last: service.stats(), last_at: now, asked: 0, dropped: 0 }
     }
 
     /// Something happened in the list. The lobby itself tells what everybody may know; the whole addresses are for whoever
@@ -53,10 +55,11 @@ impl Reporter {
         if self.last_at.elapsed() < EVERY {
             return;
         }
-        let (now, before) = (service.stats(), std::mem::replace(&mut self.last, service.stats()));
-        self.last_at = Instant::now();
-        let datagrams = outcomes_since(&before, &now);
-        info!(listed = now.listed, lobbies = now.lobbies, datagrams, "the last hour");
+        let (now, asked) = (service.stats(), service.list_stats().requests);
+        let datagrams = outcomes_since(&self.last, &now);
+        let lists = asked.saturating_sub(self.asked);
+        info!(listed = now.listed, lobbies = now.lobbies, datagrams, lists, "the last hour");
+        (self.last, self.last_at, self.asked) = (now, Instant::now(), asked);
     }
 }
 

@@ -84,6 +84,12 @@ impl Running {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
+    /// As timeout(1) does it. The program may be gone before the second.
+    pub fn signal_twice(&self, name: &str) {
+        let kill = format!("kill -{name} {0} && kill -{name} {0}", self.child.id());
+        let _ = Command::new("sh").args(["-c", &kill]).status().unwrap();
+    }
+
     /// Waits for the end.
     pub fn wait(mut self) -> ExitStatus {
         until("the program ends", || self.child.try_wait().unwrap())
