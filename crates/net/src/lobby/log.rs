@@ -32,14 +32,14 @@ impl EventLog {
                 id = %listing.public_id(),
                 lobby = %listing.lobby_id(),
                 address = %address(listing),
-                name = %name(listing),
+                name = &*name(listing),
                 "listed"
             ),
             Event::Unlisted(listing, why) => tracing::info!(
                 id = %listing.public_id(),
                 lobby = %listing.lobby_id(),
                 address = %address(listing),
-                name = %name(listing),
+                name = &*name(listing),
                 why = why.code(),
                 "unlisted"
             ),
