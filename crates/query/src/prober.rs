@@ -85,6 +85,9 @@ struct Slots {
 const MAX_KEPT: usize = 16 << 20;
 
 impl Prober {
+    /// The longest datagram of interest, in bytes: a driver should have room for it.
+    pub const MAX_DATAGRAM: usize = bloodmasters::MAX_REPLY;
+
     /// A prober with nobody to ask. The seed has to be one that nobody can guess.
     ///
     /// # Errors
@@ -209,7 +212,7 @@ impl Machine for Prober {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let to_send = !self.ready.is_empty() || self.may_start();
-        // Who has never sent anything may do so at once, and `poll_transmit` has been called by now: so there is a time.
+        // Whoever has sent nothing yet may send at once, and `poll_transmit` comes first: so then there is no time to name.
         let send = to_send.then(|| self.pace.wake()).flatten();
         [send, self.timers.next()].into_iter().flatten().min()
     }

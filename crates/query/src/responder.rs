@@ -78,6 +78,9 @@ enum Kind {
 const MAX_QUEUE: usize = 1_024;
 
 impl Responder {
+    /// The longest datagram of interest, in bytes: a driver should have room for it. Who sends longer ones does not ask.
+    pub const MAX_DATAGRAM: usize = 2_048;
+
     /// A responder for a server. The seed has to be one that nobody can guess.
     ///
     /// # Errors
