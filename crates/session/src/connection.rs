@@ -17,7 +17,7 @@ use crate::{ConnectionConfig, ConnectionStats, Reason, SendError};
 use acks::Acks;
 use congestion::Congestion;
 use incoming::{Arrived, Incoming};
-use outgoing::{Losses, Outgoing};
+use outgoing::{Acked, Losses, Outgoing};
 use pacer::Pacer;
 use rallypoint_wire::session::{MessageNumber, NumberList, SealInput, SlotIndex, Uid};
 use rtt::Rtt;
@@ -33,9 +33,17 @@ const ASK_AFTER: Duration = Duration::from_millis(10);
 /// While nothing comes back, the oldest message is repeated this often (S25).
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 
+/// A repeat that came too early makes later ones wait for more evidence, and for more milliseconds; one step is forgotten
+/// after so many messages.
+const MOST_PATIENCE: u32 = 40;
+const PATIENCE_LASTS: u32 = 32;
+
 /// A client that hears nothing shows itself with a new message this often: only that tells the server of a new address.
 const REVIVE_EVERY: Duration = Duration::from_millis(500);
 const REVIVE_AFTER: Duration = Duration::from_millis(200);
+
+/// What may leave at once after a silence: a game's traffic of 5 s.
+const BURST_AFTER_SILENCE: usize = 48_000;
 
 /// How often keepalives are answered (S29).
 const ANSWER_EVERY: Duration = Duration::from_millis(200);
@@ -87,6 +95,8 @@ pub struct Connection {
     last_answer: Option<Instant>,
     /// Nothing has come back for longer than the timeout.
     silent: bool,
+    /// So many bytes of repeats may leave whatever the window says.
+    burst: usize,
     /// How often the oldest message was repeated since something came back.
     probes: u32,
     /// The oldest message is to be sent whatever the window says.
@@ -274,6 +284,7 @@ impl Connection {
             last_progress: now,
             last_answer: None,
             silent: false,
+            burst: 0,
             probes: 0,
             probe: false,
             probe_another: false,
@@ -315,7 +326,7 @@ impl Connection {
         if self.is_used_up() {
             return Err(SendError::UsedUp);
         }
-        self.outgoing.release(now, 2 * self.rtt.base_rto());
+        self.release(now);
         // A message is always allowed if nothing else is under way: the others cannot starve this one for ever.
         if !self.outgoing.has_room() || (allowance < 508 && self.outgoing.unacked() > 0) {
             self.wants_room = true;
@@ -418,13 +429,13 @@ impl Connection {
                     self.notices.readable = true;
                 }
                 self.stats.messages_received += 1;
-                self.acks.arrived(now, number, gap, false);
+                self.acks.arrived(now, number, gap);
                 if newest { Outcome::Newest } else { Outcome::Known }
             }
             Arrived::Duplicate => {
                 self.heard(now);
                 self.stats.duplicates += 1;
-                self.acks.arrived(now, number, true, true);
+                self.acks.arrived_again(now, number);
                 Outcome::Known
             }
             Arrived::Above => {
@@ -443,38 +454,34 @@ impl Connection {
     }
 
     pub(crate) fn handle_ack(&mut self, now: Instant, numbers: NumberList<'_>) {
-        let (mut newest, mut any) = (None, false);
+        let mut newest: Option<Acked> = None;
         for number in numbers.iter() {
             let Some(acked) = self.outgoing.on_ack(now, number, self.rtt.min()) else { continue };
-            any = true;
             self.congestion.on_ack(now, acked.len);
-            if let Some(rtt) = acked.rtt {
-                self.rtt.sample(now, rtt);
-            }
             if acked.plain {
-                self.thin.on_fate(false);
+                self.thin.on_fate(now, false);
             }
             if acked.spurious {
                 self.stats.spurious += 1;
-                self.patience = (self.patience + 1).min(16);
+                self.patience = (self.patience + 4).min(MOST_PATIENCE);
             }
-            newest = acked.snapshot.filter(|sent| newest.is_none_or(|newest| sent.is_after(&newest))).or(newest);
+            self.patience = self.patience.saturating_sub(u32::from(number.get().is_multiple_of(PATIENCE_LASTS)));
+            if newest.is_none_or(|newest| acked.order > newest.order) {
+                newest = Some(acked);
+            }
         }
         self.heard(now);
-        if !any {
-            return;
-        }
+        let Some(newest) = newest else { return };
         self.waits_for_ack = false;
         self.progress(now);
-        self.probes = 0;
-        self.rtt.reset_backoff();
-        self.congestion.on_acks_done(now, newest, self.outgoing.in_flight(), &self.rtt);
-        self.detect(now);
-        self.outgoing.release(now, 2 * self.rtt.base_rto());
-        if self.wants_room && self.outgoing.has_room() {
-            self.wants_room = false;
-            self.notices.writable = true;
+        // Only the newest: an ack also repeats numbers whose first ack may have been lost long ago.
+        if let Some(rtt) = newest.rtt {
+            self.rtt.sample(now, rtt);
         }
+        self.congestion.on_acks_done(now, newest.snapshot, self.outgoing.in_flight(), &self.rtt);
+        self.detect(now);
+        self.release(now);
+        self.look_for_room();
         self.flushed(now);
     }
 
@@ -483,7 +490,8 @@ impl Connection {
         let at_most_every = self.rtt.smoothed() / 2;
         for number in numbers.iter() {
             if let Some(losses) = self.outgoing.on_asked(now, number, at_most_every) {
-                self.lost(losses);
+                self.lost(now, losses);
+                self.progress(now);
             }
         }
     }
@@ -524,6 +532,10 @@ impl Connection {
             return self.end(Reason::ClosedByPeer(doubt.reason));
         }
         self.flushed(now);
+        if self.room_at().is_some_and(|at| now >= at) {
+            self.release(now);
+            self.look_for_room();
+        }
         if self.silent_at().is_some_and(|at| now >= at) {
             self.silent = true;
         }
@@ -550,10 +562,22 @@ impl Connection {
         Some(self.last_revival.map_or(first, |last| first.max(last + REVIVE_EVERY)))
     }
 
+    fn look_for_room(&mut self) {
+        if self.wants_room && self.outgoing.has_room() {
+            self.wants_room = false;
+            self.notices.writable = true;
+        }
+    }
+
     fn heard(&mut self, now: Instant) {
         self.last_heard = now;
         self.stats.datagrams_received += 1;
         self.unanswered_since = None;
+        // The network is back, or only the way from the peer: try at once.
+        let patient = |sent_at: Instant| now.saturating_duration_since(sent_at) >= self.rtt.smoothed() / 2;
+        if self.silent && self.outgoing.oldest_sent().is_some_and(|(_, sent_at)| patient(sent_at)) {
+            self.probe = true;
+        }
         // Whoever says something is still there.
         self.doubt = None;
     }
@@ -565,14 +589,17 @@ impl Connection {
 
     fn detect(&mut self, now: Instant) {
         let thin = self.thin.is_thin();
-        let threshold = if thin { 1 } else { 3 } + u64::from(self.patience / 2);
+        let threshold = if thin { 1 } else { 3 } + u64::from(self.patience / 4);
         let losses = self.outgoing.detect(now, threshold, self.rtt.loss_delay(), self.overdue());
-        self.lost(losses);
+        self.lost(now, losses);
     }
 
-    fn lost(&mut self, losses: Losses) {
+    fn lost(&mut self, now: Instant, losses: Losses) {
         (0..losses.all).for_each(|_| self.congestion.on_loss());
-        (0..losses.plain).for_each(|_| self.thin.on_fate(true));
+        (0..losses.plain).for_each(|_| self.thin.on_fate(now, true));
+        if losses.copied > 0 {
+            self.thin.on_copy_lost(now);
+        }
     }
 
     /// After what time a message is lost although nothing that was sent later is acked: for a thin stream when the answer
@@ -581,9 +608,33 @@ impl Connection {
         if self.silent { Some(self.rtt.base_rto()) } else { self.thin.is_thin().then(|| self.rtt.thin_timeout()) }
     }
 
+    /// Frees what was acked two timeouts ago (S24). What is sent so fast that this would be too much is freed earlier, but not
+    /// before the receiver could have asked for it twice.
+    fn release(&mut self, now: Instant) {
+        let (after, hurried) = self.keep_for();
+        self.outgoing.release(now, after, hurried);
+    }
+
+    fn keep_for(&self) -> (Duration, Duration) {
+        (2 * self.rtt.base_rto(), 2 * (self.rtt.smoothed() + 4 * self.rtt.variation() + 2 * ASK_AFTER))
+    }
+
+    /// When a sender that was turned away has room again, although no ack comes.
+    fn room_at(&self) -> Option<Instant> {
+        let (after, hurried) = self.keep_for();
+        self.outgoing.release_at(after, hurried).filter(|_| self.wants_room)
+    }
+
+    /// The peer is heard of, or there is nothing that it would have to say.
     fn progress(&mut self, now: Instant) {
         self.last_progress = now;
-        self.silent = false;
+        self.probes = 0;
+        self.rtt.reset_backoff();
+        if std::mem::take(&mut self.silent) {
+            // The path may be another one now. What a thin stream could not say meanwhile is little, and goes at once.
+            self.congestion.on_new_path(now);
+            self.burst = if self.thin.is_thin() { BURST_AFTER_SILENCE } else { 0 };
+        }
     }
 
     /// When it counts as silence that nothing comes back.
@@ -596,7 +647,7 @@ impl Connection {
         let (_, sent_at) = self.outgoing.oldest_sent()?;
         let heard_since = self.last_heard > sent_at && self.probes > 0;
         let wait = match self.probes {
-            0 if self.thin.is_thin() => self.rtt.thin_timeout(),
+            0 if self.thin.is_thin() => self.rtt.thin_timeout() + Duration::from_millis(self.patience.into()),
             0 => self.rtt.rto(),
             _ if heard_since => self.rtt.rto(),
             _ => self.rtt.rto().min(PROBE_EVERY),

@@ -9,16 +9,14 @@ use std::{collections::VecDeque, time::Instant};
 const MOST_PENDING: usize = 1_024;
 
 /// How many numbers are remembered for repetition. A power of two.
-const REMEMBERED: usize = 16;
+const REMEMBERED: usize = 8;
 
 /// How many of them are repeated in every ack: with this many, game traffic stays under 1.6 times its payload, and three
 /// acks in a row have to be lost before it costs anything.
 const REPEATED: usize = 3;
 
-/// How many are repeated while acks evidently get lost.
-const REPEATED_UNDER_LOSS: usize = 10;
-
-/// After a repeated message, so many acks say more.
+/// How many are repeated while acks evidently get lost, and for how many acks that goes on.
+const REPEATED_UNDER_LOSS: usize = 8;
 const WORRIED_FOR: u32 = 64;
 
 #[derive(Debug)]
@@ -44,15 +42,22 @@ impl Acks {
     }
 
     /// A message arrived. It is urgent if it is a duplicate or shows a gap; and every second one is.
-    pub fn arrived(&mut self, now: Instant, number: MessageNumber, urgent: bool, duplicate: bool) {
+    pub fn arrived(&mut self, now: Instant, number: MessageNumber, urgent: bool) {
         if self.pending.len() < MOST_PENDING {
             self.pending.push_back(number);
         }
-        if duplicate {
+        let at = if urgent || self.pending.len() >= 2 { now } else { now + ACK_DELAY };
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    /// A message arrived again. If its ack is not one of the last, the peer did not get it; if it is, the peer sent the
+    /// message twice to be sure.
+    pub fn arrived_again(&mut self, now: Instant, number: MessageNumber) {
+        let last = self.recent.iter().rev().take(self.remembered.min(REMEMBERED));
+        if !last.chain(&self.pending).any(|&acked| acked == number) {
             self.worried = WORRIED_FOR;
         }
-        let at = if urgent || duplicate || self.pending.len() >= 2 { now } else { now + ACK_DELAY };
-        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+        self.arrived(now, number, true);
     }
 
     /// When an ack has to go out.
@@ -67,8 +72,9 @@ impl Acks {
         for &number in self.pending.iter().take(count) {
             list.push(number);
         }
-        let wanted = if self.worried > 0 { REPEATED_UNDER_LOSS } else { REPEATED };
-        for back in 1..=wanted.min(self.remembered).min(REMEMBERED) {
+        let repeated = if self.worried > 0 { REPEATED_UNDER_LOSS } else { REPEATED };
+        self.worried = self.worried.saturating_sub(1);
+        for back in 1..=repeated.min(self.remembered) {
             let number = self.recent[(self.remembered - back) % REMEMBERED];
             if list.is_full() {
                 break;
@@ -83,7 +89,6 @@ impl Acks {
         if self.remembered >= 4 * REMEMBERED {
             self.remembered -= 2 * REMEMBERED;
         }
-        self.worried = self.worried.saturating_sub(1);
         if self.pending.is_empty() {
             self.due = None;
         }
@@ -106,13 +111,13 @@ mod tests {
     #[test]
     fn s23_every_second_message_is_acked_at_once_and_one_alone_within_10_ms() {
         let (mut acks, now) = (Acks::new(), Instant::now());
-        acks.arrived(now, MessageNumber::new(0), false, false);
+        acks.arrived(now, MessageNumber::new(0), false);
         assert_eq!(acks.due(), Some(now + ACK_DELAY));
-        acks.arrived(now, MessageNumber::new(1), false, false);
+        acks.arrived(now, MessageNumber::new(1), false);
         assert_eq!(acks.due(), Some(now));
         assert_eq!(numbers(&mut acks), [0, 1]);
         assert_eq!(acks.due(), None);
-        acks.arrived(now, MessageNumber::new(3), true, false);
+        acks.arrived(now, MessageNumber::new(3), true);
         assert_eq!(acks.due(), Some(now));
     }
 
@@ -120,24 +125,22 @@ mod tests {
     fn s23_spare_room_repeats_the_last_acked_numbers() {
         let (mut acks, now) = (Acks::new(), Instant::now());
         for number in 0..100 {
-            acks.arrived(now, MessageNumber::new(number), false, false);
+            acks.arrived(now, MessageNumber::new(number), false);
             let said = numbers(&mut acks);
             let expected: Vec<u32> = (number.saturating_sub(3)..=number).rev().collect();
             assert_eq!(said, expected);
         }
-        acks.arrived(now, MessageNumber::new(99), false, true);
-        assert_eq!(numbers(&mut acks).len(), 1 + REPEATED_UNDER_LOSS);
     }
 
     #[test]
     fn s23_an_ack_has_at_most_63_numbers() {
         let (mut acks, now) = (Acks::new(), Instant::now());
         for number in 0..100 {
-            acks.arrived(now, MessageNumber::new(number), false, true);
+            acks.arrived(now, MessageNumber::new(number), true);
         }
         assert_eq!(numbers(&mut acks).len(), 63);
         assert_eq!(acks.due(), Some(now));
-        assert_eq!(numbers(&mut acks).len(), 37 + REPEATED_UNDER_LOSS);
+        assert_eq!(numbers(&mut acks).len(), 37 + REPEATED);
         assert_eq!(acks.due(), None);
     }
 }

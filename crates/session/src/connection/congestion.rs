@@ -21,11 +21,22 @@ const SMALLEST_WINDOW: u64 = 4 * 508;
 /// 2 / ln 2: the smallest gain with which the rate doubles in every round.
 const STARTUP_GAIN: f64 = 2.885;
 
-/// One round of trying more, one of less, and then as it is.
-const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// The start is over after so many rounds in which the rate hardly grew.
+const FULL_ROUNDS: u32 = 3;
 
-/// How much may be under way, in round trips of the measured rate.
+/// Or after one in which more than this was lost.
+const FLOODED: f64 = 0.15;
+
+/// One round of trying more, one of less, and then as it is.
+const CYCLE: [f64; 10] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+/// The next trial comes so many rounds earlier, by chance: two who try at the same time learn nothing.
+const EARLIER: u64 = 5;
+
+/// How much may be under way, in round trips of the measured rate; and how much while there is a queue, unless more is
+/// being tried.
 const WINDOW_GAIN: f64 = 1.5;
+const WINDOW_GAIN_WITH_QUEUE: f64 = 1.15;
 
 /// For how many rounds a measured rate counts.
 const RATE_ROUNDS: usize = 10;
@@ -37,8 +48,8 @@ const ENOUGH_FOR_A_RATE: u32 = 40;
 /// More is never made up for.
 const MOST_RANDOM_LOSS: f64 = 0.4;
 
-/// When the shortest time to an answer is that old, the queue is emptied to measure it anew.
-const PROBE_RTT_AFTER: Duration = Duration::from_secs(10);
+/// When the shortest time to an answer is that old, the queue is emptied to measure it anew, before it is forgotten.
+const PROBE_RTT_AFTER: Duration = Duration::from_secs(5);
 const PROBE_RTT_FOR: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,12 +98,6 @@ pub(crate) struct Congestion {
     lost_in_round: u32,
 }
 
-impl Snapshot {
-    pub fn is_after(&self, other: &Self) -> bool {
-        self.sent_at > other.sent_at
-    }
-}
-
 impl Congestion {
     pub fn new(now: Instant) -> Self {
         Self {
@@ -128,7 +133,7 @@ impl Congestion {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
-            app_limited: self.delivered < self.app_limited_until,
+            app_limited: self.delivered <= self.app_limited_until && self.app_limited_until > 0,
         }
     }
 
@@ -192,7 +197,7 @@ impl Congestion {
         let path = self.path(rtt);
         match self.phase {
             Phase::Startup => ((STARTUP_GAIN * path) as u64).max(INITIAL_WINDOW),
-            Phase::Drain | Phase::Cruise => ((WINDOW_GAIN * path) as u64 + SMALLEST_WINDOW).max(SMALLEST_WINDOW),
+            Phase::Drain | Phase::Cruise => (self.window_gain(rtt) * path) as u64 + SMALLEST_WINDOW,
             Phase::ProbeRtt => ((path / 2.0) as u64).max(SMALLEST_WINDOW),
         }
     }
@@ -211,29 +216,38 @@ impl Congestion {
         self.rate() / (1.0 - self.random_loss()) * rtt.min().as_secs_f64()
     }
 
+    fn window_gain(&self, rtt: &Rtt) -> f64 {
+        let queue = rtt.smoothed() > rtt.min() * 5 / 4 + Duration::from_millis(2);
+        if queue && self.cycle != 0 { WINDOW_GAIN_WITH_QUEUE } else { WINDOW_GAIN }
+    }
+
     fn start_round(&mut self) {
         self.round += 1;
         self.round_ends_at = self.delivered;
         self.rates[self.round as usize % RATE_ROUNDS] = 0.0;
         let all = self.acked_in_round + self.lost_in_round;
-        if all >= ENOUGH_FOR_A_RATE {
-            let loss = f64::from(self.lost_in_round) / f64::from(all);
-            self.losses[self.loss_windows % LOSS_ROUNDS] = loss;
-            self.loss_windows += 1;
-            (self.acked_in_round, self.lost_in_round) = (0, 0);
+        let loss = f64::from(self.lost_in_round) / f64::from(all.max(1));
+        if self.phase == Phase::Startup && self.delivered > self.app_limited_until {
+            self.look_whether_full(loss);
         }
-        if self.phase == Phase::Startup && self.delivered >= self.app_limited_until {
-            self.look_whether_full();
+        if all >= ENOUGH_FOR_A_RATE {
+            // What is lost while the start floods the path says nothing about chance.
+            if self.phase == Phase::Cruise {
+                self.losses[self.loss_windows % LOSS_ROUNDS] = loss;
+                self.loss_windows += 1;
+            }
+            (self.acked_in_round, self.lost_in_round) = (0, 0);
         }
     }
 
-    fn look_whether_full(&mut self) {
+    /// Three rounds without growth, or one in which much was lost besides, are enough.
+    fn look_whether_full(&mut self, loss: f64) {
         let rate = self.rate();
         if rate >= self.full_rate * 1.25 {
             self.full_rate = rate;
             self.full_rounds = 0;
         } else {
-            self.full_rounds += 1;
+            self.full_rounds += if loss > FLOODED { FULL_ROUNDS } else { 1 };
         }
     }
 
@@ -258,7 +272,7 @@ impl Congestion {
 
     fn change_phase(&mut self, now: Instant, in_flight: u64, rtt: &Rtt) {
         match self.phase {
-            Phase::Startup if self.full_rounds >= 3 => self.phase = Phase::Drain,
+            Phase::Startup if self.full_rounds >= FULL_ROUNDS => self.phase = Phase::Drain,
             Phase::Drain if in_flight as f64 <= self.path(rtt) => self.cruise(now),
             Phase::Cruise => self.turn(now, in_flight, rtt),
             Phase::ProbeRtt if self.probe_rtt_until.is_some_and(|until| now >= until) => self.cruise(now),
@@ -286,6 +300,11 @@ impl Congestion {
         };
         if done {
             self.cycle = (self.cycle + 1) % CYCLE.len();
+            if self.cycle == 2 {
+                // Any number that differs between connections is chance enough.
+                let chance = (self.delivered ^ self.round << 17).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+                self.cycle += (chance % EARLIER) as usize;
+            }
             self.cycle_at = now;
         }
     }

@@ -18,6 +18,10 @@ use std::{
 /// notice the hole only when the next message comes (S24).
 const KEPT: usize = 64;
 
+/// If more windows than the first are kept, they are kept for a shorter time; more than the second never are.
+const MANY_WINDOWS: usize = 2;
+const MOST_WINDOWS: usize = 16;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not sent yet.
@@ -53,6 +57,8 @@ struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     pub len: u64,
+    /// The order of its last transmission among all.
+    pub order: u64,
     /// The time since it was sent, if it was sent once (Karn).
     pub rtt: Option<Duration>,
     pub snapshot: Option<Snapshot>,
@@ -68,6 +74,8 @@ pub(crate) struct Losses {
     pub all: u32,
     /// Those that were sent once and without a copy.
     pub plain: u32,
+    /// Those that were sent once with a copy.
+    pub copied: u32,
 }
 
 #[derive(Debug)]
@@ -116,7 +124,7 @@ impl Outgoing {
 
     /// Whether another message fits into the window, and what is kept of the acked ones is not too much.
     pub fn has_room(&self) -> bool {
-        (self.next().distance_from(self.oldest) as usize) < self.window && self.slots.len() < 2 * self.window
+        (self.next().distance_from(self.oldest) as usize) < self.window && self.slots.len() < MOST_WINDOWS * self.window
     }
 
     /// How many messages are not acked.
@@ -253,6 +261,7 @@ impl Outgoing {
         let of_repeat = since >= min_rtt * 3 / 4;
         let acked = Acked {
             len: u64::from(sent.place.len),
+            order: sent.order,
             rtt: (sent.times == 1).then_some(since),
             snapshot: sent.snapshot.filter(|_| sent.times == 1 || of_repeat),
             plain: sent.times == 1 && !sent.copied,
@@ -261,13 +270,12 @@ impl Outgoing {
         sent.state = State::Acked;
         sent.acked_at = now;
         sent.queued = false;
-        let order = sent.order;
         if state == State::Flying {
             self.unlink(number);
             self.in_flight -= acked.len;
         }
         if acked.snapshot.is_some() {
-            self.newest_acked = self.newest_acked.max(order);
+            self.newest_acked = self.newest_acked.max(acked.order);
         }
         while self.slot(self.oldest).is_some_and(|sent| sent.state == State::Acked) {
             self.oldest = self.oldest.next();
@@ -305,6 +313,7 @@ impl Outgoing {
             let found = self.give_up(number);
             losses.all += found.all;
             losses.plain += found.plain;
+            losses.copied += found.copied;
         }
         losses
     }
@@ -317,19 +326,23 @@ impl Outgoing {
         passed.into_iter().chain(overdue).min()
     }
 
-    /// Frees what was acked long enough ago, with everything older than it (S24).
-    pub fn release(&mut self, now: Instant, after: Duration) {
-        while self.slots.len() > KEPT
-            && let Some(sent) = self.slots.front()
-            && sent.state == State::Acked
-            && !sent.queued
-            && now.saturating_duration_since(sent.acked_at) >= after
-            && self.base != self.oldest
+    /// Frees what was acked so long `after`, with everything older than it (S24); if there is much of it, after the shorter
+    /// time.
+    pub fn release(&mut self, now: Instant, after: Duration, hurried: Duration) {
+        while let Some(at) = self.release_at(after, hurried)
+            && at <= now
+            && let Some(sent) = self.slots.pop_front()
         {
             self.store.pop(sent.place);
-            self.slots.pop_front();
             self.base = self.base.next();
         }
+    }
+
+    /// When the oldest slot can be freed, if nothing else holds it.
+    pub fn release_at(&self, after: Duration, hurried: Duration) -> Option<Instant> {
+        let sent = self.slots.front().filter(|_| self.slots.len() > KEPT && self.base != self.oldest)?;
+        let after = if self.slots.len() > MANY_WINDOWS * self.window { hurried.min(after) } else { after };
+        (sent.state == State::Acked && !sent.queued).then(|| sent.acked_at + after)
     }
 
     fn give_up(&mut self, number: MessageNumber) -> Losses {
@@ -337,10 +350,11 @@ impl Outgoing {
         let Some(sent) = self.slot_mut(number) else { return Losses::default() };
         sent.state = State::Lost;
         sent.queued = true;
-        let (len, plain) = (u64::from(sent.place.len), sent.times == 1 && !sent.copied);
+        let len = u64::from(sent.place.len);
+        let (plain, copied) = (sent.times == 1 && !sent.copied, sent.times == 1 && sent.copied);
         self.in_flight -= len;
         self.repeats.push_back(number);
-        Losses { all: 1, plain: u32::from(plain) }
+        Losses { all: 1, plain: plain.into(), copied: copied.into() }
     }
 
     fn slot(&self, number: MessageNumber) -> Option<&Sent> {

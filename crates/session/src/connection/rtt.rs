@@ -13,6 +13,9 @@ const ASSUMED: Duration = Duration::from_millis(100);
 /// How long a peer may hold an ack back (S23).
 pub(crate) const ACK_DELAY: Duration = Duration::from_millis(10);
 
+/// However steady the path is: a peer may hold an ack back, and the one after a lost ack says the same a little later.
+const SLACK: Duration = Duration::from_millis(20);
+
 /// For how long the shortest time counts. Paths change, and a full queue must not hide the true delay for ever.
 const MIN_WINDOW: Duration = Duration::from_secs(10);
 
@@ -89,7 +92,8 @@ impl Rtt {
 
     /// The timeout before it was ever doubled.
     pub fn base_rto(&self) -> Duration {
-        self.smoothed.map_or(INITIAL_RTO, |smoothed| (smoothed + 4 * self.variation).clamp(MIN_RTO, MAX_RTO))
+        let slack = (4 * self.variation).max(SLACK);
+        self.smoothed.map_or(INITIAL_RTO, |smoothed| (smoothed + slack).clamp(MIN_RTO, MAX_RTO))
     }
 
     /// When the answer to a thin stream is overdue: there is no queue that it could stand in, so the timeout needs no
@@ -97,11 +101,7 @@ impl Rtt {
     pub fn thin_timeout(&self) -> Duration {
         match self.smoothed {
             None => INITIAL_RTO / 2,
-            Some(smoothed) => {
-                smoothed
-                    + (2 * self.variation).clamp(Duration::from_millis(2), smoothed / 2 + ACK_DELAY)
-                    + ACK_DELAY / 2
-            }
+            Some(smoothed) => smoothed + (4 * self.variation).max(SLACK),
         }
     }
 

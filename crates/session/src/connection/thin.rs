@@ -1,26 +1,23 @@
 //! Thin streams: what a game sends is little, so it can be repeated early when the network is bad (S25).
 //!
-//! A stream is thin as long as it stays under a rate. While a noticeable share of its messages gets lost, each small one is
-//! sent twice, a moment apart: that doubles at most the bytes of a stream that is thin, and never more. One message in
-//! [`CONTROL`] goes without a copy, because only such messages show how much is still lost.
+//! A stream is thin as long as it stays under a rate. When a noticeable share of its messages gets lost, each small one is
+//! sent twice, a moment apart: that doubles at most the bytes of a stream that is thin, and never more. It goes on as long as
+//! both of two get lost now and then, which is how a loss shows that is hidden by the copies.
 
-use rallypoint_wire::session::MessageNumber;
 use std::time::{Duration, Instant};
 
 /// A message longer than this is not copied.
 const LARGEST_COPIED: usize = 320;
 
-/// Copies begin when this share of messages is lost, and end when it is less than the second.
+/// Copies begin when this share of messages is lost.
 const BEGIN: f64 = 0.03;
-const END: f64 = 0.015;
 
-/// One message in so many goes without a copy.
-const CONTROL: u32 = 24;
+/// They end after so long without a message that was lost twice. At 60 messages per second and a loss of 3 %, one is lost
+/// twice every 18 s.
+const GO_ON_FOR: Duration = Duration::from_secs(30);
 
-/// How much a single message changes the measured loss: little, so that one lost in a hundred is not yet a bad network;
-/// and more while only a few messages tell.
+/// How much a single message changes the measured loss: little, so that one lost in a hundred is not yet a bad network.
 const WEIGHT: f64 = 1.0 / 128.0;
-const CONTROL_WEIGHT: f64 = 1.0 / 40.0;
 
 /// How many seconds' worth of bytes may come at once.
 const DEPTH: f64 = 0.5;
@@ -31,14 +28,14 @@ pub(crate) struct Thin {
     tokens: f64,
     at: Instant,
     loss: f64,
-    copying: bool,
+    copies_until: Option<Instant>,
 }
 
 impl Thin {
     /// A stream of less than `rate` bytes per second is thin.
     pub fn new(now: Instant, rate: u32) -> Self {
         let rate = f64::from(rate);
-        Self { rate, tokens: rate * DEPTH, at: now, loss: 0.0, copying: false }
+        Self { rate, tokens: rate * DEPTH, at: now, loss: 0.0, copies_until: None }
     }
 
     /// A new message is sent.
@@ -50,10 +47,18 @@ impl Thin {
     }
 
     /// A message that was sent once arrived or did not.
-    pub fn on_fate(&mut self, lost: bool) {
-        let weight = if self.copying { CONTROL_WEIGHT } else { WEIGHT };
-        self.loss += (f64::from(u8::from(lost)) - self.loss) * weight;
-        self.copying = self.loss >= if self.copying { END } else { BEGIN };
+    pub fn on_fate(&mut self, now: Instant, lost: bool) {
+        self.loss += (f64::from(u8::from(lost)) - self.loss) * WEIGHT;
+        if self.loss >= BEGIN {
+            self.copies_until = Some(now + GO_ON_FOR);
+            // If it was a mistake, or when it is over, little is needed to begin again.
+            self.loss = BEGIN / 2.0;
+        }
+    }
+
+    /// A message that was sent twice got lost twice.
+    pub fn on_copy_lost(&mut self, now: Instant) {
+        self.copies_until = Some(now + GO_ON_FOR);
     }
 
     pub fn is_thin(&self) -> bool {
@@ -61,8 +66,8 @@ impl Thin {
     }
 
     /// Whether a message is to be sent twice.
-    pub fn wants_copy(&self, number: MessageNumber, len: usize) -> bool {
-        self.copying && len <= LARGEST_COPIED && self.is_thin() && !number.get().is_multiple_of(CONTROL)
+    pub fn wants_copy(&self, now: Instant, len: usize) -> bool {
+        self.copies_until.is_some_and(|until| now < until) && len <= LARGEST_COPIED && self.is_thin()
     }
 
     /// How long after the first the second is sent: losses often come in a row.

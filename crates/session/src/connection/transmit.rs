@@ -50,6 +50,7 @@ impl Connection {
             self.outgoing.copy_at(),
             self.probe_at(),
             self.revive_at(),
+            self.room_at(),
             self.paced_until,
             self.doubt.as_ref().map(|doubt| doubt.until.min(doubt.ask_at)),
         ]
@@ -177,6 +178,10 @@ impl Connection {
                 }
             },
         };
+        if kind == Kind::Again && self.burst > 0 {
+            return Some((number, kind));
+        }
+        self.burst = 0;
         if self.outgoing.in_flight() >= self.congestion.window(&self.rtt) {
             return None;
         }
@@ -201,6 +206,7 @@ impl Connection {
             _ => self.probe_another = false,
         }
         self.unanswered_since.get_or_insert(now);
+        self.burst = self.burst.saturating_sub(len);
         let in_flight = self.outgoing.in_flight();
         if in_flight == 0 && kind == Kind::New && self.outgoing.oldest_sent().is_none() {
             self.progress(now);
@@ -211,7 +217,7 @@ impl Connection {
             Kind::New => self.thin.on_send(now, len),
             _ => self.stats.resends += 1,
         }
-        if !self.silent && self.thin.wants_copy(number, len) {
+        if !self.silent && self.thin.wants_copy(now, len) {
             self.outgoing.plan_copy(now + Thin::copy_after(Rtt::min(&self.rtt)), number);
         }
     }

@@ -1,6 +1,8 @@
 //! A server and clients on a simulated network, with applications that keep what they are told.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
+pub mod traffic;
+
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_session::{
