@@ -62,7 +62,7 @@ impl RecvBatch {
     }
 
     /// The datagrams, in the order in which they arrived.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Received<'_>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Received<'_>> + Clone {
         let buffers = self.buffers.chunks_exact(stride(self.max));
         let each = buffers.zip(&self.names[..self.count]).zip(&self.lengths[..self.count]);
         each.map(|((buffer, name), &len)| {
@@ -156,6 +156,8 @@ impl SendBatch {
                 Ok(count) => self.done += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(socket),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // That is about an earlier datagram (see `UdpSocket::keep_errors`), and it is told only once.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) => {
                     // No route, a firewall, too long: the next one may have more luck.
                     tracing::debug!(to = %part.to, %error, "a datagram cannot be sent");

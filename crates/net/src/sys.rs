@@ -124,6 +124,62 @@ impl RawAddr {
     }
 }
 
+/// Has the system keep what the network says about datagrams that did not arrive.
+pub(crate) fn keep_errors(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
+    let (level, option) = if is_v4 { (libc::IPPROTO_IP, libc::IP_RECVERR) } else { (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) };
+    let on: libc::c_int = 1;
+    // SAFETY: the option takes an int, and is given the address and size of one.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            option,
+            ptr::from_ref(&on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The next datagram that did not arrive: where it was sent to, and why.
+pub(crate) fn next_error(fd: BorrowedFd<'_>) -> io::Result<Option<(SocketAddr, io::Error)>> {
+    /// Room for what the system tells of one error: its header, sock_extended_err and the address of who said it.
+    #[repr(C, align(8))]
+    struct Control([u8; 128]);
+
+    let (mut name, mut control) = (RawAddr::default(), Control([0; 128]));
+    // The datagram itself is not of interest.
+    let mut iovec = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+    let mut header = header(&mut name, size_of::<RawAddr>(), &mut iovec).msg_hdr;
+    header.msg_control = ptr::from_mut(&mut control).cast();
+    header.msg_controllen = size_of::<Control>() as _;
+    // SAFETY: the header points to a name, an empty buffer and a control buffer, which live until after the call, and the
+    // sizes given are theirs.
+    let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
+    if result < 0 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
+    }
+    // SAFETY: the system has filled the control buffer with whole messages and says how far in the header, which these
+    // functions go by. A message of this type holds a sock_extended_err, which is read without assuming an alignment.
+    let error = unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(&raw const header);
+        let mut error = None;
+        while let Some(found) = message.as_ref() {
+            if matches!(
+                (found.cmsg_level, found.cmsg_type),
+                (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+            ) {
+                let told: libc::sock_extended_err = libc::CMSG_DATA(message).cast::<libc::sock_extended_err>().read_unaligned();
+                error = Some(io::Error::from_raw_os_error(told.ee_errno.cast_signed()));
+            }
+            message = libc::CMSG_NXTHDR(&raw const header, message);
+        }
+        error
+    };
+    Ok(name.parse().zip(error))
+}
+
 /// Something to wait for.
 #[derive(Clone, Copy)]
 #[repr(transparent)]

@@ -38,6 +38,20 @@ impl UdpSocket {
         Ok(Self { socket, local, receive_buffer, received: AtomicU64::new(0) })
     }
 
+    /// Has the system keep what the network says about datagrams that did not arrive, for
+    /// [`next_error`](Self::next_error). Whoever asks for this has to take them: a socket with errors is always ready.
+    pub fn keep_errors(&self) -> io::Result<()> {
+        sys::keep_errors(self.fd(), self.local.is_ipv4())
+    }
+
+    /// The next datagram that did not arrive, if there is one: where it was sent to, and why. "Connection refused" is
+    /// the word of its machine that nothing listens at that port.
+    ///
+    /// The system has checked that this socket sent such a datagram; but whoever can guess the socket's port can forge it.
+    pub fn next_error(&self) -> io::Result<Option<(SocketAddr, io::Error)>> {
+        sys::next_error(self.fd())
+    }
+
     /// Where it listens: the real port, also if any was asked for.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{LIMIT, Lobby, any_v4, any_v6, options};
+use common::{Lobby, any_v4, any_v6, options};
 use rallypoint_lobby::Announcer;
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_net::{Driver, Solo, UdpSocket};
+use rallypoint_net::{Driver, RecvBatch, SendBatch, Solo, UdpSocket};
 use rallypoint_wire::lobby::{Occupancy, ServerId, Transport};
 use std::{
     collections::VecDeque,
@@ -63,20 +63,29 @@ fn datagrams_come_back_over_both_families() {
     let driver = Driver::start("echo", sockets.clone(), echo).unwrap();
     for socket in &sockets {
         let addr = socket.local_addr();
-        let client = std::net::UdpSocket::bind(if addr.is_ipv4() { any_v4() } else { any_v6() }).unwrap();
-        client.set_read_timeout(Some(LIMIT)).unwrap();
-        // One that is too long is not for the machine; then more than go into one batch, but no more than the client's
-        // receive buffer holds.
-        client.send_to(&[0; 101], addr).unwrap();
-        for number in 0..150u8 {
-            client.send_to(&[number], addr).unwrap();
-        }
-        let mut buffer = [0; 200];
-        for number in (0..150).flat_map(|number| [number, number]) {
-            let (length, from) = client.recv_from(&mut buffer).unwrap();
-            assert_eq!((&buffer[..length], from), (&[number][..], addr));
-        }
-        assert_eq!(socket.received(), 151);
+        let any = if addr.is_ipv4() { any_v4() } else { any_v6() };
+        let client = UdpSocket::bind(any, 1 << 20).unwrap();
+        let mut outgoing = SendBatch::default();
+        // One that is too long is not for the machine; then more than go into one batch.
+        let mut datagrams =
+            std::iter::once(vec![0; 101]).chain((0..300u16).map(|number| number.to_be_bytes().to_vec()));
+        outgoing.fill(1_000, |out| {
+            let datagram = datagrams.next()?;
+            out.extend_from_slice(&datagram);
+            Some(Transmit::one(addr, datagram.len()))
+        });
+        assert_eq!(outgoing.flush(&[&client]), None);
+        let (mut incoming, mut received) = (RecvBatch::new(100), Vec::new());
+        common::eventually("all have come back", || {
+            incoming.receive(&client).unwrap();
+            for datagram in incoming.iter() {
+                assert_eq!((datagram.from, datagram.len), (addr, 2));
+                received.push(u16::from_be_bytes(datagram.bytes.try_into().unwrap()));
+            }
+            received.len() == 600
+        });
+        assert!(received.into_iter().eq((0..300).flat_map(|number| [number, number])), "in order");
+        assert_eq!(socket.received(), 301);
     }
     assert!(driver.stop().is_some());
 }

@@ -23,20 +23,16 @@ fn a_large_list_arrives_as_a_whole() {
     let mut options = options();
     options.registry.caps.per_address = 5_000;
     let lobby = Lobby::start(options);
-    let client = std::net::UdpSocket::bind(common::any_v4()).unwrap();
-    let filler = [b'x'; 900];
-    let mut expected = Vec::new();
-    for number in 0..3_000u16 {
-        let name = format!("server {number:04}");
+    let names: Vec<_> = (0..3_000).map(|number| format!("server {number:04}")).collect();
+    let server = |(number, name): (u16, &String)| {
         let transport = rallypoint_wire::lobby::Transport::Udp;
-        let datagram = common::registration(&name, 1_000 + number, transport, &[("filler", &filler)]);
-        client.send_to(&datagram, lobby.addr()).unwrap();
-        expected.push(name);
-    }
+        common::registration(name, 1_000 + number, transport, &[("filler", &[b'x'; 900])])
+    };
+    lobby.send_all((0..).zip(&names).map(server));
     common::eventually("all are listed", || lobby.stats().listed == 3_000);
     let reply = lobby.list();
     assert!(reply.len() > 2_700_000);
-    assert_eq!(common::names(&reply), expected);
+    assert_eq!(common::names(&reply), names);
     let stats = lobby.list_stats();
     assert_eq!((stats.replies, stats.bytes), (1, reply.len() as u64));
     lobby.shutdown();

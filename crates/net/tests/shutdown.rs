@@ -35,15 +35,11 @@ fn a_reply_that_is_under_way_is_finished() {
     let mut options = options();
     options.registry.caps.per_address = 10_000;
     let lobby = Lobby::start(options);
-    let client = UdpSocket::bind(common::any_v4()).unwrap();
-    for number in 0..2_000u16 {
-        let filler = [b'x'; 4_000];
+    let server = |number: u16| {
         let transport = rallypoint_wire::lobby::Transport::Udp;
-        let name = format!("server {number}");
-        client
-            .send_to(&common::registration(&name, 1_000 + number, transport, &[("filler", &filler)]), lobby.addr())
-            .unwrap();
-    }
+        common::registration(&format!("server {number}"), 1_000 + number, transport, &[("filler", &[b'x'; 4_000])])
+    };
+    lobby.send_all((0..2_000).map(server));
     common::eventually("all are listed", || lobby.lists().lobby(&LOBBY).count() == 2_000);
     let mut reader = connect(lobby.addr());
     reader.write_all(&request(LOBBY)).unwrap();

@@ -61,6 +61,20 @@ impl Lobby {
         send(self.addr(), datagram);
     }
 
+    /// Sends many datagrams from one port, no faster than the lobby receives them: none is lost.
+    pub fn send_all(&self, datagrams: impl IntoIterator<Item = Vec<u8>>) {
+        let client = UdpSocket::bind(any_v4()).unwrap();
+        let received = || self.socket_stats()[0].received;
+        let mut sent = received();
+        for datagram in datagrams {
+            client.send_to(&datagram, self.addr()).unwrap();
+            sent += 1;
+            if sent.is_multiple_of(64) {
+                eventually("the lobby keeps up", || received() == sent);
+            }
+        }
+    }
+
     /// Asks for the list.
     pub fn list(&self) -> Vec<u8> {
         ask(self.addr(), &request(LOBBY))
