@@ -42,6 +42,10 @@ const PATIENCE_LASTS: u32 = 32;
 const REVIVE_EVERY: Duration = Duration::from_millis(500);
 const REVIVE_AFTER: Duration = Duration::from_millis(200);
 
+/// After a message, so many keepalives are replaced by that message. If its ack was forged and it never arrived, the
+/// receiver could not know that something is missing (S24).
+const ASSURANCES: u8 = 3;
+
 /// What may leave at once after a silence: a game's traffic of 5 s.
 const BURST_AFTER_SILENCE: usize = 48_000;
 
@@ -108,6 +112,8 @@ pub struct Connection {
     last_revival: Option<Instant>,
     /// A new message is to be sent whatever the window says.
     revive: bool,
+    /// How many keepalives are still to be replaced by the last message.
+    assurances: u8,
     owes_keepalive: bool,
     owes_answer: bool,
     /// The receiver has room again, and asks for this.
@@ -291,6 +297,7 @@ impl Connection {
             unanswered_since: None,
             last_revival: None,
             revive: false,
+            assurances: 0,
             owes_keepalive: false,
             owes_answer: false,
             reopened: None,

@@ -69,7 +69,7 @@ fn s28_forged_disconnects_change_nothing() {
 #[test]
 fn s29_an_idle_session_lives_on_less_than_40_bytes_per_second() {
     let mut pair = Pair::connect(1, Link::default().delay(ms(25)), Encryption::Encrypted);
-    pair.net.run_for(secs(5));
+    pair.net.run_for(secs(10));
     let before = pair.net.totals().sent;
     pair.net.run_for(secs(600));
     let after = pair.net.totals().sent;

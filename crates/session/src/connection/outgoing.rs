@@ -187,6 +187,11 @@ impl Outgoing {
         (sent.times > 0).then_some((self.oldest, sent.sent_at))
     }
 
+    /// The newest message that was sent.
+    pub fn last_sent(&self) -> Option<MessageNumber> {
+        (self.unsent != self.base).then(|| self.unsent.plus(u32::MAX))
+    }
+
     /// A blind copy whose time has come.
     pub fn next_copy(&mut self, now: Instant) -> Option<MessageNumber> {
         while let Some(&(at, number)) = self.copies.front() {

@@ -91,8 +91,15 @@ impl Connection {
             self.owes_keepalive = true;
         }
         if std::mem::take(&mut self.owes_keepalive) || now >= self.last_sent + self.config.keepalive {
-            Control::Keepalive.emit(out);
             self.unanswered_since.get_or_insert(now);
+            let again = self.outgoing.last_sent().filter(|_| self.assurances > 0);
+            match again.map(|number| self.outgoing.datagram(number)) {
+                Some(datagram) if !datagram.is_empty() => {
+                    out.extend_from_slice(datagram);
+                    self.assurances -= 1;
+                }
+                _ => Control::Keepalive.emit(out),
+            }
             return true;
         }
         false
@@ -201,7 +208,10 @@ impl Connection {
             return;
         }
         match kind {
-            Kind::New => self.revive = false,
+            Kind::New => {
+                self.revive = false;
+                self.assurances = super::ASSURANCES;
+            }
             _ if self.probe => self.probe = false,
             _ => self.probe_another = false,
         }
