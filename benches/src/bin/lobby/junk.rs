@@ -1,0 +1,179 @@
+//! Lists and honest servers while junk arrives.
+
+use crate::{
+    Failure, Figures, Goal,
+    contender::Contender,
+    lists,
+    refresh::register,
+    servers::{Random, SIZE, Sender, address, registration},
+    stats::{median, quantile},
+};
+use rallypoint_bench::{Table, nanoseconds, rate};
+use rallypoint_wire::lobby::blocks;
+use std::{
+    collections::HashMap,
+    net::{Ipv4Addr, SocketAddr},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+
+const JUNK_PER_SECOND: u32 = 50_000;
+const LISTS_PER_SECOND: u32 = 200;
+const ROUND: Duration = Duration::from_secs(4);
+const ROUNDS: usize = 5;
+/// In each round, of the servers that are there: so many have something new, and so many come.
+const CHANGED: u32 = 200;
+const NEW: u32 = 200;
+
+/// How fast lists are, and what becomes of honest servers.
+pub fn beside_junk(core: usize, figures: &mut Figures) -> Result<String, Failure> {
+    // Loopback has no privileges here, like the rest of the world.
+    let lobby = Contender::lobby(core, &["limits.exempt=off", "lobby.lease=1h"])?;
+    register(&lobby, lists::SERVERS)?;
+    let mut honest = Honest { players: vec![0; lists::SERVERS as usize], sent: 0 };
+    let mut table = Table::new(&["junk", "list p50", "list p99", "slowest", "lists", "honest", "got through", "lost in the socket", "CPU"]);
+    let mut p99s = Vec::new();
+    let mut missing = 0;
+    // The first is without junk, for comparison.
+    for round in 0..=ROUNDS {
+        let junk_per_second = if round == 0 { 0 } else { JUNK_PER_SECOND };
+        let (drops, cpu, sent) = (lobby.queue()?.drops, lobby.cpu()?, honest.sent);
+        let outcome = run(&lobby, junk_per_second, &mut honest)?;
+        let (drops, used) = (lobby.queue()?.drops - drops, lobby.cpu()? - cpu);
+        let lost = honest.missing(&lists::download(lobby.addr)?);
+        let sent = honest.sent - sent;
+        let p99 = quantile(&outcome.latencies, 0.99);
+        if round > 0 {
+            missing += lost;
+            p99s.push(p99);
+        }
+        table.row([
+            rate(outcome.junk, "/s"),
+            nanoseconds(quantile(&outcome.latencies, 0.5)),
+            nanoseconds(p99),
+            nanoseconds(quantile(&outcome.latencies, 1.0)),
+            outcome.latencies.len().to_string(),
+            sent.to_string(),
+            (sent - lost.min(sent)).to_string(),
+            drops.to_string(),
+            format!("{:.0} %", 100.0 * used.as_secs_f64() / ROUND.as_secs_f64()),
+        ]);
+    }
+    let p99 = median(&p99s);
+    figures.add("list p99 while 50,000 junk datagrams per second arrive", nanoseconds(p99), Goal::at_most(p99, 5e6, "5 ms"));
+    figures.add("honest registrations lost meanwhile", missing.to_string(), Goal::at_most(missing as f64, 0.0, "0"));
+    Ok(format!(
+        "### Junk\n\n{table}\n\
+         Rounds of {ROUND:?}. Junk comes from four million addresses: noise, registrations that are cut, registrations of \
+         another protocol. Limits are in force for loopback, too. Meanwhile {LISTS_PER_SECOND} lists per second are asked for \
+         (from connect to the end of the reply), {CHANGED} listed servers report a change and {NEW} new ones register; they \
+         got through if the list says so at the end of the round.\n"
+    ))
+}
+
+/// The servers that ought to be in the list, and what they said last.
+struct Honest {
+    players: Vec<u16>,
+    sent: u64,
+}
+
+impl Honest {
+    /// How many servers are not in the list as they should be.
+    fn missing(&self, list: &[u8]) -> u64 {
+        let listed = blocks(list).filter_map(|block| block.ok());
+        let listed: HashMap<_, _> = listed.filter_map(|block| Some((block.v4?.ip, block.occupancy.players))).collect();
+        let is_missing = |(server, players): &(u32, &u16)| listed.get(&address(*server)) != Some(players);
+        (0..).zip(&self.players).filter(is_missing).count() as u64
+    }
+
+    /// What the next of them sends.
+    fn next(&mut self, step: u32, random: &mut Random) -> u32 {
+        self.sent += 1;
+        if step.is_multiple_of(2) {
+            self.players.push(1);
+            return self.players.len() as u32 - 1;
+        }
+        let server = random.below(lists::SERVERS);
+        self.players[server as usize] += 1;
+        server
+    }
+}
+
+struct Outcome {
+    /// In nanoseconds.
+    latencies: Vec<f64>,
+    /// Datagrams per second.
+    junk: f64,
+}
+
+fn run(lobby: &Contender, junk_per_second: u32, honest: &mut Honest) -> Result<Outcome, Failure> {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let junk = scope.spawn(|| send_junk(lobby.addr, junk_per_second, &is_over));
+        let lists = scope.spawn(|| ask_for_lists(lobby.addr, &is_over));
+        let sent = send_honest(lobby.addr, honest);
+        is_over.store(true, Relaxed);
+        let (junk, lists) = (junk.join().expect("no panic")?, lists.join().expect("no panic")?);
+        sent?;
+        // What was changed last is to be published.
+        thread::sleep(Duration::from_millis(500));
+        Ok(Outcome { latencies: lists, junk })
+    })
+}
+
+/// Says how many per second it really was.
+fn send_junk(to: SocketAddr, per_second: u32, is_over: &AtomicBool) -> Result<f64, Failure> {
+    let (mut sender, mut random, start) = (Sender::new(to)?, Random::new(7), Instant::now());
+    let mut noise = [0; 300];
+    while !is_over.load(Relaxed) {
+        let due = (start.elapsed().as_secs_f64() * f64::from(per_second)) as u64;
+        while sender.sent < due {
+            let from = Ipv4Addr::from_bits(Ipv4Addr::new(127, 128, 0, 0).to_bits() + random.below(1 << 22));
+            let mut honest_looking = registration(random.below(u32::MAX), 0);
+            let bytes = match random.below(3) {
+                0 => {
+                    noise.chunks_exact_mut(8).for_each(|bytes| bytes.copy_from_slice(&random.next().to_le_bytes()));
+                    &noise[..random.below(300) as usize]
+                }
+                1 => &honest_looking[..random.below(SIZE as u32 - 1) as usize],
+                _ => {
+                    honest_looking[3] ^= 1;
+                    &honest_looking[..]
+                }
+            };
+            sender.push(from, bytes)?;
+            if sender.sent < due {
+                continue;
+            }
+        }
+        thread::sleep(Duration::from_micros(500));
+    }
+    Ok(sender.sent as f64 / start.elapsed().as_secs_f64())
+}
+
+/// Says how long each took, in nanoseconds, from the time at which it should have begun.
+fn ask_for_lists(from: SocketAddr, is_over: &AtomicBool) -> Result<Vec<f64>, Failure> {
+    let (request, mut random, mut latencies) = (lists::request(), Random::new(9), Vec::new());
+    let pause = Duration::from_secs(1) / LISTS_PER_SECOND;
+    while !is_over.load(Relaxed) {
+        thread::sleep(pause);
+        let client = Ipv4Addr::from_bits(Ipv4Addr::new(127, 64, 0, 0).to_bits() + random.below(1 << 16));
+        let start = Instant::now();
+        lists::exchange(client, from, &request)?;
+        latencies.push(start.elapsed().as_nanos() as f64);
+    }
+    Ok(latencies)
+}
+
+/// Spreads the honest datagrams over the round.
+fn send_honest(to: SocketAddr, honest: &mut Honest) -> Result<(), Failure> {
+    let (mut sender, mut random) = (Sender::new(to)?, Random::new(11));
+    for step in 0..CHANGED + NEW {
+        let server = honest.next(step, &mut random);
+        sender.push(address(server), &registration(server, honest.players[server as usize]))?;
+        sender.flush()?;
+        thread::sleep(ROUND / (CHANGED + NEW));
+    }
+    Ok(())
+}

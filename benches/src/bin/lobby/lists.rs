@@ -1,0 +1,184 @@
+//! List replies per second, beside a server that writes a constant and beside nginx.
+
+use crate::{
+    Failure, Figures, Goal,
+    contender::{Contender, wait_until},
+    refresh::{LONG_LEASE, register},
+    servers::Random,
+    stats::{median, medians},
+    sys,
+};
+use rallypoint_bench::{Table, nanoseconds, rate, ratio};
+use rallypoint_wire::lobby::{ListRequest, LobbyId};
+use socket2::{Domain, Socket, Type};
+use std::{
+    io::{self, Read, Write},
+    mem::MaybeUninit,
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+
+pub const SERVERS: u32 = 1_000;
+/// How many connections there are at a time.
+const CLIENTS: u64 = 16;
+/// How long each contender has in each round.
+const TURN: Duration = Duration::from_millis(700);
+const ROUNDS: usize = 15;
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The lobby against a server that writes the same bytes from memory, and against nginx with the same bytes in a file.
+pub fn against_constant(core: usize, figures: &mut Figures) -> Result<String, Failure> {
+    let lobby = Contender::lobby(core, &[LONG_LEASE])?;
+    register(&lobby, SERVERS)?;
+    let reply = download(lobby.addr)?;
+    let (bare, nginx) = (Contender::bare_tcp(core, &reply)?, Contender::nginx(core, &reply)?);
+    let http = b"GET /reply HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let mut loads = vec![
+        Load { name: "rallypoint serve", contender: &lobby, request: request(), at_least: reply.len() },
+        Load { name: "bare TCP server", contender: &bare, request: request(), at_least: reply.len() },
+    ];
+    if let Some(nginx) = &nginx {
+        loads.push(Load { name: "nginx", contender: nginx, request: http.into(), at_least: reply.len() });
+    }
+
+    loads.iter().try_for_each(|load| load.turn().map(drop))?;
+    let mut rounds: Vec<Vec<[f64; 2]>> = Vec::new();
+    for _ in 0..ROUNDS {
+        rounds.push(loads.iter().map(Load::turn).collect::<Result<_, _>>()?);
+    }
+    let column = |at: usize| -> Vec<Vec<f64>> {
+        rounds.iter().map(|round| round.iter().map(|numbers| numbers[at]).collect()).collect()
+    };
+    let (rates, costs) = (column(0), column(1));
+    let share = |rows: &[Vec<f64>], to: usize| median(&rows.iter().map(|row| row[0] / row[to]).collect::<Vec<_>>());
+    let by_clock = share(&rates, 1);
+    figures.add(
+        "list replies per second with 1,000 servers, of what a bare TCP server writes",
+        format!("{:.0} %", 100.0 * by_clock),
+        Goal::at_least(by_clock, 0.8, "80 %"),
+    );
+    if nginx.is_some() {
+        let by_clock = share(&rates, 2);
+        figures.add(
+            "the same, of what nginx serves from a file",
+            format!("{:.0} %", 100.0 * by_clock),
+            Goal::at_least(by_clock, 1.0, "100 %"),
+        );
+    }
+    let mut table = Table::new(&["server", "replies", "bytes", "of this: ours", "CPU each", "of this: ours", "busy"]);
+    let (rate_medians, cost_medians) = (medians(&rates), medians(&costs));
+    for (at, load) in loads.iter().enumerate() {
+        table.row([
+            load.name.into(),
+            rate(rate_medians[at], "/s"),
+            rate(rate_medians[at] * reply.len() as f64, "B/s"),
+            ratio(share(&rates, at), 1.0),
+            nanoseconds(cost_medians[at]),
+            ratio(share(&costs, at), 1.0),
+            format!("{:.0} %", rate_medians[at] * cost_medians[at] / 1e7),
+        ]);
+    }
+    let note = if nginx.is_some() { "" } else { " nginx is not installed here." };
+    Ok(format!(
+        "### List replies\n\n{table}\n\
+         {} bytes ({SERVERS} servers) per reply and one connection per request, {CLIENTS} of them at a time. The servers have \
+         one core, in turn for {TURN:?} in each of {ROUNDS} rounds; medians, for ratios those of the rounds' ratios. CPU: the \
+         processor time of the server's process, kernel included. The bare server makes four system calls per \
+         connection: accept, read, write, close. nginx: one process, sendfile, tcp_nopush, open_file_cache, no log.{note}\n",
+        reply.len()
+    ))
+}
+
+/// What a client sends.
+pub fn request() -> Vec<u8> {
+    let mut request = Vec::new();
+    ListRequest { lobby_id: LobbyId::GANG_GARRISON_2 }.emit(&mut request);
+    request
+}
+
+/// The whole reply.
+pub fn download(from: SocketAddr) -> Result<Vec<u8>, Failure> {
+    let mut stream = TcpStream::connect(from)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.write_all(&request())?;
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply)?;
+    Ok(reply)
+}
+
+/// Waits until the list has so many servers.
+pub fn wait_for_count(lobby: SocketAddr, servers: u32) -> Result<(), Failure> {
+    wait_until("all servers are listed", || {
+        let mut stream = TcpStream::connect(lobby)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.write_all(&request())?;
+        let mut count = [0; 4];
+        stream.read_exact(&mut count)?;
+        Ok(u32::from_be_bytes(count) == servers)
+    })
+}
+
+/// One exchange, from an address: connects, asks, and takes the reply without copying it. Says how long it was.
+pub fn exchange(from: Ipv4Addr, with: SocketAddr, request: &[u8]) -> io::Result<usize> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    sys::choose_port_late(&socket)?;
+    socket.bind(&SocketAddr::from((from, 0)).into())?;
+    socket.connect(&with.into())?;
+    (&socket).write_all(request)?;
+    let mut nowhere = [MaybeUninit::uninit(); 1 << 20];
+    let mut total = 0;
+    loop {
+        // For TCP this means: throw it away.
+        match socket.recv_with_flags(&mut nowhere, libc::MSG_TRUNC)? {
+            0 => return Ok(total),
+            taken => total += taken,
+        }
+    }
+}
+
+/// Requests for one contender.
+struct Load<'a> {
+    name: &'static str,
+    contender: &'a Contender,
+    request: Vec<u8>,
+    /// A shorter reply is not the reply.
+    at_least: usize,
+}
+
+impl Load<'_> {
+    /// Replies per second, and nanoseconds of processor time per reply.
+    fn turn(&self) -> Result<[f64; 2], Failure> {
+        let (cpu, start, is_over) = (self.contender.cpu()?, Instant::now(), AtomicBool::new(false));
+        let counts: Vec<Result<u64, Failure>> = thread::scope(|scope| {
+            let clients: Vec<_> =
+                (0..CLIENTS).map(|client| scope.spawn({
+                    let is_over = &is_over;
+                    move || self.client(client, is_over)
+                })).collect();
+            thread::sleep(TURN);
+            is_over.store(true, Relaxed);
+            let join = |client: thread::ScopedJoinHandle<'_, _>| client.join().expect("a client does not panic");
+            clients.into_iter().map(join).collect()
+        });
+        let took = start.elapsed().as_secs_f64();
+        let replies = counts.into_iter().sum::<Result<u64, Failure>>()? as f64;
+        let used = self.contender.cpu()? - cpu;
+        Ok([replies / took, used.as_nanos() as f64 / replies])
+    }
+
+    fn client(&self, number: u64, is_over: &AtomicBool) -> Result<u64, Failure> {
+        let (mut random, mut replies) = (Random::new(number), 0);
+        while !is_over.load(Relaxed) {
+            let from = Ipv4Addr::from_bits(Ipv4Addr::new(127, 128, 0, 0).to_bits() + random.below(1 << 22));
+            let length = exchange(from, self.contender.addr, &self.request)?;
+            if length < self.at_least {
+                return Err(Failure(format!("{} sent {length} bytes instead of {}", self.name, self.at_least)));
+            }
+            replies += 1;
+        }
+        Ok(replies)
+    }
+}
