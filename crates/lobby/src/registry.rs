@@ -1,5 +1,7 @@
 //! The list of servers.
 
+mod batch;
+mod index;
 mod register;
 mod reload;
 mod save;
@@ -178,8 +180,14 @@ impl Registry {
 
     /// A datagram to UDP port 29944. Every one ends in exactly one outcome.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Outcome {
-        let source = canonical(from.ip());
         let known = Datagram::peek_registration(bytes).and_then(|id| self.slots.find(id));
+        self.handle(now, from, bytes, known)
+    }
+
+    /// A datagram, and the slot of the server that it is from if that is known.
+    #[inline]
+    fn handle(&mut self, now: Instant, from: SocketAddr, bytes: &[u8], known: Option<u32>) -> Outcome {
+        let source = canonical(from.ip());
         let outcome = match known.and_then(|slot| self.refresh(now, slot, source, bytes)) {
             Some(outcome) => outcome,
             None => self.handle_new(now, known, source, bytes),
@@ -290,8 +298,10 @@ impl Registry {
                 }
             },
         };
-        let past = if port.is_some() { &mut self.past } else { &mut self.past_unread };
-        past.record(now, source, outcome, port);
+        if outcome != Outcome::Refreshed {
+            let past = if port.is_some() { &mut self.past } else { &mut self.past_unread };
+            past.record(now, source, outcome, port);
+        }
         outcome
     }
 

@@ -253,8 +253,10 @@ impl Registry {
             new.map_or(ListBlock { v4, v6, ..shown }, |new| block(new, v4, v6)).emit(&mut self.scratch);
             if *self.scratch != *cold.listing.block {
                 cold.listing = Arc::new(cold.listing.with(cold.listing.lobby_id, &self.scratch));
-                // The last registration counts: what the other family sent before is no refresh of it (L8).
-                self.slots.hot_mut(slot).prints = [0; 2];
+                if new.is_some() {
+                    // The last registration counts: what the other family sent before is no refresh of it (L8).
+                    self.slots.hot_mut(slot).prints = [0; 2];
+                }
             }
         }
         if v4.is_none() && v6.is_none() {

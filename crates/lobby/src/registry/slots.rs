@@ -2,13 +2,14 @@
 //!
 //! An entry is two halves under one number, its slot: the hot half is all that a refresh touches.
 
+use super::index::Index;
 use crate::{
     entry::{Addr, Cold, Hot, State},
     hash::{Keyed, KeyedMap},
     wheel::Tick,
 };
-use hashbrown::HashTable;
 use rallypoint_wire::lobby::{ServerId, Transport};
+use std::hint::black_box;
 
 #[derive(Debug)]
 pub(super) struct Slots {
@@ -16,7 +17,7 @@ pub(super) struct Slots {
     /// `None` where nobody lives.
     cold: Vec<Option<Box<Cold>>>,
     free: Vec<u32>,
-    by_id: HashTable<u32>,
+    by_id: Index,
     by_endpoint: KeyedMap<(Addr, Transport), u32>,
     keyed: Keyed,
 }
@@ -27,7 +28,7 @@ impl Slots {
             hot: Vec::new(),
             cold: Vec::new(),
             free: Vec::new(),
-            by_id: HashTable::new(),
+            by_id: Index::default(),
             by_endpoint: keyed.map(),
             keyed,
         }
@@ -39,7 +40,27 @@ impl Slots {
 
     #[inline]
     pub fn find(&self, id: ServerId) -> Option<u32> {
-        self.by_id.find(self.keyed.id(id), |&slot| self.hot[slot as usize].id == id).copied()
+        self.find_hashed(self.keyed.id(id), id)
+    }
+
+    /// The same, if the hash is known already.
+    #[inline]
+    pub fn find_hashed(&self, hash: u64, id: ServerId) -> Option<u32> {
+        self.by_id.find(hash, |slot| self.hot[slot as usize].id == id)
+    }
+
+    #[inline]
+    pub fn hash(&self, id: ServerId) -> u64 {
+        self.keyed.id(id)
+    }
+
+    /// Fetches from memory what [`find_hashed`](Self::find_hashed) will look at. Each of these loops waits only once, because
+    /// no turn of it has to know what another one found.
+    #[inline]
+    pub fn fetch<const N: usize>(&self, hashes: [u64; N]) {
+        black_box(hashes.map(|hash| self.by_id.touch(hash)));
+        let slots = hashes.map(|hash| self.by_id.find(hash, |_| true).unwrap_or(0));
+        black_box(slots.map(|slot| self.hot.get(slot as usize).map(|hot| hot.states)));
     }
 
     pub fn at_endpoint(&self, key: (Addr, Transport)) -> Option<u32> {
@@ -102,17 +123,14 @@ impl Slots {
                 self.hot.len() as u32 - 1
             }
         };
-        let (all, keyed) = (&self.hot, self.keyed);
-        self.by_id.insert_unique(keyed.id(id), slot, |&slot| keyed.id(all[slot as usize].id));
+        self.by_id.insert(self.keyed.id(id), slot);
         slot
     }
 
     /// The server is gone, and its endpoints were before.
     pub fn remove(&mut self, slot: u32) {
         let id = self.hot[slot as usize].id;
-        if let Ok(found) = self.by_id.find_entry(self.keyed.id(id), |&found| found == slot) {
-            found.remove();
-        }
+        self.by_id.remove(self.keyed.id(id), slot);
         self.cold[slot as usize] = None;
         self.free.push(slot);
     }

@@ -1,0 +1,154 @@
+//! There is an end to the number of servers, and what is above it is told why.
+
+mod support;
+use rallypoint_lobby::{Config, Outcome};
+use support::*;
+
+fn small() -> Lobby {
+    let mut config = Config::default();
+    config.caps.per_address = 2;
+    config.caps.per_lobby = 4;
+    config.caps.total = 6;
+    config.caps.lobbies = 3;
+    Lobby::new(config)
+}
+
+#[test]
+fn the_defaults_are_those_of_the_documentation() {
+    let caps = Config::default().caps;
+    assert_eq!((caps.per_address, caps.total), (32, 1_000_000));
+}
+
+#[test]
+fn per_address() {
+    let mut lobby = small();
+    lobby.register("203.0.113.9", &udp(1).port(1));
+    lobby.register("203.0.113.9", &udp(2).port(2));
+    assert_eq!(lobby.register("203.0.113.9", &udp(3).port(3)), Outcome::AddressFull);
+    assert_eq!(lobby.register("203.0.113.10", &udp(3).port(3)), Outcome::Listed, "a neighbour is another address");
+    assert_eq!(lobby.stats().outcome(Outcome::AddressFull), 1);
+}
+
+#[test]
+fn per_address_counts_each_family_by_itself() {
+    let mut lobby = small();
+    for id in [1, 2] {
+        assert_eq!(lobby.register("203.0.113.9", &udp(id).port(id as u16)), Outcome::Listed);
+        assert_eq!(lobby.register("2001:db8::9", &udp(id).port(id as u16)), Outcome::Changed);
+    }
+    assert_eq!(lobby.register("2001:db8::9", &udp(3).port(3)), Outcome::AddressFull);
+}
+
+#[test]
+fn per_lobby() {
+    let mut lobby = small();
+    (0..4).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), Outcome::Listed));
+    assert_eq!(lobby.register(address(4), &udp(4)), Outcome::LobbyFull);
+    assert_eq!(lobby.register(address(4), &udp(4).lobby(support::lobby(1))), Outcome::Listed);
+}
+
+#[test]
+fn in_total() {
+    let mut lobby = small();
+    for n in 0..6 {
+        assert_eq!(lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n % 2))), Outcome::Listed);
+    }
+    assert_eq!(lobby.register(address(6), &udp(6).lobby(support::lobby(0))), Outcome::RegistryFull);
+    assert_eq!(lobby.stats().registered, 6);
+}
+
+#[test]
+fn the_number_of_lobbies() {
+    let mut lobby = small();
+    (0..3)
+        .for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n))), Outcome::Listed));
+    assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(3))), Outcome::TooManyLobbies);
+    assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(0))), Outcome::Listed);
+    assert_eq!(lobby.stats().lobbies, 3);
+}
+
+#[test]
+fn servers_that_are_not_listed_yet_count_as_well() {
+    let mut lobby = small();
+    lobby.register("203.0.113.9", &tcp(1).port(1));
+    lobby.register("203.0.113.9", &tcp(2).port(2));
+    assert_eq!(lobby.register("203.0.113.9", &tcp(3).port(3)), Outcome::AddressFull);
+}
+
+#[test]
+fn at_the_cap_the_known_can_refresh_change_and_move() {
+    let mut lobby = small();
+    lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
+    lobby.set(|config| config.caps.lobbies = 1);
+    lobby.register("203.0.113.9", &udp(1));
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(3)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).port(9000)), Outcome::Changed);
+    assert_eq!(lobby.register("2001:db8::9", &udp(1).port(9000)), Outcome::Changed);
+    assert_eq!(
+        lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(3))),
+        Outcome::Listed,
+        "its old lobby closes"
+    );
+    assert_eq!(lobby.stats().lobbies, 1);
+}
+
+#[test]
+fn l8_at_the_cap_a_restarted_server_replaces_its_old_entry() {
+    let mut lobby = small();
+    lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
+    lobby.set(|config| config.caps.lobbies = 1);
+    lobby.register("203.0.113.9", &udp(1));
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(3))), Outcome::Listed);
+    assert_eq!(lobby.list_of(support::lobby(3)), ["203.0.113.9:8190 udp server 3"]);
+    assert_eq!(lobby.register("203.0.113.9", &udp(4).port(1)), Outcome::RegistryFull);
+}
+
+#[test]
+fn two_lobbies_that_close_make_room_for_one() {
+    let mut lobby = small();
+    lobby.set(|config| config.caps.lobbies = 2);
+    lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(1)));
+    lobby.register("203.0.113.9", &udp(2).port(9000).lobby(support::lobby(2)));
+    // Server 2 takes the place of server 1 and moves to a lobby of its own: both lobbies are empty after that.
+    assert_eq!(lobby.register("203.0.113.9", &udp(2).lobby(support::lobby(3))), Outcome::Listed);
+    assert_eq!(lobby.stats().lobbies, 1);
+}
+
+#[test]
+fn a_refused_registration_replaces_nobody() {
+    let mut lobby = small();
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.register("203.0.113.9", &udp(2).port(9000));
+    for n in 0..4 {
+        lobby.register(address(n), &udp(10 + u128::from(n)).lobby(support::lobby(1)));
+    }
+    // It would take the place of server 1, but its lobby is full.
+    assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(1))), Outcome::LobbyFull);
+    assert_eq!(lobby.list().len(), 2);
+}
+
+#[test]
+fn what_goes_makes_room() {
+    let mut lobby = small();
+    lobby.set(|config| config.caps.total = 1);
+    lobby.register("203.0.113.9", &udp(1));
+    assert_eq!(lobby.register("203.0.113.10", &udp(2)), Outcome::RegistryFull);
+    lobby.unregister("203.0.113.9", 1);
+    assert_eq!(lobby.register("203.0.113.10", &udp(2)), Outcome::Listed);
+    lobby.wait(secs(70) + GRAIN);
+    assert_eq!(lobby.register("203.0.113.11", &udp(3)), Outcome::Listed);
+}
+
+#[test]
+fn lower_caps_drop_nobody() {
+    let mut lobby = small();
+    for n in 0..4 {
+        lobby.register("203.0.113.9", &udp(n).port(n as u16 + 1));
+    }
+    lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
+    assert_eq!(lobby.list().len(), 2);
+    assert_eq!(lobby.register("203.0.113.9", &udp(0).port(1)), Outcome::Refreshed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).port(2).players(1)), Outcome::Changed);
+}

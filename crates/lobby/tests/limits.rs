@@ -1,0 +1,111 @@
+//! Budgets: honest servers do not feel them, floods do.
+
+mod support;
+use rallypoint_limit::{Budget, Rate};
+use rallypoint_lobby::{Networks, Outcome};
+use support::*;
+
+#[test]
+fn an_honest_server_is_never_refused() {
+    let mut lobby = Lobby::default();
+    for minute in 0..60 {
+        for join in 0..30 {
+            let outcome = lobby.register("203.0.113.9", &udp(1).players(minute * 30 + join));
+            assert!(outcome.is_listed(), "{outcome}");
+            lobby.wait(secs(2));
+        }
+    }
+}
+
+#[test]
+fn nor_are_as_many_as_an_address_may_have() {
+    let mut lobby = Lobby::default();
+    for round in 0..20 {
+        for id in 0..32 {
+            // All of them change their map at once.
+            let server = udp(id).port(8000 + id as u16).players(round);
+            let outcome = lobby.register("203.0.113.9", &server);
+            assert!(outcome.is_listed(), "{outcome}");
+        }
+        lobby.wait(secs(30));
+    }
+    assert_eq!(lobby.stats().listed, 32);
+}
+
+#[test]
+fn nor_is_a_hoster_with_hundreds_in_one_network() {
+    let mut lobby = Lobby::default();
+    for round in 0..20 {
+        for host in 1..=250u8 {
+            for id in 0..3u16 {
+                let server = udp(u128::from(host) * 3 + u128::from(id)).port(8000 + id).players(round);
+                let outcome = lobby.register(std::net::IpAddr::from([203, 0, 113, host]), &server);
+                assert!(outcome.is_listed(), "{outcome}");
+            }
+        }
+        lobby.wait(secs(30));
+    }
+    assert_eq!(lobby.stats().listed, 750);
+}
+
+#[test]
+fn what_is_too_much_is_over_budget() {
+    let mut lobby = Lobby::default();
+    let refused = (0..1_000).filter(|n| !lobby.register("203.0.113.9", &udp(1).players(*n)).is_listed()).count();
+    assert!((600..800).contains(&refused), "{refused}");
+    assert_eq!(lobby.stats().outcomes[11], refused as u64);
+    let past = lobby.past_outcomes(ip("203.0.113.9"));
+    assert_eq!(past.last().unwrap().outcome.code(), "over_budget");
+    assert_eq!(past.last().unwrap().times as usize, refused);
+    assert!(lobby.register("203.0.113.10", &udp(2)).is_listed(), "a neighbour has a budget of its own");
+}
+
+#[test]
+fn a_refresh_is_not_counted() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    for _ in 0..10_000 {
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+    }
+}
+
+#[test]
+fn exempt_networks_may_send_as_much_as_they_like() {
+    let mut lobby = Lobby::default();
+    assert!((0..2_000).all(|n| lobby.register("127.0.0.1", &udp(1).players(n)).is_listed()), "loopback by default");
+    assert!((0..2_000).all(|n| lobby.register("::1", &udp(1).players(n)).is_listed()));
+    lobby.set(|config| config.limit_exempt = Networks::default());
+    assert!(
+        !(0..2_000).all(|n| lobby.register("127.0.0.1", &udp(1).players(n)).is_listed()),
+        "unless that is turned off"
+    );
+    lobby.set(|config| config.limit_exempt = networks(&["203.0.113.0/24"]));
+    assert!((0..2_000).all(|n| lobby.register("203.0.113.9", &udp(1).players(n)).is_listed()));
+}
+
+#[test]
+fn a_flood_of_forged_sources_does_not_touch_who_is_in_the_list() {
+    let mut lobby = Lobby::with(|config| {
+        config.limits.total = Budget { packets: Some(Rate::per_second(100, 400)), bytes: None };
+        config.caps.total = 1_000;
+    });
+    lobby.register("203.0.113.9", &udp(1));
+    // A quiet life: nothing but refreshes, which the limiter does not see.
+    for _ in 0..20 {
+        lobby.wait(secs(30));
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+    }
+    let mut refused = 0;
+    for n in 0..50_000u32 {
+        let outcome = lobby.register(address(n % 20_000), &udp(u128::from(n) + 10));
+        refused += u32::from(outcome.code() == "over_budget");
+        if n % 1_000 == 0 {
+            lobby.wait(secs(1));
+        }
+        if n % 15_000 == 0 {
+            let outcome = lobby.register("203.0.113.9", &udp(1).players(n as u16));
+            assert!(outcome.is_listed(), "a map change after {n}: {outcome}");
+        }
+    }
+    assert!(refused > 30_000, "it was a flood: {refused}");
+}
