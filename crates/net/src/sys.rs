@@ -126,7 +126,8 @@ impl RawAddr {
 
 /// Has the system keep what the network says about datagrams that did not arrive.
 pub(crate) fn keep_errors(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
-    let (level, option) = if is_v4 { (libc::IPPROTO_IP, libc::IP_RECVERR) } else { (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) };
+    let (level, option) =
+        if is_v4 { (libc::IPPROTO_IP, libc::IP_RECVERR) } else { (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) };
     let on: libc::c_int = 1;
     // SAFETY: the option takes an int, and is given the address and size of one.
     let result = unsafe {
@@ -170,7 +171,8 @@ pub(crate) fn next_error(fd: BorrowedFd<'_>) -> io::Result<Option<(SocketAddr, i
                 (found.cmsg_level, found.cmsg_type),
                 (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
             ) {
-                let told: libc::sock_extended_err = libc::CMSG_DATA(message).cast::<libc::sock_extended_err>().read_unaligned();
+                let told: libc::sock_extended_err =
+                    libc::CMSG_DATA(message).cast::<libc::sock_extended_err>().read_unaligned();
                 error = Some(io::Error::from_raw_os_error(told.ee_errno.cast_signed()));
             }
             message = libc::CMSG_NXTHDR(&raw const header, message);

@@ -1,0 +1,40 @@
+//! Asking servers and lobbies: what `query`, `ping`, `list`, `check` and their relatives have in common.
+//!
+//! ```text
+//! target    what a person names            ─► resolve    addresses
+//! lobby     the list of a lobby            ─► sweep      many targets, one after the other or all at once
+//! engine    a prober on sockets, with findings as they come
+//! output    table, JSON, lines of JSON, CSV; the exit code
+//! ```
+
+pub mod capture;
+pub mod engine;
+pub mod exit;
+pub mod lobby;
+pub mod options;
+pub mod output;
+pub mod resolve;
+pub mod survey;
+pub mod sweep;
+pub mod tap;
+pub mod target;
+pub mod trouble;
+
+pub use engine::{Engine, Finding};
+pub use exit::Exit;
+pub use options::Asking;
+pub use sweep::{Sweep, Whom};
+pub use target::{Protocol, Target};
+pub use trouble::Trouble;
+
+use crate::failure::Failure;
+
+/// Runs what a command does, to its end.
+///
+/// Whatever is still being looked up then is not waited for: that takes as long as the system's resolver wants.
+pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_background();
+    result
+}

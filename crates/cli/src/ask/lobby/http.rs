@@ -1,0 +1,93 @@
+//! As much HTTP as a master list needs: one GET of version 1.0, so that the answer is never in chunks.
+
+use super::connect::Stream;
+use crate::ask::{Trouble, target::MasterList};
+use rallypoint_wire::text;
+
+/// The longest header and the longest list that are read. A list of a hundred thousand servers is shorter.
+const MAX_HEADER: usize = 16 << 10;
+const MAX_BODY: usize = 4 << 20;
+
+/// The body of the answer.
+pub async fn get(mut stream: Stream, list: &MasterList) -> Result<Vec<u8>, Trouble> {
+    let MasterList { host, port, path } = list;
+    let version = env!("CARGO_PKG_VERSION");
+    let request = format!(
+        "GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nUser-Agent: rallypoint/{version}\r\nAccept: text/plain\r\n\
+         Connection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let (mut answer, mut buffer) = (Vec::new(), vec![0; 16 << 10]);
+    loop {
+        let read = stream.read(&mut buffer).await?;
+        if read == 0 {
+            return body(answer);
+        }
+        answer.extend_from_slice(&buffer[..read]);
+        let limit = if header_end(&answer).is_some() { MAX_HEADER + MAX_BODY } else { MAX_HEADER };
+        if answer.len() > limit {
+            return Err(Trouble::Malformed("it is too long to be a list of servers".into()));
+        }
+    }
+}
+
+/// Takes the header off, if all is well.
+fn body(mut answer: Vec<u8>) -> Result<Vec<u8>, Trouble> {
+    let end = header_end(&answer).ok_or_else(|| Trouble::Malformed("it is not a web page".into()))?;
+    let header = text::display(&answer[..end]).into_owned();
+    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+    let mut words = header.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some(version), Some("200")) if version.starts_with("HTTP/1.") => {}
+        (Some(version), Some(status)) if version.starts_with("HTTP/") => {
+            return Err(Trouble::Malformed(match field(&head, "location") {
+                Some(to) => format!("it has moved to {}: ask there, by http", text::harmless(&to)),
+                None => format!("the page answers with status {status}"),
+            }));
+        }
+        _ => return Err(Trouble::Malformed("it is not a web page".into())),
+    }
+    let body = answer.split_off(end);
+    // Who closes early has not told everything.
+    match field(&head, "content-length").and_then(|length| length.parse().ok()) {
+        Some(length) if body.len() < length => Err(Trouble::Malformed("it ends before it is complete".into())),
+        _ => Ok(body),
+    }
+}
+
+fn header_end(answer: &[u8]) -> Option<usize> {
+    answer.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
+}
+
+fn field(head: &str, name: &str) -> Option<String> {
+    let named = |line: &str| {
+        let (field, value) = line.split_once(':')?;
+        field.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+    };
+    head.lines().find_map(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(answer: &str) -> Result<String, String> {
+        body(answer.into()).map(|body| String::from_utf8(body).unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_page_is_its_body_or_says_why_not() {
+        assert_eq!(read("HTTP/1.1 200 OK\r\nServer: x\r\n\r\n192.0.2.1:6969\n"), Ok("192.0.2.1:6969\n".into()));
+        assert_eq!(read("HTTP/1.0 200\r\nContent-Length: 2\r\n\r\nab"), Ok("ab".into()));
+        for (answer, part) in [
+            ("", "not a web page"),
+            ("SSH-2.0\r\n\r\n", "not a web page"),
+            ("HTTP/1.1 404 Not Found\r\n\r\n", "status 404"),
+            ("HTTP/1.1 301 Moved\r\nLocation: https://x/\x1b[2J\r\n\r\n", "moved to https://x/\u{fffd}[2J"),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nab", "ends before"),
+        ] {
+            let error = read(answer).unwrap_err();
+            assert!(error.contains(part), "{answer}: {error}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! What is told, and in which form.
+
+pub mod record;
+pub mod terminal;
