@@ -44,6 +44,7 @@ mod endpoint;
 mod entropy;
 mod reason;
 mod stats;
+mod stream;
 
 pub use client::{Client, ClientEvent, LoginError};
 pub use config::{ClientConfig, ConfigError, ConnectionConfig, Encryption, EncryptionPolicy, EndpointConfig};
@@ -53,3 +54,4 @@ pub use endpoint::{Endpoint, EndpointStats, Event, PlayerId, QueryAnswers};
 pub use rallypoint_wire::session::SlotIndex;
 pub use reason::{Reason, SendError};
 pub use stats::ConnectionStats;
+pub use stream::{StreamError, StreamReader, StreamWriter};

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use rallypoint_netsim::{Link, Rng};
-use rallypoint_session::{ClientEvent, Encryption, LoginError, StaticKey};
+use rallypoint_session::{ClientEvent, Connection, Encryption, LoginError, StaticKey};
 
 /// An ack (ff) or a resend (aa) of these numbers.
 fn list(kind: u8, numbers: impl Iterator<Item = u32>) -> Vec<u8> {
@@ -143,7 +143,7 @@ fn s19_s30_forged_login_successes_change_nothing() {
         pair.net.inject(([6, 6, 6, 6], 6), CLIENT, b"\x03\x00\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01");
         pair.net.run_for(ms(20));
     }
-    assert!(pair.client().client.connection().is_some_and(|connection| connection.is_encrypted()));
+    assert!(pair.client().client.connection().is_some_and(Connection::is_encrypted));
     pair.client_send(b"hello");
     pair.net.run_for(secs(1));
     assert_eq!(pair.server_heard().len(), 1);

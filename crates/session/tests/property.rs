@@ -38,10 +38,10 @@ fn run(seed: u64) {
     let mut lengths = [Vec::new(), Vec::new()];
     for _ in 0..60 {
         pair.net.run_for(rng.duration(ms(150)));
-        for side in 0..2 {
+        for (side, lengths) in lengths.iter_mut().enumerate() {
             for _ in 0..rng.below(6) {
                 let length = 4 + rng.below(400) as usize;
-                let message = numbered(lengths[side].len() as u32, length);
+                let message = numbered(lengths.len() as u32, length);
                 let sent = if side == 0 {
                     pair.net.with(client, |app, now| app.client.send(now, &message))
                 } else {
@@ -51,7 +51,7 @@ fn run(seed: u64) {
                     })
                 };
                 match sent {
-                    Ok(()) => lengths[side].push(length),
+                    Ok(()) => lengths.push(length),
                     Err(error) => assert_eq!(error, SendError::WouldBlock, "seed {seed}"),
                 }
             }

@@ -245,8 +245,7 @@ mod tests {
                 if expected_new {
                     seen.insert(number);
                 }
-                while reads {
-                    let Some(read) = read(&mut incoming) else { break };
+                while let Some(read) = reads.then(|| read(&mut incoming)).flatten() {
                     prop_assert_eq!(read, start.wrapping_add(next));
                     prop_assert!(seen.remove(&next));
                     next += 1;

@@ -12,11 +12,14 @@ const MOST_WAITING: usize = 64;
 /// How many addresses are remembered.
 const REMEMBERED: usize = 16_384;
 
+/// The datagrams of one answer.
+type Answer = Arc<[Box<[u8]>]>;
+
 /// The datagrams that answer the two queries, ready to be sent.
 #[derive(Clone, Debug, Default)]
 pub struct QueryAnswers {
-    info: Arc<[Box<[u8]>]>,
-    players: Arc<[Box<[u8]>]>,
+    info: Answer,
+    players: Answer,
 }
 
 impl QueryAnswers {
@@ -42,7 +45,8 @@ impl QueryAnswers {
 pub(super) struct Queries {
     answers: QueryAnswers,
     limiter: Limiter,
-    waiting: VecDeque<(SocketAddr, Arc<[Box<[u8]>]>, usize)>,
+    /// Who asked, what is answered, and which part of it comes next.
+    waiting: VecDeque<(SocketAddr, Answer, usize)>,
     pub refused: u64,
 }
 

@@ -1,6 +1,7 @@
 //! The two kinds of traffic that are measured: a game's, and bulk.
 
 use super::*;
+use rallypoint_session::Connection;
 
 /// What was measured of a game's traffic.
 pub struct Game {
@@ -75,12 +76,12 @@ pub fn bulk(seed: u64, link: Link, bytes: u32, encryption: Encryption) -> Bulk {
     push(&mut pair.net, &mut next);
     let arrived = pair.net.run_while(secs(600), |net| {
         let app = net.machine(server);
-        if next < count && app.endpoint.connection(app.player()).is_some_and(|connection| connection.is_writable()) {
+        if next < count && app.endpoint.connection(app.player()).is_some_and(Connection::is_writable) {
             push(net, &mut next);
         }
         (net.machine(client).heard.len() as u32) < count
     });
-    let stats = pair.server().endpoint.connection(pair.server().player()).map(|connection| connection.stats());
+    let stats = pair.server().endpoint.connection(pair.server().player()).map(Connection::stats);
     assert!(arrived, "seed {seed}: not everything arrived: {stats:?}");
     let time = pair.net.now() - start;
     let heard = pair.client().heard.iter().map(|(_, message)| number_of(message));
