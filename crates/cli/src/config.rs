@@ -17,7 +17,7 @@ mod sources;
 mod tests;
 
 pub use knobs::{KNOBS, Knob};
-pub use mistake::Mistakes;
+pub use mistake::{Document, Mistakes};
 pub use print::print;
 pub use settings::{LogFormat, LogSettings, Settings};
 pub use sources::{Loaded, Override, Sources};

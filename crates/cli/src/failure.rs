@@ -1,7 +1,11 @@
 //! How a command ends if it does not end well.
 
 use crate::config::Mistakes;
-use std::{fmt, io::Write, process::ExitCode};
+use std::{
+    fmt,
+    io::{self, Write},
+    process::ExitCode,
+};
 
 /// Why a command failed, in a sentence that says what to do.
 #[derive(Debug)]
@@ -14,7 +18,17 @@ pub enum Failure {
 
 /// Tells a person what is wrong. If nobody listens any more, that is no reason to stop.
 pub fn complain(what: impl fmt::Display) {
-    let _ = writeln!(std::io::stderr(), "{what}");
+    let _ = writeln!(io::stderr(), "{what}");
+}
+
+/// Prints what was asked for.
+pub fn say(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever reads has read enough: `| head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(Failure::failed),
+    }
 }
 
 impl Failure {

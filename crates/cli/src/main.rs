@@ -2,13 +2,17 @@
 #![forbid(unsafe_code)]
 
 mod announce;
+mod ask;
+mod completions;
 mod config;
 mod failure;
 mod log;
+mod man;
+mod respond;
 mod serve;
 mod signals;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// From "a server started" to "a player is in the game": a lobby for game servers, and the tools around it.
@@ -23,6 +27,9 @@ struct Cli {
 enum Verb {
     Serve(serve::Args),
     Announce(announce::Args),
+    Respond(respond::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 const EXAMPLES: &str = "\
@@ -39,6 +46,9 @@ fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Serve(args) => serve::run(&args),
         Verb::Announce(args) => announce::run(&args),
+        Verb::Respond(args) => respond::run(&args),
+        Verb::Completions(args) => completions::run(&args, Cli::command()),
+        Verb::Man(args) => man::run(&args, Cli::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,7 +9,7 @@ pub use args::Args;
 
 use crate::{
     config::{self, KNOBS, Loaded, Settings, Sources},
-    failure::{Failure, complain},
+    failure::{Failure, complain, say},
     log::Log,
     signals::{Signals, Told},
 };
@@ -17,7 +17,6 @@ use jiff::Timestamp;
 use rallypoint_net::{LobbyOptions, LobbyService, StartError};
 use report::Reporter;
 use std::{
-    io::{self, Write},
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -207,13 +206,4 @@ fn summary(loaded: &Loaded, data_dir: &std::path::Path) -> String {
         addrs(&settings.legacy_listen),
         settings.all_bans().count(),
     )
-}
-
-fn say(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever reads has read enough: `| head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(Failure::failed),
-    }
 }

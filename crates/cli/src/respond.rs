@@ -1,0 +1,112 @@
+//! `rallypoint respond`: answers queries for a game that has no query of its own.
+
+mod args;
+mod info_file;
+
+pub use args::Args;
+
+use crate::{
+    failure::{Failure, complain, say},
+    signals::{Signals, Told},
+};
+use info_file::InfoFile;
+use rallypoint_net::{Driver, Solo, UdpSocket};
+use rallypoint_query::{Responder, ResponderConfig, ServerInfo};
+use std::{io, net::SocketAddr, sync::Arc};
+
+/// Queries are short; a few of them can be in one datagram (B3).
+const MAX_DATAGRAM: usize = 2_048;
+
+/// Room for a flood of queries while the thread is busy.
+const RECEIVE_BUFFER: usize = 1 << 20;
+
+type Answering = Driver<Solo<Responder, fn(())>>;
+
+/// Answers until it is told to stop.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.print_example {
+        return say(InfoFile::EXAMPLE);
+    }
+    let Some(file) = args.info.as_deref().map(InfoFile::new) else {
+        return Err(Failure::Usage("there is nothing to answer with: name a file with --info".into()));
+    };
+    let places = args.places();
+    if places.is_empty() {
+        return Err(Failure::Usage(
+            "there is nowhere to answer: give --session ADDR:PORT, --bloodmasters ADDR:PORT, or both".into(),
+        ));
+    }
+    let info = file.read()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    runtime.block_on(answer(&file, &info, &places))
+}
+
+/// An address, and what is answered there.
+struct Place {
+    addr: SocketAddr,
+    bloodmasters: bool,
+    session: bool,
+}
+
+async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Result<(), Failure> {
+    // Before anything else, so that no signal is missed once the ports are open.
+    let mut signals = Signals::new().map_err(Failure::failed)?;
+    let (mut answering, mut lines) = (Vec::new(), String::new());
+    for place in places {
+        let socket =
+            Arc::new(UdpSocket::bind(place.addr, RECEIVE_BUFFER).map_err(|error| refused(place.addr, &error))?);
+        for (name, _) in place.protocols() {
+            lines += &format!("{name} udp {}\n", socket.local_addr());
+        }
+        answering.push(start(place, socket, info)?);
+    }
+    // Nobody may be reading, which is no reason not to answer.
+    let _ = say(&lines);
+    while signals.next().await == Told::Reload {
+        match file.read() {
+            Ok(info) => {
+                let info = Arc::new(info);
+                for driver in &answering {
+                    let info = info.clone();
+                    driver.commands().run(move |solo, _| solo.machine.set_info(&info));
+                }
+                complain(format_args!("read {file} again"));
+            }
+            Err(mistakes) => complain(format_args!("{mistakes}\nthe answers stay as they were")),
+        }
+    }
+    drop(answering);
+    Ok(())
+}
+
+fn start(place: &Place, socket: Arc<UdpSocket>, info: &ServerInfo) -> Result<Answering, Failure> {
+    let mut seed = [0; 16];
+    getrandom::fill(&mut seed)
+        .map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
+    let config =
+        ResponderConfig { bloodmasters: place.bloodmasters, session: place.session, ..ResponderConfig::default() };
+    let machine = Responder::new(config, u128::from_ne_bytes(seed), info).map_err(Failure::failed)?;
+    let on_event: fn(()) = |()| {};
+    let solo = Solo { machine, on_event, max_datagram: MAX_DATAGRAM };
+    Driver::start("respond", vec![socket], |_| solo).map_err(Failure::failed)
+}
+
+impl Place {
+    /// What is answered here, by name.
+    fn protocols(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        [("bloodmasters", self.bloodmasters), ("session", self.session)].into_iter().filter(|(_, is_on)| *is_on)
+    }
+}
+
+fn refused(addr: SocketAddr, error: &io::Error) -> Failure {
+    Failure::failed(match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("{addr} is used by another program: stop that program, or choose another port")
+        }
+        io::ErrorKind::AddrNotAvailable => format!("this machine does not have the address {}", addr.ip()),
+        io::ErrorKind::PermissionDenied => {
+            format!("this user may not listen on {addr}: choose a port from 1024 on")
+        }
+        _ => format!("cannot listen on {addr}: {error}"),
+    })
+}
