@@ -65,9 +65,10 @@ impl Thin {
         self.tokens * 4.0 > self.rate * DEPTH
     }
 
-    /// Whether a message is to be sent twice.
-    pub fn wants_copy(&self, now: Instant, len: usize) -> bool {
-        self.copies_until.is_some_and(|until| now < until) && len <= LARGEST_COPIED && self.is_thin()
+    /// Whether a message is to be sent twice. What was lost once already always is: others wait for it.
+    pub fn wants_copy(&self, now: Instant, len: usize, again: bool) -> bool {
+        let bad = again || self.copies_until.is_some_and(|until| now < until);
+        bad && len <= LARGEST_COPIED && self.is_thin()
     }
 
     /// How long after the first the second is sent: losses often come in a row.

@@ -227,7 +227,7 @@ impl Connection {
             Kind::New => self.thin.on_send(now, len),
             _ => self.stats.resends += 1,
         }
-        if !self.silent && self.thin.wants_copy(now, len) {
+        if !self.silent && self.thin.wants_copy(now, len, kind == Kind::Again) {
             self.outgoing.plan_copy(now + Thin::copy_after(Rtt::min(&self.rtt)), number);
         }
     }
