@@ -8,8 +8,10 @@
 //! ```
 
 pub mod capture;
+pub mod collect;
 pub mod engine;
 pub mod exit;
+pub mod gather;
 pub mod lobby;
 pub mod options;
 pub mod output;

@@ -3,11 +3,16 @@
 
 mod announce;
 mod ask;
+mod browse;
+mod check;
 mod completions;
 mod config;
 mod failure;
+mod list;
 mod log;
 mod man;
+mod ping;
+mod query;
 mod respond;
 mod serve;
 mod signals;
@@ -27,6 +32,11 @@ struct Cli {
 enum Verb {
     Serve(serve::Args),
     Announce(announce::Args),
+    Query(query::Args),
+    Ping(ping::Args),
+    List(list::Args),
+    Check(check::Args),
+    Browse(browse::Args),
     Respond(respond::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -43,9 +53,14 @@ Each command tells more about itself: rallypoint serve --help
 Exit codes: 0 all went well, 1 it failed (the last line says why), 2 wrong usage or configuration";
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().verb {
+    let result = match parse().verb {
         Verb::Serve(args) => serve::run(&args),
         Verb::Announce(args) => announce::run(&args),
+        Verb::Query(args) => return ask::exit::finish(query::run(&args)),
+        Verb::Ping(args) => return ask::exit::finish(ping::run(&args)),
+        Verb::List(args) => return ask::exit::finish(list::run(&args)),
+        Verb::Check(args) => return check::run(&args),
+        Verb::Browse(args) => browse::run(&args),
         Verb::Respond(args) => respond::run(&args),
         Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::Man(args) => man::run(&args, Cli::command()),
@@ -57,4 +72,16 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// What was asked for. A monitoring system takes exit code 2 for an alarm, which a mistake in its own configuration is not.
+fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let is_check = std::env::args_os().nth(1).is_some_and(|verb| verb == "check");
+        if is_check && error.use_stderr() {
+            let _ = error.print();
+            std::process::exit(3);
+        }
+        error.exit()
+    })
 }

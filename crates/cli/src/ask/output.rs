@@ -1,4 +1,75 @@
 //! What is told, and in which form.
 
+pub mod csv;
+pub mod details;
+pub mod gamedig;
+pub mod progress;
 pub mod record;
+pub mod sink;
+pub mod table;
 pub mod terminal;
+
+pub use record::{Missed, Record};
+pub use sink::{Shape, Sink};
+
+use clap::ValueEnum;
+
+/// In which form results are told.
+#[derive(clap::Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// One JSON document; errors are in it, too
+    #[arg(long, group = "format")]
+    json: bool,
+
+    /// A JSON object on each line, as results come; errors are among them
+    #[arg(long, group = "format")]
+    jsonl: bool,
+
+    /// Comma-separated values, a line for each server, as results come
+    #[arg(long, group = "format")]
+    csv: bool,
+
+    /// JSON with the keys of another program
+    #[arg(long, value_name = "PROGRAM", value_enum, conflicts_with = "csv")]
+    compat: Option<Compat>,
+}
+
+/// Another program whose keys can be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compat {
+    Gamedig,
+}
+
+/// A form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    Json,
+    Jsonl,
+    Csv,
+    /// As gamedig does: an object for one server, a list for several.
+    Gamedig,
+    /// An object with gamedig's keys on each line.
+    GamedigLines,
+}
+
+impl OutputArgs {
+    /// Whether it is for people.
+    pub fn is_text(&self) -> bool {
+        self.format() == Format::Text
+    }
+
+    /// The form that was asked for.
+    pub fn format(&self) -> Format {
+        match self {
+            Self { compat: Some(Compat::Gamedig), jsonl: true, .. } => Format::GamedigLines,
+            Self { compat: Some(Compat::Gamedig), .. } => Format::Gamedig,
+            Self { json: true, .. } => Format::Json,
+            Self { jsonl: true, .. } => Format::Jsonl,
+            Self { csv: true, .. } => Format::Csv,
+            _ => Format::Text,
+        }
+    }
+}

@@ -101,7 +101,14 @@ impl Survey {
         }
     }
 
-    /// Asks one server again, beside whatever else is going on; the next look tells what came of it.
+    /// Waits for whoever was asked by [`ask_again`](Self::ask_again).
+    pub async fn finish(&mut self, mut each: impl FnMut(News)) {
+        while let Some(finding) = self.sweep.next().await {
+            self.tell(finding, &mut each);
+        }
+    }
+
+    /// Asks one server again, if it can be asked; the next look tells what came of it, or [`finish`](Self::finish).
     pub fn ask_again(&mut self, seen: Seen) {
         match self.places.get(seen.place) {
             Some(Target::Server(server)) => {

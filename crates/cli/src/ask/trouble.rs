@@ -45,6 +45,18 @@ impl Trouble {
         }
     }
 
+    /// Where there is little room.
+    pub const fn in_short(&self) -> &'static str {
+        match self {
+            Self::NotFound => "not found",
+            Self::NoAddress(_) => "no address",
+            Self::TimedOut(_) => "silent",
+            Self::Refused => "refused",
+            Self::Malformed(_) => "nonsense",
+            Self::NotAskable(_) | Self::NoRoute(_) => "no way",
+        }
+    }
+
     /// What it means for the exit code.
     pub const fn exit(&self) -> Exit {
         match self {

@@ -73,7 +73,8 @@ impl Style {
     }
 }
 
-fn wants_colors() -> bool {
+/// Whether `NO_COLOR` and `TERM` allow colours.
+pub fn wants_colors() -> bool {
     let no = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     !no && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

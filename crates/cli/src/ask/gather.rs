@@ -1,0 +1,101 @@
+//! Targets from the command line, from a file, from standard input.
+
+use crate::{ask::Target, failure::Failure};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read, stdin},
+    path::{Path, PathBuf},
+};
+
+/// Whom to ask.
+#[derive(clap::Args, Clone, Debug)]
+pub struct TargetArgs {
+    // No doc comment, because of the brackets.
+    #[arg(value_name = "TARGET", required_unless_present = "file")]
+    #[arg(
+        help = "Whom to ask: host, host:port, [v6]:port, bloodmasters://host, session://host, lobby://host; - for standard input"
+    )]
+    targets: Vec<String>,
+
+    /// Take targets from a file, one on each line, too; # begins a comment; - is standard input
+    #[arg(long, short = 'f', value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// No line that means something is longer.
+const MAX_LINE: u64 = 4_096;
+
+impl TargetArgs {
+    /// All of them, in order.
+    pub fn gather(&self) -> Result<Vec<Target>, Failure> {
+        let mut targets = Vec::new();
+        for text in &self.targets {
+            if text == "-" {
+                read(stdin(), "standard input", &mut targets)?;
+            } else {
+                targets.push(text.parse().map_err(|why| Failure::Usage(format!("{text:?} cannot be asked: {why}")))?);
+            }
+        }
+        match &self.file {
+            Some(file) if file == Path::new("-") => read(stdin(), "standard input", &mut targets)?,
+            Some(file) => {
+                let name = file.display().to_string();
+                let open = File::open(file);
+                let open = open.map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))?;
+                read(open, &name, &mut targets)?;
+            }
+            None => {}
+        }
+        if targets.is_empty() {
+            return Err(Failure::Usage("there is nobody to ask: no line has a target".into()));
+        }
+        Ok(targets)
+    }
+}
+
+fn read(from: impl Read, name: &str, targets: &mut Vec<Target>) -> Result<(), Failure> {
+    let mut from = BufReader::new(from);
+    for number in 1.. {
+        let mut line = Vec::new();
+        let read = from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
+        if read.map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))? == 0 {
+            break;
+        }
+        let line = String::from_utf8_lossy(&line);
+        let text = line.split('#').next().unwrap_or_default().trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        if !text.is_empty() {
+            let target = text.parse();
+            let shown: String = text.chars().take(100).collect();
+            targets.push(
+                target.map_err(|why| Failure::Usage(format!("{name}:{number}: {shown:?} cannot be asked: {why}")))?,
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Result<Vec<String>, String> {
+        let mut targets = Vec::new();
+        match read(text.as_bytes(), "list", &mut targets) {
+            Ok(()) => Ok(targets.iter().map(ToString::to_string).collect()),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_file_has_a_target_on_each_line() {
+        let text = "\u{feff}# mine\r\nplay.example.org\r\n\n  192.0.2.1:7 # the old one\nsession://[::1]";
+        assert_eq!(lines(text), Ok(vec!["play.example.org".into(), "192.0.2.1:7".into(), "session://[::1]".into()]));
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_line() {
+        let error = lines("a\n\nb c\n").unwrap_err();
+        assert!(error.contains("list:3: \"b c\" cannot be asked: expected"), "{error}");
+        assert!(lines(&"x".repeat(100_000)).is_err());
+    }
+}

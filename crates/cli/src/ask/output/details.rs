@@ -1,0 +1,187 @@
+//! Everything about one server, for people.
+
+use super::{
+    record::Record,
+    table::{Cell, Column, Table},
+    terminal::{Style, Terminal, clip, columns},
+};
+use rallypoint_query::ServerInfo;
+
+/// What stands before the values.
+const LABEL: usize = 13;
+
+const PLAYERS: [Column; 5] = [
+    Column { title: "PLAYER", right: false, least: 8, drop: 0 },
+    Column { title: "TEAM", right: false, least: 4, drop: 1 },
+    Column { title: "RANK", right: true, least: 4, drop: 3 },
+    Column { title: "PING", right: true, least: 4, drop: 2 },
+    Column { title: "", right: false, least: 8, drop: 4 },
+];
+
+/// A block of lines, each with its end.
+pub fn server(record: &Record, terminal: Terminal) -> String {
+    let info = &record.info;
+    let most = terminal.width.unwrap_or(usize::MAX);
+    let mut text = terminal.paint(Style::Bold, &clip(record.name(), most)) + "\n";
+    let mut line = |label: &str, value: Option<&str>, style| {
+        if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
+            push(&mut text, label, value, style, terminal);
+        }
+    };
+    line("description", info.description.as_deref(), Style::Plain);
+    line("address", Some(&address(record)), Style::Plain);
+    if let Some(answer) = &record.answer {
+        let more = match answer.measured {
+            "at_most" => ", at most",
+            _ => "",
+        };
+        let retries = match answer.retries {
+            0 => String::new(),
+            1 => ", asked again once".into(),
+            times => format!(", asked again {times} times"),
+        };
+        line("ping", Some(&format!("{}{more}{retries}", ping(answer.ping_ms))), Style::of_ping(answer.ping_ms));
+    }
+    line("game", Some(&game(info)), Style::Plain);
+    line("mode", info.mode.as_deref(), Style::Plain);
+    line("map", info.map.as_deref(), Style::Plain);
+    line("version", info.version.as_deref(), Style::Plain);
+    line("players", Some(&people(info)), Style::Plain);
+    line("password", info.password.map(|needed| if needed { "needed" } else { "none" }), Style::Plain);
+    line("website", info.website.as_deref(), Style::Plain);
+    let mods: Vec<_> = info.mods.iter().filter_map(|it| it.name.as_deref().or(it.id.as_deref())).collect();
+    line("mods", Some(&mods.join(", ")), Style::Plain);
+    line("tags", Some(&info.tags.join(", ")), Style::Plain);
+    if let Some(rules) = info.bloodmasters.and_then(|info| info.rules) {
+        let limit = |value: i16, unit: &str| if value > 0 { format!("{value}{unit}") } else { "none".into() };
+        line("score limit", Some(&limit(rules.score_limit, "")), Style::Plain);
+        line("time limit", Some(&limit(rules.time_limit, " min")), Style::Plain);
+    }
+    if let Some(answer) = record.answer.as_ref().filter(|answer| !answer.missing.is_empty()) {
+        line("missing", Some(&answer.missing.join(", ")), Style::Fair);
+    }
+    if let Some(trouble) = &record.trouble {
+        line("trouble", Some(&trouble.to_string()), Style::Bad);
+    }
+    text + &players(info, terminal)
+}
+
+/// How far away, for people.
+pub fn ping(milliseconds: f64) -> String {
+    match milliseconds {
+        ms if ms < 10.0 => format!("{ms:.2} ms"),
+        ms if ms < 100.0 => format!("{ms:.1} ms"),
+        ms => format!("{ms:.0} ms"),
+    }
+}
+
+/// `3/24`.
+pub fn occupancy(info: &ServerInfo) -> String {
+    match (info.players, info.max_players) {
+        (Some(players), Some(most)) => format!("{players}/{most}"),
+        (Some(players), None) => players.to_string(),
+        (None, Some(most)) => format!("?/{most}"),
+        (None, None) => String::new(),
+    }
+}
+
+fn people(info: &ServerInfo) -> String {
+    let mut text = occupancy(info);
+    let more = [(info.bots, "bot"), (info.spectators, "spectator")];
+    let more = more.iter().filter_map(|(count, what)| count.filter(|count| *count > 0).map(|count| (count, what)));
+    for (count, what) in more {
+        text += &format!(", {count} {what}{}", if count == 1 { "" } else { "s" });
+    }
+    text
+}
+
+fn game(info: &ServerInfo) -> String {
+    let told = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    match (told(&info.game_name), told(&info.game)) {
+        (Some(long), Some(short)) if !long.eq_ignore_ascii_case(&short) => format!("{long} ({short})"),
+        (Some(long), _) => long,
+        (None, short) => short.unwrap_or_default(),
+    }
+}
+
+fn address(record: &Record) -> String {
+    let address = record.address.map(|address| address.to_string()).unwrap_or_default();
+    record.protocol.map_or(address.clone(), |protocol| format!("{address} ({protocol})"))
+}
+
+fn players(info: &ServerInfo, terminal: Terminal) -> String {
+    let mut table = Table::new(&PLAYERS);
+    for player in info.player_list.iter().flatten() {
+        let team = player.team.map(|team| info.team_name(team).map_or_else(|| team.to_string(), str::to_owned));
+        let team = team.filter(|_| player.team != Some(0) || info.team_name(0).is_some());
+        let rank = player.rank.filter(|rank| *rank > 0).map(|rank| rank.to_string());
+        table.push(vec![
+            player.name.as_str().into(),
+            team.unwrap_or_default().into(),
+            rank.unwrap_or_default().into(),
+            player
+                .ping_ms
+                .map(|ping| Cell { text: ping.to_string(), style: Style::of_ping(ping.into()) })
+                .unwrap_or_default(),
+            if player.spectator { "spectator" } else { "" }.into(),
+        ]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    let narrower = Terminal { width: terminal.width.map(|width| width.saturating_sub(2)), ..terminal };
+    let lines = table.render(narrower);
+    "\n".to_owned() + &lines.lines().map(|line| format!("  {line}\n")).collect::<String>()
+}
+
+/// A label and its value, which goes on in the next line if it is long.
+fn push(text: &mut String, label: &str, value: &str, style: Style, terminal: Terminal) {
+    let room = terminal.width.map_or(usize::MAX, |width| width.saturating_sub(LABEL + 2)).max(8);
+    for (n, line) in wrap(value, room).iter().enumerate() {
+        let label = terminal.paint(Style::Dim, &format!("{:<LABEL$}", if n == 0 { label } else { "" }));
+        text.push_str(format!("  {label}{}", terminal.paint(style, line)).trim_end());
+        text.push('\n');
+    }
+}
+
+/// Breaks between words, and within words that are too long.
+fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a first one");
+        if !line.is_empty() && columns(line) + 1 + columns(word) <= room {
+            line.push(' ');
+            line.push_str(word);
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(String::new());
+        }
+        for c in word.chars() {
+            let line = lines.last_mut().expect("there is a first one");
+            if columns(line) + unicode_width::UnicodeWidthChar::width(c).unwrap_or(0) > room {
+                lines.push(String::new());
+            }
+            lines.last_mut().expect("there is a first one").push(c);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_go_on_in_the_next_line() {
+        assert_eq!(wrap("the quick  brown fox", 9), ["the quick", "brown fox"]);
+        assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+        assert_eq!(wrap("七人の侍", 5), ["七人", "の侍"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn pings_have_as_many_digits_as_make_sense() {
+        assert_eq!([0.1234, 12.34, 123.4].map(ping), ["0.12 ms", "12.3 ms", "123 ms"]);
+    }
+}

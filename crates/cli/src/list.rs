@@ -1,0 +1,182 @@
+//! `rallypoint list`: the servers of a lobby.
+
+mod filter;
+
+use crate::{
+    ask::{
+        Asking, Exit, Target, Trouble,
+        collect::{self, Collect, News},
+        exit,
+        lobby::{Listed, Source},
+        output::{OutputArgs, Record, Shape, Sink, sink::told},
+        target::Lobby,
+    },
+    failure::Failure,
+};
+use filter::{Filter, SortArgs};
+use rallypoint_wire::{legacy, lobby::ProtocolId};
+use std::io;
+
+/// Show the servers of a lobby
+///
+/// By default, as the lobby lists them. With --query every server is asked itself, too, which tells its ping, and what is
+/// true now. A password is marked with *.
+#[derive(clap::Args)]
+#[command(after_long_help = format!("{MORE}\n\n{}", exit::HELP))]
+#[command(after_help = "More, with examples and exit codes: rallypoint list --help")]
+pub struct Args {
+    // No doc comment, because of the brackets.
+    #[arg(value_name = "LOBBY", env = "RALLYPOINT_LOBBY", value_delimiter = ',', default_value = "localhost")]
+    #[arg(help = "The lobby: host, host:port, lobby://host[:port][/lobby], or the http:// address of a Bloodmasters \
+                  master list; can be several")]
+    lobbies: Vec<String>,
+
+    /// Which of its lists, if the lobby does not name it: a UUID, or gg2, pygg2, vanguard
+    #[arg(long, value_name = "UUID|NAME", value_parser = crate::config::names::find)]
+    lobby_id: Option<rallypoint_wire::lobby::LobbyId>,
+
+    /// Ask every server itself, too
+    #[arg(long, short = 'q')]
+    query: bool,
+
+    /// And who plays there
+    #[arg(long, requires = "query")]
+    players: bool,
+
+    /// Speak the older protocol of Gang Garrison 2, at port 29942
+    #[arg(long)]
+    legacy: bool,
+
+    /// For --legacy: the version of the game, a number or a UUID; only its servers are listed
+    #[arg(long, value_name = "N|UUID", default_value = GG2_PROTOCOL, value_parser = version, requires = "legacy")]
+    protocol_id: ProtocolId,
+
+    #[command(flatten)]
+    filter: Filter,
+
+    #[command(flatten)]
+    sort: SortArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// What Gang Garrison 2 v2.9.2 speaks.
+const GG2_PROTOCOL: &str = "b31c2209-4256-9a19-d0ef-c71c5373bd75";
+
+const MORE: &str = "\
+Examples:
+  rallypoint list lobby.example.org
+  rallypoint list lobby.example.org --query --not-empty --sort ping --limit 10
+  rallypoint list lobby://lobby.example.org/vanguard --jsonl
+  rallypoint list --legacy lobby.example.org
+  rallypoint list http://lobby.example.org/bloodmasterslist.php --query
+
+Environment:
+  RALLYPOINT_LOBBY  the lobby, if none is named; several with commas between them";
+
+/// Gets the lists, asks, and tells.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    args.asking.validate()?;
+    let sources = args.lobbies.iter().map(|text| args.source(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut sink = Sink::new(args.output.format(), Shape::Table, false);
+    crate::ask::block_on(async {
+        let collect = if args.query { Some(Collect::new(&args.asking, args.players)?) } else { None };
+        told(Listing { args, shown: 0, kept: Vec::new(), sink: &mut sink }.run(sources, collect).await)
+    })
+}
+
+impl Args {
+    fn source(&self, text: &str) -> Result<Source, Failure> {
+        let usage = |why: String| Failure::Usage(format!("{text:?} cannot be listed: {why}"));
+        let lobby = match text.contains("://").then(|| text.parse::<Target>()) {
+            Some(Ok(Target::MasterList(list))) => return Ok(Source::MasterList(list)),
+            Some(Ok(Target::Lobby(lobby))) => lobby,
+            Some(Ok(Target::Server(_))) => return Err(usage("it is a server; rallypoint query asks servers".into())),
+            Some(Err(why)) => return Err(usage(why)),
+            None => text.parse::<Lobby>().map_err(usage)?,
+        };
+        let lobby = Lobby { id: lobby.id.or(self.lobby_id), ..lobby };
+        Ok(if self.legacy { Source::Legacy(lobby, self.protocol_id) } else { Source::Lobby(lobby) })
+    }
+
+    /// Whether results can be told as they come.
+    fn streams(&self) -> bool {
+        self.sort.by.is_none() && !self.output.is_text()
+    }
+}
+
+/// What is to be shown of lists.
+struct Listing<'a> {
+    args: &'a Args,
+    shown: usize,
+    /// What waits to be sorted.
+    kept: Vec<Box<Record>>,
+    sink: &'a mut Sink,
+}
+
+impl Listing<'_> {
+    async fn run(mut self, sources: Vec<Source>, collect: Option<Collect>) -> io::Result<Exit> {
+        self.sink.begin()?;
+        let lists = collect::lists(sources, &self.args.asking, self.sink).await?;
+        let mut exit = lists.exit.unwrap_or(Exit::Answered);
+        match collect {
+            Some(collect) => exit = exit.and(self.query(lists.servers, collect).await?),
+            None => {
+                for listed in lists.servers {
+                    self.take(Box::new(Record::listed(listed)))?;
+                }
+            }
+        }
+        self.args.sort.sort(&mut self.kept);
+        for record in std::mem::take(&mut self.kept) {
+            self.show(&record)?;
+        }
+        self.sink.end()?;
+        Ok(exit)
+    }
+
+    async fn query(&mut self, servers: Vec<Listed>, mut collect: Collect) -> io::Result<Exit> {
+        let mut exit = Exit::Answered;
+        for listed in servers {
+            if let Some(record) = collect.add_listed(listed) {
+                self.take(record)?;
+            }
+        }
+        while let Some(news) = collect.next(self.sink).await {
+            let News::Server(record) = news else { continue };
+            if self.args.filter.accepts(&record) {
+                exit = exit.and(record.trouble.as_ref().map_or(Exit::Answered, Trouble::exit));
+            }
+            self.take(record)?;
+        }
+        Ok(exit)
+    }
+
+    fn take(&mut self, record: Box<Record>) -> io::Result<()> {
+        if !self.args.filter.accepts(&record) {
+            return Ok(());
+        }
+        if self.args.streams() {
+            return self.show(&record);
+        }
+        self.kept.push(record);
+        Ok(())
+    }
+
+    fn show(&mut self, record: &Record) -> io::Result<()> {
+        if self.args.sort.limit.is_some_and(|limit| self.shown >= limit) {
+            return Ok(());
+        }
+        self.shown += 1;
+        self.sink.server(record)
+    }
+}
+
+fn version(text: &str) -> Result<ProtocolId, &'static str> {
+    let number = text.parse().map(legacy::protocol_of_version);
+    number.or_else(|_| text.parse()).map_err(|_| "expected a version from 0 to 255, or a UUID")
+}
