@@ -1,7 +1,8 @@
 //! Finding the program.
 //!
 //! Cargo tells only the tests of the program's own package where it is. `cargo xtask test` builds all programs before the
-//! tests; whoever runs these tests alone gets it built here, so that nobody tests yesterday's program.
+//! tests; whoever runs these tests alone gets it built here, so that nobody tests yesterday's program. The variable
+//! `RALLYPOINT_UNDER_TEST` names another one instead, such as one that was installed from a package.
 
 use std::{
     env, fs,
@@ -20,6 +21,9 @@ pub(crate) fn path() -> &'static Path {
 
 /// Next to the folder that this test is in: `target/debug/deps/expiry-0123` is a test of `target/debug/rallypoint`.
 fn find() -> PathBuf {
+    if let Some(program) = env::var_os("RALLYPOINT_UNDER_TEST") {
+        return program.into();
+    }
     let test = env::current_exe().expect("a test knows where it is");
     let folder = test.ancestors().nth(2).expect("a test is in target/<profile>/deps");
     let program = folder.join(format!("rallypoint{}", env::consts::EXE_SUFFIX));

@@ -70,7 +70,7 @@ impl Setup {
     pub fn start(self) -> Lobby {
         let home = tempfile::tempdir().expect("a temporary folder");
         if let Some(config) = &self.config {
-            fs::write(home.path().join("rallypoint.toml"), config).expect("the configuration can be written");
+            write_config(&home, config);
         }
         let process = self.launch(&home);
         let mut lobby = Lobby { setup: self, home, process, lobby: Vec::new(), legacy: Vec::new() };
@@ -233,6 +233,12 @@ impl Lobby {
         eventually(&format!("the list is {names:?}"), || self.names() == names);
     }
 
+    /// Changes the configuration file, which nobody reads until a reload or a restart.
+    pub fn write_config(&self, text: &str) {
+        assert!(self.setup.config.is_some(), "it was started without a configuration file");
+        write_config(&self.home, text);
+    }
+
     /// Changes the configuration file and has it read again (SIGHUP).
     ///
     /// # Panics
@@ -242,7 +248,7 @@ impl Lobby {
         let times = |text: &str| self.log().matches(text).count();
         let answers = || times("the configuration was read again") + times("the configuration stays as it was");
         let before = answers();
-        fs::write(self.home.path().join("rallypoint.toml"), config).expect("the configuration can be written");
+        self.write_config(config);
         self.process.signal(Signal::HUP);
         eventually("the configuration was read again, or was refused", || answers() > before);
     }
@@ -279,6 +285,10 @@ impl Lobby {
             self.lobby.len() == count && self.legacy.len() == count
         });
     }
+}
+
+fn write_config(home: &TempDir, text: &str) {
+    fs::write(home.path().join("rallypoint.toml"), text).expect("the configuration can be written");
 }
 
 fn addresses() -> impl Iterator<Item = IpAddr> {

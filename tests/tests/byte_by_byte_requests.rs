@@ -1,0 +1,72 @@
+//! A request may come in any pieces, and with anything behind it (L14).
+
+use rallypoint_e2e::{GameServer, Lobby, connect, eventually, read_to_end, request};
+use rallypoint_wire::lobby::LobbyId;
+use std::{io::Write, net::Shutdown};
+
+fn lobby() -> Lobby {
+    let lobby = Lobby::start();
+    lobby.register(&GameServer::named("Bacon Town"));
+    lobby.until_listed(&["Bacon Town"]);
+    lobby
+}
+
+#[test]
+fn l14_a_request_in_pieces() {
+    let lobby = lobby();
+    let request = request(LobbyId::GANG_GARRISON_2);
+    for size in [1, 16, 31] {
+        let mut client = connect(lobby.v4());
+        client.set_nodelay(true).unwrap();
+        for piece in request.chunks(size) {
+            client.write_all(piece).unwrap();
+            // Another client is served in between, so the pieces really arrive one by one.
+            assert_eq!(lobby.names(), ["Bacon Town"]);
+        }
+        assert_eq!(read_to_end(&mut client), lobby.list(), "pieces of {size}");
+    }
+}
+
+#[test]
+fn l14_what_is_behind_the_request_is_ignored() {
+    let lobby = lobby();
+    let request = request(LobbyId::GANG_GARRISON_2);
+    for more in [1, 32, 100_000] {
+        let mut client = connect(lobby.v4());
+        client.write_all(&[&request[..], &vec![7; more]].concat()).unwrap();
+        // Unread input must not turn the end into a reset, which could swallow the reply.
+        assert_eq!(read_to_end(&mut client), lobby.list(), "{more} bytes behind it");
+    }
+}
+
+#[test]
+fn l14_a_client_may_close_its_side_after_asking() {
+    let lobby = lobby();
+    let mut client = connect(lobby.v4());
+    client.write_all(&request(LobbyId::GANG_GARRISON_2)).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(read_to_end(&mut client), lobby.list());
+}
+
+#[test]
+fn l14_another_protocol_gets_no_reply() {
+    let lobby = lobby();
+    let mut wrong = request(LobbyId::GANG_GARRISON_2);
+    wrong[15] ^= 1;
+    let mut client = connect(lobby.v4());
+    client.write_all(&wrong).unwrap();
+    assert_eq!(read_to_end(&mut client), [0; 0]);
+    let mut browser = connect(lobby.v4());
+    browser.write_all(b"GET / HTTP/1.1\r\nHost: lobby\r\n\r\n").unwrap();
+    assert_eq!(read_to_end(&mut browser), [0; 0]);
+}
+
+#[test]
+fn an_unknown_lobby_is_an_empty_one_and_any_lobby_is_welcome() {
+    let lobby = lobby();
+    let new = LobbyId::from_bytes(*b"a game of my own");
+    assert_eq!(rallypoint_e2e::ask(lobby.v4(), &request(new)), [0; 4]);
+    lobby.register(&GameServer::named("first").port(8_191).of_lobby(new));
+    eventually("the new lobby has a server", || lobby.servers_of(new).len() == 1);
+    assert_eq!(lobby.names(), ["Bacon Town"]);
+}

@@ -1,0 +1,153 @@
+//! Old Gang Garrison 2 servers and clients speak with the lobby at its other port, and see what the new ones see (L16).
+
+use rallypoint_e2e::{GameServer, Lobby, TcpPort, ask, connect, eventually, has_ipv6, read_to_end};
+use rallypoint_wire::legacy::{ListEntry, entries};
+use std::{
+    io::Write,
+    net::{IpAddr, SocketAddr, UdpSocket},
+};
+
+/// What a one-byte version stands for: dea41970-4cea-a588-df40-62faef6f1738 plus the version.
+fn protocol(version: u8) -> [u8; 16] {
+    (0xdea4_1970_4cea_a588_df40_62fa_ef6f_1738_u128 + u128::from(version)).to_be_bytes()
+}
+
+/// A registration as the old servers send it.
+fn registration(version: &[u8], port: u16, info: &str) -> Vec<u8> {
+    let magic = [4, 8, 15, 16, 23, 42];
+    [&magic[..], version, &port.to_le_bytes(), &[info.len() as u8], info.as_bytes()].concat()
+}
+
+fn send(lobby: &Lobby, from: &str, datagram: &[u8]) {
+    let socket = UdpSocket::bind((from.parse::<IpAddr>().unwrap(), 0)).unwrap();
+    socket.send_to(datagram, lobby.legacy()).unwrap();
+}
+
+/// Info texts and addresses, sorted.
+fn list(lobby: &Lobby, request: &[u8]) -> Vec<(String, SocketAddr)> {
+    let reply = ask(lobby.legacy(), request);
+    let shown = |entry: ListEntry<'_>| {
+        let mut text = Vec::new();
+        entry.info.emit(&mut text);
+        (String::from_utf8(text).unwrap(), SocketAddr::from(entry.endpoint))
+    };
+    let mut all: Vec<_> = entries(&reply).map(|entry| shown(entry.unwrap())).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn l16_an_old_server_is_seen_by_old_and_new_clients() {
+    let lobby = Lobby::with(&["checks.enabled=false"]);
+    send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "!private![ctf_truefort] Bacon Town [3/10] - Randomizer"));
+    lobby.until_listed(&["Bacon Town"]);
+    let modern = lobby.server("Bacon Town").unwrap();
+    assert_eq!(modern.v4, Some("127.2.2.2:8190".parse().unwrap()));
+    assert_eq!((modern.occupancy.players, modern.occupancy.slots, modern.occupancy.password), (3, 10, true));
+    assert_eq!(modern.key("map"), Some(&b"ctf_truefort"[..]));
+    assert_eq!(modern.key("protocol_id"), Some(&protocol(41)[..]));
+    let info = "!private![ctf_truefort] Bacon Town [3/10] - Randomizer";
+    assert_eq!(list(&lobby, &[41]), [(info.into(), "127.2.2.2:8190".parse().unwrap())]);
+    assert_eq!(list(&lobby, &[42]), [], "another version sees nothing of it");
+}
+
+#[test]
+fn l16_the_bytes_of_a_list() {
+    let lobby = Lobby::with(&["checks.enabled=false"]);
+    send(&lobby, "127.2.2.2", &registration(&[41], 0x1ffe, "Bacon Town [3/10]"));
+    lobby.until_listed(&["Bacon Town"]);
+    let expected = [&[1, 17][..], b"Bacon Town [3/10]", &[127, 2, 2, 2, 0xfe, 0x1f]].concat();
+    assert_eq!(ask(lobby.legacy(), &[41]), expected);
+}
+
+#[test]
+fn l16_a_new_server_is_seen_by_old_clients() {
+    let lobby = Lobby::with(&["checks.enabled=false"]);
+    let new = GameServer::named("Bacon Town").tcp(8_190).key("game", "Gang Garrison 2").key("map", "koth_valley");
+    lobby.register(&new.clone().key("protocol_id", protocol(41)));
+    lobby.until_listed(&["Bacon Town"]);
+    let seen = [("[koth_valley] Bacon Town [7/24]".into(), "127.0.0.1:8190".parse().unwrap())];
+    assert_eq!(list(&lobby, &[41]), seen);
+    // The long form of the same version (W8), and any other protocol.
+    assert_eq!(list(&lobby, &[&[128][..], &protocol(41)].concat()), seen);
+    lobby.register(&new.key("protocol_id", [7; 16]));
+    let other = [&[128][..], &[7; 16]].concat();
+    eventually("it is seen under its new protocol", || list(&lobby, &other) == seen);
+    assert_eq!(list(&lobby, &[41]), []);
+}
+
+#[test]
+fn l16_only_what_old_clients_can_reach_is_shown_to_them() {
+    let lobby = Lobby::with(&["checks.enabled=false"]);
+    let shown = GameServer::named("shown").tcp(8_190).key("protocol_id", protocol(41));
+    lobby.register(&GameServer::named("no protocol").tcp(8_191));
+    let another_game = shown.clone().restarted().renamed("another game").tcp(8_192);
+    lobby.register(&another_game.of_lobby(rallypoint_wire::lobby::LobbyId::from_bytes([9; 16])));
+    if has_ipv6() {
+        lobby.register(&shown.clone().restarted().renamed("IPv6 only").from("::1"));
+    }
+    lobby.register(&shown);
+    eventually("it is shown", || !list(&lobby, &[41]).is_empty());
+    assert_eq!(list(&lobby, &[41]).len(), 1);
+}
+
+#[test]
+fn l16_a_list_has_at_most_255_servers() {
+    let lobby = Lobby::with(&["checks.enabled=false"]);
+    let servers = GameServer::many(300).map(|server| server.key("protocol_id", protocol(41)));
+    lobby.register_all(&servers.collect::<Vec<_>>());
+    assert_eq!(lobby.names().len(), 300);
+    assert_eq!(list(&lobby, &[41]).len(), 255);
+}
+
+#[test]
+fn l16_a_request_in_pieces() {
+    let lobby = Lobby::with(&["checks.enabled=false"]);
+    send(&lobby, "127.2.2.2", &registration(&[&[128][..], &[7; 16]].concat(), 8_190, "Bacon Town"));
+    lobby.until_listed(&["Bacon Town"]);
+    let mut client = connect(lobby.legacy());
+    client.set_nodelay(true).unwrap();
+    for byte in [&[128][..], &[7; 16], b"more"].concat() {
+        client.write_all(&[byte]).unwrap();
+    }
+    assert_eq!(read_to_end(&mut client)[0], 1);
+}
+
+#[test]
+fn l12_an_old_server_is_checked_as_well() {
+    let lobby = Lobby::with(&["checks.retry=1s"]);
+    let port = TcpPort::closed("127.0.0.1");
+    let datagram = registration(&[41], port.number(), "Bacon Town [3/10]");
+    send(&lobby, "127.0.0.1", &datagram);
+    let open = TcpPort::open("127.0.0.1");
+    send(&lobby, "127.0.0.1", &registration(&[41], open.number(), "Open Town [3/10]"));
+    lobby.until_listed(&["Open Town"]);
+    port.listen();
+    eventually("it is listed when it can be reached", || {
+        send(&lobby, "127.0.0.1", &datagram);
+        lobby.names() == ["Bacon Town", "Open Town"]
+    });
+}
+
+#[test]
+fn w15_an_old_server_is_known_by_its_place_and_goes_by_its_lease() {
+    let lobby = Lobby::with(&["checks.enabled=false", "lobby.lease=2s"]);
+    send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "before"));
+    lobby.until_listed(&["before"]);
+    send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "after"));
+    lobby.until_listed(&["after"]);
+    lobby.until_listed(&[]);
+}
+
+#[test]
+fn w7_garbage_is_survived() {
+    let lobby = Lobby::with(&["checks.enabled=false"]);
+    let good = registration(&[41], 8_190, "Bacon Town [3/10]");
+    for length in 0..good.len() {
+        send(&lobby, "127.2.2.2", &good[..length]);
+    }
+    send(&lobby, "127.2.2.2", &[&good[..], &[0]].concat());
+    send(&lobby, "127.2.2.2", &registration(&[41], 0, "port 0"));
+    send(&lobby, "127.3.3.3", &registration(&[41], 8_190, "last"));
+    lobby.until_listed(&["last"]);
+}

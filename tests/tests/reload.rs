@@ -1,0 +1,120 @@
+//! SIGHUP has bans, limits and names read again, and drops nothing. A mistake changes nothing.
+
+use rallypoint_e2e::{GameServer, Lobby, connect, read_to_end, request};
+use rallypoint_wire::lobby::LobbyId;
+use std::io::Write;
+
+#[test]
+fn bans_come_and_go() {
+    let lobby = Lobby::setup().config("").start();
+    let [guest, spammer] = ["guest", "spammer"].map(GameServer::named);
+    let spammer = spammer.from("127.9.9.9");
+    lobby.register(&guest);
+    lobby.register(&spammer);
+    lobby.until_listed(&["guest", "spammer"]);
+
+    lobby.reload("[[ban]]\nnetwork = \"127.9.9.0/24\"\nreason = \"spam\"\n");
+    lobby.until_listed(&["guest"]);
+    lobby.register(&spammer);
+    lobby.settle();
+    assert_eq!(lobby.names(), ["guest"]);
+
+    lobby.reload("[[ban]]\nnetwork = \"127.9.9.0/24\"\nuntil = 2020-01-01\n");
+    lobby.register(&spammer);
+    lobby.until_listed(&["guest", "spammer"]);
+}
+
+#[test]
+fn names_can_be_banned() {
+    let lobby = Lobby::setup().config("").start();
+    let bad = GameServer::named("BUY GOLD now");
+    lobby.register(&bad);
+    lobby.until_listed(&["BUY GOLD now"]);
+    lobby.reload("[[ban]]\nname = \"*buy gold*\"\n");
+    lobby.until_listed(&[]);
+    lobby.register(&bad.renamed("Buy Gold here"));
+    lobby.register(&GameServer::named("Bacon Town").port(8_191));
+    lobby.until_listed(&["Bacon Town"]);
+}
+
+#[test]
+fn limits_change_and_nobody_is_dropped() {
+    let lobby = Lobby::setup().config("[caps]\nper_address = 2\n").start();
+    let servers: Vec<_> = (0..4).map(|n| GameServer::named(&format!("server {n}")).port(9_000 + n)).collect();
+    lobby.register_all(&servers);
+    assert_eq!(lobby.names(), ["server 0", "server 1"]);
+    lobby.reload("[caps]\nper_address = 3\n");
+    lobby.register_all(&servers);
+    assert_eq!(lobby.names(), ["server 0", "server 1", "server 2"]);
+    // Who is in stays in, also when there is less room than before.
+    lobby.reload("[caps]\nper_address = 1\n");
+    lobby.register_all(&servers);
+    assert_eq!(lobby.names(), ["server 0", "server 1", "server 2"]);
+}
+
+#[test]
+fn a_shorter_lease_counts_from_the_next_registration_on() {
+    let lobby = Lobby::setup().config("[lobby]\nlease = \"1h\"\n").start();
+    let server = GameServer::named("Bacon Town");
+    lobby.register(&server);
+    lobby.until_listed(&["Bacon Town"]);
+    lobby.reload("[lobby]\nlease = \"1s\"\n");
+    lobby.register(&server);
+    lobby.until_listed(&[]);
+}
+
+#[test]
+fn names_of_lobbies_are_in_the_log() {
+    let id = "99999999-9999-9999-9999-999999999999";
+    let named = |name: &str| format!("[log]\nlevel = \"debug\"\n[lobby.names]\n{id} = \"{name}\"\n");
+    let lobby = Lobby::setup().config(&named("First name")).start();
+    let server = GameServer::named("somewhere").of_lobby(LobbyId::from_bytes([0x99; 16]));
+    lobby.register(&server);
+    lobby.until_logged("First name");
+    lobby.reload(&named("Second name"));
+    lobby.register(&server.renamed("somewhere else"));
+    lobby.until_logged("Second name");
+}
+
+#[test]
+fn a_mistake_is_named_and_changes_nothing() {
+    let ban = "[[ban]]\naddress = \"127.9.9.9\"\n";
+    let lobby = Lobby::setup().config(ban).start();
+    let banned = GameServer::named("banned").from("127.9.9.9");
+    lobby.register(&GameServer::named("guest"));
+    lobby.until_listed(&["guest"]);
+    for (mistake, said) in [
+        ("[caps]\n\nper_address = \"many\"\n", "rallypoint.toml:3: caps.per_address: expected a number"),
+        ("[caps]\nper_adress = 1\n", "rallypoint.toml:2: unknown key \"per_adress\" in [caps]; did you mean"),
+        ("this is no TOML", "rallypoint.toml:1: "),
+    ] {
+        lobby.reload(mistake);
+        assert!(lobby.log().contains(said), "no {said:?} in {}", lobby.log());
+    }
+    lobby.register(&banned);
+    lobby.settle();
+    assert_eq!(lobby.names(), ["guest"]);
+    lobby.reload("");
+    lobby.register(&banned);
+    lobby.until_listed(&["banned", "guest"]);
+}
+
+#[test]
+fn what_needs_a_restart_is_said() {
+    let lobby = Lobby::setup().config("").start();
+    lobby.reload("[list]\nper_address = 3\n");
+    lobby.until_logged("only with a restart: list.per_address");
+}
+
+#[test]
+fn connections_outlive_a_reload() {
+    let lobby = Lobby::setup().config("").start();
+    lobby.register(&GameServer::named("Bacon Town"));
+    lobby.until_listed(&["Bacon Town"]);
+    let mut client = connect(lobby.v4());
+    let request = request(LobbyId::GANG_GARRISON_2);
+    client.write_all(&request[..10]).unwrap();
+    lobby.reload("[caps]\nper_address = 3\n");
+    client.write_all(&request[10..]).unwrap();
+    assert_eq!(read_to_end(&mut client), lobby.list());
+}

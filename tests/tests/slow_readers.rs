@@ -1,0 +1,98 @@
+//! A player who takes the list slowly gets all of it, as it was when he asked (L14).
+
+use rallypoint_e2e::{GameServer, LIMIT, Listed, Lobby, connect, read_to_end, request};
+use rallypoint_wire::lobby::LobbyId;
+use socket2::{Domain, Socket, Type};
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+};
+
+/// With their size this is more than the system keeps for a connection: the lobby has to wait for its readers.
+const SERVERS: usize = 2_000;
+
+fn crowd(word: &str) -> Vec<GameServer> {
+    // The same servers every time.
+    let id = |number: usize| (number as u128 + 1).to_be_bytes();
+    let says = |(number, server): (_, GameServer)| server.with_id(id(number)).key("x-word", word.repeat(3_800));
+    GameServer::many(SERVERS).enumerate().map(says).collect()
+}
+
+/// A client with hardly any room for what it does not read.
+fn slow_reader(to: SocketAddr) -> TcpStream {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(32 * 1024).unwrap();
+    socket.connect(&to.into()).unwrap();
+    let mut stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream.write_all(&request(LobbyId::GANG_GARRISON_2)).unwrap();
+    stream
+}
+
+/// Reads one block, as Gang Garrison 2 does once per frame.
+fn read_block(stream: &mut TcpStream) -> Vec<u8> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let mut block = vec![0; u32::from_be_bytes(length) as usize];
+    stream.read_exact(&mut block).unwrap();
+    [&length[..], &block].concat()
+}
+
+#[test]
+fn l14_slow_readers_get_the_whole_list_they_asked_for() {
+    let lobby = Lobby::start();
+    lobby.register_all(&crowd("a"));
+    let mut readers: Vec<_> = (0..8).map(|_| slow_reader(lobby.v4())).collect();
+    for reader in &mut readers {
+        let mut count = [0; 4];
+        reader.read_exact(&mut count).unwrap();
+        assert_eq!(u32::from_be_bytes(count) as usize, SERVERS);
+    }
+    // While they read block by block everything changes, and others are served.
+    let mut replies = vec![(SERVERS as u32).to_be_bytes().to_vec(); readers.len()];
+    let changes = crowd("b");
+    for at in 0..SERVERS {
+        if at % 32 == 0 {
+            lobby.register_all(&changes[at..SERVERS.min(at + 32)]);
+        }
+        for (reader, reply) in readers.iter_mut().zip(&mut replies) {
+            reply.extend(read_block(reader));
+        }
+    }
+    for (reader, reply) in readers.iter_mut().zip(&replies) {
+        assert_eq!(read_to_end(reader), [0; 0]);
+        let servers = Listed::all(reply);
+        assert_eq!(servers.len(), SERVERS);
+        assert!(servers.iter().all(|server| server.key("x-word").unwrap()[0] == b'a'), "all of it is from before");
+    }
+    assert!(lobby.servers().iter().all(|server| server.key("x-word").unwrap()[0] == b'b'), "and this is from now");
+}
+
+#[test]
+fn l14_only_the_request_has_to_be_quick() {
+    let lobby = Lobby::with(&["list.request_timeout=200ms"]);
+    lobby.register_all(&GameServer::many(200).collect::<Vec<_>>());
+    let mut reader = slow_reader(lobby.v4());
+    let mut reply = vec![0; 4];
+    reader.read_exact(&mut reply).unwrap();
+    for _ in 0..5 {
+        // Whoever says nothing is sent away meanwhile: as much time as a request has goes by.
+        assert_eq!(read_to_end(&mut connect(lobby.v4())), [0; 0]);
+        reply.extend(read_block(&mut reader));
+    }
+    reply.extend(read_to_end(&mut reader));
+    assert_eq!(Listed::all(&reply).len(), 200);
+}
+
+#[test]
+fn l14_a_reader_that_never_reads_does_not_hold_up_the_others() {
+    let lobby = Lobby::start();
+    lobby.register_all(&crowd("a"));
+    let stuck: Vec<_> = (0..20).map(|_| slow_reader(lobby.v4())).collect();
+    assert_eq!(lobby.servers().len(), SERVERS);
+    // One that goes away in the middle is no trouble.
+    drop(stuck);
+    lobby.register(&GameServer::named("zz"));
+    lobby.settle();
+    assert_eq!(lobby.servers().len(), SERVERS + 1);
+}
