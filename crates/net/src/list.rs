@@ -68,6 +68,9 @@ const ACCEPT_BURST: usize = 64;
 /// When the system has no more descriptors or memory, this passes before the next try.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How often clients that have their reply are looked at for the first time.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// When the service ends, a client whose reply is all handed over has this long to close its side.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -80,6 +83,7 @@ pub(crate) struct ListService {
 
 #[derive(Debug)]
 struct Shared {
+    began: Instant,
     lists: Arc<Lists>,
     limits: ListLimits,
     places: Arc<Places>,
@@ -114,7 +118,7 @@ impl ListService {
         let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((sys::register(Arc::new(socket))?, protocol)));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         let places = Arc::new(Places::new(&limits));
-        let shared = Arc::new(Shared { lists, limits, places, counters: Counters::default() });
+        let shared = Arc::new(Shared { began: clock::now(), lists, limits, places, counters: Counters::default() });
         let accept = |(socket, protocol)| runtime.spawn(accept(socket, protocol, shared.clone()));
         let listeners = sockets.into_iter().map(accept).collect();
         Ok(Self { shared, listeners })
@@ -204,11 +208,13 @@ impl Shared {
     /// Serves one client.
     async fn serve(self: Arc<Self>, socket: Arc<Socket>, protocol: Protocol, mut place: Place) {
         let mut exchange = Exchange::new(protocol, clock::now());
-        // Most requests are there by now, and most replies fit into the system's buffer: then the system is asked to
-        // wait for nothing but the end.
-        let mut step = Step::Again;
-        while step == Step::Again {
-            step = self.advance(&mut exchange, &socket, &mut place);
+        // Many requests are there by now, and most replies fit into the system's buffer. Then there is nothing to wait for
+        // but the client's end, which nobody is in a hurry for: it is looked at together with that of others, which
+        // is far less work than being told of each.
+        let mut step = self.advance_all(&mut exchange, &socket, &mut place);
+        if step == Step::Read && exchange.phase() == Phase::Drain {
+            tokio::time::sleep_until(self.next_look().into()).await;
+            step = self.advance_all(&mut exchange, &socket, &mut place);
         }
         if step == Step::End {
             return;
@@ -235,7 +241,23 @@ impl Shared {
         }
     }
 
-    /// Goes on as far as possible without waiting, and notes how far that is.
+    /// Goes on as far as possible without waiting.
+    fn advance_all(&self, exchange: &mut Exchange, socket: &Socket, place: &mut Place) -> Step {
+        loop {
+            match self.advance(exchange, socket, place) {
+                Step::Again => {}
+                step => return step,
+            }
+        }
+    }
+
+    /// When clients that have their reply are looked at together: the one after the next, so that there is time to close.
+    fn next_look(&self) -> Instant {
+        let looks = self.began.elapsed().as_millis() / LOOK_EVERY.as_millis() + 2;
+        self.began + LOOK_EVERY * u32::try_from(looks).unwrap_or(u32::MAX)
+    }
+
+    /// Goes on without waiting, and notes how far the exchange is.
     fn advance(&self, exchange: &mut Exchange, socket: &Socket, place: &mut Place) -> Step {
         let step = exchange.advance(socket, &self.lists, &self.counters);
         place.enter(exchange.phase(), exchange.since());

@@ -80,9 +80,7 @@ impl Driven for Keeper {
     fn handle_batch(&mut self, now: Instant, socket: usize, batch: &RecvBatch) {
         // A datagram that was cut is longer than any that is accepted: the registry says so.
         if socket < self.legacy_from {
-            for datagram in batch.iter() {
-                self.registry.handle_datagram(now, datagram.from, datagram.bytes);
-            }
+            self.registry.handle_datagrams(now, batch.iter().map(|datagram| (datagram.from, datagram.bytes)));
         } else {
             for datagram in batch.iter() {
                 self.registry.handle_legacy_datagram(now, datagram.from, datagram.bytes);
