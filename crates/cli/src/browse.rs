@@ -1,0 +1,74 @@
+//! `rallypoint browse`: a server browser in the terminal.
+//!
+//! ```text
+//! screen    the terminal: keys in, pictures out         worker   a thread that asks lobbies and servers
+//!      │ keys ▲ wishes                                       │ news
+//!      ▼      │                                              ▼
+//! model     all that is known and shown; no I/O        view     draws the model; no I/O
+//! ```
+
+mod args;
+mod favourites;
+mod filter;
+mod join;
+mod model;
+mod screen;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod view;
+mod worker;
+
+pub use args::Args;
+
+use crate::{
+    ask::{Target, tap::route},
+    failure::Failure,
+};
+use favourites::Favourites;
+use model::{Joins, Model};
+use settings::{Place, Settings};
+use std::{
+    env,
+    io::{IsTerminal, stdin, stdout},
+};
+use theme::Theme;
+use worker::Worker;
+
+/// Browses until a person has seen enough.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if !stdin().is_terminal() || !stdout().is_terminal() {
+        let why = "browse needs a terminal; for scripts there is: rallypoint list LOBBY --json";
+        return Err(Failure::Usage(why.into()));
+    }
+    let settings = Settings::load(args.config.as_deref())?;
+    let places = places(args, &settings)?;
+    let favourites = match args.favourites.clone().or_else(Favourites::usual_file) {
+        Some(file) => Favourites::load(&file)?,
+        None => Favourites::default(),
+    };
+    let joins = Joins { any: args.join.clone().or(settings.join), by_game: settings.join_game };
+    let mut model = Model::new(&places, favourites, joins, |address| route(address).is_ok());
+    let worker = Worker::start(&args.asking, places)?;
+    screen::run(&mut model, &worker, Theme::of_terminal())?;
+    worker.end()
+}
+
+/// Where to look: the first that says anything of the command line, the environment, the file; or this machine.
+fn places(args: &Args, settings: &Settings) -> Result<Vec<Target>, Failure> {
+    let mut places = args.lobbies.clone();
+    if places.is_empty() {
+        let named = env::var("RALLYPOINT_LOBBY").unwrap_or_default();
+        for text in named.split(',').map(str::trim).filter(|text| !text.is_empty()) {
+            places.push(text.parse().map_err(|error| Failure::Usage(format!("RALLYPOINT_LOBBY: {error}")))?);
+        }
+    }
+    if places.is_empty() {
+        places.clone_from(&settings.lobbies);
+    }
+    if places.is_empty() {
+        places.push("localhost".parse().map_err(Failure::Usage)?);
+    }
+    Ok(places.into_iter().map(|Place(target)| target).collect())
+}

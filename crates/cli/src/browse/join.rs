@@ -1,0 +1,123 @@
+//! The command that joins a server.
+//!
+//! It is split into arguments before anything is put into it, and run without a shell. Only addresses and ports are put
+//! in, which are numbers: whatever a server calls itself never gets there.
+
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    process::Command,
+    str::FromStr,
+};
+
+/// A command with places for where to go: `game --connect {host} {port}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinCommand(Vec<String>);
+
+/// What can be put in.
+const PLACES: [&str; 3] = ["{host}", "{port}", "{address}"];
+
+impl JoinCommand {
+    /// The program and its arguments, for a server.
+    pub fn words(&self, to: SocketAddr) -> Vec<String> {
+        let host = match to.ip() {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => ip.to_string(),
+        };
+        let put = |word: &String| {
+            word.replace("{host}", &host)
+                .replace("{port}", &to.port().to_string())
+                .replace("{address}", &to.to_string())
+        };
+        self.0.iter().map(put).collect()
+    }
+
+    /// For showing it to a person, who could paste it into a shell.
+    pub fn show(&self, to: SocketAddr) -> String {
+        shown(&self.words(to))
+    }
+
+    /// Runs it, and waits for its end.
+    pub fn run(&self, to: SocketAddr) -> Result<(), String> {
+        let words = self.words(to);
+        let Some((program, arguments)) = words.split_first() else { return Err("there is no command".into()) };
+        match Command::new(program).args(arguments).status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{program} ended with {status}")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(format!("there is no program {program}: see --join"))
+            }
+            Err(error) => Err(format!("{program} cannot be run: {error}")),
+        }
+    }
+}
+
+impl FromStr for JoinCommand {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words = shlex::split(text).ok_or("a quotation mark is not closed")?;
+        let Some(program) = words.first() else {
+            return Err("expected a command such as: game --connect {host} {port}".into());
+        };
+        if PLACES.iter().any(|place| program.contains(place)) {
+            return Err("the program to run has to stand first, such as: game --connect {host} {port}".into());
+        }
+        let all = words.join(" ");
+        if !PLACES.iter().any(|place| all.contains(place)) {
+            return Err(format!("it does not say where to go: use {}", PLACES.join(", ")));
+        }
+        Ok(Self(words))
+    }
+}
+
+impl fmt::Display for JoinCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(&self.0))
+    }
+}
+
+fn shown(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &str, to: &str) -> Vec<String> {
+        command.parse::<JoinCommand>().unwrap().words(to.parse().unwrap())
+    }
+
+    #[test]
+    fn places_are_filled_after_the_words_are_split() {
+        assert_eq!(words("game -h {host} -p {port}", "192.0.2.1:7"), ["game", "-h", "192.0.2.1", "-p", "7"]);
+        assert_eq!(words("'my game' --to={address}", "[2001:db8::1]:7"), ["my game", "--to=[2001:db8::1]:7"]);
+        assert_eq!(words("game {host}:{port}", "[2001:db8::1%3]:7"), ["game", "2001:db8::1:7"]);
+    }
+
+    #[test]
+    fn commands_that_cannot_work_are_refused() {
+        for (wrong, part) in [
+            ("", "expected a command"),
+            ("game 'x {host}", "quotation mark"),
+            ("game --connect", "does not say where"),
+            ("{host} {port}", "has to stand first"),
+        ] {
+            let error = wrong.parse::<JoinCommand>().unwrap_err();
+            assert!(error.contains(part), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn it_is_run_without_a_shell() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("out");
+        let to = "192.0.2.1:7".parse().unwrap();
+        let command: JoinCommand = format!("cp /dev/null '{}' ; touch {{host}}", file.display()).parse().unwrap();
+        assert!(command.run(to).unwrap_err().starts_with("cp ended with"), "; is an argument like any other");
+        let command: JoinCommand = "no-such-program {host}".parse().unwrap();
+        assert_eq!(command.run(to), Err("there is no program no-such-program: see --join".into()));
+        assert_eq!(command.show(to), "no-such-program 192.0.2.1");
+    }
+}

@@ -1,0 +1,87 @@
+//! The terminal: takes it, draws on it, reads keys, and gives it back however the program ends.
+
+use super::{
+    model::{Model, Wish},
+    theme::Theme,
+    view,
+    worker::{Order, Told, Worker},
+};
+use crate::failure::Failure;
+use ratatui::{
+    DefaultTerminal,
+    crossterm::event::{self, Event},
+};
+use std::{
+    io::{self, Write},
+    sync::mpsc::TryRecvError,
+    time::Duration,
+};
+
+/// How long to wait for a key before it is drawn what has changed meanwhile.
+const BUSY: Duration = Duration::from_millis(50);
+const IDLE: Duration = Duration::from_millis(250);
+
+/// How much news is taken before something is drawn.
+const AT_ONCE: usize = 2_000;
+
+/// Runs until a person or a signal ends it.
+pub fn run(model: &mut Model, worker: &Worker, theme: Theme) -> Result<(), Failure> {
+    let cannot = |error: io::Error| Failure::failed(format!("the terminal cannot be used: {error}"));
+    // From here on a panic gives the terminal back, too.
+    let mut terminal = ratatui::try_init().map_err(cannot)?;
+    let result = turns(&mut terminal, model, worker, theme).map_err(cannot);
+    ratatui::restore();
+    result
+}
+
+fn turns(terminal: &mut DefaultTerminal, model: &mut Model, worker: &Worker, theme: Theme) -> io::Result<()> {
+    if let Wish::Look(more) = model.start_look() {
+        worker.order(Order::Look(more));
+    }
+    loop {
+        terminal.draw(|frame| view::draw(frame, model, theme))?;
+        let mut wait = if model.is_looking { BUSY } else { IDLE };
+        // All keys that are there, and then what they changed is drawn once.
+        while event::poll(wait)? {
+            wait = Duration::ZERO;
+            let Event::Key(key) = event::read()? else { continue };
+            match model.handle_key(key) {
+                Some(Wish::Quit) => return Ok(()),
+                Some(Wish::Look(more)) => worker.order(Order::Look(more)),
+                Some(Wish::Ask(seen)) => worker.order(Order::Ask(seen)),
+                Some(Wish::Join(command, address)) => {
+                    let result = aside(terminal, || {
+                        let _ = writeln!(io::stdout(), "{}", command.show(address));
+                        command.run(address)
+                    })?;
+                    model.handle_joined(result);
+                }
+                Some(Wish::Suspend) => aside(terminal, suspend)?,
+                None => {}
+            }
+        }
+        for _ in 0..AT_ONCE {
+            match worker.told.try_recv() {
+                Ok(Told::News(news)) => model.handle_news(news),
+                Ok(Told::Looked) => model.end_look(),
+                // A thread that is gone says why when it is joined.
+                Ok(Told::Stop) | Err(TryRecvError::Disconnected) => return Ok(()),
+                Err(TryRecvError::Empty) => break,
+            }
+        }
+    }
+}
+
+/// Gives the terminal back for a while.
+fn aside<T>(terminal: &mut DefaultTerminal, what: impl FnOnce() -> T) -> io::Result<T> {
+    ratatui::try_restore()?;
+    let result = what();
+    *terminal = ratatui::try_init()?;
+    terminal.clear()?;
+    Ok(result)
+}
+
+/// Stops this program until the shell lets it go on.
+fn suspend() {
+    let _ = rustix::process::kill_process_group(rustix::process::getpgrp(), rustix::process::Signal::TSTP);
+}

@@ -1,0 +1,317 @@
+//! The browser on a terminal that is only a buffer: what it shows is committed, what keys do is tried.
+//!
+//! Write the pictures anew with `RALLYPOINT_BLESS=1`.
+
+use super::{
+    favourites::Favourites,
+    model::{Joins, Mode, Model, Wish},
+    theme::Theme,
+    view,
+};
+use crate::ask::{
+    Trouble,
+    output::record::{Answered, Record},
+    survey::{News, Seen},
+};
+use proptest::prelude::*;
+use rallypoint_query::{Player, ServerInfo, Team};
+use ratatui::{
+    Terminal,
+    backend::TestBackend,
+    crossterm::event::{KeyCode, KeyEvent, KeyModifiers},
+    style::Color,
+};
+use std::time::Duration;
+
+const COLORS: Theme = Theme { colors: true, unicode: true };
+const PLAIN: Theme = Theme { colors: false, unicode: false };
+
+fn seen(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> Seen {
+    let address: std::net::SocketAddr = format!("192.0.2.{number}:8190").parse().unwrap();
+    let info = ServerInfo {
+        name: Some(name.into()),
+        map: Some(["ctf_truefort", "koth_harvest", "dm_desert"][usize::from(number % 3)].into()),
+        game: Some(["gg2", "bloodmasters"][usize::from(number % 2)].into()),
+        password: Some(number == 3),
+        players: Some(players),
+        max_players: Some(24),
+        ..ServerInfo::default()
+    };
+    let answer = ping_ms.map(|ping_ms| Answered { ping_ms, measured: "echo", retries: 0, missing: vec![] });
+    let endpoints = vec![address];
+    let target = address.to_string();
+    let record = Record { target, address: Some(address), protocol: None, info, answer, trouble: None, endpoints };
+    Seen { id: format!("udp://{address}"), place: 0, record }
+}
+
+/// A browser that has found a few servers.
+fn model() -> Model {
+    let joins = Joins { any: Some("mygame --connect {host} {port}".parse().unwrap()), ..Joins::default() };
+    let places = ["lobby://lobby.example.org".parse().unwrap()];
+    let mut model = Model::new(&places, Favourites::default(), joins, |_| true);
+    model.start_look();
+    let mut first = seen(1, "Bacon Town 24/7", 7, Some(23.4));
+    first.record.info.description = Some("Friendly people, fresh maps".into());
+    first.record.info.tags = vec!["beginners".into(), "europe".into()];
+    first.record.info.teams = vec![
+        Team { id: 1, name: "RED".into(), ranked: false, color: [200, 30, 30] },
+        Team { id: 2, name: "BLU".into(), ranked: false, color: [30, 30, 200] },
+    ];
+    let player = |name: &str, team, ping| Player {
+        name: name.into(),
+        team: Some(team),
+        ping_ms: Some(ping),
+        ..Player::default()
+    };
+    first.record.info.player_list = Some(vec![
+        player("Grace", 2, 61),
+        player("Ada", 1, 35),
+        player("七人", 1, 250),
+        Player { spectator: true, ..player("Watcher", 0, 90) },
+    ]);
+    let mut silent = seen(5, "Silent Hill", 0, None);
+    silent.record.trouble = Some(Trouble::TimedOut(Duration::from_secs(4)));
+    for seen in [
+        first,
+        seen(2, "七人の侍 Samurai", 24, Some(112.0)),
+        seen(3, "Private Party", 3, Some(310.0)),
+        seen(4, "Over TCP", 1, None),
+        silent,
+        seen(6, "evil \u{fffd}[2J\u{fffd} z\u{301}\u{301}\u{301}\u{301}algo 👩\u{200d}👩\u{200d}👧 name", 2, Some(0.4)),
+    ] {
+        model.handle_news(News::Listed(seen));
+    }
+    model.end_look();
+    model
+}
+
+fn press(model: &mut Model, keys: &str) -> Vec<Wish> {
+    let press = |c| {
+        let code = match c {
+            '\n' => KeyCode::Enter,
+            '\x1b' => KeyCode::Esc,
+            '\x08' => KeyCode::Backspace,
+            '\t' => KeyCode::Tab,
+            '↓' => KeyCode::Down,
+            '↑' => KeyCode::Up,
+            c => KeyCode::Char(c),
+        };
+        let wish = model.handle_key(KeyEvent::new(code, KeyModifiers::NONE));
+        model.settle();
+        wish
+    };
+    keys.chars().filter_map(press).collect()
+}
+
+fn draw(model: &mut Model, theme: Theme, width: u16, height: u16) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| view::draw(frame, model, theme)).unwrap();
+    terminal
+}
+
+fn picture(model: &mut Model, theme: Theme, width: u16, height: u16) -> String {
+    let terminal = draw(model, theme, width, height);
+    let lines = terminal.backend().to_string();
+    lines.lines().map(|line| line.trim_matches('"').trim_end().to_owned() + "\n").collect()
+}
+
+fn names(model: &mut Model) -> Vec<String> {
+    model.settle();
+    model.shown().map(|row| row.record().name().to_owned()).collect()
+}
+
+fn compare(name: &str, picture: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
+    if std::env::var("RALLYPOINT_BLESS").is_ok() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, picture).unwrap();
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(picture, known, "{name} has changed; if that is meant, write it anew with RALLYPOINT_BLESS=1");
+}
+
+#[test]
+fn pictures() {
+    compare("browse_wide.txt", &picture(&mut model(), COLORS, 120, 24));
+    compare("browse_80x24.txt", &picture(&mut model(), COLORS, 80, 24));
+    compare("browse_40x10.txt", &picture(&mut model(), COLORS, 40, 10));
+    compare("browse_ascii.txt", &picture(&mut model(), PLAIN, 80, 24));
+    let mut helping = model();
+    press(&mut helping, "?");
+    compare("browse_help.txt", &picture(&mut helping, COLORS, 80, 24));
+    compare("browse_help_40x10.txt", &picture(&mut helping, COLORS, 40, 10));
+    let mut joining = model();
+    press(&mut joining, "↓\n");
+    compare("browse_join.txt", &picture(&mut joining, COLORS, 80, 24));
+    let mut filtering = model();
+    press(&mut filtering, "/ada");
+    compare("browse_filter.txt", &picture(&mut filtering, COLORS, 80, 24));
+    let mut details = model();
+    press(&mut details, "↓\t");
+    compare("browse_details_40x10.txt", &picture(&mut details, COLORS, 40, 10));
+}
+
+#[test]
+fn what_is_wrong_is_on_the_screen() {
+    let places = ["lobby://nowhere.example.org".parse().unwrap()];
+    let mut model = Model::new(&places, Favourites::default(), Joins::default(), |_| true);
+    model.start_look();
+    assert!(picture(&mut model, COLORS, 80, 24).contains("Looking for servers"));
+    model.handle_news(News::Failed(0, Trouble::NotFound));
+    model.end_look();
+    let shown = picture(&mut model, COLORS, 80, 24);
+    assert!(shown.contains("nowhere.example.org: the name cannot be found"), "{shown}");
+    assert!(shown.contains("no list!"), "{shown}");
+}
+
+#[test]
+fn every_column_sorts_both_ways() {
+    let mut model = model();
+    assert_eq!(names(&mut model)[0], "七人の侍 Samurai");
+    press(&mut model, "o");
+    assert_eq!(names(&mut model)[0], "Silent Hill", "fewest players first");
+    press(&mut model, "s");
+    let by_ping = names(&mut model);
+    assert!(by_ping[0].starts_with("evil") && by_ping[1] == "Bacon Town 24/7", "{by_ping:?}");
+    press(&mut model, "o");
+    assert_eq!(names(&mut model)[0], "Private Party");
+    let last = &names(&mut model)[4..];
+    assert!(last.contains(&"Over TCP".into()) && last.contains(&"Silent Hill".into()), "the unknown stays at the end");
+    press(&mut model, "sss");
+    assert_eq!(model.column.title(), "", "favourites");
+    press(&mut model, "s");
+    assert_eq!(names(&mut model)[0], "Bacon Town 24/7");
+    press(&mut model, "So");
+    assert_eq!(names(&mut model).len(), 6);
+}
+
+#[test]
+fn the_filter_works_as_it_is_typed() {
+    let mut model = model();
+    press(&mut model, "/town");
+    assert_eq!(names(&mut model), ["Bacon Town 24/7"]);
+    press(&mut model, "\x08\x08\x08\x08GRACE");
+    assert_eq!(names(&mut model), ["Bacon Town 24/7"], "players are found, too");
+    press(&mut model, " nobody");
+    assert!(names(&mut model).is_empty(), "every word has to fit");
+    assert!(picture(&mut model, COLORS, 80, 24).contains("No server fits"));
+    press(&mut model, "\x1b");
+    assert_eq!((names(&mut model).len(), model.mode), (6, Mode::Table));
+    press(&mut model, "/192.0.2.4:81\n");
+    assert_eq!(names(&mut model), ["Over TCP"]);
+    press(&mut model, "q\x1b");
+    press(&mut model, "eup");
+    assert!(
+        !names(&mut model).iter().any(|name| ["Silent Hill", "七人の侍 Samurai", "Private Party"].contains(&&**name))
+    );
+    press(&mut model, "\x1b");
+    assert_eq!(names(&mut model).len(), 6);
+}
+
+#[test]
+fn the_chosen_server_stays_chosen() {
+    let mut model = model();
+    press(&mut model, "↓");
+    let chosen = |model: &Model| model.selected().unwrap().1.record().name().to_owned();
+    assert_eq!(chosen(&model), "Bacon Town 24/7");
+    press(&mut model, "ss");
+    assert_eq!(chosen(&model), "Bacon Town 24/7", "in another order");
+    model.start_look();
+    model.handle_news(News::Listed(seen(9, "Newcomer", 23, None)));
+    model.handle_news(News::Listed(seen(1, "Bacon Town 24/7", 8, None)));
+    model.settle();
+    assert_eq!(chosen(&model), "Bacon Town 24/7", "with others around it");
+    let (_, row) = model.selected().unwrap();
+    assert!(row.record().answer.is_some(), "what it said stays until it says something else");
+    model.end_look();
+    model.settle();
+    assert_eq!(names(&mut model).len(), 2, "who is not listed any more is gone");
+}
+
+#[test]
+fn favourites_stay_although_they_are_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("favourites");
+    let mut first = model();
+    first.favourites = Favourites::load(&file).unwrap();
+    press(&mut first, "↓f");
+    assert!(first.message.as_ref().unwrap().text.contains("Bacon Town 24/7 is a favourite now"));
+    assert!(picture(&mut first, COLORS, 80, 24).contains("★  Bacon Town"));
+
+    let places = ["lobby://lobby.example.org".parse().unwrap()];
+    let mut again = Model::new(&places, Favourites::load(&file).unwrap(), Joins::default(), |_| true);
+    let Wish::Look(asked) = again.start_look() else { panic!("not a look") };
+    assert_eq!(asked.len(), 1, "it is asked although no list has it");
+    again.end_look();
+    assert_eq!(names(&mut again), ["Bacon Town 24/7"]);
+    assert!(picture(&mut again, COLORS, 80, 24).contains("Not in any list"));
+    press(&mut again, "f");
+    again.start_look();
+    again.end_look();
+    assert!(names(&mut again).is_empty());
+}
+
+#[test]
+fn joining_tells_the_address_and_runs_the_command() {
+    let mut model = model();
+    assert_eq!(press(&mut model, "↓\n"), []);
+    let shown = picture(&mut model, COLORS, 80, 24);
+    assert!(shown.contains("192.0.2.1:8190") && shown.contains("mygame --connect 192.0.2.1 8190"), "{shown}");
+    let [Wish::Join(command, address)] = &press(&mut model, "\n")[..] else { panic!("it is not run") };
+    assert_eq!(command.words(*address), ["mygame", "--connect", "192.0.2.1", "8190"]);
+    model.handle_joined(Err("mygame ended with exit status: 1".into()));
+    assert!(picture(&mut model, COLORS, 80, 24).contains("mygame ended with"));
+    assert_eq!(press(&mut model, "\n\x1b"), [], "Esc does not run it");
+    assert_eq!(press(&mut model, "r").len(), 1);
+    assert_eq!(press(&mut model, "r"), [], "one look at a time");
+    assert_eq!(press(&mut model, "q"), [Wish::Quit]);
+}
+
+#[test]
+fn pings_have_colours_if_colours_are_wanted() {
+    let mut model = model();
+    let color_of = |model: &mut Model, theme, text: &str| {
+        let terminal = draw(model, theme, 120, 24);
+        let buffer = terminal.backend().buffer();
+        let row = (0..24).find(|&y| (0..70).map(|x| buffer[(x, y)].symbol()).collect::<String>().contains(text));
+        let y = row.unwrap();
+        let x = (50..64).rev().find(|&x| buffer[(x, y)].symbol().parse::<u8>().is_ok()).unwrap();
+        buffer[(x, y)].fg
+    };
+    assert_eq!(color_of(&mut model, COLORS, "Bacon"), Color::Green);
+    assert_eq!(color_of(&mut model, COLORS, "Private"), Color::Red);
+    assert_eq!(color_of(&mut model, PLAIN, "Private"), Color::Reset);
+    let terminal = draw(&mut model, PLAIN, 120, 24);
+    assert!(
+        terminal.backend().buffer().content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset)
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever servers say, whatever is pressed, however large the terminal: nothing breaks, nothing reaches the terminal
+    /// that could move its cursor.
+    #[test]
+    fn nothing_breaks(
+        servers in proptest::collection::vec((any::<u8>(), "\\PC{0,40}|[\u{0}-\u{2ff}]{0,20}", any::<u16>()), 0..12),
+        keys in "[a-zA-Z0-9/?\n\t\x08 ↓↑]{0,24}",
+        (width, height) in (0u16..130, 0u16..40),
+    ) {
+        let mut model = model();
+        model.start_look();
+        for (number, name, players) in servers {
+            let mut seen = seen(number, &name, players, Some(f64::from(players)));
+            seen.record.info.description = Some(name.clone());
+            seen.record.info.player_list = Some(vec![Player { name, ..Player::default() }]);
+            model.handle_news(News::Answered(seen));
+        }
+        press(&mut model, &keys);
+        model.end_look();
+        let terminal = draw(&mut model, COLORS, width, height);
+        for cell in terminal.backend().buffer().content() {
+            prop_assert!(!cell.symbol().contains(char::is_control), "{:?}", cell.symbol());
+            prop_assert!(cell.symbol().chars().count() <= 4, "{:?}", cell.symbol());
+        }
+    }
+}

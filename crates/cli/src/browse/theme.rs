@@ -1,0 +1,113 @@
+//! How things look: in sixteen colours, or in none.
+
+use crate::ask::output::terminal;
+use ratatui::style::{Color, Modifier, Style};
+use std::env;
+
+/// Styles and signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theme {
+    pub colors: bool,
+    /// Whether there is more than ASCII.
+    pub unicode: bool,
+}
+
+impl Theme {
+    /// What this terminal can show.
+    pub fn of_terminal() -> Self {
+        let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let locale = variable("LC_ALL").or_else(|| variable("LC_CTYPE")).or_else(|| variable("LANG"));
+        let locale = locale.unwrap_or_default().to_lowercase();
+        Self { colors: terminal::wants_colors(), unicode: locale.contains("utf-8") || locale.contains("utf8") }
+    }
+
+    pub const fn star(self) -> &'static str {
+        if self.unicode { "★" } else { "*" }
+    }
+
+    pub const fn arrow(self, down: bool) -> &'static str {
+        match (self.unicode, down) {
+            (true, true) => "▼",
+            (true, false) => "▲",
+            (false, true) => "v",
+            (false, false) => "^",
+        }
+    }
+
+    pub const fn line(self) -> &'static str {
+        if self.unicode { "─" } else { "-" }
+    }
+
+    pub const fn bar(self) -> &'static str {
+        if self.unicode { "│" } else { "|" }
+    }
+
+    /// Something that moves while the program works.
+    pub const fn spinner(self, beat: usize) -> &'static str {
+        const UNICODE: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
+        const ASCII: [&str; 4] = ["|", "/", "-", "\\"];
+        if self.unicode { UNICODE[beat % 8] } else { ASCII[beat % 4] }
+    }
+
+    pub fn title(self) -> Style {
+        self.color(Color::Cyan).add_modifier(Modifier::BOLD)
+    }
+
+    pub fn heading(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    pub fn dim(self) -> Style {
+        // Not "dark gray": that is invisible on some consoles.
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    pub fn selected(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    pub fn good(self) -> Style {
+        self.color(Color::Green)
+    }
+
+    pub fn fair(self) -> Style {
+        self.color(Color::Yellow)
+    }
+
+    pub fn bad(self) -> Style {
+        self.color(Color::Red)
+    }
+
+    pub fn key(self) -> Style {
+        self.color(Color::Cyan).add_modifier(Modifier::BOLD)
+    }
+
+    /// What a ping means for a player.
+    pub fn ping(self, milliseconds: f64) -> Style {
+        match terminal::Style::of_ping(milliseconds) {
+            terminal::Style::Good => self.good(),
+            terminal::Style::Fair => self.fair(),
+            _ => self.bad(),
+        }
+    }
+
+    /// The colour of a team, as near as sixteen colours come.
+    pub fn team(self, [red, green, blue]: [u8; 3]) -> Style {
+        let most = red.max(green).max(blue);
+        let has = |part: u8| u16::from(part) * 3 >= u16::from(most) * 2;
+        self.color(match (has(red), has(green), has(blue)) {
+            _ if most < 64 => return Style::new(),
+            (true, false, false) => Color::LightRed,
+            (false, true, false) => Color::LightGreen,
+            (false, false, true) => Color::LightBlue,
+            (true, true, false) => Color::Yellow,
+            (true, false, true) => Color::Magenta,
+            (false, true, true) => Color::Cyan,
+            _ => return Style::new(),
+        })
+    }
+
+    fn color(self, color: Color) -> Style {
+        if self.colors { Style::new().fg(color) } else { Style::new() }
+    }
+}

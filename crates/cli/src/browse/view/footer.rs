@@ -1,0 +1,78 @@
+//! The last line: what is typed, what has happened, or which keys there are.
+
+use super::words::{clip_left, columns, fit, plain};
+use crate::browse::{
+    model::{Mode, Model, PlaceState},
+    theme::Theme,
+};
+use ratatui::text::{Line, Span};
+
+pub fn line(model: &Model, theme: Theme, width: u16) -> Line<'static> {
+    let wide = usize::from(width);
+    if model.mode == Mode::Filter {
+        let (label, words) = filter(model, wide);
+        return Line::from(vec![Span::styled(label, theme.key()), Span::raw(words)]);
+    }
+    if let Some(message) = &model.message {
+        let style = if message.is_bad { theme.bad() } else { theme.good() };
+        return Line::styled(fit(&format!(" {}", message.text), wide, false), style);
+    }
+    let failed = model.places.iter().find_map(|place| match &place.state {
+        PlaceState::Failed(trouble) => Some(format!(" {}: {trouble}", place.name)),
+        _ => None,
+    });
+    if let Some(text) = failed.filter(|_| model.shown().len() > 0) {
+        return Line::styled(fit(&text, wide, false), theme.bad());
+    }
+    if model.filter.is_on() {
+        let text = format!(" Shown: {}   ", model.filter.describe());
+        if columns(&text) + 10 <= wide {
+            return Line::from(vec![
+                Span::styled(plain(&text), theme.fair()),
+                Span::styled("Esc", theme.key()),
+                Span::raw(" all"),
+            ]);
+        }
+    }
+    keys(model, theme, wide)
+}
+
+/// Where the cursor is while a filter is typed.
+pub fn cursor(model: &Model, width: u16) -> u16 {
+    let (label, words) = filter(model, width.into());
+    u16::try_from(columns(&label) + columns(&words)).unwrap_or(u16::MAX).min(width.saturating_sub(1))
+}
+
+fn filter(model: &Model, wide: usize) -> (String, String) {
+    let label = " Filter: ".to_owned();
+    let words = clip_left(&plain(&model.filter.words), wide.saturating_sub(columns(&label) + 1));
+    (label, words)
+}
+
+/// As many keys as there is room for, the important ones first.
+fn keys(model: &Model, theme: Theme, wide: usize) -> Line<'static> {
+    let mut spans = vec![Span::raw(" ")];
+    let mut used = 1;
+    let table = [
+        ("?", "help"),
+        ("/", "filter"),
+        ("Enter", "join"),
+        ("s", "sort"),
+        ("f", "favourite"),
+        ("r", "refresh"),
+        ("Tab", "details"),
+        ("q", "quit"),
+    ];
+    let details = [("Tab", "back"), ("Enter", "join"), ("J K", "scroll"), ("f", "favourite"), ("q", "quit")];
+    let keys = if model.mode == Mode::Details { &details[..] } else { &table[..] };
+    for (key, what) in keys {
+        let room = key.len() + 1 + what.len() + 2;
+        if used + room > wide + 2 {
+            break;
+        }
+        used += room;
+        spans.push(Span::styled(*key, theme.key()));
+        spans.push(Span::raw(format!(" {what}  ")));
+    }
+    Line::from(spans)
+}

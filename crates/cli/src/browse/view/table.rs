@@ -1,0 +1,176 @@
+//! The table of servers.
+
+use super::words::{columns, fit};
+use crate::{
+    ask::output::record::Record,
+    browse::{
+        filter::Column,
+        model::{Model, PlaceState, Row},
+        theme::Theme,
+    },
+};
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
+
+pub fn draw(frame: &mut Frame<'_>, area: Rect, model: &mut Model, theme: Theme) {
+    if area.height == 0 {
+        return;
+    }
+    let widths = widths(area.width.into());
+    let buffer = frame.buffer_mut();
+    buffer.set_line(area.x, area.y, &titles(model, theme, &widths), area.width);
+    let page = usize::from(area.height - 1);
+    let offset = model.scroll_to_selection(page);
+    let selected = model.selected().map(|(at, _)| at);
+    for (at, row) in model.shown().enumerate().skip(offset).take(page) {
+        let mut line = line(model, row, theme, &widths);
+        if Some(at) == selected {
+            // Colours do not mix with the bar.
+            line.spans.iter_mut().for_each(|span| span.style = Style::new());
+            line = line.style(theme.selected());
+        } else if !row.is_listed {
+            line = line.style(theme.dim());
+        }
+        let y = area.y + 1 + (at - offset) as u16;
+        buffer.set_line(area.x, y, &line, area.width);
+        if Some(at) == selected {
+            buffer.set_style(Rect { y, height: 1, ..area }, theme.selected());
+        }
+    }
+    if model.shown().len() == 0 && page > 0 {
+        for (n, text) in nothing(model, area.width.into()).iter().enumerate().take(page.saturating_sub(1)) {
+            buffer.set_string(area.x, area.y + 2 + n as u16, text, theme.dim());
+        }
+    }
+}
+
+/// The columns that there is room for, and how wide each is.
+fn widths(all: usize) -> Vec<(Column, usize)> {
+    let mut fixed = vec![(Column::Favourite, 2), (Column::Players, 8), (Column::Ping, 5)];
+    if all >= 52 {
+        fixed.push((Column::Map, if all >= 90 { 20 } else { 14 }));
+    }
+    if all >= 72 {
+        fixed.push((Column::Game, if all >= 90 { 16 } else { 12 }));
+    }
+    if all >= 110 {
+        fixed.push((Column::Address, 22));
+    }
+    // There is a column between each two, and one at the end.
+    let rest = all.saturating_sub(fixed.iter().map(|(_, wide)| wide + 1).sum::<usize>() + 1);
+    fixed.push((Column::Name, rest));
+    let place = |column: &Column| Column::ALL.iter().position(|other| other == column);
+    fixed.sort_by_key(|(column, _)| place(column));
+    fixed
+}
+
+fn is_number(column: Column) -> bool {
+    matches!(column, Column::Players | Column::Ping)
+}
+
+fn titles(model: &Model, theme: Theme, widths: &[(Column, usize)]) -> Line<'static> {
+    let mut spans = Vec::new();
+    for &(column, wide) in widths {
+        let is_sorted = column == model.column;
+        let arrow = if is_sorted { theme.arrow(model.most_first) } else { "" };
+        // The arrow stands where it takes no room from the title.
+        let title = match column {
+            Column::Favourite if is_sorted => arrow.to_owned(),
+            Column::Favourite => theme.star().to_owned(),
+            Column::Players => format!("{arrow}{}", if wide > 7 { "Players" } else { "Plrs" }),
+            Column::Ping => format!("{arrow}{}", column.title()),
+            _ => format!("{}{arrow}", column.title()),
+        };
+        let style = if is_sorted { theme.title() } else { theme.heading() };
+        spans.push(Span::styled(fit(&title, wide, is_number(column)), style));
+        spans.push(Span::raw(" "));
+    }
+    Line::from(spans)
+}
+
+fn line(model: &Model, row: &Row, theme: Theme, widths: &[(Column, usize)]) -> Line<'static> {
+    let record = row.record();
+    let mut spans = Vec::new();
+    for &(column, wide) in widths {
+        let (text, style) = cell(model, row, record, theme, column);
+        let mut text = fit(&text, wide, is_number(column));
+        if column == Column::Name && record.info.password == Some(true) && wide > 12 {
+            text = fit(&fit_name(record, wide - 3), wide - 3, false) + " pw";
+        }
+        spans.push(Span::styled(text, style));
+        spans.push(Span::raw(" "));
+    }
+    Line::from(spans)
+}
+
+fn fit_name(record: &Record, wide: usize) -> String {
+    fit(record.name(), wide, false)
+}
+
+fn cell(model: &Model, row: &Row, record: &Record, theme: Theme, column: Column) -> (String, Style) {
+    let info = &record.info;
+    let text = |text: Option<&str>| (text.unwrap_or_default().to_owned(), Style::new());
+    match column {
+        Column::Favourite if model.favourites.contains(&row.seen.id) => (theme.star().into(), theme.fair()),
+        Column::Favourite => (String::new(), Style::new()),
+        Column::Name => (record.name().to_owned(), Style::new()),
+        Column::Map => text(info.map.as_deref()),
+        Column::Game => text(record.game()),
+        Column::Address => (address(model, record), theme.dim()),
+        Column::Players => players(record, theme),
+        Column::Ping => ping(record, row.is_listed, theme),
+    }
+}
+
+pub fn address(model: &Model, record: &Record) -> String {
+    model.join_address(record).map_or_else(|| record.target.clone(), |address| address.to_string())
+}
+
+fn players(record: &Record, theme: Theme) -> (String, Style) {
+    let info = &record.info;
+    let Some(players) = info.players else { return (String::new(), Style::new()) };
+    let bots = info.bots.filter(|bots| *bots > 0).map_or(String::new(), |bots| format!("+{bots}"));
+    let most = info.max_players.filter(|most| *most > 0).map_or(String::new(), |most| format!("/{most}"));
+    let is_full = info.max_players.is_some_and(|most| most > 0 && players >= most);
+    let style = match players {
+        _ if is_full => theme.bad(),
+        0 => theme.dim(),
+        _ => theme.good(),
+    };
+    (format!("{players}{bots}{most}"), style)
+}
+
+fn ping(record: &Record, is_listed: bool, theme: Theme) -> (String, Style) {
+    match (&record.answer, &record.trouble) {
+        (Some(answer), _) if answer.ping_ms < 1.0 => ("<1".into(), theme.ping(answer.ping_ms)),
+        (Some(answer), _) => (format!("{:.0}", answer.ping_ms), theme.ping(answer.ping_ms)),
+        (None, Some(_)) => ("none".into(), theme.bad()),
+        (None, None) if is_listed => (String::new(), Style::new()),
+        (None, None) => ("?".into(), theme.dim()),
+    }
+}
+
+/// Why there is nothing to see.
+fn nothing(model: &Model, wide: usize) -> Vec<String> {
+    let mut texts = Vec::new();
+    for place in &model.places {
+        if let PlaceState::Failed(trouble) = &place.state {
+            texts.push(format!("{}: {trouble}", place.name));
+        }
+    }
+    if texts.is_empty() {
+        texts.push(if model.filter.is_on() && !model.rows().is_empty() {
+            format!("No server fits: {}. Esc shows all of them.", model.filter.describe())
+        } else if model.is_looking {
+            "Looking for servers...".into()
+        } else {
+            "The list is empty. r looks again.".into()
+        });
+    }
+    let lines = texts.iter().flat_map(|text| super::words::wrap(text, wide.saturating_sub(3)));
+    lines.map(|line| format!("  {line}")).filter(|line| columns(line) <= wide).collect()
+}
