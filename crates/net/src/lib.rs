@@ -1,6 +1,27 @@
 //! Sockets, batches, clock and entropy: what drives the state machines, and serves the list.
 //!
-//! This is the one crate that does I/O for the protocols. Linux.
+//! Everything else in Rallypoint is told what arrives and what time it is; this is where that comes from. (Linux.)
+//!
+//! * [`Driver`] runs any state machine on UDP sockets, in a thread of its own: [`RecvBatch`] and [`SendBatch`] move many
+//!   datagrams per system call.
+//! * [`LobbyService`] is the whole lobby: the registry in such a thread, the list over TCP, checks of servers, and the list
+//!   on disk for the next start.
+//!
+//! ```
+//! use rallypoint_lobby::Announcer;
+//! use rallypoint_net::{Driver, Solo, UdpSocket};
+//! use rallypoint_wire::lobby::{LobbyId, ServerId, Transport};
+//! use std::{sync::Arc, time::Instant};
+//!
+//! let socket = Arc::new(UdpSocket::bind("127.0.0.1:0".parse()?, 1 << 20)?);
+//! let (id, lobby, port) = (ServerId::from_bytes([7; 16]), LobbyId::GANG_GARRISON_2, 8190.try_into()?);
+//! let to = vec!["127.0.0.1:29944".parse()?];
+//! let machine = Announcer::new(id, lobby, Transport::Udp, port, b"Bacon Town 24/7", to, Instant::now())?;
+//! let driver = Driver::start("announcer", vec![socket], |_| Solo { machine, on_event: |()| {}, max_datagram: 0 })?;
+//! driver.commands().run(|solo, _now| solo.machine.stop());
+//! assert!(driver.stop().is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![deny(unsafe_code)]
 
 mod batch;

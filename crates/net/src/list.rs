@@ -159,6 +159,7 @@ async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<
     let mut troubled = false;
     loop {
         for _ in 0..ACCEPT_BURST {
+            // It is an error if the runtime ends.
             let Ok(mut ready) = listener.readable().await else { return };
             let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
             match ready.try_io(|listener| listener.get_ref().accept4(flags)) {

@@ -21,7 +21,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use tokio::{runtime::Handle, sync::broadcast};
+use tokio::{
+    runtime::Handle,
+    sync::{broadcast, watch},
+};
 
 /// Events that a slow subscriber can be behind before it misses some.
 const EVENTS: usize = 16_384;
@@ -62,6 +65,8 @@ struct Inner {
     commands: crate::Commands<Keeper>,
     /// Gone after a shutdown.
     driver: Mutex<Option<Driver<Keeper>>>,
+    /// Its other end is gone when the registry's thread is.
+    alive: watch::Receiver<()>,
 }
 
 /// Where a lobby listens, by UDP and by TCP: the real ports, also where port 0 was asked for.
@@ -108,6 +113,7 @@ impl LobbyService {
         let limits = within_open_files(&options.list);
         let list = ListService::start(bound.tcp, lists.clone(), limits, runtime).map_err(StartError::Thread)?;
         let legacy_from = bound.addrs.lobby.len();
+        let (is_alive, alive) = watch::channel(());
         let make = |commands: crate::Commands<Keeper>| Keeper {
             registry,
             legacy_from,
@@ -120,6 +126,7 @@ impl LobbyService {
             stats_at: None,
             stats_published: now,
             has_more_events: true,
+            _is_alive: is_alive,
         };
         let driver = Driver::start("lobby", bound.udp.clone(), make).map_err(StartError::Thread)?;
         let commands = driver.commands().clone();
@@ -133,7 +140,7 @@ impl LobbyService {
         for socket in &sockets {
             tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.receive_buffer(), "listening");
         }
-        Ok(Self(Arc::new(Inner { addrs, sockets, lists, stats, events, list, commands, driver })))
+        Ok(Self(Arc::new(Inner { addrs, sockets, lists, stats, events, list, commands, driver, alive })))
     }
 
     /// Where it listens.
@@ -188,11 +195,17 @@ impl LobbyService {
         self.0.events.subscribe()
     }
 
+    /// Waits until the registry is gone: after a [`shutdown`](Self::shutdown), or because of a fault in this program. Then
+    /// the list stays as it is, and it is better to start again.
+    pub async fn ended(&self) {
+        while self.0.alive.clone().changed().await.is_ok() {}
+    }
+
     /// Stops taking, finishes replies (for at most 5 s), saves, and ends all threads. Calling it twice is harmless.
     pub async fn shutdown(&self) {
-        let driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.0.list.stop_listening();
         self.0.list.finish(PATIENCE).await;
+        let driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(driver) = driver else { return };
         let save = tokio::task::spawn_blocking(move || {
             if let Some(keeper) = driver.stop()

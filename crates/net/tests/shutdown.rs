@@ -17,6 +17,7 @@ fn the_ports_are_free_afterwards_and_a_second_shutdown_is_harmless() {
     let idle = connect(addr);
     lobby.runtime.block_on(async {
         lobby.service.shutdown().await;
+        lobby.service.ended().await;
         lobby.service.shutdown().await;
         assert!(lobby.past_outcomes(addr.ip()).await.is_empty());
         assert!(lobby.set_config(rallypoint_lobby::Config::default()).await.is_ok());

@@ -237,3 +237,6 @@ fn charged(ip: IpAddr) -> IpAddr {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

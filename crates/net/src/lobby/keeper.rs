@@ -9,7 +9,10 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::{runtime::Handle, sync::broadcast};
+use tokio::{
+    runtime::Handle,
+    sync::{broadcast, watch},
+};
 
 /// How old the published numbers can be.
 const STATS_EVERY: Duration = Duration::from_millis(250);
@@ -32,6 +35,8 @@ pub(super) struct Keeper {
     pub stats_at: Option<Instant>,
     pub stats_published: Instant,
     pub has_more_events: bool,
+    /// Dropped with the thread, whatever ends it.
+    pub _is_alive: watch::Sender<()>,
 }
 
 impl Keeper {

@@ -23,7 +23,7 @@ pub struct LobbyOptions {
     pub registry: Config,
     /// Where the list is kept over restarts. `None`: nowhere.
     pub data_dir: Option<PathBuf>,
-    /// How often the list is saved, if it has changed; large lists less often. At least 100 ms; 2 s.
+    /// How often the list is saved, if it has changed; large lists less often. 2 s.
     pub save_every: Duration,
     /// How much the list service takes on.
     pub list: ListLimits,
