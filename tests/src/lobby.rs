@@ -20,6 +20,9 @@ use tempfile::TempDir;
 /// Where nobody but the markers of [`Lobby::settle`] are.
 const MARKERS: LobbyId = LobbyId::from_bytes(*b"markers' own one");
 
+/// The configuration file, in the lobby's folder.
+const CONFIG: &str = "rallypoint.toml";
+
 /// So many datagrams fit into the smallest receive buffer that a system may have.
 const BURST: usize = 32;
 
@@ -37,7 +40,8 @@ pub struct Lobby {
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     settings: Vec<String>,
-    config: Option<String>,
+    has_config: bool,
+    files: Vec<(String, String)>,
     variables: Vec<(String, String)>,
 }
 
@@ -52,7 +56,14 @@ impl Setup {
     /// The configuration file. It can be changed later: [`Lobby::reload`].
     #[must_use]
     pub fn config(self, text: &str) -> Self {
-        Self { config: Some(text.into()), ..self }
+        Self { has_config: true, ..self.file(CONFIG, text) }
+    }
+
+    /// Another file beside the configuration.
+    #[must_use]
+    pub fn file(mut self, name: &str, text: &str) -> Self {
+        self.files.push((name.into(), text.into()));
+        self
     }
 
     /// A variable of the environment.
@@ -69,8 +80,8 @@ impl Setup {
     #[must_use]
     pub fn start(self) -> Lobby {
         let home = tempfile::tempdir().expect("a temporary folder");
-        if let Some(config) = &self.config {
-            write_config(&home, config);
+        for (name, text) in &self.files {
+            fs::write(home.path().join(name), text).expect("the file can be written");
         }
         let process = self.launch(&home);
         let mut lobby = Lobby { setup: self, home, process, lobby: Vec::new(), legacy: Vec::new() };
@@ -85,8 +96,8 @@ impl Setup {
             let addr = SocketAddr::new(ip, 0).to_string();
             args.extend(["--lobby".into(), addr.clone(), "--legacy".into(), addr]);
         }
-        if self.config.is_some() {
-            args.extend(["--config".into(), "rallypoint.toml".into()]);
+        if self.has_config {
+            args.extend(["--config".into(), CONFIG.into()]);
         }
         for setting in &self.settings {
             args.extend(["--set".into(), setting.clone()]);
@@ -131,6 +142,12 @@ impl Lobby {
     #[must_use]
     pub fn legacy(&self) -> SocketAddr {
         of_family(&self.legacy, true)
+    }
+
+    /// Where its legacy lobby listens by IPv6, UDP and TCP.
+    #[must_use]
+    pub fn legacy_v6(&self) -> SocketAddr {
+        of_family(&self.legacy, false)
     }
 
     /// A file in the folder where it keeps what outlives it.
@@ -233,10 +250,18 @@ impl Lobby {
         eventually(&format!("the list is {names:?}"), || self.names() == names);
     }
 
-    /// Changes the configuration file, which nobody reads until a reload or a restart.
+    /// Changes a file beside the configuration, which nobody reads until a reload or a restart.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn write_file(&self, name: &str, text: &str) {
+        fs::write(self.home.path().join(name), text).expect("the file can be written");
+    }
+
+    /// Changes the configuration itself, which nobody reads until a restart.
     pub fn write_config(&self, text: &str) {
-        assert!(self.setup.config.is_some(), "it was started without a configuration file");
-        write_config(&self.home, text);
+        assert!(self.setup.has_config, "it was started without a configuration file");
+        self.write_file(CONFIG, text);
     }
 
     /// Changes the configuration file and has it read again (SIGHUP).
@@ -285,10 +310,6 @@ impl Lobby {
             self.lobby.len() == count && self.legacy.len() == count
         });
     }
-}
-
-fn write_config(home: &TempDir, text: &str) {
-    fs::write(home.path().join("rallypoint.toml"), text).expect("the configuration can be written");
 }
 
 fn addresses() -> impl Iterator<Item = IpAddr> {

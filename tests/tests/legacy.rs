@@ -49,6 +49,9 @@ fn l16_an_old_server_is_seen_by_old_and_new_clients() {
     let info = "!private![ctf_truefort] Bacon Town [3/10] - Randomizer";
     assert_eq!(list(&lobby, &[41]), [(info.into(), "127.2.2.2:8190".parse().unwrap())]);
     assert_eq!(list(&lobby, &[42]), [], "another version sees nothing of it");
+    if has_ipv6() {
+        assert_eq!(ask(lobby.legacy_v6(), &[41]), ask(lobby.legacy(), &[41]));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A server is listed once the lobby could reach it (L12): by a connection, or by the query it names (E1).
 
-use rallypoint_e2e::{GameServer, Lobby, Responder, TcpPort, eventually};
+use rallypoint_e2e::{GameServer, Lobby, Responder, TcpPort, eventually, has_ipv6};
 use rallypoint_wire::{
     bloodmasters::{ClientsBuf, Echo, Info, Query, Reply, Rules, queries},
     session::ServerDatagram,
@@ -62,6 +62,40 @@ fn l12_a_server_that_cannot_be_reached_any_more_leaves_the_list() {
         lobby.register(&server);
         lobby.names().is_empty()
     });
+}
+
+#[test]
+fn l12_a_restart_does_not_keep_a_server_that_is_gone() {
+    let mut lobby = Lobby::with(&["checks.keep=1s", "lobby.lease=2s"]);
+    let port = TcpPort::open("127.0.0.1");
+    let server = GameServer::named("gone meanwhile").tcp(port.number());
+    lobby.register(&server);
+    lobby.until_listed(&["gone meanwhile"]);
+    lobby.stop();
+    drop(port);
+    lobby.start_again();
+    assert_eq!(lobby.names(), ["gone meanwhile"]);
+    eventually("it is gone although it goes on registering", || {
+        lobby.register(&server);
+        lobby.names().is_empty()
+    });
+}
+
+#[test]
+fn l12_each_family_is_checked_for_itself() {
+    if !has_ipv6() {
+        return eprintln!("skipped: this machine has no IPv6");
+    }
+    let lobby = Lobby::with(&[IN_TURN]);
+    let (v4, v6) = (TcpPort::open("127.0.0.1"), TcpPort::closed("::1"));
+    let server = GameServer::named("half open");
+    lobby.register(&server.clone().tcp(v6.number()).from("::1"));
+    lobby.register(&server.tcp(v4.number()));
+    lobby.until_listed(&["half open"]);
+    let later = TcpPort::open("::1");
+    lobby.register(&GameServer::named("later").tcp(later.number()).from("::1"));
+    lobby.until_listed(&["half open", "later"]);
+    assert_eq!(lobby.server("half open").unwrap().v6, None);
 }
 
 #[test]

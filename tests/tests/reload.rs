@@ -1,6 +1,6 @@
 //! SIGHUP has bans, limits and names read again, and drops nothing. A mistake changes nothing.
 
-use rallypoint_e2e::{GameServer, Lobby, connect, read_to_end, request};
+use rallypoint_e2e::{GameServer, Lobby, TcpPort, connect, eventually, read_to_end, request};
 use rallypoint_wire::lobby::LobbyId;
 use std::io::Write;
 
@@ -22,6 +22,32 @@ fn bans_come_and_go() {
     lobby.reload("[[ban]]\nnetwork = \"127.9.9.0/24\"\nuntil = 2020-01-01\n");
     lobby.register(&spammer);
     lobby.until_listed(&["guest", "spammer"]);
+}
+
+#[test]
+fn a_ban_ends_by_itself() {
+    let end = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(4);
+    let ban = format!("[[ban]]\naddress = \"127.9.9.9\"\nuntil = {end}\n");
+    let lobby = Lobby::setup().config(&ban).start();
+    let banned = GameServer::named("banned for a while").from("127.9.9.9");
+    lobby.register(&banned);
+    lobby.register(&GameServer::named("guest"));
+    lobby.until_listed(&["guest"]);
+    eventually("the ban has ended", || {
+        lobby.register(&banned);
+        lobby.names() == ["banned for a while", "guest"]
+    });
+}
+
+#[test]
+fn bans_can_have_a_file_of_their_own() {
+    let lobby = Lobby::setup().config("ban_file = \"bans.toml\"\n").file("bans.toml", "").start();
+    let spammer = GameServer::named("spammer");
+    lobby.register(&spammer);
+    lobby.until_listed(&["spammer"]);
+    lobby.write_file("bans.toml", "[[ban]]\naddress = \"127.0.0.1\"\n");
+    lobby.reload("ban_file = \"bans.toml\"\n");
+    lobby.until_listed(&[]);
 }
 
 #[test]
@@ -61,6 +87,20 @@ fn a_shorter_lease_counts_from_the_next_registration_on() {
     lobby.reload("[lobby]\nlease = \"1s\"\n");
     lobby.register(&server);
     lobby.until_listed(&[]);
+}
+
+#[test]
+fn checks_and_the_address_map_count_from_the_next_registration_on() {
+    let lobby = Lobby::setup().config("").start();
+    let port = TcpPort::closed("127.6.0.1");
+    let server = GameServer::named("Bacon Town").tcp(port.number()).from("127.6.0.1");
+    lobby.register(&server);
+    lobby.settle();
+    assert_eq!(lobby.names(), [""; 0]);
+    lobby.reload("[checks]\nenabled = false\n[lobby]\naddress_map = [\"127.6.0.1=203.0.113.9\"]\n");
+    lobby.register(&server);
+    lobby.until_listed(&["Bacon Town"]);
+    assert_eq!(lobby.server("Bacon Town").unwrap().v4, Some(([203, 0, 113, 9], port.number()).into()));
 }
 
 #[test]
