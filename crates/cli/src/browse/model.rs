@@ -30,6 +30,8 @@ pub struct Model {
     /// Those that are shown, in their order.
     shown: Vec<usize>,
     selected: Option<String>,
+    /// Where the chosen one was among those that are shown: if it goes, the one there is chosen.
+    selected_at: usize,
     /// The first row on the screen.
     offset: usize,
     /// How many rows the screen has.
@@ -119,6 +121,7 @@ impl Model {
             by_id: HashMap::new(),
             shown: Vec::new(),
             selected: None,
+            selected_at: 0,
             offset: 0,
             page: 10,
             column: Column::Players,
@@ -185,7 +188,8 @@ impl Model {
         let favourites = &self.favourites;
         self.rows.retain(|row| row.is_listed || favourites.contains(&row.seen.id));
         self.by_id = self.rows.iter().enumerate().map(|(at, row)| (row.seen.id.clone(), at)).collect();
-        self.is_dirty = true;
+        // The rows have other numbers now.
+        self.arrange();
     }
 
     /// A game has ended, or could not be started.
@@ -221,10 +225,14 @@ impl Model {
 
     /// Puts everything in order. To be called before anything is drawn.
     pub fn settle(&mut self) {
+        self.tidy();
+        self.beat += usize::from(self.is_looking);
+    }
+
+    fn tidy(&mut self) {
         if std::mem::take(&mut self.is_dirty) {
             self.arrange();
         }
-        self.beat += usize::from(self.is_looking);
     }
 
     /// Where a player has to go.

@@ -10,7 +10,10 @@ use super::{
 };
 use crate::ask::{
     Trouble,
-    output::record::{Answered, Record},
+    output::{
+        record::{Answered, Record},
+        terminal::columns,
+    },
     survey::{News, Seen},
 };
 use proptest::prelude::*;
@@ -111,8 +114,20 @@ fn draw(model: &mut Model, theme: Theme, width: u16, height: u16) -> Terminal<Te
 
 fn picture(model: &mut Model, theme: Theme, width: u16, height: u16) -> String {
     let terminal = draw(model, theme, width, height);
-    let lines = terminal.backend().to_string();
-    lines.lines().map(|line| line.trim_matches('"').trim_end().to_owned() + "\n").collect()
+    let buffer = terminal.backend().buffer();
+    let mut picture = String::new();
+    for y in 0..height {
+        let (mut line, mut x) = (String::new(), 0);
+        while x < width {
+            let symbol = buffer[(x, y)].symbol();
+            line += symbol;
+            // What is behind a wide character is hidden by it.
+            x += u16::try_from(columns(symbol)).unwrap().max(1);
+        }
+        picture += line.trim_end();
+        picture += "\n";
+    }
+    picture
 }
 
 fn names(model: &mut Model) -> Vec<String> {

@@ -27,6 +27,9 @@ const HIGH: u16 = 22;
 /// Draws everything.
 pub fn draw(frame: &mut Frame<'_>, model: &mut Model, theme: Theme) {
     model.settle();
+    if frame.area().is_empty() {
+        return;
+    }
     let [top, middle, bottom] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
     frame.render_widget(header(model, theme, top.width), top);
@@ -46,6 +49,22 @@ pub fn draw(frame: &mut Frame<'_>, model: &mut Model, theme: Theme) {
             frame.set_cursor_position((bottom.x + column, bottom.y));
         }
         Mode::Table | Mode::Details => {}
+    }
+    if !theme.unicode {
+        to_ascii(frame);
+    }
+}
+
+/// For terminals that have nothing else: they would show several wrong signs for each right one.
+fn to_ascii(frame: &mut Frame<'_>) {
+    for cell in &mut frame.buffer_mut().content {
+        if !cell.symbol().is_ascii() {
+            cell.set_symbol(match cell.symbol() {
+                "…" => ".",
+                "“" | "”" => "\"",
+                _ => "?",
+            });
+        }
     }
 }
 

@@ -44,6 +44,7 @@ impl Model {
             return None;
         }
         self.message = None;
+        self.tidy();
         match self.mode {
             Mode::Filter => self.filter_key(key.code),
             Mode::Help => {

@@ -67,7 +67,6 @@ impl Model {
 
     /// Chooses and sorts. The chosen server stays chosen, wherever it goes; if it is gone, the one in its place is.
     pub(super) fn arrange(&mut self) {
-        let place = self.selected().map(|(at, _)| at);
         let is_favourite: Vec<bool> = self.rows.iter().map(|row| self.favourites.contains(&row.seen.id)).collect();
         let (rows, filter) = (&self.rows, &self.filter);
         let mut shown: Vec<usize> =
@@ -75,14 +74,14 @@ impl Model {
         let key = |at: usize| (&rows[at].seen.record, is_favourite[at]);
         shown.sort_by(|&a, &b| self.column.compare(key(a), key(b), self.most_first));
         self.shown = shown;
-        if self.selected().is_none() {
-            let at = place.unwrap_or(0).min(self.shown.len().saturating_sub(1));
-            self.select(at);
-        }
+        let last = self.shown.len().saturating_sub(1);
+        let at = self.selected().map_or(self.selected_at.min(last), |(at, _)| at);
+        self.select(at);
     }
 
     pub(super) fn select(&mut self, at: usize) {
         let selected = self.shown.get(at).map(|&row| self.rows[row].seen.id.clone());
+        self.selected_at = at;
         if selected != self.selected {
             self.selected = selected;
             self.scroll = 0;

@@ -73,6 +73,9 @@ fn open(frame: &mut Frame<'_>, area: Rect, theme: Theme, title: &'static str, li
     let width = u16::try_from(wide + 4).unwrap_or(u16::MAX).min(area.width);
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height);
     let place = Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
+    if place.is_empty() {
+        return;
+    }
     let block = if theme.unicode {
         Block::bordered().border_type(BorderType::Rounded)
     } else {
