@@ -108,10 +108,10 @@ struct Outcome {
 }
 
 fn run(lobby: &Contender, junk_per_second: u32, honest: &mut Honest) -> Result<Outcome, Failure> {
-    let is_over = AtomicBool::new(false);
+    let (is_over, at_least) = (AtomicBool::new(false), lists::download(lobby.addr)?.len());
     thread::scope(|scope| {
         let junk = scope.spawn(|| send_junk(lobby.addr, junk_per_second, &is_over));
-        let lists = scope.spawn(|| ask_for_lists(lobby.addr, &is_over));
+        let lists = scope.spawn(|| ask_for_lists(lobby.addr, at_least, &is_over));
         let sent = send_honest(lobby.addr, honest);
         is_over.store(true, Relaxed);
         let (junk, lists) = (junk.join().expect("no panic")?, lists.join().expect("no panic")?);
@@ -153,14 +153,15 @@ fn send_junk(to: SocketAddr, per_second: u32, is_over: &AtomicBool) -> Result<f6
 }
 
 /// Says how long each took, in nanoseconds, from the time at which it should have begun.
-fn ask_for_lists(from: SocketAddr, is_over: &AtomicBool) -> Result<Vec<f64>, Failure> {
-    let (request, mut random, mut latencies) = (lists::request(), Random::new(9), Vec::new());
+fn ask_for_lists(from: SocketAddr, at_least: usize, is_over: &AtomicBool) -> Result<Vec<f64>, Failure> {
+    let mut client = lists::Client::new(&lists::request(), at_least);
+    let (mut random, mut latencies) = (Random::new(9), Vec::new());
     let pause = Duration::from_secs(1) / LISTS_PER_SECOND;
     while !is_over.load(Relaxed) {
         thread::sleep(pause);
-        let client = Ipv4Addr::from_bits(Ipv4Addr::new(127, 64, 0, 0).to_bits() + random.below(1 << 16));
+        let address = Ipv4Addr::from_bits(Ipv4Addr::new(127, 64, 0, 0).to_bits() + random.below(1 << 16));
         let start = Instant::now();
-        lists::exchange(client, from, &request)?;
+        client.exchange(address, from)?;
         latencies.push(start.elapsed().as_nanos() as f64);
     }
     Ok(latencies)

@@ -123,6 +123,11 @@ pub fn choose_port_late(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
 
+/// Lets a reader sleep until so many bytes have arrived, or the end.
+pub fn wake_at(socket: &Socket, bytes: usize) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.try_into().unwrap_or(libc::c_int::MAX))
+}
+
 fn set_option(socket: &impl AsRawFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     let (address, size) = (ptr::from_ref(&value).cast(), size_of::<libc::c_int>() as libc::socklen_t);
     // SAFETY: the options above take an int, and are given the address and size of one.
