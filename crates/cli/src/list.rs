@@ -8,10 +8,13 @@ use crate::{
         collect::{self, Collect, News},
         exit,
         lobby::{Listed, Source},
-        output::{OutputArgs, Record, Shape, Sink, sink::told},
+        output::{
+            OutputArgs, Record, Shape, Sink,
+            sink::{self, told},
+        },
         target::Lobby,
     },
-    failure::Failure,
+    failure::{Failure, complain},
 };
 use filter::{Filter, SortArgs};
 use rallypoint_wire::{legacy, lobby::ProtocolId};
@@ -80,6 +83,10 @@ Environment:
 
 /// Gets the lists, asks, and tells.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
+    try_run(args).map_err(|failure| sink::fail(args.output.format(), failure))
+}
+
+fn try_run(args: &Args) -> Result<Exit, Failure> {
     args.asking.validate()?;
     let sources = args.lobbies.iter().map(|text| args.source(text)).collect::<Result<Vec<_>, _>>()?;
     let mut sink = Sink::new(args.output.format(), Shape::Table, false);
@@ -123,6 +130,7 @@ impl Listing<'_> {
         self.sink.begin()?;
         let lists = collect::lists(sources, &self.args.asking, self.sink).await?;
         let mut exit = lists.exit.unwrap_or(Exit::Answered);
+        let listed = lists.servers.len();
         match collect {
             Some(collect) => exit = exit.and(self.query(lists.servers, collect).await?),
             None => {
@@ -136,6 +144,12 @@ impl Listing<'_> {
             self.show(&record)?;
         }
         self.sink.end()?;
+        if self.shown == 0 && exit == Exit::Answered && self.args.output.is_text() {
+            complain(match listed {
+                0 => "no server is listed".into(),
+                listed => format!("{listed} servers are listed, but none of them fits"),
+            });
+        }
         Ok(exit)
     }
 
@@ -153,7 +167,7 @@ impl Listing<'_> {
             }
             self.take(record)?;
         }
-        Ok(exit)
+        Ok(if collect.is_stopped() { exit.and(Exit::Silent) } else { exit })
     }
 
     fn take(&mut self, record: Box<Record>) -> io::Result<()> {

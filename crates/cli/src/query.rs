@@ -7,7 +7,10 @@ use crate::{
         exit,
         gather::TargetArgs,
         lobby::Source,
-        output::{OutputArgs, Shape, Sink, sink::told},
+        output::{
+            OutputArgs, Shape, Sink,
+            sink::{self, told},
+        },
     },
     failure::Failure,
 };
@@ -49,6 +52,10 @@ Examples:
 
 /// Asks, and tells.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
+    try_run(args).map_err(|failure| sink::fail(args.output.format(), failure))
+}
+
+fn try_run(args: &Args) -> Result<Exit, Failure> {
     args.asking.validate()?;
     let targets = args.targets.gather()?;
     let is_single = matches!(&targets[..], [Target::Server(_)]);
@@ -92,5 +99,5 @@ async fn ask(targets: Vec<Target>, mut collect: Collect, asking: &Asking, sink: 
         }
     }
     sink.end()?;
-    Ok(exit)
+    Ok(if collect.is_stopped() { exit.and(Exit::Silent) } else { exit })
 }

@@ -8,12 +8,12 @@ use crate::{
         output::{Missed, Record, Sink, sink::ListNote},
     },
     failure::Failure,
+    signals::Signals,
 };
 use std::{io, time::Duration};
 use tokio::{task::JoinSet, time::interval};
 
 /// Asks many, and keeps the order of things.
-#[derive(Debug)]
 pub struct Collect {
     asking: Asking,
     sweep: Sweep,
@@ -22,6 +22,8 @@ pub struct Collect {
     subjects: Vec<Option<Subject>>,
     done: usize,
     answered: usize,
+    signals: Signals,
+    is_stopped: bool,
 }
 
 /// Whoever is asked.
@@ -46,7 +48,9 @@ impl Collect {
     /// `players`: whether servers are asked who plays there.
     pub fn new(asking: &Asking, players: bool) -> Result<Self, Failure> {
         let sweep = Sweep::new(Engine::start(asking)?, asking, players);
-        Ok(Self { asking: asking.clone(), sweep, players, subjects: Vec::new(), done: 0, answered: 0 })
+        let signals = Signals::to_stop().map_err(Failure::failed)?;
+        let (asking, subjects) = (asking.clone(), Vec::new());
+        Ok(Self { asking, sweep, players, subjects, done: 0, answered: 0, signals, is_stopped: false })
     }
 
     /// Adds a server that a person named.
@@ -70,19 +74,26 @@ impl Collect {
         None
     }
 
-    /// The next that is done; `None` if all are. Shows how far things are meanwhile.
+    /// The next that is done; `None` if all are, or after Ctrl-C: what has come by then is worth showing. Shows how far
+    /// things are meanwhile.
     pub async fn next(&mut self, sink: &mut Sink) -> Option<News> {
-        if !sink.progress.is_lively() {
-            let finding = self.sweep.next().await?;
-            return self.take(finding);
-        }
         let mut tick = interval(TICK);
-        loop {
+        while !self.is_stopped {
             tokio::select! {
+                biased;
                 finding = self.sweep.next() => return self.take(finding?),
-                _ = tick.tick() => sink.progress.show(self.done, self.subjects.len(), self.answered),
+                () = self.signals.stop() => self.is_stopped = true,
+                _ = tick.tick(), if sink.progress.is_lively() => {
+                    sink.progress.show(self.done, self.subjects.len(), self.answered);
+                }
             }
         }
+        None
+    }
+
+    /// Whether it was told to stop before all were done.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
     fn take(&mut self, finding: Finding) -> Option<News> {

@@ -29,8 +29,12 @@ pub struct Survey {
 /// What was learned.
 #[derive(Debug)]
 pub enum News {
-    /// A list has this server; it is asked itself if that is possible.
-    Listed(Seen),
+    /// A list has this server.
+    Listed {
+        seen: Seen,
+        /// Whether it is asked itself, too: some cannot be.
+        asked: bool,
+    },
     /// A server said this itself.
     Answered(Seen),
     /// A server did not answer: why is in its record.
@@ -56,11 +60,6 @@ impl Survey {
     pub fn new(asking: &Asking, places: Vec<Target>, players: bool) -> Result<Self, Failure> {
         let sweep = Sweep::new(Engine::start(asking)?, asking, players);
         Ok(Self { asking: asking.clone(), places, sweep, open: HashMap::new(), last_key: 0 })
-    }
-
-    /// Where it looks.
-    pub fn places(&self) -> &[Target] {
-        &self.places
     }
 
     /// Looks once at every place. It can be cancelled at any time: what was asked is told by the next look.
@@ -115,7 +114,9 @@ impl Survey {
                 let server = server.clone();
                 self.ask(seen.place, server);
             }
-            _ => self.probe(seen),
+            _ => {
+                self.probe(seen);
+            }
         }
     }
 
@@ -136,19 +137,21 @@ impl Survey {
 
     fn take(&mut self, place: usize, listed: Listed, each: &mut impl FnMut(News)) {
         let seen = Seen { id: id_of(&listed), place, record: Record::listed(listed) };
-        each(News::Listed(seen.clone()));
-        self.probe(seen);
+        let asked = self.probe(seen.clone());
+        each(News::Listed { seen, asked });
     }
 
     /// Asks a listed server itself, if that is possible.
-    fn probe(&mut self, seen: Seen) {
+    fn probe(&mut self, seen: Seen) -> bool {
         let Record { info, endpoints, protocol, .. } = &seen.record;
         let listed = Listed { info: info.clone(), endpoints: endpoints.clone(), protocol: *protocol };
         let probes = listed.probes(true, &self.asking);
-        if !probes.is_empty() {
-            let key = self.key(seen);
-            self.sweep.add(key, Whom::Probes(probes));
+        if probes.is_empty() {
+            return false;
         }
+        let key = self.key(seen);
+        self.sweep.add(key, Whom::Probes(probes));
+        true
     }
 
     fn key(&mut self, seen: Seen) -> u64 {

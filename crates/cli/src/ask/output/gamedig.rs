@@ -22,7 +22,7 @@ pub fn server(record: &Record) -> Value {
         "version": info.version.clone().unwrap_or_default(),
         "queryPort": record.address.map(|address| address.port()),
         "connect": record.address.map(|address| address.to_string()).unwrap_or_default(),
-        "ping": record.answer.as_ref().map(|answer| answer.ping_ms.round()),
+        "ping": record.answer.as_ref().map(|answer| answer.ping_ms.round() as u64),
         "raw": serde_json::to_value(record.view()).unwrap_or_default(),
     })
 }

@@ -12,16 +12,20 @@ pub struct Progress {
     began: Instant,
     is_lively: bool,
     is_shown: bool,
+    last: Option<Instant>,
 }
 
 /// Before this, nobody wonders.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Nobody reads faster.
+const PAUSE: Duration = Duration::from_millis(100);
+
 const BAR: usize = 20;
 
 impl Progress {
     pub fn new() -> Self {
-        Self { began: Instant::now(), is_lively: stderr_is_lively(), is_shown: false }
+        Self { began: Instant::now(), is_lively: stderr_is_lively(), is_shown: false, last: None }
     }
 
     /// Whether it needs to be told how far things are.
@@ -31,7 +35,9 @@ impl Progress {
 
     /// So many of so many are done, and so many of these answered.
     pub fn show(&mut self, done: usize, total: usize, answered: usize) {
-        if self.is_lively && self.began.elapsed() >= PATIENCE {
+        let is_due = self.last.is_none_or(|last| last.elapsed() >= PAUSE);
+        if self.is_lively && is_due && self.began.elapsed() >= PATIENCE {
+            self.last = Some(Instant::now());
             let _ = write!(stderr(), "\r{}\x1b[K", line(done, total, answered));
             let _ = stderr().flush();
             self.is_shown = true;

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{ask::Exit, failure::Failure, failure::complain};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 /// Takes results and tells them: at once where that is possible, otherwise at the end.
@@ -55,12 +55,13 @@ pub struct ListNote {
 }
 
 const COLUMNS: [Column; 6] = [
-    Column { title: "NAME", right: false, least: 12, drop: 0 },
+    Column { title: "NAME", right: false, least: 8, drop: 0 },
     Column { title: "PLAYERS", right: true, least: 7, drop: 1 },
-    Column { title: "MAP", right: false, least: 8, drop: 4 },
-    Column { title: "GAME", right: false, least: 6, drop: 5 },
-    Column { title: "PING", right: true, least: 7, drop: 3 },
-    Column { title: "ADDRESS", right: false, least: 14, drop: 2 },
+    Column { title: "MAP", right: false, least: 8, drop: 3 },
+    Column { title: "GAME", right: false, least: 6, drop: 4 },
+    Column { title: "PING", right: true, least: 7, drop: 2 },
+    // Whatever is cut off an address makes it useless: the longest of IPv4 has room in 40 columns.
+    Column { title: "ADDRESS", right: false, least: 21, drop: 0 },
 ];
 
 impl Sink {
@@ -207,6 +208,28 @@ impl Sink {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
+}
+
+/// The command has failed as a whole: programs want to read that, too. For people it is told elsewhere.
+pub fn fail(format: Format, failure: Failure) -> Failure {
+    let (code, Failure::Usage(why) | Failure::Failed(why)) = (
+        match &failure {
+            Failure::Usage(_) => "usage",
+            Failure::Failed(_) => "local",
+        },
+        &failure,
+    );
+    let error = json!({ "target": null, "address": null, "error": code, "message": why });
+    let text = match format {
+        Format::Json => json!({ "servers": [], "errors": [error] }).to_string(),
+        Format::Jsonl => {
+            json!({ "type": "error", "target": null, "address": null, "error": code, "message": why }).to_string()
+        }
+        Format::Gamedig | Format::GamedigLines => json!({ "error": why, "raw": error }).to_string(),
+        Format::Text | Format::Csv => return failure,
+    };
+    let _ = writeln!(io::stdout(), "{text}");
+    failure
 }
 
 /// What it means for a command that it could not tell something.
