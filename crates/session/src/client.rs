@@ -3,11 +3,13 @@
 use crate::{
     ClientConfig, ConfigError, Connection, Encryption, PublicKey, Reason, SendError, StaticKey,
     connection::{Channel, Notice, Protection, Side},
-    crypto::{self, SessionKeys},
+    crypto,
     entropy::Entropy,
 };
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::session::{Control, Grant, KeyOffer, Login, LoginSuccess, Name, REVISION, ServerDatagram, Text};
+use rallypoint_wire::session::{
+    Control, Grant, KEY_FIELD, KeyOffer, Login, LoginSuccess, Name, REVISION, ServerDatagram, Text,
+};
 use std::{
     collections::VecDeque,
     fmt,
@@ -86,8 +88,7 @@ enum State {
 /// A login that is being tried.
 struct Attempt {
     datagram: Vec<u8>,
-    /// The key that belongs to it, if the session is to be encrypted.
-    key: Option<StaticKey>,
+    key: LoginKey,
     gives_up_at: Instant,
     first_sent: Option<Instant>,
     /// How often it was sent.
@@ -95,6 +96,14 @@ struct Attempt {
     next: Instant,
     wait: Duration,
     bad: Option<(Instant, String)>,
+}
+
+/// The key that belongs to a login.
+enum LoginKey {
+    Plain,
+    Modern(StaticKey),
+    #[cfg(feature = "rsa")]
+    Rsa(crypto::rsa::RsaKey),
 }
 
 impl Client {
@@ -169,19 +178,7 @@ impl Client {
     }
 
     fn log_in(&mut self, now: Instant) {
-        let key = match self.config.encryption {
-            Encryption::Plain => None,
-            Encryption::Encrypted | Encryption::Pinned(_) => Some(self.entropy.key()),
-        };
-        let field = key.as_ref().map(|key| {
-            let public = key.public();
-            match &self.config.encryption {
-                Encryption::Pinned(server) => {
-                    KeyOffer::Auth { public: public.as_bytes(), pin: server.pin() }.to_field()
-                }
-                _ => KeyOffer::Base { public: public.as_bytes() }.to_field(),
-            }
-        });
+        let (key, field) = self.fresh_key();
         let (username, game) = (Name::cut(&self.config.username), Text::cut(&self.config.game));
         let mut datagram = Vec::new();
         Login { revision: REVISION, key: field.as_ref(), username, game }.emit(&mut datagram);
@@ -197,20 +194,47 @@ impl Client {
         }));
     }
 
+    /// A key for one login, and what the login says about it.
+    fn fresh_key(&mut self) -> (LoginKey, Option<[u8; KEY_FIELD]>) {
+        let pin = match &self.config.encryption {
+            Encryption::Plain => return (LoginKey::Plain, None),
+            Encryption::Encrypted => None,
+            Encryption::Pinned(server) => Some(server.pin()),
+            #[cfg(feature = "rsa")]
+            Encryption::Rsa1024 => loop {
+                if let Some(key) = crypto::rsa::RsaKey::new(&mut self.entropy) {
+                    let field = *key.modulus();
+                    return (LoginKey::Rsa(key), Some(field));
+                }
+            },
+        };
+        let key = self.entropy.key();
+        let public = key.public();
+        let field = match pin {
+            Some(pin) => KeyOffer::Auth { public: public.as_bytes(), pin }.to_field(),
+            None => KeyOffer::Base { public: public.as_bytes() }.to_field(),
+        };
+        (LoginKey::Modern(key), Some(field))
+    }
+
     fn handle_success(&mut self, now: Instant, success: &LoginSuccess<'_>) {
         let State::LoggingIn(attempt) = &self.state else { return };
         // A client never falls back by itself (S20): a plain success for an encrypted login is not looked at.
         let protection = match (&attempt.key, success.grant) {
-            (None, Grant::Plain(rand)) => Protection::Plain(rand),
-            (Some(key), Grant::Encrypted(field)) => {
+            (LoginKey::Plain, Grant::Plain(rand)) => Protection::Plain(rand),
+            (LoginKey::Modern(key), Grant::Encrypted(field)) => {
                 let pinned: Option<&PublicKey> = match &self.config.encryption {
                     Encryption::Pinned(server) => Some(server),
                     _ => None,
                 };
                 let info = crypto::info(&attempt.datagram, success.index, success.uid);
                 let Some((secret, _)) = crypto::accept(pinned, key, field, &info) else { return };
-                let keys = SessionKeys::new(&secret);
-                Protection::Sealed { ours: keys.to_server, theirs: keys.to_client }
+                Protection::of_client(&secret)
+            }
+            #[cfg(feature = "rsa")]
+            (LoginKey::Rsa(key), Grant::Encrypted(field)) => {
+                let Some((secret, _)) = key.accept(field) else { return };
+                Protection::of_client(&secret)
             }
             _ => return,
         };

@@ -49,6 +49,9 @@ pub struct EndpointConfig {
     pub max_players: usize,
     /// Which logins are accepted.
     pub encryption: EncryptionPolicy,
+    /// Whether encrypted logins with RSA-1024 are accepted, too. By default not: it is obsolete.
+    #[cfg(feature = "rsa")]
+    pub rsa_1024: bool,
     /// The key by which clients recognise this server. Without it a login that pins a key is refused.
     pub static_key: Option<StaticKey>,
     /// How many logins may wait for their first message (S14). From 16 to 65,536, by default 8,192; about 1 kB each, taken
@@ -78,6 +81,9 @@ pub enum Encryption {
     Encrypted,
     /// Also against everybody who is not the server with this key.
     Pinned(PublicKey),
+    /// With RSA-1024, for servers that know nothing better. Obsolete: it keeps out those who only glance.
+    #[cfg(feature = "rsa")]
+    Rsa1024,
 }
 
 /// How a client behaves.
@@ -165,6 +171,8 @@ impl EndpointConfig {
             games: vec![game.to_owned()],
             max_players: 64,
             encryption: EncryptionPolicy::default(),
+            #[cfg(feature = "rsa")]
+            rsa_1024: false,
             static_key: None,
             half_open: 8_192,
             encrypted_logins: 2_000,

@@ -3,6 +3,8 @@
 mod aead;
 mod hpke;
 mod key;
+#[cfg(feature = "rsa")]
+pub(crate) mod rsa;
 
 pub(crate) use aead::{Aead, ChaCha};
 pub(crate) use hpke::{Mode, open, seal};

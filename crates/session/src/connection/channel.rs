@@ -1,6 +1,6 @@
 //! The form of messages in one session: who sends them, and how they are protected.
 
-use crate::crypto::{Aead, ChaCha};
+use crate::crypto::{Aead, ChaCha, Secret, SessionKeys};
 use rallypoint_wire::session::{
     ClientData, ClientDatagram, ClientSealed, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_TO_CLIENT,
     MAX_TO_SERVER, MessageNumber, Payload, Rand, SealInput, ServerData, ServerDatagram, ServerSealed, SlotIndex, TAG,
@@ -26,6 +26,18 @@ pub(crate) struct Channel {
     pub index: SlotIndex,
     pub uid: Uid,
     pub protection: Protection,
+}
+
+impl Protection {
+    pub fn of_client(secret: &Secret) -> Self {
+        let keys = SessionKeys::new(secret);
+        Self::Sealed { ours: keys.to_server, theirs: keys.to_client }
+    }
+
+    pub fn of_server(secret: &Secret) -> Self {
+        let keys = SessionKeys::new(secret);
+        Self::Sealed { ours: keys.to_client, theirs: keys.to_server }
+    }
 }
 
 impl Channel {

@@ -7,8 +7,10 @@ use super::{
 use crate::{
     Connection, EncryptionPolicy, Reason,
     connection::{Channel, Outcome, Protection, Side},
-    crypto::{self, PublicKey, Sender, SessionKeys},
+    crypto::{self, PublicKey, Sender},
 };
+#[cfg(feature = "rsa")]
+use rallypoint_wire::session::KEY_FIELD;
 use rallypoint_wire::session::{Grant, KeyOffer, Login, LoginSuccess, REVISION, ServerDatagram, SlotIndex, Text, Uid};
 use std::{net::SocketAddr, time::Instant};
 
@@ -17,6 +19,14 @@ enum Refusal {
     Reason(String),
     /// Too much to do: no answer, the client tries again.
     Busy,
+}
+
+/// How an encrypted login is to be answered.
+enum Suite {
+    /// To this key, and whether the client wants this server and no other.
+    Modern(PublicKey, bool),
+    #[cfg(feature = "rsa")]
+    Rsa(Box<[u8; KEY_FIELD]>),
 }
 
 impl Endpoint {
@@ -86,19 +96,25 @@ impl Endpoint {
                 None
             }
             Some(offer) => {
-                let (public, auth) = self.check_offer(offer)?;
+                let suite = self.check_offer(offer)?;
                 if !self.encrypted_logins.take(now, 0) {
                     return Err(Refusal::Busy);
                 }
-                let (secret, ephemeral) = (self.entropy.secret(), self.entropy.key());
-                let sender = match &self.config.static_key {
-                    Some(own) if auth => Sender::Auth(own),
-                    _ => Sender::Base,
+                let secret = self.entropy.secret();
+                let field = match suite {
+                    Suite::Modern(public, auth) => {
+                        let ephemeral = self.entropy.key();
+                        let sender = match &self.config.static_key {
+                            Some(own) if auth => Sender::Auth(own),
+                            _ => Sender::Base,
+                        };
+                        let info = crypto::info(bytes, index, uid);
+                        crypto::grant(&sender, &public, &ephemeral, &info, &secret, rand)
+                    }
+                    #[cfg(feature = "rsa")]
+                    Suite::Rsa(modulus) => crypto::rsa::grant(&modulus, &secret, rand, &mut self.entropy),
                 };
-                let info = crypto::info(bytes, index, uid);
-                let Some(field) = crypto::grant(&sender, &public, &ephemeral, &info, &secret, rand) else {
-                    return refuse("public key is not valid");
-                };
+                let Some(field) = field else { return refuse("public key is not valid") };
                 LoginSuccess { index, uid, grant: Grant::Encrypted(&field) }.emit(&mut answer);
                 Some(secret)
             }
@@ -121,15 +137,16 @@ impl Endpoint {
         Ok(answer)
     }
 
-    /// The client's key, and whether it wants this server and no other.
-    fn check_offer(&self, offer: KeyOffer<'_>) -> Result<(PublicKey, bool), Refusal> {
+    fn check_offer(&self, offer: KeyOffer<'_>) -> Result<Suite, Refusal> {
         let refuse = |reason: &str| Err(Refusal::Reason(reason.to_owned()));
         match offer {
-            KeyOffer::Base { public } => Ok((PublicKey::new(*public), false)),
+            KeyOffer::Base { public } => Ok(Suite::Modern(PublicKey::new(*public), false)),
             KeyOffer::Auth { public, pin } => match &self.config.static_key {
-                Some(own) if own.public().pin() == pin => Ok((PublicKey::new(*public), true)),
+                Some(own) if own.public().pin() == pin => Ok(Suite::Modern(PublicKey::new(*public), true)),
                 _ => refuse("this server has another key"),
             },
+            #[cfg(feature = "rsa")]
+            KeyOffer::Rsa { modulus } if self.config.rsa_1024 => Ok(Suite::Rsa(Box::new(*modulus))),
             KeyOffer::Rsa { .. } => refuse("RSA-1024 is obsolete and off"),
         }
     }
@@ -149,11 +166,7 @@ impl Endpoint {
         let Some(login) = self.half_open.by_uid(data.uid).filter(|login| login.index == data.index) else {
             return self.handle_unknown(now, from, length, data);
         };
-        let keys = login.secret.as_ref().map(SessionKeys::new);
-        let protection = match keys {
-            Some(keys) => Protection::Sealed { ours: keys.to_client, theirs: keys.to_server },
-            None => Protection::Plain(login.rand),
-        };
+        let protection = login.secret.as_ref().map_or(Protection::Plain(login.rand), Protection::of_server);
         if !data.is_proved_for(&protection) {
             self.stats.strays += 1;
             return;

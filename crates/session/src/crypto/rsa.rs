@@ -1,0 +1,160 @@
+//! RSA-1024 (S30): compatible, obsolete, and off unless it is asked for.
+//!
+//! 1024 bits can be factored by whoever cares enough. And the timing of a private operation may leak the key
+//! (RUSTSEC-2023-0071): here it is the client's, made for one login and used once, so there is nothing to learn it for.
+
+use super::Secret;
+use crate::entropy::Entropy;
+use rallypoint_wire::session::{KEY_FIELD, Rand};
+use rsa::{
+    BoxedUint, Oaep, RsaPrivateKey, RsaPublicKey,
+    rand_core::{Infallible, TryCryptoRng, TryRng},
+    sha2::Sha256,
+    traits::PublicKeyParts,
+};
+use std::fmt;
+use zeroize::Zeroizing;
+
+const EXPONENT: u32 = 65_537;
+
+/// The client's key of one login.
+pub(crate) struct RsaKey {
+    private: RsaPrivateKey,
+    modulus: [u8; KEY_FIELD],
+}
+
+impl RsaKey {
+    pub fn new(entropy: &mut Entropy) -> Option<Self> {
+        Self::from_private(RsaPrivateKey::new(&mut Draw(entropy), 8 * KEY_FIELD).ok()?)
+    }
+
+    fn from_private(private: RsaPrivateKey) -> Option<Self> {
+        let modulus = private.n().to_be_bytes();
+        let modulus = modulus.last_chunk().copied().filter(|modulus: &[u8; KEY_FIELD]| modulus[0] >= 0x80)?;
+        Some(Self { private, modulus })
+    }
+
+    /// The field of a login.
+    pub fn modulus(&self) -> &[u8; KEY_FIELD] {
+        &self.modulus
+    }
+
+    /// Opens the server's field of a login success.
+    pub fn accept(&self, field: &[u8; KEY_FIELD]) -> Option<(Secret, Rand)> {
+        let plain = Zeroizing::new(self.private.decrypt(Oaep::<Sha256>::new(), field).ok()?);
+        let (secret, rand) = plain.split_first_chunk()?;
+        Some((Secret::new(*secret), Rand::new(u64::from_le_bytes(rand.try_into().ok()?))))
+    }
+}
+
+/// Makes the server's field of a login success.
+pub(crate) fn grant(
+    modulus: &[u8; KEY_FIELD],
+    secret: &Secret,
+    rand: Rand,
+    entropy: &mut Entropy,
+) -> Option<[u8; KEY_FIELD]> {
+    seal(modulus, secret, rand, &mut Draw(entropy))
+}
+
+fn seal(
+    modulus: &[u8; KEY_FIELD],
+    secret: &Secret,
+    rand: Rand,
+    rng: &mut impl rsa::rand_core::CryptoRng,
+) -> Option<[u8; KEY_FIELD]> {
+    let modulus = BoxedUint::from_be_slice(modulus, 8 * KEY_FIELD as u32).ok()?;
+    let key = RsaPublicKey::new(modulus, BoxedUint::from(EXPONENT)).ok()?;
+    let mut plain = Zeroizing::new([0; 40]);
+    plain[..32].copy_from_slice(&secret[..]);
+    plain[32..].copy_from_slice(&rand.expose().to_le_bytes());
+    key.encrypt(rng, Oaep::<Sha256>::new(), &plain[..]).ok()?.try_into().ok()
+}
+
+/// The entropy of this crate as the RSA library wants it.
+struct Draw<'a>(&'a mut Entropy);
+
+impl TryRng for Draw<'_> {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(u32::from_le_bytes(self.0.bytes()))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.0.u64())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        for chunk in bytes.chunks_mut(32) {
+            let drawn = Zeroizing::new(self.0.bytes::<32>());
+            chunk.copy_from_slice(&drawn[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Draw<'_> {}
+
+impl fmt::Debug for RsaKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RsaKey(secret)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn vector() -> impl Fn(&str) -> Vec<u8> {
+        let text = include_str!("../../tests/vectors/session-rsa.json");
+        let vector: Value = serde_json::from_str(text).unwrap();
+        move |name| {
+            let text = vector[name].as_str().unwrap().as_bytes();
+            text.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+        }
+    }
+
+    /// Says the same again and again.
+    struct Fixed(Vec<u8>);
+
+    impl TryRng for Fixed {
+        type Error = Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+            Ok(0)
+        }
+
+        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+            Ok(0)
+        }
+
+        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+            bytes.copy_from_slice(&self.0[..bytes.len()]);
+            Ok(())
+        }
+    }
+
+    impl TryCryptoRng for Fixed {}
+
+    #[test]
+    fn s30_rsa_fields_are_what_the_vector_says() {
+        let vector = vector();
+        let secret = Secret::new(vector("secret").try_into().unwrap());
+        let rand = Rand::new(u64::from_be_bytes(vector("rand").try_into().unwrap()));
+        let modulus = vector("modulus").try_into().unwrap();
+        let field = seal(&modulus, &secret, rand, &mut Fixed(vector("oaep_seed"))).unwrap();
+        assert_eq!(field[..], vector("login_field"));
+
+        let number = |name, bits| BoxedUint::from_be_slice(&vector(name), bits).unwrap();
+        let (p, q) = (number("prime_p", 512), number("prime_q", 512));
+        let key = RsaKey::from_private(RsaPrivateKey::from_p_q(p, q, BoxedUint::from(EXPONENT)).unwrap()).unwrap();
+        assert_eq!(key.modulus(), &modulus);
+        let (opened, opened_rand) = key.accept(&field).unwrap();
+        assert_eq!((*opened, opened_rand), (*secret, rand));
+        let mut forged = field;
+        forged[77] ^= 1;
+        assert!(key.accept(&forged).is_none());
+    }
+}
