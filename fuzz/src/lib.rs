@@ -20,6 +20,7 @@ pub mod list_reply;
 pub mod lobby;
 pub mod master_list;
 pub mod prober;
+pub mod registry;
 pub mod responder;
 pub mod session;
 pub mod transmit;
@@ -36,6 +37,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("lobby", lobby::run),
     ("master_list", master_list::run),
     ("prober", prober::run),
+    ("registry", registry::run),
     ("responder", responder::run),
     ("session", session::run),
     ("transmit", transmit::run),

@@ -53,6 +53,9 @@ pub enum Verdict {
     Unreachable,
 }
 
+/// An entry that wants to know: its slot and its serial number.
+pub(crate) type Waiter = (u32, u64);
+
 /// What is known of a target right now.
 pub(crate) enum Answer {
     Known(Verdict),
@@ -79,8 +82,7 @@ pub(crate) struct Checks {
 /// A check that was asked for and has no result yet.
 #[derive(Debug)]
 struct Pending {
-    /// The slots of the entries that want to know.
-    waiters: Vec<u32>,
+    waiters: Vec<Waiter>,
     /// Once it is under way: when it is given up.
     overdue: Option<Tick>,
 }
@@ -102,8 +104,8 @@ pub struct CheckCounts {
     pub in_flight: usize,
 }
 
-/// Prefixes whose budget is remembered; what is forgotten has a full budget, so this only needs to be large.
-const PREFIXES: usize = 65_536;
+/// Prefixes whose budget is remembered. Only checks that are made use it up, so there is no need for many.
+const PREFIXES: usize = 16_384;
 
 /// How many verdicts are remembered: one for each of as many servers as there can be by default. What is forgotten is
 /// checked again.
@@ -141,7 +143,7 @@ impl Checks {
     }
 
     /// The verdict on a target, if there is a fresh one; otherwise it is asked for, and `waiter` will be told.
-    pub fn ask(&mut self, now: Instant, wheel: &Wheel, config: &CheckConfig, target: Target, waiter: u32) -> Answer {
+    pub fn ask(&mut self, now: Instant, wheel: &Wheel, config: &CheckConfig, target: Target, waiter: Waiter) -> Answer {
         self.now = wheel.tick(now);
         if let Some(&(verdict, until)) = self.known.get(&target)
             && self.now < until
@@ -182,7 +184,7 @@ impl Checks {
         &mut self,
         config: &CheckConfig,
         wheel: &Wheel,
-        is_wanted: impl Fn(u32, &Target) -> bool,
+        is_wanted: impl Fn(Waiter, &Target) -> bool,
     ) -> Option<CheckRequest> {
         while self.in_flight < config.in_flight {
             let target = self.queue.pop_front()?;
@@ -209,7 +211,7 @@ impl Checks {
         config: &CheckConfig,
         target: Target,
         verdict: Verdict,
-    ) -> Vec<u32> {
+    ) -> Vec<Waiter> {
         self.now = wheel.tick(now);
         if self.pending.get(&target).is_none_or(|pending| pending.overdue.is_none()) {
             return Vec::new();

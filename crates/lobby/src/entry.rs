@@ -166,6 +166,8 @@ pub(crate) enum State {
 /// The rest of an entry.
 #[derive(Debug)]
 pub(crate) struct Cold {
+    /// Counts all entries there ever were, so that a late verdict is not taken for one on a later tenant of the slot.
+    pub serial: u64,
     pub transport: Transport,
     pub probe: Option<Probe>,
     pub endpoints: [Option<EndpointEntry>; 2],

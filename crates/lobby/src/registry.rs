@@ -13,7 +13,7 @@ pub use save::{RestoreError, Saver};
 use crate::{
     CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, Stats, Target, Verdict,
     addresses::{canonical, is_possible_source},
-    checks::Checks,
+    checks::{Checks, Waiter},
     entry::{Family, State, V4, V6, family_of},
     hash::{Keyed, KeyedMap},
     lists::ListBuilder,
@@ -58,6 +58,7 @@ const MAX_EVENTS: usize = 65_536;
 pub struct Registry {
     config: Config,
     seed: Seed,
+    keyed: Keyed,
     print: FixedState,
     reloads: u64,
     slots: Slots,
@@ -80,6 +81,8 @@ pub struct Registry {
     /// The next entry to hold against a new configuration, and since when that is to be done.
     to_review: Option<(Instant, u32)>,
     stats: Stats,
+    /// How many entries there ever were.
+    serial: u64,
     /// Reused by [`handle_timeout`](Self::handle_timeout).
     due: Vec<u32>,
     /// Reused for blocks.
@@ -120,7 +123,8 @@ impl Registry {
         config.validate()?;
         let keyed = Keyed::new(seed.tables);
         Ok(Self {
-            print: FixedState::with_seed(seed.tables),
+            print: keyed.fingerprints(0),
+            keyed,
             reloads: 0,
             slots: Slots::new(keyed),
             wheel: Wheel::new(now),
@@ -137,6 +141,7 @@ impl Registry {
             publish_not_before: None,
             to_review: None,
             stats: Stats::default(),
+            serial: 0,
             due: Vec::new(),
             scratch: Vec::new(),
             config,
@@ -212,9 +217,9 @@ impl Registry {
 
     /// What came of a check that [`Event::Check`] asked for.
     pub fn handle_check(&mut self, now: Instant, target: Target, verdict: Verdict) {
-        for slot in self.checks.result(now, &self.wheel, &self.config.checks, target, verdict) {
-            for family in [V4, V6] {
-                if self.target(slot, family) == Some(target) {
+        for waiter in self.checks.result(now, &self.wheel, &self.config.checks, target, verdict) {
+            for (slot, family) in [(waiter.0, V4), (waiter.0, V6)] {
+                if self.slots.is(waiter) && self.target(slot, family) == Some(target) {
                     self.settle(now, slot, family, target, verdict);
                 }
             }
@@ -251,8 +256,9 @@ impl Registry {
     /// The next thing that the owner should know or do.
     pub fn poll_event(&mut self) -> Option<Event> {
         let Self { slots, config, .. } = self;
-        let is_wanted = |slot, target: &Target| {
-            [V4, V6].into_iter().any(|family| register::target(slots, config, slot, family) == Some(*target))
+        let is_wanted = |waiter: Waiter, target: &Target| {
+            let wants = |family| register::target(slots, config, waiter.0, family) == Some(*target);
+            slots.is(waiter) && (wants(V4) || wants(V6))
         };
         let check = self.checks.poll(&config.checks, &self.wheel, is_wanted);
         check.map(Event::Check).or_else(|| self.events.pop_front())

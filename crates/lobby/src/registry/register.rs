@@ -112,7 +112,14 @@ impl Registry {
         let public_id = PublicId::of(new.server_id(), &self.seed.public_ids);
         let listing = Arc::new(Listing::new(public_id, new.lobby_id(), now, &self.scratch));
         let (transport, probe) = (new.transport(), Probe::of(new));
-        self.slots.insert(new.server_id(), Cold { transport, probe, endpoints: [None; 2], listing, place: None })
+        let serial = self.next_serial();
+        let cold = Cold { serial, transport, probe, endpoints: [None; 2], listing, place: None };
+        self.slots.insert(new.server_id(), cold)
+    }
+
+    pub(super) fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
     }
 
     /// A known server that names another lobby moves there.
@@ -184,7 +191,8 @@ impl Registry {
             self.slots.hot_mut(slot).states[family] = State::Listed;
             return false;
         };
-        match self.checks.ask(now, &self.wheel, &self.config.checks, target, slot) {
+        let waiter = (slot, self.slots.cold(slot).serial);
+        match self.checks.ask(now, &self.wheel, &self.config.checks, target, waiter) {
             Answer::Known(verdict) => self.apply(slot, family, verdict),
             Answer::Wait => self.slots.hot_mut(slot).states[family] = State::Checking,
             Answer::Busy => {
@@ -203,7 +211,8 @@ impl Registry {
         for family in [V4, V6] {
             let is_listed = self.slots.hot(slot).states[family] == State::Listed;
             let Some(target) = self.target(slot, family).filter(|_| is_listed) else { continue };
-            if let Answer::Known(_) = self.checks.ask(now, &self.wheel, &self.config.checks, target, slot)
+            let waiter = (slot, self.slots.cold(slot).serial);
+            if let Answer::Known(_) = self.checks.ask(now, &self.wheel, &self.config.checks, target, waiter)
                 && let Some(until) = self.checks.until(&target)
             {
                 self.wheel.schedule(slot, until);

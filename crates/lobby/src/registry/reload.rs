@@ -6,7 +6,6 @@ use crate::{
     addresses::is_public,
     entry::{State, V4, V6},
 };
-use foldhash::fast::FixedState;
 use std::time::Instant;
 
 /// How many entries are held against the new configuration in one go, so that datagrams never wait long.
@@ -22,7 +21,7 @@ impl Registry {
         self.config = config;
         // No fingerprint fits any more: the next registration of each server is looked at under the new rules.
         self.reloads += 1;
-        self.print = FixedState::with_seed(self.seed.tables.wrapping_add(self.reloads));
+        self.print = self.keyed.fingerprints(self.reloads);
         self.to_review = Some((now, 0));
         self.review(now);
         Ok(())

@@ -179,7 +179,8 @@ impl Registry {
         let since = now.checked_sub(saved.age).unwrap_or(now);
         let listing = Arc::new(Listing::new(public_id, saved.lobby_id, since, &self.scratch));
         let probe = Probe::for_server(transport, saved.block.table.get(b"x-query"));
-        let cold = Cold { transport, probe, endpoints: [None; 2], listing, place: None };
+        let serial = self.next_serial();
+        let cold = Cold { serial, transport, probe, endpoints: [None; 2], listing, place: None };
         let slot = self.slots.insert(saved.id, cold);
         *self.per_lobby.entry(saved.lobby_id).or_default() += 1;
         for &(endpoint, left) in endpoints() {

@@ -4,6 +4,7 @@
 
 use super::index::Index;
 use crate::{
+    checks::Waiter,
     entry::{Addr, Cold, Hot, State},
     hash::{Keyed, KeyedMap},
     wheel::Tick,
@@ -100,6 +101,11 @@ impl Slots {
     /// Who lives there, if anybody does.
     pub fn get(&self, slot: u32) -> Option<&Cold> {
         self.cold.get(slot as usize)?.as_deref()
+    }
+
+    /// Whether that very entry still lives there.
+    pub fn is(&self, (slot, serial): Waiter) -> bool {
+        self.get(slot).is_some_and(|cold| cold.serial == serial)
     }
 
     /// How many slots there are, in use or not.

@@ -1,0 +1,261 @@
+//! The lobby's registry under scripts of operations: its parts always agree with each other, every datagram has one
+//! outcome, and the published lists are replies that a client can read.
+
+use rallypoint_lobby::{
+    Ban, Banned, Config, Event, Mapping, NamePattern, Networks, Outcome, Registry, Saver, Seed, Target, Verdict,
+};
+use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+/// The first byte chooses the configuration, the rest are operations.
+pub fn run(data: &[u8]) {
+    let mut script = Script(data);
+    let mut world = World::new(script.byte());
+    // A script that is longer than this says nothing new.
+    for _ in 0..400 {
+        if script.0.is_empty() {
+            break;
+        }
+        world.step(&mut script);
+        world.check();
+    }
+    world.end();
+}
+
+const SOURCES: [&str; 8] = [
+    "203.0.113.1:9",
+    "203.0.113.2:9",
+    "192.168.0.1:9",
+    "[2001:db8::1]:9",
+    "[2001:db8::2]:9",
+    "[::ffff:203.0.113.1]:9",
+    "127.0.0.1:9",
+    "0.0.0.0:9",
+];
+
+/// Bytes that are read as choices; after the last one, all choices are 0.
+struct Script<'a>(&'a [u8]);
+
+impl<'a> Script<'a> {
+    fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    fn bytes(&mut self, count: usize) -> &'a [u8] {
+        let (bytes, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        bytes
+    }
+
+    fn source(&mut self) -> SocketAddr {
+        SOURCES[usize::from(self.byte()) % SOURCES.len()].parse().expect("an address")
+    }
+
+    /// A registration of few servers in few places, so that they are often in each other's way.
+    fn registration(&mut self) -> Vec<u8> {
+        let (who, what, more) = (self.byte(), self.byte(), self.byte());
+        let mut table = TableBuf::new();
+        let name: &[u8] = if more & 0xe0 == 0xe0 { b"casino" } else { b"server" };
+        let query: Option<&[u8]> = match more & 3 {
+            1 => Some(b"session"),
+            2 => Some(b"session:7"),
+            3 => Some(b"bloodmasters"),
+            _ => None,
+        };
+        let (protocol, filler) = ([what & 0xf0; 16], [b'x'; 3_000]);
+        let keys = [
+            (&b"name"[..], Some(name)),
+            (b"x-query", query),
+            (b"protocol_id", (more & 4 != 0).then_some(&protocol[..])),
+            (b"x-filler", (more & 8 != 0).then_some(&filler[..])),
+        ];
+        for (key, value) in keys {
+            value.into_iter().for_each(|value| table.push(key, value).expect("it fits"));
+        }
+        let transport = if what & 1 == 0 { Transport::Tcp } else { Transport::Udp };
+        let lobby = match what >> 1 & 3 {
+            0 => LobbyId::GANG_GARRISON_2,
+            n => LobbyId::from_bytes([n; 16]),
+        };
+        let port = 1 + u16::from(what >> 3 & 3);
+        let occupancy = Occupancy { players: u16::from(what >> 5), ..Occupancy::default() };
+        let (id, port) = (server_id(who), port.try_into().expect("not 0"));
+        let mut bytes = Vec::new();
+        let new = Registration::new(id, lobby, transport, port, occupancy, table.as_table());
+        new.expect("a name and a whole protocol").emit(&mut bytes);
+        bytes
+    }
+
+    fn config(&mut self) -> Config {
+        config(self.byte())
+    }
+}
+
+fn server_id(number: u8) -> ServerId {
+    ServerId::from_bytes([number % 8; 16])
+}
+
+fn config(choice: u8) -> Config {
+    let is_set = |bit: u8| choice & 1 << bit != 0;
+    let mut config = Config { allow_private: !is_set(0), ..Config::default() };
+    // Small tables are made faster.
+    config.limits.max_entries = 64;
+    config.checks.enabled = !is_set(1);
+    (config.checks.keep, config.checks.retry) = (Duration::from_secs(40), Duration::from_secs(7));
+    if is_set(2) {
+        (config.checks.in_flight, config.checks.waiting, config.checks.per_network) = (1, 2, 4);
+    }
+    if is_set(3) {
+        let caps = &mut config.caps;
+        (caps.per_address, caps.per_lobby, caps.total, caps.lobbies) = (2, 3, 4, 2);
+    }
+    if is_set(4) {
+        let (from, to) = ("192.168.0.0/16".parse().expect("a network"), "203.0.113.1".parse().expect("an address"));
+        config.address_map = [Mapping { from, port: None, to, to_port: None }].into_iter().collect();
+    }
+    if is_set(5) {
+        let network = Banned::Network("203.0.113.2/32".parse().expect("a network"));
+        let ban = |who| Ban { who, reason: String::new(), until: None };
+        config.bans = [network, Banned::Name(NamePattern::new("cas*"))].into_iter().map(ban).collect();
+    }
+    if is_set(6) {
+        config.lease = Duration::from_secs(1);
+    }
+    if is_set(7) {
+        let all = ["0.0.0.0/0", "::/0"].map(|network| network.parse().expect("a network"));
+        config.limit_exempt = all.into_iter().collect::<Networks>();
+    }
+    config
+}
+
+struct World {
+    registry: Registry,
+    now: Instant,
+    checks: Vec<Target>,
+    /// How many datagrams there were.
+    datagrams: u64,
+}
+
+impl World {
+    fn new(choice: u8) -> Self {
+        let now = Instant::now();
+        let registry = Registry::new(config(choice), Seed::default(), now).expect("a configuration");
+        Self { registry, now, checks: Vec::new(), datagrams: 0 }
+    }
+
+    fn step(&mut self, script: &mut Script<'_>) {
+        match script.byte() % 16 {
+            0..=5 => {
+                let (from, bytes) = (script.source(), script.registration());
+                self.send(from, &bytes);
+            }
+            6 => {
+                let mut bytes = Vec::new();
+                Unregister { server_id: server_id(script.byte()) }.emit(&mut bytes);
+                self.send(script.source(), &bytes);
+            }
+            7 => self.wait(Duration::from_millis(u64::from(script.byte()) * 37)),
+            8 => self.wait(Duration::from_secs(script.byte().into())),
+            9 | 10 => self.verdict(script.byte()),
+            11 => self.registry.set_config(self.now, script.config()).expect("a configuration"),
+            12 => self.batch(script),
+            13 => {
+                let (from, count) = (script.source(), script.byte());
+                let bytes = script.bytes(count.into());
+                self.send(from, bytes);
+                self.registry.handle_legacy_datagram(self.now, from, bytes);
+                self.datagrams += 1;
+            }
+            14 => self.restart(script.config()),
+            _ => self.poll(),
+        }
+    }
+
+    fn send(&mut self, from: SocketAddr, bytes: &[u8]) {
+        let outcome = self.registry.handle_datagram(self.now, from, bytes);
+        self.datagrams += 1;
+        let past = self.registry.past_outcomes(from.ip());
+        assert!(past.len() <= 16 && past.is_sorted_by_key(|past| past.at));
+        assert!(outcome.code() != "listed" || past.iter().any(|past| past.outcome == Outcome::Listed));
+    }
+
+    fn batch(&mut self, script: &mut Script<'_>) {
+        let count = script.byte() % 40;
+        let batch: Vec<_> = (0..count).map(|_| (script.source(), script.registration())).collect();
+        self.registry.handle_datagrams(self.now, batch.iter().map(|(from, bytes)| (*from, &bytes[..])));
+        self.datagrams += u64::from(count);
+    }
+
+    fn wait(&mut self, time: Duration) {
+        let end = self.now + time;
+        let mut calls = 0;
+        while let Some(at) = self.registry.poll_timeout().filter(|&at| at <= end) {
+            self.now = self.now.max(at);
+            self.registry.handle_timeout(self.now);
+            calls += 1;
+            assert!(calls < 100_000, "it wants to be called again and again");
+        }
+        self.now = end;
+    }
+
+    fn verdict(&mut self, choice: u8) {
+        self.poll();
+        if !self.checks.is_empty() {
+            let target = self.checks.swap_remove(usize::from(choice >> 1) % self.checks.len());
+            let verdict = if choice & 1 == 0 { Verdict::Reachable(Duration::ZERO) } else { Verdict::Unreachable };
+            self.registry.handle_check(self.now, target, verdict);
+        }
+    }
+
+    fn poll(&mut self) {
+        while let Some(event) = self.registry.poll_event() {
+            if let Event::Check(request) = event {
+                self.checks.push(request.target);
+            }
+        }
+    }
+
+    fn restart(&mut self, config: Config) {
+        let mut saver = Saver::new();
+        while !self.registry.save_some(self.now, &mut saver, 3) {}
+        let save = saver.finish();
+        let listed = self.registry.stats().listed;
+        self.registry = Registry::new(config, Seed::default(), self.now).expect("a configuration");
+        let restored = self.registry.restore(self.now, &save).expect("what was saved");
+        assert!(restored <= listed && self.registry.stats().listed == restored);
+        (self.checks, self.datagrams) = (Vec::new(), 0);
+    }
+
+    fn check(&mut self) {
+        self.registry.check_invariants();
+        let stats = self.registry.stats();
+        assert_eq!(stats.outcomes.iter().sum::<u64>(), self.datagrams);
+        assert!(stats.listed <= stats.registered);
+        self.registry.publish(self.now);
+        let mut listed = 0;
+        for (id, list) in self.registry.lists().directory().lobbies() {
+            let reply: Vec<u8> = list.pieces().flatten().copied().collect();
+            let blocks: Vec<_> = blocks(&reply).map(|block| block.expect("a block")).collect();
+            assert!(blocks.iter().eq(list.listings().map(|listing| listing.block()).collect::<Vec<_>>().iter()));
+            assert!(list.listings().all(|listing| listing.lobby_id() == *id));
+            assert!(!blocks.is_empty());
+            listed += blocks.len();
+        }
+        assert_eq!(listed, stats.listed);
+    }
+
+    /// Nobody refreshes any more: everything goes.
+    fn end(&mut self) {
+        self.wait(Duration::from_secs(150));
+        self.check();
+        let stats = self.registry.stats();
+        assert_eq!((stats.registered, stats.listed, stats.lobbies), (0, 0, 0));
+        self.poll();
+        assert_eq!(self.registry.stats().checks.waiting, 0);
+    }
+}
