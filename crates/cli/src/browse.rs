@@ -11,6 +11,7 @@ mod args;
 mod favourites;
 mod filter;
 mod join;
+mod log;
 mod model;
 mod screen;
 mod settings;
@@ -23,25 +24,25 @@ mod worker;
 pub use args::Args;
 
 use crate::{
-    ask::{Target, tap::route},
+    ask::{Asking, Target, tap::route},
     failure::Failure,
 };
 use favourites::Favourites;
+use log::Log;
 use model::{Joins, Model};
 use settings::{Place, Settings};
 use std::{
     env,
     io::{IsTerminal, stdin, stdout},
+    net::SocketAddr,
+    time::Duration,
 };
 use theme::Theme;
 use worker::Worker;
 
 /// Browses until a person has seen enough.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if !stdin().is_terminal() || !stdout().is_terminal() {
-        let why = "browse needs a terminal; for scripts there is: rallypoint list LOBBY --json";
-        return Err(Failure::Usage(why.into()));
-    }
+    need_terminal()?;
     let settings = Settings::load(args.config.as_deref())?;
     let places = places(args, &settings)?;
     let favourites = match args.favourites.clone().or_else(Favourites::usual_file) {
@@ -49,10 +50,33 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => Favourites::default(),
     };
     let joins = Joins { any: args.join.clone().or(settings.join), by_game: settings.join_game };
-    let mut model = Model::new(&places, favourites, joins, |address| route(address).is_ok());
-    let worker = Worker::start(&args.asking, places)?;
-    screen::run(&mut model, &worker, Theme::of_terminal())?;
+    let model = Model::new(&places, favourites, joins, can_reach);
+    show(model, &args.asking, places, args.every)
+}
+
+/// Watches in the terminal: a browser that looks again and again, and says what has happened.
+pub fn watch(asking: &Asking, places: Vec<Target>, every: Duration) -> Result<(), Failure> {
+    let mut model = Model::new(&places, Favourites::default(), Joins::default(), can_reach);
+    model.log = Some(Log::new(crate::watch::time_of_day));
+    show(model, asking, places, Some(every))
+}
+
+fn show(mut model: Model, asking: &Asking, places: Vec<Target>, every: Option<Duration>) -> Result<(), Failure> {
+    let worker = Worker::start(asking, places)?;
+    screen::run(&mut model, &worker, Theme::of_terminal(), every)?;
     worker.end()
+}
+
+fn need_terminal() -> Result<(), Failure> {
+    if stdin().is_terminal() && stdout().is_terminal() {
+        return Ok(());
+    }
+    let why = "browse needs a terminal; for scripts there is: rallypoint list LOBBY --json";
+    Err(Failure::Usage(why.into()))
+}
+
+fn can_reach(address: SocketAddr) -> bool {
+    route(address).is_ok()
 }
 
 /// Where to look: the first that says anything of the command line, the environment, the file; or this machine.

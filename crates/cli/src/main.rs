@@ -16,6 +16,7 @@ mod query;
 mod respond;
 mod serve;
 mod signals;
+mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ enum Verb {
     List(list::Args),
     Check(check::Args),
     Browse(browse::Args),
+    Watch(watch::Args),
     Respond(respond::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Verb::List(args) => return ask::exit::finish(list::run(&args)),
         Verb::Check(args) => return check::run(&args),
         Verb::Browse(args) => browse::run(&args),
+        Verb::Watch(args) => watch::run(&args),
         Verb::Respond(args) => respond::run(&args),
         Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::Man(args) => man::run(&args, Cli::command()),

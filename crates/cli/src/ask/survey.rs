@@ -40,7 +40,7 @@ pub enum News {
     /// A server did not answer: why is in its record.
     Silent(Seen),
     /// A whole list has arrived.
-    Complete(usize, Fetched),
+    Complete(usize),
     /// A list could not be had.
     Failed(usize, Trouble),
 }
@@ -85,7 +85,7 @@ impl Survey {
                 },
                 Some(finding) = self.sweep.next() => self.tell(finding, &mut each),
                 Some(Ok((place, result))) = lists.join_next() => match result {
-                    Ok(fetched) => each(News::Complete(place, fetched)),
+                    Ok(_) => each(News::Complete(place)),
                     Err(trouble) => each(News::Failed(place, trouble)),
                 },
                 else => break,
@@ -93,7 +93,7 @@ impl Survey {
         }
         while let Some(done) = lists.join_next().await {
             match done {
-                Ok((place, Ok(fetched))) => each(News::Complete(place, fetched)),
+                Ok((place, Ok(_))) => each(News::Complete(place)),
                 Ok((place, Err(trouble))) => each(News::Failed(place, trouble)),
                 Err(_) => {}
             }

@@ -4,8 +4,8 @@ use super::{
     join::JoinCommand,
     settings::{self, Place},
 };
-use crate::ask::Asking;
-use std::path::PathBuf;
+use crate::ask::{Asking, options::time};
+use std::{path::PathBuf, time::Duration};
 
 /// Browse servers in the terminal: sort, filter, favourites, details, join
 ///
@@ -23,6 +23,10 @@ pub struct Args {
     /// What joins a server: a command with {host} and {port}, or {address}; it is run without a shell
     #[arg(long, value_name = "COMMAND")]
     pub join: Option<JoinCommand>,
+
+    /// Look again by itself, so often: 30s, 5m
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub every: Option<Duration>,
 
     /// The configuration file (TOML)
     ///

@@ -4,7 +4,7 @@ use crate::ask::output::record::Record;
 use std::cmp::Ordering;
 
 /// A column of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Column {
     Favourite,
     Name,

@@ -11,6 +11,7 @@ use super::{
     favourites::Favourites,
     filter::{Column, Filter},
     join::JoinCommand,
+    log::Log,
 };
 use crate::ask::{
     Target, Trouble,
@@ -46,6 +47,8 @@ pub struct Model {
     pub help_scroll: u16,
     pub message: Option<Message>,
     pub favourites: Favourites,
+    /// What has happened, if that is wanted.
+    pub log: Option<Log>,
     joins: Joins,
     can_reach: fn(SocketAddr) -> bool,
     /// Whether it is looking now.
@@ -133,6 +136,7 @@ impl Model {
             help_scroll: 0,
             message: None,
             favourites,
+            log: None,
             joins,
             can_reach,
             is_looking: false,
@@ -148,14 +152,20 @@ impl Model {
     pub fn start_look(&mut self) -> Wish {
         self.is_looking = true;
         self.look += 1;
+        if let Some(log) = &mut self.log {
+            log.begin();
+        }
         let unlisted = self.rows.iter().filter(|row| !row.is_listed).map(|row| row.seen.clone()).collect();
         Wish::Look(unlisted)
     }
 
     /// Something was learned.
     pub fn handle_news(&mut self, news: News) {
+        if let Some(log) = &mut self.log {
+            log.handle_news(&news, &self.places);
+        }
         match news {
-            News::Listed(seen) => self.take(seen, true),
+            News::Listed { seen, .. } => self.take(seen, true),
             News::Answered(seen) => self.take_answer(seen),
             News::Silent(seen) => {
                 // A server that a person named is worth a line although it does not answer.
@@ -167,7 +177,7 @@ impl Model {
                     None => self.take(seen, true),
                 }
             }
-            News::Complete(place, _) => self.set_place(place, PlaceState::Listed),
+            News::Complete(place) => self.set_place(place, PlaceState::Listed),
             News::Failed(place, trouble) => {
                 self.set_place(place, PlaceState::Failed(trouble));
                 // What it had is better than nothing.
@@ -181,6 +191,9 @@ impl Model {
     /// A look has ended: who is not in a list any more is gone.
     pub fn end_look(&mut self) {
         self.is_looking = false;
+        if let Some(log) = &mut self.log {
+            log.end(&self.places);
+        }
         let look = self.look;
         for row in &mut self.rows {
             row.is_listed &= row.look == look;

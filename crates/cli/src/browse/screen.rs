@@ -14,7 +14,7 @@ use ratatui::{
 use std::{
     io::{self, Write},
     sync::mpsc::TryRecvError,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How long to wait for a key before it is drawn what has changed meanwhile.
@@ -25,20 +25,31 @@ const IDLE: Duration = Duration::from_millis(250);
 const AT_ONCE: usize = 2_000;
 
 /// Runs until a person or a signal ends it.
-pub fn run(model: &mut Model, worker: &Worker, theme: Theme) -> Result<(), Failure> {
+pub fn run(model: &mut Model, worker: &Worker, theme: Theme, every: Option<Duration>) -> Result<(), Failure> {
     let cannot = |error: io::Error| Failure::failed(format!("the terminal cannot be used: {error}"));
     // From here on a panic gives the terminal back, too.
     let mut terminal = ratatui::try_init().map_err(cannot)?;
-    let result = turns(&mut terminal, model, worker, theme).map_err(cannot);
+    let result = turns(&mut terminal, model, worker, theme, every).map_err(cannot);
     ratatui::restore();
     result
 }
 
-fn turns(terminal: &mut DefaultTerminal, model: &mut Model, worker: &Worker, theme: Theme) -> io::Result<()> {
-    if let Wish::Look(more) = model.start_look() {
-        worker.order(Order::Look(more));
-    }
+fn turns(
+    terminal: &mut DefaultTerminal,
+    model: &mut Model,
+    worker: &Worker,
+    theme: Theme,
+    every: Option<Duration>,
+) -> io::Result<()> {
+    let mut last_look: Option<Instant> = None;
     loop {
+        let is_due = last_look.is_none_or(|last| every.is_some_and(|every| last.elapsed() >= every));
+        if is_due && !model.is_looking {
+            last_look = Some(Instant::now());
+            if let Wish::Look(more) = model.start_look() {
+                worker.order(Order::Look(more));
+            }
+        }
         terminal.draw(|frame| view::draw(frame, model, theme))?;
         let mut wait = if model.is_looking { BUSY } else { IDLE };
         // All keys that are there, and then what they changed is drawn once.

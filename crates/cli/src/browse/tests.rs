@@ -82,7 +82,7 @@ fn model() -> Model {
         silent,
         seen(6, "evil \u{fffd}[2J\u{fffd} z\u{301}\u{301}\u{301}\u{301}algo 👩\u{200d}👩\u{200d}👧 name", 2, Some(0.4)),
     ] {
-        model.handle_news(News::Listed(seen));
+        model.handle_news(News::Listed { seen, asked: true });
     }
     model.end_look();
     model
@@ -232,8 +232,8 @@ fn the_chosen_server_stays_chosen() {
     press(&mut model, "ss");
     assert_eq!(chosen(&model), "Bacon Town 24/7", "in another order");
     model.start_look();
-    model.handle_news(News::Listed(seen(9, "Newcomer", 23, None)));
-    model.handle_news(News::Listed(seen(1, "Bacon Town 24/7", 8, None)));
+    model.handle_news(News::Listed { seen: seen(9, "Newcomer", 23, None), asked: true });
+    model.handle_news(News::Listed { seen: seen(1, "Bacon Town 24/7", 8, None), asked: true });
     model.settle();
     assert_eq!(chosen(&model), "Bacon Town 24/7", "with others around it");
     let (_, row) = model.selected().unwrap();

@@ -78,6 +78,11 @@ impl Theme {
         self.color(Color::Red)
     }
 
+    /// What has just changed.
+    pub fn changed(self) -> Style {
+        self.color(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
+    }
+
     pub fn key(self) -> Style {
         self.color(Color::Cyan).add_modifier(Modifier::BOLD)
     }

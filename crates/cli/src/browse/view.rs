@@ -2,6 +2,7 @@
 
 mod details;
 mod footer;
+mod log;
 mod popup;
 mod table;
 mod words;
@@ -34,6 +35,16 @@ pub fn draw(frame: &mut Frame<'_>, model: &mut Model, theme: Theme) {
         Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
     frame.render_widget(header(model, theme, top.width), top);
     frame.render_widget(footer::line(model, theme, bottom.width), bottom);
+    let (middle, bottom_pane) = match log_height(model, middle.height) {
+        0 => (middle, None),
+        height => {
+            let [rest, log] = Layout::vertical([Constraint::Min(0), Constraint::Length(height)]).areas(middle);
+            (rest, Some(log))
+        }
+    };
+    if let (Some(area), Some(log)) = (bottom_pane, &model.log) {
+        log::draw(frame, area, log, theme);
+    }
     let (list, pane) = panes(model, middle);
     if let Some(list) = list {
         table::draw(frame, list, model, theme);
@@ -68,6 +79,15 @@ fn to_ascii(frame: &mut Frame<'_>) {
     }
 }
 
+/// How much of the screen says what has happened. The table gets what it needs, and at least a half.
+fn log_height(model: &Model, height: u16) -> u16 {
+    if model.log.is_none() || model.mode == Mode::Details || height < 6 {
+        return 0;
+    }
+    let table = u16::try_from(model.shown().len() + 2).unwrap_or(u16::MAX).max(height / 2);
+    height.saturating_sub(table).max(height / 4).max(3)
+}
+
 /// Where the table is, and where the details are.
 fn panes(model: &Model, area: Rect) -> (Option<Rect>, Option<Rect>) {
     if model.mode == Mode::Details {
@@ -80,7 +100,7 @@ fn panes(model: &Model, area: Rect) -> (Option<Rect>, Option<Rect>) {
         let [list, pane] = Layout::horizontal([Constraint::Fill(3), Constraint::Fill(2)]).areas(area);
         return (Some(list), Some(pane));
     }
-    if area.height >= HIGH {
+    if area.height >= HIGH && model.log.is_none() {
         let [list, pane] = Layout::vertical([Constraint::Fill(1), Constraint::Length(area.height * 2 / 5)]).areas(area);
         return (Some(list), Some(pane));
     }

@@ -30,7 +30,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, model: &mut Model, theme: Theme) 
         let mut line = line(model, row, theme, &widths);
         if Some(at) == selected {
             // Colours do not mix with the bar.
-            line.spans.iter_mut().for_each(|span| span.style = Style::new());
+            line.spans.iter_mut().for_each(|span| (span.style.fg, span.style.bg) = (None, None));
             line = line.style(theme.selected());
         } else if !row.is_listed {
             line = line.style(theme.dim());
@@ -96,7 +96,10 @@ fn line(model: &Model, row: &Row, theme: Theme, widths: &[(Column, usize)]) -> L
     let record = row.record();
     let mut spans = Vec::new();
     for &(column, wide) in widths {
-        let (text, style) = cell(model, row, record, theme, column);
+        let (text, mut style) = cell(model, row, record, theme, column);
+        if model.log.as_ref().is_some_and(|log| log.is_changed(&row.seen.id, column)) {
+            style = theme.changed();
+        }
         let mut text = fit(&text, wide, is_number(column));
         if column == Column::Name && record.info.password == Some(true) && wide > 12 {
             text = fit(&fit_name(record, wide - 3), wide - 3, false) + " pw";
