@@ -43,12 +43,12 @@ fn run(
         while client.recv().is_some() {
             heard += 1;
         }
+        // A virtual clock: time is not what is measured.
+        now += Duration::from_micros(200);
         while let Some(transmit) = client.poll_transmit(now, &mut out) {
             deliver(&mut server, now, there, transmit, &mut out);
         }
         while client.poll_event().is_some() || server.poll_event().is_some() {}
-        // A virtual clock: time is not what is measured.
-        now += Duration::from_micros(100);
         client.handle_timeout(now);
         server.handle_timeout(now);
     }

@@ -20,6 +20,14 @@ fn s26_at_most_1_3_times_the_payload_through_a_bottleneck_with_a_small_queue() {
 }
 
 #[test]
+fn a_short_path_is_used() {
+    let link = Link::default().delay(std::time::Duration::from_micros(50)).rate(1_000_000_000, 1_000_000);
+    let bulk = bulk(3, link, 8_000_000, Encryption::Plain);
+    println!("{:.2} MB/s, wire {:.3}", bulk.goodput / 1e6, bulk.overhead);
+    assert!(bulk.goodput >= 60.0e6, "{}", bulk.goodput);
+}
+
+#[test]
 fn s26_random_loss_before_a_bottleneck_is_no_reason_to_slow_down() {
     for loss in [0.01, 0.05, 0.1, 0.2] {
         let link = Link::default().delay(ms(25)).rate(MBIT_16, 32_000).loss(loss);

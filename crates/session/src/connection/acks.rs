@@ -4,9 +4,9 @@ use super::rtt::ACK_DELAY;
 use rallypoint_wire::session::{Control, MAX_NUMBERS, MessageNumber, NumberListBuf};
 use std::{collections::VecDeque, time::Instant};
 
-/// So many numbers may wait to be acked, if many datagrams are handed in at once. What comes on top is sent again by the
-/// peer.
-const MOST_PENDING: usize = 1_024;
+/// So many numbers may wait to be acked, if many datagrams are handed in at once: the largest window. What comes on top is
+/// sent again by the peer.
+const MOST_PENDING: usize = 16_384;
 
 /// How many numbers are remembered for repetition. A power of two.
 const REMEMBERED: usize = 8;

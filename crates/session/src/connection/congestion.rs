@@ -18,6 +18,9 @@ pub(crate) const INITIAL_WINDOW: u64 = 32_512;
 /// Never less, or a slow path would not be noticed when it becomes faster.
 const SMALLEST_WINDOW: u64 = 4 * 508;
 
+/// On a path that is shorter than this, the pauses of the machines at its ends are longer than it.
+const SHORTEST_RTT: Duration = Duration::from_millis(2);
+
 /// 2 / ln 2: the smallest gain with which the rate doubles in every round.
 const STARTUP_GAIN: f64 = 2.885;
 
@@ -213,7 +216,7 @@ impl Congestion {
 
     /// What the path holds, in bytes.
     fn path(&self, rtt: &Rtt) -> f64 {
-        self.rate() / (1.0 - self.random_loss()) * rtt.min().as_secs_f64()
+        self.rate() / (1.0 - self.random_loss()) * rtt.min().max(SHORTEST_RTT).as_secs_f64()
     }
 
     fn window_gain(&self, rtt: &Rtt) -> f64 {
