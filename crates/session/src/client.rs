@@ -103,7 +103,7 @@ enum LoginKey {
     Plain,
     Modern(StaticKey),
     #[cfg(feature = "rsa")]
-    Rsa(crypto::rsa::RsaKey),
+    Rsa(Box<crypto::rsa::RsaKey>),
 }
 
 impl Client {
@@ -204,7 +204,7 @@ impl Client {
             Encryption::Rsa1024 => loop {
                 if let Some(key) = crypto::rsa::RsaKey::new(&mut self.entropy) {
                     let field = *key.modulus();
-                    return (LoginKey::Rsa(key), Some(field));
+                    return (LoginKey::Rsa(Box::new(key)), Some(field));
                 }
             },
         };
