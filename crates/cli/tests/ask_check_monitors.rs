@@ -1,0 +1,96 @@
+//! `check` speaks as monitoring systems expect: a line with performance data, and four exit codes.
+
+mod ask_support;
+mod common;
+
+use ask_support::{SHORT, Server, Speaks, closed, info};
+use common::{Lobby, run, stderr, stdout};
+use rallypoint_query::ServerInfo;
+
+fn check(args: &[&str]) -> (i32, String) {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(home.path(), &[&["check", "-t", SHORT], args].concat());
+    (output.status.code().unwrap(), stdout(&output))
+}
+
+#[test]
+fn ok_with_performance_data() {
+    let server = Server::new(Speaks::Session);
+    let (code, text) = check(&[&server.text(), "--warn-ping", "60000", "--crit-players", "1:"]);
+    assert_eq!(code, 0, "{text}");
+    let (line, data) = text.trim_end().split_once(" | ").unwrap();
+    assert!(line.starts_with("RALLYPOINT OK - Bacon Town, 2/24 players, ping "), "{line}");
+    let (players, ping) = data.split_once(' ').unwrap();
+    assert_eq!(players, "players=2;;1:;0;24");
+    assert!(ping.starts_with("ping=") && ping.ends_with("ms;60000;;0;"), "{ping}");
+}
+
+#[test]
+fn thresholds_raise_the_alarm() {
+    let server = Server::new(Speaks::Bloodmasters);
+    for (args, code, word) in [
+        (&["--warn-players", "3:"][..], 1, "WARNING"),
+        (&["--warn-players", "3:", "--crit-players", "@0:2"], 2, "CRITICAL"),
+        (&["--crit-players", "1"], 2, "CRITICAL"),
+        (&["--warn-ping", "@0:"], 1, "WARNING"),
+        (&["--warn-players", "~:2"], 0, "OK"),
+    ] {
+        let (got, text) = check(&[&[&*server.text()], args].concat());
+        assert_eq!(got, code, "{args:?}: {text}");
+        assert!(text.starts_with(&format!("RALLYPOINT {word} - ")), "{text}");
+    }
+    let (_, text) = check(&[&server.text(), "--crit-players", "5:"]);
+    assert!(text.contains("(players 2 is outside 5:)"), "{text}");
+}
+
+#[test]
+fn critical_if_it_does_not_answer() {
+    let silent = Server::silent();
+    for target in [silent.text(), closed(), Server::nonsense().text(), format!("lobby://{}", closed())] {
+        let (code, text) = check(&[&target]);
+        assert_eq!(code, 2, "{text}");
+        assert!(text.starts_with("RALLYPOINT CRITICAL - ") && text.lines().count() == 1, "{text}");
+    }
+    silent.assert_got_only_questions();
+}
+
+#[test]
+fn unknown_if_it_cannot_be_found_out() {
+    let home = tempfile::tempdir().unwrap();
+    let (code, text) = check(&["no-such-name.invalid"]);
+    assert_eq!(code, 3);
+    assert!(text.starts_with("RALLYPOINT UNKNOWN - no-such-name.invalid: the name cannot be found"), "{text}");
+    let (code, text) = check(&["--source", "192.0.2.1", "127.0.0.1"]);
+    assert_eq!(code, 3);
+    assert!(text.starts_with("RALLYPOINT UNKNOWN - cannot send from 192.0.2.1"), "{text}");
+    // A mistake in the configuration of the monitoring is no alarm.
+    for args in [&["check"][..], &["check", "x", "--warn-ping", "20:10"], &["check", "two words"]] {
+        let output = run(home.path(), args);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(!stderr(&output).is_empty());
+    }
+    assert_eq!(run(home.path(), &["check", "--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_name_cannot_forge_performance_data() {
+    let evil = ServerInfo { name: Some("x | ping=0ms\nRALLYPOINT OK".into()), ..info() };
+    let server = Server::with("127.0.0.1:0", Speaks::Session, &evil);
+    let (_, text) = check(&[&server.text()]);
+    assert_eq!((text.matches('|').count(), text.lines().count()), (1, 1), "{text}");
+}
+
+#[test]
+fn a_lobby_by_its_list() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    lobby.register("one", 1001);
+    lobby.wait_for_list("a server", |list| list.len() == 1);
+    let target = format!("lobby://{}", lobby.v4());
+    let (code, text) = check(&[&target, "--crit-servers", "1:"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains(", 1 servers, 0 players, ping ") && text.contains(" | servers=1;;1:;0; players=0;;;0; ping=")
+    );
+    assert_eq!(check(&[&target, "--warn-servers", "2:"]).0, 1);
+}

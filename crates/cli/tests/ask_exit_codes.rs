@@ -1,0 +1,93 @@
+//! The exit codes tell scripts how it went; errors are on standard error.
+
+mod ask_support;
+mod common;
+
+use ask_support::{SHORT, Server, Speaks, closed};
+use common::{run, stderr, stdout};
+
+fn query(args: &[&str]) -> (i32, String, String) {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(home.path(), &[&["query", "-t", SHORT], args].concat());
+    (output.status.code().unwrap(), stdout(&output), stderr(&output))
+}
+
+#[test]
+fn zero_all_answered() {
+    let server = Server::new(Speaks::Session);
+    let (code, _, errors) = query(&[&server.text(), &server.text()]);
+    assert_eq!((code, &*errors), (0, ""));
+}
+
+#[test]
+fn one_some_did_not_answer() {
+    let (server, silent) = (Server::new(Speaks::Session), Server::silent());
+    let (code, out, errors) = query(&[&server.text(), &silent.text()]);
+    assert_eq!(code, 1);
+    assert!(out.contains("Bacon Town"), "who answered is shown: {out}");
+    let expected =
+        format!("{}: no answer within 700 ms: does it run, and does a firewall let it through?\n", silent.addr);
+    assert_eq!(errors, expected);
+    // Asked in both protocols, again and again, and never with an empty datagram (B10).
+    silent.assert_got_only_questions();
+    assert!(silent.got.lock().unwrap().len() > 4);
+}
+
+#[test]
+fn one_if_a_name_cannot_be_found() {
+    let (code, out, errors) = query(&["no-such-name.invalid"]);
+    assert_eq!((code, &*out), (1, ""));
+    assert!(errors.contains("the name cannot be found"), "{errors}");
+}
+
+#[test]
+fn two_wrong_usage() {
+    for args in [&[][..], &["two words"], &["--no-such-flag", "x"], &["-t", "soon", "x"], &["https://example.org"]] {
+        let (code, out, errors) = query(args);
+        assert_eq!((code, &*out), (2, ""), "{args:?}");
+        assert!(!errors.is_empty());
+    }
+}
+
+#[test]
+fn three_an_answer_made_no_sense() {
+    let server = Server::nonsense();
+    let (code, _, errors) = query(&[&server.text()]);
+    assert_eq!(code, 3, "{errors}");
+    assert!(errors.contains("its answer makes no sense"), "{errors}");
+}
+
+#[test]
+fn four_refused() {
+    let (code, _, errors) = query(&[&closed()]);
+    assert_eq!(code, 4, "{errors}");
+    assert!(errors.contains("nothing listens at that port"), "{errors}");
+}
+
+#[test]
+fn five_this_machine_could_not() {
+    let server = Server::new(Speaks::Session);
+    for args in [&["--source", "192.0.2.1"][..], &["--capture", "/nonexistent/x.pcap"], &["--file", "/nonexistent"]] {
+        let (code, _, errors) = query(&[&[&*server.text()], args].concat());
+        assert_eq!(code, 5, "{args:?}: {errors}");
+    }
+    let (code, _, errors) = query(&["224.0.0.1:7"]);
+    assert_eq!(code, 5, "{errors}");
+}
+
+#[test]
+fn different_reasons_are_one() {
+    let (code, ..) = query(&[&closed(), &Server::nonsense().text()]);
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn the_help_has_them() {
+    let home = tempfile::tempdir().unwrap();
+    for verb in ["query", "ping", "list", "check"] {
+        let help = stdout(&run(home.path(), &[verb, "--help"]));
+        for part in ["Usage: rallypoint", "Examples:", "Exit codes:", "--timeout", "--capture"] {
+            assert!(help.contains(part), "{verb} has no {part:?}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `list` shows the servers of a lobby, of a legacy lobby and of a master list; `--query` asks them, too.
+
+mod ask_support;
+mod common;
+
+use ask_support::{SHORT, Server, Speaks, info, squeezed, steady, without_times};
+use common::{LOBBY, Lobby, has_ipv6, run, stderr, stdout};
+use rallypoint_query::ServerInfo;
+use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
+use serde_json::Value;
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, UdpSocket},
+    path::Path,
+    process::Output,
+};
+
+/// Registers a server, as a game does.
+fn register(lobby: SocketAddr, port: u16, players: u16, entries: &[(&str, &str)]) {
+    let mut table = TableBuf::new();
+    entries.iter().for_each(|(key, value)| table.push(key.as_bytes(), value.as_bytes()).unwrap());
+    let id = ServerId::from_bytes(u128::from(port).to_be_bytes());
+    let occupancy = Occupancy { slots: 10, players, bots: 0, password: players == 10 };
+    let registration =
+        Registration::new(id, LOBBY, Transport::Udp, port.try_into().unwrap(), occupancy, table.as_table()).unwrap();
+    let mut datagram = Vec::new();
+    registration.emit(&mut datagram);
+    UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&datagram, lobby).unwrap();
+}
+
+fn three_servers(home: &Path) -> Lobby {
+    let lobby = Lobby::start(home, &[]);
+    register(
+        lobby.v4(),
+        1001,
+        3,
+        &[
+            ("name", "Bacon Town"),
+            ("game", "Gang Garrison 2"),
+            ("game_short", "gg2"),
+            ("map", "ctf_truefort"),
+            ("game_ver", "v2.9.2"),
+        ],
+    );
+    register(lobby.v4(), 1002, 0, &[("name", "七人の侍"), ("game", "Samurai"), ("map", "dusk")]);
+    register(
+        lobby.v4(),
+        1003,
+        10,
+        &[("name", "Full House"), ("game", "gg2"), ("map", "cp_dirtbowl"), ("game_ver", "v2.8")],
+    );
+    lobby.wait_for_list("three servers", |list| list.len() == 3);
+    lobby
+}
+
+fn list(home: &Path, args: &[&str]) -> Output {
+    run(home, &[&["list"], args].concat())
+}
+
+#[test]
+fn the_servers_of_a_lobby() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = three_servers(home.path());
+    let output = list(home.path(), &[&lobby.v4().to_string()]);
+    assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""));
+    let expected = "\
+NAME          PLAYERS  MAP           GAME     ADDRESS
+* Full House    10/10  cp_dirtbowl   gg2      127.0.0.1:1003
+Bacon Town       3/10  ctf_truefort  gg2      127.0.0.1:1001
+七人の侍         0/10  dusk          Samurai  127.0.0.1:1002
+";
+    assert_eq!(stdout(&output), expected);
+    for addr in lobby.addrs.iter().map(|addr| format!("lobby://{addr}/gg2")) {
+        assert_eq!(stdout(&list(home.path(), &[&addr])), expected, "by both families");
+    }
+    if has_ipv6() {
+        let other = format!("lobby://localhost:{}", lobby.addrs[1].port());
+        assert_eq!(stdout(&list(home.path(), &[&other])), expected, "a name with an address where nothing listens");
+    }
+}
+
+#[test]
+fn filters_order_and_limit() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = three_servers(home.path());
+    let names = |args: &[&str]| {
+        let output = list(home.path(), &[&[&*lobby.v4().to_string(), "--csv"], args].concat());
+        let text = stdout(&output);
+        text.lines().skip(1).map(|line| line.split(',').nth(4).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["--sort", "name"]), ["Bacon Town", "Full House", "七人の侍"]);
+    assert_eq!(names(&["--sort", "name", "--reverse"]), ["七人の侍", "Full House", "Bacon Town"]);
+    assert_eq!(names(&["--sort", "players", "--limit", "2"]), ["Full House", "Bacon Town"]);
+    assert_eq!(names(&["--sort", "map", "-n", "1"]), ["Full House"]);
+    assert_eq!(names(&["--sort", "name", "--not-empty"]), ["Bacon Town", "Full House"]);
+    assert_eq!(names(&["--sort", "name", "--not-full"]), ["Bacon Town", "七人の侍"]);
+    assert_eq!(names(&["--sort", "name", "--no-password"]), ["Bacon Town", "七人の侍"]);
+    assert_eq!(names(&["--game", "GARRISON"]), ["Bacon Town"]);
+    assert_eq!(names(&["--map", "dusk"]), ["七人の侍"]);
+    assert_eq!(names(&["--name", "bacon"]), ["Bacon Town"]);
+    assert_eq!(names(&["--version", "2.8"]), ["Full House"]);
+    let output = list(home.path(), &[&lobby.v4().to_string(), "--name", "nobody"]);
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(0), ""));
+    assert_eq!(stderr(&output), "3 servers are listed, but none of them fits\n");
+}
+
+#[test]
+fn query_asks_every_server_too() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let own = ServerInfo { name: Some("As it says itself".into()), ..info() };
+    let servers = [
+        Server::with("127.0.0.1:0", Speaks::Session, &own),
+        Server::with("127.0.0.1:0", Speaks::Bloodmasters, &own),
+        Server::silent(),
+    ];
+    register(lobby.v4(), servers[0].addr.port(), 9, &[("name", "one"), ("x-query", "session"), ("x-hint", "kept")]);
+    register(lobby.v4(), servers[1].addr.port(), 9, &[("name", "two")]);
+    register(lobby.v4(), servers[2].addr.port(), 1, &[("name", "three")]);
+    lobby.wait_for_list("three servers", |list| list.len() == 3);
+    let lobby = lobby.v4().to_string();
+
+    let output = list(home.path(), &[&lobby, "--query", "--sort", "name", "-t", "1s"]);
+    let text = squeezed(&steady(&stdout(&output), &servers.iter().collect::<Vec<_>>()));
+    let mut lines: Vec<_> = text.lines().collect();
+    lines[1..3].sort_unstable();
+    let expected = [
+        "NAME PLAYERS MAP GAME PING ADDRESS",
+        "As it says itself 2/24 ctf_truefort bloodmasters # ms 127.0.0.1:PORT",
+        "As it says itself 2/24 ctf_truefort gg2 # ms 127.0.0.1:PORT",
+        "three 1/10 silent 127.0.0.1:PORT",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(output.status.code(), Some(1), "one did not answer");
+
+    let output = list(home.path(), &[&lobby, "--query", "--players", "--json", "-t", SHORT]);
+    let mut document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    without_times(&mut document);
+    let servers = document["servers"].as_array().unwrap();
+    let one = servers.iter().find(|server| server["protocol"] == "session").unwrap();
+    assert_eq!(one["lobby"]["entries"]["x-hint"], "kept");
+    assert_eq!((&one["name"], &one["ping_ms"]), (&"As it says itself".into(), &"#".into()));
+    assert_eq!(one["player_list"].as_array().unwrap().len(), 2);
+    let silent = servers.iter().find(|server| server["name"] == "three").unwrap();
+    assert_eq!(silent["error"], "timed_out");
+    assert_eq!(document["lists"][0]["servers"], 3);
+}
+
+#[test]
+fn a_lobby_is_a_target_of_query() {
+    let home = tempfile::tempdir().unwrap();
+    let (lobby, server) = (Lobby::start(home.path(), &[]), Server::new(Speaks::Session));
+    register(lobby.v4(), server.addr.port(), 9, &[("name", "one"), ("x-query", "session")]);
+    lobby.wait_for_list("a server", |list| list.len() == 1);
+    let output = run(home.path(), &["query", &format!("lobby://{}", lobby.v4())]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stdout(&output).contains("Bacon Town"), "{output:?}");
+}
+
+#[test]
+fn l16_the_legacy_lobby() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = common::rallypoint(home.path());
+    command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0"]);
+    let mut lobby = Lobby::started(&mut command, 1);
+    let legacy = lobby.program.line();
+    let legacy = legacy.strip_prefix("legacy udp+tcp ").unwrap_or_else(|| panic!("{legacy}"));
+    // By the older protocol: version 7, a port, and the info text.
+    let text = b"[dusk] Old Town [3/8] - mod";
+    let datagram = [&[4, 8, 15, 16, 23, 42, 7, 0xe9, 3, text.len() as u8], &text[..]].concat();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let [low, high] = tcp.local_addr().unwrap().port().to_le_bytes();
+    let datagram = [&datagram[..7], &[low, high], &datagram[9..]].concat();
+    UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&datagram, legacy).unwrap();
+    let shown = common::until("it is listed", || {
+        let output = list(home.path(), &["--legacy", "--protocol-id", "7", legacy]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        Some(stdout(&output)).filter(|text| !text.is_empty())
+    });
+    assert_eq!(
+        squeezed(&shown),
+        format!("NAME PLAYERS MAP GAME ADDRESS\nOld Town 3/8 dusk mod {}\n", tcp.local_addr().unwrap())
+    );
+    let output = list(home.path(), &["--legacy", legacy]);
+    assert_eq!((&*stdout(&output), &*stderr(&output)), ("", "no server is listed\n"), "of another version");
+}
+
+/// Answers every connection with the same bytes.
+fn says(bytes: Vec<u8>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = [0; 1_024];
+            let _ = stream.read(&mut request);
+            let _ = stream.write_all(&bytes);
+        }
+    });
+    addr
+}
+
+#[test]
+fn l17_a_master_list() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::new(Speaks::Bloodmasters);
+    let page = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n{}\r\nnonsense\r\n", server.addr);
+    let target = format!("http://{}", says(page.into_bytes()));
+    let output = list(home.path(), &[&target]);
+    assert_eq!(squeezed(&steady(&stdout(&output), &[&server])), "NAME ADDRESS\n127.0.0.1:PORT 127.0.0.1:PORT\n");
+    let output = list(home.path(), &[&target, "--query"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("Bacon Town"), "{output:?}");
+    let output = list(home.path(), &[&format!("http://{}/x", says(b"HTTP/1.1 404 Not Found\r\n\r\n".to_vec()))]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("status 404"), "{output:?}");
+}
+
+#[test]
+fn lists_that_are_none() {
+    let home = tempfile::tempdir().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (addr, code, part) in [
+        (says(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()), 3, "makes no sense"),
+        (says(vec![0, 0, 0, 1, 0]), 3, "truncated in list"),
+        (says(vec![0, 0, 0, 0, 0]), 3, "trailing bytes"),
+        (says(Vec::new()), 3, "truncated in list"),
+        (closed, 4, "nothing listens"),
+    ] {
+        let output = list(home.path(), &[&addr.to_string()]);
+        assert_eq!((output.status.code(), &*stdout(&output)), (Some(code), ""), "{output:?}");
+        assert!(stderr(&output).contains(part), "{output:?}");
+    }
+    // It accepts connections (the system does), but never says anything.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let output = list(home.path(), &["-t", "300ms", &silent.local_addr().unwrap().to_string()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no answer within 300 ms"), "{output:?}");
+}

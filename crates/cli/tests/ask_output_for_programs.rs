@@ -1,0 +1,143 @@
+//! JSON, lines of JSON, CSV and gamedig's keys: also what went wrong is in them, and docs/asking.md has every key.
+
+mod ask_support;
+mod common;
+
+use ask_support::{Server, Speaks, closed, steady, without_times};
+use common::{run, stderr, stdout};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs};
+
+fn query(args: &[&str]) -> (String, i32) {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(home.path(), &[&["query"], args].concat());
+    (stdout(&output), output.status.code().unwrap())
+}
+
+fn parsed(text: &str) -> Value {
+    let mut value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    without_times(&mut value);
+    value
+}
+
+#[test]
+fn json_is_one_document() {
+    let server = Server::new(Speaks::Session);
+    let (address, dead) = (server.text(), closed());
+    let (text, code) = query(&["--json", &address, &dead]);
+    assert_eq!(code, 4, "{text}");
+    let expected = json!({
+        "servers": [{
+            "target": address, "address": address, "protocol": "session",
+            "ping_ms": "#", "ping_measured": "first_answer", "retries": 0, "complete": true,
+            "name": "Bacon Town", "description": "Friendly people",
+            "game": "gg2", "game_name": "Gang Garrison 2", "mode": null, "map": "ctf_truefort", "version": "292",
+            "website": null, "password": null,
+            "players": 2, "max_players": 24, "bots": null, "spectators": null,
+            "mods": [], "tags": ["beginners"],
+            "teams": [
+                { "id": 1, "name": "RED", "ranked": true, "color": "#cc3333" },
+                { "id": 2, "name": "BLU", "ranked": true, "color": "#3366cc" },
+            ],
+            "player_list": [
+                { "name": "Ada", "team": 1, "team_name": "RED", "rank": 1, "ping_ms": 35, "platform": 0,
+                  "spectator": false },
+                { "name": "Grace", "team": 2, "team_name": "BLU", "rank": 2, "ping_ms": 60, "platform": 0,
+                  "spectator": false },
+            ],
+            "session": { "revision": 0, "engine_revision": 0, "version_type": 0, "version": 292 },
+        }],
+        "errors": [{
+            "target": dead, "address": dead, "error": "refused",
+            "message": "refused: nothing listens at that port; is it the right one, and does the server run?",
+        }],
+    });
+    assert_eq!(parsed(&text), expected);
+}
+
+#[test]
+fn jsonl_is_an_object_on_each_line() {
+    let server = Server::new(Speaks::Bloodmasters);
+    let (text, _) = query(&["--jsonl", &server.text(), &closed()]);
+    let mut types: Vec<_> = text.lines().map(|line| parsed(line)["type"].clone()).collect();
+    types.sort_by_key(ToString::to_string);
+    assert_eq!(types, ["error", "server"]);
+}
+
+#[test]
+fn csv_has_a_header_and_a_line_for_each() {
+    let server = Server::new(Speaks::Bloodmasters);
+    let (text, code) = query(&["--csv", &server.text()]);
+    let text = steady(&text, &[&server]);
+    let (header, line) = text.split_once('\n').unwrap();
+    let fields: Vec<_> =
+        header.split(',').zip(line.trim_end().split(',')).filter(|(key, _)| *key != "ping_ms").collect();
+    let expected = "target=127.0.0.1:PORT address=127.0.0.1:PORT protocol=bloodmasters name=Bacon Town game=bloodmasters \
+                    mode=Deathmatch map=ctf_truefort version=292 players=2 max_players=24 bots= spectators=0 \
+                    password=false complete=true error=";
+    assert_eq!(fields.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "), expected);
+    assert_eq!(code, 0);
+    let (text, _) = query(&["--csv", &closed()]);
+    assert!(text.lines().nth(1).unwrap().ends_with(",refused"), "{text}");
+}
+
+#[test]
+fn gamedig_has_its_own_keys() {
+    let server = Server::new(Speaks::Session);
+    let (text, _) = query(&["--compat", "gamedig", &server.text()]);
+    let value = parsed(&text);
+    assert_eq!(
+        [&value["name"], &value["map"], &value["password"], &value["numplayers"], &value["maxplayers"]],
+        [&json!("Bacon Town"), &json!("ctf_truefort"), &json!(false), &json!(2), &json!(24)]
+    );
+    assert_eq!(value["players"][0]["name"], "Ada");
+    assert_eq!(value["connect"], server.text());
+    assert_eq!(value["queryPort"], server.addr.port());
+    assert!(value["ping"].is_u64(), "{value}");
+    // Of several servers it is a list; what failed has an error.
+    let (text, _) = query(&["--compat", "gamedig", &server.text(), &closed()]);
+    let list = parsed(&text);
+    let errors = list.as_array().unwrap().iter().filter(|server| server["error"].is_string()).count();
+    assert_eq!((list.as_array().unwrap().len(), errors), (2, 1));
+    let (text, _) = query(&["--compat", "gamedig", "--jsonl", &server.text()]);
+    assert_eq!(parsed(&text)["name"], "Bacon Town");
+}
+
+#[test]
+fn whatever_fails_as_a_whole_is_an_object_too() {
+    let home = tempfile::tempdir().unwrap();
+    for (args, code, what) in [
+        (&["query", "--json", "--capture", "/nonexistent/x", "127.0.0.1"][..], 5, "local"),
+        (&["query", "--json", "two words"], 2, "usage"),
+        (&["list", "--json", "session://127.0.0.1"], 2, "usage"),
+    ] {
+        let output = run(home.path(), args);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert_eq!(parsed(&stdout(&output))["errors"][0]["error"], what);
+        assert!(stderr(&output).starts_with("rallypoint: "), "{output:?}");
+    }
+}
+
+#[test]
+fn every_key_is_in_the_documentation() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/asking.md")).unwrap();
+    let servers = [Server::new(Speaks::Session), Server::new(Speaks::Bloodmasters)];
+    let (text, _) = query(&["--json", &servers[0].text(), &servers[1].text(), &closed()]);
+    let mut keys = BTreeSet::new();
+    collect(&parsed(&text), &mut keys);
+    assert!(keys.len() > 40, "{keys:?}");
+    for key in keys {
+        assert!(page.contains(&format!("`{key}`")), "docs/asking.md does not explain `{key}`");
+    }
+}
+
+fn collect(value: &Value, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| {
+            keys.insert(key.clone());
+            collect(value, keys);
+        }),
+        Value::Array(all) => all.iter().for_each(|value| collect(value, keys)),
+        _ => {}
+    }
+}

@@ -1,0 +1,78 @@
+//! `ping` asks again and again, and tells statistics at the end.
+
+mod ask_support;
+mod common;
+
+use ask_support::{Server, Speaks, closed, steady, wait};
+use common::{Running, rallypoint, run, stdout};
+use serde_json::Value;
+
+#[test]
+fn a_few_pings_and_their_statistics() {
+    let home = tempfile::tempdir().unwrap();
+    for (speaks, name) in [(Speaks::Session, "session"), (Speaks::Bloodmasters, "bloodmasters")] {
+        let server = Server::new(speaks);
+        let output = run(home.path(), &["ping", "-c", "2", "-i", "10ms", &server.text()]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let text = steady(&stdout(&output).replace("time=", "time= "), &[&server]);
+        let (pings, end) = text.split_once("\n\n").unwrap();
+        let expected = format!(
+            "PING 127.0.0.1:PORT\n\
+             answer from 127.0.0.1:PORT ({name}): seq=1 time= # ms players=2/24\n\
+             answer from 127.0.0.1:PORT ({name}): seq=2 time= # ms players=2/24"
+        );
+        assert_eq!(pings, expected);
+        let end: Vec<_> = end.lines().collect();
+        assert_eq!(end[..2], ["--- 127.0.0.1:PORT ---", "2 asked, 2 answered, 0% lost"]);
+        assert!(end[2].starts_with("min/avg/max/mdev = "), "{end:?}");
+        server.assert_got_only_questions();
+    }
+}
+
+#[test]
+fn whoever_never_answers() {
+    let home = tempfile::tempdir().unwrap();
+    let silent = Server::silent();
+    let output = run(home.path(), &["ping", "-c", "2", "-i", "10ms", "-t", "50ms", &silent.text()]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(text.contains("seq=2 no answer\n"), "{text}");
+    assert!(text.contains("2 asked, 0 answered, 100% lost\n"), "{text}");
+    let output = run(home.path(), &["ping", "-q", "-c", "1", &closed()]);
+    assert_eq!(output.status.code(), Some(4));
+    assert_eq!(stdout(&output).lines().count(), 2, "{output:?}");
+}
+
+#[test]
+fn json_on_each_line() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::new(Speaks::Session);
+    let text = stdout(&run(home.path(), &["ping", "-c", "2", "-i", "10ms", "--jsonl", &server.text()]));
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["ping", "ping", "statistics"]);
+    assert_eq!((&lines[1]["seq"], &lines[2]["answered"]), (&2.into(), &2.into()));
+    assert!(lines[0]["ping_ms"].is_f64() && lines[2]["avg_ms"].is_f64());
+}
+
+#[test]
+fn ctrl_c_shows_the_statistics() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::new(Speaks::Session);
+    let mut program = Running::start(rallypoint(home.path()).args(["ping", "-i", "10ms", &server.text()]));
+    wait("some pings", || server.got.lock().unwrap().len() > 3);
+    program.signal("INT");
+    let mut lines = Vec::new();
+    while lines.last().is_none_or(|line: &String| !line.starts_with("min/avg/max/mdev")) {
+        lines.push(program.line());
+        assert!(lines.len() < 100_000);
+    }
+    assert!(lines.iter().any(|line| line.ends_with(" 0% lost")), "{lines:?}");
+    assert_eq!(program.wait().code(), Some(0));
+}
+
+#[test]
+fn a_list_cannot_be_pinged() {
+    let home = tempfile::tempdir().unwrap();
+    assert_eq!(run(home.path(), &["ping", "lobby://localhost"]).status.code(), Some(2));
+}

@@ -1,0 +1,145 @@
+//! `query` shows what servers say: one in detail, several in a table, in a narrow terminal, whatever their names are.
+
+mod ask_support;
+mod common;
+
+use ask_support::{Server, Speaks, info, squeezed, steady};
+use common::{has_ipv6, rallypoint, run, stderr, stdout};
+use rallypoint_query::{Player, ServerInfo};
+
+fn query(servers: &[&Server], args: &[&str]) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(home.path(), &[&["query"], args].concat());
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(stderr(&output), "");
+    steady(&stdout(&output), servers)
+}
+
+#[test]
+fn a_bloodmasters_server_in_detail() {
+    let server = Server::new(Speaks::Bloodmasters);
+    let expected = "\
+Bacon Town
+  address      127.0.0.1:PORT (bloodmasters)
+  ping         # ms
+  game         Bloodmasters
+  mode         Deathmatch
+  map          ctf_truefort
+  version      292
+  players      2/24
+  password     none
+  website      http://example.org/
+  score limit  none
+  time limit   none
+
+  PLAYER  TEAM  PING
+  Ada     red     35
+  Grace   blue    60
+";
+    assert_eq!(query(&[&server], &[&format!("bloodmasters://{}", server.addr)]), expected);
+    // Without a scheme both protocols are tried.
+    assert_eq!(query(&[&server], &[&server.text()]), expected);
+    server.assert_got_only_questions();
+}
+
+#[test]
+fn a_session_server_in_detail() {
+    let server = Server::new(Speaks::Session);
+    let expected = "\
+Bacon Town
+  description  Friendly people
+  address      127.0.0.1:PORT (session)
+  ping         # ms
+  game         Gang Garrison 2 (gg2)
+  map          ctf_truefort
+  version      292
+  players      2/24
+  tags         beginners
+
+  PLAYER  TEAM  RANK  PING
+  Ada     RED      1    35
+  Grace   BLU      2    60
+";
+    assert_eq!(query(&[&server], &[&format!("session://{}", server.addr)]), expected);
+    assert_eq!(query(&[&server], &[&server.text()]), expected);
+    let (without, players) =
+        (query(&[&server], &[&server.text(), "--no-players"]), expected.find("\n  PLAYER").unwrap());
+    assert_eq!(without, expected[..players]);
+    server.assert_got_only_questions();
+}
+
+#[test]
+fn over_ipv6() {
+    if !has_ipv6() {
+        return;
+    }
+    let server = Server::with("[::1]:0", Speaks::Session, &info());
+    for args in [&["-6"][..], &[]] {
+        assert!(query(&[&server], &[&[&*server.text()], args].concat()).contains("[::1]:PORT (session)"));
+    }
+}
+
+#[test]
+fn several_servers_in_a_table() {
+    let servers = [Server::new(Speaks::Bloodmasters), Server::new(Speaks::Session)];
+    let all = query(&[&servers[0], &servers[1]], &[&servers[0].text(), &servers[1].text()]);
+    let mut lines: Vec<_> = squeezed(&all).lines().map(str::to_owned).collect();
+    lines[1..].sort();
+    assert_eq!(
+        lines,
+        [
+            "NAME PLAYERS MAP GAME PING ADDRESS",
+            "Bacon Town 2/24 ctf_truefort bloodmasters # ms 127.0.0.1:PORT",
+            "Bacon Town 2/24 ctf_truefort gg2 # ms 127.0.0.1:PORT",
+        ]
+    );
+    let details = query(&[&servers[0], &servers[1]], &[&servers[0].text(), &servers[1].text(), "--details"]);
+    assert_eq!(details.matches("  address  ").count(), 2, "{details}");
+}
+
+#[test]
+fn forty_columns_are_enough() {
+    let names = ["A very long name that nobody can read to its end", "七人の侍七人の侍七人の侍七人の侍七人の侍"];
+    let servers = names.map(|name| {
+        let info = ServerInfo { name: Some(name.into()), description: Some(name.repeat(4)), ..info() };
+        Server::with("127.0.0.1:0", Speaks::Session, &info)
+    });
+    let home = tempfile::tempdir().unwrap();
+    for args in [&["--details"][..], &[]] {
+        let mut command = rallypoint(home.path());
+        command.arg("query").args(servers.iter().map(Server::text)).args(args).env("COLUMNS", "40");
+        let text = stdout(&command.output().unwrap());
+        for line in text.lines() {
+            assert!(unicode_width::UnicodeWidthStr::width(line) <= 40, "{line:?} in\n{text}");
+        }
+        for server in &servers {
+            assert!(text.contains(&server.text()), "the address is not cut:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn hostile_names_do_nothing() {
+    let evil = "\x1b[2J\u{202e}live\r\nHTTP|\u{9b}31m\"'<b>,=1+1";
+    let info = ServerInfo {
+        name: Some(evil.into()),
+        description: Some(evil.into()),
+        map: Some(evil.into()),
+        tags: vec![evil.into()],
+        players: Some(1),
+        player_list: Some(vec![Player { name: evil.into(), ..Player::default() }]),
+        ..ServerInfo::default()
+    };
+    let home = tempfile::tempdir().unwrap();
+    for speaks in [Speaks::Session, Speaks::Bloodmasters] {
+        let server = Server::with("127.0.0.1:0", speaks, &info);
+        for format in [&[][..], &["--details"], &["--json"], &["--jsonl"], &["--csv"], &["--compat", "gamedig"]] {
+            let output = run(home.path(), &[&["query", &server.text()], format].concat());
+            assert!(output.status.success(), "{output:?}");
+            let text = stdout(&output);
+            let is_bad = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{9b}');
+            assert!(!text.contains(is_bad), "{format:?}: {text:?}");
+            assert!(text.contains("live"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Targets come from the command line, from files and from standard input, by address and by name.
+
+mod ask_support;
+mod common;
+
+use ask_support::{SHORT, Server, Speaks, info, run_with_input};
+use common::{has_ipv6, run, stderr, stdout};
+use rallypoint_query::ServerInfo;
+use std::fs;
+
+#[test]
+fn a_file_and_standard_input() {
+    let home = tempfile::tempdir().unwrap();
+    let (first, second) = (Server::new(Speaks::Session), Server::new(Speaks::Bloodmasters));
+    let text = format!("# my servers\n\n  session://{}   # the first\r\nbloodmasters://{}\n", first.addr, second.addr);
+    let file = home.path().join("servers.txt");
+    fs::write(&file, &text).unwrap();
+    let file = file.to_str().unwrap();
+    let outputs = [
+        run(home.path(), &["query", "--csv", "--file", file]),
+        run_with_input(home.path(), &["query", "--csv", "-"], &text),
+        run_with_input(home.path(), &["query", "--csv", "--file", "-"], &text),
+    ];
+    for output in outputs {
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(stdout(&output).lines().count(), 3, "{output:?}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_file_is_told_with_its_line() {
+    let home = tempfile::tempdir().unwrap();
+    let output = run_with_input(home.path(), &["query", "-"], "localhost\nhttps://example.org\n");
+    assert_eq!(output.status.code(), Some(2));
+    let errors = stderr(&output);
+    assert!(
+        errors.contains("standard input:2: \"https://example.org\" cannot be asked: https is not supported"),
+        "{errors}"
+    );
+    let output = run_with_input(home.path(), &["query", "-"], "# nobody\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("there is nobody to ask"));
+}
+
+#[test]
+fn a_name_with_several_addresses_is_asked_at_all_of_them() {
+    if !has_ipv6() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    // It listens only at the second address of its name; at the first, somebody is silent.
+    let silent = Server::silent();
+    let server = Server::with(&format!("[::1]:{}", silent.addr.port()), Speaks::Session, &info());
+    let target = format!("session://localhost:{}", server.addr.port());
+    let output = run(home.path(), &["query", "--csv", &target]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stdout(&output).contains(&format!("{target},[::1]:{}", server.addr.port())), "{output:?}");
+    let output = run(home.path(), &["query", "-4", "-t", SHORT, &target]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    silent.assert_got_only_questions();
+}
+
+#[test]
+fn one_family_only() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::new(Speaks::Session);
+    let output = run(home.path(), &["query", "-6", &server.text()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("it has no IPv6 address: try without -6"), "{output:?}");
+    assert!(server.got.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_thousand_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let servers: Vec<_> = (0..20)
+        .map(|n| {
+            Server::with("127.0.0.1:0", Speaks::Bloodmasters, &ServerInfo { name: Some(format!("n{n}")), ..info() })
+        })
+        .collect();
+    // Every address of 127.0.0.0/8 is this machine; these servers hear only one of them, the others refuse.
+    let text: String = (0..1_000)
+        .map(|n| {
+            format!("bloodmasters://127.0.{}.1:{}\n", if n < 20 { 0 } else { 1 + n / 20 }, servers[n % 20].addr.port())
+        })
+        .collect();
+    let output = run_with_input(home.path(), &["query", "--csv", "-", "--rate", "20000", "-t", "2s"], &text);
+    let text = stdout(&output);
+    assert_eq!(text.lines().count(), 1_001);
+    assert_eq!(text.lines().filter(|line| line.ends_with(",true,")).count(), 20, "{text}");
+    assert_eq!(output.status.code(), Some(4));
+}
