@@ -9,7 +9,7 @@ pub use args::Args;
 
 use crate::{
     config::{self, KNOBS, Loaded, Settings, Sources},
-    failure::{Failure, complain, say},
+    failure::{Failure, say},
     log::Log,
     signals::{Signals, Told},
 };
@@ -24,9 +24,6 @@ use tracing::{error, info, warn};
 
 /// How often the program looks at its own numbers.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-
-/// What the threads are called that serve many connections each.
-const WORKER: &str = "worker";
 
 /// Runs a lobby until it is told to stop.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -43,27 +40,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(http) = args.http() {
         warn!("there is no web server in this version yet: --http {http} has no effect");
     }
-    end_with_every_thread();
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_name(WORKER).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::failed)?;
     let result = runtime.block_on(Server { sources, log, settings: loaded.settings.clone() }.run(&loaded, data_dir));
     // After a second signal nothing is waited for.
     runtime.shutdown_background();
     result
-}
-
-/// If a fault of the program ends the thread that keeps the list, the rest would go on giving out a list that nobody
-/// changes any more. Then it is better to end as a whole: whoever starts it again finds the list as it was saved. A worker
-/// that fails loses one connection, which is no reason.
-fn end_with_every_thread() {
-    let tell = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
-        if std::thread::current().name() != Some(WORKER) {
-            complain("rallypoint: a part of the program has failed, so all of it ends; this is a fault of the program");
-            std::process::exit(1);
-        }
-    }));
 }
 
 /// A lobby that runs, and where its settings come from.
@@ -94,6 +76,11 @@ impl Server {
                 },
                 event = events.recv() => reporter.handle_event(event, &self.settings),
                 _ = look.tick() => reporter.look(&service),
+                // The rest would go on giving out a list that nobody changes any more. Whoever starts the program again
+                // finds the list as it was saved.
+                () = service.ended() => return Err(Failure::failed(
+                    "the part that keeps the list has failed, so all of it ends; this is a fault of the program",
+                )),
             }
         }
         notify::stopping();
