@@ -84,6 +84,14 @@ pub fn connect_from(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
     Ok(patient(socket.into()))
 }
 
+/// A connection with hardly any room for what is not read yet: most of a long reply stays with the lobby.
+pub fn connect_with_little_room(to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
+    socket.set_recv_buffer_size(32 * 1024)?;
+    socket.connect(&to.into())?;
+    Ok(patient(socket.into()))
+}
+
 fn patient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(LIMIT)).expect("a timeout");
     stream.set_write_timeout(Some(LIMIT)).expect("a timeout");

@@ -1,6 +1,8 @@
 //! SIGTERM: the lobby takes no more, finishes what it has begun, saves, and ends with 0.
 
-use rallypoint_e2e::{GameServer, Listed, Lobby, Process, Signal, connect, eventually, read_to_end, request};
+use rallypoint_e2e::{
+    GameServer, Listed, Lobby, Process, Signal, connect, connect_with_little_room, eventually, read_to_end, request,
+};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     io::{Read, Write},
@@ -24,6 +26,21 @@ fn replies_that_are_under_way_are_finished() {
     assert_eq!(Listed::all(&reply).len(), 3_000);
     drop(reader);
     assert_eq!(lobby.process().wait().code, Some(0));
+}
+
+#[test]
+fn a_reader_that_is_slower_than_the_end_loses_nothing() {
+    let mut lobby = Lobby::start();
+    let servers: Vec<_> = GameServer::many(100).map(|server| server.key("x-filler", [b'x'; 3_800])).collect();
+    lobby.register_all(&servers);
+    let mut reader = connect_with_little_room(lobby.v4()).unwrap();
+    reader.write_all(&request(LobbyId::GANG_GARRISON_2)).unwrap();
+    let mut reply = vec![0; 4];
+    reader.read_exact(&mut reply).unwrap();
+    assert_eq!(lobby.stop().code, Some(0));
+    // The reply is all handed over to the system, which goes on delivering it.
+    reply.extend(read_to_end(&mut reader));
+    assert_eq!(Listed::all(&reply).len(), 100);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! A player who takes the list slowly gets all of it, as it was when he asked (L14).
 
-use rallypoint_e2e::{GameServer, LIMIT, Listed, Lobby, connect, read_to_end, request};
+use rallypoint_e2e::{GameServer, Listed, Lobby, connect, connect_with_little_room, read_to_end, request};
 use rallypoint_wire::lobby::LobbyId;
-use socket2::{Domain, Socket, Type};
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
@@ -18,13 +17,8 @@ fn crowd(word: &str) -> Vec<GameServer> {
     GameServer::many(SERVERS).enumerate().map(says).collect()
 }
 
-/// A client with hardly any room for what it does not read.
 fn slow_reader(to: SocketAddr) -> TcpStream {
-    let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
-    socket.set_recv_buffer_size(32 * 1024).unwrap();
-    socket.connect(&to.into()).unwrap();
-    let mut stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let mut stream = connect_with_little_room(to).unwrap();
     stream.write_all(&request(LobbyId::GANG_GARRISON_2)).unwrap();
     stream
 }
