@@ -6,14 +6,17 @@
 //! * [`Micro`] is the whole program of a suite that times functions: nanoseconds, bytes per second, instructions.
 //! * [`Table`], [`ratio`], [`rate`], [`nanoseconds`] write the tables of the others.
 //! * [`cores`], [`pin_this_thread`], [`pinned`], [`cpu_time`] keep a server and its load on different cores, and tell what it cost.
+//! * [`registration`], [`address`] are those of any number of game servers; [`Random`] chooses among them.
 //! * [`machine`] says what it was measured on.
 #![forbid(unsafe_code)]
 
 mod instructions;
 mod micro;
 mod process;
+mod servers;
 mod table;
 
 pub use micro::{Goal, Micro, Op};
 pub use process::{cores, cpu_time, machine, pin_this_thread, pinned};
+pub use servers::{REGISTRATION_SIZE, Random, address, registration};
 pub use table::{Table, nanoseconds, rate, ratio};

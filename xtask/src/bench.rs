@@ -8,10 +8,16 @@ pub struct Suite {
     pub name: &'static str,
     /// Cargo features that it needs, for peers that nothing else should compile.
     features: &'static str,
+    /// Another package whose programs it starts: they are built into the same folder as the suite.
+    starts: Option<&'static str>,
 }
 
 /// One line for each suite.
-pub const SUITES: &[Suite] = &[Suite { name: "wire", features: "" }];
+pub const SUITES: &[Suite] = &[
+    Suite { name: "wire", features: "", starts: None },
+    Suite { name: "registry", features: "", starts: None },
+    Suite { name: "lobby", features: "", starts: Some("rallypoint") },
+];
 
 const DOCUMENT: &str = "docs/benchmarks.md";
 const FIRST_LINES: &str =
@@ -43,8 +49,14 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
 }
 
 fn measure(workspace: &Workspace, suite: &Suite) -> Result<String, Stop> {
-    let Suite { name, features } = suite;
+    let Suite { name, features, starts } = suite;
     workspace.heading(&format!("bench {name}"));
+    if let Some(package) = starts {
+        let status = workspace.cargo().args(["build", "--release", "--package", package]).status();
+        if !status.map_err(Stop::while_doing("run cargo"))?.success() {
+            return Err(Stop::Failed(format!("the suite {name} needs {package}, which could not be built")));
+        }
+    }
     let mut command = workspace.cargo();
     command.args(["run", "--release", "--package", "rallypoint-bench", "--bin", name, "--features", features]);
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();

@@ -13,10 +13,14 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::component("fmt", "rustfmt", "cargo-fmt"),
     Requirement::component("clippy", "clippy", "cargo-clippy"),
     Requirement::tool("tests", "cargo-nextest"),
+    // Without it the tests of what is shown in a terminal skip themselves.
+    Requirement::debian("tests", "tmux", "tmux").optional(),
     Requirement::tool("fuzz", "cargo-fuzz"),
     Requirement::debian("fuzz", "g++", "c++"),
     // Without it a suite says n/a where it would count instructions.
     Requirement::debian("bench", "valgrind", "valgrind").optional(),
+    // Only to be compared with.
+    Requirement::debian("bench lobby", "nginx", "nginx").optional(),
 ];
 
 /// Makes sure that what the jobs need is there: installs it, or says what is missing and stops. A job is a step of

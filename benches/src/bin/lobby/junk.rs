@@ -5,10 +5,10 @@ use crate::{
     contender::Contender,
     lists,
     refresh::register,
-    servers::{Random, SIZE, Sender, address, registration},
+    sender::Sender,
     stats::{median, quantile},
 };
-use rallypoint_bench::{Table, nanoseconds, rate};
+use rallypoint_bench::{REGISTRATION_SIZE, Random, Table, address, nanoseconds, rate, registration};
 use rallypoint_wire::lobby::blocks;
 use std::{
     collections::HashMap,
@@ -32,7 +32,17 @@ pub fn beside_junk(core: usize, figures: &mut Figures) -> Result<String, Failure
     let lobby = Contender::lobby(core, &["limits.exempt=off", "lobby.lease=1h"])?;
     register(&lobby, lists::SERVERS)?;
     let mut honest = Honest { players: vec![0; lists::SERVERS as usize], sent: 0 };
-    let mut table = Table::new(&["junk", "list p50", "list p99", "slowest", "lists", "honest", "got through", "lost in the socket", "CPU"]);
+    let mut table = Table::new(&[
+        "junk",
+        "list p50",
+        "list p99",
+        "slowest",
+        "lists",
+        "honest",
+        "got through",
+        "lost in the socket",
+        "CPU",
+    ]);
     let mut p99s = Vec::new();
     let mut missing = 0;
     // The first is without junk, for comparison.
@@ -61,7 +71,11 @@ pub fn beside_junk(core: usize, figures: &mut Figures) -> Result<String, Failure
         ]);
     }
     let p99 = median(&p99s);
-    figures.add("list p99 while 50,000 junk datagrams per second arrive", nanoseconds(p99), Goal::at_most(p99, 5e6, "5 ms"));
+    figures.add(
+        "list p99 while 50,000 junk datagrams per second arrive",
+        nanoseconds(p99),
+        Goal::at_most(p99, 5e6, "5 ms"),
+    );
     figures.add("honest registrations lost meanwhile", missing.to_string(), Goal::at_most(missing as f64, 0.0, "0"));
     Ok(format!(
         "### Junk\n\n{table}\n\
@@ -81,7 +95,7 @@ struct Honest {
 impl Honest {
     /// How many servers are not in the list as they should be.
     fn missing(&self, list: &[u8]) -> u64 {
-        let listed = blocks(list).filter_map(|block| block.ok());
+        let listed = blocks(list).filter_map(Result::ok);
         let listed: HashMap<_, _> = listed.filter_map(|block| Some((block.v4?.ip, block.occupancy.players))).collect();
         let is_missing = |(server, players): &(u32, &u16)| listed.get(&address(*server)) != Some(players);
         (0..).zip(&self.players).filter(is_missing).count() as u64
@@ -136,7 +150,7 @@ fn send_junk(to: SocketAddr, per_second: u32, is_over: &AtomicBool) -> Result<f6
                     noise.chunks_exact_mut(8).for_each(|bytes| bytes.copy_from_slice(&random.next().to_le_bytes()));
                     &noise[..random.below(300) as usize]
                 }
-                1 => &honest_looking[..random.below(SIZE as u32 - 1) as usize],
+                1 => &honest_looking[..random.below(REGISTRATION_SIZE as u32 - 1) as usize],
                 _ => {
                     honest_looking[3] ^= 1;
                     &honest_looking[..]

@@ -4,11 +4,10 @@ use crate::{
     Failure, Figures, Goal,
     contender::{Contender, wait_until},
     refresh::{LONG_LEASE, register},
-    servers::Random,
     stats::{median, medians},
     sys,
 };
-use rallypoint_bench::{Table, nanoseconds, rate, ratio};
+use rallypoint_bench::{Random, Table, nanoseconds, rate, ratio};
 use rallypoint_wire::lobby::{ListRequest, LobbyId};
 use socket2::{Domain, Socket, Type};
 use std::{
@@ -53,21 +52,20 @@ pub fn against_constant(core: usize, figures: &mut Figures) -> Result<String, Fa
     };
     let (rates, costs) = (column(0), column(1));
     let share = |rows: &[Vec<f64>], to: usize| median(&rows.iter().map(|row| row[0] / row[to]).collect::<Vec<_>>());
-    let by_clock = share(&rates, 1);
-    figures.add(
-        "list replies per second with 1,000 servers, of what a bare TCP server writes",
-        format!("{:.0} %", 100.0 * by_clock),
-        Goal::at_least(by_clock, 0.8, "80 %"),
-    );
-    if nginx.is_some() {
-        let by_clock = share(&rates, 2);
+    // The worse of the two: if the clients are too slow, the clock favours whoever is slowest.
+    let mut promise = |name: &str, to: usize, least: f64| {
+        let (by_clock, by_cpu) = (share(&rates, to), 1.0 / share(&costs, to));
         figures.add(
-            "the same, of what nginx serves from a file",
-            format!("{:.0} %", 100.0 * by_clock),
-            Goal::at_least(by_clock, 1.0, "100 %"),
+            name,
+            format!("{:.0} % by the clock, {:.0} % by CPU", 100.0 * by_clock, 100.0 * by_cpu),
+            Goal::at_least(by_clock.min(by_cpu), least, &format!("{:.0} %", 100.0 * least)),
         );
+    };
+    promise("list replies per second with 1,000 servers, of what a bare TCP server writes", 1, 0.8);
+    if nginx.is_some() {
+        promise("the same, of what nginx serves from a file", 2, 1.0);
     }
-    let mut table = Table::new(&["server", "replies", "bytes", "of this: ours", "CPU each", "of this: ours", "busy"]);
+    let mut table = Table::new(&["server", "replies", "bytes", "ours to this", "CPU each", "ours to this", "busy"]);
     let (rate_medians, cost_medians) = (medians(&rates), medians(&costs));
     for (at, load) in loads.iter().enumerate() {
         table.row([
@@ -168,11 +166,14 @@ impl Load<'_> {
     fn turn(&self) -> Result<[f64; 2], Failure> {
         let (cpu, start, is_over) = (self.contender.cpu()?, Instant::now(), AtomicBool::new(false));
         let counts: Vec<Result<u64, Failure>> = thread::scope(|scope| {
-            let clients: Vec<_> =
-                (0..CLIENTS).map(|client| scope.spawn({
-                    let is_over = &is_over;
-                    move || self.client(client, is_over)
-                })).collect();
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|client| {
+                    scope.spawn({
+                        let is_over = &is_over;
+                        move || self.client(client, is_over)
+                    })
+                })
+                .collect();
             thread::sleep(TURN);
             is_over.store(true, Relaxed);
             let join = |client: thread::ScopedJoinHandle<'_, _>| client.join().expect("a client does not panic");

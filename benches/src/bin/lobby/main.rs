@@ -6,7 +6,7 @@ mod contender;
 mod junk;
 mod lists;
 mod refresh;
-mod servers;
+mod sender;
 mod stats;
 mod sys;
 
@@ -43,9 +43,8 @@ const PARTS: [(&str, Part); 4] = [
 ];
 
 fn measure(names: &[&str]) -> Result<(), Failure> {
-    let (server, load) = match cores()[..] {
-        [server, load, ..] => (server, load),
-        _ => return Err(Failure("a server and its load need a core each, and there is only one".into())),
+    let [server, load, ..] = cores()[..] else {
+        return Err(Failure("a server and its load need a core each, and there is only one".into()));
     };
     pin_this_thread(load)?;
     let (mut figures, mut sections) = (Figures::default(), String::new());
@@ -54,7 +53,11 @@ fn measure(names: &[&str]) -> Result<(), Failure> {
         sections += "\n";
         sections += &part(server, &mut figures)?;
     }
-    println!("{}\nOn {}. The server has core {server}, the load core {load}; over loopback.\n{sections}", figures.table(), machine());
+    println!(
+        "{}\nOn {}. The server has core {server}, the load core {load}; over loopback.\n{sections}",
+        figures.table(),
+        machine()
+    );
     Ok(())
 }
 

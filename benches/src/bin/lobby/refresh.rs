@@ -4,10 +4,10 @@ use crate::{
     Failure, Figures, Goal,
     contender::Contender,
     lists,
-    servers::{Random, SIZE, Sender, address, registration},
+    sender::Sender,
     stats::{median, medians},
 };
-use rallypoint_bench::{Table, nanoseconds, rate, ratio};
+use rallypoint_bench::{REGISTRATION_SIZE, Random, Table, address, nanoseconds, rate, ratio, registration};
 use std::time::{Duration, Instant};
 
 /// As many datagrams as the receive buffer of the lobby holds for certain.
@@ -69,7 +69,7 @@ pub fn against_bare_loop(core: usize, figures: &mut Figures) -> Result<String, F
     }
     Ok(format!(
         "### Refreshes\n\n{table}\n\
-         Datagrams of {SIZE} bytes from {SERVERS} servers in random order. One core cannot send as fast as another one \
+         Datagrams of {REGISTRATION_SIZE} bytes from {SERVERS} servers in random order. One core cannot send as fast as another one \
          receives, so a rate by the clock would measure the sender: what counts is the processor time of the receiving \
          process, kernel included. To keep it from waking up for every single datagram, it is halted while {BURST} \
          of them are put into its receive buffer, and then has to take them all (median of {ROUNDS} rounds of {BURSTS} \
@@ -92,13 +92,14 @@ pub fn by_size(core: usize, figures: &mut Figures) -> Result<String, Failure> {
         // The list is saved.
         lobby.idle()?;
         let used = lobby.resident()?.saturating_sub(empty) as f64 / f64::from(servers);
-        memory.push((lobby.resident()?, used, used - SIZE as f64));
+        memory.push((lobby.resident()?, used, used - REGISTRATION_SIZE as f64));
     }
     let [a, b, c] = &lobbies;
     let mut loads = [Load::new(a, SIZES[0])?, Load::new(b, SIZES[1])?, Load::new(c, SIZES[2])?];
     let rounds = rounds(&mut loads)?;
     let costs = medians(&rounds);
-    let mut table = Table::new(&["servers", "CPU per refresh", "of the first", "memory", "per server", "beyond its datagram"]);
+    let mut table =
+        Table::new(&["servers", "CPU per refresh", "of the first", "memory", "per server", "beyond its datagram"]);
     for ((servers, cost), (total, used, beyond)) in SIZES.iter().zip(&costs).zip(&memory) {
         let is_much = *servers > SIZES[0];
         let of_it = |bytes: f64| if is_much { format!("{bytes:.0} B") } else { "–".into() };
@@ -128,7 +129,7 @@ pub fn by_size(core: usize, figures: &mut Figures) -> Result<String, Failure> {
     Ok(format!(
         "### Few and many servers\n\n{table}\n\
          Refreshes in random order, measured as above, the three in turn. Memory: resident, when all servers are listed and \
-         the list is saved; less what the empty lobby has, and per server also less the {SIZE} bytes it sent.\n"
+         the list is saved; less what the empty lobby has, and per server also less the {REGISTRATION_SIZE} bytes it sent.\n"
     ))
 }
 
@@ -188,7 +189,9 @@ impl<'a> Load<'a> {
             self.contender.resume()?;
         }
         if self.contender.queue()?.drops > drops {
-            return Err(Failure("a receive buffer is too small: let this run as root, or raise net.core.rmem_max".into()));
+            return Err(Failure(
+                "a receive buffer is too small: let this run as root, or raise net.core.rmem_max".into(),
+            ));
         }
         Ok(used.as_nanos() as f64 / (u64::from(BURSTS) * BURST) as f64)
     }

@@ -23,13 +23,19 @@ pub fn count_datagrams(socket: &UdpSocket, mut tell: impl FnMut(u64)) -> io::Err
     let mut buffers = vec![[0u8; ROOM]; BATCH];
     let mut iovecs: Vec<libc::iovec> =
         buffers.iter_mut().map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: ROOM }).collect();
-    let mut headers: Vec<libc::mmsghdr> = iovecs.iter_mut().map(|iovec| header(iovec)).collect();
+    let mut headers: Vec<libc::mmsghdr> = iovecs.iter_mut().map(header).collect();
     let (mut count, mut told) = (0u64, 0);
     loop {
         // SAFETY: every header points to one iovec and every iovec to a buffer of its own, of the size that it says. All
         // of them are vectors that live and stay in their places until this function returns.
         let received = unsafe {
-            libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), BATCH as u32, libc::MSG_WAITFORONE, ptr::null_mut())
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                headers.as_mut_ptr(),
+                BATCH as u32,
+                libc::MSG_WAITFORONE,
+                ptr::null_mut(),
+            )
         };
         match u64::try_from(received) {
             Ok(received) => count += received,

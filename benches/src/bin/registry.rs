@@ -1,0 +1,110 @@
+//! `cargo xtask bench registry`: what a datagram costs between the socket and the list.
+#![forbid(unsafe_code)]
+
+use rallypoint_bench::{Micro, REGISTRATION_SIZE, Random, address, registration};
+use rallypoint_limit::{Limiter, Verdict};
+use rallypoint_lobby::{Config, Registry, Seed};
+use std::{
+    hint::black_box,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+/// As many datagrams as one system call gives.
+const BATCH: usize = 128;
+
+fn main() -> ExitCode {
+    let mut suite = Micro::new();
+    let known = |_: &mut Random| Ipv4Addr::new(203, 0, 113, 9).into();
+    let one_of_many = |random: &mut Random| Ipv4Addr::from_bits(0x0b00_0000 + random.below(10_000)).into();
+    let new_v4 = |random: &mut Random| Ipv4Addr::from_bits(random.below(u32::MAX)).into();
+    let new_v6 = |random: &mut Random| {
+        Ipv6Addr::from_bits(0x2001 << 112 | u128::from(random.next()) << 48 | u128::from(random.next() >> 16)).into()
+    };
+    limit(&mut suite, "limit: a source that is known", known);
+    limit(&mut suite, "limit: one of 10,000 known sources", one_of_many);
+    limit(&mut suite, "limit: an IPv4 source never seen before", new_v4);
+    limit(&mut suite, "limit: an IPv6 source never seen before", new_v6);
+    make(&mut suite, "make a registration, as everything below does");
+    refresh(&mut suite, "refresh one of 1,000 servers", 1_000);
+    refresh(&mut suite, "refresh one of 100,000 servers", 100_000);
+    refresh_batch(&mut suite, "refresh 128 of 1,000 servers as a batch", 1_000);
+    refresh_batch(&mut suite, "refresh 128 of 100,000 servers as a batch", 100_000);
+    change(&mut suite, "a changed registration, one of 1,000 servers", 1_000);
+    junk(&mut suite, "a datagram of another protocol, from anywhere");
+    suite.main()
+}
+
+/// Each of these makes its subject when it is first run, so that only what is measured has to be there.
+fn limit(suite: &mut Micro<'_>, name: &str, source: impl Fn(&mut Random) -> IpAddr + 'static) {
+    let (mut limiter, mut random, mut now) = (None, Random::new(1), Instant::now());
+    suite.op(name, 0, move || -> Verdict {
+        // Slow enough for every budget.
+        now += Duration::from_millis(100);
+        let limiter = limiter.get_or_insert_with(|| Limiter::new(&rallypoint_limit::Config::default(), 0x5eed));
+        limiter.check(now, source(&mut random), black_box(REGISTRATION_SIZE))
+    });
+}
+
+fn make(suite: &mut Micro<'_>, name: &str) {
+    let mut random = Random::new(1);
+    suite.op(name, REGISTRATION_SIZE, move || datagram(random.below(1_000), 0));
+}
+
+fn refresh(suite: &mut Micro<'_>, name: &str, servers: u32) {
+    let (mut registry, mut random, now) = (None, Random::new(1), Instant::now());
+    suite.op(name, REGISTRATION_SIZE, move || {
+        let (from, datagram) = datagram(random.below(servers), 0);
+        registry.get_or_insert_with(|| registry_of(servers, now)).handle_datagram(now, from, black_box(&datagram))
+    });
+}
+
+fn refresh_batch(suite: &mut Micro<'_>, name: &str, servers: u32) {
+    let (mut registry, mut random, now) = (None, Random::new(1), Instant::now());
+    let mut batch = vec![datagram(0, 0); BATCH];
+    suite.op(name, BATCH * REGISTRATION_SIZE, move || {
+        batch.fill_with(|| datagram(random.below(servers), 0));
+        let registry = registry.get_or_insert_with(|| registry_of(servers, now));
+        registry.handle_datagrams(now, black_box(&batch).iter().map(|(from, bytes)| (*from, &bytes[..])));
+    });
+}
+
+fn change(suite: &mut Micro<'_>, name: &str, servers: u32) {
+    let (mut registry, mut random, mut now) = (None, Random::new(1), Instant::now());
+    suite.op(name, REGISTRATION_SIZE, move || {
+        now += Duration::from_millis(100);
+        let (from, datagram) = datagram(random.below(servers), random.below(24) as u16);
+        let registry = registry.get_or_insert_with(|| registry_of(servers, now));
+        let outcome = registry.handle_datagram(now, from, black_box(&datagram));
+        while registry.poll_event().is_some() {}
+        outcome
+    });
+}
+
+fn junk(suite: &mut Micro<'_>, name: &str) {
+    let (mut registry, mut random, mut now) = (None, Random::new(1), Instant::now());
+    let (_, mut bytes) = datagram(0, 0);
+    bytes[3] ^= 1;
+    suite.op(name, bytes.len(), move || {
+        now += Duration::from_micros(20);
+        let from = (Ipv4Addr::from_bits(random.below(u32::MAX)), 9).into();
+        registry.get_or_insert_with(|| registry_of(1_000, now)).handle_datagram(now, from, black_box(&bytes))
+    });
+}
+
+fn datagram(server: u32, players: u16) -> (SocketAddr, [u8; REGISTRATION_SIZE]) {
+    ((address(server), 9).into(), registration(server, players))
+}
+
+fn registry_of(servers: u32, now: Instant) -> Registry {
+    let mut registry = Registry::new(Config::default(), Seed::default(), now).expect("the default is fine");
+    for server in 0..servers {
+        let (from, datagram) = datagram(server, 0);
+        registry.handle_datagram(now, from, &datagram);
+        while registry.poll_event().is_some() {}
+    }
+    registry.publish(now);
+    assert_eq!(registry.stats().listed, servers as usize);
+    registry
+}
