@@ -121,7 +121,7 @@ struct Listing<'a> {
     args: &'a Args,
     shown: usize,
     /// What waits to be sorted.
-    kept: Vec<Box<Record>>,
+    kept: Vec<Record>,
     sink: &'a mut Sink,
 }
 
@@ -135,7 +135,7 @@ impl Listing<'_> {
             Some(collect) => exit = exit.and(self.query(lists.servers, collect).await?),
             None => {
                 for listed in lists.servers {
-                    self.take(Box::new(Record::listed(listed)))?;
+                    self.take(Record::listed(listed))?;
                 }
             }
         }
@@ -157,7 +157,7 @@ impl Listing<'_> {
         let mut exit = Exit::Answered;
         for listed in servers {
             if let Some(record) = collect.add_listed(listed) {
-                self.take(record)?;
+                self.take(*record)?;
             }
         }
         while let Some(news) = collect.next(self.sink).await {
@@ -165,12 +165,12 @@ impl Listing<'_> {
             if self.args.filter.accepts(&record) {
                 exit = exit.and(record.trouble.as_ref().map_or(Exit::Answered, Trouble::exit));
             }
-            self.take(record)?;
+            self.take(*record)?;
         }
         Ok(if collect.is_stopped() { exit.and(Exit::Silent) } else { exit })
     }
 
-    fn take(&mut self, record: Box<Record>) -> io::Result<()> {
+    fn take(&mut self, record: Record) -> io::Result<()> {
         if !self.args.filter.accepts(&record) {
             return Ok(());
         }

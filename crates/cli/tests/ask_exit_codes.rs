@@ -26,7 +26,7 @@ fn one_some_did_not_answer() {
     assert_eq!(code, 1);
     assert!(out.contains("Bacon Town"), "who answered is shown: {out}");
     let expected =
-        format!("{}: no answer within 700 ms: does it run, and does a firewall let it through?\n", silent.addr);
+        format!("{}: no answer within 1.5 s: does it run, and does a firewall let it through?\n", silent.addr);
     assert_eq!(errors, expected);
     // Asked in both protocols, again and again, and never with an empty datagram (B10).
     silent.assert_got_only_questions();

@@ -3,8 +3,8 @@
 mod ask_support;
 mod common;
 
-use ask_support::{Server, Speaks, closed, steady, wait};
-use common::{Running, rallypoint, run, stdout};
+use ask_support::{Server, Speaks, closed, steady};
+use common::{Running, rallypoint, run, stdout, until};
 use serde_json::Value;
 
 #[test]
@@ -60,7 +60,7 @@ fn ctrl_c_shows_the_statistics() {
     let home = tempfile::tempdir().unwrap();
     let server = Server::new(Speaks::Session);
     let mut program = Running::start(rallypoint(home.path()).args(["ping", "-i", "10ms", &server.text()]));
-    wait("some pings", || server.got.lock().unwrap().len() > 3);
+    until("some pings", || (server.got.lock().unwrap().len() > 3).then_some(()));
     program.signal("INT");
     let mut lines = Vec::new();
     while lines.last().is_none_or(|line: &String| !line.starts_with("min/avg/max/mdev")) {

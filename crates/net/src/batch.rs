@@ -143,6 +143,7 @@ impl SendBatch {
     /// Sends as much as the system takes now, each datagram from the first socket of its family. What remains is there
     /// for the next call: then a socket had no room, and this says which.
     pub fn flush(&mut self, sockets: &[impl AsRef<UdpSocket>]) -> Option<usize> {
+        let mut failed = None;
         while let Some(part) = self.parts.get(self.done) {
             let is_v4 = part.to.is_ipv4();
             let left = self.parts[self.done..].iter().take_while(|part| part.to.is_ipv4() == is_v4);
@@ -156,8 +157,8 @@ impl SendBatch {
                 Ok(count) => self.done += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(socket),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // That is about an earlier datagram (see `UdpSocket::keep_errors`), and it is told only once.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                // It may be about an earlier datagram (see `UdpSocket::keep_errors`); then it is told only once.
+                Err(_) if failed != Some(self.done) => failed = Some(self.done),
                 Err(error) => {
                     // No route, a firewall, too long: the next one may have more luck.
                     tracing::debug!(to = %part.to, %error, "a datagram cannot be sent");

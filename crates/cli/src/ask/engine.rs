@@ -13,7 +13,7 @@ use crate::{
 };
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_net::{Driven, Driver, RecvBatch, UdpSocket};
-use rallypoint_query::{Outcome, Prober, ProberStats, Report, Target};
+use rallypoint_query::{Outcome, Prober, Report, Target};
 use std::{
     collections::{HashMap, VecDeque},
     io,
@@ -127,11 +127,6 @@ impl Engine {
     /// How many questions have no finding yet.
     pub fn open(&self) -> usize {
         self.open
-    }
-
-    /// What the prober has done so far.
-    pub async fn stats(&self) -> ProberStats {
-        self.driver.commands().ask(|asker, _| asker.prober.stats()).await.unwrap_or_default()
     }
 
     /// Whether a datagram could leave this machine for there.

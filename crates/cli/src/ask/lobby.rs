@@ -79,6 +79,18 @@ pub async fn fetch(source: &Source, asking: &Asking, mut each: impl FnMut(Listed
     Ok(Fetched { from, connected, took: began.elapsed(), servers, malformed })
 }
 
+/// Whether a TCP port takes connections, and how long that took.
+pub async fn knock(addr: SocketAddr, asking: &Asking) -> Result<Duration, Trouble> {
+    let began = Instant::now();
+    connect::connect(&[addr], asking).await.map(|_| began.elapsed())
+}
+
+/// A page that is served by HTTP.
+pub async fn page(page: &MasterList, asking: &Asking) -> Result<Vec<u8>, Trouble> {
+    let addrs = resolve(&page.host, page.port.get(), asking.family()).await?;
+    http::get(connect::connect(&addrs, asking).await?, page).await
+}
+
 impl Listed {
     /// How to ask the server itself, if that is possible: a game that is played over TCP has no query.
     pub fn probes(&self, players: bool, asking: &Asking) -> Vec<Target> {

@@ -80,11 +80,6 @@ impl Sweep {
         }
     }
 
-    /// Gives it back, for what there is to say at the end.
-    pub fn into_engine(self) -> Engine {
-        self.engine
-    }
-
     fn feed(&mut self) {
         while self.engine.open() < IN_FLIGHT && self.resolving.len() < RESOLVING {
             let Some(Request { key, whom }) = self.waiting.pop_front() else { return };

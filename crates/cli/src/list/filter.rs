@@ -77,9 +77,10 @@ impl Filter {
             told.iter().any(|text| text.as_ref().is_some_and(|text| text.to_lowercase().contains(&wanted)))
         };
         let is_full = info.max_players.is_some_and(|most| players >= most);
-        !(self.not_empty && players == 0)
-            && !(self.not_full && is_full)
-            && !(self.no_password && info.password == Some(true))
+        let unwanted = self.not_empty && players == 0
+            || self.not_full && is_full
+            || self.no_password && info.password == Some(true);
+        !unwanted
             && has(&self.game, &[&info.game, &info.game_name])
             && has(&self.map, &[&info.map])
             && has(&self.name, &[&info.name])
@@ -90,7 +91,7 @@ impl Filter {
 impl SortArgs {
     /// Brings servers into order; those that are equal are sorted by name and address, so that the order is always the
     /// same.
-    pub fn sort(&self, records: &mut [Box<Record>]) {
+    pub fn sort(&self, records: &mut [Record]) {
         let by = self.by.unwrap_or(Sort::Players);
         records.sort_by(|a, b| {
             let order = by.compare(a, b);
@@ -115,7 +116,7 @@ impl Sort {
             }
             Self::Name => text(|record| Some(record.name())),
             Self::Map => text(|record| record.info.map.as_deref()),
-            Self::Game => text(|record| record.game()),
+            Self::Game => text(Record::game),
             Self::Address => a.address.cmp(&b.address),
         }
     }
@@ -127,7 +128,7 @@ mod tests {
     use crate::ask::lobby::Listed;
     use rallypoint_query::ServerInfo;
 
-    fn record(name: &str, players: u16, map: &str) -> Box<Record> {
+    fn record(name: &str, players: u16, map: &str) -> Record {
         let info = ServerInfo {
             name: Some(name.into()),
             map: Some(map.into()).filter(|map: &String| !map.is_empty()),
@@ -136,15 +137,15 @@ mod tests {
             password: Some(players == 3),
             ..ServerInfo::default()
         };
-        Box::new(Record::listed(Listed { info, endpoints: vec![([192, 0, 2, 1], 7).into()], protocol: None }))
+        Record::listed(Listed { info, endpoints: vec![([192, 0, 2, 1], 7).into()], protocol: None })
     }
 
-    fn all() -> Vec<Box<Record>> {
+    fn all() -> Vec<Record> {
         vec![record("b", 0, "Dusk"), record("A", 3, ""), record("c", 10, "dawn"), record("a", 3, "dusk")]
     }
 
-    fn names(records: &[Box<Record>]) -> String {
-        records.iter().map(|record| record.name()).collect()
+    fn names(records: &[Record]) -> String {
+        records.iter().map(Record::name).collect()
     }
 
     #[test]
