@@ -76,6 +76,14 @@ impl Replies {
         }
     }
 
+    /// A server that is shown says something new.
+    pub fn replace(&mut self, old: &Listing, new: &Arc<Listing>) {
+        if shown_under(old) != shown_under(new) {
+            self.remove(old);
+        }
+        self.insert(new);
+    }
+
     pub fn remove(&mut self, listing: &Listing) {
         let Some(protocol) = shown_under(listing) else { return };
         let Some(members) = self.members.get_mut(&protocol) else { return };

@@ -19,7 +19,10 @@ pub(crate) const GRAIN: Duration = Duration::from_millis(250);
 const SPAN: usize = 512;
 
 /// At most so many entries are looked at in one go, so that datagrams never wait long behind a full row.
-const PER_TURN: usize = 4_096;
+const PER_TURN: usize = 1_024;
+
+/// More than so many rarely come up at once: the memory for them is not kept.
+const MUCH: usize = 4_096;
 
 /// Where a slot is that is not in the wheel.
 const NOWHERE: Tick = Tick(u32::MAX);
@@ -91,8 +94,7 @@ impl Wheel {
             if !row.is_empty() {
                 return;
             }
-            if row.capacity() > PER_TURN {
-                // So many rarely come up at once: the memory is not kept for the next time.
+            if row.capacity() > MUCH {
                 *row = Vec::new();
             }
             if self.len == 0 {

@@ -60,7 +60,7 @@ fn whoever_loses_every_twentieth_datagram_stays_listed() {
         seen += world.listed();
     }
     // Two in a row are lost once in 400 times, and then the server is away for 20 s.
-    assert!(seen as f64 > 0.996 * (200 * 50) as f64, "{seen}");
+    assert!(seen > 9_960, "{seen} of 10,000");
 }
 
 #[test]

@@ -102,8 +102,7 @@ impl ListBuilder {
         chunk.built = None;
         let old = &mut chunk.members[place.position as usize].1;
         chunk.size = chunk.size - old.block.len() + listing.block.len();
-        self.legacy.remove(old);
-        self.legacy.insert(&listing);
+        self.legacy.replace(old, &listing);
         *old = listing;
     }
 

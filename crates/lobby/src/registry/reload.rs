@@ -9,7 +9,7 @@ use crate::{
 use std::time::Instant;
 
 /// How many entries are held against the new configuration in one go, so that datagrams never wait long.
-const PER_TURN: u32 = 4_096;
+const PER_TURN: u32 = 1_024;
 
 impl Registry {
     /// Changes the configuration without forgetting anything. Servers that are no longer welcome go at once; where there

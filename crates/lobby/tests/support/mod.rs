@@ -284,19 +284,19 @@ impl Lobby {
     }
 }
 
-pub trait ToIp {
-    fn to_ip(&self) -> IpAddr;
+pub trait ToIp: Copy {
+    fn to_ip(self) -> IpAddr;
 }
 
 impl ToIp for &str {
-    fn to_ip(&self) -> IpAddr {
+    fn to_ip(self) -> IpAddr {
         self.parse().unwrap()
     }
 }
 
 impl ToIp for IpAddr {
-    fn to_ip(&self) -> IpAddr {
-        *self
+    fn to_ip(self) -> IpAddr {
+        self
     }
 }
 
