@@ -22,6 +22,7 @@ mod view;
 mod worker;
 
 pub use args::Args;
+pub use view::wrap;
 
 use crate::{
     ask::{Asking, Target, tap::route},

@@ -7,6 +7,7 @@ mod browse;
 mod check;
 mod completions;
 mod config;
+mod doctor;
 mod failure;
 mod list;
 mod log;
@@ -39,6 +40,7 @@ enum Verb {
     Check(check::Args),
     Browse(browse::Args),
     Watch(watch::Args),
+    Doctor(doctor::Args),
     Respond(respond::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -64,6 +66,10 @@ fn main() -> ExitCode {
         Verb::Check(args) => return check::run(&args),
         Verb::Browse(args) => browse::run(&args),
         Verb::Watch(args) => watch::run(&args),
+        Verb::Doctor(args) => match doctor::run(&args) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Verb::Respond(args) => respond::run(&args),
         Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::Man(args) => man::run(&args, Cli::command()),

@@ -7,7 +7,7 @@ mod popup;
 mod table;
 mod words;
 
-pub use words::{fit, plain};
+pub use words::wrap;
 
 use super::{
     model::{Mode, Model, PlaceState},
@@ -18,6 +18,7 @@ use ratatui::{
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
 };
+use words::{fit, plain};
 
 /// Beside a table of at least this width there is room for details.
 const WIDE: u16 = 100;

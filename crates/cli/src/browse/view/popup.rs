@@ -1,6 +1,6 @@
 //! What is shown over everything else: the help, and how to join.
 
-use super::words::{columns, wrap};
+use super::words::{columns, fit, wrap};
 use crate::browse::{
     model::{HELP, Model},
     theme::Theme,
@@ -22,7 +22,7 @@ pub fn help(frame: &mut Frame<'_>, area: Rect, model: &mut Model, theme: Theme) 
         let keys = if theme.unicode { keys.to_owned() } else { keys.replace('↑', "Up").replace('↓', "Down") };
         for (n, part) in wrap(what, wide.saturating_sub(key_wide)).into_iter().enumerate() {
             let keys = if n == 0 { &*keys } else { "" };
-            let keys = super::fit(keys, key_wide.saturating_sub(1), false) + " ";
+            let keys = fit(keys, key_wide.saturating_sub(1), false) + " ";
             lines.push(Line::from(vec![Span::styled(keys, theme.key()), Span::raw(part)]));
         }
     }

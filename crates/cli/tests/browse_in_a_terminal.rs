@@ -1,0 +1,166 @@
+//! `rallypoint browse` in a real terminal (tmux): it shows servers, obeys keys, and gives the terminal back however it ends.
+
+mod common;
+
+use common::{Lobby, rallypoint, run, stderr, until};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
+
+static SERVERS: AtomicU32 = AtomicU32::new(0);
+
+/// A terminal of its own, which is gone with the test.
+struct Tmux {
+    folder: PathBuf,
+    /// Each has a server of its own: one that ends must not be in the way of the next.
+    server: String,
+}
+
+impl Tmux {
+    /// Runs the program in a terminal of this size, and afterwards tells how it ended and what the terminal is like. `None`
+    /// without tmux.
+    fn start(home: &Path, size: (u16, u16), args: &[&str]) -> Option<Self> {
+        let quote = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+        let args: String = args.iter().map(|arg| format!(" {}", quote(arg))).collect();
+        let program = quote(env!("CARGO_BIN_EXE_rallypoint"));
+        let home_text = quote(home.to_str().unwrap());
+        let script = format!(
+            "env -i HOME={home_text} PATH=\"$PATH\" TERM=\"$TERM\" LANG=C.UTF-8 {program}{args}\n\
+             echo \"ended with $?\"; stty -a | grep -o -- '[-]*icanon' ; cat"
+        );
+        let file = home.join("script");
+        fs::write(&file, script).unwrap();
+        let tmux = Self { folder: home.to_owned(), server: SERVERS.fetch_add(1, Relaxed).to_string() };
+        let (width, height) = (size.0.to_string(), size.1.to_string());
+        let shell = format!("sh {}", quote(file.to_str().unwrap()));
+        let started = tmux.command(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, &shell]);
+        match started {
+            Ok(output) => {
+                assert!(output.status.success(), "{}", stderr(&output));
+                Some(tmux)
+            }
+            Err(_) => {
+                eprintln!("skipped: tmux is not installed");
+                None
+            }
+        }
+    }
+
+    fn command(&self, args: &[&str]) -> std::io::Result<Output> {
+        Command::new("tmux").env("TMUX_TMPDIR", &self.folder).env_remove("TMUX").args(["-L", &self.server]).args(args).output()
+    }
+
+    fn press(&self, keys: &[&str]) {
+        assert!(self.command(&[&["send-keys"], keys].concat()).unwrap().status.success());
+    }
+
+    fn screen(&self) -> String {
+        String::from_utf8(self.command(&["capture-pane", "-p"]).unwrap().stdout).unwrap()
+    }
+
+    /// Waits until all of these are on the screen.
+    fn wait_for(&self, parts: &[&str]) -> String {
+        until(&format!("the screen shows {parts:?}"), || {
+            let screen = self.screen();
+            parts.iter().all(|part| screen.contains(part)).then_some(screen)
+        })
+    }
+
+    /// Waits until none of it is on the screen.
+    fn wait_for_no(&self, part: &str) {
+        until(&format!("the screen shows no {part:?}"), || (!self.screen().contains(part)).then_some(()));
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let _ = self.command(&["kill-server"]);
+    }
+}
+
+fn lobby(home: &Path) -> Lobby {
+    let lobby = Lobby::start(home, &[]);
+    lobby.register("Bacon Town 24/7", 8190);
+    lobby.register("七人の侍", 8191);
+    lobby.wait_for_list("both servers are listed", |list| list.len() == 2);
+    lobby
+}
+
+#[test]
+fn browsing_filtering_joining() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = lobby(home.path());
+    let joined = home.path().join("joined");
+    let join = format!("cp /dev/null {}/{{port}}", joined.display());
+    fs::create_dir(&joined).unwrap();
+    let at = lobby.v4().to_string();
+    let Some(tmux) = Tmux::start(home.path(), (100, 30), &["browse", &at, "--join", &join, "-t", "300ms"]) else { return };
+    tmux.wait_for(&["Rallypoint", "Bacon Town 24/7", "七人の侍", "2 servers", "? help"]);
+    tmux.press(&["?"]);
+    tmux.wait_for(&["filter as you type"]);
+    tmux.press(&["x"]);
+    tmux.press(&["/", "b", "a", "c", "o"]);
+    tmux.wait_for(&["Filter: baco", "1 of 2 servers"]);
+    tmux.wait_for_no("七人の侍");
+    tmux.press(&["Enter"]);
+    tmux.press(&["f"]);
+    tmux.wait_for(&["★", "Bacon Town 24/7 is a favourite now"]);
+    tmux.press(&["Enter"]);
+    tmux.wait_for(&["127.0.0.1:8190", "Enter runs it"]);
+    tmux.press(&["Enter"]);
+    until("the join command has run", || joined.join("8190").exists().then_some(()));
+    tmux.wait_for(&["Rallypoint", "Bacon Town 24/7"]);
+    assert!(tmux.command(&["resize-window", "-x", "40", "-y", "10"]).unwrap().status.success());
+    tmux.wait_for(&["Rallypoint", "1 of 2 servers"]);
+    tmux.press(&["q"]);
+    tmux.wait_for(&["ended with 0", "icanon"]);
+    assert!(!tmux.screen().contains("-icanon") && !tmux.screen().contains("Rallypoint"), "{}", tmux.screen());
+    let kept = fs::read_to_string(home.path().join(".local/share/rallypoint/favourites")).unwrap();
+    assert!(kept.contains("udp://127.0.0.1:8190 Bacon Town 24/7"), "{kept}");
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = lobby(home.path());
+    let at = format!("lobby://{}", lobby.v4());
+    for (verb, signal) in [("browse", "TERM"), ("browse", "INT"), ("watch", "HUP")] {
+        let Some(tmux) = Tmux::start(home.path(), (80, 24), &[verb, &at, "-t", "300ms"]) else { return };
+        tmux.wait_for(&["Bacon Town 24/7"]);
+        let pids = tmux.command(&["list-panes", "-F", "#{pane_pid}"]).unwrap();
+        let shell = String::from_utf8(pids.stdout).unwrap();
+        let kill = format!("kill -{signal} $(ps -o pid= --ppid {})", shell.trim());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        tmux.wait_for(&["ended with 0", "icanon"]);
+        assert!(!tmux.screen().contains("-icanon"), "{}", tmux.screen());
+    }
+}
+
+#[test]
+fn watching_shows_what_changes() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = lobby(home.path());
+    let at = format!("lobby://{}", lobby.v4());
+    let Some(tmux) = Tmux::start(home.path(), (80, 24), &["watch", &at, "-t", "200ms", "-i", "200ms"]) else { return };
+    tmux.wait_for(&["Bacon Town 24/7", "Changes", "does not answer"]);
+    lobby.register("Newcomer", 8192);
+    tmux.wait_for(&["Newcomer: is there", "3 servers"]);
+    tmux.press(&["C-c"]);
+    tmux.wait_for(&["ended with 0"]);
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(home.path(), &["browse", "localhost"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    let said = stderr(&output);
+    assert!(said.lines().count() == 1 && said.contains("browse needs a terminal"), "{said}");
+    for wrong in [&["browse", "--join", "game"][..], &["browse", "a b"]] {
+        assert_eq!(rallypoint(home.path()).args(wrong).output().unwrap().status.code(), Some(2), "{wrong:?}");
+    }
+}

@@ -1,0 +1,118 @@
+//! `rallypoint doctor` says what is wrong with a server that is not listed, and what to do.
+
+mod common;
+
+use common::{Lobby, Running, rallypoint, run, stderr, stdout};
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener, UdpSocket},
+    path::Path,
+};
+
+/// What it says, and its exit code.
+fn doctor(home: &Path, lobby: SocketAddr, args: &[&str]) -> (String, i32) {
+    let lobby = lobby.to_string();
+    let output = run(home, &[&["doctor", "--lobby", &lobby], args].concat());
+    assert_eq!(stderr(&output), "");
+    (stdout(&output), output.status.code().unwrap())
+}
+
+/// Something that has a free port of this machine, and the address with it.
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+#[test]
+fn a_healthy_server() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let info = home.path().join("info.toml");
+    fs::write(&info, "name = \"Arena\"\nmax_players = 8\n").unwrap();
+    let mut respond = rallypoint(home.path());
+    let mut respond = Running::start(respond.args(["respond", "--session", "127.0.0.1:0", "--info"]).arg(&info));
+    let at = respond.line().replace("session udp ", "");
+    lobby.register("Arena", at.rsplit_once(':').unwrap().1.parse().unwrap());
+    lobby.wait_for_list("the server is listed", |list| list.len() == 1);
+    let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--register-test"]);
+    assert_eq!(code, 0, "{text}");
+    for part in [
+        format!("ok       query     {at} answers by session: \"Arena\", 0/8 players"),
+        format!("ok       lobby     {} gives its list (1 server)", lobby.v4()),
+        format!("ok       listed    the list has it as \"Arena\" at {at}"),
+        "note     test      no test entry is needed".into(),
+        "All is well.".into(),
+    ] {
+        assert!(text.contains(&part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn nothing_listens() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let at = free_port();
+    let (text, code) = doctor(home.path(), lobby.v4(), &[&at]);
+    assert_eq!(code, 1, "{text}");
+    for part in [
+        &*format!("problem  tcp       {at}: refused"),
+        "problem  listed    the list does not have it",
+        "note     outcomes  the lobby itself cannot be asked for the reason: its web API (port 29950) does not answer",
+        "What to do:",
+        "start the server, and compare the port with its settings",
+        "--register-test tries it",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn it_runs_but_does_not_announce() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let game = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = game.local_addr().unwrap().to_string();
+    let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--transport", "tcp", "--register-test"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains(&format!("ok       tcp       {at} takes connections")), "{text}");
+    assert!(text.contains(&format!("ok       test      a test entry from here was listed at {at}, and taken off")), "{text}");
+    assert!(text.contains("the server itself does not announce"), "{text}");
+    lobby.wait_for_list("the test entry is gone", <[_]>::is_empty);
+}
+
+#[test]
+fn the_lobby_refuses_or_is_not_there() {
+    let home = tempfile::tempdir().unwrap();
+    let strict = Lobby::start(home.path(), &["--set", "lobby.allow_private=false"]);
+    let game = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = game.local_addr().unwrap().to_string();
+    let args = [&*at, "--transport", "udp", "--register-test", "--timeout", "100ms"];
+    let (text, code) = doctor(home.path(), strict.v4(), &args);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("problem  test      a test entry from here (udp"), "{text}");
+    assert!(text.contains("The lobby may refuse this address"), "{text}");
+
+    let (text, code) = doctor(home.path(), free_port().parse().unwrap(), &args);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("problem  lobby     ") && text.contains("does not give its list: refused"), "{text}");
+}
+
+#[test]
+fn as_json() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let (text, code) = doctor(home.path(), lobby.v4(), &[&free_port(), "--json"]);
+    assert_eq!(code, 1);
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["ok"], false);
+    assert!(document["steps"].as_array().unwrap().iter().any(|step| step["step"] == "listed" && step["result"] == "problem"));
+    assert!(!document["advice"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    for args in [&["doctor"][..], &["doctor", "lobby://x"], &["doctor", "h", "--transport", "ipx"], &["doctor", "a b"]] {
+        let output = run(home.path(), args);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
+    }
+}

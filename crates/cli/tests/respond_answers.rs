@@ -1,0 +1,95 @@
+//! `rallypoint respond` answers queries of both protocols with what its file says, and reads it again when told to.
+
+mod common;
+
+use common::{Running, rallypoint, run, stderr, stdout, until};
+use std::{
+    fs,
+    net::{SocketAddr, UdpSocket},
+    path::Path,
+    time::Duration,
+};
+
+/// Starts one on loopback: the program and where it answers, in the order of the flags.
+fn respond(home: &Path, info: &Path, flags: &[&str]) -> (Running, Vec<SocketAddr>) {
+    let mut command = rallypoint(home);
+    command.arg("respond").arg("--info").arg(info);
+    flags.iter().for_each(|flag| drop(command.args([flag, "127.0.0.1:0"])));
+    let mut program = Running::start(&mut command);
+    let addrs = flags.iter().map(|_| program.line().rsplit_once(' ').unwrap().1.parse().unwrap()).collect();
+    (program, addrs)
+}
+
+/// So many datagrams that come back for these queries, in their order.
+fn ask(to: SocketAddr, queries: &[&[u8]], count: usize) -> Vec<Vec<u8>> {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    queries.iter().for_each(|query| drop(socket.send_to(query, to).unwrap()));
+    let mut buffer = [0; 2_048];
+    (0..count).map(|_| socket.recv(&mut buffer).map(|length| buffer[..length].to_vec()).unwrap()).collect()
+}
+
+fn has(answers: &[Vec<u8>], text: &str) -> bool {
+    answers.iter().any(|answer| answer.windows(text.len()).any(|window| window == text.as_bytes()))
+}
+
+/// A query of document 002: length, command, echo.
+const BLOODMASTERS: [u8; 7] = [7, 0, 13, 1, 2, 3, 4];
+
+#[test]
+fn both_protocols_and_a_changed_file() {
+    let home = tempfile::tempdir().unwrap();
+    let info = home.path().join("info.toml");
+    fs::write(&info, stdout(&run(home.path(), &["respond", "--print-example"]))).unwrap();
+    let (program, addrs) = respond(home.path(), &info, &["--bloodmasters", "--session"]);
+
+    // Only what was asked for is answered: the first query is of the other protocol.
+    let answers = ask(addrs[0], &[&[0x80], &BLOODMASTERS], 1);
+    assert!(has(&answers, "Bacon Town 24/7") && has(&answers, "Grace"));
+    assert!(has(&ask(addrs[1], &[&BLOODMASTERS, &[0x80]], 7), "ctf_truefort"));
+    assert!(has(&ask(addrs[1], &[&[0x88]], 4), "Ada"), "two teams, two players");
+
+    fs::write(&info, "name = \"Tofu Town\"\nmap = 7").unwrap();
+    program.signal("HUP");
+    program.wait_for_log("info.toml:2: invalid type");
+    program.wait_for_log("the answers stay as they were");
+    assert!(has(&ask(addrs[0], &[&BLOODMASTERS], 1), "Bacon Town 24/7"));
+
+    fs::write(&info, "name = \"Tofu Town\"").unwrap();
+    program.signal("HUP");
+    program.wait_for_log("again");
+    until("the new name is told", || has(&ask(addrs[0], &[&BLOODMASTERS], 1), "Tofu Town").then_some(()));
+    program.signal("TERM");
+    assert_eq!(program.wait().code(), Some(0));
+}
+
+#[test]
+fn mistakes_are_told_with_their_line() {
+    let home = tempfile::tempdir().unwrap();
+    let info = home.path().join("info.toml");
+    fs::write(&info, "name = \"x\"\n\nmax_playrs = 3\n").unwrap();
+    let file = info.to_str().unwrap();
+    for (args, hint) in [
+        (&["respond", "--session", "127.0.0.1:0", "--info", file][..], "info.toml:3: unknown field `max_playrs`"),
+        (&["respond", "--session", "127.0.0.1:0", "--info", "nowhere.toml"], "nowhere.toml: there is no such file"),
+        (&["respond", "--session", "127.0.0.1:0"], "name a file with --info"),
+        (&["respond", "--info", file], "give --session ADDR:PORT, --bloodmasters ADDR:PORT, or both"),
+        (&["respond", "--session", "here", "--info", file], "0.0.0.0:45555"),
+    ] {
+        let output = run(home.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(hint), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_port_in_use_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let info = home.path().join("info.toml");
+    fs::write(&info, "").unwrap();
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap().to_string();
+    let output = run(home.path(), &["respond", "--session", &addr, "--info", info.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("is used by another program"), "{}", stderr(&output));
+}
