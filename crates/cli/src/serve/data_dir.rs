@@ -27,12 +27,12 @@ mod tests {
 
     #[test]
     fn the_person_then_systemd_then_the_home_folder_decides() {
-        let home = ("HOME", "/home/ann");
+        let home = ("HOME", "/users/ann");
         let (xdg, systemd) = (("XDG_STATE_HOME", "/state"), ("STATE_DIRECTORY", "/var/lib/rallypoint:/var/lib/other"));
         assert_eq!(chosen(Some("here"), &[home, xdg, systemd]).as_deref(), Some("here"));
         assert_eq!(chosen(None, &[home, xdg, systemd]).as_deref(), Some("/var/lib/rallypoint"));
         assert_eq!(chosen(None, &[home, xdg]).as_deref(), Some("/state/rallypoint"));
-        assert_eq!(chosen(None, &[home, ("XDG_STATE_HOME", "")]).as_deref(), Some("/home/ann/.local/state/rallypoint"));
+        assert_eq!(chosen(None, &[home, ("XDG_STATE_HOME", "")]).as_deref(), Some("/users/ann/.local/state/rallypoint"));
         assert_eq!(chosen(None, &[]), None);
     }
 }
