@@ -51,10 +51,15 @@ Examples:
   rallypoint serve                 a lobby on this machine, with no configuration
   rallypoint announce --name \"Bacon Town\" --port 8190 --lobby lobby.example.org
                                    keeps a game server in the list of a lobby
+  rallypoint list lobby.example.org --query
+                                   who can be played with, and how far away they are
+  rallypoint query play.example.org
+                                   all about one server, and who plays there
 
 Each command tells more about itself: rallypoint serve --help
 
-Exit codes: 0 all went well, 1 it failed (the last line says why), 2 wrong usage or configuration";
+Exit codes: 0 all went well, 1 it failed (the last line says why), 2 wrong usage or configuration; commands that ask
+servers have more, which their --help tells";
 
 fn main() -> ExitCode {
     let result = match parse().verb {
