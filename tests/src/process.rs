@@ -4,6 +4,7 @@ use crate::{binary, wait::eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     ffi::OsStr,
+    fs::File,
     io::Read,
     path::Path,
     process::{Child, Command, Stdio},
@@ -39,7 +40,21 @@ impl Process {
     pub fn start<A: AsRef<OsStr>>(home: &Path, args: impl IntoIterator<Item = A>, variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(binary::path());
         command.args(args).env_clear().env("HOME", home).envs(variables.iter().copied()).current_dir(home);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::spawn(command.stderr(Stdio::piped()))
+    }
+
+    /// Starts it with all that it says on standard error going to a file.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start_logging_to(file: &str, home: &Path, args: &[&str]) -> Self {
+        let file = File::options().append(true).open(file).expect("a file that can be written");
+        let mut command = Command::new(binary::path());
+        Self::spawn(command.args(args).env_clear().env("HOME", home).current_dir(home).stderr(file))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program can be started");
         let (out, err) = (Output::of(child.stdout.take()), Output::of(child.stderr.take()));
         Self { child, out, err }
@@ -107,8 +122,8 @@ struct Output {
 
 impl Output {
     fn of(pipe: Option<impl Read + Send + 'static>) -> Self {
-        let mut pipe = pipe.expect("a pipe");
         let text = Arc::new(Mutex::new(Vec::new()));
+        let Some(mut pipe) = pipe else { return Self { text, reader: None } };
         let gathered = text.clone();
         let reader = thread::spawn(move || {
             let mut buffer = [0; 8_192];
