@@ -58,8 +58,8 @@ Examples:
 
 Each command tells more about itself: rallypoint serve --help
 
-Exit codes: 0 all went well, 1 it failed (the last line says why), 2 wrong usage or configuration; commands that ask
-servers have more, which their --help tells";
+Exit codes: 0 all went well, 1 it failed (the last line says why), 2 wrong usage or configuration;
+commands that ask servers have more, which their --help tells";
 
 fn main() -> ExitCode {
     let result = match parse().verb {
