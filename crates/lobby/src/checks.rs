@@ -245,6 +245,11 @@ impl Checks {
         None
     }
 
+    /// When [`overdue`](Self::overdue) wants to be asked.
+    pub fn next_overdue(&self) -> Option<Tick> {
+        self.overdue.front().map(|&(overdue, _)| overdue)
+    }
+
     /// Forgets verdicts that are too old to be used.
     pub fn forget_old(&mut self, now: Tick) {
         self.now = now;

@@ -205,15 +205,26 @@ impl Registry {
     /// A datagram to the legacy UDP port 29942 (L16).
     pub fn handle_legacy_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Outcome {
         let source = canonical(from.ip());
-        match crate::legacy::to_registration(bytes, source, &self.seed.public_ids) {
-            Ok(modern) => self.handle_datagram(now, from, &modern),
-            Err(error) => {
-                let outcome = self.admit(now, None, source, bytes.len()).err().unwrap_or(Outcome::Malformed(error));
-                self.past_unread.record(now, source, outcome, None);
-                self.stats.outcomes[outcome.index()] += 1;
-                outcome
-            }
+        let otherwise = match crate::legacy::to_registration(bytes, source, &self.seed.public_ids) {
+            // A server that speaks both protocols says more in the one of today (W29).
+            Ok(modern) if self.is_elsewhere_known(source, &modern) => Outcome::Refreshed,
+            Ok(modern) => return self.handle_datagram(now, from, &modern),
+            Err(error) => Outcome::Malformed(error),
+        };
+        let outcome = self.admit(now, None, source, bytes.len()).err().unwrap_or(otherwise);
+        if outcome != Outcome::Refreshed {
+            self.past_unread.record(now, source, outcome, None);
         }
+        self.stats.outcomes[outcome.index()] += 1;
+        outcome
+    }
+
+    /// Whether another server is registered where this one would be.
+    fn is_elsewhere_known(&self, source: IpAddr, registration: &[u8]) -> bool {
+        let Ok(Datagram::Register(new)) = Datagram::parse(registration) else { return false };
+        let place = self.endpoint(source, new.port()).outside;
+        let owner = self.slots.at_endpoint((place, new.transport()));
+        owner.is_some_and(|owner| self.slots.hot(owner).id != new.server_id())
     }
 
     /// What came of a check that [`Event::Check`] asked for.
@@ -251,7 +262,8 @@ impl Registry {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let review = self.to_review.map(|(since, _)| since);
-        [self.wheel.next(), self.publish_at, review].into_iter().flatten().min()
+        let overdue = self.checks.next_overdue().map(|tick| self.wheel.instant(tick));
+        [self.wheel.next(), self.publish_at, review, overdue].into_iter().flatten().min()
     }
 
     /// The next thing that the owner should know or do.

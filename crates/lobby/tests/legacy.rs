@@ -165,3 +165,16 @@ fn l16_counts_are_optional() {
     assert_eq!(lobby.legacy_list(protocol_of_version(41)), ["203.0.113.9:8190 just a name [0/0]"]);
     assert_eq!(Info::parse(b"just a name").counts, None::<Counts>);
 }
+
+#[test]
+fn w29_a_server_that_speaks_both_protocols_stays_what_it_says_in_that_of_today() {
+    let mut lobby = Lobby::unchecked();
+    lobby.register("203.0.113.9", &tcp(1).port(8190).name("modern").key("x-respawntime", "5"));
+    let old = registration(41, 8190, "[ctf_truefort] legacy [3/10]");
+    assert_eq!(lobby.send_legacy("203.0.113.9", &old), Outcome::Refreshed);
+    assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp modern"]);
+    lobby.wait(secs(71));
+    assert_eq!(lobby.list(), Vec::<String>::new(), "only what it says in the protocol of today renews that lease");
+    assert_eq!(lobby.send_legacy("203.0.113.9", &old), Outcome::Listed);
+    assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp legacy"]);
+}

@@ -241,6 +241,17 @@ fn l12_a_check_that_was_never_reported_on_counts_as_failed() {
 }
 
 #[test]
+fn l12_not_even_if_its_server_is_gone() {
+    let mut lobby = Lobby::with(|config| config.checks.in_flight = 1);
+    lobby.register("203.0.113.9", &tcp(1));
+    assert_eq!(lobby.checks().len(), 1);
+    lobby.unregister("203.0.113.9", 1);
+    lobby.wait(secs(20));
+    assert_eq!(lobby.stats().checks.in_flight, 0);
+    assert_eq!(lobby.poll_timeout(), None);
+}
+
+#[test]
 fn l12_a_verdict_that_nobody_asked_for_is_not_believed() {
     let mut lobby = Lobby::default();
     lobby.verdict(target("203.0.113.9:8190"), REACHABLE);

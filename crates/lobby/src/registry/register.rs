@@ -61,7 +61,7 @@ impl Registry {
     }
 
     /// Where a server is that registers this port from this address.
-    fn endpoint(&self, source: IpAddr, port: NonZeroU16) -> EndpointEntry {
+    pub(super) fn endpoint(&self, source: IpAddr, port: NonZeroU16) -> EndpointEntry {
         let inside = Addr { ip: source, port };
         let outside = self.config.address_map.outside(inside.into());
         // `Config::validate` has made sure that no port is mapped to 0.
