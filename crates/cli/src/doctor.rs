@@ -34,11 +34,12 @@ use step::{Mark, Steps};
 #[derive(clap::Args)]
 #[command(after_long_help = MORE, after_help = "More, with examples and exit codes: rallypoint doctor --help")]
 pub struct Args {
-    /// The server: host, host:port, [v6]:port, session://host, bloodmasters://host
+    // These two are no doc comments, because of the brackets.
+    #[arg(help = "The server: host, host:port, [v6]:port, session://host, bloodmasters://host")]
     #[arg(value_name = "HOST[:PORT]", value_parser = server)]
     server: Server,
 
-    /// The lobby that should list it: host[:port], with /gg2, /vanguard or a UUID for one of its lists
+    #[arg(help = "The lobby that should list it: host[:port], with /gg2, /vanguard or a UUID for one of its lists")]
     #[arg(long, value_name = "LOBBY", env = "RALLYPOINT_LOBBY", default_value = "localhost")]
     lobby: Lobby,
 
@@ -179,7 +180,9 @@ impl Doctor<'_> {
             if let Some(why) = &no_way {
                 self.steps.push("name", Mark::Note, why.clone())?;
             } else if is_here {
-                let text = format!("{ip} is this machine: whether firewall and router let players in is seen only from elsewhere");
+                let text = format!(
+                    "{ip} is this machine: whether firewall and router let players in is seen only from elsewhere"
+                );
                 self.steps.push("name", Mark::Note, text)?;
             }
             self.facts.addresses.push(Address { ip, no_way, tcp: None, queries: Vec::new() });
@@ -208,9 +211,13 @@ impl Doctor<'_> {
             }
         }
         while let Some(finding) = engine.next().await {
-            let Some(&(index, probe)) = usize::try_from(finding.key).ok().and_then(|key| asked.get(key)) else { continue };
+            let Some(&(index, probe)) = usize::try_from(finding.key).ok().and_then(|key| asked.get(key)) else {
+                continue;
+            };
             let result = match finding.result {
-                Ok(report) => Ok(Record::answered(probe.address.to_string(), report).map_or_else(String::new, |it| summary(&it))),
+                Ok(report) => {
+                    Ok(Record::answered(probe.address.to_string(), report).map_or_else(String::new, |it| summary(&it)))
+                }
                 Err(failed) => Err(failed.trouble),
             };
             self.facts.addresses[index].queries.push((Protocol::of(probe.question), probe.address, result));
@@ -253,7 +260,9 @@ impl Doctor<'_> {
                 }
             }
         }
-        let nothing = !any_answers && transport != Some(Transport::Udp) && !told.iter().any(|(_, mark, _)| *mark == Mark::Problem);
+        let nothing = !any_answers
+            && transport != Some(Transport::Udp)
+            && !told.iter().any(|(_, mark, _)| *mark == Mark::Problem);
         for (step, mark, text) in told {
             self.steps.push(step, mark, text)?;
         }
@@ -302,7 +311,10 @@ impl Doctor<'_> {
             for address in &self.facts.addresses {
                 if !has(address.ip.is_ipv4()) {
                     let family = if address.ip.is_ipv4() { "IPv4" } else { "IPv6" };
-                    let text = format!("it is not listed by {family}, although {} is one of its addresses: it does not announce itself by {family}", address.ip);
+                    let text = format!(
+                        "it is not listed by {family}, although {} is one of its addresses: it does not announce itself by {family}",
+                        address.ip
+                    );
                     self.steps.push("listed", Mark::Note, text)?;
                     break;
                 }

@@ -147,7 +147,11 @@ impl Teller {
                 -1 => Style::Bad,
                 _ => Style::Plain,
             };
-            format!("{} {}", self.terminal.paint(Style::Dim, &time_of_day()), self.terminal.paint(style, &event.line(place)))
+            format!(
+                "{} {}",
+                self.terminal.paint(Style::Dim, &time_of_day()),
+                self.terminal.paint(style, &event.line(place))
+            )
         };
         let mut out = io::stdout().lock();
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {

@@ -50,7 +50,12 @@ impl Tmux {
     }
 
     fn command(&self, args: &[&str]) -> std::io::Result<Output> {
-        Command::new("tmux").env("TMUX_TMPDIR", &self.folder).env_remove("TMUX").args(["-L", &self.server]).args(args).output()
+        Command::new("tmux")
+            .env("TMUX_TMPDIR", &self.folder)
+            .env_remove("TMUX")
+            .args(["-L", &self.server])
+            .args(args)
+            .output()
     }
 
     fn press(&self, keys: &[&str]) {
@@ -97,7 +102,9 @@ fn browsing_filtering_joining() {
     let join = format!("cp /dev/null {}/{{port}}", joined.display());
     fs::create_dir(&joined).unwrap();
     let at = lobby.v4().to_string();
-    let Some(tmux) = Tmux::start(home.path(), (100, 30), &["browse", &at, "--join", &join, "-t", "300ms"]) else { return };
+    let Some(tmux) = Tmux::start(home.path(), (100, 30), &["browse", &at, "--join", &join, "-t", "300ms"]) else {
+        return;
+    };
     tmux.wait_for(&["Rallypoint", "Bacon Town 24/7", "七人の侍", "2 servers", "? help"]);
     tmux.press(&["?"]);
     tmux.wait_for(&["filter as you type"]);

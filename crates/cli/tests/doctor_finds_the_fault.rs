@@ -74,7 +74,10 @@ fn it_runs_but_does_not_announce() {
     let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--transport", "tcp", "--register-test"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains(&format!("ok       tcp       {at} takes connections")), "{text}");
-    assert!(text.contains(&format!("ok       test      a test entry from here was listed at {at}, and taken off")), "{text}");
+    assert!(
+        text.contains(&format!("ok       test      a test entry from here was listed at {at}, and taken off")),
+        "{text}"
+    );
     assert!(text.contains("the server itself does not announce"), "{text}");
     lobby.wait_for_list("the test entry is gone", <[_]>::is_empty);
 }
@@ -104,14 +107,21 @@ fn as_json() {
     assert_eq!(code, 1);
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["ok"], false);
-    assert!(document["steps"].as_array().unwrap().iter().any(|step| step["step"] == "listed" && step["result"] == "problem"));
+    assert!(
+        document["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|step| step["step"] == "listed" && step["result"] == "problem")
+    );
     assert!(!document["advice"].as_array().unwrap().is_empty());
 }
 
 #[test]
 fn wrong_usage_is_told() {
     let home = tempfile::tempdir().unwrap();
-    for args in [&["doctor"][..], &["doctor", "lobby://x"], &["doctor", "h", "--transport", "ipx"], &["doctor", "a b"]] {
+    for args in [&["doctor"][..], &["doctor", "lobby://x"], &["doctor", "h", "--transport", "ipx"], &["doctor", "a b"]]
+    {
         let output = run(home.path(), args);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
     }

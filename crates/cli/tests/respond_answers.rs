@@ -14,7 +14,9 @@ use std::{
 fn respond(home: &Path, info: &Path, flags: &[&str]) -> (Running, Vec<SocketAddr>) {
     let mut command = rallypoint(home);
     command.arg("respond").arg("--info").arg(info);
-    flags.iter().for_each(|flag| drop(command.args([flag, "127.0.0.1:0"])));
+    for flag in flags {
+        command.args([flag, "127.0.0.1:0"]);
+    }
     let mut program = Running::start(&mut command);
     let addrs = flags.iter().map(|_| program.line().rsplit_once(' ').unwrap().1.parse().unwrap()).collect();
     (program, addrs)
@@ -24,7 +26,9 @@ fn respond(home: &Path, info: &Path, flags: &[&str]) -> (Running, Vec<SocketAddr
 fn ask(to: SocketAddr, queries: &[&[u8]], count: usize) -> Vec<Vec<u8>> {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    queries.iter().for_each(|query| drop(socket.send_to(query, to).unwrap()));
+    for query in queries {
+        socket.send_to(query, to).unwrap();
+    }
     let mut buffer = [0; 2_048];
     (0..count).map(|_| socket.recv(&mut buffer).map(|length| buffer[..length].to_vec()).unwrap()).collect()
 }

@@ -91,7 +91,12 @@ fn it_ends_after_so_many_looks_and_when_nobody_reads() {
 #[test]
 fn wrong_usage_is_told() {
     let home = tempfile::tempdir().unwrap();
-    for args in [&["watch"][..], &["watch", "a b"], &["watch", "h", "--interval", "soon"], &["watch", "h", "--lines", "--jsonl"]] {
+    for args in [
+        &["watch"][..],
+        &["watch", "a b"],
+        &["watch", "h", "--interval", "soon"],
+        &["watch", "h", "--lines", "--jsonl"],
+    ] {
         let output = run(home.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(output.stdout.is_empty() && !output.stderr.is_empty());

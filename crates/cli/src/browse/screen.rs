@@ -73,7 +73,7 @@ fn turns(
         }
         for _ in 0..AT_ONCE {
             match worker.told.try_recv() {
-                Ok(Told::News(news)) => model.handle_news(news),
+                Ok(Told::News(news)) => model.handle_news(*news),
                 Ok(Told::Looked) => model.end_look(),
                 // A thread that is gone says why when it is joined.
                 Ok(Told::Stop) | Err(TryRecvError::Disconnected) => return Ok(()),

@@ -32,7 +32,7 @@ pub enum Order {
 
 /// What it says.
 pub enum Told {
-    News(News),
+    News(Box<News>),
     /// The look has ended.
     Looked,
     /// A signal: the program is to end.
@@ -101,7 +101,7 @@ async fn work(
 }
 
 async fn obey(survey: &mut Survey, order: Order, told: &SyncSender<Told>) {
-    let tell = |news| drop(told.send(Told::News(news)));
+    let tell = |news| drop(told.send(Told::News(Box::new(news))));
     match order {
         Order::Look(more) => {
             more.into_iter().for_each(|seen| survey.ask_again(seen));

@@ -86,7 +86,8 @@ impl Facts {
             let transport = listed.info.lobby.as_ref().map(|lobby| lobby.transport);
             let fits = self.transport.is_none() || transport.is_none() || transport == self.transport;
             fits && self.port.is_none_or(|port| {
-                let is_it = |addr: &SocketAddr| addr.port() == port && self.addresses.iter().any(|it| it.ip == addr.ip());
+                let is_it =
+                    |addr: &SocketAddr| addr.port() == port && self.addresses.iter().any(|it| it.ip == addr.ip());
                 listed.endpoints.iter().any(is_it)
             })
         })
@@ -259,7 +260,8 @@ mod tests {
         assert!(advice(&unlisted).contains("--register-test tries it"));
         let no_list = Facts { has_list: false, ..facts(vec![address(public, Some(Ok(())), None)], vec![]) };
         assert!(advice(&no_list).contains("lobby.example.org does not give its list"));
-        let elsewhere = facts(vec![address(public, Some(Ok(())), None)], vec![listed("198.51.100.1:8191", Transport::Tcp)]);
+        let elsewhere =
+            facts(vec![address(public, Some(Ok(())), None)], vec![listed("198.51.100.1:8191", Transport::Tcp)]);
         assert!(advice(&elsewhere).contains("other servers at the same address: 198.51.100.1:8191"));
         let mut far = address(public, None, None);
         far.no_way = Some("no IPv4".into());

@@ -1,9 +1,6 @@
 //! Asks the lobby's web API what became of the last registrations of an address.
 
-use super::{
-    facts::Facts,
-    step::Mark,
-};
+use super::{facts::Facts, step::Mark};
 use crate::ask::{
     Asking, Trouble,
     lobby::page,
@@ -49,7 +46,10 @@ pub async fn ask(lobby: &Lobby, facts: &Facts, asking: &Asking) -> Vec<(Mark, St
                     Trouble::Malformed(why) => format!("says nothing of use: {why}"),
                     _ => "does not answer".into(),
                 };
-                said.push((Mark::Note, format!("the lobby itself cannot be asked for the reason: its web API (port {HTTP}) {why}")));
+                said.push((
+                    Mark::Note,
+                    format!("the lobby itself cannot be asked for the reason: its web API (port {HTTP}) {why}"),
+                ));
                 // It is the same for every address.
                 break;
             }
@@ -72,7 +72,10 @@ fn explain(body: &[u8], port: Option<u16>) -> Vec<(Mark, String)> {
         .take(8)
         .collect();
     if said.is_empty() {
-        return vec![(Mark::Note, "the lobby has not heard of this address lately: nothing announces from there".into())];
+        return vec![(
+            Mark::Note,
+            "the lobby has not heard of this address lately: nothing announces from there".into(),
+        )];
     }
     said
 }

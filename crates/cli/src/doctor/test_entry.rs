@@ -35,7 +35,8 @@ pub async fn register(
         .map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
     let (id, number) = random.split_at(16);
     // A name that nobody else has at this moment, so that it can be told apart.
-    let name = format!("test of rallypoint doctor {:08x}", number.iter().fold(0u32, |sum, byte| sum << 8 | u32::from(*byte)));
+    let name =
+        format!("test of rallypoint doctor {:08x}", number.iter().fold(0u32, |sum, byte| sum << 8 | u32::from(*byte)));
     let id = ServerId::from_bytes(id.try_into().unwrap_or_default());
     let addrs = resolve(&lobby.host, lobby.port(false), asking.family()).await;
     let addrs = addrs.map_err(|trouble| Failure::failed(format!("the lobby {lobby}: {trouble}")))?;

@@ -50,9 +50,8 @@ impl Book {
     /// The look has ended: who was in a list and is not any more is gone.
     pub fn end(&mut self) -> Vec<Event> {
         let (look, places) = (self.look, &self.places);
-        let is_gone = |known: &Known| {
-            known.look != look && places.get(&known.seen.place).is_some_and(|place| place.is_good)
-        };
+        let is_gone =
+            |known: &Known| known.look != look && places.get(&known.seen.place).is_some_and(|place| place.is_good);
         let gone: Vec<_> = self.known.iter().filter(|(_, known)| is_gone(known)).map(|(id, _)| id.clone()).collect();
         let events = gone.iter().filter_map(|id| self.known.remove(id)).map(|known| about(known.seen, What::Gone));
         let events = events.collect();
@@ -200,7 +199,7 @@ mod tests {
         News::Complete(0)
     }
 
-    fn look(book: &mut Book, news: Vec<News>) -> Vec<String> {
+    fn look(book: &mut Book, news: &[News]) -> Vec<String> {
         book.begin();
         let mut events: Vec<_> = news.iter().flat_map(|news| book.handle_news(news)).collect();
         events.extend(book.end());
@@ -210,51 +209,48 @@ mod tests {
     #[test]
     fn servers_come_change_and_go() {
         let mut book = Book::default();
-        let first = look(&mut book, vec![News::Answered(seen("A", "dusk", &["Ada", "Ada"])), complete()]);
+        let first = look(&mut book, &[News::Answered(seen("A", "dusk", &["Ada", "Ada"])), complete()]);
         assert_eq!(first, ["A: is there (dusk, 2 players)"]);
-        assert!(look(&mut book, vec![complete(), News::Answered(seen("A", "dusk", &["Ada", "Ada"]))]).is_empty());
-        let second = vec![
-            complete(),
-            News::Answered(seen("B", "dawn", &[])),
-            News::Answered(seen("A", "dawn", &["Grace", "Ada"])),
-        ];
+        assert!(look(&mut book, &[complete(), News::Answered(seen("A", "dusk", &["Ada", "Ada"]))]).is_empty());
+        let second =
+            [complete(), News::Answered(seen("B", "dawn", &[])), News::Answered(seen("A", "dawn", &["Grace", "Ada"]))];
         assert_eq!(
-            look(&mut book, second),
+            look(&mut book, &second),
             ["B: is there (dawn, 0 players)", "A: map dusk -> dawn", "A: Ada left", "A: Grace joined"]
         );
-        assert_eq!(look(&mut book, vec![complete(), News::Answered(seen("B", "dawn", &[]))]), ["A: is gone"]);
+        assert_eq!(look(&mut book, &[complete(), News::Answered(seen("B", "dawn", &[]))]), ["A: is gone"]);
     }
 
     #[test]
     fn nobody_is_gone_because_a_list_could_not_be_had() {
         let mut book = Book::default();
-        look(&mut book, vec![complete(), News::Answered(seen("A", "dusk", &[]))]);
+        look(&mut book, &[complete(), News::Answered(seen("A", "dusk", &[]))]);
         let failed = || News::Failed(0, Trouble::Refused);
-        assert_eq!(look(&mut book, vec![failed()]).len(), 1, "only that the list is not there");
-        assert!(look(&mut book, vec![failed()]).is_empty(), "it is told once");
-        let back = look(&mut book, vec![complete(), News::Answered(seen("A", "dusk", &[]))]);
+        assert_eq!(look(&mut book, &[failed()]).len(), 1, "only that the list is not there");
+        assert!(look(&mut book, &[failed()]).is_empty(), "it is told once");
+        let back = look(&mut book, &[complete(), News::Answered(seen("A", "dusk", &[]))]);
         assert_eq!(back, ["lobby: the list is there again"]);
     }
 
     #[test]
     fn who_is_silent_has_not_lost_players() {
         let mut book = Book::default();
-        look(&mut book, vec![complete(), News::Answered(seen("A", "dusk", &["Ada"]))]);
+        look(&mut book, &[complete(), News::Answered(seen("A", "dusk", &["Ada"]))]);
         let mut silent = seen("A", "", &[]);
         silent.record.info = ServerInfo::default();
         silent.record.answer = None;
         silent.record.trouble = Some(Trouble::Refused);
-        let told = look(&mut book, vec![complete(), News::Silent(silent.clone())]);
+        let told = look(&mut book, &[complete(), News::Silent(silent.clone())]);
         assert!(told.len() == 1 && told[0].contains("does not answer: refused"), "{told:?}");
-        assert!(look(&mut book, vec![complete(), News::Silent(silent)]).is_empty());
-        let back = look(&mut book, vec![complete(), News::Answered(seen("A", "dusk", &["Ada"]))]);
+        assert!(look(&mut book, &[complete(), News::Silent(silent)]).is_empty());
+        let back = look(&mut book, &[complete(), News::Answered(seen("A", "dusk", &["Ada"]))]);
         assert_eq!(back, ["A: answers again"]);
         let mut partial = seen("A", "dusk", &[]);
         partial.record.info.map = None;
         partial.record.answer.as_mut().unwrap().missing = vec!["players".into()];
         partial.record.info.players = Some(1);
-        assert!(look(&mut book, vec![complete(), News::Answered(partial)]).is_empty());
-        assert!(look(&mut book, vec![complete(), News::Answered(seen("A", "dusk", &["Ada"]))]).is_empty());
+        assert!(look(&mut book, &[complete(), News::Answered(partial)]).is_empty());
+        assert!(look(&mut book, &[complete(), News::Answered(seen("A", "dusk", &["Ada"]))]).is_empty());
     }
 
     #[test]
@@ -263,9 +259,9 @@ mod tests {
         let mut silent = seen("A", "", &[]);
         silent.record.info = ServerInfo::default();
         silent.record.trouble = Some(Trouble::Refused);
-        let first = look(&mut book, vec![News::Silent(silent)]);
+        let first = look(&mut book, &[News::Silent(silent)]);
         assert!(first.len() == 1 && first[0].starts_with("udp://A: does not answer"), "{first:?}");
-        let second = look(&mut book, vec![News::Answered(seen("A", "dusk", &["Ada"]))]);
+        let second = look(&mut book, &[News::Answered(seen("A", "dusk", &["Ada"]))]);
         assert_eq!(second, ["A: is there (dusk, 1 player)"]);
     }
 

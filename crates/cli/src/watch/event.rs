@@ -23,7 +23,9 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// A server is there that was not; or the first look found it.
-    Appeared { at_first: bool },
+    Appeared {
+        at_first: bool,
+    },
     /// It says something else about itself.
     Changed(Vec<Change>),
     Joined(String),
@@ -126,9 +128,7 @@ impl Event {
                 let place = record.map(|record| format!(" ({})", summary(record))).unwrap_or_default();
                 format!("is there{place}")
             }
-            What::Changed(changes) => {
-                changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-            }
+            What::Changed(changes) => changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
             What::Joined(player) => format!("{player} joined"),
             What::Left(player) => format!("{player} left"),
             What::Silent(trouble) => format!("does not answer: {trouble}"),
