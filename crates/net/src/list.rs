@@ -68,6 +68,9 @@ const ACCEPT_BURST: usize = 64;
 /// When the system has no more descriptors or memory, this passes before the next try.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// A shortage comes and goes many times a second; this often is enough to know of it.
+const WARN_EVERY: Duration = Duration::from_secs(60);
+
 /// How often clients that have their reply are looked at for the first time.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -156,7 +159,7 @@ impl Drop for ListService {
 
 /// Takes connections, for good.
 async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<Shared>) {
-    let mut troubled = false;
+    let mut warned: Option<std::time::Instant> = None;
     loop {
         for _ in 0..ACCEPT_BURST {
             // It is an error if the runtime ends.
@@ -165,13 +168,13 @@ async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<
             match ready.try_io(|listener| listener.get_ref().accept4(flags)) {
                 Err(_would_block) => {}
                 Ok(Ok((socket, from))) => {
-                    troubled = false;
                     if let Some(from) = from.as_socket() {
                         shared.take(socket, from, protocol);
                     }
                 }
                 Ok(Err(error)) if is_shortage(&error) => {
-                    if !std::mem::replace(&mut troubled, true) {
+                    if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
+                        warned = Some(clock::now());
                         tracing::warn!(%error, "cannot take list connections: trying again");
                     }
                     // What nobody needs any more is given up, for whoever comes next.
