@@ -55,6 +55,10 @@ Examples:
                                    who can be played with, and how far away they are
   rallypoint query play.example.org
                                    all about one server, and who plays there
+  rallypoint browse lobby.example.org
+                                   choose a server and join it, in the terminal
+  rallypoint doctor play.example.org:8190 --lobby lobby.example.org
+                                   why a server is not listed, and what to do
 
 Each command tells more about itself: rallypoint serve --help
 
