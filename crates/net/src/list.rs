@@ -159,7 +159,7 @@ impl Drop for ListService {
 
 /// Takes connections, for good.
 async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<Shared>) {
-    let mut warned: Option<std::time::Instant> = None;
+    let mut warned: Option<Instant> = None;
     loop {
         for _ in 0..ACCEPT_BURST {
             // It is an error if the runtime ends.
