@@ -248,7 +248,6 @@ fn l12_not_even_if_its_server_is_gone() {
     lobby.unregister("203.0.113.9", 1);
     lobby.wait(secs(20));
     assert_eq!(lobby.stats().checks.in_flight, 0);
-    assert_eq!(lobby.poll_timeout(), None);
 }
 
 #[test]

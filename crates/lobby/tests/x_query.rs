@@ -57,13 +57,37 @@ fn e1_without_checking_it_is_listed_at_once() {
 }
 
 #[test]
-fn e1_a_server_that_begins_to_say_how_it_is_queried_is_checked() {
+fn w14_a_listed_server_that_says_something_new_about_its_queries_is_checked_in_the_background() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).key("x-query", "session")), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).key("x-query", "session")), Outcome::Changed);
+    assert_eq!(lobby.list().len(), 1);
+    assert_eq!(lobby.settle(REACHABLE), 1, "at once");
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).key("x-query", "session:7")), Outcome::Changed);
+    assert_eq!(lobby.settle(Verdict::Unreachable), 1);
     assert_eq!(lobby.list(), [""; 0]);
-    lobby.settle(Verdict::Unreachable);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed, "and one that no longer does is not");
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).key("x-query", "session:7")), Outcome::Unreachable);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).key("x-query", "session")), Outcome::Listed, "that is known");
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).key("x-query", "session:7")), Outcome::Unreachable, "so is that");
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed, "and without a query there is no check");
+}
+
+#[test]
+fn w14_both_families_are_checked_in_the_new_way() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.register("2001:db8::9", &udp(1));
+    lobby.register("203.0.113.9", &udp(1).key("x-query", "session"));
+    assert_eq!(lobby.settle(Verdict::Unreachable), 2);
+    assert_eq!(lobby.list(), [""; 0]);
+}
+
+#[test]
+fn w14_another_port_is_not_listed_before_it_was_checked() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).port(9000).key("x-query", "session")), Outcome::Checking);
+    assert_eq!(lobby.list(), [""; 0]);
 }
 
 #[test]

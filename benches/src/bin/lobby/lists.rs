@@ -23,8 +23,8 @@ pub const SERVERS: u32 = 1_000;
 /// How many connections there are at a time.
 const CLIENTS: u64 = 16;
 /// How long each contender has in each round.
-const TURN: Duration = Duration::from_millis(700);
-const ROUNDS: usize = 15;
+const TURN: Duration = Duration::from_millis(300);
+const ROUNDS: usize = 31;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The lobby against a server that writes the same bytes from memory, and against nginx with the same bytes in a file.
@@ -186,11 +186,16 @@ impl Load<'_> {
     }
 
     fn client(&self, number: u64, is_over: &AtomicBool) -> Result<u64, Failure> {
-        let (mut client, mut random, mut replies) = (Client::new(&self.request, self.at_least), Random::new(number), 0);
+        let (mut client, mut random) = (Client::new(&self.request, self.at_least), Random::new(number));
+        let (mut replies, mut failures) = (0, 0);
         while !is_over.load(Relaxed) {
             let from = Ipv4Addr::from_bits(Ipv4Addr::new(127, 128, 0, 0).to_bits() + random.below(1 << 22));
-            client.exchange(from, self.contender.addr)?;
-            replies += 1;
+            match client.exchange(from, self.contender.addr) {
+                Ok(()) => replies += 1,
+                // Others on this machine may use up what the system has for all connections together.
+                Err(_) if failures <= replies / 100 => failures += 1,
+                Err(failure) => return Err(failure),
+            }
         }
         Ok(replies)
     }

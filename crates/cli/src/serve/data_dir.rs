@@ -32,7 +32,10 @@ mod tests {
         assert_eq!(chosen(Some("here"), &[home, xdg, systemd]).as_deref(), Some("here"));
         assert_eq!(chosen(None, &[home, xdg, systemd]).as_deref(), Some("/var/lib/rallypoint"));
         assert_eq!(chosen(None, &[home, xdg]).as_deref(), Some("/state/rallypoint"));
-        assert_eq!(chosen(None, &[home, ("XDG_STATE_HOME", "")]).as_deref(), Some("/users/ann/.local/state/rallypoint"));
+        assert_eq!(
+            chosen(None, &[home, ("XDG_STATE_HOME", "")]).as_deref(),
+            Some("/users/ann/.local/state/rallypoint")
+        );
         assert_eq!(chosen(None, &[]), None);
     }
 }

@@ -135,8 +135,9 @@ impl Registry {
         }
     }
 
-    /// Notes where a server is and how it is reached. Says which of its endpoints have to be checked now: those that are not
-    /// listed, and those of which the lobby knows nothing in their new place or form.
+    /// Notes where a server is and how it is reached. Says which of its endpoints have to be checked now: those of which the
+    /// lobby knows nothing in their new place or transport, those that are to be checked in a new way (W14), and the one
+    /// that registers if it is not listed.
     fn set_endpoint(
         &mut self,
         slot: u32,
@@ -146,31 +147,33 @@ impl Registry {
     ) -> [bool; 2] {
         let (old, state) = (self.slots.cold(slot).endpoints[family], self.slots.hot(slot).states[family]);
         self.drop_endpoint(slot, family);
-        self.change_transport(slot, registration.transport());
+        let is_other_transport = self.change_transport(slot, registration.transport());
         self.slots.bind((new.outside, registration.transport()), slot);
         *self.per_address.entry(new.inside.ip).or_default() += 1;
         let cold = self.slots.cold_mut(slot);
         cold.endpoints[family] = Some(new);
         let probe = Probe::of(registration);
-        let is_other_form = std::mem::replace(&mut cold.probe, probe) != probe;
+        let is_other_probe = std::mem::replace(&mut cold.probe, probe) != probe;
         let is_other_place = old.is_none_or(|old| old.inside != new.inside);
-        let is_void = |at: Family| is_other_form || (at == family && is_other_place);
-        let hot = self.slots.hot_mut(slot);
-        hot.states[family] = if is_void(family) { State::Checking } else { state };
-        let is_open = |state| matches!(state, State::Checking | State::Unreachable);
-        [V4, V6].map(|at| match hot.states[at] {
+        let states = &mut self.slots.hot_mut(slot).states;
+        states[family] = if is_other_place { State::Checking } else { state };
+        for state in states.iter_mut().filter(|state| **state != State::None && is_other_transport) {
+            *state = State::Checking;
+        }
+        [V4, V6].map(|at| match states[at] {
             State::None => false,
-            state => is_void(at) || (at == family && is_open(state)),
+            State::Listed => is_other_probe,
+            State::Checking | State::Unreachable => is_other_probe || at == family,
         })
     }
 
     /// The transport is the server's, not the endpoint's: an endpoint of the other family goes along, unless another server
-    /// has registered that place with the new transport.
-    fn change_transport(&mut self, slot: u32, transport: Transport) {
+    /// has registered that place with the new transport. Says whether it is another one.
+    fn change_transport(&mut self, slot: u32, transport: Transport) -> bool {
         let cold = self.slots.cold(slot);
         let old = cold.transport;
         if old == transport {
-            return;
+            return false;
         }
         let endpoints = cold.endpoints;
         for (family, endpoint) in endpoints.iter().enumerate() {
@@ -183,9 +186,11 @@ impl Registry {
             }
         }
         self.slots.cold_mut(slot).transport = transport;
+        true
     }
 
-    /// Finds out whether an endpoint can be reached. Says whether that had to be put off.
+    /// Finds out whether an endpoint can be reached. One that is listed stays so until that is known. Says whether it had to
+    /// be put off.
     fn check(&mut self, now: Instant, slot: u32, family: Family) -> bool {
         let Some(target) = self.target(slot, family) else {
             self.slots.hot_mut(slot).states[family] = State::Listed;
@@ -193,17 +198,22 @@ impl Registry {
         };
         let waiter = (slot, self.slots.cold(slot).serial);
         match self.checks.ask(now, &self.wheel, &self.config.checks, target, waiter) {
-            Answer::Known(verdict) => self.apply(slot, family, verdict),
-            Answer::Wait => self.slots.hot_mut(slot).states[family] = State::Checking,
-            Answer::Busy => {
-                // With no fingerprint the next registration comes here again.
-                let hot = self.slots.hot_mut(slot);
-                hot.states[family] = State::Checking;
-                hot.prints[family] = 0;
-                return true;
+            Answer::Known(verdict) => {
+                self.apply(slot, family, verdict);
+                return false;
             }
+            Answer::Wait | Answer::Busy if self.slots.hot(slot).states[family] == State::Listed => return false,
+            Answer::Wait => {
+                self.slots.hot_mut(slot).states[family] = State::Checking;
+                return false;
+            }
+            Answer::Busy => {}
         }
-        false
+        // With no fingerprint the next registration comes here again.
+        let hot = self.slots.hot_mut(slot);
+        hot.states[family] = State::Checking;
+        hot.prints[family] = 0;
+        true
     }
 
     /// A listed endpoint stays listed while its verdict is renewed in the background (L12).

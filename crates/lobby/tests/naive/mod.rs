@@ -253,20 +253,23 @@ impl Model {
                 self.entries[at].endpoints[1 - family] = None;
             }
         }
-        let probe = |says: &Says, place| says.target(place);
+        let is_other_transport = old.says.is_tcp != says.is_tcp;
         let any_place = (inside.0, 1);
-        let is_other_form = probe(&old.says, any_place) != probe(&says, any_place);
+        let is_other_probe = old.says.target(any_place) != says.target(any_place);
         let is_other_place = old.endpoints[family].is_none_or(|endpoint| endpoint.inside != inside);
-        let state = old.endpoints[family].map_or(State::Checking, |endpoint| endpoint.state);
         let ends = self.grid(now + secs(self.knobs.lease));
+        let (state, stale_since) =
+            old.endpoints[family].map_or((State::Checking, None), |endpoint| (endpoint.state, endpoint.stale_since));
         let entry = &mut self.entries[at];
         entry.says = says;
-        let stale_since = old.endpoints[family].and_then(|endpoint| endpoint.stale_since);
         entry.endpoints[family] = Some(Endpoint { inside, outside, ends, state, stale_since });
         for at_family in [0, 1] {
-            let Some(endpoint) = self.entries[at].endpoints[at_family] else { continue };
-            let is_void = is_other_form || at_family == family && is_other_place;
-            if is_void || at_family == family && endpoint.state != State::Listed {
+            let Some(Endpoint { state, .. }) = self.entries[at].endpoints[at_family] else { continue };
+            let is_here = at_family == family;
+            let is_void = is_other_transport || is_here && is_other_place;
+            // W14: what is listed stays so while it is checked in a new way.
+            let before = if is_void { State::Checking } else { state };
+            if is_void || is_other_probe || is_here && before != State::Listed {
                 let state = match self.target(&self.entries[at], at_family) {
                     None => State::Listed,
                     Some(target) => match self.verdict(now, target) {
@@ -274,7 +277,7 @@ impl Model {
                         Some(false) => State::Unreachable,
                         None => {
                             self.waiters.push((target, says.id, at_family));
-                            State::Checking
+                            if before == State::Listed { State::Listed } else { State::Checking }
                         }
                     },
                 };
@@ -340,6 +343,7 @@ impl Model {
                 let is_told = told.iter().any(|(_, waiter, _)| *waiter == id);
                 let Some(endpoint) = &mut self.entries[at].endpoints[family] else { continue };
                 endpoint.state = match endpoint.state {
+                    State::Listed if is_told && !is_good => State::Unreachable,
                     State::Listed if is_good || is_shown((endpoint.outside.0, endpoint.outside.1, is_tcp)) => {
                         State::Listed
                     }
