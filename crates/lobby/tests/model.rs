@@ -293,7 +293,7 @@ fn script() -> impl Strategy<Value = Vec<Op>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn l8_to_l12_the_registry_does_what_the_naive_model_does(script in script()) {
         let mut both = Both::new();
