@@ -1,7 +1,7 @@
 //! Which servers are shown, and in which order.
 
 use crate::ask::output::record::Record;
-use std::cmp::Ordering;
+use std::{cmp::Reverse, net::SocketAddr};
 
 /// A column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,27 +55,32 @@ impl Column {
         matches!(self, Self::Players | Self::Favourite)
     }
 
-    /// How two servers compare; what is not known comes last in either direction.
-    pub fn compare(
-        self,
-        (a, a_is_favourite): (&Record, bool),
-        (b, b_is_favourite): (&Record, bool),
-        most_first: bool,
-    ) -> Ordering {
-        let turn = |order: Ordering| if most_first { order.reverse() } else { order };
-        let order = match self {
-            Self::Favourite => turn(a_is_favourite.cmp(&b_is_favourite)),
-            Self::Name => turn(text(Some(a.name())).cmp(&text(Some(b.name())))),
-            Self::Map => known(text(a.info.map.as_deref()), text(b.info.map.as_deref()), turn),
-            Self::Game => known(text(a.game()), text(b.game()), turn),
-            Self::Players => known(a.info.players, b.info.players, turn),
-            Self::Ping => known(ping(a), ping(b), turn),
-            Self::Address => known(a.address, b.address, turn),
+    /// By what servers are sorted; what is not known comes last in either direction. Among equals the busier comes first,
+    /// then names decide.
+    pub fn key(self, record: &Record, is_favourite: bool, most_first: bool) -> impl Ord + use<> {
+        let text =
+            |text: Option<&str>| text.filter(|text| !text.is_empty()).map(|text| Part::Text(text.to_lowercase()));
+        let info = &record.info;
+        let part = match self {
+            Self::Favourite => Some(Part::Number(is_favourite.into())),
+            Self::Name => text(Some(record.name())),
+            Self::Map => text(info.map.as_deref()),
+            Self::Game => text(record.game()),
+            Self::Players => info.players.map(|players| Part::Number(players.into())),
+            Self::Ping => record.answer.as_ref().map(|answer| Part::Number((answer.ping_ms * 1e3) as u64)),
+            Self::Address => record.address.map(Part::Address),
         };
-        let busier = || b.info.players.cmp(&a.info.players);
-        let by_name = || text(Some(a.name())).cmp(&text(Some(b.name())));
-        order.then_with(busier).then_with(by_name).then_with(|| a.address.cmp(&b.address))
+        let (up, down) = if most_first { (None, Some(Reverse(part.clone()))) } else { (part.clone(), None) };
+        (part.is_none(), up, down, Reverse(info.players), record.name().to_lowercase(), record.address)
     }
+}
+
+/// What stands in a column.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Number(u64),
+    Text(String),
+    Address(SocketAddr),
 }
 
 impl Filter {
@@ -125,20 +130,4 @@ fn says(record: &Record, word: &str) -> bool {
         || info.player_list.iter().flatten().any(|player| has(&player.name))
         || record.endpoints.iter().chain(&record.address).any(|address| has(&address.to_string()))
         || has(&record.target)
-}
-
-fn known<T: Ord>(a: Option<T>, b: Option<T>, turn: impl Fn(Ordering) -> Ordering) -> Ordering {
-    match (a, b) {
-        (Some(a), Some(b)) => turn(a.cmp(&b)),
-        (a, b) => b.is_some().cmp(&a.is_some()),
-    }
-}
-
-fn text(text: Option<&str>) -> Option<String> {
-    text.filter(|text| !text.is_empty()).map(str::to_lowercase)
-}
-
-/// In microseconds, so that it can be compared.
-fn ping(record: &Record) -> Option<u64> {
-    record.answer.as_ref().map(|answer| (answer.ping_ms * 1e3) as u64)
 }

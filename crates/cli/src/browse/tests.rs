@@ -330,21 +330,3 @@ proptest! {
         }
     }
 }
-#[test]
-fn zz_speed() {
-    let mut model = model();
-    model.start_look();
-    for n in 0..10_000u32 {
-        let mut seen = seen((n % 250) as u8, &format!("Server {n}"), (n % 7) as u16, Some(f64::from(n % 300)));
-        seen.id = format!("udp://{n}");
-        model.handle_news(News::Answered(seen));
-    }
-    let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
-    for key in ["", "↓", "s", "/server", "1", "↓"] {
-        let now = std::time::Instant::now();
-        press(&mut model, key);
-        let pressed = now.elapsed();
-        terminal.draw(|frame| view::draw(frame, &mut model, COLORS)).unwrap();
-        println!("{key}: {pressed:?} {:?}", now.elapsed());
-    }
-}

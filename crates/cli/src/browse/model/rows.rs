@@ -71,8 +71,7 @@ impl Model {
         let (rows, filter) = (&self.rows, &self.filter);
         let mut shown: Vec<usize> =
             (0..rows.len()).filter(|&at| filter.shows(&rows[at].seen.record, is_favourite[at])).collect();
-        let key = |at: usize| (&rows[at].seen.record, is_favourite[at]);
-        shown.sort_by(|&a, &b| self.column.compare(key(a), key(b), self.most_first));
+        shown.sort_by_cached_key(|&at| self.column.key(&rows[at].seen.record, is_favourite[at], self.most_first));
         self.shown = shown;
         let last = self.shown.len().saturating_sub(1);
         let at = self.selected().map_or(self.selected_at.min(last), |(at, _)| at);
