@@ -84,7 +84,7 @@ impl Server {
             }
         }
         notify::stopping();
-        info!("stopping: replies are finished and the list is saved");
+        info!("stopping: finishing replies, then saving the list");
         tokio::select! {
             () = service.shutdown() => {
                 info!("stopped");

@@ -42,7 +42,7 @@ impl Reporter {
         let name = text::display(block.table.get(b"name").unwrap_or_default());
         let addresses: Vec<_> = block.endpoints().map(|addr| addr.to_string()).collect();
         let lobby = settings.lobby_name(&server.lobby_id());
-        debug!(what, lobby, address = addresses.join(" "), %name, "server");
+        debug!(what, lobby, address = addresses.join(" "), name = &*name, "server");
     }
 
     /// Looks at the numbers, and tells those that somebody should know.

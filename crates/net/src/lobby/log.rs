@@ -11,6 +11,9 @@ use std::{
 /// So many lines are written per second; a flood is a number.
 const LINES: u32 = 50;
 
+/// A name can have thousands of bytes; the log needs only as many characters as tell servers apart.
+const LONGEST_NAME: usize = 80;
+
 #[derive(Debug)]
 pub(super) struct EventLog {
     second: Instant,
@@ -68,5 +71,6 @@ fn address(listing: &Listing) -> Masked {
 }
 
 fn name(listing: &Listing) -> String {
-    text::display(listing.block().table.get(b"name").unwrap_or_default()).to_string()
+    let name = text::display(listing.block().table.get(b"name").unwrap_or_default());
+    name.chars().take(LONGEST_NAME).collect()
 }
