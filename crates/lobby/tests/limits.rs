@@ -109,3 +109,44 @@ fn a_flood_of_forged_sources_does_not_touch_who_is_in_the_list() {
     }
     assert!(refused > 30_000, "it was a flood: {refused}");
 }
+
+/// Uses up what is not kept for those that are known.
+fn flood(lobby: &mut Lobby, sources: u32, seed: u32) -> u32 {
+    lobby.is_hasty = true;
+    let refused = (0..sources).filter(|n| {
+        let server = udp(1_000 + u128::from(*n)).players(seed as u16);
+        lobby.register(address(*n), &server).code() == "over_budget"
+    });
+    refused.count() as u32
+}
+
+#[test]
+fn a_server_that_has_just_come_is_not_touched_either() {
+    let total = Budget { packets: Some(Rate::per_second(100, 400)), bytes: None };
+    let mut lobby = Lobby::with(|config| config.limits.total = total);
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.wait(secs(5));
+    assert!(flood(&mut lobby, 2_000, 0) > 1_000);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), Outcome::Changed, "it knows its secret");
+    assert_eq!(lobby.register("203.0.113.10", &udp(2)).code(), "over_budget", "a newcomer has to wait");
+}
+
+#[test]
+fn nor_is_one_that_only_refreshes_by_those_who_take_all_seats() {
+    let mut lobby = Lobby::with(|config| {
+        config.limits.total = Budget { packets: Some(Rate::per_second(100, 400)), bytes: None };
+        // Room for few.
+        config.limits.max_entries = 64;
+    });
+    lobby.register("203.0.113.9", &udp(1));
+    for minute in 0..20 {
+        lobby.wait(secs(30));
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+        // Forged servers that come back again and again, as honest ones do.
+        if minute > 3 {
+            flood(&mut lobby, 2_000, minute);
+        }
+    }
+    assert!(flood(&mut lobby, 2_000, 99) > 1_000);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), Outcome::Changed);
+}
