@@ -104,7 +104,7 @@ impl Load {
     fn datagram(&mut self, place: usize, server: u32) -> (SocketAddr, &[u8]) {
         let (from, datagram) = &mut self.batch[place];
         from.set_ip(Ipv4Addr::from_bits(0x0b00_0000 + server).into());
-        let id = u128::from(mixed(u64::from(server))) << 64 | u128::from(mixed(!u64::from(server)));
+        let id = (u128::from(mixed(u64::from(server))) << 64) | u128::from(mixed(!u64::from(server)));
         datagram[16..32].copy_from_slice(&id.to_be_bytes());
         (*from, &datagram[..])
     }
@@ -114,7 +114,7 @@ impl Load {
         for _ in 0..BATCHES {
             for place in 0..BATCH {
                 self.random = self.random.wrapping_add(1);
-                let server = (u128::from(mixed(self.random)) * u128::from(self.servers) >> 64) as u32;
+                let server = ((u128::from(mixed(self.random)) * u128::from(self.servers)) >> 64) as u32;
                 self.datagram(place, server);
             }
             handle(&self.batch);
@@ -124,9 +124,9 @@ impl Load {
 }
 
 fn mixed(mut x: u64) -> u64 {
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
 
 /// Bytes of memory in use.
