@@ -1,6 +1,6 @@
 //! How many messages per second the two state machines handle on one core, without a network between them.
 //!
-//! `cargo run --release -p rallypoint-session --example throughput`
+//! `cargo run --release -p rallypoint-session --example message_throughput`
 
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session::{Client, ClientConfig, ConnectionStats, Encryption, Endpoint, EndpointConfig};
