@@ -74,7 +74,7 @@ impl Past {
         let row = self.next;
         self.next = (self.next + 1) % ADDRESSES;
         if row == self.rows.len() {
-            self.rows.push(Row { ip, outcomes: Vec::with_capacity(PER_ADDRESS) });
+            self.rows.push(Row { ip, outcomes: Vec::with_capacity(1) });
         } else {
             let old = &mut self.rows[row];
             self.by_ip.remove(&old.ip);
