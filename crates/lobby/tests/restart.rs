@@ -32,6 +32,7 @@ fn everything_that_was_listed_is_listed_again() {
     assert_eq!(again.list(), lobby.list());
     assert_eq!(again.list_of(support::lobby(7)), lobby.list_of(support::lobby(7)));
     assert_eq!(again.stats().registered, 3);
+    assert_eq!(again.events(), [""; 0], "that is nothing new");
 }
 
 #[test]

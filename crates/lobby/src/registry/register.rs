@@ -7,7 +7,7 @@ use crate::{
     checks::Answer,
     entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
 };
-use rallypoint_wire::lobby::{Endpoint, ListBlock, LobbyId, Registration, Transport};
+use rallypoint_wire::lobby::{Endpoint, ListBlock, LobbyId, Registration, TableBuf, Transport};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     num::NonZeroU16,
@@ -107,8 +107,9 @@ impl Registry {
 
     fn create(&mut self, now: Instant, new: &Registration<'_>) -> u32 {
         *self.per_lobby.entry(new.lobby_id()).or_default() += 1;
+        // What it says comes in when it is listed: writing that down is the expensive part, and done once.
         self.scratch.clear();
-        block(new, None, None).emit(&mut self.scratch);
+        ListBlock { table: TableBuf::new().as_table(), ..block(new, None, None) }.emit(&mut self.scratch);
         let public_id = PublicId::of(new.server_id(), &self.seed.public_ids);
         let listing = Arc::new(Listing::new(public_id, new.lobby_id(), now, &self.scratch));
         let (transport, probe) = (new.transport(), Probe::of(new));

@@ -144,7 +144,8 @@ impl Registry {
     }
 
     /// Reads a save back: every server is listed for what is left of its lease, and for 35 s at least, unless it has become
-    /// unwelcome or there is no room for it. Says how many are listed. Meant for a registry that is still empty.
+    /// unwelcome or there is no room for it. Says how many are listed; there is no event for each, because it was there
+    /// before. Meant for a registry that is still empty.
     ///
     /// # Errors
     /// If it is not what was saved; then nothing has changed.
@@ -157,9 +158,12 @@ impl Registry {
         // Twice, so that a million of them need not be in memory beside the registry.
         let mut reader = Reader::new(body);
         let before = self.slots.len();
+        // They are nothing new, so they are no events.
+        let (events, lost) = (std::mem::take(&mut self.events), self.stats.lost_events);
         while let Ok(Some(saved)) = Saved::parse(&mut reader) {
             self.restore_entry(now, &saved);
         }
+        (self.events, self.stats.lost_events) = (events, lost);
         self.publish(now);
         Ok(self.slots.len() - before)
     }
