@@ -122,6 +122,7 @@ impl Both {
             let is_any_overdue = self.model.under_way.iter().any(|(_, overdue)| *overdue <= reached);
             let shown = if is_any_overdue { self.shown_places() } else { BTreeSet::new() };
             self.model.timeout(self.now, |place| shown.contains(&place));
+            assert_eq!(self.registry.stats().registered, self.model.entries.len(), "leases that ended");
             self.take_checks();
         }
         self.now = end;
