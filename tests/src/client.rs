@@ -92,6 +92,17 @@ pub fn connect_with_little_room(to: SocketAddr) -> io::Result<TcpStream> {
     Ok(patient(socket.into()))
 }
 
+/// A connection from a certain address with as little room as there can be, at both ends.
+pub fn connect_stingily(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
+    socket.set_recv_buffer_size(0)?;
+    // The room that the other end begins with is a number of segments.
+    socket.set_tcp_mss(536)?;
+    socket.bind(&SocketAddr::new(from, 0).into())?;
+    socket.connect(&to.into())?;
+    Ok(patient(socket.into()))
+}
+
 fn patient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(LIMIT)).expect("a timeout");
     stream.set_write_timeout(Some(LIMIT)).expect("a timeout");

@@ -22,7 +22,9 @@ mod process;
 mod responder;
 mod wait;
 
-pub use client::{LISTS, Listed, ask, connect, connect_from, connect_with_little_room, read_to_end, request};
+pub use client::{
+    LISTS, Listed, ask, connect, connect_from, connect_stingily, connect_with_little_room, read_to_end, request,
+};
 pub use game_server::GameServer;
 pub use lobby::{Lobby, Setup};
 pub use process::{Ended, Process};

@@ -14,7 +14,7 @@ pub(crate) use exchange::Protocol;
 use crate::{clock, sys};
 use counters::Counters;
 use exchange::{Exchange, Phase, Step};
-use places::{Place, Places};
+use places::{Place, Places, Refused};
 use rallypoint_lobby::Lists;
 use socket2::{Domain, Socket, Type};
 use std::{
@@ -202,10 +202,7 @@ impl Shared {
             Ok(place) => {
                 tokio::spawn(self.clone().serve(socket, protocol, place));
             }
-            Err(refused) => {
-                tracing::debug!(%from, ?refused, "a list connection was refused");
-                self.counters.refused(refused);
-            }
+            Err(Refused) => self.counters.refused(),
         }
     }
 
@@ -266,7 +263,7 @@ impl Shared {
         let step = exchange.advance(socket, &self.lists, &self.counters);
         place.enter(exchange.phase(), exchange.since());
         match (step, exchange.reply()) {
-            (Step::Write, Some(reply)) => place.hold(reply),
+            (Step::Write, Some(reply)) => place.hold(reply, clock::now()),
             // A connection that was cut to make room looks as if its client had gone.
             (Step::End, _) if exchange.phase() != Phase::Drain && place.is_there() => self.counters.broken(),
             _ => {}

@@ -1,9 +1,6 @@
 //! Numbers for whoever watches the list service.
 
-use super::{
-    exchange::Phase,
-    places::{Places, Refused},
-};
+use super::{exchange::Phase, places::Places};
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
@@ -22,8 +19,6 @@ pub struct ListStats {
     pub replies: u64,
     /// Bytes of replies that were handed over.
     pub bytes: u64,
-    /// Connections refused because there were too many in all.
-    pub refused_total: u64,
     /// Connections refused because there were too many from the address.
     pub refused_address: u64,
     /// Connections cut to make room for others.
@@ -53,7 +48,6 @@ pub(super) struct Counters {
     requests: AtomicU64,
     replies: AtomicU64,
     bytes: AtomicU64,
-    refused_total: AtomicU64,
     refused_address: AtomicU64,
     wrong_protocol: AtomicU64,
     broken: AtomicU64,
@@ -87,11 +81,8 @@ impl Counters {
         self.latency_sum.fetch_add(micros, Relaxed);
     }
 
-    pub fn refused(&self, why: Refused) {
-        one(match why {
-            Refused::Address => &self.refused_address,
-            Refused::Total => &self.refused_total,
-        });
+    pub fn refused(&self) {
+        one(&self.refused_address);
     }
 
     pub fn wrong_protocol(&self) {
@@ -120,7 +111,6 @@ impl Counters {
             requests: load(&self.requests),
             replies: load(&self.replies),
             bytes: load(&self.bytes),
-            refused_total: load(&self.refused_total),
             refused_address: load(&self.refused_address),
             evicted: places.evicted(),
             wrong_protocol: load(&self.wrong_protocol),

@@ -1,10 +1,14 @@
 //! Who is connected, and who has to go when there are too many.
+//!
+//! A place is taken for as long as its client likes, up to a minute or two, and whoever has a network of addresses can take
+//! all of them. So there is always a place for one more: somebody else loses it, of the network that has most.
 
 use super::{ListLimits, exchange::Phase, reply::Reply};
 use socket2::Socket;
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, HashMap},
-    net::{IpAddr, Ipv6Addr, Shutdown},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -12,8 +16,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// For so long nobody who is being served has to go (L14).
-const SERVED_AT_LEAST: Duration = Duration::from_secs(60);
+/// Most clients ask with their first bytes, a round trip after they have connected. Who has not asked after this goes before
+/// anybody who has.
+const ASKS_SOON: Duration = Duration::from_secs(1);
+
+/// To find who has to go, all connections are looked at. That is done for so many at once, unless there are few places.
+const VICTIMS: usize = 64;
+
+/// For so long it is of use to know who has to go next.
+const VICTIMS_KNOWN: Duration = Duration::from_secs(1);
 
 /// The connections that are open.
 #[derive(Debug)]
@@ -26,12 +37,19 @@ pub(super) struct Places {
     state: Mutex<State>,
 }
 
+/// Where a connection is among the others: its phase, and how many came before it.
+type Key = (Phase, u64);
+
 #[derive(Debug, Default)]
 struct State {
     /// By phase and age.
-    entries: BTreeMap<(Phase, u64), Entry>,
+    entries: BTreeMap<Key, Entry>,
     next: u64,
     per_address: HashMap<IpAddr, usize>,
+    per_network: HashMap<IpAddr, usize>,
+    /// Who has to go next, and when that was found out; the next one last.
+    victims: Vec<(Key, Instant)>,
+    victims_of: Option<Instant>,
     /// What slow readers keep in memory: by its address, how many of them keep it, and its length.
     held: HashMap<usize, (usize, usize)>,
     held_bytes: usize,
@@ -42,18 +60,15 @@ struct Entry {
     socket: Arc<Socket>,
     /// Who is charged for it.
     address: IpAddr,
-    since: Instant,
+    network: IpAddr,
+    /// When it last got on.
+    moved: Instant,
     holds: Vec<(usize, usize)>,
 }
 
-/// Why a connection was refused.
+/// A connection was refused: there are too many from its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// Too many from that address.
-    Address,
-    /// Too many in all.
-    Total,
-}
+pub(super) struct Refused;
 
 /// The place of one connection. Dropping it gives it back.
 #[derive(Debug)]
@@ -87,20 +102,21 @@ impl Places {
 
     /// A place for a new connection. If all are taken, somebody who can be spared goes.
     pub fn admit(self: &Arc<Self>, socket: &Arc<Socket>, from: IpAddr, now: Instant) -> Result<Place, Refused> {
-        let address = charged(from);
+        let (address, network) = (charged(from), network(from));
         let mut state = self.state();
         let is_exempt = self.loopback_exempt && from.to_canonical().is_loopback();
         let theirs = state.per_address.get(&address).copied().unwrap_or(0);
         if theirs >= self.per_address && !is_exempt {
-            return Err(Refused::Address);
+            return Err(Refused);
         }
-        if state.entries.len() >= self.connections && !self.evict(&mut state, now) {
-            return Err(Refused::Total);
+        if state.entries.len() >= self.connections {
+            self.evict(&mut state, now);
         }
         *state.per_address.entry(address).or_default() += 1;
+        *state.per_network.entry(network).or_default() += 1;
         let number = state.next;
         state.next += 1;
-        let entry = Entry { socket: socket.clone(), address, since: now, holds: Vec::new() };
+        let entry = Entry { socket: socket.clone(), address, network, moved: now, holds: Vec::new() };
         state.entries.insert((Phase::Request, number), entry);
         Ok(Place { places: self.clone(), phase: Phase::Request, number })
     }
@@ -115,25 +131,27 @@ impl Places {
         let mut state = self.state();
         for &phase in phases {
             while let Some(oldest) = state.oldest(phase) {
-                state.remove((phase, oldest), true);
+                state.remove(oldest, true);
             }
         }
     }
 
-    /// First those who have their reply and only have to close; then those who have asked for nothing yet; then those who
-    /// have been reading for a long time. Of each the oldest.
-    fn evict(&self, state: &mut State, now: Instant) -> bool {
-        let spare = |state: &State, phase| state.oldest(phase).map(|oldest| (phase, oldest));
-        let is_old = |state: &State, key: &_| {
-            state.entries.get(key).is_some_and(|entry| now.saturating_duration_since(entry.since) > SERVED_AT_LEAST)
-        };
-        let spared = spare(state, Phase::Drain)
-            .or_else(|| spare(state, Phase::Request))
-            .or_else(|| spare(state, Phase::Reply).filter(|key| is_old(state, key)));
-        let Some(key) = spared else { return false };
-        self.evicted.fetch_add(1, Relaxed);
-        state.remove(key, true);
-        true
+    fn evict(&self, state: &mut State, now: Instant) {
+        if state.victims_of.is_none_or(|at| now.saturating_duration_since(at) > VICTIMS_KNOWN) {
+            state.victims.clear();
+        }
+        loop {
+            if state.victims.is_empty() {
+                state.victims = state.worst((self.connections / VICTIMS).clamp(1, VICTIMS), now, |_| true);
+                state.victims_of = Some(now);
+            }
+            let Some((key, moved)) = state.victims.pop() else { return };
+            // It may have got on since.
+            if state.entries.get(&key).is_some_and(|entry| entry.moved == moved) {
+                self.evicted.fetch_add(1, Relaxed);
+                return state.remove(key, true);
+            }
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -142,20 +160,41 @@ impl Places {
 }
 
 impl State {
-    fn oldest(&self, phase: Phase) -> Option<u64> {
-        self.entries.range((phase, 0)..=(phase, u64::MAX)).next().map(|((_, number), _)| *number)
+    fn oldest(&self, phase: Phase) -> Option<Key> {
+        self.entries.range((phase, 0)..=(phase, u64::MAX)).next().map(|(key, _)| *key)
+    }
+
+    /// The connections that can be spared most easily, and when they last got on; the very first of them last.
+    ///
+    /// First those who have their reply and only have to close; then those who should have asked by now. The others are
+    /// needed, but not all by the same network: of the one that has most goes who has asked for nothing, or else who has
+    /// taken nothing of its reply for longest.
+    fn worst(&self, count: usize, now: Instant, may_go: impl Fn(&Key) -> bool) -> Vec<(Key, Instant)> {
+        let rank = |(&(phase, number), entry): (&Key, &Entry)| {
+            let is_late = now.saturating_duration_since(entry.moved) > ASKS_SOON;
+            let theirs = self.per_network.get(&entry.network).copied().unwrap_or(0);
+            let (class, theirs) = match phase {
+                Phase::Drain => (0, 0),
+                Phase::Request if is_late => (1, 0),
+                Phase::Request | Phase::Reply => (2, theirs),
+            };
+            ((class, Reverse(theirs), phase, entry.moved, number), (phase, number))
+        };
+        let mut ranked: Vec<_> = self.entries.iter().filter(|(key, _)| may_go(key)).map(rank).collect();
+        if count < ranked.len() {
+            ranked.select_nth_unstable(count);
+            ranked.truncate(count);
+        }
+        ranked.sort_unstable_by(|one, other| other.cmp(one));
+        ranked.into_iter().map(|((_, _, _, moved, _), key)| (key, moved)).collect()
     }
 
     /// Forgets a connection, and cuts it if it has not ended by itself: whoever serves it will notice.
-    fn remove(&mut self, key: (Phase, u64), cut: bool) {
+    fn remove(&mut self, key: Key, cut: bool) {
         let Some(entry) = self.entries.remove(&key) else { return };
         self.release(&entry.holds);
-        if let Some(count) = self.per_address.get_mut(&entry.address) {
-            *count -= 1;
-            if *count == 0 {
-                self.per_address.remove(&entry.address);
-            }
-        }
+        uncount(&mut self.per_address, entry.address);
+        uncount(&mut self.per_network, entry.network);
         if cut {
             // It may be closed already, by the other side.
             let _ = entry.socket.shutdown(Shutdown::Both);
@@ -177,24 +216,27 @@ impl State {
 
 impl Place {
     /// The connection is in another phase now.
-    pub fn enter(&mut self, phase: Phase, since: Instant) {
+    pub fn enter(&mut self, phase: Phase, now: Instant) {
         if phase == self.phase {
             return;
         }
         let mut state = self.places.state();
         if let Some(mut entry) = state.entries.remove(&(self.phase, self.number)) {
             state.release(&std::mem::take(&mut entry.holds));
-            entry.since = since;
+            entry.moved = now;
             state.entries.insert((phase, self.number), entry);
         }
         self.phase = phase;
     }
 
-    /// The reader is slow, so this stays in memory for it. If that is too much, the slowest readers have to go.
-    pub fn hold(&mut self, reply: &Reply) {
+    /// The reader has taken something, and is slow, so the rest stays in memory for it. If that is too much, other readers
+    /// have to go.
+    pub fn hold(&mut self, reply: &Reply, now: Instant) {
         let mut state = self.places.state();
         let state = &mut *state;
-        let Some(entry) = state.entries.get_mut(&(self.phase, self.number)) else { return };
+        let key = (self.phase, self.number);
+        let Some(entry) = state.entries.get_mut(&key) else { return };
+        entry.moved = now;
         if !entry.holds.is_empty() {
             return;
         }
@@ -207,14 +249,15 @@ impl Place {
             *holders += 1;
         }
         entry.holds = pieces;
-        while state.held_bytes > self.places.held_bytes {
-            match state.oldest(Phase::Reply) {
-                Some(oldest) if oldest != self.number => {
-                    self.places.evicted.fetch_add(1, Relaxed);
-                    state.remove((Phase::Reply, oldest), true);
-                }
-                _ => break,
-            }
+        if state.held_bytes <= self.places.held_bytes {
+            return;
+        }
+        let mut readers = state.worst(usize::MAX, now, |other| other.0 == Phase::Reply && *other != key);
+        while state.held_bytes > self.places.held_bytes
+            && let Some((reader, _)) = readers.pop()
+        {
+            self.places.evicted.fetch_add(1, Relaxed);
+            state.remove(reader, true);
         }
     }
 
@@ -230,11 +273,30 @@ impl Drop for Place {
     }
 }
 
+/// One less of something that is counted; what reaches zero is forgotten.
+fn uncount(counts: &mut HashMap<IpAddr, usize>, key: IpAddr) {
+    if let Some(count) = counts.get_mut(&key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&key);
+        }
+    }
+}
+
 /// Who is charged for a connection: one customer has an IPv4 address or an IPv6 /64.
 fn charged(ip: IpAddr) -> IpAddr {
+    prefix(ip, 32, 64)
+}
+
+/// What a determined customer can have: an IPv4 /24 or an IPv6 /56.
+fn network(ip: IpAddr) -> IpAddr {
+    prefix(ip, 24, 56)
+}
+
+fn prefix(ip: IpAddr, v4: u32, v6: u32) -> IpAddr {
     match ip.to_canonical() {
-        IpAddr::V4(ip) => ip.into(),
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+        IpAddr::V4(ip) => Ipv4Addr::from_bits(ip.to_bits() & u32::MAX << (32 - v4)).into(),
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & u128::MAX << (128 - v6)).into(),
     }
 }
 

@@ -1,0 +1,63 @@
+//! Players get the list while others ask for it, never read it, and so hold all places (L14).
+
+use rallypoint_e2e::{GameServer, Lobby, connect_stingily, request};
+use rallypoint_wire::lobby::LobbyId;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::{
+    io::Write,
+    net::{Ipv4Addr, TcpStream},
+};
+
+/// More than the system keeps for a client that reads nothing: the lobby has to wait for it.
+const SERVERS: usize = 50;
+
+fn lobby(connections: &str) -> Lobby {
+    let lobby = Lobby::with(&[connections, "list.loopback_exempt=false"]);
+    let servers = GameServer::many(SERVERS).map(|server| server.key("x-filler", [b'x'; 3_800]));
+    lobby.register_all(&servers.collect::<Vec<_>>());
+    assert_eq!(lobby.servers().len(), SERVERS);
+    lobby
+}
+
+/// Asks, and reads nothing. It may be sent away while it asks.
+fn never_reads(lobby: &Lobby, from: Ipv4Addr) -> TcpStream {
+    let mut client = connect_stingily(from.into(), lobby.v4()).unwrap();
+    let _ = client.write_all(&request(LobbyId::GANG_GARRISON_2));
+    client
+}
+
+#[test]
+fn l14_a_network_of_clients_that_never_read_does_not_stop_a_list_query() {
+    let lobby = lobby("list.connections=1000");
+    let holding: Vec<_> =
+        (0..2_000u32).map(|number| never_reads(&lobby, Ipv4Addr::new(127, 77, 0, (number / 50) as u8))).collect();
+    for _ in 0..50 {
+        assert_eq!(lobby.servers().len(), SERVERS);
+    }
+    drop(holding);
+}
+
+#[test]
+fn l14_ten_thousand_clients_that_never_read_do_not_stop_a_list_query() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).expect("the soft limit can be raised to the hard one");
+    let files = limit.maximum.unwrap_or(u64::MAX);
+    if files < 10_600 {
+        return eprintln!("skipped: the system's hard limit of open files is {files}, and this needs 10600");
+    }
+    // Each from a network of its own.
+    let lobby = lobby("list.connections=4000");
+    let from = |number: u32| Ipv4Addr::from_bits(Ipv4Addr::new(127, 64, 0, 1).to_bits() + 256 * number);
+    let mut holding = Vec::new();
+    for number in 0..10_000 {
+        holding.push(never_reads(&lobby, from(number)));
+        if number % 500 == 0 {
+            assert_eq!(lobby.servers().len(), SERVERS);
+        }
+    }
+    for _ in 0..50 {
+        assert_eq!(lobby.servers().len(), SERVERS);
+    }
+    drop(holding);
+}
