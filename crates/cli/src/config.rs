@@ -15,15 +15,17 @@ mod settings;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod variables;
 
+pub use kind::found;
 pub use knobs::{KNOBS, Knob};
-pub use mistake::{Document, Mistakes};
+pub use mistake::{Document, Mistakes, syntax};
 pub use print::print;
 pub use settings::{LogFormat, LogSettings, Settings};
 pub use sources::{Loaded, Override, Sources};
 
 /// The end of a message about an unknown word: what may have been meant, or what there is.
-fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.into_iter().collect();
     let distance = |known: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &known.to_lowercase());
     match known.iter().min_by_key(|known| distance(known)) {

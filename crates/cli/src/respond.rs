@@ -2,6 +2,7 @@
 
 mod args;
 mod info_file;
+mod section;
 
 pub use args::Args;
 
@@ -36,7 +37,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "there is nowhere to answer: give --session ADDR:PORT, --bloodmasters ADDR:PORT, or both".into(),
         ));
     }
-    let info = file.read()?;
+    let info = file.read().map_err(|mistakes| Failure::Usage(format!("what to answer cannot be read\n{mistakes}")))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     runtime.block_on(answer(&file, &info, &places))
 }

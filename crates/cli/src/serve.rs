@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Runs a lobby until it is told to stop.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let sources = args.sources();
+    let sources = args.sources()?;
     let loaded = sources.load()?;
     if args.print_config {
         return say(&config::print(&loaded.settings));

@@ -40,7 +40,44 @@ fn a_data_folder_that_cannot_be_written() {
     std::fs::write(&file, "").unwrap();
     let (code, text) = refused(home.path(), &["--data-dir", file.join("data").to_str().unwrap()]);
     assert_eq!(code, 1);
-    assert!(text.contains("make it writable or choose another with --data-dir"), "{text}");
+    assert!(text.contains("a folder should be there: move that file away, or choose another --data-dir"), "{text}");
+    let data = home.path().join("data");
+    std::fs::create_dir_all(data.join("servers.save")).unwrap();
+    let (code, text) = refused(home.path(), &["--data-dir", data.to_str().unwrap()]);
+    assert_eq!(code, 1);
+    assert!(text.contains("servers.save: Is a directory"), "{text}");
+    assert!(text.contains("move that folder away, or choose another --data-dir"), "{text}");
+}
+
+#[test]
+fn flags_that_contradict_each_other() {
+    let home = tempfile::tempdir().unwrap();
+    for args in [&["--legacy", "127.0.0.1:0"][..], &["--legacy", "127.0.0.1:0", "--legacy", "off"]] {
+        let (code, text) = refused(home.path(), args);
+        assert_eq!((code, &*text), (2, "rallypoint: --legacy is off, or one or more addresses; not both\n"));
+    }
+}
+
+#[test]
+fn one_port_for_two_listeners() {
+    let home = tempfile::tempdir().unwrap();
+    let check = |args: &[&str]| {
+        let output = run(home.path(), &[&["serve", "--check-config"], args].concat());
+        (output.status.code().unwrap(), stderr(&output))
+    };
+    for (args, said) in [
+        (&["--legacy", "0.0.0.0:29944"][..], "0.0.0.0:29944 is there twice: each needs a port of its own"),
+        (&["--lobby", "127.0.0.1:29942"], "127.0.0.1:29942 and 0.0.0.0:29942 are the same port"),
+        (&["--lobby", "127.0.0.1:7", "--lobby", "127.0.0.1:7"], "127.0.0.1:7 is there twice"),
+    ] {
+        let (code, text) = check(args);
+        assert_eq!(code, 2);
+        assert!(text.contains(said), "{text}");
+    }
+    for args in [["--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0"], ["--lobby", "[::]:7", "--legacy", "0.0.0.0:7"]]
+    {
+        assert_eq!(check(&args).0, 0, "{args:?}");
+    }
 }
 
 #[test]

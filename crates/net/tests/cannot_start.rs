@@ -66,7 +66,7 @@ fn a_data_directory_that_is_a_file() {
     let error = error(LobbyOptions { data_dir: Some(file.path().into()), ..options() });
     let expected = format!("cannot write to the data directory {}: ", file.path().display());
     assert!(error.starts_with(&expected), "{error}");
-    assert!(error.ends_with("make it writable or choose another with --data-dir"), "{error}");
+    assert!(error.ends_with("a folder should be there: move that file away, or choose another --data-dir"), "{error}");
 }
 
 #[test]

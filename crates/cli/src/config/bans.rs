@@ -1,11 +1,11 @@
 //! The ban list as it stands in a file.
 
-use super::kind::{Kind, Value, Wrong, found, quoted, read_network, show_network};
+use super::kind::{Kind, Value, Wrong, all, found, quoted, read_network, show_network};
 use super::nearest;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use rallypoint_lobby::{Ban, Banned, NamePattern};
-use std::time::Instant;
+use std::{fmt, time::Instant};
 use toml::de::DeValue;
 
 /// One `[[ban]]`.
@@ -48,6 +48,15 @@ impl BanLine {
     }
 }
 
+impl fmt::Display for BanLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.who {
+            Who::Network(net) => f.write_str(&show_network(net)),
+            Who::Name(pattern) => f.write_str(&quoted(pattern)),
+        }
+    }
+}
+
 impl Kind for BanList {
     type Of = Vec<BanLine>;
 
@@ -55,12 +64,11 @@ impl Kind for BanList {
         "[[ban]] with one of address, network and name, and with reason and until if you like".into()
     }
 
-    fn set(&self, target: &mut Vec<BanLine>, value: &Value<'_>) -> Result<(), Wrong> {
+    fn set(&self, target: &mut Vec<BanLine>, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         let DeValue::Array(bans) = value.get_ref() else {
-            return Err(Wrong::new(format!("expected {}, {}", self.expects(), found(value.get_ref()))));
+            return Err(vec![Wrong::new(format!("expected {}, {}", self.expects(), found(value.get_ref())))]);
         };
-        *target =
-            bans.iter().map(|ban| read(ban).map_err(|wrong| wrong.at(ban.span()))).collect::<Result<_, Wrong>>()?;
+        *target = all(bans.iter().map(read))?;
         Ok(())
     }
 
@@ -70,39 +78,47 @@ impl Kind for BanList {
     }
 }
 
-fn read(ban: &Value<'_>) -> Result<BanLine, Wrong> {
-    let table = ban.get_ref().as_table().ok_or_else(|| Wrong::new(format!("expected {}", BanList.expects())))?;
-    let (mut who, mut reason, mut until) = (None, String::new(), None);
+/// One ban, or all that is wrong with it.
+fn read(ban: &Value<'_>) -> Result<BanLine, Vec<Wrong>> {
+    let Some(table) = ban.get_ref().as_table() else {
+        return Err(vec![Wrong::new(format!("expected {}", BanList.expects())).at(ban.span())]);
+    };
+    let (mut whom, mut reason, mut until, mut wrongs) = (Vec::new(), String::new(), None, Vec::new());
     for (key, value) in table {
+        let name = key.get_ref().as_ref();
         let text = || match value.get_ref().as_str() {
-            Some(text) => Ok(text),
-            None => Err(Wrong::new(format!("{}: expected text, {}", key.get_ref(), found(value.get_ref())))),
+            Some(text) => Ok(text.to_owned()),
+            None => Err(Wrong::new(format!("{name}: expected text, {}", found(value.get_ref())))),
         };
-        let one = match key.get_ref().as_ref() {
-            "address" | "network" => text().and_then(|text| {
-                read_network(text).map(Who::Network).map_err(|wrong| Wrong::new(format!("{}: {wrong}", key.get_ref())))
-            }),
-            "name" => text().map(|text| Who::Name(text.into())),
-            "reason" => {
-                reason = text().map_err(|wrong| wrong.at(value.span()))?.into();
-                continue;
+        let network = |text: String| read_network(&text).map_err(|wrong| Wrong::new(format!("{name}: {wrong}")));
+        let result = match name {
+            "address" | "network" => {
+                text().and_then(network).map(|network| whom.push((key.span().start, Who::Network(network))))
             }
-            "until" => {
-                until = Some(read_date(value).map_err(|wrong| wrong.at(value.span()))?);
-                continue;
-            }
+            "name" => text().map(|text| whom.push((key.span().start, Who::Name(text)))),
+            "reason" => text().map(|text| reason = text),
+            "until" => read_date(value).map(|date| until = Some(date)),
             unknown => {
                 let message = format!("unknown key {} in [[ban]]{}", quoted(unknown), nearest(unknown, KEYS));
-                return Err(Wrong::new(message).at(key.span()));
+                Err(Wrong::new(message).at(key.span()))
             }
         };
-        let one = one.map_err(|wrong| wrong.at(value.span()))?;
-        if who.replace(one).is_some() {
-            return Err(Wrong::new("expected only one of address, network and name in a [[ban]]").at(key.span()));
-        }
+        wrongs.extend(result.err().map(|wrong| wrong.at(value.span())));
     }
-    let who = who.ok_or_else(|| Wrong::new("expected an address, a network or a name in this [[ban]]"))?;
-    Ok(BanLine { who, reason, until })
+    whom.sort_by_key(|(at, _)| *at);
+    // What is there but wrong, or mistyped, is not missing.
+    let is_named = table.keys().any(|key| !["reason", "until"].contains(&key.get_ref().as_ref()));
+    match (whom.pop(), whom.is_empty()) {
+        (Some((_, who)), true) if wrongs.is_empty() => return Ok(BanLine { who, reason, until }),
+        (Some((at, _)), false) => {
+            wrongs.push(Wrong::new("expected only one of address, network and name in a [[ban]]").at(at..at));
+        }
+        (None, _) if !is_named => {
+            wrongs.push(Wrong::new("expected an address, a network or a name in this [[ban]]").at(ban.span()));
+        }
+        _ => {}
+    }
+    Err(wrongs)
 }
 
 /// A moment: a date-time with an offset, or a day, which is its beginning in UTC.

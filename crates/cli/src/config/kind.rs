@@ -31,8 +31,8 @@ pub trait Kind {
     /// What a person should write, as in "expected ...".
     fn expects(&self) -> String;
 
-    /// Reads a value. On an error nothing has changed.
-    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Wrong>;
+    /// Reads a value, or says all that is wrong with it. Then nothing has changed.
+    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<Wrong>>;
 
     /// As it stands in a file.
     fn show(&self, value: &Self::Of) -> String;
@@ -77,6 +77,24 @@ impl Wrong {
     }
 }
 
+impl From<Wrong> for Vec<Wrong> {
+    fn from(wrong: Wrong) -> Self {
+        vec![wrong]
+    }
+}
+
+/// All values; or, if some are wrong, all that is wrong with any of them.
+pub fn all<T>(results: impl Iterator<Item = Result<T, Vec<Wrong>>>) -> Result<Vec<T>, Vec<Wrong>> {
+    let (mut values, mut wrongs) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(more) => wrongs.extend(more),
+        }
+    }
+    if wrongs.is_empty() { Ok(values) } else { Err(wrongs) }
+}
+
 /// A whole number within a range.
 pub fn number<T>(range: RangeInclusive<u64>) -> Number<T> {
     Number(range, PhantomData)
@@ -111,7 +129,7 @@ impl Kind for Switch {
         "true or false".into()
     }
 
-    fn set(&self, target: &mut bool, value: &Value<'_>) -> Result<(), Wrong> {
+    fn set(&self, target: &mut bool, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         *target = value.get_ref().as_bool().ok_or_else(|| unexpected(self, value))?;
         Ok(())
     }
@@ -131,7 +149,7 @@ impl<T: TryFrom<u64> + Copy + fmt::Display> Kind for Number<T> {
         }
     }
 
-    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Wrong> {
+    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         let number = value.get_ref().as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
         let number = number.filter(|number| self.0.contains(number)).and_then(|number| T::try_from(number).ok());
         *target = number.ok_or_else(|| unexpected(self, value))?;
@@ -151,7 +169,7 @@ impl Kind for Time {
         format!("a time from \"{least}\" to \"{most}\"")
     }
 
-    fn set(&self, target: &mut Duration, value: &Value<'_>) -> Result<(), Wrong> {
+    fn set(&self, target: &mut Duration, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         let time = value.get_ref().as_str().and_then(|text| text.parse::<SignedDuration>().ok());
         let time = time.and_then(|time| Duration::try_from(time).ok()).filter(|time| self.0.contains(time));
         *target = time.ok_or_else(|| unexpected(self, value))?;
@@ -186,7 +204,7 @@ impl<T: Copy + PartialEq> Kind for Word<T> {
         }
     }
 
-    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Wrong> {
+    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         let text = value.get_ref().as_str().unwrap_or_default();
         let word = self.0.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
         *target = word.ok_or_else(|| unexpected(self, value))?.1;
@@ -205,7 +223,7 @@ impl Kind for Path {
         self.0.into()
     }
 
-    fn set(&self, target: &mut Option<PathBuf>, value: &Value<'_>) -> Result<(), Wrong> {
+    fn set(&self, target: &mut Option<PathBuf>, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         let text = value.get_ref().as_str().ok_or_else(|| unexpected(self, value))?;
         *target = (!text.is_empty()).then(|| text.into());
         Ok(())
@@ -223,7 +241,7 @@ impl Kind for Limit {
         r#"a limit such as "10/s burst 300" or "600/m burst 50", or "off""#.into()
     }
 
-    fn set(&self, target: &mut Option<Rate>, value: &Value<'_>) -> Result<(), Wrong> {
+    fn set(&self, target: &mut Option<Rate>, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         let text = value.get_ref().as_str().ok_or_else(|| unexpected(self, value))?;
         if text.trim().eq_ignore_ascii_case("off") {
             *target = None;
@@ -260,24 +278,24 @@ impl<T> Kind for List<T> {
         format!("a list of {}{off}", self.of)
     }
 
-    fn set(&self, target: &mut Vec<T>, value: &Value<'_>) -> Result<(), Wrong> {
+    fn set(&self, target: &mut Vec<T>, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         let read = |text: &str| (self.read)(text.trim()).map_err(Wrong::new);
-        let new = match value.get_ref() {
+        let new: Vec<T> = match value.get_ref() {
             DeValue::String(text) if self.or_off && text.trim().eq_ignore_ascii_case("off") => Vec::new(),
             DeValue::String(text) => {
-                text.split(',').filter(|part| !part.trim().is_empty()).map(read).collect::<Result<_, _>>()?
+                all(text.split(',').filter(|part| !part.trim().is_empty()).map(|part| read(part).map_err(Vec::from)))?
             }
             DeValue::Array(values) => {
                 let one = |value: &Value<'_>| match value.get_ref().as_str() {
-                    Some(text) => read(text).map_err(|wrong| wrong.at(value.span())),
-                    None => Err(unexpected(self, value).at(value.span())),
+                    Some(text) => read(text).map_err(|wrong| vec![wrong.at(value.span())]),
+                    None => Err(vec![unexpected(self, value).at(value.span())]),
                 };
-                values.iter().map(one).collect::<Result<_, _>>()?
+                all(values.iter().map(one))?
             }
-            _ => return Err(unexpected(self, value)),
+            _ => return Err(vec![unexpected(self, value)]),
         };
         if new.is_empty() && !self.or_off {
-            return Err(Wrong::new(format!("expected {}, not an empty one", self.expects())));
+            return Err(vec![Wrong::new(format!("expected {}, not an empty one", self.expects()))]);
         }
         *target = new;
         Ok(())

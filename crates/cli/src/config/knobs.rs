@@ -34,7 +34,7 @@ pub struct Knob {
     show: Box<Show>,
 }
 
-type Set = dyn Fn(&mut Settings, &Value<'_>) -> Result<(), Wrong> + Send + Sync;
+type Set = dyn Fn(&mut Settings, &Value<'_>) -> Result<(), Vec<Wrong>> + Send + Sync;
 type Show = dyn Fn(&Settings) -> String + Send + Sync;
 
 /// All settings, sections together, in the order in which a person would want to read them.
@@ -57,7 +57,7 @@ impl Knob {
     }
 
     /// Reads a value into the settings.
-    pub fn set(&self, settings: &mut Settings, value: &Value<'_>) -> Result<(), Wrong> {
+    pub fn set(&self, settings: &mut Settings, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         (self.set)(settings, value)
     }
 

@@ -1,6 +1,7 @@
 //! Mistakes in a configuration, each with its place.
 
 use std::{fmt, ops::Range};
+use toml::de::DeTable;
 
 /// All mistakes that were found: a person should not have to find them one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +28,23 @@ impl Mistakes {
     pub fn into_result(self) -> Result<(), Self> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }
     }
+}
+
+/// Why a text is not TOML: all mistakes, and where they are.
+pub fn syntax(text: &str) -> Vec<(Range<usize>, String)> {
+    let (_, errors) = DeTable::parse_recoverable(text);
+    let told = |error: &toml::de::Error| {
+        let at = error.span().unwrap_or(0..0);
+        let message = match error.message() {
+            "duplicate key" => {
+                let key = text.get(at.clone()).unwrap_or_default().trim();
+                format!("{key} is there twice: take one away")
+            }
+            message => message.trim().replace('\n', ", "),
+        };
+        (at, message)
+    };
+    errors.iter().map(told).collect()
 }
 
 impl Document<'_> {

@@ -1,6 +1,6 @@
 //! Lobbies that are known by name.
 
-use super::kind::{Kind, Value, Wrong, found, quoted};
+use super::kind::{Kind, Value, Wrong, all, found, quoted};
 use rallypoint_wire::lobby::LobbyId;
 use std::collections::BTreeMap;
 use toml::de::DeValue;
@@ -38,24 +38,22 @@ impl Kind for Names {
         "lobby UUIDs with their names".into()
     }
 
-    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Wrong> {
+    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
         let DeValue::Table(names) = value.get_ref() else {
-            return Err(Wrong::new(format!("expected {}, {}", self.expects(), found(value.get_ref()))));
+            return Err(vec![Wrong::new(format!("expected {}, {}", self.expects(), found(value.get_ref())))]);
         };
-        let mut new = target.clone();
-        for (id, name) in names {
-            let key = id.get_ref();
-            let Ok(id) = key.parse() else {
-                let message = format!("expected the UUID of a lobby, not {}", quoted(key));
-                return Err(Wrong::new(message).at(id.span()));
-            };
-            let Some(name_text) = name.get_ref().as_str() else {
+        let new = all(names.iter().map(|(id, name)| {
+            let id = id.get_ref().parse::<LobbyId>().map_err(|_| {
+                let message = format!("expected the UUID of a lobby, not {}", quoted(id.get_ref()));
+                Wrong::new(message).at(id.span())
+            })?;
+            let text = name.get_ref().as_str().ok_or_else(|| {
                 let message = format!("expected the name of a lobby, {}", found(name.get_ref()));
-                return Err(Wrong::new(message).at(name.span()));
-            };
-            new.insert(id, name_text.to_owned());
-        }
-        *target = new;
+                Wrong::new(message).at(name.span())
+            })?;
+            Ok((id, text.to_owned()))
+        }))?;
+        target.extend(new);
         Ok(())
     }
 

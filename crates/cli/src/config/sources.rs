@@ -1,15 +1,20 @@
 //! Where settings come from. The later one wins: the defaults, the file, the environment, the flags.
 
 use super::{
+    bans::BanLine,
     kind::{Value, found},
     knobs::{KNOBS, Knob},
-    mistake::{Document, Mistakes},
+    mistake::{Document, Mistakes, syntax},
     nearest,
     settings::Settings,
+    variables,
 };
+use jiff::Timestamp;
 use std::{
     collections::BTreeMap,
     env, io,
+    net::SocketAddr,
+    ops::Range,
     path::{Path, PathBuf},
 };
 use toml::{
@@ -65,7 +70,7 @@ impl Sources {
         if let Some(file) = &file {
             read_file(file, "", &mut settings, &mut mistakes);
         }
-        let notes = self.read_variables(&mut settings, &mut mistakes);
+        self.read_variables(&mut settings, &mut mistakes);
         for flag in &self.flags {
             match Knob::find(&flag.path) {
                 Some(knob) => set(knob, &flag.value, &flag.label, &mut settings, &mut mistakes),
@@ -80,7 +85,11 @@ impl Sources {
             settings.more_bans = more.bans;
             settings.ban_file = Some(ban_file);
         }
+        for wrong in clashes(&settings) {
+            mistakes.push("lobby.listen and legacy.listen", wrong);
+        }
         mistakes.into_result()?;
+        let notes = variables::unknown(&self.variables).into_iter().chain(ended(&settings)).collect();
         Ok(Loaded { settings, file, notes })
     }
 
@@ -93,26 +102,13 @@ impl Sources {
         self.file.clone().or_else(|| variable("RALLYPOINT_CONFIG")).or_else(usual)
     }
 
-    fn read_variables(&self, settings: &mut Settings, mistakes: &mut Mistakes) -> Vec<String> {
+    fn read_variables(&self, settings: &mut Settings, mistakes: &mut Mistakes) {
         for knob in KNOBS.iter() {
             let name = knob.variable();
             if let Some(value) = self.variables.get(&name) {
                 set(knob, value, &name, settings, mistakes);
             }
         }
-        // An unknown variable is not refused: container engines invent some from the names of services, such as
-        // RALLYPOINT_LOBBY_PORT. But who mistyped one wants to know.
-        let sections = KNOBS.iter().filter_map(|knob| knob.path.split_once('.')).map(|(section, _)| section);
-        let sections: Vec<_> = sections.map(|name| format!("RALLYPOINT_{}_", name.to_uppercase())).collect();
-        let is_ours = |name: &str| sections.iter().any(|section| name.starts_with(section));
-        let unknown = |name: &&String| is_ours(name) && !KNOBS.iter().any(|knob| knob.variable() == **name);
-        let variables: Vec<_> = KNOBS.iter().map(Knob::variable).collect();
-        let hint = |name: &str| match nearest(name, variables.iter().map(String::as_str)) {
-            hint if hint.contains("did you mean") => hint,
-            _ => String::new(),
-        };
-        let note = |name: &String| format!("the variable {name} is not a setting{}", hint(name));
-        self.variables.keys().filter(unknown).map(note).collect()
     }
 }
 
@@ -124,9 +120,36 @@ fn set(knob: &Knob, value: &str, place: &str, settings: &mut Settings, mistakes:
         Ok(toml) => knob.set(settings, &toml).or_else(|wrong| knob.set(settings, &text).map_err(|_| wrong)),
         Err(_) => knob.set(settings, &text),
     };
-    if let Err(wrong) = result {
+    for wrong in result.err().into_iter().flatten() {
         mistakes.push(place, wrong.message);
     }
+}
+
+/// Addresses that cannot be listened on, because two listeners want the same port.
+fn clashes(settings: &Settings) -> Vec<String> {
+    let all: Vec<_> = settings.lobby_listen.iter().chain(&settings.legacy_listen).collect();
+    let clash = |a: &SocketAddr, b: &SocketAddr| {
+        let same = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
+        a.port() != 0 && a.port() == b.port() && a.is_ipv4() == b.is_ipv4() && same
+    };
+    let pairs = all.iter().enumerate().flat_map(|(n, a)| all[n + 1..].iter().map(move |b| (*a, *b)));
+    pairs
+        .filter(|(a, b)| clash(a, b))
+        .map(|(a, b)| match a == b {
+            true => format!("{a} is there twice: each needs a port of its own"),
+            false => format!("{a} and {b} are the same port: each needs one of its own"),
+        })
+        .collect()
+}
+
+/// Bans that do nothing any more.
+fn ended(settings: &Settings) -> Vec<String> {
+    let now = Timestamp::now();
+    let note = |ban: &BanLine| {
+        let until = ban.until.filter(|until| *until <= now)?;
+        Some(format!("the ban of {ban} ended at {until}, so it has no effect"))
+    };
+    settings.all_bans().filter_map(note).collect()
 }
 
 /// Reads a file into the settings; only what is below `only`, if that is not empty.
@@ -146,18 +169,22 @@ fn read_file(file: &Path, only: &str, settings: &mut Settings, mistakes: &mut Mi
         }
     };
     let document = Document { name: &name, text: &text };
+    let mut found = Vec::new();
     match DeTable::parse(&text) {
-        Ok(table) => Walk { document, only, settings, mistakes }.section("", table.get_ref()),
-        Err(error) => mistakes.push(document.place(&error.span().unwrap_or(0..0)), error.message()),
+        Ok(table) => Walk { only, settings, found: &mut found }.section("", table.get_ref()),
+        Err(_) => found = syntax(&text),
     }
+    // The tables of a file are not in the order of their lines.
+    found.sort_by_key(|(at, _)| at.start);
+    found.iter().for_each(|(at, message)| mistakes.push(document.place(at), message));
 }
 
 /// Goes through a file, key by key.
 struct Walk<'a> {
-    document: Document<'a>,
     only: &'a str,
     settings: &'a mut Settings,
-    mistakes: &'a mut Mistakes,
+    /// What is wrong, and where.
+    found: &'a mut Vec<(Range<usize>, String)>,
 }
 
 impl Walk<'_> {
@@ -167,24 +194,23 @@ impl Walk<'_> {
                 if section.is_empty() { key.get_ref().to_string() } else { format!("{section}.{}", key.get_ref()) };
             if !self.only.is_empty() && path != self.only {
                 let message = format!("only [[{}]] can stand here, not \"{path}\"", self.only);
-                self.mistakes.push(self.document.place(&key.span()), message);
+                self.found.push((key.span(), message));
             } else if let Some(knob) = Knob::find(&path) {
                 self.set(knob, value);
             } else if !Knob::is_section(&path) {
-                self.mistakes.push(self.document.place(&key.span()), unknown_key(section, key.get_ref()));
+                self.found.push((key.span(), unknown_key(section, key.get_ref())));
             } else if let DeValue::Table(table) = value.get_ref() {
                 self.section(&path, table);
             } else {
                 let message = format!("expected the section [{path}], {}", found(value.get_ref()));
-                self.mistakes.push(self.document.place(&value.span()), message);
+                self.found.push((value.span(), message));
             }
         }
     }
 
     fn set(&mut self, knob: &Knob, value: &Value<'_>) {
-        if let Err(wrong) = knob.set(self.settings, value) {
-            let place = self.document.place(&wrong.at.unwrap_or(value.span()));
-            self.mistakes.push(place, format!("{}: {}", knob.path, wrong.message));
+        for wrong in knob.set(self.settings, value).err().into_iter().flatten() {
+            self.found.push((wrong.at.unwrap_or(value.span()), format!("{}: {}", knob.path, wrong.message)));
         }
     }
 }

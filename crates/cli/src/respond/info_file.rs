@@ -1,10 +1,11 @@
 //! The file that says what to answer.
 
-use crate::config::{Document, Mistakes};
+use super::section::{Section, integer};
+use crate::config::{Document, Mistakes, syntax};
 use rallypoint_query::{BloodmastersInfo, Mod, Player, ServerInfo, SessionInfo, Team};
 use rallypoint_wire::bloodmasters::{GameType, Rules};
-use serde::{Deserialize, Deserializer, de::Error};
-use std::{fmt, io, path::Path};
+use std::{cell::RefCell, fmt, io, path::Path};
+use toml::de::{DeTable, DeValue};
 
 /// A file, which can be read again and again.
 #[derive(Clone, Copy)]
@@ -45,171 +46,123 @@ impl fmt::Display for InfoFile<'_> {
 }
 
 fn parse(name: &str, text: &str) -> Result<ServerInfo, Mistakes> {
-    toml::from_str::<Told>(text).map(Told::into_info).map_err(|error| {
-        let mut mistakes = Mistakes::default();
-        mistakes.push(Document { name, text }.place(&error.span().unwrap_or(0..0)), error.message());
-        mistakes
-    })
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Told {
-    name: Option<String>,
-    description: Option<String>,
-    game: Option<String>,
-    game_name: Option<String>,
-    map: Option<String>,
-    version: Option<String>,
-    website: Option<String>,
-    #[serde(default)]
-    password: bool,
-    players: Option<u16>,
-    max_players: Option<u16>,
-    #[serde(default)]
-    tags: Vec<String>,
-    bloodmasters: Option<ToldBloodmasters>,
-    #[serde(default)]
-    session: ToldSession,
-    #[serde(default, rename = "mod")]
-    mods: Vec<ToldMod>,
-    #[serde(default, rename = "team")]
-    teams: Vec<ToldTeam>,
-    #[serde(default, rename = "player")]
-    player_list: Vec<ToldPlayer>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToldBloodmasters {
-    #[serde(default, deserialize_with = "mode")]
-    mode: GameType,
-    max_clients: Option<u8>,
-    #[serde(default)]
-    score_limit: i16,
-    #[serde(default)]
-    time_limit: i16,
-    #[serde(default)]
-    join_smallest: bool,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct ToldSession {
-    engine_revision: u32,
-    version_type: u8,
-    version: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToldMod {
-    id: Option<String>,
-    name: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToldTeam {
-    id: u8,
-    name: String,
-    #[serde(default, deserialize_with = "color")]
-    color: [u8; 3],
-    #[serde(default)]
-    ranked: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToldPlayer {
-    name: String,
-    team: Option<u8>,
-    rank: Option<u8>,
-    ping_ms: Option<u16>,
-    platform: Option<i8>,
-    #[serde(default)]
-    spectator: bool,
-}
-
-impl Told {
-    fn into_info(self) -> ServerInfo {
-        let playing = self.player_list.iter().filter(|player| !player.spectator).count();
-        let max_players = self.max_players.unwrap_or(0);
-        let bloodmasters = self.bloodmasters.map(|own| BloodmastersInfo {
-            max_clients: own.max_clients.unwrap_or_else(|| u8::try_from(max_players).unwrap_or(u8::MAX)),
-            game_type: own.mode,
-            rules: Some(Rules {
-                score_limit: own.score_limit,
-                time_limit: own.time_limit,
-                join_smallest: own.join_smallest,
-            }),
-            ..BloodmastersInfo::default()
-        });
-        let ToldSession { engine_revision, version_type, version } = self.session;
-        let list: Vec<_> = self.player_list.into_iter().map(ToldPlayer::into_player).collect();
-        ServerInfo {
-            name: self.name,
-            description: self.description,
-            game: self.game,
-            game_name: self.game_name,
-            map: self.map,
-            version: self.version,
-            website: self.website,
-            password: Some(self.password),
-            players: Some(self.players.unwrap_or_else(|| u16::try_from(playing).unwrap_or(u16::MAX))),
-            max_players: Some(max_players),
-            mods: self.mods.into_iter().map(|ToldMod { id, name }| Mod { id, name }).collect(),
-            tags: self.tags,
-            teams: self.teams.into_iter().map(ToldTeam::into_team).collect(),
-            // A file that names nobody but gives a number does not know who they are.
-            player_list: (self.players.is_none() || !list.is_empty()).then_some(list),
-            bloodmasters,
-            session: Some(SessionInfo { engine_revision, version_type, version, ..SessionInfo::default() }),
-            ..ServerInfo::default()
+    let found = RefCell::new(Vec::new());
+    let info = match DeTable::parse(text) {
+        Ok(table) => Some(server(Section::new("", table.get_ref(), &found))),
+        Err(_) => {
+            found.replace(syntax(text));
+            None
         }
-    }
+    };
+    let mut found = found.into_inner();
+    // The tables of a file are not in the order of their lines.
+    found.sort_by_key(|(at, _)| at.start);
+    let mut mistakes = Mistakes::default();
+    found.iter().for_each(|(at, message)| mistakes.push(Document { name, text }.place(at), message));
+    mistakes.into_result()?;
+    Ok(info.unwrap_or_default())
 }
 
-impl ToldTeam {
-    fn into_team(self) -> Team {
-        Team { id: self.id, name: self.name, ranked: self.ranked, color: self.color }
-    }
+fn server(mut file: Section<'_>) -> ServerInfo {
+    let players: Option<u16> = file.number("players");
+    let max_players = file.number("max_players").unwrap_or(0);
+    let own = file.section("bloodmasters").map(|section| bloodmasters(section, max_players));
+    let session = file.section("session").map(session).unwrap_or_default();
+    let list: Vec<_> = file.sections("player").into_iter().filter_map(player).collect();
+    let playing = list.iter().filter(|player| !player.spectator).count();
+    let info = ServerInfo {
+        name: file.text("name"),
+        description: file.text("description"),
+        game: file.text("game"),
+        game_name: file.text("game_name"),
+        map: file.text("map"),
+        version: file.text("version"),
+        website: file.text("website"),
+        password: Some(file.switch("password")),
+        players: Some(players.unwrap_or_else(|| u16::try_from(playing).unwrap_or(u16::MAX))),
+        max_players: Some(max_players),
+        mods: file.sections("mod").into_iter().map(mod_of).collect(),
+        tags: file.texts("tags"),
+        teams: file.sections("team").into_iter().filter_map(team).collect(),
+        // A file that names nobody but gives a number does not know who they are.
+        player_list: (players.is_none() || !list.is_empty()).then_some(list),
+        bloodmasters: own,
+        session: Some(session),
+        ..ServerInfo::default()
+    };
+    file.end();
+    info
 }
 
-impl ToldPlayer {
-    fn into_player(self) -> Player {
-        let Self { name, team, rank, ping_ms, platform, spectator } = self;
-        Player { name, team, rank, ping_ms: ping_ms.map(i32::from), platform, spectator }
-    }
+fn bloodmasters(mut section: Section<'_>, max_players: u16) -> BloodmastersInfo {
+    let expected =
+        "Deathmatch, Team Deathmatch, Capture The Flag, Scavenger, Team Scavenger, or a number from 0 to 255";
+    let info = BloodmastersInfo {
+        game_type: section.read("mode", expected, mode).unwrap_or_default(),
+        max_clients: section.number("max_clients").unwrap_or_else(|| u8::try_from(max_players).unwrap_or(u8::MAX)),
+        rules: Some(Rules {
+            score_limit: section.number("score_limit").unwrap_or(0),
+            time_limit: section.number("time_limit").unwrap_or(0),
+            join_smallest: section.switch("join_smallest"),
+        }),
+        ..BloodmastersInfo::default()
+    };
+    section.end();
+    info
+}
+
+fn session(mut section: Section<'_>) -> SessionInfo {
+    let info = SessionInfo {
+        engine_revision: section.number("engine_revision").unwrap_or(0),
+        version_type: section.number("version_type").unwrap_or(0),
+        version: section.number("version").unwrap_or(0),
+        ..SessionInfo::default()
+    };
+    section.end();
+    info
+}
+
+fn mod_of(mut section: Section<'_>) -> Mod {
+    let found = Mod { id: section.text("id"), name: section.text("name") };
+    section.end();
+    found
+}
+
+fn team(mut section: Section<'_>) -> Option<Team> {
+    let (id, name) = (section.number("id"), section.text("name"));
+    section.need("id");
+    section.need("name");
+    let color = section.read("color", "a colour such as \"#cc3333\"", color).unwrap_or_default();
+    let ranked = section.switch("ranked");
+    section.end();
+    Some(Team { id: id?, name: name?, ranked, color })
+}
+
+fn player(mut section: Section<'_>) -> Option<Player> {
+    let name = section.text("name");
+    section.need("name");
+    let (team, rank, platform) = (section.number("team"), section.number("rank"), section.number("platform"));
+    let (ping_ms, spectator) = (section.number::<u16>("ping_ms").map(i32::from), section.switch("spectator"));
+    section.end();
+    Some(Player { name: name?, team, rank, ping_ms, platform, spectator })
 }
 
 /// A game type by its name or its number.
-fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<GameType, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum NameOrNumber {
-        Number(u8),
-        Name(String),
-    }
-    let expected =
-        "expected Deathmatch, Team Deathmatch, Capture The Flag, Scavenger, Team Scavenger, or a number up to 255";
-    match NameOrNumber::deserialize(deserializer).map_err(|_| D::Error::custom(expected))? {
-        NameOrNumber::Number(number) => Ok(GameType(number)),
-        NameOrNumber::Name(name) => {
-            let is_it = |number: &u8| GameType(*number).name().is_some_and(|known| known.eq_ignore_ascii_case(&name));
-            (0..=u8::MAX).find(is_it).map(GameType).ok_or_else(|| D::Error::custom(expected))
-        }
-    }
+fn mode(value: &DeValue<'_>) -> Option<GameType> {
+    let name = match value {
+        DeValue::String(name) => name,
+        value => return integer(value).and_then(|number| number.try_into().ok()).map(GameType),
+    };
+    let is_it = |number: &u8| GameType(*number).name().is_some_and(|known| known.eq_ignore_ascii_case(name));
+    (0..=u8::MAX).find(is_it).map(GameType)
 }
 
 /// `"#cc3333"`.
-fn color<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 3], D::Error> {
-    let expected = "expected a colour such as \"#cc3333\"";
-    let text = String::deserialize(deserializer).map_err(|_| D::Error::custom(expected))?;
-    let digits = text.strip_prefix('#').filter(|hex| hex.len() == 6 && hex.bytes().all(|c| c.is_ascii_hexdigit()));
-    let number = digits.and_then(|hex| u32::from_str_radix(hex, 16).ok()).ok_or_else(|| D::Error::custom(expected))?;
+fn color(value: &DeValue<'_>) -> Option<[u8; 3]> {
+    let digits = value.as_str()?.strip_prefix('#').filter(|hex| hex.len() == 6)?;
+    let number = digits.bytes().all(|c| c.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())??;
     let [_, red, green, blue] = number.to_be_bytes();
-    Ok([red, green, blue])
+    Some([red, green, blue])
 }
 
 #[cfg(test)]
@@ -236,16 +189,38 @@ mod tests {
     #[test]
     fn mistakes_have_a_line_and_say_what_is_expected() {
         for (text, expected) in [
-            ("name = \"x\"\nmpa = \"y\"", "info.toml:2: unknown field `mpa`"),
-            ("\n\n[[team]]\nid = 1\nname = \"RED\"\ncolor = \"red\"", "info.toml:6: expected a colour such as"),
-            ("[bloodmasters]\nmode = \"Chess\"", "info.toml:2: expected Deathmatch"),
-            ("[bloodmasters]\nmode = 300", "info.toml:2: expected Deathmatch"),
-            ("max_players = 70000", "info.toml:1: "),
-            ("name = ", "info.toml:1: "),
-            ("[[player]]\nteam = 1", "info.toml:1: missing field `name`"),
+            ("name = \"x\"\nmpa = \"y\"", "info.toml:2: unknown key \"mpa\"; did you mean \"map\"?"),
+            (
+                "\n\n[[team]]\nid = 1\nname = \"RED\"\ncolor = \"red\"",
+                "info.toml:6: team.color: expected a colour such as \"#cc3333\", not \"red\"",
+            ),
+            (
+                "[bloodmasters]\nmode = \"Chess\"",
+                "info.toml:2: bloodmasters.mode: expected Deathmatch, Team Deathmatch, Capture The Flag, Scavenger, Team \
+                 Scavenger, or a number from 0 to 255, not \"Chess\"",
+            ),
+            ("max_players = 70000", "info.toml:1: max_players: expected a number from 0 to 65535, not 70000"),
+            ("max_players = \"24\"", "info.toml:1: max_players: expected a number from 0 to 65535, not \"24\""),
+            ("name = 7", "info.toml:1: name: expected text in quotes, not 7"),
+            ("tags = [\"a\",\n2]", "info.toml:2: tags: expected text in quotes, not 2"),
+            ("password = \"no\"", "info.toml:1: password: expected true or false, not \"no\""),
+            ("session = 3", "info.toml:1: session: expected the section [session], not 3"),
+            ("player = 3", "info.toml:1: player: expected sections [[player]], not 3"),
+            ("[player]\nname = \"x\"", "info.toml:1: player: expected sections [[player]], not a section"),
+            ("[[player]]\nteam = 1", "info.toml:1: expected name in this [[player]]"),
+            ("name = \"a\"\nname = \"b\"", "info.toml:2: name is there twice: take one away"),
         ] {
-            let mistakes = parse("info.toml", text).unwrap_err().to_string();
-            assert!(mistakes.starts_with(expected), "{text:?}: {mistakes}");
+            assert_eq!(parse("info.toml", text).unwrap_err().to_string(), expected, "{text}");
         }
+        assert!(parse("info.toml", "name = ").unwrap_err().to_string().starts_with("info.toml:1: "));
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once_in_the_order_of_their_lines() {
+        let text =
+            "nam = \"x\"\nplayers = -1\n[[player]]\nteam = \"RED\"\n[[team]]\nid = 300\nname = \"R\"\n[session]\nx = 1";
+        let mistakes = parse("info.toml", text).unwrap_err().to_string();
+        let lines: Vec<_> = mistakes.lines().map(|line| line.split(':').nth(1).unwrap()).collect();
+        assert_eq!(lines, ["1", "2", "3", "4", "6", "9"], "{mistakes}");
     }
 }

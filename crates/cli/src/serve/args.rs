@@ -1,6 +1,9 @@
 //! The flags of `rallypoint serve`.
 
-use crate::config::{Override, Sources};
+use crate::{
+    config::{Override, Sources},
+    failure::Failure,
+};
 use std::{net::SocketAddr, path::PathBuf};
 
 /// Run a lobby (master server): game servers register with it, players get the list from it
@@ -64,6 +67,7 @@ Examples:
 Settings:
   Flags win over the environment, which wins over the file, which wins over the defaults.
   Each setting has a variable: lobby.lease is RALLYPOINT_LOBBY_LEASE.
+  Names of lobbies ([lobby.names]) and bans ([[ban]]) have no flags of their own: they belong into the file.
 
 Signals:
   SIGHUP           reads bans, names and limits again, and drops nothing
@@ -83,7 +87,7 @@ enum AddrOrOff {
 
 impl Args {
     /// Everything that has a say in the settings.
-    pub fn sources(&self) -> Sources {
+    pub fn sources(&self) -> Result<Sources, Failure> {
         let mut sources = Sources::new(self.config.clone());
         let mut flag = |label: &str, path: &str, value: String| {
             sources.flags.push(Override { label: label.into(), path: path.into(), value });
@@ -98,11 +102,13 @@ impl Args {
             flag("--lobby", "lobby.listen", join(self.lobby.iter()));
         }
         if !self.legacy.is_empty() {
-            let addrs = self.legacy.iter().filter_map(|legacy| legacy.addr());
-            let addrs = join(addrs);
-            flag("--legacy", "legacy.listen", if addrs.is_empty() { "off".into() } else { addrs });
+            let addrs: Vec<_> = self.legacy.iter().filter_map(|legacy| legacy.addr()).collect();
+            if !addrs.is_empty() && addrs.len() < self.legacy.len() {
+                return Err(Failure::Usage("--legacy is off, or one or more addresses; not both".into()));
+            }
+            flag("--legacy", "legacy.listen", if addrs.is_empty() { "off".into() } else { join(addrs.iter()) });
         }
-        sources
+        Ok(sources)
     }
 
     /// Where the web page was wanted.

@@ -59,7 +59,7 @@ pub enum StartError {
     #[error("there is no address to listen on: give one with --lobby")]
     NoAddress,
     /// The data directory cannot be used.
-    #[error("cannot write to the data directory {path}: {source}; make it writable or choose another with --data-dir", path = path.display())]
+    #[error("cannot write to the data directory {path}: {source}; {}", advice(source), path = path.display())]
     DataDir {
         /// The file or directory.
         path: PathBuf,
@@ -78,4 +78,18 @@ pub enum StartError {
     /// The system has no more threads.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
+}
+
+/// What to do about a data directory that cannot be used.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::IsADirectory => {
+            "a file of the lobby's should be there: move that folder away, or choose another --data-dir"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "a folder should be there: move that file away, or choose another --data-dir"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or choose another --data-dir",
+        _ => "make it writable or choose another with --data-dir",
+    }
 }

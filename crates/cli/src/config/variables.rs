@@ -1,0 +1,69 @@
+//! Variables that look like settings and are none.
+
+use super::{
+    knobs::{KNOBS, Knob},
+    nearest,
+};
+use std::collections::BTreeMap;
+
+/// One note about all of them, if there are any.
+///
+/// They are not refused: container engines invent variables from the names of services, such as
+/// `RALLYPOINT_PORT_29944_TCP_ADDR`. Those are not even worth a note, but who mistyped one wants to know.
+pub fn unknown(variables: &BTreeMap<String, String>) -> Option<String> {
+    let known: Vec<_> = KNOBS.iter().map(Knob::variable).collect();
+    let is_known = |name: &str| OTHERS.contains(&name) || known.iter().any(|known| known == name);
+    let ours = variables.keys().filter(|name| name.starts_with("RALLYPOINT_"));
+    let strange: Vec<_> = ours.filter(|name| !is_known(name) && !is_invented(name)).collect();
+    let hint = |name: &str| match nearest(name, known.iter().map(String::as_str)) {
+        hint if hint.contains("did you mean") => format!(" ({})", hint.trim_start_matches("; ")),
+        _ => String::new(),
+    };
+    let shown: Vec<_> = strange.iter().map(|name| format!("{name}{}", hint(name))).collect();
+    match &shown[..] {
+        [] => None,
+        [one] => Some(format!("the variable {one} is not a setting, and has no effect")),
+        _ => Some(format!("these variables are no settings, and have no effect: {}", shown.join(", "))),
+    }
+}
+
+/// Variables that mean something elsewhere.
+const OTHERS: [&str; 2] = ["RALLYPOINT_CONFIG", "RALLYPOINT_LOBBY"];
+
+/// Whether a container engine makes such names from those of services.
+fn is_invented(name: &str) -> bool {
+    let is_port = |rest: &str| rest.split('_').next().is_some_and(|word| word.parse::<u16>().is_ok());
+    name.ends_with("_PORT")
+        || name.contains("_SERVICE_")
+        || name.split_once("_PORT_").is_some_and(|(_, rest)| is_port(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(names: &[&str]) -> Option<String> {
+        unknown(&names.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect())
+    }
+
+    #[test]
+    fn what_may_be_mistyped_is_told_once_with_what_may_be_meant() {
+        assert_eq!(
+            note(&["RALLYPOINT_LOBY_LEASE"]).unwrap(),
+            "the variable RALLYPOINT_LOBY_LEASE (did you mean \"RALLYPOINT_LOBBY_LEASE\"?) is not a setting, and has no effect"
+        );
+        assert_eq!(
+            note(&["RALLYPOINT_CONFIGURE", "RALLYPOINT_LOBBY_LEESE", "HOME"]).unwrap(),
+            "these variables are no settings, and have no effect: RALLYPOINT_CONFIGURE, RALLYPOINT_LOBBY_LEESE (did you \
+             mean \"RALLYPOINT_LOBBY_LEASE\"?)"
+        );
+    }
+
+    #[test]
+    fn what_is_known_or_invented_by_a_container_engine_is_not_worth_a_note() {
+        let invented = ["SERVICE_HOST", "SERVICE_PORT", "PORT", "PORT_29944_TCP", "PORT_29944_TCP_ADDR", "LOBBY_PORT"];
+        for name in ["CONFIG", "LOBBY", "LOBBY_LEASE"].iter().chain(&invented) {
+            assert_eq!(note(&[&format!("RALLYPOINT_{name}")]), None, "{name}");
+        }
+    }
+}
