@@ -53,6 +53,8 @@ struct Announcement<'a> {
     announcer: Announcer,
     sender: Sender,
     signals: Signals,
+    /// Whether a lobby has listed the server, as far as that was asked.
+    is_listed: bool,
 }
 
 /// A lobby, and where it was found.
@@ -64,7 +66,7 @@ struct Lobby {
 
 impl<'a> Announcement<'a> {
     async fn start(args: &'a Args, id: ServerId) -> Result<Self, Failure> {
-        let signals = Signals::to_stop().map_err(Failure::failed)?;
+        let signals = Signals::to_end().map_err(Failure::failed)?;
         let sender = Sender::open()?;
         let lobbies = resolve(&args.lobbies, &[]).await;
         let to = addrs(&lobbies);
@@ -72,7 +74,7 @@ impl<'a> Announcement<'a> {
             return Err(Failure::failed("no lobby was found, so there is nobody to announce to"));
         }
         let announcer = args.announcer(id, to, Instant::now())?;
-        Ok(Self { args, id, lobbies, announcer, sender, signals })
+        Ok(Self { args, id, lobbies, announcer, sender, signals, is_listed: false })
     }
 
     async fn run(mut self) -> Result<(), Failure> {
@@ -119,18 +121,21 @@ impl<'a> Announcement<'a> {
         if !self.args.no_check {
             for lobby in self.lobbies.iter().cloned() {
                 let name = self.args.name.clone().into_bytes();
-                answers.spawn(watch(lobby, Looks { lobby_id, transport, port, name }));
+                let x_query = self.args.x_query();
+                answers.spawn(watch(lobby, Looks { lobby_id, transport, port, name }, x_query));
             }
         }
         answers
     }
 
-    fn tell(&self, answer: &Answer) -> bool {
+    fn tell(&mut self, answer: &Answer) -> bool {
         match answer {
             Answer::Listed(text) => self.say(text),
             Answer::NotListed(text) => complain(text),
         }
-        matches!(answer, Answer::Listed(_))
+        let is_listed = matches!(answer, Answer::Listed(_));
+        self.is_listed |= is_listed;
+        is_listed
     }
 
     async fn resolve_again(&mut self) -> Result<(), Failure> {
@@ -161,7 +166,7 @@ impl<'a> Announcement<'a> {
         for (to, goodbye) in &goodbyes {
             self.sender.send(*to, goodbye).await;
         }
-        self.say("taken off the list");
+        self.say(if self.is_listed { "taken off the list" } else { "stopped; the lobby was told" });
         Ok(())
     }
 

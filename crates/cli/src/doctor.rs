@@ -17,7 +17,8 @@ use crate::{
     browse::wrap,
     failure::{Failure, say},
 };
-use facts::{Address, Facts, Reach};
+pub use facts::Reach;
+use facts::{Address, Facts};
 use rallypoint_wire::lobby::Transport;
 use serde_json::json;
 use std::{

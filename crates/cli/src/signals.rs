@@ -12,6 +12,8 @@ const ECHO: Duration = Duration::from_millis(300);
 /// The signals that the program understands.
 pub struct Signals {
     hangup: Option<Signal>,
+    /// What SIGHUP means.
+    on_hangup: Told,
     interrupt: Signal,
     terminate: Signal,
 }
@@ -19,9 +21,9 @@ pub struct Signals {
 /// What a signal means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// SIGHUP: read the configuration again.
+    /// SIGHUP, for what runs in the background: read the configuration again.
     Reload,
-    /// SIGTERM or SIGINT (Ctrl-C): come to an end.
+    /// SIGTERM or SIGINT (Ctrl-C): come to an end. For what runs in a terminal also SIGHUP: the terminal is gone.
     Stop,
 }
 
@@ -34,7 +36,13 @@ impl Signals {
     /// Listens only for those to come to an end: nohup(1) goes on working.
     pub fn to_stop() -> io::Result<Self> {
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        Ok(Self { hangup: None, interrupt, terminate })
+        Ok(Self { hangup: None, on_hangup: Told::Reload, interrupt, terminate })
+    }
+
+    /// Listens for those to come to an end, and for the end of the terminal; but nohup(1) goes on working.
+    pub fn to_end() -> io::Result<Self> {
+        let hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
+        Ok(Self { hangup, on_hangup: Told::Stop, ..Self::to_stop()? })
     }
 
     /// The next signal.
@@ -48,7 +56,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => Told::Stop,
             _ = self.terminate.recv() => Told::Stop,
-            _ = hangup => Told::Reload,
+            _ = hangup => self.on_hangup,
         }
     }
 
@@ -67,4 +75,12 @@ impl Signals {
             }
         }
     }
+}
+
+/// Whether whoever started the program wants it to live on without its terminal. To listen for a signal would end that.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // A bit for each signal, the first one for SIGHUP. A system that does not tell is taken at its word for nohup(1).
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 == 1)
 }

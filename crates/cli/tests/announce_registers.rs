@@ -62,7 +62,102 @@ fn once_fails_with_the_likely_reason_if_it_is_not() {
     let output = announce(home.path(), &lobby, &["--name", "x", "--port", "8190", "--transport", "udp", "--once"]);
     let output = { output }.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("not listed by "), "{}", stderr(&output));
+    let to = lobby.v4();
+    let text = stderr(&output);
+    let causes = format!(
+        "not listed by {to} yet. Likely causes, the likeliest first:
+  1. the lobby may not take servers with private addresses, and sees this one at 127.0.0.1
+  2. the datagrams do not arrive; does a firewall let UDP out to the lobby?
+  3. the lobby refuses it: the address or the name is banned there, or has too many servers
+To find out: rallypoint doctor YOUR-ADDRESS:8190 --lobby {to} --transport udp
+"
+    );
+    assert!(text.contains(&causes), "{text}");
+}
+
+#[test]
+fn a_tcp_server_that_does_not_run_is_told_first() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &["--set", "ban=[{ name = \"*spam*\" }]"]);
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let to = lobby.v4().to_string();
+    let output = run(home.path(), &["announce", "--name", "spam", "--port", &closed, "--lobby", &to, "--once"]);
+    let text = stderr(&output);
+    assert!(text.contains(&format!("  1. nothing answers at TCP port {closed} of this machine")), "{text}");
+    assert!(text.contains("the address or the name is banned there"), "{text}");
+}
+
+#[test]
+fn a_family_that_is_missing_is_told() {
+    if !has_ipv6() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    // The game listens on IPv4 only, so the lobby can reach it only there.
+    let game = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = game.local_addr().unwrap().port().to_string();
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (v4, v6) = (format!("127.0.0.1:{free}"), format!("[::1]:{free}"));
+    let mut serve = rallypoint(home.path());
+    let lobby = Lobby::started(serve.args(["serve", "--legacy", "off", "--lobby", &v4, "--lobby", &v6]), 2);
+    let to = format!("localhost:{}", lobby.v4().port());
+    let output = run(home.path(), &["announce", "--name", "One Way", "--port", &port, "--lobby", &to, "--once"]);
+    let expected = format!(
+        "listed by {to} as 127.0.0.1:{port}; not by IPv6: the lobby has not heard of it that way, or cannot reach port \
+         {port} there\n"
+    );
+    assert!(stdout(&output).contains(&expected), "{output:?}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_signal_takes_the_server_off_the_list() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    for signal in ["HUP", "TERM"] {
+        let args = ["--name", "Bacon Town", "--port", "8190", "--transport", "udp"];
+        let mut program = Running::start(&mut announce(home.path(), &lobby, &args));
+        program.line();
+        for _ in &lobby.addrs {
+            assert!(program.line().starts_with("listed by "));
+        }
+        program.signal(signal);
+        assert_eq!(program.line(), "taken off the list");
+        lobby.wait_for_list("the server is off the list", <[_]>::is_empty);
+        assert_eq!(program.wait().code(), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn without_its_terminal_it_goes_on_if_that_was_wanted() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let command = format!(
+        "trap '' HUP; exec {} announce --name Nohup --port 8190 --transport udp --no-check --lobby {}",
+        env!("CARGO_BIN_EXE_rallypoint"),
+        lobby.v4()
+    );
+    let mut program = Running::start(Command::new("sh").args(["-c", &command]).env("HOME", home.path()));
+    program.line();
+    program.signal("HUP");
+    lobby.wait_for_list("the server is listed", |list| !list.is_empty());
+    program.signal("TERM");
+    assert_eq!(program.line(), "stopped; the lobby was told");
+    assert_eq!(program.wait().code(), Some(0));
+}
+
+#[test]
+fn names_can_be_seen() {
+    let home = tempfile::tempdir().unwrap();
+    for name in ["", "  "] {
+        let output = run(home.path(), &["announce", "--name", name, "--port", "1"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("a server needs a name that can be seen"), "{output:?}");
+    }
+    let lobby = Lobby::start(home.path(), &[]);
+    let args = ["--name", "  Bacon Town ", "--port", "8190", "--transport", "udp", "--once"];
+    assert!(announce(home.path(), &lobby, &args).output().unwrap().status.success());
+    assert_eq!(common::list(lobby.v4())[0].name, "Bacon Town");
 }
 
 #[test]

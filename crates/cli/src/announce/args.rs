@@ -14,7 +14,7 @@ use std::{net::SocketAddr, num::NonZeroU16, path::PathBuf, time::Instant};
 #[command(after_long_help = MORE, after_help = "More, with examples and exit codes: rallypoint announce --help")]
 pub struct Args {
     /// What the server is called in the list
-    #[arg(long)]
+    #[arg(long, value_parser = name)]
     pub name: String,
 
     /// The port that players connect to
@@ -108,11 +108,14 @@ Examples:
   rallypoint announce --name Arena --port 45555 --transport udp \\
       --lobby lobby.example.org --lobby-id vanguard --key x-query=session
 
+Signals:
+  SIGTERM, SIGHUP, Ctrl-C  takes the server off the list and ends; nohup keeps it running without its terminal
+
 Environment:
   RALLYPOINT_LOBBY  the lobby, if there is no --lobby; several with commas between them
 
 Exit codes:
-  0  the server was announced, and taken off the list on Ctrl-C; with --once: it is listed
+  0  the server was announced, and taken off the list when it was told to stop; with --once: it is listed
   1  it could not be announced; with --once: it is not listed
   2  wrong usage";
 
@@ -139,12 +142,25 @@ impl Args {
         self.all_keys().map(|(key, _)| key).filter(|key| !KNOWN.contains(key) && !key.starts_with("x-"))
     }
 
+    /// How the lobby is to query the server before it lists it, if it is to.
+    pub fn x_query(&self) -> Option<String> {
+        let value = self.all_keys().find(|(key, _)| *key == "x-query")?.1;
+        Some(rallypoint_wire::text::display(value).into_owned())
+    }
+
     fn all_keys(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let text = [("game", &self.game), ("map", &self.map)];
         let text = text.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?.as_bytes())));
         let id = self.protocol_id.as_ref().map(|id| ("protocol_id", &id.as_bytes()[..]));
         let more = self.keys.iter().chain(&self.hex_keys).map(|(key, value)| (&**key, &**value));
         text.chain(id).chain(more)
+    }
+}
+
+fn name(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("a server needs a name that can be seen, such as \"Bacon Town\""),
+        name => Ok(name.to_owned()),
     }
 }
 

@@ -4,6 +4,10 @@ use super::{
     Lobby, and,
     look::{self, Looks},
 };
+use crate::{
+    ask::{options::Family, tap::route},
+    doctor::Reach,
+};
 use rallypoint_wire::lobby::Transport;
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -21,14 +25,14 @@ pub enum Answer {
 }
 
 /// Looks into a lobby's list until the server is there, or there is no more hope.
-pub async fn watch(lobby: Lobby, server: Looks) -> Answer {
+pub async fn watch(lobby: Lobby, server: Looks, x_query: Option<String>) -> Answer {
     let mut last = Ok(Vec::new());
     for (look, wait) in WAITS.into_iter().enumerate() {
         tokio::time::sleep(wait).await;
         last = look_anywhere(&lobby, &server).await;
         let enough = match &last {
             // One family may have no way to the lobby; if it has, it does not take long.
-            Ok(listed) if !listed.is_empty() => look > 0 || is_complete(&lobby, listed),
+            Ok(listed) if !listed.is_empty() => look > 0 || missing(&lobby, listed).is_none(),
             Ok(_) => look == 2 && server.transport == Transport::Udp,
             // It may be starting just now, but it will not start for long.
             Err(_) => look == 1,
@@ -39,8 +43,16 @@ pub async fn watch(lobby: Lobby, server: Looks) -> Answer {
     }
     let host = &lobby.host;
     match last {
-        Ok(listed) if !listed.is_empty() => Answer::Listed(format!("listed by {host} as {}", and(&listed))),
-        Ok(_) => Answer::NotListed(format!("not listed by {host} yet: {}", why(&server).await)),
+        Ok(listed) if !listed.is_empty() => {
+            let others = missing(&lobby, &listed).map_or(String::new(), |family| {
+                format!(
+                    "; not by {family}: the lobby has not heard of it that way, or cannot reach port {} there",
+                    server.port
+                )
+            });
+            Answer::Listed(format!("listed by {host} as {}{others}", and(&listed)))
+        }
+        Ok(_) => Answer::NotListed(not_listed(&lobby, &server, x_query.as_deref()).await),
         Err(error) => Answer::NotListed(format!("cannot ask {host} for its list: {}", explain(&error))),
     }
 }
@@ -57,23 +69,42 @@ async fn look_anywhere(lobby: &Lobby, server: &Looks) -> io::Result<Vec<SocketAd
     trouble.map_or(Ok(Vec::new()), Err)
 }
 
-/// Whether the server is listed in every family in which it could be.
-fn is_complete(lobby: &Lobby, listed: &[SocketAddr]) -> bool {
-    lobby.addrs.iter().all(|addr| listed.iter().any(|listed| listed.is_ipv4() == addr.is_ipv4()))
+/// The family in which the server could be listed, but is not.
+fn missing(lobby: &Lobby, listed: &[SocketAddr]) -> Option<Family> {
+    let family = |addr: &SocketAddr| Family::of(addr.ip());
+    lobby.addrs.iter().map(family).find(|wanted| listed.iter().all(|addr| family(addr) != *wanted))
 }
 
-async fn why(server: &Looks) -> String {
-    let port = server.port;
-    match server.transport {
-        Transport::Tcp if !look::answers_here(port).await => {
-            format!("nothing answers at TCP port {port} of this machine; is the game server running?")
-        }
-        Transport::Tcp => format!(
-            "a lobby lists a TCP server once it could connect to it; is port {port} open in the firewall and forwarded \
-             in the router?"
-        ),
-        Transport::Udp => "the lobby may refuse it, or a firewall may not let the datagrams through".into(),
+/// What is likely to be wrong. The protocol has no answers, so nobody knows; what was seen from here comes first.
+async fn not_listed(lobby: &Lobby, server: &Looks, x_query: Option<&str>) -> String {
+    let (host, port) = (&lobby.host, server.port);
+    let mut causes = Vec::new();
+    if server.transport == Transport::Tcp && !look::answers_here(port).await {
+        causes.push(format!("nothing answers at TCP port {port} of this machine; is the game server running?"));
     }
+    let sources = lobby.addrs.iter().filter_map(|addr| route(*addr).ok());
+    if let Some(source) = sources.into_iter().find(|ip| Reach::of(*ip) != Reach::Everywhere)
+        && lobby.addrs.iter().all(|addr| Reach::of(addr.ip()) != Reach::Everywhere)
+    {
+        causes.push(format!("the lobby may not take servers with private addresses, and sees this one at {source}"));
+    }
+    match (server.transport, x_query) {
+        (Transport::Tcp, _) => causes.push(format!(
+            "the lobby cannot connect to port {port} from outside; is it open in the firewall and forwarded in the router?"
+        )),
+        (Transport::Udp, Some(query)) => {
+            causes.push(format!("the lobby gets no answer when it queries UDP port {port} (x-query={query})"));
+        }
+        (Transport::Udp, None) => {}
+    }
+    causes.push("the datagrams do not arrive; does a firewall let UDP out to the lobby?".into());
+    causes.push("the lobby refuses it: the address or the name is banned there, or has too many servers".into());
+    let lines: String = causes.iter().enumerate().map(|(n, cause)| format!("\n  {}. {cause}", n + 1)).collect();
+    let transport = if server.transport == Transport::Udp { " --transport udp" } else { "" };
+    format!(
+        "not listed by {host} yet. Likely causes, the likeliest first:{lines}\n\
+         To find out: rallypoint doctor YOUR-ADDRESS:{port} --lobby {host}{transport}"
+    )
 }
 
 fn explain(error: &io::Error) -> String {
