@@ -51,6 +51,8 @@ pub enum Verdict {
     Reachable(Duration),
     /// It did not.
     Unreachable,
+    /// The lobby could not try, for want of a descriptor or of a network: nothing is known, and what was known still holds.
+    Unknown,
 }
 
 /// An entry that wants to know: its slot and its serial number.
@@ -96,6 +98,8 @@ pub struct CheckCounts {
     pub reachable: u64,
     /// It could not.
     pub unreachable: u64,
+    /// The lobby could not try, so nothing is known.
+    pub undecided: u64,
     /// Not made, because a bound was reached.
     pub refused: u64,
     /// Waiting for their turn.
@@ -226,6 +230,10 @@ impl Checks {
             Verdict::Unreachable => {
                 self.counts.unreachable += 1;
                 (config.retry, &mut self.ends[1])
+            }
+            Verdict::Unknown => {
+                self.counts.undecided += 1;
+                return waiters;
             }
         };
         let until = wheel.deadline(now, keep);

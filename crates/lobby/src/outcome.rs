@@ -23,7 +23,8 @@ pub enum Outcome {
     JustUnregistered,
     /// The lobby could not reach the server at its registered port (L12).
     Unreachable,
-    /// The lobby could reach it, but has too many other servers to check right now: the next registration tries again.
+    /// The lobby could not check the server right now, because there are too many others or because of trouble of its own:
+    /// the next registration tries again.
     CheckBusy,
     /// The bytes are not what the documents say.
     Malformed(DecodeError),
@@ -128,7 +129,7 @@ impl fmt::Display for Outcome {
                  it in the router",
             ),
             Self::CheckBusy => {
-                f.write_str("the lobby has too many servers to check right now; the next registration tries again")
+                f.write_str("the lobby cannot check the server right now; the next registration tries again")
             }
             Self::Malformed(error) => write!(f, "the registration is not valid: {error}"),
             Self::TooLarge => f.write_str("the registration is larger than this lobby accepts: send fewer or shorter keys"),

@@ -273,3 +273,26 @@ fn l12_checks_that_are_turned_on_do_not_drop_who_is_listed() {
     assert_eq!(lobby.settle(Verdict::Unreachable), 1, "but they are checked in the background");
     assert_eq!(lobby.list(), [""; 0]);
 }
+
+#[test]
+fn l12_what_the_lobby_could_not_try_is_no_verdict() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &tcp(1));
+    lobby.settle(Verdict::Unknown);
+    assert_eq!(lobby.past_outcomes(ip("203.0.113.9")).last().unwrap().outcome, Outcome::CheckBusy);
+    assert_eq!(lobby.list(), [""; 0]);
+    // The next registration tries again, and does not have to wait for it.
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Checking);
+    assert_eq!(lobby.settle(REACHABLE), 1);
+    assert_eq!(lobby.list().len(), 1);
+    // A listed server stays listed, and is tried again in the background.
+    let mut tries = 0;
+    for _ in 0..20 {
+        lobby.wait(secs(30));
+        lobby.register("203.0.113.9", &tcp(1));
+        tries += lobby.settle(Verdict::Unknown);
+    }
+    assert!((3..=20).contains(&tries), "{tries}");
+    assert_eq!(lobby.list().len(), 1);
+    assert_eq!(lobby.stats().checks.unreachable, 0);
+}

@@ -19,28 +19,51 @@ use tokio::{
 /// A query that is not answered is sent again after this: datagrams get lost.
 const RESEND: Duration = Duration::from_secs(1);
 
-/// Makes one check. How many are made, and of whom, is for the registry to decide.
-pub(crate) async fn check(request: CheckRequest) -> Verdict {
+/// Makes one check. How many are made, and of whom, is for the registry to decide. It is an error if this machine could not
+/// even try.
+pub(crate) async fn check(request: CheckRequest) -> io::Result<Verdict> {
     let began = clock::now();
     let addr = request.target.addr;
-    let reached = match request.target.kind {
-        CheckKind::Connect => timeout(request.timeout, TcpStream::connect(addr)).await.is_ok_and(|tcp| tcp.is_ok()),
+    let result = match request.target.kind {
+        CheckKind::Connect => match timeout(request.timeout, TcpStream::connect(addr)).await {
+            Ok(connected) => connected.map(|_| true),
+            Err(_elapsed) => Ok(false),
+        },
         CheckKind::Bloodmasters => {
             let echo = Echo(entropy::bytes());
             let mut query = Vec::new();
             Query { echo }.emit(&mut query);
             let is_answer = |datagram: &[u8]| Reply::parse(datagram).is_ok_and(|reply| reply.echo() == echo);
-            ask(addr, &query, is_answer, request.timeout).await.unwrap_or(false)
+            ask(addr, &query, is_answer, request.timeout).await
         }
         CheckKind::Session => {
             let mut query = Vec::new();
             ClientDatagram::Query.emit(&mut query);
             let is_answer = |datagram: &[u8]| matches!(ServerDatagram::parse(datagram), Ok(ServerDatagram::Info(_)));
-            ask(addr, &query, is_answer, request.timeout).await.unwrap_or(false)
+            ask(addr, &query, is_answer, request.timeout).await
         }
     };
-    tracing::debug!(target = %addr, kind = ?request.target.kind, reached, "checked a server");
-    if reached { Verdict::Reachable(began.elapsed()) } else { Verdict::Unreachable }
+    match result {
+        Ok(true) => Ok(Verdict::Reachable(began.elapsed())),
+        Err(error) if is_own_trouble(&error) => Err(error),
+        Ok(false) | Err(_) => Ok(Verdict::Unreachable),
+    }
+}
+
+/// Whether an error says something about this machine rather than about the one that was to be reached.
+fn is_own_trouble(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(
+            // No descriptors, no memory.
+            libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM
+            // No port, no address, no network, not this family.
+            | libc::EAGAIN | libc::EADDRINUSE | libc::EADDRNOTAVAIL | libc::ENETUNREACH | libc::ENETDOWN
+            | libc::EAFNOSUPPORT
+            // Its own firewall.
+            | libc::EPERM | libc::EACCES
+        )
+    )
 }
 
 /// Asks a server until it answers or the time is up. The socket is a new one, with a port that nobody can guess, and hears
@@ -68,4 +91,42 @@ async fn ask(
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rallypoint_lobby::Target;
+    use std::net::{TcpListener, UdpSocket};
+
+    const KINDS: [CheckKind; 3] = [CheckKind::Connect, CheckKind::Bloodmasters, CheckKind::Session];
+
+    fn request(addr: SocketAddr, kind: CheckKind) -> CheckRequest {
+        CheckRequest { target: Target { addr, kind }, timeout: Duration::from_secs(5) }
+    }
+
+    #[tokio::test]
+    async fn l12_who_refuses_is_unreachable() {
+        // Nobody listens there any more.
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        for (addr, kind) in [tcp, udp, udp].into_iter().zip(KINDS) {
+            assert_eq!(check(request(addr, kind)).await.unwrap(), Verdict::Unreachable, "{kind:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn l12_what_this_machine_cannot_do_is_no_verdict() {
+        // It may not send to everybody: that is asked for by nobody, and shows the same as having no network.
+        for kind in KINDS {
+            let result = check(request("255.255.255.255:9".parse().unwrap(), kind)).await;
+            assert!(is_own_trouble(&result.unwrap_err()), "{kind:?}");
+        }
+        for error in [libc::EMFILE, libc::ENETUNREACH, libc::EADDRNOTAVAIL] {
+            assert!(is_own_trouble(&io::Error::from_raw_os_error(error)));
+        }
+        for error in [libc::ECONNREFUSED, libc::EHOSTUNREACH, libc::ETIMEDOUT, libc::ECONNRESET] {
+            assert!(!is_own_trouble(&io::Error::from_raw_os_error(error)));
+        }
+    }
 }

@@ -32,6 +32,7 @@ mod entropy;
 mod list;
 mod lobby;
 mod mask;
+mod seldom;
 mod store;
 mod sys;
 mod udp;

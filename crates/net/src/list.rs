@@ -11,7 +11,7 @@ mod reply;
 pub use counters::ListStats;
 pub(crate) use exchange::Protocol;
 
-use crate::{clock, sys};
+use crate::{clock, seldom::Seldom, sys};
 use counters::Counters;
 use exchange::{Exchange, Phase, Step};
 use places::{Place, Places, Refused};
@@ -67,9 +67,6 @@ const ACCEPT_BURST: usize = 64;
 
 /// When the system has no more descriptors or memory, this passes before the next try.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// A shortage comes and goes many times a second; this often is enough to know of it.
-const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// How often clients that have their reply are looked at for the first time.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -159,7 +156,7 @@ impl Drop for ListService {
 
 /// Takes connections, for good.
 async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<Shared>) {
-    let mut warned: Option<Instant> = None;
+    let mut shortage = Seldom::default();
     loop {
         for _ in 0..ACCEPT_BURST {
             // It is an error if the runtime ends.
@@ -173,9 +170,8 @@ async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<
                     }
                 }
                 Ok(Err(error)) if is_shortage(&error) => {
-                    if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
-                        warned = Some(clock::now());
-                        tracing::warn!(%error, "cannot take list connections: trying again");
+                    if let Some(times) = shortage.happens(clock::now()) {
+                        tracing::warn!(%error, times, "cannot take list connections: trying again");
                     }
                     // What nobody needs any more is given up, for whoever comes next.
                     shared.places.make_room(clock::now());

@@ -2,6 +2,7 @@
 
 mod bind;
 mod error;
+mod files;
 mod keeper;
 mod log;
 mod options;
@@ -10,8 +11,9 @@ mod saves;
 pub use error::StartError;
 pub use options::LobbyOptions;
 
-use crate::{Driver, ListLimits, ListStats, UdpSocket, clock, entropy, list::ListService, store::Store, sys};
+use crate::{Driver, ListStats, UdpSocket, clock, entropy, list::ListService, seldom::Seldom, store::Store};
 use arc_swap::ArcSwap;
+use files::Files;
 use keeper::Keeper;
 use log::EventLog;
 use rallypoint_lobby::{Config, ConfigError, Event, Lists, PastOutcome, Registry, Seed, Stats};
@@ -28,9 +30,6 @@ use tokio::{
 
 /// Events that a slow subscriber can be behind before it misses some.
 const EVENTS: usize = 16_384;
-
-/// Descriptors that are not for list connections: sockets, checks, files, and the rest of the program.
-const OTHER_FILES: u64 = 512;
 
 /// How long replies may take when the lobby ends.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -63,6 +62,7 @@ struct Inner {
     events: broadcast::Sender<Event>,
     list: ListService,
     commands: crate::Commands<Keeper>,
+    files: Files,
     /// Gone after a shutdown.
     driver: Mutex<Option<Driver<Keeper>>>,
     /// Its other end is gone when the registry's thread is.
@@ -98,19 +98,20 @@ impl LobbyService {
     /// its own.
     pub fn start(options: LobbyOptions, runtime: &Handle) -> Result<Self, StartError> {
         let now = clock::now();
+        let files = Files::claim(&options.list, &options.registry);
         // What arrives while the list is read back waits in the sockets.
         let bound = bind::bind(&options)?;
         let store = options.data_dir.as_deref().map(Store::open).transpose()?;
         let public_ids = store.as_ref().map_or_else(|| Ok(entropy::bytes()), Store::public_id_key)?;
         let seed = Seed { tables: entropy::number(), public_ids };
-        let mut registry = Registry::new(options.registry, seed, now)?;
+        let mut registry = Registry::new(files.config(options.registry), seed, now)?;
         if let Some(store) = &store {
             restore(&mut registry, store)?;
         }
         let lists = registry.lists();
         let stats = Arc::new(ArcSwap::from_pointee(registry.stats()));
         let events = broadcast::Sender::new(EVENTS);
-        let limits = within_open_files(&options.list);
+        let limits = files.limits(&options.list);
         let list = ListService::start(bound.tcp, lists.clone(), limits, runtime).map_err(StartError::Thread)?;
         let legacy_from = bound.addrs.lobby.len();
         let (is_alive, alive) = watch::channel(());
@@ -123,6 +124,7 @@ impl LobbyService {
             runtime: runtime.clone(),
             commands,
             log: EventLog::new(now),
+            check_trouble: Seldom::default(),
             stats_at: None,
             stats_published: now,
             has_more_events: true,
@@ -140,7 +142,7 @@ impl LobbyService {
         for socket in &sockets {
             tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.receive_buffer(), "listening");
         }
-        Ok(Self(Arc::new(Inner { addrs, sockets, lists, stats, events, list, commands, driver, alive })))
+        Ok(Self(Arc::new(Inner { addrs, sockets, lists, stats, events, list, commands, files, driver, alive })))
     }
 
     /// Where it listens.
@@ -186,6 +188,7 @@ impl LobbyService {
 
     /// Changes the configuration without forgetting anything. Nothing happens after a shutdown.
     pub async fn set_config(&self, config: Config) -> Result<(), ConfigError> {
+        let config = self.0.files.config(config);
         self.0.commands.ask(move |keeper, now| keeper.registry.set_config(now, config)).await.unwrap_or(Ok(()))
     }
 
@@ -228,14 +231,4 @@ fn restore(registry: &mut Registry, store: &Store) -> Result<(), StartError> {
         Err(error) => store.set_servers_aside(&error),
     }
     Ok(())
-}
-
-/// List connections need descriptors: as many as the system permits, and no more than that.
-fn within_open_files(limits: &ListLimits) -> ListLimits {
-    let files = sys::raise_open_files().unwrap_or(1_024);
-    let most = usize::try_from(files.saturating_sub(OTHER_FILES).max(files / 2)).unwrap_or(usize::MAX);
-    if limits.connections > most {
-        tracing::warn!(files, connections = most, "the system's limit of open files lowers that of list connections");
-    }
-    ListLimits { connections: limits.connections.min(most), ..limits.clone() }
 }

@@ -233,6 +233,9 @@ impl Registry {
 
     /// A verdict has come in.
     pub(super) fn settle(&mut self, now: Instant, slot: u32, family: Family, target: Target, verdict: Verdict) {
+        if verdict == Verdict::Unknown {
+            return self.put_off(now, slot, family);
+        }
         let before = self.slots.hot(slot).states[family];
         self.apply(slot, family, verdict);
         self.relist(now, slot, None, Gone::Unreachable);
@@ -246,6 +249,20 @@ impl Registry {
         }
     }
 
+    /// The lobby could not find out. One that is listed stays so, and is checked again soon; another one is checked when it
+    /// registers again, whether or not it has anything new to say.
+    fn put_off(&mut self, now: Instant, slot: u32, family: Family) {
+        let retry = self.wheel.deadline(now, self.config.checks.retry);
+        let hot = self.slots.hot_mut(slot);
+        if hot.states[family] == State::Listed {
+            return self.wheel.schedule(slot, retry);
+        }
+        hot.prints[family] = 0;
+        if let Some(endpoint) = self.slots.cold(slot).endpoints[family] {
+            self.past.record(now, endpoint.inside.ip, Outcome::CheckBusy, Some(endpoint.inside.port.get()));
+        }
+    }
+
     fn apply(&mut self, slot: u32, family: Family, verdict: Verdict) {
         let state = match verdict {
             Verdict::Reachable(latency) => {
@@ -253,6 +270,7 @@ impl Registry {
                 State::Listed
             }
             Verdict::Unreachable => State::Unreachable,
+            Verdict::Unknown => return,
         };
         self.slots.hot_mut(slot).states[family] = state;
     }

@@ -1,11 +1,12 @@
 //! Keeps the registry: what its thread does besides handing it datagrams.
 
 use super::{log::EventLog, saves::Saves};
-use crate::{Commands, Driven, RecvBatch, check::check};
+use crate::{Commands, Driven, RecvBatch, check::check, seldom::Seldom};
 use arc_swap::ArcSwap;
-use rallypoint_lobby::{Event, Registry, Stats};
+use rallypoint_lobby::{Event, Registry, Stats, Target, Verdict};
 use rallypoint_machine::Transmit;
 use std::{
+    io,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -31,6 +32,7 @@ pub(super) struct Keeper {
     pub runtime: Handle,
     pub commands: Commands<Self>,
     pub log: EventLog,
+    pub check_trouble: Seldom,
     /// When the numbers are published again; `None` if nothing has happened since they were.
     pub stats_at: Option<Instant>,
     pub stats_published: Instant,
@@ -46,8 +48,8 @@ impl Keeper {
                 Some(Event::Check(request)) => {
                     let commands = self.commands.clone();
                     self.runtime.spawn(async move {
-                        let verdict = check(request).await;
-                        commands.run(move |keeper, now| keeper.registry.handle_check(now, request.target, verdict));
+                        let result = check(request).await;
+                        commands.run(move |keeper, now| keeper.handle_checked(now, request.target, result));
                     });
                 }
                 Some(event) => {
@@ -62,6 +64,17 @@ impl Keeper {
             }
         }
         self.has_more_events = true;
+    }
+
+    /// A check has ended. If it is this machine that could not, that is not the server's fault.
+    fn handle_checked(&mut self, now: Instant, target: Target, result: io::Result<Verdict>) {
+        let verdict = result.unwrap_or_else(|error| {
+            if let Some(times) = self.check_trouble.happens(now) {
+                tracing::warn!(%error, times, "servers cannot be checked: trying again when they register again");
+            }
+            Verdict::Unknown
+        });
+        self.registry.handle_check(now, target, verdict);
     }
 
     /// A save has ended.
