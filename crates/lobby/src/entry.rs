@@ -35,6 +35,18 @@ impl PublicId {
         hasher.write(id.expose());
         Self(hasher.finish128().as_bytes())
     }
+
+    /// The ID from its bytes, for whoever has kept them.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes, for whoever keeps them.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
 }
 
 impl fmt::Display for PublicId {

@@ -1,0 +1,47 @@
+//! What the recorder wants to have written.
+
+use crate::{Event, Sample, Subject, UnixSeconds, subject::Key};
+use rallypoint_wire::lobby::LobbyId;
+
+/// What one sweep adds to the file. All of it is written, or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Batch {
+    /// The beginning of the minute.
+    pub time: UnixSeconds,
+    /// They have a history from now on.
+    pub new: Vec<New>,
+    /// They have none any more. A key is never both new and forgotten.
+    pub forgotten: Vec<Key>,
+    /// Everything that was seen, by ascending key.
+    pub samples: Vec<(Key, Sample)>,
+    /// More players than ever before.
+    pub peaks: Vec<(Key, u32)>,
+    /// What happened, in order.
+    pub events: Vec<(Key, Event)>,
+}
+
+/// A subject that the file does not have yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct New {
+    pub key: Key,
+    pub subject: Subject,
+    pub first: UnixSeconds,
+    pub lobby: Option<LobbyId>,
+    pub name: String,
+    pub map: String,
+}
+
+/// A subject that the file has: what the recorder has to know of it after a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub key: Key,
+    pub subject: Subject,
+    /// When it was last seen; within the last hour this may be too early.
+    pub last: UnixSeconds,
+    /// How many minutes it was seen in all.
+    pub minutes: u32,
+    pub peak: u32,
+    pub listed: bool,
+    pub name: String,
+    pub map: String,
+}

@@ -1,0 +1,83 @@
+//! Where a moment of a subject is in the file.
+
+use crate::{Retention, UnixSeconds, subject::Key};
+
+/// How fine the rows of the table `block` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// The minutes of an hour.
+    Minutes = 0,
+    /// The hours of a day.
+    Hours = 1,
+    /// 32 days.
+    Days = 2,
+}
+
+impl Level {
+    pub const ALL: [Self; 3] = [Self::Minutes, Self::Hours, Self::Days];
+
+    /// How many seconds one sample or sum is for.
+    pub const fn step(self) -> i64 {
+        match self {
+            Self::Minutes => 60,
+            Self::Hours => 3_600,
+            Self::Days => 86_400,
+        }
+    }
+
+    /// How many of them are in a row.
+    pub const fn per_slot(self) -> i64 {
+        match self {
+            Self::Minutes => 60,
+            Self::Hours => 24,
+            Self::Days => 32,
+        }
+    }
+
+    /// The row of a moment.
+    pub const fn slot(self, time: UnixSeconds) -> i64 {
+        time.div_euclid(self.step() * self.per_slot())
+    }
+
+    /// The first row that is kept.
+    pub const fn first_slot(self, now: UnixSeconds, retention: &Retention) -> i64 {
+        let days = match self {
+            Self::Minutes => retention.minutes,
+            Self::Hours => retention.hours,
+            Self::Days => retention.days,
+        };
+        self.slot(now - days as i64 * 86_400)
+    }
+}
+
+pub(crate) const fn hour(time: UnixSeconds) -> i64 {
+    time.div_euclid(3_600)
+}
+
+pub(crate) const fn part(key: Key) -> i64 {
+    (key >> 8) as i64
+}
+
+/// The row of the table `fresh` that has this minute of this key.
+pub(crate) const fn fresh(time: UnixSeconds, key: Key) -> i64 {
+    fresh_of_hour(hour(time)) | part(key) << 6 | time.div_euclid(60).rem_euclid(60)
+}
+
+/// The first row of an hour, which none of the hours before can have.
+pub(crate) const fn fresh_of_hour(hour: i64) -> i64 {
+    hour << 30
+}
+
+pub(crate) const fn hour_of_fresh(at: i64) -> i64 {
+    at >> 30
+}
+
+pub(crate) const fn part_of_fresh(at: i64) -> i64 {
+    at >> 6 & 0xff_ffff
+}
+
+/// Below 60 in a file of ours, and below 64 in any.
+pub(crate) const fn minute_of_fresh(at: i64) -> usize {
+    let minute = (at & 0x3f) as usize;
+    if minute < 60 { minute } else { 59 }
+}

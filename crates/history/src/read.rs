@@ -1,0 +1,221 @@
+//! Reads the file.
+
+use crate::{
+    Event, HistoryError, Peak, Point, Resolution, Series, Subject, Summary, UnixSeconds,
+    error::damaged,
+    event::What,
+    layout::{self, Level},
+    pack,
+    sample::Sum,
+    subject::{Key, TOTAL},
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::ops::Range;
+
+/// The most points that a series can have.
+pub(crate) const MAX_POINTS: i64 = 50_000;
+
+/// The points of a subject within some time, which is rounded outwards to whole steps.
+pub(crate) fn series(
+    connection: &Connection,
+    subject: &Subject,
+    range: &Range<UnixSeconds>,
+    resolution: Resolution,
+) -> Result<Series, HistoryError> {
+    let level = resolution.level(range);
+    let step = level.step();
+    let first = range.start.div_euclid(step);
+    let count = range.end.saturating_add(step - 1).div_euclid(step).saturating_sub(first);
+    if count > MAX_POINTS {
+        return Err(HistoryError::TooMany);
+    }
+    let window = Window { level, first, count: count.max(0) };
+    // One moment of the file, whatever is rolled up meanwhile.
+    let transaction = connection.unchecked_transaction()?;
+    let observed = window.sums(&transaction, TOTAL)?;
+    let sums = match key(&transaction, subject)? {
+        None => vec![Sum::default(); observed.len()],
+        Some(TOTAL) => observed.clone(),
+        Some(key) => window.sums(&transaction, key)?,
+    };
+    let points = (first..).zip(sums.iter().zip(&observed));
+    let points = points.map(|(index, (sum, observed))| Point::new(index * step, sum, observed)).collect();
+    Ok(Series { step, points })
+}
+
+/// What there is to say about a subject in a few numbers.
+pub(crate) fn summary(
+    connection: &Connection,
+    subject: &Subject,
+    now: UnixSeconds,
+) -> Result<Option<Summary>, HistoryError> {
+    let transaction = connection.unchecked_transaction()?;
+    let (kind, id) = subject.parts();
+    let sql = format!("SELECT {SUMMARY} FROM subject WHERE kind = ?1 AND id = ?2");
+    let found = transaction.prepare_cached(&sql)?.query_row(params![kind, id], |row| Ok(summary_of(row))).optional()?;
+    let Some(mut summary) = found.transpose()?.flatten() else { return Ok(None) };
+    let last = Window { level: Level::Minutes, first: now.div_euclid(60) - 59, count: 60 };
+    let hours = Window { level: Level::Hours, first: layout::hour(now) - 30 * 24, count: 30 * 24 + 1 };
+    let key = key(&transaction, subject)?.unwrap_or(TOTAL);
+    let (sums, observed) = (hours.sums(&transaction, key)?, hours.sums(&transaction, TOTAL)?);
+    // What was before it came is not held against it.
+    let came = layout::hour(summary.first);
+    for (uptime, hours_back) in summary.uptime.iter_mut().zip([24, 7 * 24, 30 * 24]) {
+        let from = (hours.first.max(came).max(layout::hour(now) - hours_back) - hours.first).max(0) as usize;
+        let minutes = |sums: &[Sum]| sums.iter().skip(from).map(|sum| f64::from(sum.up)).sum::<f64>();
+        let looked = minutes(&observed);
+        *uptime = (looked > 0.0).then(|| (minutes(&sums) / looked).min(1.0));
+    }
+    // Rows say when it was last seen only when their hour is over.
+    let seen = last.sums(&transaction, key)?.iter().rposition(|sum| sum.up > 0);
+    if let Some(seen) = seen {
+        summary.last = summary.last.max((last.first + seen as i64) * 60);
+    }
+    Ok(Some(summary))
+}
+
+const SUMMARY: &str = "kind, id, name, map, first, last, peak, peak_at, listed";
+
+fn summary_of(row: &Row<'_>) -> Result<Option<Summary>, HistoryError> {
+    let Some(subject) = Subject::from_parts(row.get(0)?, row.get(1)?) else { return Ok(None) };
+    let (peak, peak_at): (u32, i64) = (row.get(6)?, row.get(7)?);
+    Ok(Some(Summary {
+        subject,
+        name: row.get(2)?,
+        map: row.get(3)?,
+        first: row.get(4)?,
+        last: row.get(5)?,
+        listed: row.get(8)?,
+        peak: (peak > 0).then_some(Peak { players: peak, time: peak_at }),
+        uptime: [None; 3],
+    }))
+}
+
+/// The latest events of a subject before some moment, the latest first.
+pub(crate) fn events(
+    connection: &Connection,
+    subject: &Subject,
+    limit: usize,
+    before: UnixSeconds,
+) -> Result<Vec<Event>, HistoryError> {
+    let Some(key) = key(connection, subject)? else { return Ok(Vec::new()) };
+    let mut statement = connection.prepare_cached(
+        "SELECT time, code, detail FROM event WHERE subject = ?1 AND lane IN (0, 1) AND time < ?2
+         ORDER BY time DESC, number DESC LIMIT ?3",
+    )?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![key, before, limit])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (code, detail): (String, String) = (row.get(1)?, row.get(2)?);
+        let what = What::from_parts(&code, &detail).ok_or_else(|| damaged("an event"))?;
+        events.push(Event { time: row.get(0)?, what });
+    }
+    Ok(events)
+}
+
+/// All subjects, the total first, then lobbies, then servers, by ID; some of them at a time, from behind `after` on.
+pub(crate) fn subjects(
+    connection: &Connection,
+    after: Option<&Subject>,
+    limit: usize,
+) -> Result<Vec<Subject>, HistoryError> {
+    let (kind, id) = after.map_or((-1, [0; 16]), Subject::parts);
+    let mut statement = connection
+        .prepare_cached("SELECT kind, id FROM subject WHERE (kind, id) > (?1, ?2) ORDER BY kind, id LIMIT ?3")?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![kind, id, limit])?;
+    let mut subjects = Vec::new();
+    while let Some(row) = rows.next()? {
+        subjects.extend(Subject::from_parts(row.get(0)?, row.get(1)?));
+    }
+    Ok(subjects)
+}
+
+fn key(connection: &Connection, subject: &Subject) -> Result<Option<Key>, HistoryError> {
+    let (kind, id) = subject.parts();
+    let mut statement = connection.prepare_cached("SELECT key FROM subject WHERE kind = ?1 AND id = ?2")?;
+    Ok(statement.query_row(params![kind, id], |row| row.get(0)).optional()?)
+}
+
+/// Steps behind each other.
+struct Window {
+    level: Level,
+    /// The first step, counted from 1970.
+    first: i64,
+    count: i64,
+}
+
+impl Window {
+    /// What is known of each step.
+    fn sums(&self, connection: &Connection, key: Key) -> Result<Vec<Sum>, HistoryError> {
+        let mut sums = vec![Sum::default(); self.count as usize];
+        if self.count > 0 {
+            self.add_blocks(connection, key, &mut sums)?;
+            self.add_fresh(connection, key, &mut sums)?;
+        }
+        Ok(sums)
+    }
+
+    fn add(&self, step: i64, sum: &Sum, sums: &mut [Sum]) {
+        let place = usize::try_from(step - self.first).ok().and_then(|place| sums.get_mut(place));
+        if let Some(place) = place {
+            place.merge(sum);
+        }
+    }
+
+    /// Of what is rolled up.
+    fn add_blocks(&self, connection: &Connection, key: Key, sums: &mut [Sum]) -> Result<(), HistoryError> {
+        let per_slot = self.level.per_slot();
+        let mut bounds = connection.prepare_cached(
+            "SELECT (SELECT min(slot) FROM block WHERE level = ?1), (SELECT max(slot) FROM block WHERE level = ?1)",
+        )?;
+        let bounds: (Option<i64>, Option<i64>) =
+            bounds.query_row([self.level as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (Some(oldest), Some(latest)) = bounds else { return Ok(()) };
+        let slots = self.first.div_euclid(per_slot).max(oldest)
+            ..=(self.first + self.count - 1).div_euclid(per_slot).min(latest);
+        let mut select =
+            connection.prepare_cached("SELECT data FROM block WHERE level = ?1 AND slot = ?2 AND subject = ?3")?;
+        for slot in slots {
+            let mut rows = select.query(params![self.level as i64, slot, key])?;
+            let Some(row) = rows.next()? else { continue };
+            let data = row.get_ref(0)?.as_blob().unwrap_or_default();
+            let first = slot * per_slot;
+            if self.level == Level::Minutes {
+                let minutes = pack::unpack_minutes(data).ok_or_else(|| damaged("an hour"))?;
+                for (step, sample) in (first..).zip(&minutes) {
+                    sample.iter().for_each(|sample| self.add(step, &(*sample).into(), sums));
+                }
+            } else {
+                let found = pack::unpack_sums(data).ok_or_else(|| damaged("a day"))?;
+                (first..first + per_slot).zip(&found).for_each(|(step, sum)| self.add(step, sum, sums));
+            }
+        }
+        Ok(())
+    }
+
+    /// Of the hour that is not over.
+    fn add_fresh(&self, connection: &Connection, key: Key, sums: &mut [Sum]) -> Result<(), HistoryError> {
+        let mut bounds =
+            connection.prepare_cached("SELECT (SELECT min(at) FROM fresh), (SELECT max(at) FROM fresh)")?;
+        let bounds: (Option<i64>, Option<i64>) = bounds.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (Some(oldest), Some(latest)) = bounds else { return Ok(()) };
+        let step = self.level.step();
+        let hours = layout::hour(self.first * step).max(layout::hour_of_fresh(oldest))
+            ..=layout::hour((self.first + self.count) * step - 1).min(layout::hour_of_fresh(latest));
+        let mut select = connection.prepare_cached("SELECT at, data FROM fresh WHERE at BETWEEN ?1 AND ?2")?;
+        for hour in hours {
+            let from = layout::fresh(hour * 3_600, key);
+            let mut rows = select.query(params![from, from | 0x3f])?;
+            while let Some(row) = rows.next()? {
+                let minute = layout::minute_of_fresh(row.get(0)?) as i64;
+                let mut samples = pack::samples(row.get_ref(1)?.as_blob().unwrap_or_default());
+                if let Some((_, sample)) = samples.find(|(low_byte, _)| *low_byte == key as u8) {
+                    self.add((hour * 3_600 + minute * 60).div_euclid(step), &sample.into(), sums);
+                }
+            }
+        }
+        Ok(())
+    }
+}

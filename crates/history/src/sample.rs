@@ -1,0 +1,69 @@
+//! One look at a subject, and many of them together.
+
+/// What was seen of a subject at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// How many people played.
+    pub players: u32,
+    /// How many bots did.
+    pub bots: u32,
+    /// How many people could have played.
+    pub slots: u32,
+    /// How many servers there were: 1 for a server.
+    pub servers: u32,
+}
+
+/// Many samples together. Merging is exact, in any order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    /// In how many minutes it was there. If in none, all others are 0.
+    pub up: u32,
+    pub min: u32,
+    pub max: u32,
+    pub players: u64,
+    pub bots: u64,
+    pub slots: u64,
+    pub servers: u64,
+}
+
+impl Sample {
+    /// Both together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            players: self.players.saturating_add(other.players),
+            bots: self.bots.saturating_add(other.bots),
+            slots: self.slots.saturating_add(other.slots),
+            servers: self.servers.saturating_add(other.servers),
+        }
+    }
+}
+
+impl Sum {
+    pub fn merge(&mut self, other: &Self) {
+        if self.up == 0 {
+            *self = *other;
+        } else if other.up > 0 {
+            self.up = self.up.saturating_add(other.up);
+            self.min = self.min.min(other.min);
+            self.max = self.max.max(other.max);
+            self.players = self.players.saturating_add(other.players);
+            self.bots = self.bots.saturating_add(other.bots);
+            self.slots = self.slots.saturating_add(other.slots);
+            self.servers = self.servers.saturating_add(other.servers);
+        }
+    }
+}
+
+impl From<Sample> for Sum {
+    fn from(sample: Sample) -> Self {
+        Self {
+            up: 1,
+            min: sample.players,
+            max: sample.players,
+            players: sample.players.into(),
+            bots: sample.bots.into(),
+            slots: sample.slots.into(),
+            servers: sample.servers.into(),
+        }
+    }
+}

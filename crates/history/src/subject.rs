@@ -1,0 +1,66 @@
+//! What has a history.
+
+use rallypoint_lobby::PublicId;
+use rallypoint_wire::lobby::LobbyId;
+use std::fmt;
+
+/// Seconds since the beginning of 1970, UTC.
+pub type UnixSeconds = i64;
+
+/// A server, a lobby, or everything together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// All servers of all lobbies. What it has no sample of, nobody looked at: the program did not run.
+    Total,
+    /// All servers of a lobby.
+    Lobby(LobbyId),
+    /// One server.
+    Server(PublicId),
+}
+
+/// The number that a subject has in the file instead of its 16 bytes. It is never given to another one.
+pub(crate) type Key = u32;
+
+/// That of [`Subject::Total`].
+pub(crate) const TOTAL: Key = 0;
+
+impl Subject {
+    /// One word: `total`, `lobby` or `server`.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Lobby(_) => "lobby",
+            Self::Server(_) => "server",
+        }
+    }
+
+    /// As the file has it: a kind, and 16 bytes.
+    pub(crate) fn parts(&self) -> (i64, [u8; 16]) {
+        match self {
+            Self::Total => (0, [0; 16]),
+            Self::Lobby(id) => (1, *id.as_bytes()),
+            Self::Server(id) => (2, *id.as_bytes()),
+        }
+    }
+
+    pub(crate) fn from_parts(kind: i64, id: [u8; 16]) -> Option<Self> {
+        match kind {
+            0 => Some(Self::Total),
+            1 => Some(Self::Lobby(LobbyId::from_bytes(id))),
+            2 => Some(Self::Server(PublicId::from_bytes(id))),
+            _ => None,
+        }
+    }
+}
+
+/// Its ID; nothing for the total.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Total => Ok(()),
+            Self::Lobby(id) => id.fmt(f),
+            Self::Server(id) => id.fmt(f),
+        }
+    }
+}

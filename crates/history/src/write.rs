@@ -1,0 +1,265 @@
+//! Writes batches into the file, and rolls up what is over.
+
+use crate::{
+    HistoryError, Options, Retention, Subject, UnixSeconds,
+    batch::{Batch, Known, New},
+    event::{Event, What},
+    layout::{self, Level},
+    pack::{self, Minutes},
+    sample::Sum,
+    schema,
+    subject::Key,
+};
+use rallypoint_wire::lobby::LobbyId;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt};
+
+/// How many events are kept of a subject, in each lane.
+const EVENTS: i64 = 100;
+
+/// The one connection that writes.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    connection: Connection,
+    retention: Retention,
+}
+
+/// What the file has when it is opened.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Loaded {
+    pub known: Vec<Known>,
+    pub next_key: Key,
+    pub last: UnixSeconds,
+}
+
+impl Writer {
+    /// Opens the file, and makes it, or makes it one of today, if need be.
+    pub fn open(options: &Options) -> Result<Self, HistoryError> {
+        if let Some(folder) = options.path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        let mut connection = Connection::open(&options.path)?;
+        connection.busy_timeout(options.patience)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // A power failure may cost the last minutes, but does no damage.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
+        connection.pragma_update(None, "cache_size", -16_384)?;
+        schema::migrate(&mut connection, schema::STEPS)?;
+        let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let pages = i64::try_from(options.max_bytes).unwrap_or(i64::MAX) / page.max(512);
+        connection.pragma_update(None, "max_page_count", pages.clamp(1, 4_294_967_294))?;
+        Ok(Self { connection, retention: options.retention })
+    }
+
+    /// All that the recorder has to know.
+    pub fn load(&self) -> Result<Loaded, HistoryError> {
+        let counter = |name: &str| -> Result<i64, HistoryError> {
+            let value =
+                self.connection.query_row("SELECT value FROM counter WHERE name = ?1", [name], |row| row.get(0));
+            Ok(value.optional()?.unwrap_or(0))
+        };
+        let mut known = Vec::new();
+        let columns = "key, kind, id, last, minutes, peak, listed, name, map";
+        let mut statement = self.connection.prepare(&format!("SELECT {columns} FROM subject"))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let Some(subject) = Subject::from_parts(row.get(1)?, row.get(2)?) else { continue };
+            let (key, last, minutes, peak) = (row.get(0)?, row.get(3)?, row.get(4)?, row.get(5)?);
+            let (listed, name, map) = (row.get(6)?, row.get(7)?, row.get(8)?);
+            known.push(Known { key, subject, last, minutes, peak, listed, name, map });
+        }
+        let next_key = u32::try_from(counter("next_key")?).unwrap_or(Key::MAX);
+        Ok(Loaded { known, next_key, last: counter("last_minute")? })
+    }
+
+    /// Puts everything in its place, so that the file is complete without what SQLite has beside it.
+    pub fn tidy(&self) {
+        // A reader may be in the way, and then nothing is lost either.
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    }
+
+    /// Writes a batch: all of it, or nothing.
+    pub fn apply(&mut self, batch: &Batch) -> Result<(), HistoryError> {
+        let retention = self.retention;
+        let transaction = self.connection.transaction()?;
+        for key in &batch.forgotten {
+            forget(&transaction, *key, batch.time, &retention)?;
+        }
+        for new in &batch.new {
+            insert(&transaction, new, batch.time)?;
+        }
+        for (key, peak) in &batch.peaks {
+            let mut statement =
+                transaction.prepare_cached("UPDATE subject SET peak = ?2, peak_at = ?3 WHERE key = ?1")?;
+            statement.execute(params![key, peak, batch.time])?;
+        }
+        for (number, (key, event)) in batch.events.iter().enumerate() {
+            happen(&transaction, *key, number, event)?;
+        }
+        write_samples(&transaction, batch)?;
+        if seal(&transaction, layout::hour(batch.time))? {
+            expire(&transaction, batch.time, &retention)?;
+        }
+        let mut count = transaction.prepare_cached("UPDATE counter SET value = ?2 WHERE name = ?1")?;
+        count.execute(params!["last_minute", batch.time])?;
+        if let Some(last) = batch.new.iter().map(|new| i64::from(new.key)).max() {
+            count.execute(params!["next_key", last + 1])?;
+        }
+        drop(count);
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+fn insert(transaction: &Transaction<'_>, new: &New, now: UnixSeconds) -> Result<(), HistoryError> {
+    let (kind, id) = new.subject.parts();
+    let lobby = new.lobby.as_ref().map(LobbyId::as_bytes);
+    let mut statement = transaction.prepare_cached(
+        "INSERT INTO subject (key, kind, id, lobby, name, map, first, last) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    statement.execute(params![new.key, kind, id, lobby, new.name, new.map, new.first, now])?;
+    Ok(())
+}
+
+fn happen(transaction: &Transaction<'_>, key: Key, number: usize, event: &Event) -> Result<(), HistoryError> {
+    let lane = event.what.lane();
+    let mut insert = transaction.prepare_cached("INSERT OR REPLACE INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let number = i64::try_from(number).unwrap_or(i64::MAX);
+    insert.execute(params![key, lane, event.time, number, event.what.code(), event.what.detail()])?;
+    let mut trim = transaction.prepare_cached(
+        "DELETE FROM event WHERE subject = ?1 AND lane = ?2 AND (time, number) <= (
+            SELECT time, number FROM event WHERE subject = ?1 AND lane = ?2 ORDER BY time DESC, number DESC LIMIT 1 OFFSET ?3)",
+    )?;
+    trim.execute(params![key, lane, EVENTS])?;
+    let update = |sql: &str, value: &dyn rusqlite::ToSql| -> Result<(), HistoryError> {
+        transaction.prepare_cached(sql)?.execute(params![key, value])?;
+        Ok(())
+    };
+    match &event.what {
+        What::Listed(lobby) => update("UPDATE subject SET listed = 1, lobby = ?2 WHERE key = ?1", lobby.as_bytes()),
+        What::Unlisted(_) => update("UPDATE subject SET listed = ?2 WHERE key = ?1", &false),
+        What::Name(name) => update("UPDATE subject SET name = ?2 WHERE key = ?1", name),
+        What::Map(map) => update("UPDATE subject SET map = ?2 WHERE key = ?1", map),
+    }
+}
+
+fn write_samples(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), HistoryError> {
+    let mut insert = transaction.prepare_cached("INSERT OR REPLACE INTO fresh VALUES (?1, ?2)")?;
+    let mut data = Vec::new();
+    for part in batch.samples.chunk_by(|(a, _), (b, _)| layout::part(*a) == layout::part(*b)) {
+        data.clear();
+        part.iter().for_each(|(key, sample)| pack::push_sample(&mut data, *key as u8, sample));
+        insert.execute(params![layout::fresh(batch.time, part[0].0), data])?;
+    }
+    Ok(())
+}
+
+/// Rolls up every hour that is over. Says whether there was one.
+fn seal(transaction: &Transaction<'_>, now: i64) -> Result<bool, HistoryError> {
+    let mut select = transaction.prepare_cached("SELECT at, data FROM fresh WHERE at < ?1 ORDER BY at")?;
+    let mut rows = select.query([layout::fresh_of_hour(now)])?;
+    let mut part: Option<Part> = None;
+    while let Some(row) = rows.next()? {
+        let at: i64 = row.get(0)?;
+        let place = (layout::hour_of_fresh(at), layout::part_of_fresh(at));
+        if part.as_ref().is_some_and(|part| part.place != place) {
+            part.take().map(|part| part.seal(transaction)).transpose()?;
+        }
+        let part = part.get_or_insert_with(|| Part { place, subjects: vec![None; 256] });
+        let minute = layout::minute_of_fresh(at);
+        for (low_byte, sample) in pack::samples(row.get_ref(1)?.as_blob().unwrap_or_default()) {
+            part.subjects[usize::from(low_byte)].get_or_insert_with(|| Box::new([None; 60]))[minute] = Some(sample);
+        }
+    }
+    let Some(part) = part else { return Ok(false) };
+    part.seal(transaction)?;
+    drop(rows);
+    transaction.prepare_cached("DELETE FROM fresh WHERE at < ?1")?.execute([layout::fresh_of_hour(now)])?;
+    Ok(true)
+}
+
+/// An hour of 256 keys.
+struct Part {
+    place: (i64, i64),
+    subjects: Vec<Option<Box<Minutes>>>,
+}
+
+impl Part {
+    fn seal(&self, transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+        let (hour, part) = self.place;
+        for (low_byte, minutes) in (0..).zip(&self.subjects).filter_map(|(low, minutes)| Some((low, minutes.as_ref()?)))
+        {
+            seal_subject(transaction, hour, part << 8 | low_byte, minutes)?;
+        }
+        Ok(())
+    }
+}
+
+fn seal_subject(transaction: &Transaction<'_>, hour: i64, key: i64, minutes: &Minutes) -> Result<(), HistoryError> {
+    let mut sum = Sum::default();
+    minutes.iter().flatten().for_each(|sample| sum.merge(&(*sample).into()));
+    let last = hour * 3_600 + minutes.iter().rposition(Option::is_some).unwrap_or(0) as i64 * 60;
+    let mut update =
+        transaction.prepare_cached("UPDATE subject SET last = max(last, ?2), minutes = minutes + ?3 WHERE key = ?1")?;
+    if update.execute(params![key, last, sum.up])? == 0 {
+        // It has been forgotten in this very hour.
+        return Ok(());
+    }
+    let mut write = transaction.prepare_cached("INSERT OR REPLACE INTO block VALUES (?1, ?2, ?3, ?4)")?;
+    write.execute(params![Level::Minutes as i64, hour, key, pack::pack_minutes(minutes)])?;
+    let (day, month) = (hour.div_euclid(24), hour.div_euclid(24 * 32));
+    add_sum(transaction, Level::Hours, day, key, hour.rem_euclid(24) as usize, &sum)?;
+    add_sum(transaction, Level::Days, month, key, day.rem_euclid(32) as usize, &sum)
+}
+
+/// Adds to what is there: a day grows hour by hour.
+fn add_sum(
+    transaction: &Transaction<'_>,
+    level: Level,
+    slot: i64,
+    key: i64,
+    place: usize,
+    sum: &Sum,
+) -> Result<(), HistoryError> {
+    let mut read =
+        transaction.prepare_cached("SELECT data FROM block WHERE level = ?1 AND slot = ?2 AND subject = ?3")?;
+    let old: Option<Vec<u8>> = read.query_row(params![level as i64, slot, key], |row| row.get(0)).optional()?;
+    let mut sums = old.as_deref().and_then(pack::unpack_sums).unwrap_or_default();
+    sums[place].merge(sum);
+    let mut write = transaction.prepare_cached("INSERT OR REPLACE INTO block VALUES (?1, ?2, ?3, ?4)")?;
+    write.execute(params![level as i64, slot, key, pack::pack_sums(&sums)])?;
+    Ok(())
+}
+
+/// Deletes what has been kept long enough.
+fn expire(transaction: &Transaction<'_>, now: UnixSeconds, retention: &Retention) -> Result<(), HistoryError> {
+    for level in Level::ALL {
+        let mut delete = transaction.prepare_cached("DELETE FROM block WHERE level = ?1 AND slot < ?2")?;
+        delete.execute(params![level as i64, level.first_slot(now, retention)])?;
+    }
+    Ok(())
+}
+
+/// Deletes a subject with everything that is left of it.
+fn forget(
+    transaction: &Transaction<'_>,
+    key: Key,
+    now: UnixSeconds,
+    retention: &Retention,
+) -> Result<(), HistoryError> {
+    let mut first = transaction.prepare_cached("SELECT first FROM subject WHERE key = ?1")?;
+    let Some(first) = first.query_row([key], |row| row.get::<_, i64>(0)).optional()? else { return Ok(()) };
+    for level in Level::ALL {
+        let slots = level.slot(first).max(level.first_slot(now, retention))..=level.slot(now);
+        let mut delete =
+            transaction.prepare_cached("DELETE FROM block WHERE level = ?1 AND slot = ?2 AND subject = ?3")?;
+        for slot in slots {
+            delete.execute(params![level as i64, slot, key])?;
+        }
+    }
+    transaction.prepare_cached("DELETE FROM event WHERE subject = ?1")?.execute([key])?;
+    transaction.prepare_cached("DELETE FROM subject WHERE key = ?1")?.execute([key])?;
+    Ok(())
+}

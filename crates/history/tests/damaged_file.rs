@@ -1,0 +1,82 @@
+//! A file that cannot be used is set aside, and history begins anew.
+
+mod common;
+
+use common::*;
+use rallypoint_history::{Handle, History, HistoryError, Resolution};
+use std::{
+    fs::{self, OpenOptions},
+    io::{Seek, SeekFrom, Write},
+};
+
+#[test]
+fn a_file_that_is_no_history_is_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    for number in 1..=2 {
+        fs::write(&path, "this is no database, but it is long enough to be taken for one".repeat(100)).unwrap();
+        let history = History::start(options(&folder)).unwrap();
+        record(&history, START, &[(1, 1)]);
+        assert!(history.handle().summary(&server(1), START).unwrap().is_some());
+        assert!(folder.path().join(format!("history.db.damaged-{number}")).exists());
+    }
+}
+
+#[test]
+fn damage_that_shows_later_is_noticed_by_whoever_comes_across_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let history = History::start(options(&folder)).unwrap();
+    for hour in 0..30 {
+        record(&history, START + HOUR * hour, &[(1, 1), (2, 2)]);
+    }
+    history.finish();
+    // Everything but the first page, where SQLite would notice at once.
+    let mut file = OpenOptions::new().write(true).open(&path).unwrap();
+    let length = file.seek(SeekFrom::End(0)).unwrap();
+    file.seek(SeekFrom::Start(4_096)).unwrap();
+    file.write_all(&vec![0xab; usize::try_from(length).unwrap() - 4_096]).unwrap();
+    drop(file);
+
+    let history = History::start(options(&folder)).unwrap();
+    record(&history, START + DAY * 2, &[(1, 1)]);
+    record(&history, START + DAY * 2 + 60, &[(1, 1)]);
+    assert!(history.handle().stats().is_writing);
+    let series = history.handle().series(&server(1), START..START + DAY * 3, Resolution::Hour).unwrap();
+    assert_eq!(series.points.iter().map(|point| point.up).sum::<u32>(), 2);
+    assert!(folder.path().join("history.db.damaged-1").exists());
+}
+
+#[test]
+fn a_history_of_a_newer_version_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.pragma_update(None, "user_version", 1_000).unwrap();
+    drop(other);
+    let history = History::start(options(&folder)).unwrap();
+    record(&history, START, &[(1, 1)]);
+    let stats = history.handle().stats();
+    assert!(!stats.is_writing && stats.dropped == 1);
+    assert!(matches!(Handle::open(&path), Err(HistoryError::Newer { found: 1_000, .. })));
+    assert_eq!(
+        fs::read_dir(folder.path())
+            .unwrap()
+            .filter(|file| { file.as_ref().unwrap().file_name().to_string_lossy().contains("damaged") })
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    // A folder where the file should be.
+    fs::create_dir(folder.path().join("history.db")).unwrap();
+    let history = History::start(options(&folder)).unwrap();
+    record(&history, START, &[(1, 1)]);
+    assert!(!history.handle().stats().is_writing);
+    fs::remove_dir(folder.path().join("history.db")).unwrap();
+    record(&history, START + 60, &[(1, 1)]);
+    assert!(history.handle().stats().is_writing);
+}
