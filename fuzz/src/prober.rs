@@ -16,6 +16,8 @@ use std::{
 /// * time goes on (and how long);
 /// * a server answers the last query it was sent, whole, or damaged at one place (and where);
 /// * any datagram comes from a server's address (its length, its bytes), or from elsewhere;
+/// * the network says that nothing listens at a server's address: with what was sent there last, or with any quote;
+/// * a server is taken back;
 /// * the reports are taken.
 pub fn run(data: &[u8]) {
     let Some((&[limits, times], mut script)) = data.split_first_chunk() else { return };
@@ -31,13 +33,16 @@ pub fn run(data: &[u8]) {
     let mut world = World::new(config);
     while let Some((&[what, who], rest)) = script.split_first_chunk() {
         script = rest;
-        match what % 8 {
+        match what % 10 {
             0 | 1 => world.ask(who),
             2 => world.advance(Duration::from_millis(u64::from(who).pow(2))),
             3 => world.answer(who, None),
             4 => world.answer(who, take(&mut script, 2).first_chunk().copied()),
-            5 => world.arrive(server(who), take(&mut script, usize::from(what / 8))),
-            6 => world.arrive(([198, 51, 100, who], 4000).into(), take(&mut script, usize::from(what / 8))),
+            5 => world.arrive(server(who), take(&mut script, usize::from(what / 10))),
+            6 => world.arrive(([198, 51, 100, who], 4000).into(), take(&mut script, usize::from(what / 10))),
+            7 if what < 50 => world.refuse(who, None),
+            7 => world.refuse(who, Some(take(&mut script, usize::from(what / 10) - 5))),
+            8 => world.cancel(who),
             _ => world.take_reports(),
         }
         world.send();
@@ -76,6 +81,8 @@ struct World {
     queries: HashMap<SocketAddr, Vec<u8>>,
     /// Whether anything ever came from there.
     heard: HashMap<SocketAddr, bool>,
+    /// Whether the network ever said that nothing listens there.
+    refused: HashMap<SocketAddr, bool>,
 }
 
 impl World {
@@ -96,6 +103,7 @@ impl World {
             reports: 0,
             queries: HashMap::new(),
             heard: HashMap::new(),
+            refused: HashMap::new(),
         }
     }
 
@@ -132,6 +140,22 @@ impl World {
         self.prober.handle_datagram(self.now, from, bytes);
     }
 
+    fn refuse(&mut self, who: u8, quoted: Option<&[u8]>) {
+        let quoted = quoted.or_else(|| self.queries.get(&server(who)).map(Vec::as_slice));
+        self.refused.insert(server(who), true);
+        self.prober.handle_refused(server(who), quoted.unwrap_or_default());
+    }
+
+    fn cancel(&mut self, who: u8) {
+        let target = Target { address: server(who), question: question(who), tag: who.into() };
+        let before = self.prober.in_flight();
+        if self.prober.cancel(&target) {
+            assert_eq!(self.prober.in_flight(), before - 1);
+            self.asked -= 1;
+            *self.open.get_mut(&target).expect("it was asked") -= 1;
+        }
+    }
+
     fn send(&mut self) {
         let mut out = Vec::new();
         while let Some(transmit) = self.prober.poll_transmit(self.now, &mut out) {
@@ -151,8 +175,10 @@ impl World {
                 self.open.get_mut(&target).filter(|open| **open > 0).expect("it was asked, and not yet reported");
             *open -= 1;
             assert!(retries <= self.prober.config().retries);
-            if outcome != Outcome::TimedOut {
-                assert!(self.heard.contains_key(&target.address), "nothing ever came from there");
+            match outcome {
+                Outcome::TimedOut => {}
+                Outcome::Refused => assert!(self.refused.contains_key(&target.address), "nobody ever said so"),
+                _ => assert!(self.heard.contains_key(&target.address), "nothing ever came from there"),
             }
             if let Outcome::Answered(answer) = outcome {
                 assert!(answer.round_trip.time <= self.prober.config().deadline);
@@ -176,7 +202,7 @@ impl World {
         assert_eq!(self.prober.poll_timeout(), None);
         assert_eq!(self.reports, self.asked);
         let stats = self.prober.stats();
-        assert_eq!(stats.complete + stats.partial + stats.nonsense + stats.timed_out, self.asked);
+        assert_eq!(stats.complete + stats.partial + stats.nonsense + stats.timed_out + stats.refused, self.asked);
         assert!(stats.unasked + stats.wrong_echo + stats.malformed + stats.useless <= stats.received);
     }
 }

@@ -1,4 +1,4 @@
-//! Address prefixes as keys: one address, its network, its site.
+//! Address prefixes as keys: one host, its network, its site.
 
 use std::{
     fmt,
@@ -11,9 +11,10 @@ pub trait Key: Copy {
     fn bits(self) -> u128;
 }
 
-/// One address: an IPv4 /32 or an IPv6 /128.
+/// One host: an IPv4 address, or an IPv6 /64. Every machine can have as many IPv6 addresses as it likes, all in the /64 of
+/// its link, so that is what counts as one.
 ///
-/// An IPv4-mapped IPv6 address is the IPv4 address that it stands for, here and in [`Net`] and [`Site`].
+/// An IPv4-mapped IPv6 address is the IPv4 address that it stands for, here and in [`Net`], [`Site`] and [`Area`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host(u128);
 
@@ -25,10 +26,29 @@ pub struct Net(u128);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site(u128);
 
+/// What one organisation is commonly given, in either family: an IPv4 /24 or an IPv6 /48. For sharing among strangers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Area(u128);
+
 impl Host {
-    /// This address.
+    /// The host that this address belongs to.
+    ///
+    /// ```
+    /// # use rallypoint_limit::Host;
+    /// assert_eq!(Host::of("192.0.2.77".parse().unwrap()).to_string(), "192.0.2.77");
+    /// assert_eq!(Host::of("2001:db8:1:234::1".parse().unwrap()).to_string(), "2001:db8:1:234::/64");
+    /// ```
     pub fn of(address: IpAddr) -> Self {
-        Self(mapped(address))
+        let keep = if is_v4(address) { 128 } else { 64 };
+        Self(mapped(address) & leading(keep))
+    }
+}
+
+impl Area {
+    /// The area that this address is in.
+    pub fn of(address: IpAddr) -> Self {
+        let keep = if is_v4(address) { 96 + 24 } else { 48 };
+        Self(mapped(address) & leading(keep))
     }
 }
 
@@ -66,6 +86,12 @@ impl Key for Net {
     }
 }
 
+impl Key for Area {
+    fn bits(self) -> u128 {
+        self.0
+    }
+}
+
 impl Key for Site {
     fn bits(self) -> u128 {
         self.0
@@ -86,7 +112,25 @@ impl Key for u128 {
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        unmapped(self.0).fmt(f)
+        match unmapped(self.0) {
+            IpAddr::V4(address) => address.fmt(f),
+            IpAddr::V6(network) => write!(f, "{network}/64"),
+        }
+    }
+}
+
+impl fmt::Display for Area {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match unmapped(self.0) {
+            IpAddr::V4(network) => write!(f, "{network}/24"),
+            IpAddr::V6(network) => write!(f, "{network}/48"),
+        }
+    }
+}
+
+impl fmt::Debug for Area {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Area({self})")
     }
 }
 

@@ -43,4 +43,4 @@ pub use driver::{Commands, Driven, Driver, Solo};
 pub use list::{ListLimits, ListStats};
 pub use lobby::{LobbyOptions, LobbyService, LocalAddrs, SocketStats, StartError};
 pub use mask::Masked;
-pub use udp::UdpSocket;
+pub use udp::{UdpSocket, Undelivered};

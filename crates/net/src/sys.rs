@@ -4,6 +4,7 @@
 //! sendmmsg, and nix borrows its buffers in a way that they have to be listed anew, on the heap, for each call.
 #![allow(unsafe_code)]
 
+use crate::Undelivered;
 use socket2::Socket;
 use std::{
     io,
@@ -142,25 +143,25 @@ pub(crate) fn keep_errors(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The next datagram that did not arrive: where it was sent to, and why.
-pub(crate) fn next_error(fd: BorrowedFd<'_>) -> io::Result<Option<(SocketAddr, io::Error)>> {
+/// The next datagram that did not arrive: where it was sent to, why, and as much of it as there is room for and the network
+/// has quoted.
+pub(crate) fn next_error(fd: BorrowedFd<'_>) -> io::Result<Option<Undelivered>> {
     /// Room for what the system tells of one error: its header, sock_extended_err and the address of who said it.
     #[repr(C, align(8))]
     struct Control([u8; 128]);
 
-    let (mut name, mut control) = (RawAddr::default(), Control([0; 128]));
-    // The datagram itself is not of interest.
-    let mut iovec = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+    let (mut name, mut control, mut quoted) = (RawAddr::default(), Control([0; 128]), vec![0; Undelivered::MAX_QUOTE]);
+    let mut iovec = libc::iovec { iov_base: quoted.as_mut_ptr().cast(), iov_len: quoted.len() };
     let mut header = header(&mut name, size_of::<RawAddr>(), &mut iovec).msg_hdr;
     header.msg_control = ptr::from_mut(&mut control).cast();
     header.msg_controllen = size_of::<Control>() as _;
-    // SAFETY: the header points to a name, an empty buffer and a control buffer, which live until after the call, and the
+    // SAFETY: the header points to a name, a buffer for the quote and a control buffer, which live until after the call, and the
     // sizes given are theirs.
     let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
-    if result < 0 {
+    let Ok(length) = usize::try_from(result) else {
         let error = io::Error::last_os_error();
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
-    }
+    };
     // SAFETY: the system has filled the control buffer with whole messages and says how far in the header, which these
     // functions go by. A message of this type holds a sock_extended_err, which is read without assuming an alignment.
     let error = unsafe {
@@ -179,7 +180,8 @@ pub(crate) fn next_error(fd: BorrowedFd<'_>) -> io::Result<Option<(SocketAddr, i
         }
         error
     };
-    Ok(name.parse().zip(error))
+    quoted.truncate(length);
+    Ok(name.parse().zip(error).map(|(to, error)| Undelivered { to, error, quoted }))
 }
 
 /// Something to wait for.

@@ -20,6 +20,22 @@ pub struct UdpSocket {
     received: AtomicU64,
 }
 
+/// A datagram that did not arrive, as far as the network says so.
+#[derive(Debug)]
+pub struct Undelivered {
+    /// Where it was sent to.
+    pub to: SocketAddr,
+    /// Why it did not arrive. "Connection refused" is the word of its machine that nothing listens at that port.
+    pub error: io::Error,
+    /// Its beginning, as much as was quoted, which may be nothing; at most [`MAX_QUOTE`](Self::MAX_QUOTE) bytes.
+    pub quoted: Vec<u8>,
+}
+
+impl Undelivered {
+    /// How much of a quote is kept, in bytes.
+    pub const MAX_QUOTE: usize = 64;
+}
+
 impl UdpSocket {
     /// Opens a socket. An IPv6 one takes IPv6 only: each family has its own. The system may give a smaller receive buffer
     /// than wanted; [`receive_buffer`](Self::receive_buffer) tells.
@@ -44,11 +60,11 @@ impl UdpSocket {
         sys::keep_errors(self.fd(), self.local.is_ipv4())
     }
 
-    /// The next datagram that did not arrive, if there is one: where it was sent to, and why. "Connection refused" is
-    /// the word of its machine that nothing listens at that port.
+    /// The next datagram that did not arrive, if there is one.
     ///
-    /// The system has checked that this socket sent such a datagram; but whoever can guess the socket's port can forge it.
-    pub fn next_error(&self) -> io::Result<Option<(SocketAddr, io::Error)>> {
+    /// The system has checked that the datagram could be of this socket; but whoever can guess the socket's port can forge
+    /// it.
+    pub fn next_error(&self) -> io::Result<Option<Undelivered>> {
         sys::next_error(self.fd())
     }
 

@@ -1,7 +1,7 @@
 //! A socket that keeps errors tells whom its datagrams did not reach; the others are reached nevertheless.
 
 use rallypoint_machine::Transmit;
-use rallypoint_net::{SendBatch, UdpSocket};
+use rallypoint_net::{SendBatch, UdpSocket, Undelivered};
 use std::{
     io::ErrorKind,
     net::SocketAddr,
@@ -22,11 +22,11 @@ fn closed(host: &str) -> SocketAddr {
     std::net::UdpSocket::bind(host).unwrap().local_addr().unwrap()
 }
 
-fn next_error(socket: &UdpSocket) -> (SocketAddr, ErrorKind) {
+fn next_error(socket: &UdpSocket) -> (SocketAddr, ErrorKind, Vec<u8>) {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
-        if let Some((to, error)) = socket.next_error().unwrap() {
-            return (to, error.kind());
+        if let Some(Undelivered { to, error, quoted }) = socket.next_error().unwrap() {
+            return (to, error.kind(), quoted);
         }
         assert!(Instant::now() < end, "nothing was told");
         std::thread::yield_now();
@@ -42,7 +42,7 @@ fn a_closed_port_is_told_with_its_address() {
         let (mut batch, ports) = (SendBatch::default(), [closed(host), closed(host)]);
         for to in ports {
             send(&mut batch, &socket, to);
-            assert_eq!(next_error(&socket), (to, ErrorKind::ConnectionRefused));
+            assert_eq!(next_error(&socket), (to, ErrorKind::ConnectionRefused, b"hello".to_vec()));
         }
         assert!(socket.next_error().unwrap().is_none());
     }

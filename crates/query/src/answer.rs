@@ -26,6 +26,8 @@ pub enum Outcome {
     Malformed(DecodeError),
     /// Nothing came before the deadline.
     TimedOut,
+    /// The network says that nothing listens there.
+    Refused,
 }
 
 /// What a server answered.

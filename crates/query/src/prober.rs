@@ -4,6 +4,7 @@ mod collected;
 mod config;
 mod pace;
 mod probe;
+mod refused;
 mod stats;
 mod timers;
 
@@ -33,7 +34,8 @@ use timers::{Mark, Timers};
 
 /// Asks thousands of servers, and tells what each of them answered as soon as it has.
 ///
-/// * In: [`ask`](Self::ask) adds a server at any time; `handle_datagram` and `handle_timeout` of [`Machine`].
+/// * In: [`ask`](Self::ask) adds a server at any time, [`cancel`](Self::cancel) takes one back;
+///   [`handle_refused`](Self::handle_refused), and `handle_datagram` and `handle_timeout` of [`Machine`].
 /// * Out: `poll_transmit`, then `poll_event` (one [`Report`] for each server, in the order in which they are done), then
 ///   `poll_timeout`.
 /// * Getters: [`is_idle`](Self::is_idle), [`waiting`](Self::waiting), [`in_flight`](Self::in_flight),
@@ -126,6 +128,17 @@ impl Prober {
         }
         self.waiting.push_back(target);
         Ok(())
+    }
+
+    /// Asks no more, and will not report: whoever is being asked is forgotten. False if it is not being asked, perhaps
+    /// because it still waits for its turn.
+    pub fn cancel(&mut self, target: &Target) -> bool {
+        let mut slots = self.by_peer.get(&Peer::of(target.address)).copied().unwrap_or_default();
+        let slot = slots.of(target.question.kind()).filter(|slot| {
+            // The same server may be asked for somebody else.
+            self.probes.get(*slot).is_some_and(|probe| probe.target == *target)
+        });
+        slot.and_then(|slot| self.remove(slot)).is_some()
     }
 
     /// Whether every server that was asked is done, and every report taken.
@@ -371,7 +384,23 @@ impl Prober {
 
     /// This server is done, or its time is up.
     fn finish(&mut self, slot: u32) {
-        let Some(probe) = self.probes.remove(slot) else { return };
+        let Some(probe) = self.remove(slot) else { return };
+        let report = report(probe);
+        let count = match &report.outcome {
+            Outcome::Answered(answer) if answer.is_complete() => &mut self.stats.complete,
+            Outcome::Answered(_) => &mut self.stats.partial,
+            Outcome::Malformed(_) => &mut self.stats.nonsense,
+            Outcome::TimedOut => &mut self.stats.timed_out,
+            Outcome::Refused => &mut self.stats.refused,
+        };
+        *count += 1;
+        self.kept += report.answer().map_or(0, |answer| answer.raw.size());
+        self.events.push_back(report);
+    }
+
+    /// This server is asked no more, and whoever waited for that is next.
+    fn remove(&mut self, slot: u32) -> Option<Probe> {
+        let probe = self.probes.remove(slot)?;
         let (peer, kind) = (Peer::of(probe.target.address), probe.target.question.kind());
         if let Some(slots) = self.by_peer.get_mut(&peer) {
             *slots.of(kind) = None;
@@ -387,18 +416,11 @@ impl Prober {
                 self.behind.remove(&(peer, kind));
             }
         }
-        let report = report(probe);
-        let count = match &report.outcome {
-            Outcome::Answered(answer) if answer.is_complete() => &mut self.stats.complete,
-            Outcome::Answered(_) => &mut self.stats.partial,
-            Outcome::Malformed(_) => &mut self.stats.nonsense,
-            Outcome::TimedOut => &mut self.stats.timed_out,
-        };
-        *count += 1;
-        self.events.push_back(report);
+        self.kept = self.kept.saturating_sub(probe.collected.as_ref().map_or(0, |collected| collected.raw.size()));
         // So that nobody is woken up for what is done.
         self.timers.tidy(|mark| is_live(&self.probes, mark));
         while self.ready.pop_front_if(|mark| !is_live(&self.probes, *mark)).is_some() {}
+        Some(probe)
     }
 }
 
@@ -445,6 +467,7 @@ fn report(mut probe: Probe) -> Report {
             Outcome::Answered(Box::new(Answer { info, missing, round_trip, raw: collected.raw }))
         }
         (_, _, Some(error)) => Outcome::Malformed(error),
+        _ if probe.refusals.is_any() => Outcome::Refused,
         _ => Outcome::TimedOut,
     };
     Report { target: probe.target, outcome, retries: probe.attempts.saturating_sub(1), malformed: probe.malformed }

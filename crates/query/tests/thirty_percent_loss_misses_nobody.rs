@@ -4,26 +4,21 @@ mod common;
 use common::*;
 use rallypoint_netsim::Link;
 use rallypoint_query::{Measured, ProberConfig};
-use std::time::Duration;
-
-fn patient() -> ProberConfig {
-    ProberConfig { retries: 15, retry_after: ms(150), deadline: Duration::from_secs(10), ..ProberConfig::default() }
-}
 
 #[test]
 fn with_thirty_percent_loss_in_each_direction_every_server_is_found() {
     let (mut retries, mut missing) = (0, 0);
-    for seed in 0..4 {
+    for seed in 0..8 {
         let link = Link::default().delay(ms(20)).jitter_reordering(ms(15)).loss(0.3);
-        let (mut net, prober) = network(seed, 150, patient(), link);
+        let (mut net, prober) = network(seed, 300, ProberConfig::default(), link);
         for report in run(&mut net, prober) {
             retries += u32::from(report.retries);
             missing += own_answer(&report).missing.len();
         }
         assert_eq!(net.machine(prober).stats().timed_out, 0);
     }
-    assert!(retries > 600, "there is loss: {retries} retries");
-    assert!(missing <= 6, "sixteen times nothing, of seven parts of 400 servers: {missing}");
+    assert!(retries > 2_400, "there is loss: {retries} retries");
+    assert!(missing <= 3, "sixteen times nothing, of seven parts of 1,600 servers: {missing}");
 }
 
 #[test]
@@ -37,7 +32,7 @@ fn with_five_percent_loss_the_defaults_find_every_server_in_full() {
 
 #[test]
 fn b7_the_echo_tells_the_round_trip_also_after_retries() {
-    let (mut net, prober) = network(7, 90, patient(), Link::default().delay(ms(20)).loss(0.3));
+    let (mut net, prober) = network(7, 90, ProberConfig::default(), Link::default().delay(ms(20)).loss(0.3));
     for report in run(&mut net, prober) {
         let round_trip = own_answer(&report).round_trip;
         match round_trip.measured {

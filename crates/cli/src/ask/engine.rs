@@ -12,7 +12,7 @@ use crate::{
     failure::Failure,
 };
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_net::{Driven, Driver, RecvBatch, UdpSocket};
+use rallypoint_net::{Driven, Driver, RecvBatch, UdpSocket, Undelivered};
 use rallypoint_query::{Outcome, Prober, Report, Target};
 use std::{
     collections::{HashMap, VecDeque},
@@ -78,7 +78,6 @@ impl Engine {
             prober,
             sockets: sockets.clone(),
             groups: HashMap::new(),
-            by_address: HashMap::new(),
             last_group: 0,
             findings: sender,
             pending: VecDeque::new(),
@@ -154,8 +153,6 @@ struct Asker {
     sockets: Vec<Arc<UdpSocket>>,
     /// By the tag of their probes.
     groups: HashMap<u64, Group>,
-    /// Who is being asked there, for when the network says that nobody is there.
-    by_address: HashMap<SocketAddr, Vec<u64>>,
     last_group: u64,
     findings: mpsc::Sender<Finding>,
     pending: VecDeque<Finding>,
@@ -181,10 +178,7 @@ impl Asker {
         probes.retain_mut(|probe| {
             probe.tag = tag;
             match self.prober.ask(*probe) {
-                Ok(()) => {
-                    self.by_address.entry(probe.address).or_default().push(tag);
-                    true
-                }
+                Ok(()) => true,
                 Err(error) => {
                     failed = Some(Failed { trouble: error.into(), probe: Some(*probe) });
                     false
@@ -201,70 +195,43 @@ impl Asker {
         let (target, patience) = (report.target, self.patience);
         let trouble = match &report.outcome {
             Outcome::Answered(_) => {
-                // Of a group that has an answer, no other is of interest.
-                if let Some(group) = self.close(target.tag) {
+                if let Some(group) = self.groups.remove(&target.tag) {
+                    // No other is of interest.
+                    for probe in group.probes.iter().filter(|probe| **probe != target) {
+                        self.prober.cancel(probe);
+                    }
                     self.pending.push_back(Finding { key: group.key, result: Ok(report) });
                 }
                 return;
             }
             Outcome::Malformed(error) => (*error).into(),
-            _ => Trouble::TimedOut(patience),
+            Outcome::Refused => Trouble::Refused,
+            Outcome::TimedOut => Trouble::TimedOut(patience),
         };
-        self.fail(target.tag, |probe| *probe == target, &trouble);
+        self.fail(target, trouble);
     }
 
-    /// The network says that nothing listens there.
-    fn handle_refused(&mut self, address: SocketAddr) {
-        for tag in self.by_address.get(&address).cloned().unwrap_or_default() {
-            self.fail(tag, |probe| probe.address == address, &Trouble::Refused);
+    /// A probe of a group has failed.
+    fn fail(&mut self, target: Target, trouble: Trouble) {
+        let Some(group) = self.groups.get_mut(&target.tag) else { return };
+        group.probes.retain(|probe| *probe != target);
+        if group.failed.as_ref().is_none_or(|failed| failed.trouble.weight() < trouble.weight()) {
+            group.failed = Some(Failed { trouble, probe: Some(target) });
         }
-    }
-
-    /// Some probes of a group have failed.
-    fn fail(&mut self, tag: u64, is_it: impl Fn(&Target) -> bool, trouble: &Trouble) {
-        let Some(group) = self.groups.get_mut(&tag) else { return };
-        group.probes.retain(|probe| {
-            let has_failed = is_it(probe);
-            let before = group.failed.as_ref().map(|failed| failed.trouble.weight());
-            if has_failed && before.is_none_or(|before| before < trouble.weight()) {
-                group.failed = Some(Failed { trouble: trouble.clone(), probe: Some(*probe) });
-            }
-            if has_failed {
-                forget(&mut self.by_address, probe.address, tag);
-            }
-            !has_failed
-        });
         if group.probes.is_empty()
-            && let Some(Group { key, failed: Some(failed), .. }) = self.close(tag)
+            && let Some(Group { key, failed: Some(failed), .. }) = self.groups.remove(&target.tag)
         {
             self.pending.push_back(Finding { key, result: Err(failed) });
         }
     }
 
-    fn close(&mut self, tag: u64) -> Option<Group> {
-        let group = self.groups.remove(&tag)?;
-        for probe in &group.probes {
-            forget(&mut self.by_address, probe.address, tag);
-        }
-        Some(group)
-    }
-
     fn take_errors(&mut self) {
         for socket in self.sockets.clone() {
-            while let Ok(Some((address, error))) = socket.next_error() {
+            while let Ok(Some(Undelivered { to, error, quoted })) = socket.next_error() {
                 if error.kind() == io::ErrorKind::ConnectionRefused {
-                    self.handle_refused(address);
+                    self.prober.handle_refused(to, &quoted);
                 }
             }
-        }
-    }
-}
-
-fn forget(by_address: &mut HashMap<SocketAddr, Vec<u64>>, address: SocketAddr, tag: u64) {
-    if let Some(tags) = by_address.get_mut(&address) {
-        tags.retain(|other| *other != tag);
-        if tags.is_empty() {
-            by_address.remove(&address);
         }
     }
 }

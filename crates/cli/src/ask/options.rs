@@ -19,7 +19,7 @@ pub struct Asking {
     pub timeout: Duration,
 
     /// How often to ask again who does not answer, within that time
-    #[arg(long, short = 'r', value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(..=15))]
+    #[arg(long, short = 'r', value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u8).range(..=15))]
     pub retries: u8,
 
     /// How many datagrams to send in a second, evenly
@@ -77,9 +77,9 @@ impl Asking {
     /// How the prober asks.
     pub fn prober(&self) -> ProberConfig {
         let default = ProberConfig::default();
-        // All retries fit into the first three quarters of the time, so that the last one can still be answered.
+        // All retries fit into the first seven eighths of the time, so that the last one can still be answered.
         let shares: f64 = (0..self.retries).map(|n| default.backoff.powi(n.into())).sum();
-        let fits = self.timeout.mul_f64(0.75 / shares.max(1.0)).max(Duration::from_millis(1));
+        let fits = self.timeout.mul_f64(0.875 / shares.max(1.0)).max(Duration::from_millis(1));
         ProberConfig {
             packets_per_second: self.rate,
             deadline: self.timeout,

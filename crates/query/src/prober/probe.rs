@@ -1,6 +1,6 @@
 //! A server that is being asked.
 
-use super::{collected::Collected, config::MAX_ATTEMPTS};
+use super::{collected::Collected, config::MAX_ATTEMPTS, refused::Refusals};
 use crate::{Measured, Question, RoundTrip, Target};
 use rallypoint_wire::DecodeError;
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ pub(super) struct Probe {
     /// What to send when it is its turn.
     pub to_send: ToSend,
     pub malformed: u16,
+    pub refusals: Refusals,
     pub last_error: Option<DecodeError>,
     pub round_trip: Option<RoundTrip>,
     /// Only once something has come.
@@ -53,6 +54,7 @@ impl Probe {
             is_due: true,
             to_send: ToSend { query: true, players: false },
             malformed: 0,
+            refusals: Refusals::default(),
             last_error: None,
             round_trip: None,
             collected: None,

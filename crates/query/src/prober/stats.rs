@@ -30,4 +30,6 @@ pub struct ProberStats {
     pub nonsense: u64,
     /// Servers of which nothing came.
     pub timed_out: u64,
+    /// Servers of which the network said that nothing listens there.
+    pub refused: u64,
 }
