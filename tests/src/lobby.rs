@@ -34,6 +34,7 @@ pub struct Lobby {
     process: Process,
     lobby: Vec<SocketAddr>,
     legacy: Vec<SocketAddr>,
+    http: Vec<SocketAddr>,
 }
 
 /// What a lobby is started with.
@@ -84,7 +85,7 @@ impl Setup {
             fs::write(home.path().join(name), text).expect("the file can be written");
         }
         let process = self.launch(&home);
-        let mut lobby = Lobby { setup: self, home, process, lobby: Vec::new(), legacy: Vec::new() };
+        let mut lobby = Lobby { setup: self, home, process, lobby: Vec::new(), legacy: Vec::new(), http: Vec::new() };
         lobby.wait_until_serving();
         lobby
     }
@@ -94,7 +95,7 @@ impl Setup {
         let mut args: Vec<String> = ["serve", "--data-dir", "data"].map(String::from).into();
         for ip in addresses() {
             let addr = SocketAddr::new(ip, 0).to_string();
-            args.extend(["--lobby".into(), addr.clone(), "--legacy".into(), addr]);
+            args.extend(["--lobby", &addr, "--legacy", &addr, "--http", &addr].map(String::from));
         }
         if self.has_config {
             args.extend(["--config".into(), CONFIG.into()]);
@@ -142,6 +143,12 @@ impl Lobby {
     #[must_use]
     pub fn legacy(&self) -> SocketAddr {
         of_family(&self.legacy, true)
+    }
+
+    /// Where its web server listens by IPv4.
+    #[must_use]
+    pub fn http(&self) -> SocketAddr {
+        of_family(&self.http, true)
     }
 
     /// Where its legacy lobby listens by IPv6, UDP and TCP.
@@ -301,13 +308,15 @@ impl Lobby {
         let count = addresses().count();
         let listening = |process: &Process, name: &str| -> Vec<SocketAddr> {
             let out = process.out();
-            let addrs = out.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(" udp+tcp "));
+            let addrs = out.lines().filter_map(|line| line.strip_prefix(name));
             addrs.map(|addr| addr.parse().expect("an address")).collect()
         };
         eventually("the lobby says where it listens", || {
             assert!(!self.process.has_ended(), "the lobby did not start");
-            (self.lobby, self.legacy) = (listening(&self.process, "lobby"), listening(&self.process, "legacy"));
-            self.lobby.len() == count && self.legacy.len() == count
+            self.lobby = listening(&self.process, "lobby udp+tcp ");
+            self.legacy = listening(&self.process, "legacy udp+tcp ");
+            self.http = listening(&self.process, "http tcp ");
+            [&self.lobby, &self.legacy, &self.http].iter().all(|addrs| addrs.len() == count)
         });
     }
 }

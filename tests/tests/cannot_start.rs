@@ -5,7 +5,7 @@ use std::net::{TcpListener, UdpSocket};
 
 fn serve(args: &[&str]) -> Ended {
     let home = tempfile::tempdir().unwrap();
-    Process::run(home.path(), [&["serve", "--legacy", "off"][..], args].concat())
+    Process::run(home.path(), [&["serve", "--legacy", "off", "--http", "off"][..], args].concat())
 }
 
 fn is_refused(ended: &Ended, sentence: &str) {

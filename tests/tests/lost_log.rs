@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 #[test]
 fn a_full_disk_under_the_log() {
     let home = tempfile::tempdir().unwrap();
-    let args = ["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--set", "log.level=trace"];
+    let args = ["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off", "--set", "log.level=trace"];
     let mut lobby = Process::start_logging_to("/dev/full", home.path(), &args);
     let addr = || lobby.out().strip_prefix("lobby udp+tcp ").and_then(|addr| addr.trim().parse::<SocketAddr>().ok());
     eventually("it serves", || addr().is_some());

@@ -71,6 +71,6 @@ fn its_ports_are_free_for_the_next_one_at_once() {
     assert_eq!(lobby.names(), [""; 0]);
     lobby.stop();
     let home = tempfile::tempdir().unwrap();
-    let next = Process::start(home.path(), ["serve", "--lobby", &addr, "--legacy", "off"], &[]);
+    let next = Process::start(home.path(), ["serve", "--lobby", &addr, "--legacy", "off", "--http", "off"], &[]);
     eventually("the next lobby serves", || next.out().contains(&addr));
 }

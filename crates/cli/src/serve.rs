@@ -15,6 +15,7 @@ use crate::{
 };
 use jiff::Timestamp;
 use rallypoint_net::{LobbyOptions, LobbyService, StartError};
+use rallypoint_web::{Parts, WebService};
 use report::Reporter;
 use std::{
     path::PathBuf,
@@ -37,9 +38,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return say(&summary(&loaded, &data_dir));
     }
     let log = Log::start(loaded.settings.log);
-    if let Some(http) = args.http() {
-        warn!("there is no web server in this version yet: --http {http} has no effect");
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::failed)?;
     let result = runtime.block_on(Server { sources, log, settings: loaded.settings.clone() }.run(&loaded, data_dir));
@@ -63,15 +61,16 @@ impl Server {
         let options = options(&self.settings, data_dir.clone());
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_failure(&error))?;
+        let web = self.start_web(&service)?;
         let (mut events, mut reporter) = (service.subscribe(), Reporter::new(&service));
-        tell_addresses(&service);
+        tell_addresses(&service, web.as_ref());
         info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), listed = service.stats().listed, "serving");
         notify::ready();
         let mut look = tokio::time::interval(LOOK_EVERY);
         loop {
             tokio::select! {
                 told = signals.next() => match told {
-                    Told::Reload => self.reload(&service).await,
+                    Told::Reload => self.reload(&service, web.as_ref()).await,
                     Told::Stop => break,
                 },
                 event = events.recv() => reporter.handle_event(event, &self.settings),
@@ -86,7 +85,7 @@ impl Server {
         notify::stopping();
         info!("stopping: finishing replies, then saving the list");
         tokio::select! {
-            () = service.shutdown() => {
+            () = end(&service, web.as_ref()) => {
                 info!("stopped");
                 Ok(())
             }
@@ -94,8 +93,17 @@ impl Server {
         }
     }
 
+    /// The web server, if one is wanted.
+    fn start_web(&self, service: &LobbyService) -> Result<Option<WebService>, Failure> {
+        let options = self.settings.web();
+        if options.listen.is_empty() {
+            return Ok(None);
+        }
+        WebService::start(options, Parts::new(service.clone())).map(Some).map_err(Failure::failed)
+    }
+
     /// Reads the configuration again. A mistake in it changes nothing.
-    async fn reload(&mut self, service: &LobbyService) {
+    async fn reload(&mut self, service: &LobbyService, web: Option<&WebService>) {
         notify::reloading();
         match self.sources.load() {
             Err(mistakes) => {
@@ -104,17 +112,20 @@ impl Server {
             }
             Ok(loaded) => {
                 tell_notes(&loaded);
-                self.apply(service, loaded.settings).await;
+                self.apply(service, web, loaded.settings).await;
             }
         }
         notify::ready();
     }
 
-    async fn apply(&mut self, service: &LobbyService, new: Settings) {
+    async fn apply(&mut self, service: &LobbyService, web: Option<&WebService>, new: Settings) {
         let config = new.registry(Instant::now(), Timestamp::now());
         if let Err(error) = service.set_config(config).await {
             error!("the configuration stays as it was: {error}");
             return;
+        }
+        if let Some(web) = web {
+            web.set_settings(new.web().settings);
         }
         self.log.set_level(new.log.level);
         let (now, later) = changes(&self.settings, &new);
@@ -161,11 +172,20 @@ fn start_failure(error: &StartError) -> Failure {
 }
 
 /// What it listens on, for people and scripts: the one thing on standard output.
-fn tell_addresses(service: &LobbyService) {
+fn tell_addresses(service: &LobbyService, web: Option<&WebService>) {
     let addrs = service.local_addrs();
-    let named = |name, addrs: &[_]| addrs.iter().map(|addr| format!("{name} udp+tcp {addr}\n")).collect::<String>();
+    let named = |name, addrs: &[_]| addrs.iter().map(|addr| format!("{name} {addr}\n")).collect::<String>();
+    let http = named("http tcp", web.map(WebService::local_addrs).unwrap_or_default());
     // Nobody may be reading, which is no reason not to serve.
-    let _ = say(&(named("lobby", &addrs.lobby) + &named("legacy", &addrs.legacy)));
+    let _ = say(&(named("lobby udp+tcp", &addrs.lobby) + &named("legacy udp+tcp", &addrs.legacy) + &http));
+}
+
+/// Ends both, the web server first: it shows what the lobby knows.
+async fn end(service: &LobbyService, web: Option<&WebService>) {
+    if let Some(web) = web {
+        web.shutdown().await;
+    }
+    service.shutdown().await;
 }
 
 fn tell_notes(loaded: &Loaded) {
@@ -186,11 +206,12 @@ fn summary(loaded: &Loaded, data_dir: &std::path::Path) -> String {
     };
     let notes: String = loaded.notes.iter().map(|note| format!("note: {note}\n")).collect();
     format!(
-        "configuration is fine\n{notes}file: {file}\ndata: {}\nlobby: {}\nlegacy: {}\nbans: {}\n\
+        "configuration is fine\n{notes}file: {file}\ndata: {}\nlobby: {}\nlegacy: {}\nweb: {}\nbans: {}\n\
          All settings in force: rallypoint serve --print-config\n",
         data_dir.display(),
         addrs(&settings.lobby_listen),
         addrs(&settings.legacy_listen),
+        addrs(&settings.web.listen),
         settings.all_bans().count(),
     )
 }

@@ -161,7 +161,7 @@ fn a_lobby_is_a_target_of_query() {
 fn l16_the_legacy_lobby() {
     let home = tempfile::tempdir().unwrap();
     let mut command = common::rallypoint(home.path());
-    command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0"]);
+    command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0", "--http", "off"]);
     let mut lobby = Lobby::started(&mut command, 1);
     let legacy = lobby.program.line();
     let legacy = legacy.strip_prefix("legacy udp+tcp ").unwrap_or_else(|| panic!("{legacy}"));

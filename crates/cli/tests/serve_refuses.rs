@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Runs a lobby that must not start: its exit code and what it says.
 fn refused(home: &Path, args: &[&str]) -> (i32, String) {
-    let args = [&["serve", "--legacy", "off", "--lobby", "127.0.0.1:0"], args].concat();
+    let args = [&["serve", "--legacy", "off", "--http", "off", "--lobby", "127.0.0.1:0"], args].concat();
     let output = run(home, &args);
     (output.status.code().unwrap(), stderr(&output))
 }

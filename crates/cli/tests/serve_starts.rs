@@ -20,7 +20,7 @@ fn it_needs_no_configuration_and_serves_every_address_it_prints() {
 #[test]
 fn legacy_addresses_are_printed_after_the_lobbys() {
     let home = tempfile::tempdir().unwrap();
-    let args = ["serve", "--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0"];
+    let args = ["serve", "--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0", "--http", "off"];
     let mut program = Running::start(rallypoint(home.path()).args(args));
     for kind in ["lobby", "legacy"] {
         let line = program.line();
@@ -34,6 +34,7 @@ fn the_environment_can_say_everything() {
     let home = tempfile::tempdir().unwrap();
     let mut command = rallypoint(home.path());
     command.arg("serve").env("RALLYPOINT_LOBBY_LISTEN", "127.0.0.1:0").env("RALLYPOINT_LEGACY_LISTEN", "off");
+    command.env("RALLYPOINT_WEB_LISTEN", "off");
     command.env("RALLYPOINT_LOG_FORMAT", "json").env("RALLYPOINT_DATA_DIR", home.path().join("data"));
     let lobby = Lobby::started(&mut command, 1);
     let line = lobby.program.wait_for_log("serving");
@@ -42,10 +43,12 @@ fn the_environment_can_say_everything() {
 }
 
 #[test]
-fn a_web_page_is_not_pretended() {
+fn the_web_page_is_printed_last() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:29950"]);
-    lobby.program.wait_for_log("there is no web server in this version yet");
+    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
+    let line = lobby.program.line();
+    let addr = line.strip_prefix("http tcp ").unwrap_or_else(|| panic!("{line}"));
+    assert_ne!(addr.parse::<SocketAddr>().unwrap().port(), 0);
 }
 
 #[test]

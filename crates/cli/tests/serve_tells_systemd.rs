@@ -17,7 +17,7 @@ fn ready_reloading_stopping() {
         String::from_utf8(buffer[..length].to_vec()).unwrap()
     };
     let mut command = rallypoint(home.path());
-    command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off"]).env("NOTIFY_SOCKET", &path);
+    command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off"]).env("NOTIFY_SOCKET", &path);
     let lobby = Lobby::started(&mut command, 1);
     assert!(told().contains("READY=1"));
     lobby.program.signal("HUP");

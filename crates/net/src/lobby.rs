@@ -16,7 +16,7 @@ use arc_swap::ArcSwap;
 use files::Files;
 use keeper::Keeper;
 use log::EventLog;
-use rallypoint_lobby::{Config, ConfigError, Event, Lists, PastOutcome, Registry, Seed, Stats};
+use rallypoint_lobby::{Config, ConfigError, Directory, Event, Lists, PastOutcome, Registry, Seed, Stats};
 use saves::Saves;
 use std::{
     net::{IpAddr, SocketAddr},
@@ -196,6 +196,16 @@ impl LobbyService {
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.0.events.subscribe()
+    }
+
+    /// The lists as they are now, and everything that happens after that: nothing is missed in between, though the first
+    /// events may be in the lists already. `None` after a shutdown.
+    pub async fn follow(&self) -> Option<(Arc<Directory>, broadcast::Receiver<Event>)> {
+        let follow = |keeper: &mut Keeper, now| {
+            keeper.registry.publish(now);
+            (keeper.registry.lists().directory(), keeper.events.subscribe())
+        };
+        self.0.commands.ask(follow).await
     }
 
     /// Waits until the registry is gone: after a [`shutdown`](Self::shutdown), or because of a fault in this program. Then

@@ -11,6 +11,7 @@ use super::{
 };
 use ipnet::IpNet;
 use rallypoint_lobby::Mapping;
+use rallypoint_web::Outcomes;
 use rallypoint_wire::lobby::MAX_REGISTRATION;
 use std::{
     net::SocketAddr,
@@ -134,6 +135,27 @@ fn table() -> Vec<Knob> {
         START "list.held_bytes": number(1 << 20..=1 << 40) => list.held_bytes,
             "How many bytes of lists that are no longer the latest may be kept for slow readers.";
 
+        START "web.listen": addresses(true) => web.listen, "Where the web page and the API are, HTTP.";
+        LIVE "web.requests": Limit => web.settings.requests,
+            "Requests of one IPv4 address or IPv6 /56.";
+        LIVE "web.exempt": networks() => web.settings.exempt,
+            "Networks that may make as many requests and connections as they like.";
+        LIVE "web.trusted_proxies": networks() => web.settings.trusted_proxies,
+            "Proxies whose X-Forwarded-For says who the visitor is.";
+        LIVE "web.outcomes": OUTCOMES => web.settings.outcomes,
+            "Whose outcomes a visitor can ask for (\"why is my server not listed?\"): those of the own address, or of any.";
+        START "web.connections": number(AT_LEAST_1) => web.limits.connections, "How many connections there can be.";
+        START "web.per_address": number(AT_LEAST_1) => web.limits.per_address,
+            "How many of them one IPv4 address or IPv6 /56 can have.";
+        START "web.listeners": number(AT_LEAST_1) => web.limits.listeners,
+            "How many connections can listen to live events.";
+        START "web.listeners_per_address": number(AT_LEAST_1) => web.limits.listeners_per_address,
+            "How many of them one IPv4 address or IPv6 /56 can have.";
+        START "web.request_timeout": tenth_to(600) => web.limits.request_timeout,
+            "How long a client has for a request, and how long a connection is kept for the next one.";
+        START "web.stall_timeout": tenth_to(600) => web.limits.stall_timeout,
+            "How long a client may take nothing of what is sent to it.";
+
         LIVE "caps.per_address": number(AT_LEAST_1) => registry.caps.per_address,
             "How many servers one address can have.";
         LIVE "caps.per_lobby": number(AT_LEAST_1) => registry.caps.per_lobby, "How many servers one lobby can have.";
@@ -192,6 +214,8 @@ const LEVELS: Word<Level> = Word(&[
 ]);
 
 const FORMATS: Word<LogFormat> = Word(&[("text", LogFormat::Text), ("json", LogFormat::Json)]);
+
+const OUTCOMES: Word<Outcomes> = Word(&[("own", Outcomes::Own), ("any", Outcomes::Any)]);
 
 fn addresses(or_off: bool) -> List<SocketAddr> {
     let of = "addresses with ports such as [\"0.0.0.0:29944\", \"[::]:29944\"]";

@@ -5,6 +5,7 @@ use ipnet::IpNet;
 use jiff::Timestamp;
 use rallypoint_lobby::Mapping;
 use rallypoint_net::{ListLimits, LobbyOptions};
+use rallypoint_web::{LobbyNames, WebOptions};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::BTreeMap,
@@ -35,6 +36,7 @@ pub struct Settings {
     pub save_every: Duration,
     pub receive_buffer: usize,
     pub list: ListLimits,
+    pub web: WebOptions,
     pub log: LogSettings,
 }
 
@@ -74,6 +76,7 @@ impl Default for Settings {
             save_every: net.save_every,
             receive_buffer: net.receive_buffer,
             list: net.list,
+            web: WebOptions::default(),
             log: LogSettings { level: tracing::Level::INFO, format: LogFormat::Text },
         }
     }
@@ -93,6 +96,14 @@ impl Settings {
     /// The bans of all files.
     pub fn all_bans(&self) -> impl Iterator<Item = &BanLine> {
         self.bans.iter().chain(&self.more_bans)
+    }
+
+    /// What the web server is told.
+    pub fn web(&self) -> WebOptions {
+        let mut web = self.web.clone();
+        web.settings.names = LobbyNames(self.names.clone());
+        web.require_ipv6 = web.listen.iter().any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
+        web
     }
 
     /// What a lobby is called: its name, or else its UUID.

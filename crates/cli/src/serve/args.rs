@@ -9,7 +9,7 @@ use std::{net::SocketAddr, path::PathBuf};
 /// Run a lobby (master server): game servers register with it, players get the list from it
 ///
 /// It needs no configuration: without any flag it listens on all addresses of both families, UDP and TCP 29944, and for
-/// old Gang Garrison 2 versions on 29942. Once it serves it prints a line for each address on standard output; its log is
+/// old Gang Garrison 2 versions on 29942; its web page and API are at HTTP 29950. Once it serves it prints a line for each address on standard output; its log is
 /// on standard error.
 #[derive(clap::Args)]
 #[command(after_long_help = MORE, after_help = "More, with examples, signals and exit codes: rallypoint serve --help")]
@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 
-    // These two are no doc comments, because of the brackets.
+    // These three are no doc comments, because of the brackets.
     #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
     #[arg(help = "Where the lobby listens, UDP and TCP; can be repeated [default: 0.0.0.0:29944 and [::]:29944]")]
     lobby: Vec<SocketAddr>,
@@ -36,9 +36,11 @@ pub struct Args {
     #[arg(help = "Where the legacy lobby listens, or off; can be repeated [default: 0.0.0.0:29942 and [::]:29942]")]
     legacy: Vec<AddrOrOff>,
 
-    /// For the web page, which comes with a later version (port 29950); has no effect yet
     #[arg(long, value_name = "ADDR:PORT|off", value_parser = addr_or_off)]
-    http: Option<AddrOrOff>,
+    #[arg(
+        help = "Where the web page and the API are, or off; can be repeated [default: 0.0.0.0:29950 and [::]:29950]"
+    )]
+    http: Vec<AddrOrOff>,
 
     /// Any setting of the configuration file; can be repeated
     ///
@@ -101,19 +103,18 @@ impl Args {
         if !self.lobby.is_empty() {
             flag("--lobby", "lobby.listen", join(self.lobby.iter()));
         }
-        if !self.legacy.is_empty() {
-            let addrs: Vec<_> = self.legacy.iter().filter_map(|legacy| legacy.addr()).collect();
-            if !addrs.is_empty() && addrs.len() < self.legacy.len() {
-                return Err(Failure::Usage("--legacy is off, or one or more addresses; not both".into()));
+        for (label, path, wanted) in [("--legacy", "legacy.listen", &self.legacy), ("--http", "web.listen", &self.http)]
+        {
+            if wanted.is_empty() {
+                continue;
             }
-            flag("--legacy", "legacy.listen", if addrs.is_empty() { "off".into() } else { join(addrs.iter()) });
+            let addrs: Vec<_> = wanted.iter().filter_map(|wanted| wanted.addr()).collect();
+            if !addrs.is_empty() && addrs.len() < wanted.len() {
+                return Err(Failure::Usage(format!("{label} is off, or one or more addresses; not both")));
+            }
+            flag(label, path, if addrs.is_empty() { "off".into() } else { join(addrs.iter()) });
         }
         Ok(sources)
-    }
-
-    /// Where the web page was wanted.
-    pub fn http(&self) -> Option<SocketAddr> {
-        self.http.and_then(AddrOrOff::addr)
     }
 }
 

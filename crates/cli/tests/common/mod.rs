@@ -113,7 +113,11 @@ impl Lobby {
     /// Starts one on loopback, at free ports of every family there is.
     pub fn start(home: &Path, args: &[&str]) -> Self {
         let mut command = rallypoint(home);
-        command.args(["serve", "--legacy", "off", "--lobby", "127.0.0.1:0"]).args(args);
+        command.args(["serve", "--legacy", "off", "--lobby", "127.0.0.1:0"]);
+        if !args.contains(&"--http") {
+            command.args(["--http", "off"]);
+        }
+        command.args(args);
         if has_ipv6() {
             command.args(["--lobby", "[::1]:0"]);
         }

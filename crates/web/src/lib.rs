@@ -1,0 +1,48 @@
+//! HTTP: the server browser, the API and its live events.
+//!
+//! [`WebService`] shows what a [`LobbyService`](rallypoint_net::LobbyService) knows:
+//!
+//! * [`book`] keeps the servers as rows for reading, fed by the lobby's events and without I/O; [`Live`] is what readers
+//!   share of it.
+//! * [`filter`] is which servers, in which order: the same for page and API.
+//! * `serve` accepts connections, within bounds; every request passes the gate (who asks, how often) before the router.
+//!
+//! ```
+//! use rallypoint_net::{LobbyOptions, LobbyService};
+//! use rallypoint_web::{Parts, WebOptions, WebService};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let any_port = vec!["127.0.0.1:0".parse()?];
+//! let options = LobbyOptions { listen: any_port.clone(), legacy: Vec::new(), ..LobbyOptions::default() };
+//! let lobby = LobbyService::start(options, &tokio::runtime::Handle::current())?;
+//! let options = WebOptions { listen: any_port, ..WebOptions::default() };
+//! let web = WebService::start(options, Parts::new(lobby.clone()))?;
+//! println!("browse http://{}/", web.local_addrs()[0]);
+//! web.shutdown().await;
+//! lobby.shutdown().await;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod api;
+pub mod book;
+pub mod filter;
+mod gate;
+mod keeper;
+mod live;
+mod options;
+mod page;
+mod prebuilt;
+mod problem;
+mod serve;
+mod service;
+mod shared;
+pub mod text;
+
+pub use live::{Live, Told};
+pub use options::{LobbyNames, Outcomes, Parts, WebLimits, WebOptions, WebSettings};
+pub use problem::Problem;
+pub use serve::StartError;
+pub use service::WebService;

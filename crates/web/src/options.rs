@@ -1,0 +1,136 @@
+//! Everything that can be said about the web server.
+
+use ipnet::IpNet;
+use rallypoint_limit::Rate;
+use rallypoint_net::LobbyService;
+use rallypoint_wire::lobby::LobbyId;
+use std::{
+    collections::BTreeMap,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+/// The port, if nobody chooses another.
+pub const PORT: u16 = 29_950;
+
+/// What a [`WebService`](crate::WebService) is told when it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WebOptions {
+    /// Where it listens. Port 0 is any free port. Both families, 29950.
+    pub listen: Vec<SocketAddr>,
+    /// Whether an IPv6 address counts as an error on a machine that has no IPv6. No: it is left out with a warning.
+    pub require_ipv6: bool,
+    /// How much it takes on.
+    pub limits: WebLimits,
+    /// What can be changed later.
+    pub settings: WebSettings,
+}
+
+/// How much a web server takes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebLimits {
+    /// Connections at once. 4,096.
+    pub connections: usize,
+    /// Those of one IPv4 address or IPv6 /56. 128: many people can be behind one address.
+    pub per_address: usize,
+    /// Those that listen to events. 2,048.
+    pub listeners: usize,
+    /// Those that listen to events from one IPv4 address or IPv6 /56. 32.
+    pub listeners_per_address: usize,
+    /// How long a client has for the head of its request, also for the next one on a connection that is kept. 20 s.
+    pub request_timeout: Duration,
+    /// How long a client may take nothing of what is sent to it. 20 s.
+    pub stall_timeout: Duration,
+}
+
+/// What can be changed while it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WebSettings {
+    /// What lobbies are called.
+    pub names: LobbyNames,
+    /// How many requests one IPv4 address or IPv6 /56 can make. `None`: any number. 20 per second, 200 at once.
+    pub requests: Option<Rate>,
+    /// Networks that may make any number of requests and have any number of connections: loopback.
+    pub exempt: Vec<IpNet>,
+    /// Networks of proxies, whose word is taken for who asks (`X-Forwarded-For`). None.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Whose outcomes can be asked for.
+    pub outcomes: Outcomes,
+}
+
+/// Whose outcomes a visitor can ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcomes {
+    /// Those of the visitor's own address.
+    #[default]
+    Own,
+    /// Those of any address.
+    Any,
+}
+
+/// What lobbies are called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LobbyNames(pub BTreeMap<LobbyId, String>);
+
+/// What a web server shows.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// The lobby.
+    pub lobby: LobbyService,
+}
+
+impl Parts {
+    /// Only a lobby.
+    #[must_use]
+    pub fn new(lobby: LobbyService) -> Self {
+        Self { lobby }
+    }
+}
+
+impl LobbyNames {
+    /// The name of a lobby, if it has one.
+    #[must_use]
+    pub fn name(&self, id: &LobbyId) -> Option<&str> {
+        self.0.get(id).map(String::as_str).filter(|name| !name.is_empty())
+    }
+}
+
+impl Default for WebOptions {
+    fn default() -> Self {
+        Self {
+            listen: vec![(Ipv4Addr::UNSPECIFIED, PORT).into(), (Ipv6Addr::UNSPECIFIED, PORT).into()],
+            require_ipv6: false,
+            limits: WebLimits::default(),
+            settings: WebSettings::default(),
+        }
+    }
+}
+
+impl Default for WebLimits {
+    fn default() -> Self {
+        Self {
+            connections: 4_096,
+            per_address: 128,
+            listeners: 2_048,
+            listeners_per_address: 32,
+            request_timeout: Duration::from_secs(20),
+            stall_timeout: Duration::from_secs(20),
+        }
+    }
+}
+
+impl Default for WebSettings {
+    fn default() -> Self {
+        let loopback = [
+            IpNet::new_assert(Ipv4Addr::LOCALHOST.into(), 8).trunc(),
+            IpNet::new_assert(Ipv6Addr::LOCALHOST.into(), 128),
+        ];
+        Self {
+            names: LobbyNames::default(),
+            requests: Some(Rate::per_second(20, 200)),
+            exempt: loopback.into(),
+            trusted_proxies: Vec::new(),
+            outcomes: Outcomes::Own,
+        }
+    }
+}

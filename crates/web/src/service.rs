@@ -1,0 +1,89 @@
+//! The web server as a service.
+
+use crate::{
+    Live, Parts, StartError, WebOptions, WebSettings,
+    book::{Book, Calendar},
+    gate::Gate,
+    keeper,
+    serve::{self, Places, Server},
+    shared::Shared,
+};
+use arc_swap::ArcSwap;
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+use tokio::sync::watch;
+
+/// How long answers may take when the server ends.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A web server that runs. Clones are the same server; it ends with [`shutdown`](Self::shutdown), or with its runtime.
+#[derive(Clone, Debug)]
+pub struct WebService(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    addrs: Vec<SocketAddr>,
+    shared: Arc<Shared>,
+    server: Server,
+    end: watch::Sender<bool>,
+    keeper: tokio::task::AbortHandle,
+}
+
+impl WebService {
+    /// Starts a web server. When this returns it serves; if it fails, nothing of it is left. It has to be called within a
+    /// runtime that has its I/O and time drivers.
+    pub fn start(options: WebOptions, parts: Parts) -> Result<Self, StartError> {
+        let listeners = serve::bind(&options)?;
+        let (end, ending) = watch::channel(false);
+        let now = Instant::now();
+        let mut epoch = [0; 4];
+        getrandom::fill(&mut epoch).map_err(|_| StartError::NoEntropy)?;
+        let book = Book::new(now, Calendar::new(now, SystemTime::now()), u32::from_be_bytes(epoch));
+        let (live, told) = Live::new(Arc::clone(book.published()));
+        let shared = Arc::new(Shared {
+            lobby: parts.lobby.clone(),
+            live: Arc::new(live),
+            prebuilt: Default::default(),
+            settings: ArcSwap::from_pointee(options.settings),
+            listeners: Places::with(options.limits.listeners, options.limits.listeners_per_address),
+            limits: options.limits,
+            ending,
+        });
+        let keeper = tokio::spawn(keeper::keep(book, parts.lobby, Arc::clone(&shared.live), told)).abort_handle();
+        let addrs = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+        let gate = Gate::new(Arc::clone(&shared));
+        let server = Server::start(listeners, &shared, &gate);
+        for addr in &addrs {
+            tracing::info!(%addr, "listening for HTTP");
+        }
+        Ok(Self(Arc::new(Inner { addrs, shared, server, end, keeper })))
+    }
+
+    /// Where it listens: the real ports, also where port 0 was asked for.
+    #[must_use]
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.0.addrs
+    }
+
+    /// The servers as they are shown, and where to tell what was found out by asking them.
+    #[must_use]
+    pub fn live(&self) -> &Arc<Live> {
+        &self.0.shared.live
+    }
+
+    /// Changes what can be changed while it runs.
+    pub fn set_settings(&self, settings: WebSettings) {
+        self.0.shared.settings.store(Arc::new(settings));
+    }
+
+    /// Stops taking connections, finishes answers (for at most 5 s), ends the streams of events. Calling it twice is
+    /// harmless.
+    pub async fn shutdown(&self) {
+        self.0.end.send_replace(true);
+        self.0.server.finish(PATIENCE).await;
+        self.0.keeper.abort();
+    }
+}

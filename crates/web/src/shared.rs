@@ -1,0 +1,36 @@
+//! What all requests share.
+
+use crate::{Live, WebLimits, WebSettings, gate::Visitor, prebuilt::Prebuilt, serve::Places};
+use arc_swap::{ArcSwap, Guard};
+use rallypoint_net::LobbyService;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// What all requests share: the state of the router.
+pub(crate) type Web = Arc<Shared>;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// What became of registrations is asked there.
+    #[expect(dead_code, reason = "the first question to it comes with the outcomes")]
+    pub lobby: LobbyService,
+    pub live: Arc<Live>,
+    pub prebuilt: Prebuilt,
+    pub settings: ArcSwap<WebSettings>,
+    pub limits: WebLimits,
+    /// The places for those who listen to events.
+    pub listeners: Places,
+    /// True when it is time to end.
+    pub ending: watch::Receiver<bool>,
+}
+
+impl Shared {
+    pub fn settings(&self) -> Guard<Arc<WebSettings>> {
+        self.settings.load()
+    }
+
+    /// Whether a visitor may have as much as it likes.
+    pub fn is_exempt(&self, visitor: Visitor) -> bool {
+        self.settings().exempt.iter().any(|net| net.contains(&visitor.ip))
+    }
+}
