@@ -127,7 +127,7 @@ fn set(knob: &Knob, value: &str, place: &str, settings: &mut Settings, mistakes:
 
 /// Addresses that cannot be listened on, because two listeners want the same port.
 fn clashes(settings: &Settings) -> Vec<String> {
-    let all: Vec<_> = settings.lobby_listen.iter().chain(&settings.legacy_listen).collect();
+    let all: Vec<_> = settings.lobby_listen.iter().chain(&settings.legacy_listen).chain(&settings.web.listen).collect();
     let clash = |a: &SocketAddr, b: &SocketAddr| {
         let same = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
         a.port() != 0 && a.port() == b.port() && a.is_ipv4() == b.is_ipv4() && same
