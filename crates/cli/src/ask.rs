@@ -7,8 +7,8 @@
 //! output    table, JSON, lines of JSON, CSV; the exit code
 //! ```
 
+pub mod attend;
 pub mod capture;
-pub mod collect;
 pub mod engine;
 pub mod exit;
 pub mod gather;

@@ -69,11 +69,19 @@ fn show(mut model: Model, asking: &Asking, places: Vec<Target>, every: Option<Du
 }
 
 fn need_terminal() -> Result<(), Failure> {
-    if stdin().is_terminal() && stdout().is_terminal() {
+    let why = if !(stdin().is_terminal() && stdout().is_terminal()) {
+        "browse needs a terminal; for scripts there is: rallypoint list LOBBY --json"
+    } else if !can_draw() {
+        "browse needs a terminal that can move its cursor, and TERM says that this one cannot; rallypoint list needs no such one"
+    } else {
         return Ok(());
-    }
-    let why = "browse needs a terminal; for scripts there is: rallypoint list LOBBY --json";
+    };
     Err(Failure::Usage(why.into()))
+}
+
+/// Whether the terminal is more than a printer.
+pub fn can_draw() -> bool {
+    env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
 fn can_reach(address: SocketAddr) -> bool {

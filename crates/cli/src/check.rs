@@ -111,6 +111,13 @@ pub fn unknown(why: impl fmt::Display) -> ExitCode {
     Verdict { state: State::Unknown, text, data: Vec::new() }.tell()
 }
 
+/// What is wrong with the usage, without the hints.
+pub fn in_one_line(error: &str) -> String {
+    let first = error.lines().take_while(|line| !line.trim().is_empty());
+    let words = first.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+    words.strip_prefix("error: ").unwrap_or(&words).to_owned()
+}
+
 async fn check(args: &Args) -> Result<Verdict, Failure> {
     let (asking, target) = (&args.asking, &args.target);
     let source = match target.clone() {
@@ -142,7 +149,8 @@ fn server_verdict(args: &Args, record: &Record) -> Verdict {
     let ping = record.answer.as_ref().map(|answer| answer.ping_ms);
     let mut verdict = Verdict { state: State::Ok, text: record.name().to_owned(), data: Vec::new() };
     if let Some(players) = info.players {
-        verdict.text += &format!(", {} players", details::occupancy(info));
+        let plural = if info.max_players.is_none() && players == 1 { "" } else { "s" };
+        verdict.text += &format!(", {} player{plural}", details::occupancy(info));
         let most = info.max_players.map(|most| most.to_string()).unwrap_or_default();
         verdict.measure("players", players.into(), "", &args.warn_players, &args.crit_players, &most);
     } else if args.warn_players.is_some() || args.crit_players.is_some() {
@@ -161,7 +169,8 @@ fn server_verdict(args: &Args, record: &Record) -> Verdict {
 fn list_verdict(args: &Args, fetched: &Fetched, players: u64) -> Verdict {
     let Fetched { connected, servers, malformed, .. } = *fetched;
     let ping = (connected.as_secs_f64() * 1e6).round() / 1e3;
-    let text = format!("{}, {servers} servers, {players} players, ping {}", args.target, details::ping(ping));
+    let (count, people) = (many(servers as u64, "server"), many(players, "player"));
+    let text = format!("{}, {count}, {people}, ping {}", args.target, details::ping(ping));
     let mut verdict = Verdict { state: State::Ok, text, data: Vec::new() };
     verdict.measure("servers", servers as f64, "", &args.warn_servers, &args.crit_servers, "");
     verdict.measure("players", players as f64, "", &args.warn_players, &args.crit_players, "");
@@ -170,6 +179,11 @@ fn list_verdict(args: &Args, fetched: &Fetched, players: u64) -> Verdict {
         verdict.raise(State::Warning, &format!("{malformed} more make no sense"));
     }
     verdict
+}
+
+/// `1 server`, `2 servers`.
+fn many(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 impl Verdict {

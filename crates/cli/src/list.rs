@@ -5,13 +5,14 @@ mod filter;
 use crate::{
     ask::{
         Asking, Exit, Target, Trouble,
-        collect::{self, Collect, News},
+        attend::{self, Attended},
         exit,
-        lobby::{Listed, Source},
+        lobby::Source,
         output::{
             OutputArgs, Record, Shape, Sink,
             sink::{self, told},
         },
+        survey::{News, Place, Survey},
         target::Lobby,
     },
     failure::{Failure, complain},
@@ -88,11 +89,16 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 
 fn try_run(args: &Args) -> Result<Exit, Failure> {
     args.asking.validate()?;
-    let sources = args.lobbies.iter().map(|text| args.source(text)).collect::<Result<Vec<_>, _>>()?;
+    let source = |text: &String| args.source(text).map(Place::List);
+    let places = args.lobbies.iter().map(source).collect::<Result<Vec<_>, _>>()?;
     let mut sink = Sink::new(args.output.format(), Shape::Table, false);
     crate::ask::block_on(async {
-        let collect = if args.query { Some(Collect::new(&args.asking, args.players)?) } else { None };
-        told(Listing { args, shown: 0, kept: Vec::new(), sink: &mut sink }.run(sources, collect).await)
+        let survey = match args.query {
+            true => Survey::new(&args.asking, places.clone(), args.players)?,
+            false => Survey::of_lists(&args.asking, places.clone()),
+        };
+        let listing = Listing { args, places, listed: 0, shown: 0, kept: Vec::new(), sink: &mut sink };
+        told(listing.run(Attended::new(survey)?).await)
     })
 }
 
@@ -119,6 +125,8 @@ impl Args {
 /// What is to be shown of lists.
 struct Listing<'a> {
     args: &'a Args,
+    places: Vec<Place>,
+    listed: usize,
     shown: usize,
     /// What waits to be sorted.
     kept: Vec<Record>,
@@ -126,59 +134,55 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    async fn run(mut self, sources: Vec<Source>, collect: Option<Collect>) -> io::Result<Exit> {
+    async fn run(mut self, mut attended: Attended) -> io::Result<Exit> {
         self.sink.begin()?;
-        let lists = collect::lists(sources, &self.args.asking, self.sink).await?;
-        let mut exit = lists.exit.unwrap_or(Exit::Answered);
-        let listed = lists.servers.len();
-        match collect {
-            Some(collect) => exit = exit.and(self.query(lists.servers, collect).await?),
-            None => {
-                for listed in lists.servers {
-                    self.take(Record::listed(listed))?;
-                }
-            }
+        let mut exit = Exit::Answered;
+        while let Some(news) = attended.next(self.sink).await {
+            exit = exit.and(self.hear(news)?);
         }
         self.args.sort.sort(&mut self.kept);
         for record in std::mem::take(&mut self.kept) {
             self.show(&record)?;
         }
         self.sink.end()?;
+        let exit = attended.exit(exit);
         if self.shown == 0 && exit == Exit::Answered && self.args.output.is_text() {
-            complain(match listed {
+            complain(match self.listed {
                 0 => "no server is listed".into(),
+                1 => "1 server is listed, but it does not fit".into(),
                 listed => format!("{listed} servers are listed, but none of them fits"),
             });
         }
         Ok(exit)
     }
 
-    async fn query(&mut self, servers: Vec<Listed>, mut collect: Collect) -> io::Result<Exit> {
-        let mut exit = Exit::Answered;
-        for listed in servers {
-            if let Some(record) = collect.add_listed(listed) {
-                self.take(*record)?;
+    fn hear(&mut self, news: News) -> io::Result<Exit> {
+        match news {
+            News::Listed { seen, asked } => {
+                self.listed += 1;
+                // Who is asked is shown with what comes of that.
+                if asked { Ok(Exit::Answered) } else { self.take(seen.record) }
+            }
+            News::Answered(seen) | News::Silent(seen) => self.take(seen.record),
+            News::Complete(place, fetched) => attend::tell_list(&self.places[place], fetched, self.sink),
+            News::Failed(place, trouble) => {
+                attend::tell_missed(self.places[place].to_string(), None, &trouble, self.sink)
             }
         }
-        while let Some(news) = collect.next(self.sink).await {
-            let News::Server(record) = news else { continue };
-            if self.args.filter.accepts(&record) {
-                exit = exit.and(record.trouble.as_ref().map_or(Exit::Answered, Trouble::exit));
-            }
-            self.take(*record)?;
-        }
-        Ok(if collect.is_stopped() { exit.and(Exit::Silent) } else { exit })
     }
 
-    fn take(&mut self, record: Record) -> io::Result<()> {
+    /// A server that is wanted is shown, now or later. How it went with it counts only then.
+    fn take(&mut self, record: Record) -> io::Result<Exit> {
         if !self.args.filter.accepts(&record) {
-            return Ok(());
+            return Ok(Exit::Answered);
         }
+        let exit = record.trouble.as_ref().map_or(Exit::Answered, Trouble::exit);
         if self.args.streams() {
-            return self.show(&record);
+            self.show(&record)?;
+        } else {
+            self.kept.push(record);
         }
-        self.kept.push(record);
-        Ok(())
+        Ok(exit)
     }
 
     fn show(&mut self, record: &Record) -> io::Result<()> {

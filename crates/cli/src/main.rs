@@ -97,7 +97,9 @@ fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let is_check = std::env::args_os().nth(1).is_some_and(|verb| verb == "check");
         if is_check && error.use_stderr() {
+            // On standard error with all its hints, for whoever tries it by hand; monitoring systems read standard output.
             let _ = error.print();
+            check::unknown(check::in_one_line(&error.to_string()));
             std::process::exit(3);
         }
         error.exit()

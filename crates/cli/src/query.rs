@@ -2,15 +2,15 @@
 
 use crate::{
     ask::{
-        Asking, Exit, Target,
-        collect::{self, Collect, News},
+        Asking, Exit, Target, Trouble,
+        attend::{self, Attended},
         exit,
         gather::TargetArgs,
-        lobby::Source,
         output::{
             OutputArgs, Shape, Sink,
             sink::{self, told},
         },
+        survey::{News, Place, Seen, Survey},
     },
     failure::Failure,
 };
@@ -61,43 +61,32 @@ fn try_run(args: &Args) -> Result<Exit, Failure> {
     let is_single = matches!(&targets[..], [Target::Server(_)]);
     let shape = if args.details || is_single { Shape::Details } else { Shape::Table };
     let mut sink = Sink::new(args.output.format(), shape, is_single);
+    let places: Vec<_> = targets.into_iter().map(Place::from).collect();
     crate::ask::block_on(async {
-        let collect = Collect::new(&args.asking, !args.no_players)?;
-        told(ask(targets, collect, &args.asking, &mut sink).await)
+        let survey = Survey::new(&args.asking, places.clone(), !args.no_players)?;
+        told(ask(&places, Attended::new(survey)?, &mut sink).await)
     })
 }
 
-async fn ask(targets: Vec<Target>, mut collect: Collect, asking: &Asking, sink: &mut Sink) -> io::Result<Exit> {
+async fn ask(places: &[Place], mut attended: Attended, sink: &mut Sink) -> io::Result<Exit> {
     sink.begin()?;
-    let (mut sources, mut exit) = (Vec::new(), Exit::Answered);
-    for target in targets {
-        match target {
-            Target::Server(_) => collect.add(target),
-            Target::Lobby(lobby) => sources.push(Source::Lobby(lobby)),
-            Target::MasterList(list) => sources.push(Source::MasterList(list)),
-        }
-    }
-    if !sources.is_empty() {
-        let lists = collect::lists(sources, asking, sink).await?;
-        exit = exit.and(lists.exit.unwrap_or(Exit::Answered));
-        for listed in lists.servers {
-            if let Some(record) = collect.add_listed(listed) {
-                sink.server(&record)?;
+    let mut exit = Exit::Answered;
+    while let Some(news) = attended.next(sink).await {
+        exit = exit.and(match news {
+            // It is asked itself: that tells more.
+            News::Listed { asked: true, .. } => Exit::Answered,
+            News::Silent(Seen { place, record, .. }) if matches!(places[place], Place::Server(_)) => {
+                let trouble = record.trouble.as_ref().unwrap_or(&Trouble::NotFound);
+                attend::tell_missed(record.target.clone(), record.address, trouble, sink)?
             }
-        }
-    }
-    while let Some(news) = collect.next(sink).await {
-        match news {
-            News::Server(record) => {
-                exit = exit.and(record.trouble.as_ref().map_or(Exit::Answered, crate::ask::Trouble::exit));
-                sink.server(&record)?;
+            News::Listed { seen, .. } | News::Answered(seen) | News::Silent(seen) => {
+                sink.server(&seen.record)?;
+                seen.record.trouble.as_ref().map_or(Exit::Answered, Trouble::exit)
             }
-            News::Missed(missed, how) => {
-                exit = exit.and(how);
-                sink.missed(missed)?;
-            }
-        }
+            News::Complete(place, fetched) => attend::tell_list(&places[place], fetched, sink)?,
+            News::Failed(place, trouble) => attend::tell_missed(places[place].to_string(), None, &trouble, sink)?,
+        });
     }
     sink.end()?;
-    Ok(if collect.is_stopped() { exit.and(Exit::Silent) } else { exit })
+    Ok(attended.exit(exit))
 }

@@ -81,7 +81,7 @@ Exit codes:
 pub fn run(args: &Args) -> Result<(), Failure> {
     args.asking.validate()?;
     let targets = args.targets.gather()?;
-    let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+    let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal() && browse::can_draw();
     if is_terminal && !args.lines && !args.jsonl && args.looks.is_none() {
         return browse::watch(&args.asking, targets, args.interval);
     }
@@ -97,7 +97,8 @@ pub fn time_of_day() -> String {
 async fn lines(args: &Args, targets: Vec<Target>) -> Result<(), Failure> {
     let mut signals = Signals::to_stop().map_err(Failure::failed)?;
     let names: Vec<_> = targets.iter().map(ToString::to_string).collect();
-    let mut survey = Survey::new(&args.asking, targets, true)?;
+    let places = targets.into_iter().map(Into::into).collect();
+    let mut survey = Survey::new(&args.asking, places, true)?;
     let mut book = Book::default();
     let mut teller = Teller { names, is_json: args.jsonl, terminal: Terminal::of_stdout(), broken: None };
     let mut interval = tokio::time::interval(args.interval);

@@ -89,8 +89,25 @@ fn a_lobby_by_its_list() {
     let target = format!("lobby://{}", lobby.v4());
     let (code, text) = check(&[&target, "--crit-servers", "1:"]);
     assert_eq!(code, 0, "{text}");
-    assert!(
-        text.contains(", 1 servers, 0 players, ping ") && text.contains(" | servers=1;;1:;0; players=0;;;0; ping=")
-    );
+    assert!(text.contains(", 1 server, 0 players, ping ") && text.contains(" | servers=1;;1:;0; players=0;;;0; ping="));
     assert_eq!(check(&[&target, "--warn-servers", "2:"]).0, 1);
+}
+
+#[test]
+fn a_wrong_usage_is_one_line_for_the_monitoring_system() {
+    let home = tempfile::tempdir().unwrap();
+    for (args, said) in [
+        (&["check"][..], "the following required arguments were not provided: <TARGET>"),
+        (
+            &["check", "host", "--warn-ping", "x"],
+            "invalid value 'x' for '--warn-ping <RANGE>': expected a range such as",
+        ),
+        (&["check", "host", "--wrn-ping", "1"], "unexpected argument '--wrn-ping' found"),
+    ] {
+        let output = run(home.path(), args);
+        let text = stdout(&output);
+        assert_eq!((output.status.code(), text.lines().count()), (Some(3), 1), "{text}");
+        assert!(text.starts_with(&format!("RALLYPOINT UNKNOWN - {said}")), "{text}");
+        assert!(!output.stderr.is_empty(), "with its hints, for people");
+    }
 }

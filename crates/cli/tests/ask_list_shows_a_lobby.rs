@@ -64,10 +64,10 @@ fn the_servers_of_a_lobby() {
     let output = list(home.path(), &[&lobby.v4().to_string()]);
     assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""));
     let expected = "\
-NAME          PLAYERS  MAP           GAME     ADDRESS
-* Full House    10/10  cp_dirtbowl   gg2      127.0.0.1:1003
-Bacon Town       3/10  ctf_truefort  gg2      127.0.0.1:1001
-七人の侍         0/10  dusk          Samurai  127.0.0.1:1002
+NAME          PLAYERS  MAP           GAME     ADDRESS         PROTO
+* Full House    10/10  cp_dirtbowl   gg2      127.0.0.1:1003  udp
+Bacon Town       3/10  ctf_truefort  gg2      127.0.0.1:1001  udp
+七人の侍         0/10  dusk          Samurai  127.0.0.1:1002  udp
 ";
     assert_eq!(stdout(&output), expected);
     for addr in lobby.addrs.iter().map(|addr| format!("lobby://{addr}/gg2")) {
@@ -125,10 +125,10 @@ fn query_asks_every_server_too() {
     let mut lines: Vec<_> = text.lines().collect();
     lines[1..3].sort_unstable();
     let expected = [
-        "NAME PLAYERS MAP GAME PING ADDRESS",
-        "As it says itself 2/24 ctf_truefort bloodmasters # ms 127.0.0.1:PORT",
-        "As it says itself 2/24 ctf_truefort gg2 # ms 127.0.0.1:PORT",
-        "three 1/10 silent 127.0.0.1:PORT",
+        "NAME PLAYERS MAP GAME PING ADDRESS PROTO",
+        "As it says itself 2/24 ctf_truefort bloodmasters # ms 127.0.0.1:PORT udp",
+        "As it says itself 2/24 ctf_truefort gg2 # ms 127.0.0.1:PORT udp",
+        "three 1/10 silent 127.0.0.1:PORT udp",
     ];
     assert_eq!(lines, expected);
     assert_eq!(output.status.code(), Some(1), "one did not answer");
@@ -144,6 +144,59 @@ fn query_asks_every_server_too() {
     let silent = servers.iter().find(|server| server["name"] == "three").unwrap();
     assert_eq!(silent["error"], "timed_out");
     assert_eq!(document["lists"][0]["servers"], 3);
+}
+
+#[test]
+fn both_families_and_the_transport_are_shown() {
+    if !has_ipv6() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let mut announce = vec!["announce", "--name", "Both", "--port", "8190", "--transport", "udp", "--once"];
+    let addrs: Vec<_> = lobby.addrs.iter().map(ToString::to_string).collect();
+    addrs.iter().for_each(|addr| announce.extend(["--lobby", addr]));
+    assert!(run(home.path(), &announce).status.success());
+    lobby.wait_for_list("both addresses", |list| list.iter().any(|server| server.endpoints.len() == 2));
+    let output = list(home.path(), &[&lobby.v4().to_string()]);
+    assert_eq!(
+        squeezed(&stdout(&output)),
+        "NAME PLAYERS ADDRESS PROTO ALSO AT\nBoth 0/0 127.0.0.1:8190 udp [::1]:8190\n"
+    );
+}
+
+#[test]
+fn lines_come_while_the_list_is_still_coming() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = three_servers(home.path());
+    // The bytes of a real list; then one that stops in the middle and waits.
+    let mut whole = Vec::new();
+    let mut stream = std::net::TcpStream::connect(lobby.v4()).unwrap();
+    let mut request = Vec::new();
+    rallypoint_wire::lobby::ListRequest { lobby_id: LOBBY }.emit(&mut request);
+    stream.write_all(&request).unwrap();
+    stream.read_to_end(&mut whole).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let slow = listener.local_addr().unwrap().to_string();
+    let (go_on, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 32];
+        stream.read_exact(&mut request).unwrap();
+        let (first, rest) = whole.split_at(whole.len() - 1);
+        stream.write_all(first).unwrap();
+        let _ = wait.recv();
+        stream.write_all(rest).unwrap();
+    });
+    let mut command = common::rallypoint(home.path());
+    let mut program = common::Running::start(command.args(["list", &slow, "--jsonl", "-t", "30s"]));
+    for _ in 0..2 {
+        assert!(program.line().starts_with("{\"type\":\"server\""));
+    }
+    go_on.send(()).unwrap();
+    assert!(program.line().starts_with("{\"type\":\"server\""));
+    assert!(program.line().starts_with("{\"type\":\"list\""));
+    assert_eq!(program.wait().code(), Some(0));
 }
 
 #[test]

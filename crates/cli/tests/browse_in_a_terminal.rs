@@ -1,5 +1,6 @@
 //! `rallypoint browse` in a real terminal (tmux): it shows servers, obeys keys, and gives the terminal back however it ends.
 
+mod ask_support;
 mod common;
 
 use common::{Lobby, rallypoint, run, stderr, until};
@@ -169,5 +170,15 @@ fn without_a_terminal_it_says_so() {
     assert!(said.lines().count() == 1 && said.contains("browse needs a terminal"), "{said}");
     for wrong in [&["browse", "--join", "game"][..], &["browse", "a b"]] {
         assert_eq!(rallypoint(home.path()).args(wrong).output().unwrap().status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_cannot_draw_is_refused_in_a_sentence() {
+    let home = tempfile::tempdir().unwrap();
+    for term in ["dumb", ""] {
+        let shown = ask_support::in_terminal(home.path(), 80, "browse; echo $?", &[("TERM", term)]);
+        assert!(shown.contains("rallypoint: browse needs a terminal that can move its cursor"), "{shown}");
+        assert!(shown.ends_with("2\n") && !shown.contains('\x1b'), "{shown}");
     }
 }

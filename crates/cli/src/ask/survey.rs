@@ -1,4 +1,4 @@
-//! Looks at many places again and again: the lists of lobbies, what their servers say themselves, and single servers.
+//! Looks at many places, once or again and again: the lists of lobbies, what their servers say themselves, and single servers.
 
 use crate::{
     ask::{
@@ -15,15 +15,27 @@ use rallypoint_wire::lobby::Transport;
 use std::collections::HashMap;
 use tokio::{sync::mpsc, task::JoinSet};
 
-/// Looks at the same places again and again.
+/// Looks at the same places, as often as it is told to.
 #[derive(Debug)]
 pub struct Survey {
     asking: Asking,
-    places: Vec<Target>,
-    sweep: Sweep,
+    places: Vec<Place>,
+    /// None if only lists are looked at.
+    sweep: Option<Sweep>,
+    players: bool,
     /// What was asked and has no finding yet, by its key.
-    open: HashMap<u64, Seen>,
+    open: HashMap<u64, Open>,
     last_key: u64,
+    /// Lists that are being fetched: they end with the next look.
+    lists: JoinSet<()>,
+    arrived: Option<mpsc::UnboundedReceiver<Arrived>>,
+}
+
+/// Where to look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    Server(Server),
+    List(Source),
 }
 
 /// What was learned.
@@ -39,8 +51,8 @@ pub enum News {
     Answered(Seen),
     /// A server did not answer: why is in its record.
     Silent(Seen),
-    /// A whole list has arrived.
-    Complete(usize),
+    /// A whole list has arrived; all of its servers were told before.
+    Complete(usize, Fetched),
     /// A list could not be had.
     Failed(usize, Trouble),
 }
@@ -55,72 +67,144 @@ pub struct Seen {
     pub record: Record,
 }
 
+/// Whoever is asked. There can be a great many of them.
+#[derive(Debug)]
+enum Open {
+    /// The server of a place.
+    Named(usize),
+    Listed(Box<Seen>),
+}
+
+#[derive(Debug)]
+enum Arrived {
+    Listed(usize, Box<Listed>),
+    Done(usize, Result<Fetched, Trouble>),
+}
+
 impl Survey {
     /// Opens sockets. With `players` servers are asked who plays there, too.
-    pub fn new(asking: &Asking, places: Vec<Target>, players: bool) -> Result<Self, Failure> {
+    pub fn new(asking: &Asking, places: Vec<Place>, players: bool) -> Result<Self, Failure> {
         let sweep = Sweep::new(Engine::start(asking)?, asking, players);
-        Ok(Self { asking: asking.clone(), places, sweep, open: HashMap::new(), last_key: 0 })
+        Ok(Self { sweep: Some(sweep), players, ..Self::of_lists(asking, places) })
+    }
+
+    /// Looks only at lists, and asks no server.
+    pub fn of_lists(asking: &Asking, places: Vec<Place>) -> Self {
+        let (asking, open, lists) = (asking.clone(), HashMap::new(), JoinSet::new());
+        Self { asking, places, sweep: None, players: false, open, last_key: 0, lists, arrived: None }
     }
 
     /// Looks once at every place. It can be cancelled at any time: what was asked is told by the next look.
-    pub async fn look(&mut self, mut each: impl FnMut(News)) {
-        let (sender, mut arrived) = mpsc::unbounded_channel();
-        let mut lists = JoinSet::new();
-        for (place, target) in self.places.clone().into_iter().enumerate() {
-            match target {
-                Target::Server(server) => self.ask(place, server),
-                Target::Lobby(lobby) => get(&mut lists, place, Source::Lobby(lobby), &self.asking, sender.clone()),
-                Target::MasterList(list) => {
-                    get(&mut lists, place, Source::MasterList(list), &self.asking, sender.clone());
+    pub async fn look(&mut self, each: impl FnMut(News)) {
+        self.begin();
+        self.finish(each).await;
+    }
+
+    /// Waits for whatever is under way.
+    pub async fn finish(&mut self, mut each: impl FnMut(News)) {
+        while let Some(news) = self.next().await {
+            each(news);
+        }
+    }
+
+    /// Begins to look at every place; [`next`](Self::next) tells what comes.
+    pub fn begin(&mut self) {
+        let (sender, arrived) = mpsc::unbounded_channel();
+        (self.lists, self.arrived) = (JoinSet::new(), Some(arrived));
+        for place in 0..self.places.len() {
+            match &self.places[place] {
+                Place::Server(server) => {
+                    let server = server.clone();
+                    self.ask(Open::Named(place), Whom::Server(server));
+                }
+                Place::List(source) => {
+                    let (source, asking, sender) = (source.clone(), self.asking.clone(), sender.clone());
+                    self.lists.spawn(async move {
+                        let pass_on = |listed| drop(sender.send(Arrived::Listed(place, Box::new(listed))));
+                        let result = fetch(&source, &asking, pass_on).await;
+                        let _ = sender.send(Arrived::Done(place, result));
+                    });
                 }
             }
         }
-        drop(sender);
-        let mut more_lists = true;
-        while more_lists || self.sweep.open() > 0 {
+    }
+
+    /// What is learned next; `None` if nothing is under way. It can be cancelled at any time.
+    pub async fn next(&mut self) -> Option<News> {
+        loop {
+            let is_asking = self.sweep.as_ref().is_some_and(|sweep| sweep.open() > 0);
             tokio::select! {
-                listed = arrived.recv(), if more_lists => match listed {
-                    Some((place, listed)) => self.take(place, listed, &mut each),
-                    None => more_lists = false,
+                arrived = receive(&mut self.arrived), if self.arrived.is_some() => match arrived {
+                    Some(Arrived::Listed(place, listed)) => return Some(self.take(place, *listed)),
+                    Some(Arrived::Done(place, Ok(fetched))) => return Some(News::Complete(place, fetched)),
+                    Some(Arrived::Done(place, Err(trouble))) => return Some(News::Failed(place, trouble)),
+                    None => self.arrived = None,
                 },
-                Some(finding) = self.sweep.next() => self.tell(finding, &mut each),
-                Some(Ok((place, result))) = lists.join_next() => match result {
-                    Ok(_) => each(News::Complete(place)),
-                    Err(trouble) => each(News::Failed(place, trouble)),
+                finding = find(&mut self.sweep), if is_asking => if let Some(news) = self.tell(finding?) {
+                    return Some(news);
                 },
-                else => break,
-            }
-        }
-        while let Some(done) = lists.join_next().await {
-            match done {
-                Ok((place, Ok(_))) => each(News::Complete(place)),
-                Ok((place, Err(trouble))) => each(News::Failed(place, trouble)),
-                Err(_) => {}
+                else => return None,
             }
         }
     }
 
-    /// Waits for whoever was asked by [`ask_again`](Self::ask_again).
-    pub async fn finish(&mut self, mut each: impl FnMut(News)) {
-        while let Some(finding) = self.sweep.next().await {
-            self.tell(finding, &mut each);
-        }
-    }
-
-    /// Asks one server again, if it can be asked; the next look tells what came of it, or [`finish`](Self::finish).
+    /// Asks one server again, if it can be asked; [`next`](Self::next) tells what came of it.
     pub fn ask_again(&mut self, seen: Seen) {
-        match self.places.get(seen.place) {
-            Some(Target::Server(server)) => {
-                let server = server.clone();
-                self.ask(seen.place, server);
-            }
-            _ => {
-                self.probe(seen);
-            }
+        if let Some(Place::Server(server)) = self.places.get(seen.place) {
+            let server = server.clone();
+            return self.ask(Open::Named(seen.place), Whom::Server(server));
+        }
+        let Record { info, endpoints, protocol, .. } = &seen.record;
+        let listed = Listed { info: info.clone(), endpoints: endpoints.clone(), protocol: *protocol };
+        let probes = listed.probes(self.players, &self.asking);
+        if !probes.is_empty() {
+            self.ask(Open::Listed(Box::new(seen)), Whom::Probes(probes));
         }
     }
 
-    fn ask(&mut self, place: usize, server: Server) {
+    /// How many were asked so far, and how many of them have no finding yet.
+    pub fn progress(&self) -> (usize, usize) {
+        (usize::try_from(self.last_key).unwrap_or(usize::MAX), self.open.len())
+    }
+
+    fn take(&mut self, place: usize, listed: Listed) -> News {
+        let probes = if self.sweep.is_some() { listed.probes(self.players, &self.asking) } else { Vec::new() };
+        let seen = Seen { id: id_of(&listed), place, record: Record::listed(listed) };
+        let asked = !probes.is_empty();
+        if asked {
+            self.ask(Open::Listed(Box::new(seen.clone())), Whom::Probes(probes));
+        }
+        News::Listed { seen, asked }
+    }
+
+    fn ask(&mut self, open: Open, whom: Whom) {
+        if let Some(sweep) = &mut self.sweep {
+            self.last_key += 1;
+            self.open.insert(self.last_key, open);
+            sweep.add(self.last_key, whom);
+        }
+    }
+
+    fn tell(&mut self, Finding { key, result }: Finding) -> Option<News> {
+        let mut seen = match self.open.remove(&key)? {
+            Open::Listed(seen) => *seen,
+            Open::Named(place) => self.named(place)?,
+        };
+        Some(match result {
+            Ok(report) => {
+                seen.record.take(report);
+                News::Answered(seen)
+            }
+            Err(failed) => {
+                seen.record.address = seen.record.address.or(failed.probe.map(|probe| probe.address));
+                seen.record.trouble = Some(failed.trouble);
+                News::Silent(seen)
+            }
+        })
+    }
+
+    fn named(&self, place: usize) -> Option<Seen> {
+        let Some(Place::Server(server)) = self.places.get(place) else { return None };
         let target = server.to_string();
         let record = Record {
             target: target.clone(),
@@ -131,64 +215,35 @@ impl Survey {
             trouble: None,
             endpoints: Vec::new(),
         };
-        let key = self.key(Seen { id: target, place, record });
-        self.sweep.add(key, Whom::Server(server));
+        Some(Seen { id: target, place, record })
     }
+}
 
-    fn take(&mut self, place: usize, listed: Listed, each: &mut impl FnMut(News)) {
-        let seen = Seen { id: id_of(&listed), place, record: Record::listed(listed) };
-        let asked = self.probe(seen.clone());
-        each(News::Listed { seen, asked });
-    }
+async fn receive(arrived: &mut Option<mpsc::UnboundedReceiver<Arrived>>) -> Option<Arrived> {
+    arrived.as_mut()?.recv().await
+}
 
-    /// Asks a listed server itself, if that is possible.
-    fn probe(&mut self, seen: Seen) -> bool {
-        let Record { info, endpoints, protocol, .. } = &seen.record;
-        let listed = Listed { info: info.clone(), endpoints: endpoints.clone(), protocol: *protocol };
-        let probes = listed.probes(true, &self.asking);
-        if probes.is_empty() {
-            return false;
-        }
-        let key = self.key(seen);
-        self.sweep.add(key, Whom::Probes(probes));
-        true
-    }
+async fn find(sweep: &mut Option<Sweep>) -> Option<Finding> {
+    sweep.as_mut()?.next().await
+}
 
-    fn key(&mut self, seen: Seen) -> u64 {
-        self.last_key += 1;
-        self.open.insert(self.last_key, seen);
-        self.last_key
-    }
-
-    fn tell(&mut self, Finding { key, result }: Finding, each: &mut impl FnMut(News)) {
-        let Some(mut seen) = self.open.remove(&key) else { return };
-        match result {
-            Ok(report) => {
-                seen.record.take(report);
-                each(News::Answered(seen));
-            }
-            Err(failed) => {
-                seen.record.trouble = Some(failed.trouble);
-                each(News::Silent(seen));
-            }
+impl From<Target> for Place {
+    fn from(target: Target) -> Self {
+        match target {
+            Target::Server(server) => Self::Server(server),
+            Target::Lobby(lobby) => Self::List(Source::Lobby(lobby)),
+            Target::MasterList(list) => Self::List(Source::MasterList(list)),
         }
     }
 }
 
-type Outcome = (usize, Result<Fetched, Trouble>);
-
-fn get(
-    lists: &mut JoinSet<Outcome>,
-    place: usize,
-    source: Source,
-    asking: &Asking,
-    sender: mpsc::UnboundedSender<(usize, Listed)>,
-) {
-    let asking = asking.clone();
-    lists.spawn(async move {
-        let pass_on = |listed| drop(sender.send((place, listed)));
-        (place, fetch(&source, &asking, pass_on).await)
-    });
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Server(server) => server.fmt(f),
+            Self::List(source) => source.fmt(f),
+        }
+    }
 }
 
 /// By what a listed server is known: its lowest address (IPv4 before IPv6, whatever the order of the list) and how players

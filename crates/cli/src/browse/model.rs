@@ -177,7 +177,7 @@ impl Model {
                     None => self.take(seen, true),
                 }
             }
-            News::Complete(place) => self.set_place(place, PlaceState::Listed),
+            News::Complete(place, _) => self.set_place(place, PlaceState::Listed),
             News::Failed(place, trouble) => {
                 self.set_place(place, PlaceState::Failed(trouble));
                 // What it had is better than nothing.

@@ -42,6 +42,7 @@ fn turns(
     every: Option<Duration>,
 ) -> io::Result<()> {
     let mut last_look: Option<Instant> = None;
+    let mut is_changed = true;
     loop {
         let is_due = last_look.is_none_or(|last| every.is_some_and(|every| last.elapsed() >= every));
         if is_due && !model.is_looking {
@@ -50,11 +51,15 @@ fn turns(
                 worker.order(Order::Look(more));
             }
         }
-        terminal.draw(|frame| view::draw(frame, model, theme))?;
+        // To draw ten thousand servers again and again although nothing happens would keep a machine busy.
+        if std::mem::take(&mut is_changed) || model.is_looking {
+            terminal.draw(|frame| view::draw(frame, model, theme))?;
+        }
         let mut wait = if model.is_looking { BUSY } else { IDLE };
         // All keys that are there, and then what they changed is drawn once.
         while event::poll(wait)? {
             wait = Duration::ZERO;
+            is_changed = true;
             let Event::Key(key) = event::read()? else { continue };
             match model.handle_key(key) {
                 Some(Wish::Quit) => return Ok(()),
@@ -72,7 +77,9 @@ fn turns(
             }
         }
         for _ in 0..AT_ONCE {
-            match worker.told.try_recv() {
+            let told = worker.told.try_recv();
+            is_changed |= told.is_ok();
+            match told {
                 Ok(Told::News(news)) => model.handle_news(*news),
                 Ok(Told::Looked) => model.end_look(),
                 // A thread that is gone says why when it is joined.

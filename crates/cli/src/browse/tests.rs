@@ -330,3 +330,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_popup_cuts_no_wide_character_in_two() {
+    for width in 40..60 {
+        let mut model = model();
+        model.start_look();
+        (1..9)
+            .for_each(|n| model.handle_news(News::Listed { seen: seen(n, &"七".repeat(40), 1, None), asked: false }));
+        model.handle_key(KeyEvent::new(KeyCode::Char('?'), KeyModifiers::NONE));
+        let mut terminal = Terminal::new(TestBackend::new(width, 14)).unwrap();
+        terminal.draw(|frame| view::draw(frame, &mut model, COLORS)).unwrap();
+        let buffer = terminal.backend().buffer();
+        for y in 0..14 {
+            let border = (1..width).find(|x| matches!(buffer[(*x, y)].symbol(), "│" | "╭" | "╰"));
+            if let Some(x) = border {
+                assert!(columns(buffer[(x - 1, y)].symbol()) < 2, "{width} columns, line {y}");
+            }
+        }
+    }
+}
+
+#[test]
+fn however_narrow_it_says_how_to_end() {
+    for width in 20..120 {
+        let mut model = model();
+        let mut terminal = Terminal::new(TestBackend::new(width, 10)).unwrap();
+        terminal.draw(|frame| view::draw(frame, &mut model, COLORS)).unwrap();
+        let last: String = (0..width).map(|x| terminal.backend().buffer()[(x, 9)].symbol().to_owned()).collect();
+        assert!(last.contains("q quit"), "{width} columns: {last}");
+    }
+}

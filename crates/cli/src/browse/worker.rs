@@ -82,6 +82,7 @@ async fn work(
     told: SyncSender<Told>,
 ) -> Result<(), Failure> {
     let mut signals = Signals::new().map_err(Failure::failed)?;
+    let places = places.into_iter().map(Into::into).collect();
     let mut survey = Survey::new(&asking, places, true)?;
     loop {
         tokio::select! {

@@ -42,7 +42,7 @@ impl Book {
             // It is asked itself: that tells more.
             News::Listed { asked: true, .. } => Vec::new(),
             News::Listed { seen, asked: false } | News::Answered(seen) | News::Silent(seen) => self.compare(seen),
-            News::Complete(place) => self.list(*place, None),
+            News::Complete(place, _) => self.list(*place, None),
             News::Failed(place, trouble) => self.list(*place, Some(What::ListFailed(trouble.clone()))),
         }
     }
@@ -174,6 +174,7 @@ fn players(before: &ServerInfo, now: &ServerInfo) -> Vec<What> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::lobby::Fetched;
     use crate::ask::{
         Trouble,
         output::record::{Answered, Record},
@@ -196,7 +197,9 @@ mod tests {
     }
 
     fn complete() -> News {
-        News::Complete(0)
+        let from = ([192, 0, 2, 9], 29_944).into();
+        let (connected, took) = Default::default();
+        News::Complete(0, Fetched { from, connected, took, servers: 1, malformed: 0 })
     }
 
     fn look(book: &mut Book, news: &[News]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! One result, and its JSON. The keys are documented in docs/asking.md.
 
-use crate::ask::{Protocol, Trouble, engine::Failed, lobby::Listed};
+use crate::ask::{Protocol, Trouble, lobby::Listed};
 use rallypoint_query::{Player, Report, ServerInfo};
 use rallypoint_wire::{bloodmasters::Rules, lobby::Transport, text};
 use serde::Serialize;
@@ -180,14 +180,6 @@ impl Record {
                 version: it.version,
             }),
         }
-    }
-}
-
-impl Missed {
-    pub fn new(target: String, failed: &Failed) -> Self {
-        let Failed { trouble, probe } = failed;
-        let address = probe.map(|probe| probe.address);
-        Self { target, address, error: trouble.code(), message: trouble.to_string() }
     }
 }
 

@@ -54,7 +54,7 @@ pub struct ListNote {
     pub connect_ms: f64,
 }
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 8] = [
     Column { title: "NAME", right: false, least: 8, drop: 0 },
     Column { title: "PLAYERS", right: true, least: 7, drop: 1 },
     Column { title: "MAP", right: false, least: 8, drop: 3 },
@@ -62,6 +62,9 @@ const COLUMNS: [Column; 6] = [
     Column { title: "PING", right: true, least: 7, drop: 2 },
     // Whatever is cut off an address makes it useless: the longest of IPv4 has room in 40 columns.
     Column { title: "ADDRESS", right: false, least: 21, drop: 0 },
+    Column { title: "PROTO", right: false, least: 3, drop: 5 },
+    // The longest of IPv6.
+    Column { title: "ALSO AT", right: false, least: 47, drop: 6 },
 ];
 
 impl Sink {
@@ -263,12 +266,19 @@ fn row(record: &Record) -> Vec<Cell> {
         Some(1..) => Style::Fair,
         _ => Style::Dim,
     };
+    // Of a server that was not asked, the address that is easier to read comes first.
+    let v4 = record.endpoints.iter().find(|endpoint| endpoint.is_ipv4()).filter(|_| record.answer.is_none());
+    let address = v4.copied().or(record.address);
+    let others = record.endpoints.iter().filter(|other| Some(**other) != address).map(ToString::to_string);
+    let transport = info.lobby.as_ref().map(|lobby| lobby.transport.as_str());
     vec![
         format!("{lock}{}", record.name()).into(),
         Cell { text: details::occupancy(info), style },
         info.map.as_deref().unwrap_or_default().into(),
         record.game().unwrap_or_default().into(),
         ping,
-        record.address.map(|address| address.to_string()).unwrap_or_default().into(),
+        address.map(|address| address.to_string()).unwrap_or_default().into(),
+        transport.unwrap_or_default().into(),
+        others.collect::<Vec<_>>().join(" ").into(),
     ]
 }

@@ -28,6 +28,9 @@ pub struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
+/// How wide a column can be where nothing is cut.
+const MOST: usize = 40;
+
 /// Between two columns.
 const GAP: usize = 2;
 
@@ -47,7 +50,8 @@ impl Table {
 
     /// The lines, each with its end. Columns in which nothing stands are left out.
     pub fn render(&self, terminal: Terminal) -> String {
-        let natural: Vec<usize> = (0..self.columns.len()).map(|n| self.natural(n)).collect();
+        let most = if terminal.width.is_none() { MOST } else { usize::MAX };
+        let natural: Vec<usize> = (0..self.columns.len()).map(|n| self.natural(n).min(most)).collect();
         let mut shown: Vec<usize> = (0..self.columns.len()).filter(|n| natural[*n] > 0).collect();
         let widths = loop {
             let wanted: Vec<_> = shown.iter().map(|n| natural[*n].max(columns(self.columns[*n].title))).collect();
@@ -75,6 +79,8 @@ impl Table {
         text
     }
 
+    /// How wide a column wants to be. Where nothing is cut, a few long texts must not push all others away: they stick out
+    /// of their column instead.
     fn natural(&self, column: usize) -> usize {
         self.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(&cell.text)).max().unwrap_or(0)
     }
@@ -85,7 +91,8 @@ impl Table {
             if place > 0 {
                 text.push_str(&" ".repeat(GAP));
             }
-            text.push_str(&terminal.paint(cell.style, &fit(&cell.text, *width, self.columns[*n].right)));
+            let width = if terminal.width.is_none() { (*width).max(columns(&cell.text)) } else { *width };
+            text.push_str(&terminal.paint(cell.style, &fit(&cell.text, width, self.columns[*n].right)));
         }
         let end = text[start..].trim_end().len();
         text.truncate(start + end);
@@ -147,6 +154,15 @@ mod tests {
              Bacon Town 24/7     7  ctf_truefort\n\
              七人の侍          123  dusk\n"
         );
+    }
+
+    #[test]
+    fn one_long_text_does_not_push_all_others_away() {
+        let mut table = table();
+        table.push(vec!["x".repeat(99).as_str().into(), "8".into(), "dusk".into()]);
+        let text = table.render(Terminal { width: None, colors: false });
+        let ends: Vec<_> = text.lines().map(columns).collect();
+        assert_eq!(ends, [51, 60, 52, 111], "{text}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn filter(model: &Model, wide: usize) -> (String, String) {
     (label, words)
 }
 
-/// As many keys as there is room for, the important ones first.
+/// As many keys as there is room for, the important ones first; and always the one that ends it.
 fn keys(model: &Model, theme: Theme, wide: usize) -> Line<'static> {
     let mut spans = vec![Span::raw(" ")];
     let mut used = 1;
@@ -65,10 +65,12 @@ fn keys(model: &Model, theme: Theme, wide: usize) -> Line<'static> {
     ];
     let details = [("Tab", "back"), ("Enter", "join"), ("J K", "scroll"), ("f", "favourite"), ("q", "quit")];
     let keys = if model.mode == Mode::Details { &details[..] } else { &table[..] };
-    for (key, what) in keys {
-        let room = key.len() + 1 + what.len() + 2;
-        if used + room > wide + 2 {
-            break;
+    let room = |(key, what): &(&str, &str)| key.len() + 1 + what.len() + 2;
+    let last = keys.last().map_or(0, room);
+    for (n, (key, what)) in keys.iter().enumerate() {
+        let (room, kept) = (room(&(key, what)), if n + 1 < keys.len() { last } else { 0 });
+        if used + room + kept > wide + 2 {
+            continue;
         }
         used += room;
         spans.push(Span::styled(*key, theme.key()));

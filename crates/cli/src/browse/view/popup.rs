@@ -91,6 +91,13 @@ fn open(frame: &mut Frame<'_>, area: Rect, theme: Theme, title: &'static str, li
         })
     };
     let block = block.title(title).border_style(theme.title()).padding(ratatui::widgets::Padding::horizontal(1));
+    // A wide character beside it would reach under the border, and push that away.
+    for y in place.y..place.bottom() {
+        let beside = place.x.checked_sub(1).and_then(|x| frame.buffer_mut().cell_mut((x, y)));
+        if let Some(cell) = beside.filter(|cell| columns(cell.symbol()) > 1) {
+            cell.set_symbol(" ");
+        }
+    }
     frame.render_widget(Clear, place);
     frame.render_widget(Paragraph::new(lines).block(block), place);
 }

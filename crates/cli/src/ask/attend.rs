@@ -1,0 +1,78 @@
+//! One look at many places, with somebody who waits for it: progress is shown, and Ctrl-C ends it.
+
+use crate::{
+    ask::{
+        Exit, Trouble,
+        lobby::Fetched,
+        output::{Missed, Sink, sink::ListNote},
+        survey::{News, Place, Survey},
+    },
+    failure::Failure,
+    signals::Signals,
+};
+use std::{io, time::Duration};
+use tokio::time::interval;
+
+/// A look that is under way.
+pub struct Attended {
+    survey: Survey,
+    answered: usize,
+    signals: Signals,
+    is_stopped: bool,
+}
+
+/// How often to look whether there is progress to show.
+const TICK: Duration = Duration::from_millis(100);
+
+impl Attended {
+    /// Begins to look.
+    pub fn new(mut survey: Survey) -> Result<Self, Failure> {
+        let signals = Signals::to_stop().map_err(Failure::failed)?;
+        survey.begin();
+        Ok(Self { survey, answered: 0, signals, is_stopped: false })
+    }
+
+    /// The next news; `None` if there will be no more, or after Ctrl-C: what has come by then is worth showing.
+    pub async fn next(&mut self, sink: &mut Sink) -> Option<News> {
+        let mut tick = interval(TICK);
+        while !self.is_stopped {
+            tokio::select! {
+                biased;
+                news = self.survey.next() => {
+                    self.answered += usize::from(matches!(news, Some(News::Answered(_))));
+                    return news;
+                }
+                () = self.signals.stop() => self.is_stopped = true,
+                _ = tick.tick(), if sink.progress.is_lively() => {
+                    let (asked, open) = self.survey.progress();
+                    sink.progress.show(asked - open, asked, self.answered);
+                }
+            }
+        }
+        None
+    }
+
+    /// How it went, if all that was told went like this.
+    pub fn exit(&self, exit: Exit) -> Exit {
+        if self.is_stopped { exit.and(Exit::Silent) } else { exit }
+    }
+}
+
+/// Tells of a list that has arrived.
+pub fn tell_list(place: &Place, fetched: Fetched, sink: &mut Sink) -> io::Result<Exit> {
+    let Fetched { from, connected, servers, malformed, .. } = fetched;
+    let connect_ms = (connected.as_secs_f64() * 1e6).round() / 1e3;
+    sink.list(ListNote { target: place.to_string(), address: from, servers, malformed, connect_ms })?;
+    Ok(Exit::Answered)
+}
+
+/// Tells of a place that gave no answer.
+pub fn tell_missed(
+    target: String,
+    address: Option<std::net::SocketAddr>,
+    trouble: &Trouble,
+    sink: &mut Sink,
+) -> io::Result<Exit> {
+    sink.missed(Missed { target, address, error: trouble.code(), message: trouble.to_string() })?;
+    Ok(trouble.exit())
+}
