@@ -2,10 +2,22 @@
 
 use crate::{
     UdpSocket,
-    sys::{self, BATCH, RawAddr},
+    sys::{self, BATCH, Piece, RawAddr},
 };
 use rallypoint_machine::Transmit;
 use std::{io, net::SocketAddr, ops::Range};
+
+/// The longest that the system makes of datagrams which it hands over in one piece.
+const LONGEST_PIECE: usize = 65_535;
+
+/// How many such pieces are taken per system call.
+const PIECES: usize = 64;
+
+/// So many bytes are taken from a machine before they are sent: more would not stay in the cache.
+const MOST_BYTES: usize = 256 << 10;
+
+/// The most datagrams that the system makes of one buffer, whatever its version.
+const MOST_SEGMENTS: usize = 64;
 
 /// Datagrams that arrived together.
 pub struct RecvBatch {
@@ -13,6 +25,11 @@ pub struct RecvBatch {
     max: usize,
     names: Box<[RawAddr; BATCH]>,
     lengths: Box<[u32; BATCH]>,
+    /// How long each datagram in a buffer is, or 0: there is only one in it.
+    segments: Option<Box<[u16; BATCH]>>,
+    /// How many buffers are filled.
+    filled: usize,
+    /// How many datagrams are in them.
     count: usize,
 }
 
@@ -31,11 +48,24 @@ impl RecvBatch {
     /// Room for datagrams of at most `max` bytes. Longer ones are cut, which [`Received::is_cut`] tells.
     #[must_use]
     pub fn new(max: usize) -> Self {
+        Self::with(max, BATCH, None)
+    }
+
+    /// Room for datagrams of any length, also for many in one piece: see [`UdpSocket::coalesce`].
+    #[must_use]
+    pub fn coalesced() -> Self {
+        // Memory that was not written to yet costs nothing.
+        Self::with(LONGEST_PIECE, PIECES, Some(Box::new([0; BATCH])))
+    }
+
+    fn with(max: usize, buffers: usize, segments: Option<Box<[u16; BATCH]>>) -> Self {
         Self {
-            buffers: vec![0; BATCH * stride(max)],
+            buffers: vec![0; buffers * stride(max)],
             max,
             names: Box::new([RawAddr::default(); BATCH]),
             lengths: Box::new([0; BATCH]),
+            segments,
+            filled: 0,
             count: 0,
         }
     }
@@ -49,11 +79,22 @@ impl RecvBatch {
     /// Takes what has arrived at a socket, without waiting, in place of what was here before. If nothing has arrived,
     /// there is nothing in the batch.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        self.count = 0;
-        match sys::receive(socket.fd(), &mut self.buffers, stride(self.max), &mut self.names, &mut self.lengths) {
-            Ok(count) => {
-                self.count = count;
-                socket.count_received(count);
+        (self.filled, self.count) = (0, 0);
+        let slots = sys::Slots {
+            buffers: &mut self.buffers,
+            buffer_size: stride(self.max),
+            names: &mut self.names,
+            lengths: &mut self.lengths,
+            segments: self.segments.as_deref_mut(),
+        };
+        match sys::receive(socket.fd(), slots) {
+            Ok(filled) => {
+                self.filled = filled;
+                self.count = match &self.segments {
+                    None => filled,
+                    Some(_) => (0..filled).map(|slot| self.datagrams_in(slot)).sum(),
+                };
+                socket.count_received(self.count);
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
@@ -63,14 +104,7 @@ impl RecvBatch {
 
     /// The datagrams, in the order in which they arrived.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Received<'_>> + Clone {
-        let buffers = self.buffers.chunks_exact(stride(self.max));
-        let each = buffers.zip(&self.names[..self.count]).zip(&self.lengths[..self.count]);
-        each.map(|((buffer, name), &len)| {
-            let len = len as usize;
-            // A datagram always has a sender of one of the two families. If it had not, nobody would be charged for it.
-            let from = name.parse().unwrap_or_else(|| (std::net::Ipv4Addr::UNSPECIFIED, 0).into());
-            Received { from, bytes: &buffer[..len.min(self.max)], len }
-        })
+        Iter { batch: self, slot: 0, at: 0, left: self.count }
     }
 
     /// How many datagrams there are.
@@ -84,7 +118,57 @@ impl RecvBatch {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
+
+    /// Whether there was room for more, so that nothing waits at the socket.
+    #[must_use]
+    pub(crate) fn had_room(&self) -> bool {
+        self.filled < self.buffers.len() / stride(self.max)
+    }
+
+    fn datagrams_in(&self, slot: usize) -> usize {
+        (self.lengths[slot] as usize).div_ceil(self.size_in(slot)).max(1)
+    }
+
+    /// How long the datagrams of a slot are.
+    fn size_in(&self, slot: usize) -> usize {
+        match self.segments.as_ref().map_or(0, |segments| segments[slot]) {
+            0 => usize::MAX,
+            size => size.into(),
+        }
+    }
 }
+
+#[derive(Clone)]
+struct Iter<'a> {
+    batch: &'a RecvBatch,
+    slot: usize,
+    /// Where the next datagram begins in its slot.
+    at: usize,
+    left: usize,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = Received<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Received<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let Self { batch, slot, at, .. } = *self;
+        let whole = batch.lengths[slot] as usize;
+        let len = batch.size_in(slot).min(whole - at);
+        let start = slot * stride(batch.max) + at;
+        // A datagram always has a sender of one of the two families. If it had not, nobody would be charged for it.
+        let from = batch.names[slot].parse().unwrap_or_else(|| (std::net::Ipv4Addr::UNSPECIFIED, 0).into());
+        (self.slot, self.at) = if at + len < whole { (slot, at + len) } else { (slot + 1, 0) };
+        Some(Received { from, bytes: &batch.buffers[start..][..len.min(batch.max.saturating_sub(at))], len })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
 
 impl Received<'_> {
     /// Whether some of its bytes are missing because it was too long.
@@ -110,9 +194,12 @@ pub struct SendBatch {
     done: usize,
 }
 
+/// One datagram, or several for the same receiver.
 struct Part {
     to: SocketAddr,
     bytes: Range<usize>,
+    /// They have this size, but for the last, which may be shorter.
+    size: usize,
 }
 
 impl SendBatch {
@@ -130,13 +217,19 @@ impl SendBatch {
             self.parts.clear();
             self.done = 0;
         }
-        while self.parts.len() - self.done < max {
+        let mut count = self.parts[self.done..].iter().map(Part::count).sum::<usize>();
+        while count < max && self.bytes.len() < MOST_BYTES {
             let start = self.bytes.len();
             let Some(transmit) = poll(&mut self.bytes) else { break };
             let end = (start + transmit.len).min(self.bytes.len());
             let size = transmit.segment.unwrap_or(transmit.len).max(1);
-            let starts = (start..end).step_by(size);
-            self.parts.extend(starts.map(|at| Part { to: transmit.to, bytes: at..end.min(at + size) }));
+            // In pieces that the system takes.
+            let piece = size * MOST_SEGMENTS.min(LONGEST_PIECE / size).max(1);
+            for at in (start..end).step_by(piece) {
+                let part = Part { to: transmit.to, bytes: at..end.min(at + piece), size };
+                count += part.count();
+                self.parts.push(part);
+            }
         }
     }
 
@@ -145,27 +238,65 @@ impl SendBatch {
     pub fn flush(&mut self, sockets: &[impl AsRef<UdpSocket>]) -> Option<usize> {
         let mut failed = None;
         while let Some(part) = self.parts.get(self.done) {
-            let is_v4 = part.to.is_ipv4();
-            let left = self.parts[self.done..].iter().take_while(|part| part.to.is_ipv4() == is_v4);
-            let Some(socket) = sockets.iter().position(|socket| socket.as_ref().local_addr().is_ipv4() == is_v4) else {
-                tracing::debug!(to = %part.to, "there is no socket of this family to send from");
+            let (to, is_one) = (part.to, part.count() == 1);
+            let family = |part: &&Part| part.to.is_ipv4() == to.is_ipv4();
+            let left = self.parts[self.done..].iter().take_while(family);
+            let Some(index) = sockets.iter().position(|socket| socket.as_ref().local_addr().is_ipv4() == to.is_ipv4())
+            else {
+                tracing::debug!(%to, "there is no socket of this family to send from");
                 self.done += left.count();
                 continue;
             };
-            let datagrams = left.map(|part| (part.to, &self.bytes[part.bytes.clone()]));
-            match sys::send(sockets[socket].as_ref().fd(), datagrams) {
-                Ok(count) => self.done += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(socket),
+            let socket = sockets[index].as_ref();
+            let whole = socket.segments();
+            let pieces = left.flat_map(|part| part.pieces(whole).map(|range| part.piece(&self.bytes, range)));
+            match sys::send(socket.fd(), pieces) {
+                Ok(count) => self.advance(count, whole),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(index),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // It may be about an earlier datagram (see `UdpSocket::keep_errors`); then it is told only once.
-                Err(_) if failed != Some(self.done) => failed = Some(self.done),
+                Err(_) if failed != Some(part.bytes.start) => failed = Some(part.bytes.start),
+                Err(error) if whole && !is_one => {
+                    // Some network cards, tunnels and filters cannot: then one by one.
+                    tracing::debug!(%to, %error, "datagrams cannot be sent in one piece");
+                    socket.stop_segmenting();
+                }
                 Err(error) => {
                     // No route, a firewall, too long: the next one may have more luck.
-                    tracing::debug!(to = %part.to, %error, "a datagram cannot be sent");
-                    self.done += 1;
+                    tracing::debug!(%to, %error, "a datagram cannot be sent");
+                    self.advance(1, whole);
                 }
             }
         }
         None
+    }
+
+    /// So many pieces are gone.
+    fn advance(&mut self, count: usize, whole: bool) {
+        for _ in 0..count {
+            let Some(part) = self.parts.get_mut(self.done) else { return };
+            part.bytes.start = if whole { part.bytes.end } else { part.bytes.start + part.size };
+            if part.bytes.start >= part.bytes.end {
+                self.done += 1;
+            }
+        }
+    }
+}
+
+impl Part {
+    /// How many datagrams it is.
+    fn count(&self) -> usize {
+        self.bytes.len().div_ceil(self.size)
+    }
+
+    /// What of it goes out at once: all of it, or each datagram by itself.
+    fn pieces(&self, whole: bool) -> impl Iterator<Item = Range<usize>> {
+        let (Range { start, end }, step) = (self.bytes.clone(), if whole { self.bytes.len() } else { self.size });
+        (start..end).step_by(step).map(move |at| at..end.min(at + step))
+    }
+
+    fn piece<'a>(&self, bytes: &'a [u8], range: Range<usize>) -> Piece<'a> {
+        let segment = if range.len() > self.size { u16::try_from(self.size).ok() } else { None };
+        Piece { to: self.to, bytes: &bytes[range], segment }
     }
 }

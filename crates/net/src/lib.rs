@@ -6,6 +6,8 @@
 //!   datagrams per system call.
 //! * [`LobbyService`] is the whole lobby: the registry in such a thread, the list over TCP, checks of servers, and the list
 //!   on disk for the next start.
+//! * [`SessionServer`] and [`SessionClient`] are the session protocol with async, [`PolledServer`] and [`PolledClient`] for
+//!   game loops: no thread, no runtime, one call per frame.
 //!
 //! ```
 //! use rallypoint_lobby::Announcer;
@@ -33,6 +35,7 @@ mod list;
 mod lobby;
 mod mask;
 mod seldom;
+mod session;
 mod store;
 mod sys;
 mod udp;
@@ -43,4 +46,8 @@ pub use driver::{Commands, Driven, Driver, Solo};
 pub use list::{ListLimits, ListStats};
 pub use lobby::{LobbyOptions, LobbyService, LocalAddrs, SocketStats, StartError};
 pub use mask::Masked;
+pub use session::{
+    BindError, ClientOptions, ConnectError, FakeNetwork, Faked, Joined, PolledClient, PolledServer, ServerEvent,
+    ServerOptions, SessionClient, SessionEvent, SessionServer,
+};
 pub use udp::{UdpSocket, Undelivered};

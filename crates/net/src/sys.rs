@@ -4,10 +4,11 @@
 //! sendmmsg, and nix borrows its buffers in a way that they have to be listed anew, on the heap, for each call.
 #![allow(unsafe_code)]
 
-use crate::Undelivered;
+use crate::{UdpSocket, Undelivered};
 use socket2::Socket;
 use std::{
     io,
+    mem::MaybeUninit,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
     os::fd::{AsRawFd, BorrowedFd},
     ptr,
@@ -24,15 +25,27 @@ pub(crate) const BATCH: usize = 128;
 #[repr(C, align(4))]
 pub(crate) struct RawAddr([u8; 28]);
 
-/// Receives what is there, at most one datagram into each of the first [`BATCH`] buffers, without waiting. Says how many;
-/// `lengths` are how long they really were, also if they did not fit.
-pub(crate) fn receive(
-    fd: BorrowedFd<'_>,
-    buffers: &mut [u8],
-    buffer_size: usize,
-    names: &mut [RawAddr; BATCH],
-    lengths: &mut [u32; BATCH],
-) -> io::Result<usize> {
+/// What the system tells of a buffer that it has put several datagrams into, and is told of one that is to become several:
+/// room for one control message with a number.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(8))]
+pub(crate) struct Control([u8; 32]);
+
+/// Where [`receive`] puts what arrives.
+pub(crate) struct Slots<'a> {
+    pub buffers: &'a mut [u8],
+    pub buffer_size: usize,
+    pub names: &'a mut [RawAddr; BATCH],
+    /// How long they really were, also if they did not fit.
+    pub lengths: &'a mut [u32; BATCH],
+    /// Of a socket that coalesces: how long each datagram in a buffer is, or 0 if there is only one in it.
+    pub segments: Option<&'a mut [u16; BATCH]>,
+}
+
+/// Receives what is there, at most into each of the first [`BATCH`] buffers, without waiting. Says into how many.
+pub(crate) fn receive(fd: BorrowedFd<'_>, slots: Slots<'_>) -> io::Result<usize> {
+    let Slots { buffers, buffer_size, names, lengths, segments } = slots;
+    let count = (buffers.len() / buffer_size.max(1)).min(BATCH);
     let mut buffers = buffers.chunks_exact_mut(buffer_size);
     let mut iovecs: [libc::iovec; BATCH] = std::array::from_fn(|_| {
         // Without a buffer there is no room: what arrives is cut to nothing, which its length tells.
@@ -41,38 +54,116 @@ pub(crate) fn receive(
     });
     let mut headers: [libc::mmsghdr; BATCH] =
         std::array::from_fn(|n| header(&mut names[n], size_of::<RawAddr>(), &mut iovecs[n]));
+    let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
+    if segments.is_some() {
+        for (header, control) in headers.iter_mut().zip(&mut controls) {
+            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = size_of::<Control>() as _;
+        }
+    }
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-    // SAFETY: every header points to one name and one iovec, and every iovec to a buffer of its own. All of these are
-    // borrowed mutably or owned by this function until after the call, and the sizes given are theirs.
-    let count = unsafe { libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), BATCH as u32, flags, ptr::null_mut()) };
+    // SAFETY: every header points to one name and one iovec, every iovec to a buffer of its own, and a header with a control
+    // buffer to one of its own. All of these are borrowed mutably or owned by this function until after the call, and the
+    // sizes given are theirs.
+    let count = unsafe { libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, flags, ptr::null_mut()) };
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
     for (length, header) in lengths.iter_mut().zip(&headers[..count]) {
         *length = header.msg_len;
     }
+    if let Some(segments) = segments {
+        for (segment, header) in segments.iter_mut().zip(&headers[..count]) {
+            *segment = segment_size(&header.msg_hdr);
+        }
+    }
     Ok(count)
 }
 
-/// Sends datagrams without waiting, at most [`BATCH`]. Says how many were sent: the first of the others could not be.
-pub(crate) fn send<'a>(
-    fd: BorrowedFd<'_>,
-    datagrams: impl IntoIterator<Item = (SocketAddr, &'a [u8])>,
-) -> io::Result<usize> {
+/// How long the datagrams in a buffer are that the system has put several into; 0 if it has not.
+fn segment_size(header: &libc::msghdr) -> u16 {
+    // SAFETY: the system has filled the control buffer with whole messages and says how far in the header, which these
+    // functions go by. A message of this type holds an int, which is read without assuming an alignment.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while let Some(found) = message.as_ref() {
+            if (found.cmsg_level, found.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO) {
+                let size = libc::CMSG_DATA(message).cast::<libc::c_int>().read_unaligned();
+                return u16::try_from(size).unwrap_or(0);
+            }
+            message = libc::CMSG_NXTHDR(header, message);
+        }
+    }
+    0
+}
+
+/// A datagram to send, or several for one receiver: then they have this size, but for the last, which may be shorter.
+pub(crate) struct Piece<'a> {
+    pub to: SocketAddr,
+    pub bytes: &'a [u8],
+    pub segment: Option<u16>,
+}
+
+/// Sends datagrams without waiting, at most [`BATCH`] pieces. Says how many were sent: the first of the others could not be.
+pub(crate) fn send<'a>(fd: BorrowedFd<'_>, pieces: impl IntoIterator<Item = Piece<'a>>) -> io::Result<usize> {
     let mut names = [RawAddr::default(); BATCH];
     let mut iovecs = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH];
     let mut name_sizes = [0; BATCH];
+    let mut segments = [None; BATCH];
     let mut count = 0;
-    for (n, (to, bytes)) in datagrams.into_iter().take(BATCH).enumerate() {
+    for (n, Piece { to, bytes, segment }) in pieces.into_iter().take(BATCH).enumerate() {
         (names[n], name_sizes[n]) = RawAddr::emit(to);
         iovecs[n] = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        segments[n] = segment;
         count = n + 1;
     }
     let mut headers: [libc::mmsghdr; BATCH] =
         std::array::from_fn(|n| header(&mut names[n], name_sizes[n], &mut iovecs[n]));
+    let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
+    for (n, segment) in segments.iter().enumerate().take(count) {
+        if let Some(segment) = *segment {
+            let control = controls[n].write(Control::default());
+            set_segment_size(&mut headers[n].msg_hdr, control, segment);
+        }
+    }
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: the first `count` headers point to one name and one iovec each, and these iovecs to the bytes of a datagram.
-    // All of them live until after the call, the sizes are theirs, and the system does not write to what it sends.
+    // SAFETY: the first `count` headers point to one name and one iovec each, these iovecs to the bytes of a datagram, and
+    // those with a control buffer to one that was filled. All of them live until after the call, the sizes are theirs, and
+    // the system does not write to what it sends.
     let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, flags) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Asks for the bytes to become several datagrams of this size.
+fn set_segment_size(header: &mut libc::msghdr, control: &mut Control, size: u16) {
+    header.msg_control = ptr::from_mut(control).cast();
+    header.msg_controllen = size_of::<Control>() as _;
+    // SAFETY: the control buffer is all zeros and has room for one message with a u16, so there is a first header, and its
+    // data lie in the buffer. The number is written without assuming an alignment.
+    unsafe {
+        let message = libc::CMSG_FIRSTHDR(header);
+        (*message).cmsg_level = libc::SOL_UDP;
+        (*message).cmsg_type = libc::UDP_SEGMENT;
+        (*message).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
+        libc::CMSG_DATA(message).cast::<u16>().write_unaligned(size);
+        header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
+    }
+}
+
+/// Has the system put datagrams of one sender that arrive together into one buffer (GRO).
+pub(crate) fn coalesce(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set_int(fd, libc::SOL_UDP, libc::UDP_GRO, 1)
+}
+
+/// Whether the system can make several datagrams of one buffer (GSO).
+pub(crate) fn can_segment(fd: BorrowedFd<'_>) -> bool {
+    // Zero is the default: nothing is cut, unless a call asks for it.
+    set_int(fd, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok()
+}
+
+fn set_int(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option takes an int, and is given the address and size of one.
+    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, ptr::from_ref(&value).cast(), size) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn header(name: &mut RawAddr, name_size: usize, iovec: &mut libc::iovec) -> libc::mmsghdr {
@@ -129,18 +220,7 @@ impl RawAddr {
 pub(crate) fn keep_errors(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
     let (level, option) =
         if is_v4 { (libc::IPPROTO_IP, libc::IP_RECVERR) } else { (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) };
-    let on: libc::c_int = 1;
-    // SAFETY: the option takes an int, and is given the address and size of one.
-    let result = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            level,
-            option,
-            ptr::from_ref(&on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set_int(fd, level, option, 1)
 }
 
 /// The next datagram that did not arrive: where it was sent to, why, and as much of it as there is room for and the network
@@ -196,6 +276,11 @@ impl Watch {
         Self(libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 })
     }
 
+    /// Waits for nothing.
+    pub(crate) fn none() -> Self {
+        Self(libc::pollfd { fd: -1, events: 0, revents: 0 })
+    }
+
     /// Waits for room to write, too.
     pub(crate) fn also_writable(&mut self, also: bool) {
         self.0.events = if also { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
@@ -235,20 +320,15 @@ pub(crate) fn register(socket: Arc<Socket>) -> io::Result<AsyncFd<Arc<Socket>>> 
     unsafe { AsyncFd::register(socket) }.map_err(Into::into)
 }
 
+/// The same for a [`UdpSocket`].
+pub(crate) fn register_udp(socket: Arc<UdpSocket>) -> io::Result<AsyncFd<Arc<UdpSocket>>> {
+    // SAFETY: as above: it has one socket, which nobody can exchange.
+    unsafe { AsyncFd::register(socket) }.map_err(Into::into)
+}
+
 /// Sets the size of the receive buffer beyond what the system allows everybody; that needs a privilege.
 pub(crate) fn force_receive_buffer(fd: BorrowedFd<'_>, size: usize) -> io::Result<()> {
-    let size = libc::c_int::try_from(size).unwrap_or(libc::c_int::MAX);
-    // SAFETY: the option takes an int, and is given the address and size of one.
-    let result = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUFFORCE,
-            ptr::from_ref(&size).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, libc::c_int::try_from(size).unwrap_or(libc::c_int::MAX))
 }
 
 /// How many datagrams the system has dropped at this socket since it was opened, because its buffer was full.

@@ -6,7 +6,7 @@ use std::{
     fmt, io,
     net::SocketAddr,
     os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
 /// A UDP socket of one family, with a large receive buffer.
@@ -18,6 +18,9 @@ pub struct UdpSocket {
     local: SocketAddr,
     receive_buffer: usize,
     received: AtomicU64,
+    /// Whether the system makes several datagrams of one buffer.
+    segments: AtomicBool,
+    coalesces: AtomicBool,
 }
 
 /// A datagram that did not arrive, as far as the network says so.
@@ -51,7 +54,9 @@ impl UdpSocket {
         socket.bind(&addr.into())?;
         let local = socket.local_addr()?.as_socket().unwrap_or(addr);
         let receive_buffer = socket.recv_buffer_size()?;
-        Ok(Self { socket, local, receive_buffer, received: AtomicU64::new(0) })
+        let segments = AtomicBool::new(sys::can_segment(socket.as_fd()));
+        let (received, coalesces) = (AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Self { socket, local, receive_buffer, received, segments, coalesces })
     }
 
     /// Has the system keep what the network says about datagrams that did not arrive, for
@@ -66,6 +71,32 @@ impl UdpSocket {
     /// it.
     pub fn next_error(&self) -> io::Result<Option<Undelivered>> {
         sys::next_error(self.fd())
+    }
+
+    /// Has the system hand over datagrams of one sender that arrive together in one piece (GRO), if it can; says whether.
+    /// From then on only [`RecvBatch::coalesced`](crate::RecvBatch::coalesced) has room for them.
+    pub fn coalesce(&self) -> bool {
+        let coalesces = sys::coalesce(self.fd()).is_ok();
+        self.coalesces.store(coalesces, Relaxed);
+        coalesces
+    }
+
+    /// Whether datagrams that arrive together are handed over in one piece.
+    #[must_use]
+    pub fn coalesces(&self) -> bool {
+        self.coalesces.load(Relaxed)
+    }
+
+    /// Whether the system makes several datagrams of one buffer (GSO), as far as is known.
+    #[must_use]
+    pub fn segments(&self) -> bool {
+        self.segments.load(Relaxed)
+    }
+
+    /// From now on datagrams are sent one by one. It happens by itself if the system, or the network behind it, turns out
+    /// not to be able to segment.
+    pub fn stop_segmenting(&self) {
+        self.segments.store(false, Relaxed);
     }
 
     /// Where it listens: the real port, also if any was asked for.

@@ -42,5 +42,5 @@ mod target;
 pub use answer::{Answer, Measured, Missing, Outcome, Raw, Report, RoundTrip};
 pub use info::{BloodmastersInfo, LobbyInfo, Mod, Player, ServerInfo, SessionInfo, Team};
 pub use prober::{Prober, ProberConfig, ProberConfigError, ProberStats};
-pub use responder::{Responder, ResponderConfig, ResponderStats};
+pub use responder::{Responder, ResponderConfig, ResponderStats, SessionAnswers};
 pub use target::{AskError, Question, Target, UnknownProtocol};

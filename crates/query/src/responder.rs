@@ -3,6 +3,7 @@
 mod answers;
 mod config;
 
+pub use answers::SessionAnswers;
 pub use config::ResponderConfig;
 
 use crate::ServerInfo;

@@ -67,6 +67,27 @@ impl Datagrams {
     }
 }
 
+/// What a server of document 003 answers to the two queries: datagrams, ready to be sent.
+///
+/// For a server that answers for itself, beside its game: a [`Responder`](crate::Responder) does it for one that can't.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionAnswers {
+    /// The seven infos, in order (S9).
+    pub infos: Vec<Vec<u8>>,
+    /// All teams, then all players (S10), cut to 16 kB (S11).
+    pub players: Vec<Vec<u8>>,
+}
+
+impl SessionAnswers {
+    /// The answers that tell this.
+    #[must_use]
+    pub fn new(info: &ServerInfo) -> Self {
+        let each =
+            |datagrams: &Datagrams| (0..datagrams.len()).filter_map(|n| Some(datagrams.get(n)?.to_vec())).collect();
+        Self { infos: each(&infos(info)), players: each(&session_players(info)) }
+    }
+}
+
 impl Answers {
     pub fn new(info: &ServerInfo) -> Self {
         let players = session_players(info);

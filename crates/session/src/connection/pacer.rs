@@ -5,6 +5,10 @@ use std::time::{Duration, Instant};
 /// What may leave at once after a pause, in time at the current rate: timers are not finer, and batches are cheaper.
 const BURST: Duration = Duration::from_millis(1);
 
+/// But what waited for its turn may leave at once when the turn comes this late: a game asks once per frame, and would get
+/// through only a small part of what the path carries.
+const LATEST: Duration = Duration::from_millis(25);
+
 /// And at least this: two datagrams.
 const SMALLEST_BURST: f64 = 1_016.0;
 
@@ -12,20 +16,25 @@ const SMALLEST_BURST: f64 = 1_016.0;
 pub(crate) struct Pacer {
     credit: f64,
     at: Instant,
+    /// The last answer was no: something waits.
+    waits: bool,
 }
 
 impl Pacer {
     pub fn new(now: Instant) -> Self {
-        Self { credit: SMALLEST_BURST, at: now }
+        Self { credit: SMALLEST_BURST, at: now, waits: false }
     }
 
     /// Whether a datagram may leave. The credit may become negative by one datagram.
     pub fn ready(&mut self, now: Instant, rate: f64) -> bool {
         let elapsed = now.saturating_duration_since(self.at);
         self.at = now;
-        let most = (rate * BURST.as_secs_f64()).max(SMALLEST_BURST);
-        self.credit = (self.credit + rate * elapsed.as_secs_f64()).min(most);
-        self.credit > 0.0
+        let burst = if self.waits { elapsed.clamp(BURST, LATEST) } else { BURST };
+        let most = (rate * burst.as_secs_f64()).max(SMALLEST_BURST);
+        // What is there already stays: it is used up in the same turn.
+        self.credit = (self.credit + rate * elapsed.as_secs_f64()).min(most.max(self.credit));
+        self.waits = self.credit <= 0.0;
+        !self.waits
     }
 
     pub fn on_send(&mut self, len: usize) {

@@ -1,0 +1,30 @@
+//! The session protocol on sockets, with and without async.
+//!
+//! ```text
+//! SessionServer, SessionClient      async: a task of the runtime drives them
+//!        │
+//! PolledServer, PolledClient        for game loops: no thread, no runtime, one call per frame
+//!        │
+//!      Port                         sockets, batches, and a network that is bad on purpose if asked for
+//!        │
+//!  Endpoint, Client                 rallypoint-session: knows no sockets
+//! ```
+
+mod client;
+mod drive;
+mod error;
+mod fake;
+mod options;
+mod polled_client;
+mod polled_server;
+mod port;
+mod server;
+mod streams;
+
+pub use client::SessionClient;
+pub use error::{BindError, ConnectError};
+pub use fake::{FakeNetwork, Faked};
+pub use options::{ClientOptions, ServerOptions};
+pub use polled_client::{PolledClient, SessionEvent};
+pub use polled_server::{PolledServer, ServerEvent};
+pub use server::{Joined, SessionServer};
