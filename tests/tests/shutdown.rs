@@ -74,3 +74,14 @@ fn its_ports_are_free_for_the_next_one_at_once() {
     let next = Process::start(home.path(), ["serve", "--lobby", &addr, "--legacy", "off", "--http", "off"], &[]);
     eventually("the next lobby serves", || next.out().contains(&addr));
 }
+
+#[test]
+fn a_list_that_cannot_be_saved_is_an_error() {
+    let mut lobby = Lobby::start();
+    lobby.register(&GameServer::named("Bacon Town"));
+    lobby.until_listed(&["Bacon Town"]);
+    std::fs::remove_dir_all(lobby.data("")).unwrap();
+    let ended = lobby.stop();
+    assert_eq!(ended.code, Some(5), "{}", ended.err);
+    assert!(ended.err.contains("ERROR") && ended.err.contains("could not be saved"), "{}", ended.err);
+}

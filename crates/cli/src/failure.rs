@@ -14,6 +14,8 @@ pub enum Failure {
     Usage(String),
     /// It could not do what it was asked for.
     Failed(String),
+    /// It did all but keep what should outlive it.
+    NotSaved(String),
 }
 
 /// Tells a person what is wrong. If nobody listens any more, that is no reason to stop.
@@ -42,13 +44,14 @@ impl Failure {
         match self {
             Self::Failed(_) => ExitCode::from(1),
             Self::Usage(_) => ExitCode::from(2),
+            Self::NotSaved(_) => ExitCode::from(5),
         }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Usage(why) | Self::Failed(why)) = self;
+        let (Self::Usage(why) | Self::Failed(why) | Self::NotSaved(why)) = self;
         write!(f, "rallypoint: {why}")
     }
 }

@@ -85,10 +85,17 @@ impl Server {
         notify::stopping();
         info!("stopping: finishing replies, then saving the list");
         tokio::select! {
-            () = end(&service, web.as_ref()) => {
-                info!("stopped");
-                Ok(())
-            }
+            is_saved = end(&service, web.as_ref()) => match is_saved {
+                true => {
+                    info!("stopped");
+                    Ok(())
+                }
+                false => Err(Failure::NotSaved(format!(
+                    "stopped, but the list could not be saved to {}: the next start goes back to the last save; make the \
+                     folder writable and see that the disk has room",
+                    data_dir.display()
+                ))),
+            },
             () = signals.stop_again() => Err(Failure::failed("stopped at once, on a second signal; the last seconds may not be saved")),
         }
     }
@@ -180,12 +187,12 @@ fn tell_addresses(service: &LobbyService, web: Option<&WebService>) {
     let _ = say(&(named("lobby udp+tcp", &addrs.lobby) + &named("legacy udp+tcp", &addrs.legacy) + &http));
 }
 
-/// Ends both, the web server first: it shows what the lobby knows.
-async fn end(service: &LobbyService, web: Option<&WebService>) {
+/// Ends both, the web server first: it shows what the lobby knows. Says whether the list is saved.
+async fn end(service: &LobbyService, web: Option<&WebService>) -> bool {
     if let Some(web) = web {
         web.shutdown().await;
     }
-    service.shutdown().await;
+    service.shutdown().await
 }
 
 fn tell_notes(loaded: &Loaded) {

@@ -104,6 +104,15 @@ impl Outcome {
         }
     }
 
+    /// Whether the lobby did not do what was asked for.
+    #[must_use]
+    pub const fn is_refusal(self) -> bool {
+        !matches!(
+            self,
+            Self::Listed | Self::Changed | Self::Refreshed | Self::Checking | Self::Unregistered | Self::NotRegistered
+        )
+    }
+
     /// Whether the server is in the list after this.
     #[must_use]
     pub const fn is_listed(self) -> bool {

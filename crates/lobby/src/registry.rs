@@ -12,13 +12,14 @@ mod tombstones;
 pub use save::{RestoreError, Saver};
 
 use crate::{
-    CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, Stats, Target, Verdict,
+    CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, Refused, Stats, Target, Verdict,
     addresses::{canonical, is_possible_source},
     checks::{Checks, Waiter},
     entry::{Family, State, V4, V6, family_of},
     hash::{Keyed, KeyedMap},
     lists::ListBuilder,
     past::Past,
+    refusals::Refusals,
     wheel::Wheel,
 };
 use foldhash::fast::FixedState;
@@ -76,6 +77,7 @@ pub struct Registry {
     /// make the former forgotten.
     past: Past,
     past_unread: Past,
+    refusals: Refusals,
     events: VecDeque<Event>,
     publish_at: Option<Instant>,
     publish_not_before: Option<Instant>,
@@ -137,6 +139,7 @@ impl Registry {
             checks: Checks::new(&config.checks, keyed, seed.tables),
             past: Past::new(keyed),
             past_unread: Past::new(keyed),
+            refusals: Refusals::default(),
             events: VecDeque::new(),
             publish_at: None,
             publish_not_before: None,
@@ -184,6 +187,11 @@ impl Registry {
         past
     }
 
+    /// What was refused, for each reason the latest.
+    pub fn latest_refusals(&self) -> impl Iterator<Item = &Refused> + Clone {
+        self.refusals.iter()
+    }
+
     /// A datagram to UDP port 29944. Every one ends in exactly one outcome.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Outcome {
         let known = Datagram::peek_registration(bytes).and_then(|id| self.slots.find(id));
@@ -214,6 +222,7 @@ impl Registry {
         let outcome = self.admit(now, None, source, bytes.len()).err().unwrap_or(otherwise);
         if outcome != Outcome::Refreshed {
             self.past_unread.record(now, source, outcome, None);
+            self.refusals.note(source, outcome, None);
         }
         self.stats.outcomes[outcome.index()] += 1;
         outcome
@@ -320,6 +329,7 @@ impl Registry {
         if outcome != Outcome::Refreshed {
             let past = if port.is_some() { &mut self.past } else { &mut self.past_unread };
             past.record(now, source, outcome, port);
+            self.refusals.note(source, outcome, port);
         }
         outcome
     }

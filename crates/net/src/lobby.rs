@@ -6,6 +6,7 @@ mod files;
 mod keeper;
 mod log;
 mod options;
+mod refusals;
 mod saves;
 
 pub use error::StartError;
@@ -17,6 +18,7 @@ use files::Files;
 use keeper::Keeper;
 use log::EventLog;
 use rallypoint_lobby::{Config, ConfigError, Directory, Event, Lists, PastOutcome, Registry, Seed, Stats};
+use refusals::RefusalLog;
 use saves::Saves;
 use std::{
     net::{IpAddr, SocketAddr},
@@ -125,6 +127,7 @@ impl LobbyService {
             commands,
             log: EventLog::new(now),
             check_trouble: Seldom::default(),
+            refusals: RefusalLog::default(),
             stats_at: None,
             stats_published: now,
             has_more_events: true,
@@ -214,22 +217,22 @@ impl LobbyService {
         while self.0.alive.clone().changed().await.is_ok() {}
     }
 
-    /// Stops taking, finishes replies (for at most 5 s), saves, and ends all threads. Calling it twice is harmless.
-    pub async fn shutdown(&self) {
+    /// Stops taking, finishes replies (for at most 5 s), saves, and ends all threads. Calling it twice is harmless. Says
+    /// whether all that was to be saved is saved: if not, a restart goes back to the save before.
+    pub async fn shutdown(&self) -> bool {
         self.0.list.stop_listening();
         self.0.list.finish(PATIENCE).await;
         let driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(driver) = driver else { return };
+        let Some(driver) = driver else { return true };
         let save = tokio::task::spawn_blocking(move || {
-            if let Some(keeper) = driver.stop()
-                && let Some(saves) = keeper.saves
-            {
-                saves.finish(&keeper.registry);
-            }
+            let keeper = driver.stop()?;
+            Some(keeper.saves.is_none_or(|saves| saves.finish(&keeper.registry)))
         });
-        if save.await.is_err() {
-            tracing::error!("the list could not be saved");
+        let is_saved = matches!(save.await, Ok(Some(true)));
+        if !is_saved {
+            tracing::error!("the list could not be saved at the end: the next start goes back to the last save");
         }
+        is_saved
     }
 }
 

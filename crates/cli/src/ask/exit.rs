@@ -57,7 +57,7 @@ pub fn finish(result: Result<Exit, Failure>) -> ExitCode {
             complain(&failure);
             match failure {
                 Failure::Usage(_) => Exit::Usage.into(),
-                Failure::Failed(_) => Exit::Local.into(),
+                Failure::Failed(_) | Failure::NotSaved(_) => Exit::Local.into(),
             }
         }
     }

@@ -78,7 +78,8 @@ Signals:
 Exit codes:
   0  it was told to stop, and did
   1  it could not start or go on; the last line says why and what to do
-  2  wrong usage or a mistake in the configuration, with file and line";
+  2  wrong usage or a mistake in the configuration, with file and line
+  5  it was told to stop, and did, but could not save the list";
 
 /// An address to listen on, or the wish not to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

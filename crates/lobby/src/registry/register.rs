@@ -245,7 +245,9 @@ impl Registry {
         let after = self.slots.hot(slot).states[family];
         if let Some(endpoint) = self.slots.cold(slot).endpoints[family].filter(|_| before != after) {
             let outcome = if after == State::Listed { Outcome::Listed } else { Outcome::Unreachable };
-            self.past.record(now, endpoint.inside.ip, outcome, Some(endpoint.inside.port.get()));
+            let port = Some(endpoint.inside.port.get());
+            self.past.record(now, endpoint.inside.ip, outcome, port);
+            self.refusals.note(endpoint.inside.ip, outcome, port);
         }
     }
 
@@ -259,7 +261,9 @@ impl Registry {
         }
         hot.prints[family] = 0;
         if let Some(endpoint) = self.slots.cold(slot).endpoints[family] {
-            self.past.record(now, endpoint.inside.ip, Outcome::CheckBusy, Some(endpoint.inside.port.get()));
+            let port = Some(endpoint.inside.port.get());
+            self.past.record(now, endpoint.inside.ip, Outcome::CheckBusy, port);
+            self.refusals.note(endpoint.inside.ip, Outcome::CheckBusy, port);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Keeps the registry: what its thread does besides handing it datagrams.
 
-use super::{log::EventLog, saves::Saves};
+use super::{log::EventLog, refusals::RefusalLog, saves::Saves};
 use crate::{Commands, Driven, RecvBatch, check::check, seldom::Seldom};
 use arc_swap::ArcSwap;
 use rallypoint_lobby::{Event, Registry, Stats, Target, Verdict};
@@ -33,6 +33,7 @@ pub(super) struct Keeper {
     pub commands: Commands<Self>,
     pub log: EventLog,
     pub check_trouble: Seldom,
+    pub refusals: RefusalLog,
     /// When the numbers are published again; `None` if nothing has happened since they were.
     pub stats_at: Option<Instant>,
     pub stats_published: Instant,
@@ -121,6 +122,7 @@ impl Driven for Keeper {
         self.handle_timeout(now);
         self.take_events(now);
         self.publish_stats(now);
+        self.refusals.look(now, self.registry.latest_refusals());
         if let Some(saves) = &mut self.saves {
             saves.handle_turn(now, &self.registry, self.registry.stats().published);
         }
@@ -129,7 +131,10 @@ impl Driven for Keeper {
     fn poll_timeout(&self) -> Option<Instant> {
         let saves = self.saves.as_ref().and_then(|saves| saves.poll_timeout(self.registry.stats().published));
         let events = self.has_more_events.then_some(self.stats_published);
-        [self.registry.poll_timeout(), self.stats_at, saves, events].into_iter().flatten().min()
+        [self.registry.poll_timeout(), self.stats_at, saves, events, self.refusals.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn max_datagram(&self) -> usize {

@@ -77,13 +77,14 @@ impl Saves {
         }
     }
 
-    /// Saves a last time, in this thread.
-    pub fn finish(self, registry: &Registry) {
+    /// Saves a last time, in this thread. Says whether that worked.
+    pub fn finish(self, registry: &Registry) -> bool {
         let Self { store, mut writer, .. } = self;
         let mut failing = writer.end();
         let mut saver = Saver::new();
         registry.save_some(clock::now(), &mut saver, u32::MAX);
         write(&store, saver, &mut failing);
+        !failing
     }
 }
 

@@ -215,10 +215,10 @@ impl Sink {
 
 /// The command has failed as a whole: programs want to read that, too. For people it is told elsewhere.
 pub fn fail(format: Format, failure: Failure) -> Failure {
-    let (code, Failure::Usage(why) | Failure::Failed(why)) = (
+    let (code, Failure::Usage(why) | Failure::Failed(why) | Failure::NotSaved(why)) = (
         match &failure {
             Failure::Usage(_) => "usage",
-            Failure::Failed(_) => "local",
+            Failure::Failed(_) | Failure::NotSaved(_) => "local",
         },
         &failure,
     );
