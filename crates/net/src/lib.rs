@@ -48,6 +48,6 @@ pub use lobby::{LobbyOptions, LobbyService, LocalAddrs, SocketStats, StartError}
 pub use mask::Masked;
 pub use session::{
     BindError, ClientOptions, ConnectError, FakeNetwork, Faked, Joined, PolledClient, PolledServer, ServerEvent,
-    ServerOptions, SessionClient, SessionEvent, SessionServer,
+    ServerOptions, SessionClient, SessionEvent, SessionServer, new_static_key,
 };
 pub use udp::{UdpSocket, Undelivered};

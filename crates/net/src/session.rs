@@ -28,3 +28,17 @@ pub use options::{ClientOptions, ServerOptions};
 pub use polled_client::{PolledClient, SessionEvent};
 pub use polled_server::{PolledServer, ServerEvent};
 pub use server::{Joined, SessionServer};
+
+use crate::entropy;
+use rallypoint_session::StaticKey;
+
+/// A new key for a server, to be kept where nobody else can read it: clients that know its public half recognise the server.
+#[must_use]
+pub fn new_static_key() -> StaticKey {
+    loop {
+        // No 32 bytes are refused today; if some were, others would do.
+        if let Ok(key) = StaticKey::from_bytes(entropy::bytes()) {
+            return key;
+        }
+    }
+}
