@@ -282,7 +282,7 @@ impl Connection {
             state: State::Open,
             outgoing: Outgoing::new(first, config.window),
             incoming: Incoming::new(first, config.window, config.ordered),
-            acks: Acks::new(),
+            acks: Acks::new(now),
             rtt,
             congestion: Congestion::new(now),
             pacer: Pacer::new(now),

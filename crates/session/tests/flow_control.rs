@@ -30,7 +30,8 @@ fn s22_a_receiver_that_does_not_read_holds_the_sender_back() {
     let before = pair.net.counters(pair.client, pair.server).sent.bytes;
     pair.net.run_for(secs(30));
     let idle = pair.net.counters(pair.client, pair.server).sent.bytes - before;
-    assert!(idle < 600_000, "{idle} bytes in 30 s of waiting");
+    // Two messages every 100 ms, which is what shows that the network is still there (S25).
+    assert!(idle < 150_000, "{idle} bytes in 30 s of waiting");
     // Now it reads.
     pair.net.with(pair.server, |app, now| {
         app.deaf = false;

@@ -84,5 +84,6 @@ fn half_of_the_acks_lost_costs_little() {
     pair.net.run_for(secs(1));
     assert_eq!(pair.server_heard().len(), 600);
     let stats = pair.client().client.connection().unwrap().stats();
-    assert!(stats.resends < 200 && stats.copies <= 800, "{stats:?}");
+    // What is lost is not the messages but their acks, which looks the same; then each is sent twice, and hardly ever again.
+    assert!(stats.resends < 100 && stats.copies <= 600, "{stats:?}");
 }

@@ -24,7 +24,7 @@ fn compare(name: &str, table: &str) {
 #[test]
 fn game_traffic() {
     let mut table = String::from(
-        "60 messages of 100 bytes per second each way, 60 s; times in ms; wire = bytes sent per byte of payload\n\n",
+        "60 messages of 100 bytes per second each way, 60 s; times in ms; wire = bytes with headers of IP and UDP per byte of payload\n\n",
     );
     writeln!(table, "{:>4} {:>5} {:>8} {:>8} {:>8} {:>6}", "RTT", "loss", "p50", "p99", "max", "wire").unwrap();
     for rtt in RTT {

@@ -66,8 +66,8 @@ impl Connection {
         for number in numbers.iter() {
             let Some(acked) = self.outgoing.on_ack(now, number, self.rtt.min()) else { continue };
             self.congestion.on_ack(now, acked.len);
-            if acked.plain {
-                self.thin.on_fate(now, false);
+            if let Some(lost) = acked.first_lost {
+                self.thin.on_fate(now, lost, self.rtt.smoothed());
             }
             if acked.spurious {
                 self.stats.spurious += 1;

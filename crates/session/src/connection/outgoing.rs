@@ -43,6 +43,8 @@ struct Sent {
     times: u16,
     /// It was sent a second time without a reason to believe that the first was lost.
     copied: bool,
+    /// It was the first to be given up in its turn, after it had been sent once, without a copy.
+    lost_alone: bool,
     /// The order of its last transmission among all.
     order: u64,
     sent_at: Instant,
@@ -62,8 +64,8 @@ pub(crate) struct Acked {
     /// The time since it was sent, if it was sent once (Karn).
     pub rtt: Option<Duration>,
     pub snapshot: Option<Snapshot>,
-    /// It was sent once and without a copy, so it says something about loss.
-    pub plain: bool,
+    /// Whether it got lost when it was sent for the first time, if it was then sent without a copy.
+    pub first_lost: Option<bool>,
     /// It was repeated, but the answer came too soon to be one to the repeat.
     pub spurious: bool,
 }
@@ -72,8 +74,6 @@ pub(crate) struct Acked {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Losses {
     pub all: u32,
-    /// Those that were sent once and without a copy.
-    pub plain: u32,
     /// Those that were sent once with a copy.
     pub copied: u32,
 }
@@ -155,6 +155,7 @@ impl Outgoing {
             queued: false,
             times: 0,
             copied: false,
+            lost_alone: false,
             order: 0,
             sent_at: now,
             acked_at: now,
@@ -264,13 +265,14 @@ impl Outgoing {
         }
         let since = now.saturating_duration_since(sent.sent_at);
         let of_repeat = since >= min_rtt * 3 / 4;
+        let spurious = sent.times == 2 && !of_repeat;
         let acked = Acked {
             len: u64::from(sent.place.len),
             order: sent.order,
             rtt: (sent.times == 1).then_some(since),
             snapshot: sent.snapshot.filter(|_| sent.times == 1 || of_repeat),
-            plain: sent.times == 1 && !sent.copied,
-            spurious: sent.times == 2 && !of_repeat,
+            first_lost: (sent.lost_alone || (sent.times == 1 && !sent.copied)).then_some(sent.lost_alone && !spurious),
+            spurious,
         };
         sent.state = State::Acked;
         sent.acked_at = now;
@@ -295,7 +297,7 @@ impl Outgoing {
             return None;
         }
         if sent.state == State::Flying {
-            return Some(self.give_up(number));
+            return Some(self.give_up(number, true));
         }
         sent.queued = true;
         self.repeats.push_back(number);
@@ -315,9 +317,9 @@ impl Outgoing {
             if !lost {
                 break;
             }
-            let found = self.give_up(number);
+            // Several at once are one mishap, maybe only that of an ack.
+            let found = self.give_up(number, losses.all == 0);
             losses.all += found.all;
-            losses.plain += found.plain;
             losses.copied += found.copied;
         }
         losses
@@ -350,16 +352,17 @@ impl Outgoing {
         (sent.state == State::Acked && !sent.queued).then(|| sent.acked_at + after)
     }
 
-    fn give_up(&mut self, number: MessageNumber) -> Losses {
+    fn give_up(&mut self, number: MessageNumber, alone: bool) -> Losses {
         self.unlink(number);
         let Some(sent) = self.slot_mut(number) else { return Losses::default() };
         sent.state = State::Lost;
         sent.queued = true;
         let len = u64::from(sent.place.len);
-        let (plain, copied) = (sent.times == 1 && !sent.copied, sent.times == 1 && sent.copied);
+        let copied = sent.times == 1 && sent.copied;
+        sent.lost_alone |= alone && sent.times == 1 && !sent.copied;
         self.in_flight -= len;
         self.repeats.push_back(number);
-        Losses { all: 1, plain: plain.into(), copied: copied.into() }
+        Losses { all: 1, copied: copied.into() }
     }
 
     fn slot(&self, number: MessageNumber) -> Option<&Sent> {

@@ -13,7 +13,6 @@ impl Connection {
 
     pub(super) fn lost(&mut self, now: Instant, losses: Losses) {
         (0..losses.all).for_each(|_| self.congestion.on_loss());
-        (0..losses.plain).for_each(|_| self.thin.on_fate(now, true));
         if losses.copied > 0 {
             self.thin.on_copy_lost(now);
         }
@@ -26,7 +25,7 @@ impl Connection {
     }
 
     fn thin_timeout(&self) -> Duration {
-        self.rtt.thin_timeout() + Duration::from_millis(self.patience.into())
+        self.rtt.thin_timeout() + self.thin.slack() + Duration::from_millis(self.patience.into())
     }
 
     /// Frees what was acked two timeouts ago (S24). What is sent so fast that this would be too much is freed earlier, but not

@@ -13,7 +13,7 @@ const ASSUMED: Duration = Duration::from_millis(100);
 /// How long a peer may hold an ack back (S23).
 pub(crate) const ACK_DELAY: Duration = Duration::from_millis(10);
 
-/// However steady the path is: a peer may hold an ack back, and the one after a lost ack says the same a little later.
+/// However steady the path is: a peer may hold an ack back.
 const SLACK: Duration = Duration::from_millis(20);
 
 /// For how long the shortest time counts. Paths change, and a full queue must not hide the true delay for ever.

@@ -8,6 +8,9 @@ use std::time::Instant;
 /// What a system sends in one call is limited to the size of the largest datagram.
 const LARGEST_BATCH: usize = 60_000;
 
+/// What a thin stream says at once has at most so many messages.
+const MOST_OF_A_TRICKLE: usize = 32;
+
 impl Connection {
     /// The next datagrams: first what is small and urgent, then messages. All of them have the same length, but for the
     /// last, which may be shorter.
@@ -76,7 +79,7 @@ impl Connection {
             State::Open | State::Flushing { .. } => {}
         }
         if self.acks.due().is_some_and(|due| now >= due) {
-            self.acks.emit(out);
+            self.acks.emit(now, out);
             return true;
         }
         if self.emit_resend(now, out) {
@@ -177,7 +180,7 @@ impl Connection {
             Some(number) => (number, Kind::Again),
             None => match self.outgoing.next_waiting() {
                 // Into the silence only as much is sent as costs nothing: it shows at once when the network is back.
-                Some(number) if !self.silent || self.thin.is_thin() => (number, Kind::New),
+                Some(number) if !self.silent || self.is_trickle() => (number, Kind::New),
                 Some(_) => return None,
                 None => {
                     self.congestion.on_app_limited(self.outgoing.in_flight());
@@ -200,10 +203,16 @@ impl Connection {
         Some((number, kind))
     }
 
+    /// Whether what waits is what a thin stream has just said, and not the rest of something large.
+    fn is_trickle(&self) -> bool {
+        self.thin.is_thin() && self.outgoing.waiting() <= MOST_OF_A_TRICKLE
+    }
+
     fn note_sent(&mut self, now: Instant, number: MessageNumber, kind: Kind, len: usize) {
         self.pacer.on_send(len);
         if kind == Kind::Copy {
             self.outgoing.on_copied();
+            self.thin.on_copy(now, len);
             self.stats.copies += 1;
             return;
         }

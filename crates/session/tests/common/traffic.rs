@@ -3,11 +3,14 @@
 use super::*;
 use rallypoint_session::Connection;
 
+/// What IPv4 and UDP put before every datagram.
+const IP_UDP: u64 = 28;
+
 /// What was measured of a game's traffic.
 pub struct Game {
     /// How long each message took, both directions, sorted.
     pub times: Vec<Duration>,
-    /// Bytes on the wire, both directions, for each byte of payload.
+    /// Bytes on the wire, both directions, headers of IP and UDP included, for each byte of payload.
     pub overhead: f64,
 }
 
@@ -23,8 +26,8 @@ pub fn game(seed: u64, link: Link, length: Duration, encryption: Encryption) -> 
     pair.net.run_for(ms(500));
     let (client, server) = (pair.client, pair.server);
     let wire = |pair: &Pair| {
-        let there = pair.net.counters(client, server).sent.bytes;
-        there + pair.net.counters(server, client).sent.bytes
+        let sent = pair.net.totals().sent;
+        sent.bytes + IP_UDP * sent.datagrams
     };
     let before = wire(&pair);
     let start = pair.net.now();

@@ -1,0 +1,146 @@
+//! This project's session protocol, plain: the others' work is compared, not their ciphers.
+
+use crate::contender::{Contender, Heard, Side};
+use rallypoint_machine::{Machine, Transmit};
+use rallypoint_session::{
+    Client, ClientConfig, ClientEvent, Encryption, Endpoint, EndpointConfig, Event, PlayerId, SendError,
+};
+use std::{net::SocketAddr, time::Instant};
+
+/// Rallypoint.
+pub struct Ours;
+
+pub struct Server {
+    pub endpoint: Endpoint,
+    pub player: Option<PlayerId>,
+    heard: Heard,
+}
+
+pub struct Player {
+    pub client: Client,
+    heard: Heard,
+}
+
+impl Contender for Ours {
+    const NAME: &'static str = "rallypoint";
+    type Server = Server;
+    type Client = Player;
+
+    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Player) {
+        let endpoint = Endpoint::new(EndpointConfig::for_game("bench"), [1; 32]).expect("the default is fine");
+        let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("bench", "bench") };
+        let client = Client::new(now, server, config, [2; 32]).expect("the default is fine");
+        (Server { endpoint, player: None, heard: Heard::default() }, Player { client, heard: Heard::default() })
+    }
+}
+
+impl Side for Server {
+    fn is_connected(&self) -> bool {
+        self.player.is_some()
+    }
+
+    fn send(&mut self, now: Instant, message: &[u8]) -> bool {
+        let Some(player) = self.player else { return false };
+        sent(self.endpoint.send(now, player, message))
+    }
+
+    fn heard(&self) -> &[Instant] {
+        self.heard.times()
+    }
+}
+
+impl Side for Player {
+    fn is_connected(&self) -> bool {
+        self.client.is_connected()
+    }
+
+    fn send(&mut self, now: Instant, message: &[u8]) -> bool {
+        sent(self.client.send(now, message))
+    }
+
+    fn heard(&self) -> &[Instant] {
+        self.heard.times()
+    }
+}
+
+fn sent(result: Result<(), SendError>) -> bool {
+    assert!(matches!(result, Ok(()) | Err(SendError::WouldBlock)), "{result:?}");
+    result.is_ok()
+}
+
+impl Server {
+    fn read(&mut self, now: Instant) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                Event::Connected { player, .. } => self.player = Some(player),
+                Event::Readable(player) => {
+                    while let Some(message) = self.endpoint.recv(player) {
+                        self.heard.take(now, message);
+                    }
+                }
+                Event::Disconnected(_, reason) => panic!("disconnected: {reason}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Player {
+    fn read(&mut self, now: Instant) {
+        while let Some(event) = self.client.poll_event() {
+            match event {
+                ClientEvent::Readable => {
+                    while let Some(message) = self.client.recv() {
+                        self.heard.take(now, message);
+                    }
+                }
+                ClientEvent::Disconnected(reason) => panic!("disconnected: {reason}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Machine for Server {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.endpoint.handle_datagram(now, from, bytes);
+        self.read(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.read(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.endpoint.poll_transmit(now, out)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+}
+
+impl Machine for Player {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.client.handle_datagram(now, from, bytes);
+        self.read(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.client.handle_timeout(now);
+        self.read(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.client.poll_transmit(now, out)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.client.poll_timeout()
+    }
+}

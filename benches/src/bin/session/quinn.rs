@@ -1,0 +1,200 @@
+//! QUIC by quinn, with its default settings: one stream each way, in which messages have a known length.
+
+use crate::contender::{Contender, Heard, Side};
+use bytes::BytesMut;
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ServerConfig,
+    StreamEvent, StreamId,
+};
+use rallypoint_machine::{Machine, Transmit};
+use rustls::{
+    RootCertStore,
+    pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+};
+use std::{
+    collections::VecDeque,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// quinn.
+pub struct Quinn;
+
+/// Both sides are endpoints with one connection.
+pub struct Node {
+    endpoint: Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+    connected: bool,
+    sends: Option<StreamId>,
+    /// What the stream had no room for.
+    rest: Vec<u8>,
+    receives: Option<StreamId>,
+    received: Vec<u8>,
+    size: usize,
+    leaving: VecDeque<(SocketAddr, Vec<u8>)>,
+    timeout: Option<Instant>,
+    heard: Heard,
+}
+
+impl Contender for Quinn {
+    const NAME: &'static str = "quinn";
+    type Server = Node;
+    type Client = Node;
+
+    fn pair(now: Instant, server: SocketAddr, size: usize) -> (Node, Node) {
+        let made = rcgen::generate_simple_self_signed(vec!["bench".to_owned()]).expect("a certificate");
+        let certificate = made.cert.der().clone();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.clone()).expect("a root");
+        let mut config = ServerConfig::with_single_cert(vec![certificate], key).expect("a certificate and its key");
+        config.transport_config(transport());
+        let mut client_config = ClientConfig::with_root_certificates(Arc::new(roots)).expect("a root");
+        client_config.transport_config(transport());
+        let mut client = Node::new(None, size);
+        let begun = client.endpoint.connect(now, client_config, server, "bench").expect("a connection");
+        client.connection = Some(begun);
+        client.turn(now);
+        (Node::new(Some(Arc::new(config)), size), client)
+    }
+}
+
+/// The defaults, but that it never gives up: what is measured is how it comes back.
+fn transport() -> Arc<quinn_proto::TransportConfig> {
+    let mut transport = quinn_proto::TransportConfig::default();
+    transport.max_idle_timeout(Some(Duration::from_secs(60).try_into().expect("a minute")));
+    Arc::new(transport)
+}
+
+impl Node {
+    fn new(config: Option<Arc<ServerConfig>>, size: usize) -> Self {
+        Self {
+            endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), config, true, Some([7; 32])),
+            connection: None,
+            connected: false,
+            sends: None,
+            rest: Vec::new(),
+            receives: None,
+            received: Vec::new(),
+            size,
+            leaving: VecDeque::new(),
+            timeout: None,
+            heard: Heard::default(),
+        }
+    }
+
+    /// Takes what the connection has to say, and asks it for what is to be sent.
+    fn turn(&mut self, now: Instant) {
+        let Some((handle, connection)) = &mut self.connection else { return };
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+            }
+        }
+        while let Some(event) = connection.poll() {
+            match event {
+                Event::Connected => {
+                    self.connected = true;
+                    self.sends = connection.streams().open(Dir::Uni);
+                }
+                Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
+                    self.receives = connection.streams().accept(Dir::Uni);
+                }
+                Event::ConnectionLost { reason } => panic!("disconnected: {reason}"),
+                _ => {}
+            }
+        }
+        if let Some(stream) = self.sends
+            && !self.rest.is_empty()
+        {
+            let written = connection.send_stream(stream).write(&self.rest).unwrap_or(0);
+            self.rest.drain(..written);
+        }
+        if let Some(stream) = self.receives {
+            let mut stream = connection.recv_stream(stream);
+            if let Ok(mut chunks) = stream.read(true) {
+                while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
+                    self.received.extend_from_slice(&chunk.bytes);
+                }
+                let _ = chunks.finalize();
+            }
+            let whole = self.received.len() - self.received.len() % self.size;
+            self.received[..whole].chunks(self.size).for_each(|message| self.heard.take(now, message));
+            self.received.drain(..whole);
+        }
+        let mut buffer = Vec::new();
+        while let Some(transmit) = connection.poll_transmit(now, 10, &mut buffer) {
+            for datagram in buffer.chunks(transmit.segment_size.unwrap_or(transmit.size)) {
+                self.leaving.push_back((transmit.destination, datagram.to_vec()));
+            }
+            buffer.clear();
+        }
+        self.timeout = connection.poll_timeout();
+    }
+}
+
+impl Side for Node {
+    fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    fn send(&mut self, now: Instant, message: &[u8]) -> bool {
+        if !self.rest.is_empty() {
+            self.turn(now);
+        }
+        let (Some(stream), Some((_, connection)), true) = (self.sends, &mut self.connection, self.rest.is_empty())
+        else {
+            return false;
+        };
+        let written = connection.send_stream(stream).write(message).unwrap_or(0);
+        self.rest.extend_from_slice(&message[written..]);
+        true
+    }
+
+    fn end_frame(&mut self, now: Instant) {
+        self.turn(now);
+    }
+
+    fn heard(&self) -> &[Instant] {
+        self.heard.times()
+    }
+}
+
+impl Machine for Node {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        let mut buffer = Vec::new();
+        match self.endpoint.handle(now, from, None, None, BytesMut::from(bytes), &mut buffer) {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                self.connection = self.endpoint.accept(incoming, now, &mut buffer, None).ok();
+            }
+            Some(DatagramEvent::Response(transmit)) => self.leaving.push_back((transmit.destination, buffer)),
+            None => {}
+        }
+        self.turn(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Some((_, connection)) = &mut self.connection {
+            connection.handle_timeout(now);
+        }
+        self.turn(now);
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        let (to, bytes) = self.leaving.pop_front()?;
+        out.extend_from_slice(&bytes);
+        Some(Transmit::one(to, bytes.len()))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timeout
+    }
+}

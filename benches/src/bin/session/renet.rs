@@ -1,0 +1,254 @@
+//! renet over netcode, as its documentation has it: messages are read as they arrive, and sent once per frame of a
+//! sixtieth of a second; a reliable ordered channel, sent again after 100 ms.
+
+use crate::contender::{Contender, Heard, Side};
+use rallypoint_machine::{Machine, Transmit};
+use renet::{ChannelConfig, ConnectionConfig, RenetClient, RenetServer, SendType};
+use renetcode::{
+    ClientAuthentication, NETCODE_MAX_PACKET_BYTES, NetcodeClient, NetcodeServer, ServerAuthentication, ServerConfig,
+    ServerResult,
+};
+use std::{
+    collections::VecDeque,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+/// renet.
+pub struct Renet;
+
+const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 60);
+/// When nobody says that a frame has ended, it ends by itself.
+const LATE: Duration = Duration::from_millis(18);
+const CHANNEL: u8 = 0;
+const PROTOCOL: u64 = 7;
+const CLIENT: u64 = 1;
+
+type Leaving = VecDeque<(SocketAddr, Vec<u8>)>;
+
+pub struct Server {
+    server: RenetServer,
+    netcode: NetcodeServer,
+    leaving: Leaving,
+    last: Instant,
+    heard: Heard,
+}
+
+pub struct Client {
+    client: RenetClient,
+    netcode: NetcodeClient,
+    leaving: Leaving,
+    last: Instant,
+    heard: Heard,
+}
+
+fn config() -> ConnectionConfig {
+    let channel = ChannelConfig {
+        channel_id: CHANNEL,
+        max_memory_usage_bytes: 5 << 20,
+        send_type: SendType::ReliableOrdered { resend_time: Duration::from_millis(100) },
+    };
+    ConnectionConfig {
+        server_channels_config: vec![channel.clone()],
+        client_channels_config: vec![channel],
+        ..ConnectionConfig::default()
+    }
+}
+
+impl Contender for Renet {
+    const NAME: &'static str = "renet";
+    type Server = Server;
+    type Client = Client;
+
+    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Client) {
+        let netcode = NetcodeServer::new(ServerConfig {
+            current_time: Duration::from_secs(1),
+            max_clients: 1,
+            protocol_id: PROTOCOL,
+            public_addresses: vec![server],
+            authentication: ServerAuthentication::Unsecure,
+        });
+        let authentication = ClientAuthentication::Unsecure {
+            protocol_id: PROTOCOL,
+            client_id: CLIENT,
+            server_addr: server,
+            user_data: None,
+        };
+        let client = NetcodeClient::new(Duration::from_secs(1), authentication).expect("a token");
+        (
+            Server {
+                server: RenetServer::new(config()),
+                netcode,
+                leaving: Leaving::new(),
+                last: now,
+                heard: Heard::default(),
+            },
+            Client {
+                client: RenetClient::new(config()),
+                netcode: client,
+                leaving: Leaving::new(),
+                last: now,
+                heard: Heard::default(),
+            },
+        )
+    }
+}
+
+impl Server {
+    fn result(result: ServerResult<'_, '_>, server: &mut RenetServer, leaving: &mut Leaving) {
+        match result {
+            ServerResult::None => {}
+            ServerResult::PacketToSend { addr, payload } => leaving.push_back((addr, payload.to_vec())),
+            ServerResult::Payload { client_id, payload } => {
+                let _ = server.process_packet_from(payload, client_id);
+            }
+            ServerResult::ClientConnected { client_id, addr, payload, .. } => {
+                server.add_connection(client_id);
+                leaving.push_back((addr, payload.to_vec()));
+            }
+            ServerResult::ClientDisconnected { .. } => panic!("disconnected"),
+        }
+    }
+}
+
+impl Side for Server {
+    fn is_connected(&self) -> bool {
+        self.server.is_connected(CLIENT)
+    }
+
+    fn send(&mut self, _now: Instant, message: &[u8]) -> bool {
+        let room = self.server.can_send_message(CLIENT, CHANNEL, message.len());
+        if room {
+            self.server.send_message(CLIENT, CHANNEL, message.to_vec());
+        }
+        room
+    }
+
+    fn end_frame(&mut self, now: Instant) {
+        let elapsed = now - self.last;
+        if elapsed < FRAME {
+            return;
+        }
+        self.last = now;
+        self.server.update(elapsed);
+        self.netcode.update(elapsed);
+        for client in self.netcode.clients_id() {
+            Self::result(self.netcode.update_client(client), &mut self.server, &mut self.leaving);
+        }
+        for client in self.server.clients_id() {
+            for packet in self.server.get_packets_to_send(client).unwrap_or_default() {
+                if let Ok((to, bytes)) = self.netcode.generate_payload_packet(client, &packet) {
+                    self.leaving.push_back((to, bytes.to_vec()));
+                }
+            }
+        }
+    }
+
+    fn heard(&self) -> &[Instant] {
+        self.heard.times()
+    }
+}
+
+impl Side for Client {
+    fn is_connected(&self) -> bool {
+        self.client.is_connected()
+    }
+
+    fn send(&mut self, _now: Instant, message: &[u8]) -> bool {
+        let room = self.client.can_send_message(CHANNEL, message.len());
+        if room {
+            self.client.send_message(CHANNEL, message.to_vec());
+        }
+        room
+    }
+
+    fn end_frame(&mut self, now: Instant) {
+        let elapsed = now - self.last;
+        if elapsed < FRAME {
+            return;
+        }
+        self.last = now;
+        self.client.update(elapsed);
+        assert!(!self.netcode.is_disconnected(), "disconnected");
+        if let Some((bytes, to)) = self.netcode.update(elapsed) {
+            self.leaving.push_back((to, bytes.to_vec()));
+        }
+        if !self.netcode.is_connected() {
+            return;
+        }
+        self.client.set_connected();
+        for packet in self.client.get_packets_to_send() {
+            if let Ok((to, bytes)) = self.netcode.generate_payload_packet(&packet) {
+                self.leaving.push_back((to, bytes.to_vec()));
+            }
+        }
+    }
+
+    fn heard(&self) -> &[Instant] {
+        self.heard.times()
+    }
+}
+
+impl Machine for Server {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        let mut buffer = [0; NETCODE_MAX_PACKET_BYTES];
+        let Some(buffer) = buffer.get_mut(..bytes.len()) else { return };
+        buffer.copy_from_slice(bytes);
+        Self::result(self.netcode.process_packet(from, buffer), &mut self.server, &mut self.leaving);
+        while let Some(message) = self.server.receive_message(CLIENT, CHANNEL) {
+            self.heard.take(now, &message);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if now >= self.last + LATE {
+            self.end_frame(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        leave(&mut self.leaving, out)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.last + LATE)
+    }
+}
+
+impl Machine for Client {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, _from: SocketAddr, bytes: &[u8]) {
+        let mut buffer = [0; NETCODE_MAX_PACKET_BYTES];
+        let Some(buffer) = buffer.get_mut(..bytes.len()) else { return };
+        buffer.copy_from_slice(bytes);
+        if let Some(payload) = self.netcode.process_packet(buffer) {
+            self.client.process_packet(payload);
+        }
+        while let Some(message) = self.client.receive_message(CHANNEL) {
+            self.heard.take(now, &message);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if now >= self.last + LATE {
+            self.end_frame(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        leave(&mut self.leaving, out)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.last + LATE)
+    }
+}
+
+fn leave(leaving: &mut Leaving, out: &mut Vec<u8>) -> Option<Transmit> {
+    let (to, bytes) = leaving.pop_front()?;
+    out.extend_from_slice(&bytes);
+    Some(Transmit::one(to, bytes.len()))
+}
