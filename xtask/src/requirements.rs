@@ -21,6 +21,9 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::debian("bench", "valgrind", "valgrind").optional(),
     // Only to be compared with.
     Requirement::debian("bench lobby", "nginx", "nginx").optional(),
+    Requirement::debian("bench query", "qstat", "quakestat").optional(),
+    Requirement::debian("bench query", "nodejs", "node").optional(),
+    Requirement::debian("bench query", "npm", "npm").optional(),
 ];
 
 /// Makes sure that what the jobs need is there: installs it, or says what is missing and stops. A job is a step of

@@ -1,0 +1,44 @@
+//! The least that could do the same: sends questions, receives answers, and notes who has answered.
+
+use crate::sys::{self, BATCH, Batch};
+use rallypoint_bench::address;
+use rallypoint_wire::bloodmasters::{Echo, Query};
+use std::{
+    io::{self, BufWriter, Write},
+    net::{Ipv4Addr, SocketAddrV4, UdpSocket},
+    time::{Duration, Instant},
+};
+
+/// Asks servers once each, so many in a second.
+pub fn ask(port: u16, count: u32, rate: u32) -> io::Result<()> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    sys::prepare(&socket, false)?;
+    let (mut batch, mut answered, mut done) = (Batch::new(), vec![false; count as usize], 0);
+    let (start, mut sent, mut query) = (Instant::now(), 0u32, Vec::new());
+    Query { echo: Echo(*b"bare") }.emit(&mut query);
+    while done < count && start.elapsed() < Duration::from_secs(10) {
+        let due = (start.elapsed().as_secs_f64() * f64::from(rate)) as u32;
+        let end = due.min(count).min(sent + BATCH as u32).max(sent);
+        let to = (sent..end).map(|n| (SocketAddrV4::new(address(n), port), Ipv4Addr::UNSPECIFIED, &query[..]));
+        batch.send(&socket, to)?;
+        sent = end;
+        let received = batch.receive(&socket, false)?;
+        for n in 0..received {
+            let (from, _, _) = batch.received(n);
+            let number = from.ip().to_bits().wrapping_sub(address(0).to_bits()) as usize;
+            if let Some(answered) = answered.get_mut(number).filter(|answered| !**answered) {
+                *answered = true;
+                done += 1;
+            }
+        }
+        // It wakes up once a millisecond, as we do.
+        if received < BATCH {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    for (number, _) in answered.iter().enumerate().filter(|(_, answered)| **answered) {
+        writeln!(out, "{}", address(number as u32))?;
+    }
+    out.flush()
+}

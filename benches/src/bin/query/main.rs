@@ -1,0 +1,265 @@
+//! `cargo xtask bench query`: the real `rallypoint query` beside what people use now, and the least that could do the same.
+//!
+//! Whoever asks has one core, and the servers another. What has no program of its own is a verb of this one.
+
+mod bare;
+mod contender;
+mod servers;
+mod sys;
+
+use contender::{BARE, CRATE, Contender, Files, PAUSE, RATE, RETRIES, Run, TIMEOUT, has};
+use rallypoint_bench::{Table, cores, machine, nanoseconds, pin_this_thread, rate, ratio};
+use servers::{Servers, WINDOW, Weather};
+use std::{env, fmt, io, process::ExitCode, time::Duration};
+
+/// How many servers are asked.
+const SERVERS: u32 = 10_000;
+
+/// How often, and the median counts.
+const ROUNDS: usize = 5;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let number = |text: &str| text.parse().unwrap_or_default();
+    let result = match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [BARE, port, count, rate] => bare::ask(number(port) as u16, number(count), number(rate)).map_err(Failure::from),
+        #[cfg(feature = "query-peers")]
+        [CRATE, port, count] => contender::ask_by_crate(number(port) as u16, number(count)).map_err(Failure::from),
+        [] => measure(),
+        _ => Err(Failure("no arguments".into())),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Who can be compared, and who can't be had.
+fn contenders(core: usize, files: &Files, port: u16) -> Result<(Vec<Contender>, Vec<&'static str>), Failure> {
+    let (mut those, mut skipped) = (vec![Contender::Rallypoint, Contender::Session, Contender::Bare], Vec::new());
+    if cfg!(feature = "query-peers") {
+        those.push(Contender::Crate);
+    } else {
+        skipped.push(CRATE);
+    }
+    // Those that depend on it: with as many at a time as suits them best.
+    let mut best = |of: fn(u32) -> Contender, choices: &[u32]| -> Result<(), Failure> {
+        let mut runs = Vec::new();
+        for choice in choices {
+            let run = of(*choice).ask(core, files, port, 2_000, RATE)?;
+            eprintln!("{}: {} of 2000 in {:?}", of(*choice).name(), run.found, run.time);
+            runs.push((run.found as f64 / run.time.as_secs_f64(), of(*choice)));
+        }
+        those.extend(runs.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best));
+        Ok(())
+    };
+    if files.fetch_npm() {
+        best(Contender::Npm, &[50, 100, 200, 400, 1_000])?;
+    } else {
+        skipped.push("gamedig (npm)");
+    }
+    if has("quakestat") {
+        best(Contender::Quakestat, &[20, 100, 500, 1_000])?;
+    } else {
+        skipped.push("quakestat");
+    }
+    Ok((those, skipped))
+}
+
+fn measure() -> Result<(), Failure> {
+    let [asks, answers, ..] = cores()[..] else {
+        return Err(Failure("who asks and who answers need a core each, and there is only one".into()));
+    };
+    pin_this_thread(answers)?;
+    let files = Files::new()?;
+    let (mut goals, mut sections) = (Goals::new(), String::new());
+    let servers = Servers::start(Weather::default())?;
+    let (those, skipped) = contenders(asks, &files, servers.port)?;
+
+    let mut runs: Vec<Vec<Run>> = vec![Vec::new(); those.len()];
+    for round in 0..ROUNDS {
+        for (contender, runs) in those.iter().zip(&mut runs) {
+            let run = contender.ask(asks, &files, servers.port, SERVERS, RATE)?;
+            eprintln!("{round} {}: {} in {:?}, CPU {:?}", contender.name(), run.found, run.time, run.cpu);
+            runs.push(run);
+        }
+    }
+    let runs: Vec<(Contender, Run)> = those.iter().copied().zip(runs.iter().map(|runs| median(runs))).collect();
+    sections += &beside_others(&runs, &skipped, &mut goals);
+    sections += &with_trouble(asks, &files, &mut goals)?;
+    sections += &pacing(asks, &files, &servers, &mut goals)?;
+    println!(
+        "{}\nOn {}. Who asks has core {asks}, the servers core {answers}; over loopback.\n{sections}",
+        goals.0,
+        machine()
+    );
+    Ok(())
+}
+
+fn beside_others(runs: &[(Contender, Run)], skipped: &[&str], goals: &mut Goals) -> String {
+    let ours = &runs[0].1;
+    let speed = |run: &Run| run.found as f64 / run.time.as_secs_f64();
+    let cpu = |run: &Run| run.cpu.as_nanos() as f64 / f64::from(SERVERS);
+    let mut table = Table::new(&[
+        "who asks",
+        "protocol",
+        "servers",
+        "ours to this",
+        "missed",
+        "CPU each",
+        "first result",
+        "memory",
+    ]);
+    for (contender, run) in runs {
+        table.row([
+            contender.name(),
+            contender.protocol().into(),
+            rate(speed(run), "/s"),
+            ratio(speed(ours), speed(run)),
+            (SERVERS as usize).saturating_sub(run.found).to_string(),
+            nanoseconds(cpu(run)),
+            nanoseconds(run.first.as_nanos() as f64),
+            rate(run.memory as f64, "B"),
+        ]);
+        let least = match contender {
+            Contender::Crate => 2.0,
+            Contender::Npm(_) => 10.0,
+            Contender::Quakestat(_) => 50.0,
+            Contender::Bare => {
+                let times = cpu(ours) / cpu(run);
+                goals.add("CPU per server, of the bare loop's", ratio(times, 1.0), "at most 3×", times <= 3.0);
+                continue;
+            }
+            _ => continue,
+        };
+        let times = speed(ours) / speed(run);
+        let name = format!("servers per second, of {}", contender.name());
+        goals.add(&name, ratio(times, 1.0), &format!("at least {least:.0}×"), times >= least);
+    }
+    let missed = (SERVERS as usize).saturating_sub(ours.found);
+    goals.add("servers missed", missed.to_string(), "none", missed == 0);
+    let skipped = if skipped.is_empty() { String::new() } else { format!(" Not to be had: {}.", skipped.join(", ")) };
+    format!(
+        "\n### Beside others\n\n{table}\n{SERVERS} servers that answer after 20 ms, each asked in the asker's own protocol \
+         for about the same, {RETRIES} retries, given up after {TIMEOUT:?} (who has no such limit: a retry every \
+         {PAUSE:?}). Medians of {ROUNDS} runs in turn, from the start of the process to its end. We and the bare loop \
+         send {RATE} datagrams a second, the others as fast as they can: the crate waits in one thread for each server, \
+         npm's package hands every datagram to everybody who waits for one, and quakestat has a socket for each server \
+         and looks at all of them for each; these two are shown with as many at a time as suited them best (of 20 to \
+         1,000, tried with 2,000 servers). quakestat shows nothing before the end. CPU: of the whole process, starting \
+         included. The bare loop asks each server once, wakes up once a millisecond as we do, and compares nothing but \
+         the address.{skipped}\n",
+    )
+}
+
+fn with_trouble(core: usize, files: &Files, goals: &mut Goals) -> Result<String, Failure> {
+    let servers = Servers::start(Weather { dead: 10, loss: 5 })?;
+    let living = (SERVERS - SERVERS.div_ceil(10)) as usize;
+    let mut table = Table::new(&["default retries and timeout", "found", "of", "time"]);
+    let (mut missed, mut slowest) = (0, Duration::ZERO);
+    for _ in 0..3 {
+        let run = Contender::Rallypoint.ask_with_defaults(core, files, servers.port, SERVERS)?;
+        missed += living.saturating_sub(run.found);
+        slowest = slowest.max(run.time);
+        let time = nanoseconds(run.time.as_nanos() as f64);
+        table.row(["rallypoint query --jsonl", &run.found.to_string(), &living.to_string(), &time]);
+    }
+    // The last dead one is asked after a tenth of a second, and has four.
+    let limit = Duration::from_millis(4_500);
+    goals.add(
+        "10 % dead, 5 % loss each way: living servers missed, of three runs",
+        missed.to_string(),
+        "none",
+        missed == 0,
+    );
+    goals.add(
+        "the same: time, with a deadline of 4 s",
+        nanoseconds(slowest.as_nanos() as f64),
+        "at most 4.5 s",
+        slowest <= limit,
+    );
+    Ok(format!(
+        "\n### Dead servers and loss\n\n{table}\nEvery tenth server never answers, and every twentieth datagram is lost \
+         in each direction.\n"
+    ))
+}
+
+fn pacing(core: usize, files: &Files, servers: &Servers, goals: &mut Goals) -> Result<String, Failure> {
+    let mut table = Table::new(&["datagrams a second", "servers", "largest burst in 10 ms", "even would be", "memory"]);
+    for (per_second, count) in [(2_000, 4_000), (RATE, 100_000)] {
+        servers.take_burst();
+        let run = Contender::Rallypoint.ask(core, files, servers.port, count, per_second)?;
+        let (burst, even) = (servers.take_burst(), per_second as usize * WINDOW.as_millis() as usize / 1_000);
+        table.row([
+            per_second.to_string(),
+            count.to_string(),
+            burst.to_string(),
+            even.to_string(),
+            rate(run.memory as f64, "B"),
+        ]);
+        if per_second == 2_000 {
+            goals.add("largest burst in 10 ms at the default pace", burst.to_string(), "at most 40", burst <= 40);
+        }
+        if count == 100_000 {
+            let is_kept = run.memory < 50_000_000;
+            goals.add("memory for 100,000 targets", rate(run.memory as f64, "B"), "under 50 MB", is_kept);
+        }
+        if per_second == 2_000 {
+            let first = nanoseconds(run.first.as_nanos() as f64);
+            let is_kept = run.first < run.time / 4;
+            goals.add("first result, of a sweep of two seconds", first, "as it comes", is_kept);
+        }
+    }
+    Ok(format!(
+        "\n### Pacing and memory\n\n{table}\nBursts as the servers see them, also if the machine is late with either side. \
+         Memory: the most that the process had.\n"
+    ))
+}
+
+/// The run with the median time, with the medians of the rest; the most missed.
+fn median(runs: &[Run]) -> Run {
+    let middle = |mut values: Vec<Duration>| {
+        values.sort();
+        values[values.len() / 2]
+    };
+    Run {
+        time: middle(runs.iter().map(|run| run.time).collect()),
+        first: middle(runs.iter().map(|run| run.first).collect()),
+        cpu: middle(runs.iter().map(|run| run.cpu).collect()),
+        memory: runs.iter().map(|run| run.memory).max().unwrap_or_default(),
+        found: runs.iter().map(|run| run.found).min().unwrap_or_default(),
+    }
+}
+
+/// Every number that something was promised about.
+struct Goals(Table);
+
+impl Goals {
+    fn new() -> Self {
+        Self(Table::new(&["promise", "measured", "goal", ""]))
+    }
+
+    fn add(&mut self, name: &str, measured: impl Into<String>, goal: &str, is_kept: bool) {
+        let kept = if is_kept { "kept" } else { "**missed**" };
+        self.0.row([name.into(), measured.into(), goal.into(), kept.to_owned()]);
+    }
+}
+
+/// Why nothing could be measured.
+#[derive(Debug)]
+pub struct Failure(String);
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,176 @@
+//! Ten thousand game servers in one thread: one socket for all addresses of 127.0.0.0/8, which answers after a while, in
+//! the protocol in which it is asked.
+
+use crate::sys::{self, BATCH, Batch, Datagram};
+use rallypoint_bench::{Random, address};
+use rallypoint_machine::Machine;
+use rallypoint_query::{Responder, ResponderConfig, ServerInfo};
+use rallypoint_wire::bloodmasters::Echo;
+use std::{
+    collections::VecDeque,
+    io,
+    net::UdpSocket,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+/// How far away they are.
+const DELAY: Duration = Duration::from_millis(20);
+
+/// Over what time the largest burst is looked for.
+pub const WINDOW: Duration = Duration::from_millis(10);
+
+/// How the network is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    /// One of so many servers is dead; 0 is none.
+    pub dead: u32,
+    /// How many of a hundred datagrams are lost, in each direction.
+    pub loss: u32,
+}
+
+/// The servers. Dropping them ends them.
+pub struct Servers {
+    pub port: u16,
+    is_over: Arc<AtomicBool>,
+    burst: Arc<Mutex<Burst>>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// How many datagrams came within [`WINDOW`], at most.
+#[derive(Default)]
+struct Burst {
+    recent: VecDeque<(Instant, usize)>,
+    sum: usize,
+    most: usize,
+}
+
+impl Servers {
+    pub fn start(weather: Weather) -> io::Result<Self> {
+        let socket = UdpSocket::bind("0.0.0.0:0")?;
+        sys::prepare(&socket, true)?;
+        let port = socket.local_addr()?.port();
+        let (is_over, burst) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Burst::default())));
+        let thread = std::thread::spawn({
+            let (is_over, burst) = (is_over.clone(), burst.clone());
+            move || serve(&socket, weather, &is_over, &burst)
+        });
+        Ok(Self { port, is_over, burst, thread: Some(thread) })
+    }
+
+    /// The largest burst since the last time.
+    pub fn take_burst(&self) -> usize {
+        std::mem::take(&mut *self.burst.lock().expect("nobody panics with it")).most
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        self.is_over.store(true, Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Burst {
+    fn add(&mut self, now: Instant, count: usize) {
+        self.recent.push_back((now, count));
+        self.sum += count;
+        while let Some((_, count)) = self.recent.pop_front_if(|(at, _)| *at + WINDOW <= now) {
+            self.sum -= count;
+        }
+        self.most = self.most.max(self.sum);
+    }
+}
+
+fn serve(socket: &UdpSocket, weather: Weather, is_over: &AtomicBool, burst: &Mutex<Burst>) -> io::Result<()> {
+    let (answers, mut batch, mut random) = (Answers::new(), Batch::new(), Random::new(7));
+    let mut waiting: VecDeque<(Instant, Datagram)> = VecDeque::new();
+    while !is_over.load(Relaxed) {
+        let now = Instant::now();
+        let count = batch.receive(socket, true)?;
+        if count > 0 {
+            burst.lock().expect("nobody panics with it").add(now, count);
+        }
+        for n in 0..count {
+            let (peer, local, bytes) = batch.received(n);
+            let number = local.to_bits().wrapping_sub(address(0).to_bits());
+            let is_dead = weather.dead > 0 && number.is_multiple_of(weather.dead);
+            if is_dead || random.below(100) < weather.loss {
+                continue;
+            }
+            for bytes in answers.to(bytes) {
+                if random.below(100) >= weather.loss {
+                    waiting.push_back((now + DELAY, Datagram { peer, local, bytes }));
+                }
+            }
+        }
+        let due = waiting.iter().take(BATCH).take_while(|(at, _)| *at <= now).count();
+        batch.send(socket, waiting.range(..due).map(|(_, answer)| (answer.peer, answer.local, &answer.bytes[..])))?;
+        waiting.drain(..due);
+        if count < BATCH && due < BATCH {
+            let next = waiting.front().map_or(Duration::from_millis(50), |(at, _)| *at - now);
+            sys::wait(socket, next);
+        }
+    }
+    Ok(())
+}
+
+/// What they answer: each protocol says about as much.
+struct Answers {
+    bloodmasters: Vec<u8>,
+    session: Vec<Vec<u8>>,
+}
+
+const NAME: &str = "Bacon Town";
+
+impl Answers {
+    fn new() -> Self {
+        let info = ServerInfo {
+            name: Some(NAME.into()),
+            map: Some("ctf_harvest".into()),
+            game: Some("tag".into()),
+            players: Some(0),
+            max_players: Some(16),
+            ..ServerInfo::default()
+        };
+        let ask = |query: &[u8]| {
+            let mut responder = Responder::new(ResponderConfig::default(), 7, &info).expect("the default is in range");
+            responder.handle_datagram(Instant::now(), ([127, 0, 0, 1], 1).into(), query);
+            let mut answers = Vec::new();
+            let mut out = Vec::new();
+            while responder.poll_transmit(Instant::now(), &mut out).is_some() {
+                answers.push(std::mem::take(&mut out));
+            }
+            answers
+        };
+        Self { bloodmasters: ask(&[7, 0, 13, 0, 0, 0, 0]).concat(), session: ask(&[0x80]) }
+    }
+
+    fn to(&self, query: &[u8]) -> Vec<Vec<u8>> {
+        match query {
+            [7, 0, 13, echo @ ..] if echo.len() == 4 => {
+                let mut answer = self.bloodmasters.clone();
+                answer[Echo::RANGE].copy_from_slice(echo);
+                vec![answer]
+            }
+            [0x80] => self.session.clone(),
+            // A2S_INFO: protocol, name, map, folder, game, app, players, most, bots, kind, system, password, VAC, version.
+            [255, 255, 255, 255, b'T', ..] => {
+                let texts = format!("I\x11{NAME}\0ctf_harvest\0tag\0Tag\0");
+                let tail = b"\xdc\x00\x00\x10\x00dl\x00\x001.0.0.0\0\x00";
+                vec![[b"\xff\xff\xff\xff", texts.as_bytes(), tail].concat()]
+            }
+            [255, 255, 255, 255, b'g', b'e', b't', b's', ..] => {
+                let rest = format!(
+                    "statusResponse\n\\sv_hostname\\{NAME}\\mapname\\ctf_harvest\\gamename\\tag\\sv_maxclients\\16\\version\\1.0\n"
+                );
+                vec![[b"\xff\xff\xff\xff", rest.as_bytes()].concat()]
+            }
+            _ => Vec::new(),
+        }
+    }
+}

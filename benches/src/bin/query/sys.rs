@@ -1,0 +1,175 @@
+//! System calls that the standard library and socket2 do not have.
+//!
+//! By hand and apart from `rallypoint-net`, so that what is measured is not measured with itself.
+#![allow(unsafe_code)]
+
+use std::{
+    io, mem,
+    net::{Ipv4Addr, SocketAddrV4, UdpSocket},
+    os::fd::AsRawFd,
+    process::Child,
+    ptr,
+    time::Duration,
+};
+
+/// How many datagrams go through one system call.
+pub const BATCH: usize = 128;
+
+/// Room for each datagram.
+const ROOM: usize = 2_048;
+
+/// A datagram, from or to somebody, by one of this machine's addresses (0.0.0.0 is any).
+#[derive(Clone, Debug)]
+pub struct Datagram {
+    pub peer: SocketAddrV4,
+    pub local: Ipv4Addr,
+    pub bytes: Vec<u8>,
+}
+
+/// Has the system tell to which address a datagram came, and keep many of them.
+pub fn prepare(socket: &UdpSocket, tells_address: bool) -> io::Result<()> {
+    let size = 32 << 20;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, size)
+        .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, size))?;
+    set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, tells_address.into())
+}
+
+fn set_option(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let (address, size) = (ptr::from_ref(&value).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the options above take an int, and are given the address and size of one.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, address, size) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A control message that tells or chooses this machine's address.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control {
+    header: libc::cmsghdr,
+    info: libc::in_pktinfo,
+}
+
+/// What one system call needs for many datagrams. Everything stays where it is for as long as this lives.
+pub struct Batch {
+    buffers: Vec<[u8; ROOM]>,
+    names: Vec<libc::sockaddr_in>,
+    controls: Vec<Control>,
+    iovecs: Vec<libc::iovec>,
+    headers: Vec<libc::mmsghdr>,
+}
+
+impl Batch {
+    pub fn new() -> Self {
+        // SAFETY: all zeros are valid for these plain structures of the system.
+        let (name, control, header) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
+        Self {
+            buffers: vec![[0; ROOM]; BATCH],
+            names: vec![name; BATCH],
+            controls: vec![control; BATCH],
+            iovecs: vec![libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH],
+            headers: vec![header; BATCH],
+        }
+    }
+
+    fn point(&mut self, n: usize, length: usize, has_control: bool) {
+        self.iovecs[n] = libc::iovec { iov_base: self.buffers[n].as_mut_ptr().cast(), iov_len: length };
+        let header = &mut self.headers[n].msg_hdr;
+        header.msg_name = ptr::from_mut(&mut self.names[n]).cast();
+        header.msg_namelen = size_of::<libc::sockaddr_in>() as _;
+        header.msg_iov = ptr::from_mut(&mut self.iovecs[n]);
+        header.msg_iovlen = 1;
+        header.msg_control = if has_control { ptr::from_mut(&mut self.controls[n]).cast() } else { ptr::null_mut() };
+        header.msg_controllen = if has_control { size_of::<Control>() as _ } else { 0 };
+    }
+
+    /// Receives what is there: how many datagrams.
+    pub fn receive(&mut self, socket: &UdpSocket, tells_address: bool) -> io::Result<usize> {
+        (0..BATCH).for_each(|n| self.point(n, ROOM, tells_address));
+        // SAFETY: every header points to a name, a control message or none, and an iovec, and every iovec to a buffer of
+        // its own, of the sizes that they say; all of them stay in their vectors until after the call.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                BATCH as u32,
+                libc::MSG_DONTWAIT,
+                ptr::null_mut(),
+            )
+        };
+        match usize::try_from(count) {
+            Ok(count) => Ok(count),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// One of those that were received: from whom, to which address, and what.
+    pub fn received(&self, n: usize) -> (SocketAddrV4, Ipv4Addr, &[u8]) {
+        let name = &self.names[n];
+        let ip = |address: libc::in_addr| Ipv4Addr::from(address.s_addr.to_ne_bytes());
+        let peer = SocketAddrV4::new(ip(name.sin_addr), u16::from_be(name.sin_port));
+        let length = (self.headers[n].msg_len as usize).min(ROOM);
+        (peer, ip(self.controls[n].info.ipi_addr), &self.buffers[n][..length])
+    }
+
+    /// Sends datagrams, at most [`BATCH`], and waits until all of them are sent.
+    pub fn send<'a>(
+        &mut self,
+        socket: &UdpSocket,
+        datagrams: impl Iterator<Item = (SocketAddrV4, Ipv4Addr, &'a [u8])>,
+    ) -> io::Result<()> {
+        let mut count = 0;
+        for (n, (peer, local, bytes)) in datagrams.take(BATCH).enumerate() {
+            let length = bytes.len().min(ROOM);
+            self.buffers[n][..length].copy_from_slice(&bytes[..length]);
+            let address = |ip: Ipv4Addr| libc::in_addr { s_addr: u32::from_ne_bytes(ip.octets()) };
+            self.names[n].sin_family = libc::AF_INET as _;
+            self.names[n].sin_port = peer.port().to_be();
+            self.names[n].sin_addr = address(*peer.ip());
+            self.controls[n] = Control {
+                header: libc::cmsghdr {
+                    cmsg_len: size_of::<libc::cmsghdr>() + size_of::<libc::in_pktinfo>(),
+                    cmsg_level: libc::IPPROTO_IP,
+                    cmsg_type: libc::IP_PKTINFO,
+                },
+                info: libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: address(local), ipi_addr: address(local) },
+            };
+            self.point(n, length, !local.is_unspecified());
+            count = n + 1;
+        }
+        let mut done = 0;
+        while done < count {
+            let rest = &mut self.headers[done..count];
+            // SAFETY: as in `receive`; the system only reads.
+            let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), rest.as_mut_ptr(), rest.len() as u32, 0) };
+            match usize::try_from(sent) {
+                Ok(sent) => done += sent,
+                Err(_) => return Err(io::Error::last_os_error()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until something can be received, or for so long.
+pub fn wait(socket: &UdpSocket, time: Duration) {
+    let mut watch = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let time = libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() };
+    // SAFETY: both pointers are to values that live until after the call, and one descriptor is said to be there.
+    unsafe { libc::ppoll(&raw mut watch, 1, &raw const time, ptr::null()) };
+}
+
+/// Waits for the end of a process: the processor time that it used, and the most memory it had, in bytes.
+pub fn end_of(child: &Child) -> io::Result<(Duration, u64)> {
+    let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    // SAFETY: all zeros are a valid rusage.
+    let (mut status, mut usage): (libc::c_int, libc::rusage) = (0, unsafe { mem::zeroed() });
+    // SAFETY: both pointers are to values that live until after the call. The child is waited for only here.
+    if unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1_000);
+    Ok((time(usage.ru_utime) + time(usage.ru_stime), usage.ru_maxrss as u64 * 1_024))
+}
