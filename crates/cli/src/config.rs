@@ -21,7 +21,7 @@ pub use kind::found;
 pub use knobs::{KNOBS, Knob};
 pub use mistake::{Document, Mistakes, syntax};
 pub use print::print;
-pub use settings::{LogFormat, LogSettings, Settings};
+pub use settings::{HistorySettings, LogFormat, LogSettings, Settings};
 pub use sources::{Loaded, Override, Sources};
 
 /// The end of a message about an unknown word: what may have been meant, or what there is.

@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod doctor;
 mod failure;
+mod history;
 mod list;
 mod log;
 mod man;
@@ -42,6 +43,7 @@ enum Verb {
     Watch(watch::Args),
     Doctor(doctor::Args),
     Respond(respond::Args),
+    History(history::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Verb::Respond(args) => respond::run(&args),
+        Verb::History(args) => history::run(&args),
         Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::Man(args) => man::run(&args, Cli::command()),
     };

@@ -1,8 +1,9 @@
 //! `rallypoint serve`: a lobby.
 
 mod args;
-mod data_dir;
+pub mod data_dir;
 mod notify;
+mod recording;
 mod report;
 
 pub use args::Args;
@@ -16,6 +17,7 @@ use crate::{
 use jiff::Timestamp;
 use rallypoint_net::{LobbyOptions, LobbyService, StartError};
 use rallypoint_web::{Parts, WebService};
+use recording::Recording;
 use report::Reporter;
 use std::{
     path::PathBuf,
@@ -65,6 +67,7 @@ impl Server {
         let (mut events, mut reporter) = (service.subscribe(), Reporter::new(&service));
         tell_addresses(&service, web.as_ref());
         info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), listed = service.stats().listed, "serving");
+        let recording = Recording::start(&service, &self.settings.history, &data_dir);
         notify::ready();
         let mut look = tokio::time::interval(LOOK_EVERY);
         loop {
@@ -84,8 +87,15 @@ impl Server {
         }
         notify::stopping();
         info!("stopping: finishing replies, then saving the list");
+        let finish = async {
+            let is_saved = end(&service, web.as_ref()).await;
+            if let Some(recording) = recording {
+                recording.finish().await;
+            }
+            is_saved
+        };
         tokio::select! {
-            is_saved = end(&service, web.as_ref()) => match is_saved {
+            is_saved = finish => match is_saved {
                 true => {
                     info!("stopped");
                     Ok(())

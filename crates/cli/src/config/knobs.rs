@@ -196,6 +196,19 @@ fn table() -> Vec<Knob> {
         LIVE "limits.total.packets": Limit => registry.limits.total.packets, "Datagrams from all together.";
         LIVE "limits.total.bytes": Limit => registry.limits.total.bytes, "Bytes from all together.";
 
+        START "history.enabled": Switch => history.enabled,
+            "Whether a history of servers and lobbies is kept, in the file history.db of the data folder.";
+        START "history.minutes": number(1..=366) => history.retention.minutes,
+            "For how many days every minute is kept.";
+        START "history.hours": number(1..=3_660) => history.retention.hours,
+            "For how many days every hour is kept.";
+        START "history.days": number(1..=36_600) => history.retention.days,
+            "For how many days every day is kept, and servers that are not seen any more.";
+        START "history.max_servers": number(1..=1_000_000) => history.max_servers,
+            "How many servers have a history. If there are more, those that were listed for longer win.";
+        START "history.max_size": number(1 << 20..=1 << 40) => history.max_size,
+            "How large the file may become, in bytes. What does not fit is not recorded.";
+
         LIVE "log.level": LEVELS => log.level,
             "How much is told. Addresses are masked up to \"info\", and shown from \"debug\" on.";
         START "log.format": FORMATS => log.format, "Lines for people, or one JSON object per line.";

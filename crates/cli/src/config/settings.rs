@@ -3,6 +3,7 @@
 use super::{bans::BanLine, names};
 use ipnet::IpNet;
 use jiff::Timestamp;
+use rallypoint_history::Retention;
 use rallypoint_lobby::Mapping;
 use rallypoint_net::{ListLimits, LobbyOptions};
 use rallypoint_web::{LobbyNames, WebOptions};
@@ -37,7 +38,25 @@ pub struct Settings {
     pub receive_buffer: usize,
     pub list: ListLimits,
     pub web: WebOptions,
+    pub history: HistorySettings,
     pub log: LogSettings,
+}
+
+/// What is kept of what was listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistorySettings {
+    pub enabled: bool,
+    pub retention: Retention,
+    pub max_servers: usize,
+    pub max_size: u64,
+}
+
+impl Default for HistorySettings {
+    fn default() -> Self {
+        let options = rallypoint_history::Options::new("");
+        let (retention, max_servers) = (options.retention, options.limits.servers);
+        Self { enabled: true, retention, max_servers, max_size: options.max_bytes }
+    }
 }
 
 /// How the program tells what it does.
@@ -77,6 +96,7 @@ impl Default for Settings {
             receive_buffer: net.receive_buffer,
             list: net.list,
             web: WebOptions::default(),
+            history: HistorySettings::default(),
             log: LogSettings { level: tracing::Level::INFO, format: LogFormat::Text },
         }
     }

@@ -1,0 +1,95 @@
+//! Has the history written of what is listed.
+
+use crate::{config::HistorySettings, history::FILE};
+use rallypoint_history::{CameOrWent, History, Limits, Move, Options, Sweep};
+use rallypoint_lobby::{Event, Listing};
+use rallypoint_net::LobbyService;
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use tokio::{sync::broadcast::error::RecvError, task::JoinHandle, time};
+
+/// Most moves that are kept between two sweeps. What is missing only costs the reason why somebody left.
+const MOVES: usize = 20_000;
+
+/// A history that is being written, and the task that looks once a minute.
+pub struct Recording {
+    history: Arc<History>,
+    task: JoinHandle<()>,
+}
+
+impl Recording {
+    /// Starts it, if it is wanted. A lobby without a history is better than none.
+    pub fn start(service: &LobbyService, settings: &HistorySettings, data_dir: &Path) -> Option<Self> {
+        if !settings.enabled {
+            return None;
+        }
+        let options = Options {
+            retention: settings.retention,
+            limits: Limits { servers: settings.max_servers, ..Limits::default() },
+            max_bytes: settings.max_size,
+            ..Options::new(data_dir.join(FILE))
+        };
+        match History::start(options) {
+            Ok(history) => {
+                let history = Arc::new(history);
+                let task = tokio::spawn(look(service.clone(), history.clone()));
+                Some(Self { history, task })
+            }
+            Err(error) => {
+                tracing::error!("there is no history, because its thread cannot be started: {error}");
+                None
+            }
+        }
+    }
+
+    /// Writes what is there to be written.
+    pub async fn finish(self) {
+        self.task.abort();
+        let _ = self.task.await;
+        let history = self.history;
+        let _ = tokio::task::spawn_blocking(move || drop(history)).await;
+    }
+}
+
+/// Looks at once, and then in every minute. What is listed is handed over as it is, and read by the history's own thread.
+async fn look(service: LobbyService, history: Arc<History>) {
+    let (mut events, mut moves) = (service.subscribe(), Vec::new());
+    loop {
+        let now = since_1970();
+        let listed = service.lists().directory();
+        history.record(Sweep { time: seconds(now), listed, moves: std::mem::take(&mut moves) });
+        let next = time::sleep(Duration::from_secs(60) - Duration::from_millis((now.as_millis() % 60_000) as u64));
+        tokio::pin!(next);
+        loop {
+            tokio::select! {
+                () = &mut next => break,
+                event = events.recv() => match event {
+                    Ok(event) => moves.extend(as_move(&event).filter(|_| moves.len() < MOVES)),
+                    Err(RecvError::Lagged(_)) => {}
+                    // The lobby has ended.
+                    Err(RecvError::Closed) => return,
+                },
+            }
+        }
+    }
+}
+
+fn as_move(event: &Event) -> Option<Move> {
+    let moved = |listing: &Listing, what| Move { id: listing.public_id(), time: seconds(since_1970()), what };
+    match event {
+        Event::Listed(listing) => Some(moved(listing, CameOrWent::Came(listing.lobby_id()))),
+        Event::Unlisted(listing, why) => Some(moved(listing, CameOrWent::Went(*why))),
+        Event::Changed(_) | Event::Check(_) => None,
+    }
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn seconds(time: Duration) -> i64 {
+    i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,45 @@
+//! `rallypoint serve` keeps a history, which can be read while it runs and afterwards.
+
+mod common;
+
+use common::{Lobby, run, stderr, stdout, until};
+
+#[test]
+fn the_history_of_a_running_lobby_can_be_exported() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let csv = until("there is a history", || {
+        let output = run(home.path(), &["history", "export", "--resolution", "day"]);
+        Some(stdout(&output)).filter(|text| output.status.success() && text.lines().count() == 2)
+    });
+    assert!(csv.starts_with("kind,id,time,") && csv.contains("\ntotal,,20"), "{csv}");
+    lobby.program.signal("TERM");
+    assert_eq!(lobby.program.wait().code(), Some(0));
+    let output = run(home.path(), &["history", "export", "--all", "--resolution", "day", "--format", "json"]);
+    assert!(stdout(&output).starts_with("{\"kind\":\"total\",\"first_seen\":\"20"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_lobby_can_go_without_one() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &["--set", "history.enabled=false"]);
+    lobby.program.signal("TERM");
+    assert_eq!(lobby.program.wait().code(), Some(0));
+    let output = run(home.path(), &["history", "export"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("there is no history at"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_makes_no_sense_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    for (args, told) in [
+        (&["history", "export", "--server", "1"][..], "32 hexadecimal digits"),
+        (&["history", "export", "--from", "yesterday"], "2026-11-16"),
+        (&["history", "export", "--resolution", "week"], "minute"),
+    ] {
+        let output = run(home.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(told), "{args:?}: {}", stderr(&output));
+    }
+}
