@@ -108,11 +108,13 @@ fn config(choice: u8) -> Config {
     config.checks.enabled = !is_set(1);
     (config.checks.keep, config.checks.retry) = (Duration::from_secs(40), Duration::from_secs(7));
     if is_set(2) {
-        (config.checks.in_flight, config.checks.waiting, config.checks.per_network) = (1, 2, 4);
+        (config.checks.in_flight, config.checks.waiting, config.checks.per_network) = (1, 4, 4);
     }
     if is_set(3) {
         let caps = &mut config.caps;
         (caps.per_address, caps.per_lobby, caps.total, caps.lobbies) = (2, 3, 4, 2);
+        (caps.lobbies_per_network, caps.memory) = (1, 1 << 20);
+        config.named_lobbies = [LobbyId::GANG_GARRISON_2].into_iter().collect();
     }
     if is_set(4) {
         let (from, to) = ("192.168.0.0/16".parse().expect("a network"), "203.0.113.1".parse().expect("an address"));

@@ -1,7 +1,7 @@
 //! Budgets per address prefix and in total, in bounded memory.
 //!
 //! Whatever comes from the network may be a flood, and its sources may be forged. A [`Limiter`] decides for each
-//! datagram whether it may pass, by token buckets in packets and in bytes: for the host (IPv4 address, IPv6 /64), for
+//! datagram whether it may pass, by token buckets in packets and in bytes: for the address (IPv4 /32, IPv6 /128), for
 //! its network (/24, /56), for its site (IPv6 /48) and for all together. It serves for what arrives as well as for what
 //! is sent to addresses that have proved nothing.
 //!
@@ -84,7 +84,7 @@ mod verdict;
 pub use buckets::Buckets;
 pub use config::{Config, ConfigError};
 pub use limiter::Limiter;
-pub use prefix::{Area, Host, Key, Net, Site};
+pub use prefix::{Area, Home, Host, Key, Net, Site};
 pub use rate::{Budget, Rate, RateError};
 pub use stats::Stats;
 pub use verdict::{Refusal, Scope, Unit, Verdict};

@@ -1,4 +1,4 @@
-//! Address prefixes as keys: one host, its network, its site.
+//! Address prefixes as keys: one address, its network, its site; and what counts as one where places are shared out.
 
 use std::{
     fmt,
@@ -11,10 +11,9 @@ pub trait Key: Copy {
     fn bits(self) -> u128;
 }
 
-/// One host: an IPv4 address, or an IPv6 /64. Every machine can have as many IPv6 addresses as it likes, all in the /64 of
-/// its link, so that is what counts as one.
+/// One address: an IPv4 /32 or an IPv6 /128.
 ///
-/// An IPv4-mapped IPv6 address is the IPv4 address that it stands for, here and in [`Net`], [`Site`] and [`Area`].
+/// An IPv4-mapped IPv6 address is the IPv4 address that it stands for, here and in the others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host(u128);
 
@@ -26,29 +25,18 @@ pub struct Net(u128);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site(u128);
 
-/// What one organisation is commonly given, in either family: an IPv4 /24 or an IPv6 /48. For sharing among strangers.
+/// What one household has: an IPv4 address, or an IPv6 /64, in which a machine can have as many addresses as it likes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Home(u128);
+
+/// What one organisation is commonly given, in either family: an IPv4 /24 or an IPv6 /48.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Area(u128);
 
 impl Host {
-    /// The host that this address belongs to.
-    ///
-    /// ```
-    /// # use rallypoint_limit::Host;
-    /// assert_eq!(Host::of("192.0.2.77".parse().unwrap()).to_string(), "192.0.2.77");
-    /// assert_eq!(Host::of("2001:db8:1:234::1".parse().unwrap()).to_string(), "2001:db8:1:234::/64");
-    /// ```
+    /// This address.
     pub fn of(address: IpAddr) -> Self {
-        let keep = if is_v4(address) { 128 } else { 64 };
-        Self(mapped(address) & leading(keep))
-    }
-}
-
-impl Area {
-    /// The area that this address is in.
-    pub fn of(address: IpAddr) -> Self {
-        let keep = if is_v4(address) { 96 + 24 } else { 48 };
-        Self(mapped(address) & leading(keep))
+        Self(mapped(address))
     }
 }
 
@@ -74,6 +62,34 @@ impl Site {
     }
 }
 
+impl Home {
+    /// The home that this address belongs to.
+    ///
+    /// ```
+    /// # use rallypoint_limit::Home;
+    /// assert_eq!(Home::of("192.0.2.77".parse().unwrap()).to_string(), "192.0.2.77/32");
+    /// assert_eq!(Home::of("2001:db8:1:234::1".parse().unwrap()).to_string(), "2001:db8:1:234::/64");
+    /// ```
+    pub fn of(address: IpAddr) -> Self {
+        let keep = if is_v4(address) { 128 } else { 64 };
+        Self(mapped(address) & leading(keep))
+    }
+}
+
+impl Area {
+    /// The area that this address is in.
+    ///
+    /// ```
+    /// # use rallypoint_limit::Area;
+    /// assert_eq!(Area::of("192.0.2.77".parse().unwrap()).to_string(), "192.0.2.0/24");
+    /// assert_eq!(Area::of("2001:db8:1:234::1".parse().unwrap()).to_string(), "2001:db8:1::/48");
+    /// ```
+    pub fn of(address: IpAddr) -> Self {
+        let keep = if is_v4(address) { 96 + 24 } else { 48 };
+        Self(mapped(address) & leading(keep))
+    }
+}
+
 impl Key for Host {
     fn bits(self) -> u128 {
         self.0
@@ -81,12 +97,6 @@ impl Key for Host {
 }
 
 impl Key for Net {
-    fn bits(self) -> u128 {
-        self.0
-    }
-}
-
-impl Key for Area {
     fn bits(self) -> u128 {
         self.0
     }
@@ -112,25 +122,7 @@ impl Key for u128 {
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match unmapped(self.0) {
-            IpAddr::V4(address) => address.fmt(f),
-            IpAddr::V6(network) => write!(f, "{network}/64"),
-        }
-    }
-}
-
-impl fmt::Display for Area {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match unmapped(self.0) {
-            IpAddr::V4(network) => write!(f, "{network}/24"),
-            IpAddr::V6(network) => write!(f, "{network}/48"),
-        }
-    }
-}
-
-impl fmt::Debug for Area {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Area({self})")
+        unmapped(self.0).fmt(f)
     }
 }
 
@@ -146,6 +138,36 @@ impl fmt::Display for Net {
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/48", Ipv6Addr::from_bits(self.0))
+    }
+}
+
+impl fmt::Display for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match unmapped(self.0) {
+            IpAddr::V4(address) => write!(f, "{address}/32"),
+            IpAddr::V6(network) => write!(f, "{network}/64"),
+        }
+    }
+}
+
+impl fmt::Display for Area {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match unmapped(self.0) {
+            IpAddr::V4(network) => write!(f, "{network}/24"),
+            IpAddr::V6(network) => write!(f, "{network}/48"),
+        }
+    }
+}
+
+impl fmt::Debug for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Home({self})")
+    }
+}
+
+impl fmt::Debug for Area {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Area({self})")
     }
 }
 

@@ -1,14 +1,18 @@
 //! Which servers to check, when, and what came of it (L12).
 //!
 //! The source of a registration can be forged, so a check is traffic that a stranger can cause. It is bounded: so many at
-//! a time, so many a minute per address and per network, and never two for the same target.
+//! a time, so many a minute per address and per network, and never two for the same target. Who is checked first is
+//! settled in `queue`.
+
+mod queue;
 
 use crate::{
     CheckConfig,
     hash::{Keyed, KeyedMap},
     wheel::{Tick, Wheel},
 };
-use rallypoint_limit::{Buckets, Host, Net, Rate};
+use queue::{LANES, Lane, Queue, Ticket};
+use rallypoint_limit::{Area, Buckets, Host, Net, Rate};
 use std::{
     collections::VecDeque,
     net::SocketAddr,
@@ -67,11 +71,11 @@ pub(crate) enum Answer {
 
 #[derive(Debug)]
 pub(crate) struct Checks {
-    known: KeyedMap<Target, (Verdict, Tick)>,
+    known: KeyedMap<Target, Known>,
     /// When good and bad verdicts are to be forgotten; the oldest in front.
     ends: [VecDeque<(Tick, Target)>; 2],
     pending: KeyedMap<Target, Pending>,
-    queue: VecDeque<Target>,
+    queue: Queue<Target>,
     /// Checks under way, by when the owner has failed to report; some of them are done by now.
     overdue: VecDeque<(Tick, Target)>,
     in_flight: usize,
@@ -85,8 +89,22 @@ pub(crate) struct Checks {
 #[derive(Debug)]
 struct Pending {
     waiters: Vec<Waiter>,
-    /// Once it is under way: when it is given up.
-    overdue: Option<Tick>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting(Ticket),
+    /// Under way; when it is given up.
+    UnderWay(Tick),
+}
+
+/// A verdict. It counts for a while, and longer than that it tells who should be checked first.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    verdict: Verdict,
+    until: Tick,
+    forget: Tick,
 }
 
 /// How many checks were made.
@@ -111,6 +129,19 @@ pub struct CheckCounts {
 /// Prefixes whose budget is remembered. Only checks that are made use it up, so there is no need for many.
 const PREFIXES: usize = 16_384;
 
+/// How long after its end a good verdict still says that this is a server and no forgery.
+const REMEMBER_GOOD: Duration = Duration::from_secs(60 * 60);
+
+/// How long after its end a bad verdict still says that others should be checked first.
+const REMEMBER_BAD: Duration = Duration::from_secs(10 * 60);
+
+/// How long the lobby tries while others wait, unless the server could be reached before. Who answers at all does so in
+/// less, even if the first packet is lost and repeated after a second.
+const HURRY: Duration = Duration::from_secs(2);
+
+/// One network may have one part in so many of the checks under way.
+const AREA_SHARE: usize = 8;
+
 /// How many verdicts are remembered: one for each of as many servers as there can be by default. What is forgotten is
 /// checked again.
 const MAX_KNOWN: usize = 1_000_000;
@@ -127,7 +158,7 @@ impl Checks {
             known: keyed.map(),
             ends: [VecDeque::new(), VecDeque::new()],
             pending: keyed.map(),
-            queue: VecDeque::new(),
+            queue: Queue::new(keyed),
             overdue: VecDeque::new(),
             in_flight: 0,
             per_address: Buckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
@@ -146,41 +177,103 @@ impl Checks {
         self.per_network.set_rate(per_minute(config.per_network));
     }
 
-    /// The verdict on a target, if there is a fresh one; otherwise it is asked for, and `waiter` will be told.
-    pub fn ask(&mut self, now: Instant, wheel: &Wheel, config: &CheckConfig, target: Target, waiter: Waiter) -> Answer {
+    /// The verdict on a target, if there is a fresh one; otherwise it is asked for, and `waiter`, who has come back so many
+    /// times, will be told.
+    pub fn ask(
+        &mut self,
+        now: Instant,
+        wheel: &Wheel,
+        config: &CheckConfig,
+        target: Target,
+        (waiter, returns): (Waiter, u8),
+    ) -> Answer {
         self.now = wheel.tick(now);
-        if let Some(&(verdict, until)) = self.known.get(&target)
-            && self.now < until
-        {
-            return Answer::Known(verdict);
-        }
+        let lane = match self.known.get(&target) {
+            Some(known) if self.now < known.until => return Answer::Known(known.verdict),
+            Some(Known { verdict: Verdict::Reachable(_), .. }) => Lane::Proven,
+            Some(_) => Lane::Failed,
+            None if returns > 0 => Lane::Returning(returns),
+            None => Lane::New,
+        };
+        let (ip, room) = (target.addr.ip(), room(config));
         if let Some(pending) = self.pending.get_mut(&target) {
-            if pending.waiters.contains(&waiter) {
-                return Answer::Wait;
-            }
-            if pending.waiters.len() < MAX_WAITERS {
+            if !pending.waiters.contains(&waiter) {
+                if pending.waiters.len() == MAX_WAITERS {
+                    self.counts.refused += 1;
+                    return Answer::Busy;
+                }
                 pending.waiters.push(waiter);
-                return Answer::Wait;
             }
+            if let Stage::Waiting(ticket) = pending.stage
+                && lane.is_before(ticket.lane)
+            {
+                self.move_up(target, ticket, lane, room);
+            }
+            return Answer::Wait;
+        }
+        if !self.per_address.take(now, Host::of(ip)) || !self.per_network.take(now, Net::of(ip)) {
             self.counts.refused += 1;
             return Answer::Busy;
         }
-        let ip = target.addr.ip();
-        let allowed = self.queue.len() < config.waiting
-            && self.per_address.take(now, Host::of(ip))
-            && self.per_network.take(now, Net::of(ip));
-        if !allowed {
+        let Some((ticket, lost)) = self.queue.push(lane, Area::of(ip), target, room) else {
             self.counts.refused += 1;
             return Answer::Busy;
-        }
-        self.pending.insert(target, Pending { waiters: vec![waiter], overdue: None });
-        self.queue.push_back(target);
+        };
+        self.pending.insert(target, Pending { waiters: vec![waiter], stage: Stage::Waiting(ticket) });
+        self.give_up(lost);
         Answer::Wait
+    }
+
+    /// Somebody who waits has come back: that is worth a better place, if there is one.
+    fn move_up(&mut self, target: Target, old: Ticket, lane: Lane, room: usize) {
+        let is_same_lane = lane.index() == old.lane.index();
+        if is_same_lane {
+            // Its own place is the one that it needs.
+            self.queue.remove(old);
+        }
+        match self.queue.push(lane, Area::of(target.addr.ip()), target, room) {
+            Some((ticket, lost)) => {
+                if !is_same_lane {
+                    self.queue.remove(old);
+                }
+                if let Some(pending) = self.pending.get_mut(&target) {
+                    pending.stage = Stage::Waiting(ticket);
+                }
+                self.give_up(lost);
+            }
+            None if is_same_lane => self.give_up(Some(target)),
+            None => {}
+        }
+    }
+
+    /// Somebody has lost a place to somebody else. The next registration asks again.
+    fn give_up(&mut self, lost: Option<Target>) {
+        if let Some(lost) = lost {
+            self.pending.remove(&lost);
+            self.counts.refused += 1;
+        }
+    }
+
+    /// Notes that a target could be reached before this registry began.
+    pub fn vouch(&mut self, now: Instant, wheel: &Wheel, target: Target) {
+        let forget = wheel.deadline(now, REMEMBER_GOOD);
+        let known = Known { verdict: Verdict::Reachable(Duration::ZERO), until: wheel.tick(now), forget };
+        self.remember(target, known);
+    }
+
+    fn remember(&mut self, target: Target, known: Known) {
+        let ends = match known.verdict {
+            Verdict::Reachable(_) => &mut self.ends[0],
+            Verdict::Unreachable | Verdict::Unknown => &mut self.ends[1],
+        };
+        ends.push_back((known.forget, target));
+        self.known.insert(target, known);
+        self.forget(|known, _| known.len() > MAX_KNOWN);
     }
 
     /// Until when the verdict on a target holds, if there is one.
     pub fn until(&self, target: &Target) -> Option<Tick> {
-        self.known.get(target).map(|&(_, until)| until)
+        self.known.get(target).map(|known| known.until)
     }
 
     /// The next check to make. What nobody waits for any more is passed over: a flood that is gone costs no checks.
@@ -191,18 +284,25 @@ impl Checks {
         is_wanted: impl Fn(Waiter, &Target) -> bool,
     ) -> Option<CheckRequest> {
         while self.in_flight < config.in_flight {
-            let target = self.queue.pop_front()?;
-            let Some(pending) = self.pending.get_mut(&target) else { continue };
-            if !pending.waiters.iter().any(|&waiter| is_wanted(waiter, &target)) {
+            let target = self.queue.pop(config.in_flight.div_ceil(AREA_SHARE))?;
+            let wanted = self
+                .pending
+                .get_mut(&target)
+                .filter(|pending| pending.waiters.iter().any(|&waiter| is_wanted(waiter, &target)));
+            let Some(pending) = wanted else {
                 self.pending.remove(&target);
+                self.queue.done(Area::of(target.addr.ip()));
                 continue;
-            }
+            };
+            let is_proven = matches!(pending.stage, Stage::Waiting(Ticket { lane: Lane::Proven, .. }));
             let overdue = wheel.deadline(wheel.instant(self.now), config.timeout.saturating_add(GRACE));
-            pending.overdue = Some(overdue);
+            pending.stage = Stage::UnderWay(overdue);
             self.overdue.push_back((overdue, target));
             self.in_flight += 1;
             self.counts.started += 1;
-            return Some(CheckRequest { target, timeout: config.timeout });
+            let is_hurried = !is_proven && self.queue.len() > config.in_flight;
+            let timeout = if is_hurried { config.timeout.min(HURRY) } else { config.timeout };
+            return Some(CheckRequest { target, timeout });
         }
         None
     }
@@ -217,36 +317,35 @@ impl Checks {
         verdict: Verdict,
     ) -> Vec<Waiter> {
         self.now = wheel.tick(now);
-        if self.pending.get(&target).is_none_or(|pending| pending.overdue.is_none()) {
+        if !self.pending.get(&target).is_some_and(Pending::is_under_way) {
             return Vec::new();
         }
         let waiters = self.pending.remove(&target).map_or(Vec::new(), |pending| pending.waiters);
         self.in_flight -= 1;
-        let (keep, ends) = match verdict {
+        self.queue.done(Area::of(target.addr.ip()));
+        let (keep, remember) = match verdict {
             Verdict::Reachable(_) => {
                 self.counts.reachable += 1;
-                (config.keep, &mut self.ends[0])
+                (config.keep, REMEMBER_GOOD)
             }
             Verdict::Unreachable => {
                 self.counts.unreachable += 1;
-                (config.retry, &mut self.ends[1])
+                (config.retry, REMEMBER_BAD)
             }
             Verdict::Unknown => {
                 self.counts.undecided += 1;
                 return waiters;
             }
         };
-        let until = wheel.deadline(now, keep);
-        self.known.insert(target, (verdict, until));
-        ends.push_back((until, target));
-        self.forget(|known, _| known.len() > MAX_KNOWN);
+        let forget = wheel.deadline(now, keep.saturating_add(remember));
+        self.remember(target, Known { verdict, until: wheel.deadline(now, keep), forget });
         waiters
     }
 
     /// A check that the owner should have reported on by now.
     pub fn overdue(&mut self, now: Tick) -> Option<Target> {
         while let Some((overdue, target)) = self.overdue.pop_front_if(|&mut (overdue, _)| overdue <= now) {
-            if self.pending.get(&target).is_some_and(|pending| pending.overdue == Some(overdue)) {
+            if self.pending.get(&target).is_some_and(|pending| pending.stage == Stage::UnderWay(overdue)) {
                 return Some(target);
             }
         }
@@ -265,12 +364,12 @@ impl Checks {
     }
 
     /// Forgets the oldest verdicts, the bad ones first, as long as there is a reason.
-    fn forget(&mut self, reason: impl Fn(&KeyedMap<Target, (Verdict, Tick)>, Tick) -> bool) {
+    fn forget(&mut self, reason: impl Fn(&KeyedMap<Target, Known>, Tick) -> bool) {
         let Self { ends: [good, bad], known, .. } = self;
         for ends in [bad, good] {
             while let Some((end, target)) = ends.pop_front_if(|&mut (end, _)| reason(known, end)) {
                 // There may be a later verdict.
-                if known.get(&target).is_some_and(|&(_, until)| until == end) {
+                if known.get(&target).is_some_and(|known| known.forget == end) {
                     known.remove(&target);
                 }
             }
@@ -278,13 +377,24 @@ impl Checks {
     }
 
     pub fn check_invariants(&self) {
-        let running = self.pending.values().filter(|pending| pending.overdue.is_some()).count();
+        let running = self.pending.values().filter(|pending| pending.is_under_way()).count();
         assert_eq!(running, self.in_flight, "checks under way");
         assert_eq!(self.pending.len(), self.queue.len() + running, "checks that were asked for");
         assert!(self.pending.values().all(|pending| (1..=MAX_WAITERS).contains(&pending.waiters.len())), "waiters");
-        assert!(self.queue.iter().all(|target| self.pending.contains_key(target)), "queued and not asked for");
         assert!(self.known.len() <= MAX_KNOWN && self.known.len() <= self.ends.iter().map(VecDeque::len).sum());
+        self.queue.check_invariants(self.in_flight);
     }
+}
+
+impl Pending {
+    fn is_under_way(&self) -> bool {
+        matches!(self.stage, Stage::UnderWay(_))
+    }
+}
+
+/// How many can wait in each lane.
+fn room(config: &CheckConfig) -> usize {
+    (config.waiting / LANES).max(1)
 }
 
 fn per_minute(count: u32) -> Rate {

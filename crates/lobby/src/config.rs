@@ -1,8 +1,8 @@
 //! Everything an operator can set, with defaults that need no setting.
 
 use crate::{AddressMap, Bans, Mapping, Networks};
-use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, MAX_REGISTRATION};
-use std::time::Duration;
+use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, LobbyId, MAX_REGISTRATION};
+use std::{collections::BTreeSet, time::Duration};
 use thiserror::Error;
 
 /// What a registry can be told. Every field can be changed while it runs.
@@ -14,6 +14,8 @@ pub struct Config {
     pub max_registration: usize,
     /// How many servers there can be.
     pub caps: Caps,
+    /// Lobbies that the operator knows: for them there is always room. None.
+    pub named_lobbies: BTreeSet<LobbyId>,
     /// Whether and how servers are checked (L12).
     pub checks: CheckConfig,
     /// What servers inside a private network are called outside.
@@ -31,14 +33,19 @@ pub struct Config {
 /// How many servers there can be. What is above is refused with a reason code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
-    /// Servers per source address. At least 1; 32.
+    /// Servers per source: per IPv4 address or IPv6 /64. At least 1; 32.
     pub per_address: usize,
     /// Servers per lobby. At least 1; 1,000,000.
     pub per_lobby: usize,
     /// Servers in all. 1 to 16,000,000; 1,000,000.
     pub total: usize,
-    /// Lobbies. Any UUID opens one, so there must be an end. At least 1; 10,000.
+    /// Lobbies. Any UUID opens one, so there must be an end. Those of [`Config::named_lobbies`] do not count. At least 1;
+    /// 10,000.
     pub lobbies: usize,
+    /// Lobbies that the servers of one network (/24 or /48) can open. At least 1; 100.
+    pub lobbies_per_network: usize,
+    /// The memory that all servers may take, in bytes: about twice what they say, and 640 each. At least 1 MiB; 2 GiB.
+    pub memory: usize,
 }
 
 /// Whether and how the lobby finds out that a server can be reached (L12).
@@ -60,7 +67,8 @@ pub struct CheckConfig {
     pub retry: Duration,
     /// How many checks may be under way. At least 1; 256.
     pub in_flight: usize,
-    /// How many checks may be waiting. At least 1; 10,000.
+    /// How many checks may be waiting: a quarter each for servers that could be reached before, that come back, that are
+    /// new, and that could not be reached. At least 4; 10,000.
     pub waiting: usize,
     /// Checks per minute and target address. At least 1; 60.
     pub per_address: u32,
@@ -74,6 +82,7 @@ impl Default for Config {
             lease: Duration::from_secs(70),
             max_registration: DEFAULT_MAX_REGISTRATION,
             caps: Caps::default(),
+            named_lobbies: BTreeSet::new(),
             checks: CheckConfig::default(),
             address_map: AddressMap::default(),
             allow_private: true,
@@ -86,7 +95,14 @@ impl Default for Config {
 
 impl Default for Caps {
     fn default() -> Self {
-        Self { per_address: 32, per_lobby: 1_000_000, total: 1_000_000, lobbies: 10_000 }
+        Self {
+            per_address: 32,
+            per_lobby: 1_000_000,
+            total: 1_000_000,
+            lobbies: 10_000,
+            lobbies_per_network: 100,
+            memory: 2 << 30,
+        }
     }
 }
 
@@ -143,13 +159,15 @@ impl Config {
         check(self.caps.per_lobby > 0, "caps.per_lobby", "at least 1")?;
         check((1..=16_000_000).contains(&self.caps.total), "caps.total", "between 1 and 16000000")?;
         check(self.caps.lobbies > 0, "caps.lobbies", "at least 1")?;
+        check(self.caps.lobbies_per_network > 0, "caps.lobbies_per_network", "at least 1")?;
+        check(self.caps.memory >= 1 << 20, "caps.memory", "at least 1048576 bytes")?;
         let checks = &self.checks;
         let tenth = Duration::from_millis(100)..=Duration::from_secs(60);
         check(tenth.contains(&checks.timeout), "checks.timeout", "between 0.1 and 60 seconds")?;
         check(seconds(1, 86_400).contains(&checks.keep), "checks.keep", "between 1 second and 24 hours")?;
         check(seconds(1, 86_400).contains(&checks.retry), "checks.retry", "between 1 second and 24 hours")?;
         check(checks.in_flight > 0, "checks.in_flight", "at least 1")?;
-        check(checks.waiting > 0, "checks.waiting", "at least 1")?;
+        check(checks.waiting >= 4, "checks.waiting", "at least 4")?;
         check(checks.per_address > 0, "checks.per_address", "at least 1")?;
         check(checks.per_network > 0, "checks.per_network", "at least 1")?;
         self.address_map.validate()?;

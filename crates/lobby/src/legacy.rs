@@ -10,7 +10,13 @@ use rallypoint_wire::{
     lobby::{EntryError, LobbyId, Occupancy, ProtocolId, Registration, ServerId, TableBuf, Transport},
 };
 use siphasher::sip128::{Hasher128, SipHasher24};
-use std::{collections::BTreeMap, hash::Hasher, net::IpAddr, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    hash::Hasher,
+    net::IpAddr,
+    sync::Arc,
+    time::Instant,
+};
 
 /// What a legacy registration would be in the protocol of today.
 ///
@@ -50,34 +56,70 @@ fn server_id(source: IpAddr, port: u16, key: &[u8; 16]) -> ServerId {
 }
 
 /// How many protocols have a legacy list. Every version of the game and of its mods is one: there are some dozens. Anybody
-/// can invent more, but those that are there stay.
+/// can invent more, but those that are there stay, and the others wait until one goes.
 const MAX_PROTOCOLS: usize = 1_000;
 
-/// The legacy list replies, one per protocol, built when something in them changed.
+/// So many bytes of replies are written in one go. What is left is done the next time.
+const PER_PUBLISH: usize = 256 << 10;
+
+/// The legacy list replies, one per protocol, written when something in them changed.
 #[derive(Debug)]
 pub(crate) struct Replies {
-    /// By age: if there are too many for one reply, it has those that have been there longest. A flood of new ones does not
-    /// hide them.
-    members: KeyedMap<ProtocolId, BTreeMap<(Instant, PublicId), Arc<Listing>>>,
-    dirty: KeyedSet<ProtocolId>,
+    protocols: KeyedMap<ProtocolId, Protocol>,
+    /// Protocols without a list, by age.
+    waiting: BTreeMap<u64, ProtocolId>,
+    /// How many protocols there ever were.
+    serial: u64,
+    /// Replies to be written, each once.
+    dirty: VecDeque<ProtocolId>,
+    is_dirty: KeyedSet<ProtocolId>,
+}
+
+/// The servers of a protocol by age: if there are too many for one reply, it has those that have been there longest. A flood
+/// of new ones does not hide them.
+type Age = (Instant, PublicId);
+
+#[derive(Debug)]
+struct Protocol {
+    /// What the reply has of each.
+    servers: BTreeMap<Age, Box<[u8]>>,
+    serial: u64,
+    /// The last one that the reply had, if it was full: what comes behind it is not shown.
+    last: Option<Age>,
 }
 
 impl Replies {
     pub fn new(keyed: Keyed) -> Self {
-        Self { members: keyed.map(), dirty: keyed.set() }
+        Self {
+            protocols: keyed.map(),
+            waiting: BTreeMap::new(),
+            serial: 0,
+            dirty: VecDeque::new(),
+            is_dirty: keyed.set(),
+        }
     }
 
-    pub fn insert(&mut self, listing: &Arc<Listing>) {
-        let Some(protocol) = shown_under(listing) else { return };
-        if self.members.len() < MAX_PROTOCOLS || self.members.contains_key(&protocol) {
-            let members = self.members.entry(protocol).or_default();
-            members.insert((listing.since, listing.public_id), listing.clone());
-            self.dirty.insert(protocol);
+    pub fn insert(&mut self, listing: &Listing) {
+        let Some(id) = shown_under(listing) else { return };
+        let Some(bytes) = entry(listing) else { return };
+        let shown = self.protocols.len() - self.waiting.len();
+        let protocol = self.protocols.entry(id).or_insert_with(|| {
+            self.serial += 1;
+            if shown >= MAX_PROTOCOLS {
+                self.waiting.insert(self.serial, id);
+            }
+            Protocol { servers: BTreeMap::new(), serial: self.serial, last: None }
+        });
+        let age = (listing.since, listing.public_id);
+        protocol.servers.insert(age, bytes);
+        let is_visible = protocol.is_in_reply(age) && !self.waiting.contains_key(&protocol.serial);
+        if is_visible {
+            self.touch(id);
         }
     }
 
     /// A server that is shown says something new.
-    pub fn replace(&mut self, old: &Listing, new: &Arc<Listing>) {
+    pub fn replace(&mut self, old: &Listing, new: &Listing) {
         if shown_under(old) != shown_under(new) {
             self.remove(old);
         }
@@ -85,34 +127,81 @@ impl Replies {
     }
 
     pub fn remove(&mut self, listing: &Listing) {
-        let Some(protocol) = shown_under(listing) else { return };
-        let Some(members) = self.members.get_mut(&protocol) else { return };
-        if members.remove(&(listing.since, listing.public_id)).is_some() {
-            self.dirty.insert(protocol);
+        let Some(id) = shown_under(listing) else { return };
+        let Some(protocol) = self.protocols.get_mut(&id) else { return };
+        let age = (listing.since, listing.public_id);
+        if protocol.servers.remove(&age).is_none() {
+            return;
         }
-        if members.is_empty() {
-            self.members.remove(&protocol);
+        let (is_empty, is_in_reply) = (protocol.servers.is_empty(), protocol.is_in_reply(age));
+        let was_waiting = is_empty && self.waiting.remove(&protocol.serial).is_some();
+        if is_empty {
+            self.protocols.remove(&id);
+        }
+        if is_in_reply {
+            self.touch(id);
+        }
+        // The one that has waited longest gets the place.
+        if is_empty
+            && !was_waiting
+            && let Some((_, next)) = self.waiting.pop_first()
+        {
+            self.touch(next);
         }
     }
 
-    pub fn publish(&mut self, replies: &mut Arc<KeyedMap<ProtocolId, Arc<[u8]>>>) {
+    /// Whether everything is published.
+    pub fn is_published(&self) -> bool {
+        self.dirty.is_empty()
+    }
+
+    /// Writes the replies that changed. Says how much work it was, in bytes.
+    pub fn publish(&mut self, replies: &mut Arc<KeyedMap<ProtocolId, Arc<[u8]>>>) -> usize {
         if self.dirty.is_empty() {
-            return;
+            return 0;
         }
         let replies = Arc::make_mut(replies);
-        for protocol in self.dirty.drain() {
-            match self.members.get(&protocol) {
-                Some(members) => {
-                    let mut reply = Vec::new();
-                    let entries = members.values().filter_map(|listing| entry(listing));
-                    emit_list(entries.take(MAX_SERVERS), &mut reply);
-                    replies.insert(protocol, reply.into());
+        let mut work = 0;
+        while work < PER_PUBLISH
+            && let Some(id) = self.dirty.pop_front()
+        {
+            self.is_dirty.remove(&id);
+            let shown = self.protocols.get_mut(&id).filter(|protocol| !self.waiting.contains_key(&protocol.serial));
+            match shown {
+                Some(protocol) => {
+                    let reply = protocol.reply();
+                    work += REPLY + reply.len();
+                    replies.insert(id, reply);
                 }
                 None => {
-                    replies.remove(&protocol);
+                    work += REPLY;
+                    replies.remove(&id);
                 }
             }
         }
+        work
+    }
+
+    fn touch(&mut self, id: ProtocolId) {
+        if self.is_dirty.insert(id) {
+            self.dirty.push_back(id);
+        }
+    }
+}
+
+/// What a reply costs besides its bytes, in bytes.
+const REPLY: usize = 1_000;
+
+impl Protocol {
+    fn is_in_reply(&self, age: Age) -> bool {
+        self.last.is_none_or(|last| age <= last)
+    }
+
+    fn reply(&mut self) -> Arc<[u8]> {
+        let mut reply = vec![self.servers.len().min(MAX_SERVERS) as u8];
+        self.servers.values().take(MAX_SERVERS).for_each(|bytes| reply.extend_from_slice(bytes));
+        self.last = self.servers.keys().nth(MAX_SERVERS - 1).copied();
+        reply.into()
     }
 }
 
@@ -126,7 +215,8 @@ fn shown_under(listing: &Listing) -> Option<ProtocolId> {
     block.table.get(b"protocol_id")?.try_into().ok().map(ProtocolId::from_bytes)
 }
 
-fn entry(listing: &Listing) -> Option<ListEntry<'_>> {
+/// What a reply has of a server: written once per change, because a table can have hundreds of keys.
+fn entry(listing: &Listing) -> Option<Box<[u8]>> {
     let block = listing.block();
     let Occupancy { slots, players, bots, password } = block.occupancy;
     let modification = block.table.get(b"game").filter(|game| *game != b"Gang Garrison 2");
@@ -137,5 +227,8 @@ fn entry(listing: &Listing) -> Option<ListEntry<'_>> {
         counts: Some(Counts { players, bots, slots }),
         modification,
     };
-    Some(ListEntry { info, endpoint: block.v4? })
+    let mut reply = Vec::new();
+    emit_list([ListEntry { info, endpoint: block.v4? }], &mut reply);
+    // Behind the count.
+    Some(reply[1..].into())
 }

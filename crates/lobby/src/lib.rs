@@ -48,7 +48,7 @@ pub use bans::{Ban, Banned, Bans, NamePattern};
 pub use checks::{CheckCounts, CheckKind, CheckRequest, Target, Verdict};
 pub use config::{Caps, CheckConfig, Config, ConfigError};
 pub use entry::{Listing, NotAPublicId, PublicId};
-pub use lists::{Directory, Lists, LobbyList};
+pub use lists::{Directory, ListReply, Lists, LobbyList};
 pub use outcome::{Gone, Outcome};
 pub use past::PastOutcome;
 pub use refusals::Refused;

@@ -27,18 +27,26 @@ pub struct Directory {
     legacy: Arc<KeyedMap<ProtocolId, Arc<[u8]>>>,
 }
 
-/// The list reply of one lobby at one moment.
+/// The list of one lobby at one moment.
 #[derive(Debug, Default)]
 pub struct LobbyList {
-    count: [u8; 4],
-    chunks: Vec<Arc<Chunk>>,
+    reply: Arc<ListReply>,
+    listings: Vec<Arc<Vec<Arc<Listing>>>>,
     version: u64,
 }
 
+/// The bytes that a client gets, and nothing else: a slow client keeps no more than these in memory.
 #[derive(Debug, Default)]
+pub struct ListReply {
+    count: [u8; 4],
+    pieces: Vec<Arc<Vec<u8>>>,
+}
+
+/// A part of a list, as bytes and as servers.
+#[derive(Clone, Debug)]
 struct Chunk {
-    bytes: Vec<u8>,
-    listings: Vec<Arc<Listing>>,
+    bytes: Arc<Vec<u8>>,
+    listings: Arc<Vec<Arc<Listing>>>,
 }
 
 impl Lists {
@@ -58,6 +66,12 @@ impl Lists {
         self.0.load().lobbies.get(id).cloned().unwrap_or_default()
     }
 
+    /// What a client of a lobby gets.
+    #[must_use]
+    pub fn reply(&self, id: &LobbyId) -> Arc<ListReply> {
+        self.0.load().lobbies.get(id).map_or_else(Arc::default, |list| list.reply.clone())
+    }
+
     /// The reply of the legacy lobby to clients of a protocol (L16).
     #[must_use]
     pub fn legacy(&self, protocol: &ProtocolId) -> Arc<[u8]> {
@@ -73,37 +87,62 @@ impl Directory {
 }
 
 impl LobbyList {
+    /// What a client gets.
+    #[must_use]
+    pub fn reply(&self) -> &Arc<ListReply> {
+        &self.reply
+    }
+
     /// How many servers there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        u32::from_be_bytes(self.count) as usize
+        self.reply.count()
     }
 
     /// The bytes of the reply, in pieces that go behind each other.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        std::iter::once(&self.count[..]).chain(self.chunks.iter().map(|chunk| &chunk.bytes[..]))
-    }
-
-    /// How many pieces there are.
-    #[must_use]
-    pub fn piece_count(&self) -> usize {
-        1 + self.chunks.len()
+        self.reply.pieces()
     }
 
     /// How many bytes the reply has.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.pieces().map(<[u8]>::len).sum()
+        self.reply.size()
     }
 
     /// The servers, in the order of the reply, which is no particular one.
     pub fn listings(&self) -> impl Iterator<Item = &Arc<Listing>> {
-        self.chunks.iter().flat_map(|chunk| &chunk.listings)
+        self.listings.iter().flat_map(|chunk| chunk.iter())
     }
 
     /// Grows with every change of this lobby.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
+    }
+}
+
+impl ListReply {
+    /// How many servers there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        u32::from_be_bytes(self.count) as usize
+    }
+
+    /// The bytes, in pieces that go behind each other.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(&self.count[..]).chain(self.pieces.iter().map(|piece| &piece[..]))
+    }
+
+    /// How many pieces there are.
+    #[must_use]
+    pub fn piece_count(&self) -> usize {
+        1 + self.pieces.len()
+    }
+
+    /// How many bytes there are.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.pieces().map(<[u8]>::len).sum()
     }
 }

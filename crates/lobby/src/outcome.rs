@@ -46,11 +46,13 @@ pub enum Outcome {
     TooManyLobbies,
     /// As many servers as there may be in all are registered.
     RegistryFull,
+    /// All servers together say as much as there is memory for.
+    MemoryFull,
 }
 
 impl Outcome {
     /// Every code, in the order of [`index`](Self::index): for counters.
-    pub const CODES: [&str; 19] = [
+    pub const CODES: [&str; 20] = [
         "listed",
         "changed",
         "refreshed",
@@ -70,6 +72,7 @@ impl Outcome {
         "lobby_full",
         "too_many_lobbies",
         "registry_full",
+        "memory_full",
     ];
 
     /// The stable reason code, for counters, logs and the API.
@@ -101,6 +104,7 @@ impl Outcome {
             Self::LobbyFull => 16,
             Self::TooManyLobbies => 17,
             Self::RegistryFull => 18,
+            Self::MemoryFull => 19,
         }
     }
 
@@ -148,10 +152,17 @@ impl fmt::Display for Outcome {
                 "the registration came from a private address, which players cannot reach: send it from the public one",
             ),
             Self::InvalidSource => f.write_str("the registration came from an address that no server can have"),
-            Self::AddressFull => f.write_str("too many servers are registered from this address"),
+            Self::AddressFull => {
+                f.write_str("too many servers are registered from this address (of IPv6: from this /64 network)")
+            }
             Self::LobbyFull => f.write_str("this lobby is full"),
-            Self::TooManyLobbies => f.write_str("no further lobby can be opened here; use one that exists"),
+            Self::TooManyLobbies => {
+                f.write_str("no further lobby can be opened here, or not from this network; use one that exists")
+            }
             Self::RegistryFull => f.write_str("no further server can be registered here"),
+            Self::MemoryFull => {
+                f.write_str("the lobby has no memory left for what this server says; send fewer or shorter keys")
+            }
         }
     }
 }

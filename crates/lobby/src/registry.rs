@@ -3,6 +3,7 @@
 mod batch;
 mod index;
 mod invariants;
+mod lobbies;
 mod register;
 mod reload;
 mod save;
@@ -23,9 +24,10 @@ use crate::{
     wheel::Wheel,
 };
 use foldhash::fast::FixedState;
-use rallypoint_limit::Limiter;
+use lobbies::Lobbies;
+use rallypoint_limit::{Home, Limiter};
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::lobby::{Datagram, LobbyId, ServerId, Unregister};
+use rallypoint_wire::lobby::{Datagram, ServerId, Unregister};
 use slots::Slots;
 use std::{
     collections::VecDeque,
@@ -66,10 +68,11 @@ pub struct Registry {
     slots: Slots,
     wheel: Wheel,
     lists: ListBuilder,
-    /// Registered servers per lobby, listed or not.
-    per_lobby: KeyedMap<LobbyId, usize>,
-    /// Registered endpoints per source address.
-    per_address: KeyedMap<IpAddr, usize>,
+    lobbies: Lobbies,
+    /// Registered endpoints per source.
+    per_home: KeyedMap<Home, usize>,
+    /// An estimate of the bytes that all entries take.
+    memory: usize,
     tombstones: Tombstones,
     limiter: Limiter,
     checks: Checks,
@@ -132,8 +135,9 @@ impl Registry {
             slots: Slots::new(keyed),
             wheel: Wheel::new(now),
             lists: ListBuilder::new(keyed),
-            per_lobby: keyed.map(),
-            per_address: keyed.map(),
+            lobbies: Lobbies::new(keyed),
+            per_home: keyed.map(),
+            memory: 0,
             tombstones: Tombstones::new(keyed),
             limiter: Limiter::new(&config.limits, u128::from(seed.tables)),
             checks: Checks::new(&config.checks, keyed, seed.tables),
@@ -168,8 +172,8 @@ impl Registry {
     /// How much there is and how much has happened.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let (registered, lobbies) = (self.slots.len(), self.per_lobby.len());
-        Stats { registered, lobbies, checks: self.checks.counts(), ..self.stats }
+        let (registered, lobbies, memory) = (self.slots.len(), self.lobbies.len(), self.memory);
+        Stats { registered, lobbies, memory, checks: self.checks.counts(), ..self.stats }
     }
 
     /// How the budgets are used.
@@ -290,8 +294,10 @@ impl Registry {
     pub fn publish(&mut self, now: Instant) {
         let work = self.lists.publish();
         let pause = Duration::from_millis((work / PUBLISH_BYTES_PER_MILLISECOND) as u64);
-        self.publish_at = None;
-        self.publish_not_before = Some(now + PUBLISH_EVERY + pause);
+        let next = now + PUBLISH_EVERY + pause;
+        // What was too much for one time is done the next.
+        self.publish_at = (!self.lists.is_published()).then_some(next);
+        self.publish_not_before = Some(next);
         self.stats.published += 1;
     }
 
@@ -305,13 +311,17 @@ impl Registry {
         if hot.prints[family] != print {
             return None;
         }
-        let outcome = match hot.states[family] {
-            State::Listed => Outcome::Refreshed,
-            State::Checking => Outcome::Checking,
-            State::None | State::Unreachable => return None,
-        };
-        hot.deadlines[family] = self.wheel.deadline(now, self.config.lease);
-        Some(outcome)
+        match hot.states[family] {
+            State::Listed => {
+                hot.deadlines[family] = self.wheel.deadline(now, self.config.lease);
+                Some(Outcome::Refreshed)
+            }
+            State::Checking => {
+                hot.deadlines[family] = self.wheel.deadline(now, self.config.lease);
+                Some(self.ask_again(now, slot, family))
+            }
+            State::None | State::Unreachable => None,
+        }
     }
 
     fn handle_new(&mut self, now: Instant, known: Option<u32>, source: IpAddr, bytes: &[u8]) -> Outcome {
@@ -374,8 +384,9 @@ impl Registry {
         for family in [V4, V6] {
             self.drop_endpoint(slot, family);
         }
-        let lobby = self.slots.cold(slot).listing.lobby_id;
-        uncount(&mut self.per_lobby, lobby);
+        let listing = &self.slots.cold(slot).listing;
+        self.lobbies.leave(listing.lobby_id);
+        self.memory -= listing.memory();
         self.slots.remove(slot);
     }
 
@@ -384,7 +395,7 @@ impl Registry {
         if let Some(endpoint) = cold.endpoints[family].take() {
             let key = (endpoint.outside, cold.transport);
             self.slots.unbind(key, slot);
-            uncount(&mut self.per_address, endpoint.inside.ip);
+            uncount(&mut self.per_home, Home::of(endpoint.inside.ip));
         }
         let hot = self.slots.hot_mut(slot);
         hot.states[family] = State::None;
@@ -461,7 +472,7 @@ impl Registry {
 }
 
 /// One less of something that is counted; what reaches zero is forgotten.
-fn uncount<K: std::hash::Hash + Eq>(counts: &mut KeyedMap<K, usize>, key: K) {
+pub(crate) fn uncount<K: std::hash::Hash + Eq>(counts: &mut KeyedMap<K, usize>, key: K) {
     if let std::collections::hash_map::Entry::Occupied(mut count) = counts.entry(key) {
         *count.get_mut() -= 1;
         if *count.get() == 0 {

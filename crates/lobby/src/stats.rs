@@ -15,6 +15,8 @@ pub struct Stats {
     pub listed: usize,
     /// Lobbies with at least one registered server.
     pub lobbies: usize,
+    /// An estimate of the bytes that all registered servers take.
+    pub memory: usize,
     /// Checks.
     pub checks: CheckCounts,
     /// Events that were dropped because nobody took them.

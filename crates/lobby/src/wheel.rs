@@ -117,6 +117,11 @@ impl Wheel {
 }
 
 impl Tick {
+    /// The first tick that is so much later.
+    pub fn plus(self, time: Duration) -> Self {
+        Self::after(u64::from(self.0) + nanoseconds(time).div_ceil(GRAIN_NS))
+    }
+
     /// So many grains after the beginning; [`NOWHERE`] is never reached.
     #[inline]
     fn after(grains: u64) -> Self {

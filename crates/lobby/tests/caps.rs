@@ -152,3 +152,62 @@ fn lower_caps_drop_nobody() {
     assert_eq!(lobby.register("203.0.113.9", &udp(0).port(1)), Outcome::Refreshed);
     assert_eq!(lobby.register("203.0.113.9", &udp(1).port(2).players(1)), Outcome::Changed);
 }
+
+/// One home has a whole /64, and can send from every address of it.
+#[test]
+fn w31_one_ipv6_home_is_one_address() {
+    let mut lobby = small();
+    lobby.register("2001:db8::1", &udp(1).port(1));
+    lobby.register("2001:db8::2", &udp(2).port(2));
+    assert_eq!(lobby.register("2001:db8::3", &udp(3).port(3)), Outcome::AddressFull);
+    assert_eq!(lobby.register("2001:db8:0:1::3", &udp(3).port(3)), Outcome::Listed, "another home");
+}
+
+#[test]
+fn w31_one_network_cannot_open_all_lobbies() {
+    let mut lobby = Lobby::default();
+    let open = |lobby: &mut Lobby, from: String, n: u32| {
+        lobby.register(from.as_str(), &udp(n.into()).lobby(support::lobby(n)).port(1 + n as u16))
+    };
+    for n in 0..100 {
+        assert_eq!(open(&mut lobby, format!("2001:db8:0:{n:x}::1"), n), Outcome::Listed);
+    }
+    assert_eq!(open(&mut lobby, "2001:db8:0:ffff::1".into(), 100), Outcome::TooManyLobbies);
+    assert_eq!(open(&mut lobby, "2001:db8:0:ffff::1".into(), 5), Outcome::Listed, "one that is open");
+    assert_eq!(open(&mut lobby, "2001:db8:1::1".into(), 100), Outcome::Listed, "another network");
+    lobby.unregister("2001:db8:0:7::1", 7);
+    assert_eq!(open(&mut lobby, "2001:db8:0:ffff::1".into(), 101), Outcome::Listed, "after one was closed");
+    lobby.check_invariants();
+}
+
+#[test]
+fn w31_a_lobby_with_a_name_always_has_room() {
+    let mut lobby = small();
+    lobby.set(|config| config.named_lobbies = [LOBBY].into_iter().collect());
+    let open = |lobby: &mut Lobby, n: u32| lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n)));
+    (0..3).for_each(|n| assert_eq!(open(&mut lobby, n), Outcome::Listed));
+    assert_eq!(open(&mut lobby, 3), Outcome::TooManyLobbies);
+    assert_eq!(lobby.register(address(4), &udp(4)), Outcome::Listed);
+    assert_eq!(lobby.stats().lobbies, 4);
+}
+
+#[test]
+fn in_bytes() {
+    let mut lobby = Lobby::with(|config| config.caps.memory = 1 << 20);
+    lobby.is_hasty = true;
+    let large = |n: u32| udp(n.into()).key("x-filler", "x".repeat(3_900));
+    let count = (0..).take_while(|&n| lobby.register(address(n), &large(n)) == Outcome::Listed).count() as u32;
+    assert!((100..130).contains(&count), "{count}");
+    assert_eq!(lobby.stats().outcome(Outcome::MemoryFull), 1);
+    assert!(lobby.stats().memory <= 1 << 20);
+    // Those that are there go on, also with something new; growing is another matter.
+    assert_eq!(lobby.register(address(1), &large(1)), Outcome::Refreshed);
+    assert_eq!(lobby.register(address(1), &large(1).players(3)), Outcome::Changed);
+    let small = |n: u32| udp(n.into()).key("map", "x".repeat(40));
+    let count = (5_000..).take_while(|&n| lobby.register(address(n), &small(n)) == Outcome::Listed).count() as u32;
+    assert_eq!(lobby.register(address(4_999), &udp(4_999)), Outcome::MemoryFull);
+    let last = 4_999 + count;
+    assert_eq!(lobby.register(address(last), &small(last).key("map", "x".repeat(90))), Outcome::Changed);
+    assert_eq!(lobby.register(address(last), &large(last)), Outcome::MemoryFull);
+    lobby.check_invariants();
+}

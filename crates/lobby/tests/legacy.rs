@@ -178,3 +178,64 @@ fn w29_a_server_that_speaks_both_protocols_stays_what_it_says_in_that_of_today()
     assert_eq!(lobby.send_legacy("203.0.113.9", &old), Outcome::Listed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp legacy"]);
 }
+
+#[test]
+fn l16_a_protocol_that_found_no_place_gets_one_when_there_is_room() {
+    let mut lobby = Lobby::unchecked();
+    lobby.is_hasty = true;
+    let protocol = |n: u32| ProtocolId::from_bytes(u128::from(n).to_be_bytes());
+    for n in 0..1_002 {
+        lobby.register(address(n), &tcp(n.into()).key("protocol_id", protocol(n).as_bytes()));
+    }
+    lobby.wait(secs(1));
+    assert_eq!([1_000, 1_001].map(|n| lobby.legacy_list(protocol(n)).len()), [0, 0]);
+    lobby.unregister(address(1_001), 1_001);
+    lobby.unregister(address(7), 7);
+    assert_eq!([7, 1_000, 1_001].map(|n| lobby.legacy_list(protocol(n)).len()), [0, 1, 0]);
+    lobby.register(address(7), &tcp(2_000).key("protocol_id", protocol(2_000).as_bytes()));
+    assert_eq!(lobby.legacy_list(protocol(2_000)).len(), 0);
+    lobby.unregister(address(1_000), 1_000);
+    assert_eq!(lobby.legacy_list(protocol(2_000)).len(), 1);
+}
+
+/// What old clients are shown is written down once per change, and so much at a time: large tables cost nothing later.
+#[test]
+fn l16_hundreds_of_keys_and_many_protocols_cost_little_to_publish() {
+    let mut lobby = Lobby::unchecked();
+    lobby.is_hasty = true;
+    lobby.set(|config| config.limit_exempt = networks(&["0.0.0.0/0"]));
+    let protocol = |n: u32| ProtocolId::from_bytes(u128::from(n).to_be_bytes());
+    for n in 0..500u32 {
+        let mut server = tcp(n.into()).key("protocol_id", protocol(n).as_bytes()).name(&"n".repeat(200));
+        server.keys.extend((0..100u32).map(|key| (key.to_be_bytes()[2..].to_vec(), Vec::new())));
+        assert_eq!(lobby.register(address(n), &server), Outcome::Listed);
+    }
+    lobby.registry.publish(lobby.now);
+    let shown = |lobby: &Lobby| (0..500).filter(|&n| lobby.lists().legacy(&protocol(n)).len() > 1).count();
+    let first = shown(&lobby);
+    assert!((1..500).contains(&first), "{first}");
+    assert!(lobby.poll_timeout().is_some());
+    lobby.wait(secs(2));
+    assert_eq!(shown(&lobby), 500);
+}
+
+#[test]
+fn l16_a_change_behind_the_first_255_writes_nothing() {
+    let mut lobby = Lobby::unchecked();
+    let server = |n: u32| tcp(n.into()).key("protocol_id", [7; 16]);
+    for n in 0..300 {
+        lobby.register(address(n), &server(n));
+        lobby.wait(ms(10));
+    }
+    let protocol = ProtocolId::from_bytes([7; 16]);
+    lobby.legacy_list(protocol);
+    let before = lobby.lists().legacy(&protocol);
+    lobby.register(address(290), &server(290).players(3));
+    lobby.unregister(address(295), 295);
+    lobby.legacy_list(protocol);
+    assert!(std::sync::Arc::ptr_eq(&before, &lobby.lists().legacy(&protocol)));
+    lobby.unregister(address(3), 3);
+    let list = lobby.legacy_list(protocol);
+    assert_eq!(list.len(), 255);
+    assert!(list.iter().any(|line| line.starts_with(&format!("{}:", address(255)))), "the next one moves up");
+}

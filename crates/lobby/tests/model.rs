@@ -67,6 +67,7 @@ impl Both {
             waiters: Vec::new(),
             under_way: Vec::new(),
             outcomes: Default::default(),
+            opened: Vec::new(),
         };
         Self { registry: Registry::new(knobs.config(), SEED, now).unwrap(), model, now }
     }

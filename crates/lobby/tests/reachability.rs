@@ -158,18 +158,24 @@ fn l12_one_check_per_target_however_many_ask() {
 
 #[test]
 fn l12_so_many_at_a_time_and_so_many_waiting() {
-    let mut lobby = Lobby::with(|config| (config.checks.in_flight, config.checks.waiting) = (3, 5));
-    let outcomes: Vec<_> = (0..10).map(|n| lobby.register(address(n), &tcp(n.into())).code()).collect();
-    assert_eq!(outcomes.iter().filter(|code| **code == "checking").count(), 5);
+    let mut lobby = Lobby::with(|config| {
+        (config.checks.in_flight, config.checks.waiting) = (3, 20);
+        config.caps.per_address = 1_000;
+    });
+    let outcomes: Vec<_> = (0..10).map(|n| lobby.register("203.0.113.9", &tcp(n).port(1 + n as u16)).code()).collect();
+    assert_eq!(outcomes[..5], ["checking"; 5], "a quarter of the places is for those of whom nothing is known");
     assert_eq!(outcomes[5..], ["check_busy"; 5]);
+    assert_eq!(lobby.register("198.51.100.9", &tcp(100)), Outcome::Checking, "a network that has none takes one");
+    assert_eq!(lobby.register("192.0.2.9", &tcp(101)), Outcome::Checking);
+    assert_eq!(lobby.stats().checks.waiting, 5);
     let first = lobby.checks();
-    assert_eq!(first.len(), 3);
+    assert_eq!(first.len(), 3, "one of each network");
     assert_eq!((lobby.stats().checks.in_flight, lobby.stats().checks.waiting), (3, 2));
-    lobby.verdict(first[0], REACHABLE);
-    assert_eq!(lobby.checks().len(), 1, "one is done, the next one begins");
+    lobby.verdict(target("203.0.113.9:1"), REACHABLE);
+    assert_eq!(lobby.checks(), [target("203.0.113.9:2")], "one is done, the next one begins");
     // Those that were too many try again with their next registration, although it is the same one.
-    assert_eq!(lobby.register(address(9), &tcp(9)), Outcome::Checking);
-    assert_eq!(lobby.stats().checks.refused, 5);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(9).port(10)), Outcome::Checking);
+    assert_eq!(lobby.stats().checks.refused, 7);
 }
 
 #[test]
@@ -205,7 +211,7 @@ fn l12_a_known_verdict_is_never_busy() {
 #[test]
 fn l12_a_busy_lobby_keeps_who_is_listed() {
     let mut lobby = being_checked_again();
-    lobby.set(|config| config.checks.waiting = 1);
+    lobby.set(|config| config.checks.waiting = 4);
     lobby.settle(REACHABLE);
     lobby.register("198.51.100.9", &tcp(7));
     for _ in 0..20 {

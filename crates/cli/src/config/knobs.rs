@@ -157,11 +157,15 @@ fn table() -> Vec<Knob> {
             "How long a client may take nothing of what is sent to it.";
 
         LIVE "caps.per_address": number(AT_LEAST_1) => registry.caps.per_address,
-            "How many servers one address can have.";
+            "How many servers one IPv4 address or IPv6 /64 can have.";
         LIVE "caps.per_lobby": number(AT_LEAST_1) => registry.caps.per_lobby, "How many servers one lobby can have.";
         LIVE "caps.total": number(1..=16_000_000) => registry.caps.total, "How many servers there can be in all.";
         LIVE "caps.lobbies": number(AT_LEAST_1) => registry.caps.lobbies,
-            "How many lobbies there can be. Any UUID opens one.";
+            "How many lobbies there can be. Any UUID opens one. Those with a name do not count: they always have room.";
+        LIVE "caps.lobbies_per_network": number(AT_LEAST_1) => registry.caps.lobbies_per_network,
+            "How many lobbies without a name one network (IPv4 /24, IPv6 /48) can open.";
+        LIVE "caps.memory": number(1 << 20..=1 << 40) => registry.caps.memory,
+            "How many bytes of memory all servers may take: about twice what they say, and 640 each.";
 
         LIVE "checks.enabled": Switch => registry.checks.enabled,
             "Whether a server is listed only after the lobby could reach it: TCP servers by a connection, servers with \
@@ -174,7 +178,9 @@ fn table() -> Vec<Knob> {
             "How long after a bad verdict a registration makes the lobby try again.";
         LIVE "checks.in_flight": number(AT_LEAST_1) => registry.checks.in_flight,
             "How many checks may be under way at once.";
-        LIVE "checks.waiting": number(AT_LEAST_1) => registry.checks.waiting, "How many checks may be waiting.";
+        LIVE "checks.waiting": number(4..=u64::MAX) => registry.checks.waiting,
+            "How many checks may be waiting: a quarter each for servers that could be reached before, that come back, \
+             that are new, and that could not be reached.";
         LIVE "checks.per_address": number(U32) => registry.checks.per_address,
             "Checks per minute of one address: the sender of a registration can be forged.";
         LIVE "checks.per_network": number(U32) => registry.checks.per_network,

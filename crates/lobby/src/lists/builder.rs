@@ -1,6 +1,6 @@
 //! The side of the lists that only the registry sees.
 
-use super::{Chunk, Directory, Lists, LobbyList};
+use super::{Chunk, Directory, ListReply, Lists, LobbyList};
 use crate::{
     Listing,
     hash::{Keyed, KeyedMap, KeyedSet},
@@ -59,7 +59,7 @@ struct ChunkBuilder {
     /// Its place in the list of open chunks.
     open_at: Option<usize>,
     /// `None` once a member has changed.
-    built: Option<Arc<Chunk>>,
+    built: Option<Chunk>,
 }
 
 impl ListBuilder {
@@ -125,7 +125,7 @@ impl ListBuilder {
 
     /// Makes all changes visible, in time that depends on what changed. Says how much work it was, in bytes.
     pub fn publish(&mut self) -> usize {
-        if self.dirty.is_empty() {
+        if self.dirty.is_empty() && self.legacy.is_published() {
             return 0;
         }
         self.version += 1;
@@ -142,9 +142,14 @@ impl ListBuilder {
                 }
             }
         }
-        self.legacy.publish(&mut directory.legacy);
+        work += self.legacy.publish(&mut directory.legacy);
         self.published.0.store(Arc::new(directory));
         work
+    }
+
+    /// Whether everything is published.
+    pub fn is_published(&self) -> bool {
+        self.dirty.is_empty() && self.legacy.is_published()
     }
 
     fn lobby(&mut self, id: LobbyId) -> u32 {
@@ -232,18 +237,20 @@ impl LobbyBuilder {
 
     fn build(&mut self, version: u64, work: &mut usize) -> LobbyList {
         let used = self.chunks.iter_mut().filter(|chunk| !chunk.members.is_empty());
-        let chunks = used.map(|chunk| chunk.build(work)).collect();
-        LobbyList { count: (self.count as u32).to_be_bytes(), chunks, version }
+        let (pieces, listings) =
+            used.map(|chunk| chunk.build(work)).map(|Chunk { bytes, listings }| (bytes, listings)).unzip();
+        LobbyList { reply: Arc::new(ListReply { count: (self.count as u32).to_be_bytes(), pieces }), listings, version }
     }
 }
 
 impl ChunkBuilder {
-    fn build(&mut self, work: &mut usize) -> Arc<Chunk> {
+    fn build(&mut self, work: &mut usize) -> Chunk {
         let build = || {
             *work += self.size;
             let mut bytes = Vec::with_capacity(self.size);
             self.members.iter().for_each(|(_, listing)| bytes.extend_from_slice(&listing.block));
-            Arc::new(Chunk { bytes, listings: self.members.iter().map(|(_, listing)| listing.clone()).collect() })
+            let listings = self.members.iter().map(|(_, listing)| listing.clone()).collect();
+            Chunk { bytes: Arc::new(bytes), listings: Arc::new(listings) }
         };
         self.built.get_or_insert_with(build).clone()
     }

@@ -5,6 +5,7 @@ use crate::{
     entry::{State, V4, V6, family_of},
     hash::Keyed,
 };
+use rallypoint_limit::Home;
 use std::sync::Arc;
 
 impl Registry {
@@ -14,8 +15,8 @@ impl Registry {
         self.slots.check_invariants();
         self.checks.check_invariants();
         let mut per_lobby = Keyed::new(0).map();
-        let mut per_address = Keyed::new(0).map();
-        let mut listed = 0;
+        let mut per_home = Keyed::new(0).map();
+        let (mut listed, mut memory) = (0, 0);
         for slot in 0..self.slots.capacity() {
             let Some(cold) = self.slots.get(slot) else { continue };
             let hot = self.slots.hot(slot);
@@ -24,7 +25,7 @@ impl Registry {
                 assert_eq!(cold.endpoints[family].is_some(), hot.states[family] != State::None, "state of an endpoint");
                 let Some(endpoint) = cold.endpoints[family] else { continue };
                 assert_eq!([endpoint.inside.ip, endpoint.outside.ip].map(family_of), [family; 2], "family");
-                *per_address.entry(endpoint.inside.ip).or_default() += 1;
+                *per_home.entry(Home::of(endpoint.inside.ip)).or_default() += 1;
                 assert!(self.wheel.comes_up_by(slot, hot.deadlines[family]), "a lease that nobody looks at");
             }
             let (v4, v6) = self.shown_endpoints(slot);
@@ -34,9 +35,11 @@ impl Registry {
             assert!(cold.endpoints.iter().any(Option::is_some), "an entry without an endpoint");
             assert_eq!(block.transport, cold.transport, "transport in the list");
             listed += usize::from(cold.place.is_some());
+            memory += cold.listing.memory();
         }
-        assert_eq!(per_lobby, self.per_lobby, "servers per lobby");
-        assert_eq!(per_address, self.per_address, "endpoints per address");
+        self.lobbies.check_invariants(&per_lobby);
+        assert_eq!(per_home, self.per_home, "endpoints per source");
+        assert_eq!(memory, self.memory, "memory");
         assert_eq!(listed, self.stats.listed, "listed servers");
         self.lists.check_invariants(|slot, place, listing| {
             let cold = self.slots.get(slot);

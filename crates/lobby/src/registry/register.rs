@@ -1,19 +1,39 @@
 //! A registration that is not a mere refresh: the rules of who replaces whom, who is checked, and what is shown.
 
-use super::{Registry, slots::Slots, uncount};
+use super::{Registry, slots::Slots};
 use crate::{
     Config, Event, Gone, Listing, Outcome, PublicId, Target, Verdict,
     addresses::is_public,
     checks::Answer,
-    entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
+    entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of, memory_of},
 };
+use rallypoint_limit::{Area, Home};
 use rallypoint_wire::lobby::{Endpoint, ListBlock, LobbyId, Registration, TableBuf, Transport};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     num::NonZeroU16,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
+
+/// A server registers every 30 seconds. Less than this after its last registration it has not come back, it repeats itself.
+const RETURN_AFTER: Duration = Duration::from_secs(10);
+
+/// What a block of the list has besides the table: its length, two endpoints, occupancy, and so on.
+const BLOCK_HEAD: usize = 64;
+
+/// Servers that say no more than this, in bytes, may go on changing when memory is used up.
+const MODEST: usize = 1_024;
+
+/// A server for which there has to be room.
+pub(super) struct Newcomer {
+    pub source: IpAddr,
+    pub lobby: LobbyId,
+    /// Who is charged if that lobby is new.
+    pub opener: Option<Area>,
+    /// How many bytes the list would have of it.
+    pub size: usize,
+}
 
 impl Registry {
     pub(super) fn register(&mut self, now: Instant, source: IpAddr, new: &Registration<'_>, print: u64) -> Outcome {
@@ -30,15 +50,22 @@ impl Registry {
         let known = self.slots.find(new.server_id());
         let owner = self.slots.at_endpoint((endpoint.outside, new.transport()));
         let replaced = owner.filter(|&slot| Some(slot) != known);
-        if let Some(refused) = self.at_cap(source, new.lobby_id(), known, replaced) {
+        let newcomer = Newcomer {
+            source,
+            lobby: new.lobby_id(),
+            opener: Some(Area::of(source)),
+            // What the list shows of it is at most this much longer than what it says.
+            size: new.table().size() + BLOCK_HEAD,
+        };
+        if let Some(refused) = self.at_cap(&newcomer, known, replaced) {
             return refused;
         }
         // L8: a restarted server has a new ID, and must be visible at once.
         if let Some(old) = replaced {
             self.remove(now, old, Gone::Replaced);
         }
-        let slot = known.unwrap_or_else(|| self.create(now, new));
-        self.move_lobby(now, slot, new.lobby_id());
+        let slot = known.unwrap_or_else(|| self.create(now, source, new));
+        self.move_lobby(now, slot, source, new.lobby_id());
         let was_listed = self.slots.cold(slot).place.is_some();
         let family = family_of(source);
         let is_to_check = self.set_endpoint(slot, family, endpoint, new);
@@ -70,51 +97,65 @@ impl Registry {
     }
 
     /// Whether there is room, counting what this registration would free.
-    pub(super) fn at_cap(
-        &self,
-        source: IpAddr,
-        lobby: LobbyId,
-        known: Option<u32>,
-        replaced: Option<u32>,
-    ) -> Option<Outcome> {
+    pub(super) fn at_cap(&self, new: &Newcomer, known: Option<u32>, replaced: Option<u32>) -> Option<Outcome> {
         let caps = &self.config.caps;
         let ours = || known.into_iter().chain(replaced);
         let lobby_of = |slot| self.slots.cold(slot).listing.lobby_id;
         if ours().next().is_none() && self.slots.len() >= caps.total {
             return Some(Outcome::RegistryFull);
         }
-        match self.per_lobby.get(&lobby) {
-            Some(&count) if count >= caps.per_lobby && !ours().any(|slot| lobby_of(slot) == lobby) => {
+        match self.lobbies.servers(new.lobby) {
+            Some(count) if count >= caps.per_lobby && !ours().any(|slot| lobby_of(slot) == new.lobby) => {
                 return Some(Outcome::LobbyFull);
             }
-            None if self.per_lobby.len() >= caps.lobbies + self.lobbies_only_of(known, replaced) => {
-                return Some(Outcome::TooManyLobbies);
+            None if !self.config.named_lobbies.contains(&new.lobby) => {
+                let (open, opened_here) = self.lobbies.open_without(new.opener, self.lobbies_only_of(known, replaced));
+                if open >= caps.lobbies || opened_here >= caps.lobbies_per_network {
+                    return Some(Outcome::TooManyLobbies);
+                }
             }
             _ => {}
         }
-        let from_here = self.per_address.get(&source).copied().unwrap_or(0);
-        (from_here >= caps.per_address && !ours().any(|slot| self.is_from(slot, source)))
-            .then_some(Outcome::AddressFull)
+        let home = Home::of(new.source);
+        let from_here = self.per_home.get(&home).copied().unwrap_or(0);
+        if from_here >= caps.per_address && !ours().any(|slot| self.is_from_home(slot, home)) {
+            return Some(Outcome::AddressFull);
+        }
+        let freed: usize = ours().map(|slot| self.slots.cold(slot).listing.memory()).sum();
+        let (before, needed) = (self.memory - freed, memory_of(new.size));
+        // Who is there already can go on changing while others have used up the rest, within reason.
+        let extra = if freed > 0 && new.size <= MODEST { caps.memory / 8 } else { 0 };
+        (needed > freed && before + needed > caps.memory.saturating_add(extra)).then_some(Outcome::MemoryFull)
     }
 
-    /// How many lobbies would be empty without these servers.
-    fn lobbies_only_of(&self, a: Option<u32>, b: Option<u32>) -> usize {
+    /// The lobbies that would be empty without these servers.
+    fn lobbies_only_of(&self, a: Option<u32>, b: Option<u32>) -> impl Iterator<Item = LobbyId> {
         let lobby_of = |slot: Option<u32>| slot.map(|slot| self.slots.cold(slot).listing.lobby_id);
         let (a, b) = (lobby_of(a), lobby_of(b));
-        let has = |lobby: Option<LobbyId>, servers| lobby.is_some_and(|id| self.per_lobby.get(&id) == Some(&servers));
-        if a == b { usize::from(has(a, 2)) } else { usize::from(has(a, 1)) + usize::from(has(b, 1)) }
+        let has = |lobby: Option<LobbyId>, servers| lobby.filter(|&id| self.lobbies.servers(id) == Some(servers));
+        let empty = if a == b { [has(a, 2), None] } else { [has(a, 1), has(b, 1)] };
+        empty.into_iter().flatten()
     }
 
-    fn create(&mut self, now: Instant, new: &Registration<'_>) -> u32 {
-        *self.per_lobby.entry(new.lobby_id()).or_default() += 1;
+    fn is_from_home(&self, slot: u32, home: Home) -> bool {
+        self.slots.cold(slot).endpoints.iter().flatten().any(|endpoint| Home::of(endpoint.inside.ip) == home)
+    }
+
+    fn join_lobby(&mut self, source: IpAddr, lobby: LobbyId) {
+        self.lobbies.join(lobby, self.config.named_lobbies.contains(&lobby), Some(Area::of(source)));
+    }
+
+    fn create(&mut self, now: Instant, source: IpAddr, new: &Registration<'_>) -> u32 {
+        self.join_lobby(source, new.lobby_id());
         // What it says comes in when it is listed: writing that down is the expensive part, and done once.
         self.scratch.clear();
         ListBlock { table: TableBuf::new().as_table(), ..block(new, None, None) }.emit(&mut self.scratch);
         let public_id = PublicId::of(new.server_id(), &self.seed.public_ids);
         let listing = Arc::new(Listing::new(public_id, new.lobby_id(), now, &self.scratch));
+        self.memory += listing.memory();
         let (transport, probe) = (new.transport(), Probe::of(new));
         let serial = self.next_serial();
-        let cold = Cold { serial, transport, probe, endpoints: [None; 2], listing, place: None };
+        let cold = Cold { serial, transport, probe, endpoints: [None; 2], asks: [None; 2], listing, place: None };
         self.slots.insert(new.server_id(), cold)
     }
 
@@ -124,12 +165,12 @@ impl Registry {
     }
 
     /// A known server that names another lobby moves there.
-    fn move_lobby(&mut self, now: Instant, slot: u32, lobby: LobbyId) {
+    fn move_lobby(&mut self, now: Instant, slot: u32, source: IpAddr, lobby: LobbyId) {
         let old = self.slots.cold(slot).listing.lobby_id;
         if old != lobby {
             self.unlist(now, slot, Gone::Moved);
-            uncount(&mut self.per_lobby, old);
-            *self.per_lobby.entry(lobby).or_default() += 1;
+            self.lobbies.leave(old);
+            self.join_lobby(source, lobby);
             let cold = self.slots.cold_mut(slot);
             cold.listing = Arc::new(cold.listing.with(lobby, &cold.listing.block));
             self.slots.hot_mut(slot).prints = [0; 2];
@@ -150,12 +191,15 @@ impl Registry {
         self.drop_endpoint(slot, family);
         let is_other_transport = self.change_transport(slot, registration.transport());
         self.slots.bind((new.outside, registration.transport()), slot);
-        *self.per_address.entry(new.inside.ip).or_default() += 1;
+        *self.per_home.entry(Home::of(new.inside.ip)).or_default() += 1;
         let cold = self.slots.cold_mut(slot);
         cold.endpoints[family] = Some(new);
         let probe = Probe::of(registration);
         let is_other_probe = std::mem::replace(&mut cold.probe, probe) != probe;
         let is_other_place = old.is_none_or(|old| old.inside != new.inside);
+        if is_other_place {
+            cold.asks[family] = None;
+        }
         let states = &mut self.slots.hot_mut(slot).states;
         states[family] = if is_other_place { State::Checking } else { state };
         for state in states.iter_mut().filter(|state| **state != State::None && is_other_transport) {
@@ -198,7 +242,8 @@ impl Registry {
             return false;
         };
         let waiter = (slot, self.slots.cold(slot).serial);
-        match self.checks.ask(now, &self.wheel, &self.config.checks, target, waiter) {
+        let returns = self.count_return(now, slot, family);
+        match self.checks.ask(now, &self.wheel, &self.config.checks, target, (waiter, returns)) {
             Answer::Known(verdict) => {
                 self.apply(slot, family, verdict);
                 return false;
@@ -217,13 +262,44 @@ impl Registry {
         true
     }
 
+    /// The same registration again, of an endpoint that waits for its check: it comes further in front, or finds out that
+    /// the verdict is known.
+    #[cold]
+    pub(super) fn ask_again(&mut self, now: Instant, slot: u32, family: Family) -> Outcome {
+        let was_listed = self.slots.cold(slot).place.is_some();
+        let is_busy = self.check(now, slot, family);
+        let outcome = match self.slots.hot(slot).states[family] {
+            State::Checking if is_busy => Outcome::CheckBusy,
+            State::Checking => return Outcome::Checking,
+            State::Listed if was_listed => Outcome::Changed,
+            State::Listed => Outcome::Listed,
+            State::Unreachable | State::None => Outcome::Unreachable,
+        };
+        self.relist(now, slot, None, Gone::Unreachable);
+        if let Some(EndpointEntry { inside, .. }) = self.slots.cold(slot).endpoints[family] {
+            self.past.record(now, inside.ip, outcome, Some(inside.port.get()));
+        }
+        outcome
+    }
+
+    /// How often an endpoint has come back for its check. What comes sooner than any server does is no return.
+    fn count_return(&mut self, now: Instant, slot: u32, family: Family) -> u8 {
+        let now = self.wheel.tick(now);
+        let asks = &mut self.slots.cold_mut(slot).asks[family];
+        let (at, returns) = asks.get_or_insert((now, 0));
+        if now >= at.plus(RETURN_AFTER) {
+            (*at, *returns) = (now, returns.saturating_add(1));
+        }
+        *returns
+    }
+
     /// A listed endpoint stays listed while its verdict is renewed in the background (L12).
     pub(super) fn renew_checks(&mut self, now: Instant, slot: u32) {
         for family in [V4, V6] {
             let is_listed = self.slots.hot(slot).states[family] == State::Listed;
             let Some(target) = self.target(slot, family).filter(|_| is_listed) else { continue };
             let waiter = (slot, self.slots.cold(slot).serial);
-            if let Answer::Known(_) = self.checks.ask(now, &self.wheel, &self.config.checks, target, waiter)
+            if let Answer::Known(_) = self.checks.ask(now, &self.wheel, &self.config.checks, target, (waiter, 0))
                 && let Some(until) = self.checks.until(&target)
             {
                 self.wheel.schedule(slot, until);
@@ -294,7 +370,9 @@ impl Registry {
             self.scratch.clear();
             new.map_or(ListBlock { v4, v6, ..shown }, |new| block(new, v4, v6)).emit(&mut self.scratch);
             if *self.scratch != *cold.listing.block {
+                self.memory -= cold.listing.memory();
                 cold.listing = Arc::new(cold.listing.with(cold.listing.lobby_id, &self.scratch));
+                self.memory += cold.listing.memory();
                 if new.is_some() {
                     // The last registration counts: what the other family sent before is no refresh of it (L8).
                     self.slots.hot_mut(slot).prints = [0; 2];

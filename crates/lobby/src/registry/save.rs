@@ -11,11 +11,12 @@
 //!
 //! Server IDs are secrets: the file is for the lobby's eyes only.
 
-use super::Registry;
+use super::{Registry, register::Newcomer};
 use crate::{
     Listing, PublicId,
     entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
 };
+use rallypoint_limit::Home;
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
     lobby::{ListBlock, LobbyId, MAX_BLOCK, ServerId},
@@ -172,31 +173,37 @@ impl Registry {
         let endpoints = || saved.endpoints.iter().flatten();
         let transport = saved.block.transport;
         let is_taken = |(e, _): &(EndpointEntry, Duration)| self.slots.at_endpoint((e.outside, transport)).is_some();
-        let is_full =
-            |(e, _): &(EndpointEntry, Duration)| self.at_cap(e.inside.ip, saved.lobby_id, None, None).is_some();
+        self.scratch.clear();
+        saved.block.emit(&mut self.scratch);
+        let is_full = |(e, _): &(EndpointEntry, Duration)| {
+            let new = Newcomer { source: e.inside.ip, lobby: saved.lobby_id, opener: None, size: self.scratch.len() };
+            self.at_cap(&new, None, None).is_some()
+        };
         if self.slots.find(saved.id).is_some() || endpoints().any(is_taken) || endpoints().any(is_full) {
             return;
         }
-        self.scratch.clear();
-        saved.block.emit(&mut self.scratch);
         let public_id = PublicId::of(saved.id, &self.seed.public_ids);
         let since = now.checked_sub(saved.age).unwrap_or(now);
         let listing = Arc::new(Listing::new(public_id, saved.lobby_id, since, &self.scratch));
+        self.memory += listing.memory();
         let probe = Probe::for_server(transport, saved.block.table.get(b"x-query"));
         let serial = self.next_serial();
-        let cold = Cold { serial, transport, probe, endpoints: [None; 2], listing, place: None };
+        let cold = Cold { serial, transport, probe, endpoints: [None; 2], asks: [None; 2], listing, place: None };
         let slot = self.slots.insert(saved.id, cold);
-        *self.per_lobby.entry(saved.lobby_id).or_default() += 1;
+        self.lobbies.join(saved.lobby_id, self.config.named_lobbies.contains(&saved.lobby_id), None);
         for &(endpoint, left) in endpoints() {
             let family = family_of(endpoint.inside.ip);
             let deadline = self.wheel.deadline(now, left.clamp(AT_LEAST, self.config.lease.max(AT_LEAST)));
             self.slots.bind((endpoint.outside, transport), slot);
-            *self.per_address.entry(endpoint.inside.ip).or_default() += 1;
+            *self.per_home.entry(Home::of(endpoint.inside.ip)).or_default() += 1;
             self.slots.cold_mut(slot).endpoints[family] = Some(endpoint);
             let hot = self.slots.hot_mut(slot);
             hot.states[family] = State::Listed;
             hot.deadlines[family] = deadline;
             self.wheel.schedule(slot, deadline);
+            if let Some(target) = self.target(slot, family) {
+                self.checks.vouch(now, &self.wheel, target);
+            }
         }
         self.review_entry(now, slot);
     }

@@ -41,6 +41,8 @@ pub const BANNED: &str = "203.0.113.2";
 pub const EXEMPT: &str = "2001:db8::2";
 /// What the private source is called outside, and it is somebody else's address.
 pub const OUTSIDE: &str = "203.0.113.1";
+/// A lobby with a name, where caps are small.
+pub const NAMED: u32 = 1;
 pub const BAD_NAME: &str = "casino";
 pub const KEEP: Duration = secs(40);
 pub const RETRY: Duration = secs(7);
@@ -101,12 +103,18 @@ impl Knobs {
         if self.has_small_caps {
             let caps = &mut config.caps;
             (caps.per_address, caps.per_lobby, caps.total, caps.lobbies) = (2, 3, 4, 2);
+            caps.lobbies_per_network = 1;
+            config.named_lobbies = [lobby(NAMED)].into_iter().collect();
         }
         config
     }
 
-    pub fn caps(&self) -> [usize; 4] {
-        if self.has_small_caps { [2, 3, 4, 2] } else { [32, 1_000_000, 1_000_000, 10_000] }
+    pub fn caps(&self) -> [usize; 5] {
+        if self.has_small_caps { [2, 3, 4, 2, 1] } else { [32, 1_000_000, 1_000_000, 10_000, 100] }
+    }
+
+    fn is_named(&self, lobby: u32) -> bool {
+        self.has_small_caps && lobby == NAMED
     }
 
     pub fn outside(&self, inside: (IpAddr, u16)) -> (IpAddr, u16) {
@@ -156,6 +164,24 @@ pub struct Model {
     /// Checks that are under way, and when they are overdue.
     pub under_way: Vec<(Target, Instant)>,
     pub outcomes: [u64; Outcome::CODES.len()],
+    /// Lobbies that are open, whether they had a name then, and the network of whoever opened them if that is known.
+    pub opened: Vec<(u32, bool, Option<String>)>,
+}
+
+/// One home is an IPv4 address or an IPv6 /64; one network is a /24 or a /48.
+fn cut(ip: IpAddr, v4: usize, v6: usize) -> String {
+    match ip {
+        IpAddr::V4(ip) => format!("{:?}", &ip.octets()[..v4]),
+        IpAddr::V6(ip) => format!("{:?}", &ip.octets()[..v6]),
+    }
+}
+
+fn home(ip: IpAddr) -> String {
+    cut(ip, 4, 8)
+}
+
+fn network(ip: IpAddr) -> String {
+    cut(ip, 3, 6)
 }
 
 impl Model {
@@ -191,6 +217,12 @@ impl Model {
     pub fn remove(&mut self, at: usize) {
         let entry = self.entries.swap_remove(at);
         self.waiters.retain(|(_, id, _)| *id != entry.says.id);
+        self.close_empty();
+    }
+
+    fn close_empty(&mut self) {
+        let entries = &self.entries;
+        self.opened.retain(|(lobby, ..)| entries.iter().any(|entry| entry.says.lobby == *lobby));
     }
 
     pub fn register(&mut self, now: Instant, from: IpAddr, says: Says) -> Outcome {
@@ -227,6 +259,13 @@ impl Model {
             self.entries.len() - 1
         });
         let before = self.entries[at].clone();
+        // It leaves one lobby before it opens another.
+        self.entries[at].says.lobby = says.lobby;
+        self.close_empty();
+        if self.opened.iter().all(|(open, ..)| *open != says.lobby) {
+            let is_named = self.knobs.is_named(says.lobby);
+            self.opened.push((says.lobby, is_named, (!is_named).then(|| network(from))));
+        }
         let is_new_in_lobby = self.shown(&before).is_none() || before.says.lobby != says.lobby;
         self.update(now, at, says, inside, outside);
         let entry = &self.entries[at];
@@ -287,13 +326,14 @@ impl Model {
     }
 
     pub fn at_cap(&self, from: IpAddr, says: Says, known: Option<usize>, replaced: Option<usize>) -> Option<Outcome> {
-        let [per_address, per_lobby, total, lobbies] = self.knobs.caps();
+        let [per_address, per_lobby, total, lobbies, lobbies_per_network] = self.knobs.caps();
         let is_ours = |at: usize| Some(at) == known || Some(at) == replaced;
         // What there would be without those that this registration is about.
         let others: Vec<&Entry> =
             (0..).zip(&self.entries).filter(|(at, _)| !is_ours(*at)).map(|(_, entry)| entry).collect();
         let is_in = |entry: &Entry| entry.says.lobby == says.lobby;
-        let is_from = |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| endpoint.inside.0 == from);
+        let is_from =
+            |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| home(endpoint.inside.0) == home(from));
         let ours: Vec<&Entry> = known.into_iter().chain(replaced).map(|at| &self.entries[at]).collect();
         if ours.is_empty() && others.len() >= total {
             return Some(Outcome::RegistryFull);
@@ -304,7 +344,11 @@ impl Model {
         }
         let open: BTreeSet<u32> = others.iter().map(|entry| entry.says.lobby).collect();
         let is_open = open.contains(&says.lobby) || ours.iter().any(|entry| is_in(entry));
-        if !is_open && open.len() >= lobbies {
+        let counts: Vec<_> =
+            self.opened.iter().filter(|(lobby, is_named, _)| open.contains(lobby) && !is_named).collect();
+        let ours_here = counts.iter().filter(|(.., opener)| *opener == Some(network(from))).count();
+        let is_full = counts.len() >= lobbies || ours_here >= lobbies_per_network;
+        if !is_open && !self.knobs.is_named(says.lobby) && is_full {
             return Some(Outcome::TooManyLobbies);
         }
         let is_full = others.iter().filter(|entry| is_from(entry)).count() >= per_address;
@@ -390,6 +434,11 @@ impl Model {
         self.began = now;
         (self.waiters, self.under_way, self.verdicts, self.unregistered) = Default::default();
         self.outcomes = Default::default();
+        // They come back, and it is nobody who opened them.
+        let knobs = self.knobs;
+        self.opened.iter_mut().for_each(|(lobby, is_named, opener)| {
+            (*is_named, *opener) = (knobs.is_named(*lobby), None);
+        });
         let lease = secs(self.knobs.lease);
         for entry in &mut self.entries {
             for endpoint in &mut entry.endpoints {
@@ -397,6 +446,7 @@ impl Model {
             }
         }
         self.entries.retain(|entry| entry.endpoints.iter().any(Option::is_some));
+        self.close_empty();
         for at in 0..self.entries.len() {
             for family in [0, 1] {
                 let Some(Endpoint { ends, .. }) = self.entries[at].endpoints[family] else { continue };

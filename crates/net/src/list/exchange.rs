@@ -176,7 +176,7 @@ impl Exchange {
         let request = &self.request[..self.filled];
         match self.protocol {
             Protocol::Modern => {
-                ListRequest::parse(request).map(|request| Reply::modern(lists.lobby(&request.lobby_id)))
+                ListRequest::parse(request).map(|request| Reply::modern(lists.reply(&request.lobby_id)))
             }
             Protocol::Legacy => {
                 legacy::ListRequest::parse(request).map(|request| Reply::legacy(lists.legacy(&request.protocol_id)))

@@ -1,6 +1,6 @@
 //! The bytes of a reply, and how many of them are gone.
 
-use rallypoint_lobby::LobbyList;
+use rallypoint_lobby::ListReply;
 use socket2::Socket;
 use std::{io, io::IoSlice, sync::Arc};
 
@@ -18,12 +18,12 @@ pub(super) struct Reply {
 
 #[derive(Debug)]
 enum Bytes {
-    Modern(Arc<LobbyList>),
+    Modern(Arc<ListReply>),
     Legacy(Arc<[u8]>),
 }
 
 impl Reply {
-    pub fn modern(list: Arc<LobbyList>) -> Self {
+    pub fn modern(list: Arc<ListReply>) -> Self {
         Self { bytes: Bytes::Modern(list), piece: 0, offset: 0 }
     }
 

@@ -73,6 +73,18 @@ impl<'a> Table<'a> {
         self.as_sent().filter(|entry| entry.key == key).last().map(|entry| entry.value)
     }
 
+    /// How many bytes the entries have as they were sent: at least as many as they have once repeated keys are merged.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How many entries were sent, repeated keys counted each time.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count as usize
+    }
+
     /// The count and the entries, as 001 and the list have them.
     pub(super) fn emit_counted(&self, writer: &mut Writer<'_>) {
         let at = writer.written();
