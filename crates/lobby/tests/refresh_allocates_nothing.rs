@@ -41,7 +41,9 @@ fn whether_the_server_is_listed_or_checked_by_either_family() {
     }
     // Who comes back for a check is given a better place.
     let now = lobby.now + secs(30);
-    sources.iter().for_each(|&from| drop(lobby.registry.handle_datagram(now, from, &checked)));
+    for from in sources {
+        lobby.registry.handle_datagram(now, from, &checked);
+    }
     let now = now + secs(1);
     let refresh = || {
         for from in sources {

@@ -11,8 +11,10 @@ const WINDOWS_1252: [char; 32] = [
 /// Decodes bytes for a person: as UTF-8 or, if they are not valid UTF-8, as Windows-1252, and harmless in either case.
 ///
 /// Harmless means: tabs and line breaks become spaces, other control characters become `U+FFFD`, and so do the characters
-/// that reorder or hide text around them (bidirectional controls, invisible tags). Markup is not escaped here: whoever
-/// writes HTML, JSON or CSV does that.
+/// that reorder or hide text around them (bidirectional controls, invisible tags) or that cannot be seen themselves. What
+/// joins or varies the character before it (as in emoji and in Persian) stays if that is a visible one beyond ASCII, so a
+/// name is never made of it alone and never hides it in a plain word. Markup is not escaped here: whoever writes HTML, JSON
+/// or CSV does that.
 ///
 /// ```
 /// use rallypoint_wire::text;
@@ -25,18 +27,33 @@ const WINDOWS_1252: [char; 32] = [
 pub fn display(bytes: &[u8]) -> Cow<'_, str> {
     match core::str::from_utf8(bytes) {
         Ok(text) => harmless(text),
-        Err(_) => Cow::Owned(bytes.iter().map(|&byte| harmless_char(windows_1252(byte))).collect()),
+        Err(_) => Cow::Owned(harmless_chars(bytes.iter().map(|&byte| windows_1252(byte))).collect()),
     }
 }
 
 /// Makes text that is already decoded fit to be shown, as [`display`] does.
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    if text.chars().all(|c| harmless_char(c) == c) {
+    if harmless_chars(text.chars()).eq(text.chars()) {
         Cow::Borrowed(text)
     } else {
-        Cow::Owned(text.chars().map(harmless_char).collect::<String>())
+        Cow::Owned(harmless_chars(text.chars()).collect::<String>())
     }
+}
+
+fn harmless_chars(text: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
+    text.scan(' ', |before, c| {
+        let is_visible = !before.is_ascii() && *before != char::REPLACEMENT_CHARACTER && !is_joiner(*before);
+        let is_emoji = *before == '\u{fe0f}' && c == '\u{200d}';
+        let is_alone = is_joiner(c) && !is_visible && !is_emoji;
+        *before = if is_alone { char::REPLACEMENT_CHARACTER } else { harmless_char(c) };
+        Some(*before)
+    })
+}
+
+/// What changes the shape of the character before it and cannot be seen by itself.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 fn windows_1252(byte: u8) -> char {
@@ -54,7 +71,13 @@ fn harmless_char(c: char) -> char {
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
             char::REPLACEMENT_CHARACTER
         }
-        '\u{200b}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => char::REPLACEMENT_CHARACTER,
+        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => char::REPLACEMENT_CHARACTER,
         _ => c,
     }
 }
@@ -69,6 +92,15 @@ mod tests {
     }
 
     #[test]
+    fn l5_what_joins_characters_stays_where_there_are_some() {
+        for text in ["👩\u{200d}🚀", "❤\u{fe0f}\u{200d}🔥", "می\u{200c}خواهم"] {
+            assert!(matches!(harmless(text), Cow::Borrowed(_)), "{text}");
+        }
+        assert_eq!(harmless("ad\u{200d}min"), "ad\u{fffd}min");
+        assert_eq!(harmless("七\u{200d}\u{200d}\u{fe0f}"), "七\u{200d}\u{fffd}\u{fffd}");
+    }
+
+    #[test]
     fn l5_other_bytes_are_windows_1252() {
         assert_eq!(display(&[0x47, 0xfc, 0x6e, 0x74, 0x65, 0x72, 0x92, 0x73]), "Günter’s");
         for byte in 0..=255u8 {
@@ -80,6 +112,9 @@ mod tests {
     #[test]
     fn l5_nothing_shown_can_move_a_cursor_or_turn_the_text() {
         for c in ['\0', '\x07', '\x1b', '\x7f', '\u{85}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200f}', '\u{e0041}'] {
+            assert_eq!(harmless(c.encode_utf8(&mut [0; 4])), "\u{fffd}", "{c:?}");
+        }
+        for c in "\u{2060}\u{ad}\u{34f}\u{180e}\u{115f}\u{1160}\u{3164}\u{ffa0}\u{fe0f}\u{200d}\u{e0100}".chars() {
             assert_eq!(harmless(c.encode_utf8(&mut [0; 4])), "\u{fffd}", "{c:?}");
         }
         assert_eq!(harmless("a\tb\r\nc\u{2028}d"), "a b  c d");

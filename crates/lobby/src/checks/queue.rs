@@ -287,8 +287,8 @@ mod tests {
     #[test]
     fn a_network_that_comes_late_does_not_wait_for_the_backlog_of_another() {
         let mut queue = queue();
-        (0..1_000).for_each(|item| drop(queue.push(Lane::New, area(1), item, 10_000)));
-        (0..500).for_each(|_| drop(queue.pop(1_000)));
+        (0..1_000).for_each(|item| assert!(queue.push(Lane::New, area(1), item, 10_000).is_some()));
+        (0..500).for_each(|_| assert!(queue.pop(1_000).is_some()));
         queue.push(Lane::New, area(2), 7_777, 10_000).unwrap();
         let next: Vec<_> = (0..2).map_while(|_| queue.pop(1_000)).collect();
         assert!(next.contains(&7_777), "{next:?}");
