@@ -155,7 +155,7 @@ fn lower_caps_drop_nobody() {
 
 /// One home has a whole /64, and can send from every address of it.
 #[test]
-fn w31_one_ipv6_home_is_one_address() {
+fn w32_one_ipv6_home_is_one_address() {
     let mut lobby = small();
     lobby.register("2001:db8::1", &udp(1).port(1));
     lobby.register("2001:db8::2", &udp(2).port(2));
@@ -164,7 +164,7 @@ fn w31_one_ipv6_home_is_one_address() {
 }
 
 #[test]
-fn w31_one_network_cannot_open_all_lobbies() {
+fn w32_one_network_cannot_open_all_lobbies() {
     let mut lobby = Lobby::default();
     let open = |lobby: &mut Lobby, from: String, n: u32| {
         lobby.register(from.as_str(), &udp(n.into()).lobby(support::lobby(n)).port(1 + n as u16))
@@ -182,7 +182,7 @@ fn w31_one_network_cannot_open_all_lobbies() {
 }
 
 #[test]
-fn w31_a_lobby_with_a_name_always_has_room() {
+fn w32_a_lobby_with_a_name_always_has_room() {
     let mut lobby = small();
     lobby.set(|config| config.named_lobbies = [LOBBY].into_iter().collect());
     let open = |lobby: &mut Lobby, n: u32| lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n)));
