@@ -15,9 +15,11 @@ pub struct Args {
 
 const MORE: &str = "\
 Examples:
-  rallypoint completions bash > ~/.local/share/bash-completion/completions/rallypoint
+  rallypoint completions bash \\
+      > ~/.local/share/bash-completion/completions/rallypoint
   rallypoint completions fish > ~/.config/fish/completions/rallypoint.fish
-  rallypoint completions zsh > ~/.zfunc/_rallypoint        with fpath+=~/.zfunc in ~/.zshrc
+  rallypoint completions zsh > ~/.zfunc/_rallypoint
+      with fpath+=~/.zfunc in ~/.zshrc
 
 Exit codes:
   0  printed

@@ -63,8 +63,10 @@ pub struct Args {
 const MORE: &str = "\
 Examples:
   rallypoint doctor play.example.org:8190 --lobby lobby.example.org
-  rallypoint doctor 203.0.113.5:45555 --lobby lobby.example.org/vanguard --transport udp
-  rallypoint doctor play.example.org:8190 --lobby lobby.example.org --register-test
+  rallypoint doctor 203.0.113.5:45555 --transport udp \\
+      --lobby lobby.example.org/vanguard
+  rallypoint doctor play.example.org:8190 --register-test \\
+      --lobby lobby.example.org
       on the server's own machine
 
 Environment:

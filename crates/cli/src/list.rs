@@ -80,7 +80,7 @@ Examples:
   rallypoint list http://lobby.example.org/bloodmasterslist.php --query
 
 Environment:
-  RALLYPOINT_LOBBY  the lobby, if none is named; several with commas between them";
+  RALLYPOINT_LOBBY  the lobby, if none is named; several with commas";
 
 /// Gets the lists, asks, and tells.
 pub fn run(args: &Args) -> Result<Exit, Failure> {

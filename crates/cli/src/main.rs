@@ -50,22 +50,35 @@ enum Verb {
 
 const EXAMPLES: &str = "\
 Examples:
-  rallypoint serve                 a lobby on this machine, with no configuration
+  rallypoint serve
+      a lobby on this machine, with no configuration
   rallypoint announce --name \"Bacon Town\" --port 8190 --lobby lobby.example.org
-                                   keeps a game server in the list of a lobby
-  rallypoint list lobby.example.org --query
-                                   who can be played with, and how far away they are
-  rallypoint query play.example.org
-                                   all about one server, and who plays there
+      keeps a game server in the list of a lobby
+  rallypoint list lobby.example.org --query --not-empty --sort ping
+      where somebody plays, the nearest first
+  rallypoint query play.example.org session://[2001:db8::1]:45555 --json
+      all about two servers, and who plays there
+  rallypoint ping -c 5 play.example.org
+      how far away a server is
+  rallypoint watch lobby://lobby.example.org
+      who comes, who goes, what changes
   rallypoint browse lobby.example.org
-                                   choose a server and join it, in the terminal
+      choose a server and join it, in the terminal
+  rallypoint check play.example.org:6969 --warn-ping 100 --crit-ping 300
+      for Nagios, Icinga and the like
   rallypoint doctor play.example.org:8190 --lobby lobby.example.org
-                                   why a server is not listed, and what to do
+      why a server is not listed, and what to do
 
-Each command tells more about itself: rallypoint serve --help
+Each command tells more about itself: rallypoint list --help
 
-Exit codes: 0 all went well, 1 it failed (the last line says why), 2 wrong usage or configuration;
-commands that ask servers have more, which their --help tells";
+Exit codes:
+  0  all went well; query, list, ping: all answered
+  1  it failed, the last line says why; query, list, ping: some did not answer
+  2  wrong usage, or a mistake in the configuration
+  3  query, list, ping: an answer made no sense
+  4  query, list, ping: refused, nothing listens at that port
+  5  query, list, ping: this machine could not do it
+  check has those of Nagios plugins: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN";
 
 fn main() -> ExitCode {
     let result = match parse().verb {

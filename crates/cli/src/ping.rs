@@ -63,8 +63,9 @@ Examples:
   rallypoint ping play.example.org
   rallypoint ping -c 5 -i 200ms session://[2001:db8::1]:45555
 
-An answer may take as long as --timeout says, but not longer than the interval (or a second, if that is longer). Nothing is
-asked twice: whatever is lost is counted as lost.";
+An answer may take as long as --timeout says, but not longer than the interval
+(or a second, if that is longer). Nothing is asked twice: whatever is lost is
+counted as lost.";
 
 const EXIT: &str = "\
 Exit codes:
@@ -73,7 +74,7 @@ Exit codes:
   2  wrong usage
   3  its answer made no sense
   4  refused: the machine is there, but nothing listens at that port
-  5  this machine could not do it: no network, no permission, a file that cannot be written";
+  5  this machine could not do it: no network, no permission, no such file";
 
 /// Pings until it is told to stop.
 pub fn run(args: &Args) -> Result<Exit, Failure> {

@@ -58,17 +58,20 @@ Examples:
   rallypoint watch lobby://lobby.example.org
   rallypoint watch play.example.org:6969 --interval 2s
   rallypoint watch lobby://lobby.example.org/vanguard --jsonl >> events.jsonl
-  rallypoint watch lobby://lobby.example.org --jsonl | jq -r 'select(.event == \"player_joined\") | .player'
+  rallypoint watch lobby://lobby.example.org --jsonl |
+      jq -r 'select(.event == \"player_joined\") | .player'
 
 Events:
-  appeared       a server is there; .server has all about it, .at_first is true for the first look
+  appeared       a server is there: .server has all about it; .at_first: it was
+                 there at the first look
   changed        .changes has each field with .from and .to
   player_joined  .player, if the server tells who plays there
   player_left    .player
   silent         it is listed, but does not answer: .error, .message
   back           it answers again
   gone           it is not listed any more
-  list_failed    a lobby does not give its list: .error, .message; nobody is gone because of that
+  list_failed    a lobby does not give its list: .error, .message; nobody is
+                 gone because of that
   list_back      it does again
   Each has .time and .event, and .id, .name, .address of the server, or .list.
 

@@ -14,14 +14,47 @@ fn help(args: &[&str]) -> String {
     stdout(&output)
 }
 
+/// All commands, as the program itself tells them.
+fn verbs() -> Vec<String> {
+    let text = help(&["--help"]);
+    let commands = text.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).filter(|verb| verb != "help").collect()
+}
+
 #[test]
-fn every_help_has_examples_defaults_and_exit_codes() {
-    for args in [&["--help"][..], &["serve", "--help"], &["announce", "--help"]] {
-        let text = help(args);
+fn every_help_has_examples_and_exit_codes_that_fit_into_a_terminal() {
+    let verbs = verbs();
+    assert!(verbs.len() >= 12, "{verbs:?}");
+    let pages = verbs.iter().map(|verb| vec![&**verb, "--help"]).chain([vec!["--help"]]);
+    for args in pages {
+        let text = help(&args);
         for part in ["Usage: rallypoint", "Examples:", "Exit codes:"] {
             assert!(text.contains(part), "{args:?} has no {part:?}:\n{text}");
         }
+        // What stands before is wrapped by itself.
+        for line in text.lines().skip_while(|line| *line != "Examples:") {
+            assert!(line.chars().count() <= 80, "{args:?} has a line that is too long: {line}");
+        }
+        for flag in ["--debug", "--capture", "--source", "--timeout"] {
+            let asks = ["query", "ping", "list", "check", "browse", "watch", "doctor"].contains(&args[0]);
+            assert!(!asks || text.contains(flag), "{args:?} has no {flag}");
+        }
     }
+}
+
+#[test]
+fn every_verb_is_in_the_pages() {
+    let page = |name: &str| fs::read_to_string(format!("{DOCS}{name}")).unwrap();
+    let all = page("asking.md") + &page("operating.md") + &page("session.md") + &page("../README.md");
+    for verb in verbs() {
+        let is_for_shells = matches!(&*verb, "completions" | "man" | "respond");
+        assert!(is_for_shells || all.contains(&format!("rallypoint {verb} ")), "no page explains {verb}");
+    }
+}
+
+#[test]
+fn defaults_and_variables_are_told() {
     let words = help(&["serve", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("[default: 0.0.0.0:29944 and [::]:29944]"), "{words}");
     assert!(help(&["announce", "--help"]).contains("RALLYPOINT_LOBBY"));

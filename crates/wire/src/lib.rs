@@ -6,6 +6,7 @@
 //! | [`legacy`] | ruling L16 | the lobby protocol of old Gang Garrison 2 clients |
 //! | [`bloodmasters`] | 002, ruling L17 | querying a Bloodmasters server; its master list |
 //! | [`session`] | 003 | queries, logins, data, acknowledgements |
+//! | [`pcap`] | | datagrams in a file that packet analysers read |
 //!
 //! Parsing is total: any bytes at all give a value or a [`DecodeError`], nothing panics. Values borrow from the datagram;
 //! no parser allocates. `emit` appends to a `Vec<u8>` that the caller reuses. No I/O and no clock.
@@ -35,6 +36,7 @@ pub mod bloodmasters;
 mod error;
 pub mod legacy;
 pub mod lobby;
+pub mod pcap;
 mod reader;
 pub mod session;
 pub mod text;

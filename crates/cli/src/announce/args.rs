@@ -103,20 +103,21 @@ const MORE: &str = "\
 Examples:
   rallypoint announce --name \"Bacon Town\" --port 8190
       to the lobby on this machine
-  rallypoint announce --name \"Bacon Town\" --port 8190 --lobby lobby.example.org \\
-      --slots 24 --map ctf_truefort --game \"Gang Garrison 2\" --key game_ver=v2.9.2
+  rallypoint announce --name \"Bacon Town\" --port 8190 --slots 24 \\
+      --lobby lobby.example.org --map ctf_truefort --key game_ver=v2.9.2
   rallypoint announce --name Arena --port 45555 --transport udp \\
       --lobby lobby.example.org --lobby-id vanguard --key x-query=session
 
 Signals:
-  SIGTERM, SIGHUP, Ctrl-C  takes the server off the list and ends; nohup keeps it running without its terminal
+  SIGTERM, SIGHUP, Ctrl-C  takes the server off the list, and ends
+  Under nohup it goes on without its terminal.
 
 Environment:
-  RALLYPOINT_LOBBY  the lobby, if there is no --lobby; several with commas between them
+  RALLYPOINT_LOBBY  the lobby, if there is no --lobby; several with commas
 
 Exit codes:
-  0  the server was announced, and taken off the list when it was told to stop; with --once: it is listed
-  1  it could not be announced; with --once: it is not listed
+  0  it was announced, and taken off the list at the end; --once: it is listed
+  1  it could not be announced; --once: it is not listed
   2  wrong usage";
 
 /// The keys that document 001 knows.

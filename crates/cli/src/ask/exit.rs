@@ -24,11 +24,11 @@ pub enum Exit {
 pub const HELP: &str = "\
 Exit codes:
   0  all answered
-  1  some did not answer, or their names cannot be found; or they failed for different reasons
+  1  some did not answer, or cannot be found, or failed for different reasons
   2  wrong usage
   3  an answer made no sense
   4  refused: the machine is there, but nothing listens at that port
-  5  this machine could not do it: no network, no permission, a file that cannot be written";
+  5  this machine could not do it: no network, no permission, no such file";
 
 impl Exit {
     /// How it went with both: the same trouble stays what it is, different ones are only that some did not answer.

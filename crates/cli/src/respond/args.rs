@@ -31,8 +31,10 @@ pub struct Args {
 const MORE: &str = "\
 Examples:
   rallypoint respond --print-example > info.toml
-  rallypoint respond --session 0.0.0.0:45555 --session [::]:45555 --info info.toml
-  rallypoint respond --bloodmasters 127.0.0.1:0 --session 127.0.0.1:0 --info info.toml
+  rallypoint respond --info info.toml --session 0.0.0.0:45555 \\
+      --session [::]:45555
+  rallypoint respond --info info.toml --bloodmasters 127.0.0.1:0 \\
+      --session 127.0.0.1:0
       at free ports, which it prints
 
 A small file:
@@ -44,7 +46,7 @@ A small file:
   ping_ms = 35
 
 Signals:
-  SIGHUP           reads the file again; if there is a mistake in it, the answers stay as they were
+  SIGHUP           reads the file again; with a mistake in it, nothing changes
   SIGTERM, Ctrl-C  ends
 
 Exit codes:

@@ -62,18 +62,19 @@ const MORE: &str = "\
 Examples:
   rallypoint serve
   rallypoint serve --lobby 127.0.0.1:29944 --legacy off
-  rallypoint serve --set lobby.allow_private=false     for a public lobby
-  rallypoint serve --print-config > rallypoint.toml    all settings, to be edited
+  rallypoint serve --set lobby.allow_private=false    for a public lobby
+  rallypoint serve --print-config > rallypoint.toml   all settings, to be edited
   rallypoint serve --config rallypoint.toml --check-config
 
 Settings:
-  Flags win over the environment, which wins over the file, which wins over the defaults.
+  Flags win over the environment, that over the file, that over the defaults.
   Each setting has a variable: lobby.lease is RALLYPOINT_LOBBY_LEASE.
-  Names of lobbies ([lobby.names]) and bans ([[ban]]) have no flags of their own: they belong into the file.
+  Names of lobbies ([lobby.names]) and bans ([[ban]]) belong into the file: they
+  have no flags of their own.
 
 Signals:
   SIGHUP           reads bans, names and limits again, and drops nothing
-  SIGTERM, Ctrl-C  finishes replies, saves the list, ends; a second one ends at once
+  SIGTERM, Ctrl-C  finishes replies, saves the list, ends; a second: at once
 
 Exit codes:
   0  it was told to stop, and did
