@@ -80,12 +80,12 @@ struct ExportArgs {
 const MORE: &str = "\
 Examples:
   rallypoint history export --from 2026-11-01 --resolution day
-  rallypoint history export --server 0123456789abcdef0123456789abcdef --format json
+  rallypoint history export --server 0123456789abcdef0123456789abcdef
   rallypoint history export --all --resolution hour > history.csv
 
 Exit codes:
   0  printed
-  1  there is no history, it has nothing about that server or lobby, or it cannot be read
+  1  there is no history of that, or it cannot be read
   2  wrong usage";
 
 pub fn run(args: &Args) -> Result<(), Failure> {
