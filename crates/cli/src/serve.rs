@@ -63,11 +63,11 @@ impl Server {
         let options = options(&self.settings, data_dir.clone());
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_failure(&error))?;
-        let web = self.start_web(&service)?;
+        let recording = Recording::start(&service, &self.settings.history, &data_dir);
+        let web = self.start_web(&service, recording.as_ref())?;
         let (mut events, mut reporter) = (service.subscribe(), Reporter::new(&service));
         tell_addresses(&service, web.as_ref());
         info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), listed = service.stats().listed, "serving");
-        let recording = Recording::start(&service, &self.settings.history, &data_dir);
         notify::ready();
         let mut look = tokio::time::interval(LOOK_EVERY);
         loop {
@@ -111,12 +111,13 @@ impl Server {
     }
 
     /// The web server, if one is wanted.
-    fn start_web(&self, service: &LobbyService) -> Result<Option<WebService>, Failure> {
+    fn start_web(&self, service: &LobbyService, recording: Option<&Recording>) -> Result<Option<WebService>, Failure> {
         let options = self.settings.web();
         if options.listen.is_empty() {
             return Ok(None);
         }
-        WebService::start(options, Parts::new(service.clone())).map(Some).map_err(Failure::failed)
+        let parts = Parts { lobby: service.clone(), history: recording.map(Recording::handle) };
+        WebService::start(options, parts).map(Some).map_err(Failure::failed)
     }
 
     /// Reads the configuration again. A mistake in it changes nothing.

@@ -1,7 +1,22 @@
 //! One rate for each of many keys.
 
 use crate::{Budget, Key, Rate, clock::Clock, rate::Paces, table::Table};
-use std::{fmt, marker::PhantomData, time::Instant};
+use std::{
+    fmt,
+    marker::PhantomData,
+    time::{Duration, Instant},
+};
+
+/// What became of taking one out of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Whether there was one.
+    pub allowed: bool,
+    /// How many are in it now.
+    pub left: u64,
+    /// How long it takes until there is one in it.
+    pub wait: Duration,
+}
 
 /// One [`Rate`] for each of many keys, in memory that never grows: "at most one answer per second and network".
 ///
@@ -36,14 +51,21 @@ impl<K: Key> Buckets<K> {
     /// Takes one out of the bucket of `key`, if there is one in it.
     #[must_use]
     pub fn take(&mut self, now: Instant, key: K) -> bool {
+        self.take_one(now, key).allowed
+    }
+
+    /// The same, with what is left: for those who are to be told.
+    #[must_use]
+    pub fn take_one(&mut self, now: Instant, key: K) -> Taken {
         let now = self.clock.advance(now);
         let mut slot = self.table.find(key.bits(), now);
-        let Ok(meter) = self.paces.take(slot.state.meter, now, 0, 0) else {
-            return false;
-        };
-        slot.state.meter = meter;
-        self.table.put(&slot);
-        true
+        let taken = self.paces.take(slot.state.meter, now, 0, 0);
+        if let Ok(meter) = taken {
+            slot.state.meter = meter;
+            self.table.put(&slot);
+        }
+        let (left, wait) = self.paces.packets_left(slot.state.meter, now);
+        Taken { allowed: taken.is_ok(), left, wait: Duration::from_nanos(wait) }
     }
 
     /// Another rate from now on. What was taken stays taken.
@@ -74,4 +96,23 @@ impl<K> fmt::Debug for Buckets<K> {
 
 fn paces(rate: Rate) -> Paces {
     Paces::new(Budget { packets: Some(rate), bytes: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Net;
+
+    #[test]
+    fn what_is_left_is_told() {
+        let mut buckets = Buckets::new(Rate::per_second(2, 3), 8, 1);
+        let (now, net) = (Instant::now(), Net::of([192, 0, 2, 1].into()));
+        let half = Duration::from_millis(500);
+        let told: Vec<_> = (0..4).map(|_| buckets.take_one(now, net)).collect();
+        let none = Duration::ZERO;
+        let expected = [(true, 2, none), (true, 1, none), (true, 0, half), (false, 0, half)];
+        assert_eq!(told, expected.map(|(allowed, left, wait)| Taken { allowed, left, wait }));
+        assert_eq!(buckets.take_one(now + half, net), Taken { allowed: true, left: 0, wait: half });
+        assert_eq!(buckets.take_one(now + 8 * half, net).left, 2, "no more than the burst");
+    }
 }

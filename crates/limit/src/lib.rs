@@ -81,7 +81,7 @@ mod stats;
 mod table;
 mod verdict;
 
-pub use buckets::Buckets;
+pub use buckets::{Buckets, Taken};
 pub use config::{Config, ConfigError};
 pub use limiter::Limiter;
 pub use prefix::{Area, Home, Host, Key, Net, Site};

@@ -126,6 +126,15 @@ impl Pace {
     pub fn depth(&self) -> u64 {
         self.depth
     }
+
+    /// How many are in the bucket, and how long it takes until there is one.
+    fn level(&self, full_at: u64, now: u64) -> (u64, u64) {
+        let missing = full_at.saturating_sub(now);
+        let there = u128::from(self.depth.saturating_sub(missing)) << 16;
+        let left = there.checked_div(self.interval.into()).unwrap_or(u128::MAX);
+        let wait = missing.saturating_add(self.cost(1)).saturating_sub(self.depth);
+        (u64::try_from(left).unwrap_or(u64::MAX), wait)
+    }
 }
 
 /// A [`Budget`], ready for arithmetic.
@@ -154,6 +163,11 @@ impl Paces {
             packets: self.packets.take(meter.packets, now, 1, spare(self.packets)).ok_or(Unit::Packets)?,
             bytes: self.bytes.take(meter.bytes, now, bytes, spare(self.bytes)).ok_or(Unit::Bytes)?,
         })
+    }
+
+    /// How many packets are left, and how long it takes until there is one.
+    pub fn packets_left(&self, meter: Meter, now: u64) -> (u64, u64) {
+        self.packets.level(meter.packets, now)
     }
 
     /// The same meter after a change of paces, under which a bucket can't be more than empty.

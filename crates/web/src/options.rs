@@ -1,6 +1,7 @@
 //! Everything that can be said about the web server.
 
 use ipnet::IpNet;
+use rallypoint_history::Handle;
 use rallypoint_limit::Rate;
 use rallypoint_net::LobbyService;
 use rallypoint_wire::lobby::LobbyId;
@@ -77,13 +78,15 @@ pub struct LobbyNames(pub BTreeMap<LobbyId, String>);
 pub struct Parts {
     /// The lobby.
     pub lobby: LobbyService,
+    /// What was, if it is kept.
+    pub history: Option<Handle>,
 }
 
 impl Parts {
     /// Only a lobby.
     #[must_use]
     pub fn new(lobby: LobbyService) -> Self {
-        Self { lobby }
+        Self { lobby, history: None }
     }
 }
 

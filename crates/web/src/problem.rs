@@ -32,7 +32,13 @@ impl Problem {
     /// A parameter is not what it should be.
     #[must_use]
     pub fn parameter(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { parameter: Some(name.into()), ..Self::new(StatusCode::BAD_REQUEST, detail) }
+        Self::new(StatusCode::BAD_REQUEST, detail).of(name)
+    }
+
+    /// It is this parameter's.
+    #[must_use]
+    pub fn of(self, parameter: impl Into<String>) -> Self {
+        Self { parameter: Some(parameter.into()), ..self }
     }
 
     /// There is nothing of this name.

@@ -39,12 +39,16 @@ impl WebService {
         let listeners = serve::bind(&options)?;
         let (end, ending) = watch::channel(false);
         let now = Instant::now();
-        let mut epoch = [0; 4];
-        getrandom::fill(&mut epoch).map_err(|_| StartError::NoEntropy)?;
-        let book = Book::new(now, Calendar::new(now, SystemTime::now()), u32::from_be_bytes(epoch));
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|_| StartError::NoEntropy)?;
+        let seed = u128::from_be_bytes(random);
+        getrandom::fill(&mut random).map_err(|_| StartError::NoEntropy)?;
+        let epoch = u32::from_be_bytes([random[0], random[1], random[2], random[3]]);
+        let book = Book::new(now, Calendar::new(now, SystemTime::now()), epoch);
         let (live, told) = Live::new(Arc::clone(book.published()));
         let shared = Arc::new(Shared {
             lobby: parts.lobby.clone(),
+            history: parts.history,
             live: Arc::new(live),
             prebuilt: Default::default(),
             settings: ArcSwap::from_pointee(options.settings),
@@ -54,7 +58,7 @@ impl WebService {
         });
         let keeper = tokio::spawn(keeper::keep(book, parts.lobby, Arc::clone(&shared.live), told)).abort_handle();
         let addrs = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
-        let gate = Gate::new(Arc::clone(&shared));
+        let gate = Gate::new(Arc::clone(&shared), seed);
         let server = Server::start(listeners, &shared, &gate);
         for addr in &addrs {
             tracing::info!(%addr, "listening for HTTP");

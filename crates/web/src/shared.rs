@@ -2,6 +2,7 @@
 
 use crate::{Live, WebLimits, WebSettings, gate::Visitor, prebuilt::Prebuilt, serve::Places};
 use arc_swap::{ArcSwap, Guard};
+use rallypoint_history::Handle;
 use rallypoint_net::LobbyService;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -11,9 +12,8 @@ pub(crate) type Web = Arc<Shared>;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// What became of registrations is asked there.
-    #[expect(dead_code, reason = "the first question to it comes with the outcomes")]
     pub lobby: LobbyService,
+    pub history: Option<Handle>,
     pub live: Arc<Live>,
     pub prebuilt: Prebuilt,
     pub settings: ArcSwap<WebSettings>,

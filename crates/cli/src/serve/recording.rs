@@ -1,7 +1,7 @@
 //! Has the history written of what is listed.
 
 use crate::{config::HistorySettings, history::FILE};
-use rallypoint_history::{CameOrWent, History, Limits, Move, Options, Sweep};
+use rallypoint_history::{CameOrWent, Handle, History, Limits, Move, Options, Sweep};
 use rallypoint_lobby::{Event, Listing};
 use rallypoint_net::LobbyService;
 use std::{
@@ -43,6 +43,11 @@ impl Recording {
                 None
             }
         }
+    }
+
+    /// For reading it.
+    pub fn handle(&self) -> Handle {
+        self.history.handle()
     }
 
     /// Writes what is there to be written.

@@ -1,28 +1,27 @@
 //! Lists of servers, and one server.
 
+use super::{
+    answer::{self, JSON},
+    lobbies::no_parameters,
+};
 use crate::{
-    book::Snapshot,
+    book::{ServerView, Snapshot},
     filter::{Column, Defaults, Filter, MOST_ROWS, Query, Sort},
     problem::Problem,
     shared::Web,
 };
 use axum::{
-    body::Body,
-    extract::{RawQuery, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
+    extract::{Path, RawQuery, State},
+    http::{HeaderMap, HeaderValue, header},
+    response::Response,
 };
 use bytes::Bytes;
+use serde::Serialize;
 use std::io::Write;
 
 /// What counts in the API if nothing is said: everything, in an order that never changes.
 pub(crate) const DEFAULTS: Defaults =
     Defaults { sort: Sort::ascending(Column::Id), limit: MOST_ROWS, pages: false, strict: true };
-
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// Ask again whether it is still the same, every time: that costs next to nothing.
-const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 
 /// `GET /api/v1/servers`
 pub(crate) async fn list(
@@ -33,17 +32,66 @@ pub(crate) async fn list(
     let query = Query::parse(query.as_deref().unwrap_or_default(), &DEFAULTS)?;
     if let Some(lobby) = prebuilt_lobby(&query) {
         let built = web.prebuilt.list(&web.live, lobby).await;
-        let wants_gzip = accepts_gzip(&headers);
-        let (body, tag) = match wants_gzip.then_some(built.gzip().await).filter(|gzip| !gzip.is_empty()) {
-            Some(gzip) => (gzip.clone(), &built.gzip_etag),
-            None => (built.json.clone(), &built.etag),
+        let mut response = match answer::accepts_gzip(&headers) {
+            false => answer::reply(built.json.clone(), JSON, &built.etag, &headers),
+            true => {
+                let mut response = answer::reply(built.gzip().await.clone(), JSON, &built.gzip_etag, &headers);
+                response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                response
+            }
         };
-        let is_gzip = tag == built.gzip_etag;
-        return Ok(reply(body, tag, is_gzip, &headers));
+        response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        return Ok(response);
     }
     let body = write_list(&query, &web.live.snapshot());
-    let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, REVALIDATE)];
-    Ok((headers, body).into_response())
+    Ok(answer::tagged(body, JSON, &headers))
+}
+
+/// One server: what lists have, and what was found by asking it.
+#[derive(Serialize)]
+struct Details<'a> {
+    #[serde(flatten)]
+    server: ServerView<'a>,
+    lobby_name: Option<&'a str>,
+    players: Vec<PlayerView<'a>>,
+    /// gamedig has a list here; nobody tells what bots are called.
+    bots: [(); 0],
+}
+
+#[derive(Serialize)]
+struct PlayerView<'a> {
+    name: &'a str,
+    team: Option<&'a str>,
+    ping: Option<i32>,
+    spectator: bool,
+}
+
+/// `GET /api/v1/servers/{id}`
+pub(crate) async fn one(
+    State(web): State<Web>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    no_parameters(query.as_deref())?;
+    let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
+    let (snapshot, settings) = (web.live.snapshot(), web.settings());
+    let row = snapshot.row(id).ok_or_else(|| Problem::not_found("this server is not in the list, or not any more"))?;
+    let told = row.told.as_deref();
+    let players = told.and_then(|info| info.player_list.as_deref()).unwrap_or_default();
+    let players = players.iter().map(|player| PlayerView {
+        name: &player.name,
+        team: player.team.and_then(|team| told?.team_name(team)),
+        ping: player.ping_ms,
+        spectator: player.spectator,
+    });
+    let details = Details {
+        server: row.view(),
+        lobby_name: settings.names.name(&row.lobby),
+        players: players.collect(),
+        bots: [],
+    };
+    Ok(answer::json(&details, &headers))
 }
 
 /// The lobby, or all lobbies, whose whole list is asked for in the usual order.
@@ -71,50 +119,4 @@ pub(crate) fn write_list(query: &Query, snapshot: &Snapshot) -> Bytes {
     }
     out.extend_from_slice(b"]}");
     out.into()
-}
-
-/// An answer with its tag, or that the client already has it.
-fn reply(body: Bytes, tag: &HeaderValue, is_gzip: bool, request: &HeaderMap) -> Response {
-    let mut response = if knows(request, tag) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        let mut response = Response::new(Body::from(body));
-        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
-        if is_gzip {
-            response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
-        response
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::ETAG, tag.clone());
-    headers.insert(header::CACHE_CONTROL, REVALIDATE);
-    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-    response
-}
-
-/// Whether the client has what this tag stands for.
-fn knows(request: &HeaderMap, tag: &HeaderValue) -> bool {
-    let tag = tag.as_bytes();
-    let known =
-        request.get_all(header::IF_NONE_MATCH).iter().flat_map(|tags| tags.as_bytes().split(|&byte| byte == b','));
-    let plain = |known: &[u8]| {
-        let known = known.trim_ascii();
-        known == b"*" || known.strip_prefix(b"W/").unwrap_or(known) == tag
-    };
-    known.into_iter().any(plain)
-}
-
-/// Whether the client takes gzip: named, and not with a weight of zero.
-fn accepts_gzip(request: &HeaderMap) -> bool {
-    let values = request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    let mut codings = values.flat_map(|value| value.split(','));
-    codings.any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
-        let is_refused = parts.any(|part| {
-            let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
-            weight.is_some_and(|weight| weight.trim().parse::<f32>() == Ok(0.0))
-        });
-        is_gzip && !is_refused
-    })
 }

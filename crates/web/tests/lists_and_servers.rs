@@ -1,0 +1,178 @@
+//! Lists, lobbies and single servers, as the API tells them.
+
+mod common;
+
+use common::{LOBBY, Server, Site};
+use rallypoint_web::{LobbyNames, WebOptions};
+use rallypoint_wire::lobby::{LobbyId, Occupancy};
+use serde_json::json;
+
+#[test]
+fn a_server_has_the_keys_that_gamedig_users_know() {
+    let site = Site::start();
+    let more: &[(&[u8], &[u8])] = &[
+        (b"map", b"ctf_truefort"),
+        (b"game", b"Gang Garrison 2"),
+        (b"game_short", b"gg2"),
+        (b"game_ver", b"v2.9"),
+        (b"game_url", b"https://example.org/"),
+        (b"protocol_id", &[0xde; 16]),
+        (b"x-mood", b"good"),
+    ];
+    let occupancy = Occupancy { players: 3, bots: 2, slots: 24, password: true };
+    let server = Server { more, occupancy, ..Server::new(1, "Bacon Town") };
+    let list = site.fill(&[server]);
+    let mut told = list["servers"][0].clone();
+    let since = told["since"].take().as_u64().unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    assert!((now - 60..=now).contains(&since), "{since}");
+    let id = told["id"].as_str().unwrap().to_owned();
+    let protocol = "dededede-dede-dede-dede-dededededede";
+    let expected = json!({
+        "id": id,
+        "lobby": LOBBY.to_string(),
+        "name": "Bacon Town",
+        "map": "ctf_truefort",
+        "password": true,
+        "numplayers": 3,
+        "maxplayers": 24,
+        "numbots": 2,
+        "game": "gg2",
+        "game_name": "Gang Garrison 2",
+        "version": "v2.9",
+        "website": "https://example.org/",
+        "connect": "127.0.0.1:8001",
+        "addresses": { "ipv4": "127.0.0.1:8001" },
+        "transport": "udp",
+        "protocol_id": protocol,
+        "ping": null,
+        "since": null,
+        "verified": "unasked",
+        "raw": {
+            "name": "Bacon Town",
+            "map": "ctf_truefort",
+            "game": "Gang Garrison 2",
+            "game_short": "gg2",
+            "game_ver": "v2.9",
+            "game_url": "https://example.org/",
+            "protocol_id": protocol,
+            "x-mood": "good",
+        },
+    });
+    assert_eq!(told, expected);
+    let mut one = site.json(&format!("/api/v1/servers/{id}"));
+    one["since"].take();
+    let more = json!({ "lobby_name": null, "players": [], "bots": [] });
+    let both: serde_json::Map<_, _> =
+        [&expected, &more].iter().flat_map(|part| part.as_object().unwrap().clone()).collect();
+    assert_eq!(one, json!(both));
+}
+
+#[test]
+fn l5_hostile_names_are_harmless_json() {
+    let site = Site::start();
+    let name = "</script><b>\u{202e}\u{0}\n\"\\\u{1f}".as_bytes();
+    let server = Server { name, ..Server::new(1, "") };
+    let windows = Server { name: b"Caf\xe9 \x80", ..Server::new(2, "") };
+    let website: &[(&[u8], &[u8])] = &[(b"game_url", b"javascript:alert(1)")];
+    let list = site.fill(&[server, windows, Server { more: website, ..Server::new(3, "link") }]);
+    let names: Vec<_> =
+        list["servers"].as_array().unwrap().iter().map(|server| server["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"</script><b>\u{fffd}\u{fffd} \"\\\u{fffd}"), "{names:?}");
+    assert!(names.contains(&"Café €"), "{names:?}");
+    assert!(list["servers"].as_array().unwrap().iter().all(|server| server["website"].is_null()));
+    assert_eq!(site.get("/api/v1/servers").header("x-content-type-options"), Some("nosniff"));
+}
+
+#[test]
+fn l13_the_secret_id_is_nowhere() {
+    let site = Site::start();
+    let list = site.fill(&[Server::new(0xa7, "secret")]);
+    let id = list["servers"][0]["id"].as_str().unwrap().to_owned();
+    let secret = "a7".repeat(16);
+    assert_ne!(id, secret);
+    for path in ["/", "/api/v1/servers", "/api/v1/lobbies", &format!("/api/v1/servers/{id}"), "/api/v1/outcomes"] {
+        let text = site.get(path).text();
+        assert!(!text.contains(&secret) && !text.contains("a7a7a7a7"), "{path}: {text}");
+    }
+    assert_eq!(site.get(&format!("/api/v1/servers/{secret}")).status, 404);
+}
+
+#[test]
+fn lobbies_have_names_and_totals() {
+    let other = LobbyId::from_bytes([9; 16]);
+    let quiet = LobbyId::from_bytes([5; 16]);
+    let names = [(LOBBY, "Gang Garrison 2".to_owned()), (quiet, "Quiet".to_owned())];
+    let mut options = WebOptions::default();
+    options.settings.names = LobbyNames(names.into());
+    let site = Site::with(options);
+    let other_server = Server { lobby: other, ..Server::new(3, "c") };
+    site.fill(&[Server::new(1, "a").players(3), Server::new(2, "b").players(4), other_server]);
+    let expected = json!({
+        "servers": 3, "players": 7, "bots": 0, "slots": 30,
+        "lobbies": [
+            { "id": LOBBY.to_string(), "name": "Gang Garrison 2", "servers": 2, "players": 7, "bots": 0, "slots": 20 },
+            { "id": other.to_string(), "name": null, "servers": 1, "players": 0, "bots": 0, "slots": 10 },
+            { "id": quiet.to_string(), "name": "Quiet", "servers": 0, "players": 0, "bots": 0, "slots": 0 },
+        ],
+    });
+    assert_eq!(site.json("/api/v1/lobbies"), expected);
+    assert_eq!(site.json(&format!("/api/v1/servers?lobby={other}"))["servers"][0]["name"], "c");
+    assert_eq!(site.json(&format!("/api/v1/servers?lobby={quiet}"))["total"], 0);
+}
+
+#[test]
+fn parts_of_a_list_fit_together() {
+    let site = Site::start();
+    let names: Vec<_> = (1..=9).map(|number| format!("server {number}")).collect();
+    let servers: Vec<_> = (1..=9).map(|number| Server::new(number, &names[usize::from(number) - 1])).collect();
+    site.fill(&servers);
+    let told = |query: &str| -> Vec<String> {
+        let list = site.json(&format!("/api/v1/servers{query}"));
+        assert_eq!(list["total"], 9);
+        let servers = list["servers"].as_array().unwrap();
+        assert_eq!(list["count"], servers.len());
+        servers.iter().map(|server| server["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut parts = told("?sort=name&limit=4");
+    parts.extend(told("?sort=name&limit=4&offset=4"));
+    parts.extend(told("?sort=name&limit=4&offset=8"));
+    assert_eq!(parts, names);
+    assert!(told("?offset=100").is_empty());
+    parts.reverse();
+    assert_eq!(told("?sort=-name"), parts);
+}
+
+#[test]
+fn a_list_that_has_not_changed_is_not_sent_again() {
+    let site = Site::start();
+    site.fill(&[Server::new(1, "a")]);
+    for (path, headers) in [
+        ("/api/v1/servers", &[][..]),
+        ("/api/v1/servers", &[("accept-encoding", "gzip")]),
+        ("/api/v1/servers?q=a", &[]),
+        ("/api/v1/lobbies", &[]),
+        ("/api/v1/openapi.json", &[]),
+    ] {
+        let first = site.ask("GET", path, headers);
+        let tag = first.header("etag").unwrap().to_owned();
+        assert!(tag.starts_with('"'), "a strong tag: {tag}");
+        let known = [headers, &[("if-none-match", &*tag)]].concat();
+        let again = site.ask("GET", path, &known);
+        assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, Some(&*tag)), "{path}");
+        let head = site.ask("HEAD", path, headers);
+        assert_eq!((head.status, head.header("content-length")), (200, first.header("content-length")), "{path}");
+    }
+    let plain = site.get("/api/v1/servers");
+    let gzip = site.ask("GET", "/api/v1/servers", &[("accept-encoding", "gzip")]);
+    assert_eq!((gzip.header("content-encoding"), gzip.header("vary")), (Some("gzip"), Some("accept-encoding")));
+    assert_ne!(plain.header("etag"), gzip.header("etag"));
+    let mut unpacked = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&gzip.body[..]), &mut unpacked).unwrap();
+    assert_eq!(unpacked, plain.body);
+
+    site.register(&Server::new(1, "b"));
+    site.wait_for("/api/v1/servers", |list| list["servers"][0]["name"] == "b");
+    let tag = plain.header("etag").unwrap();
+    assert_eq!(site.ask("GET", "/api/v1/servers", &[("if-none-match", tag)]).status, 200);
+}
