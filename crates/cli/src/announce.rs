@@ -2,10 +2,10 @@
 
 mod args;
 mod listed;
-mod lobbies;
+pub mod lobbies;
 mod look;
-mod sender;
-mod server_id;
+pub mod sender;
+pub mod server_id;
 
 pub use args::Args;
 

@@ -10,6 +10,9 @@ mod config;
 mod doctor;
 mod failure;
 mod history;
+mod host;
+mod join;
+mod lines;
 mod list;
 mod log;
 mod man;
@@ -44,6 +47,8 @@ enum Verb {
     Doctor(doctor::Args),
     Respond(respond::Args),
     History(history::Args),
+    Host(host::Args),
+    Join(join::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -66,6 +71,9 @@ Examples:
       choose a server and join it, in the terminal
   rallypoint check play.example.org:6969 --warn-ping 100 --crit-ping 300
       for Nagios, Icinga and the like
+  rallypoint host                  a chat room on this machine
+  rallypoint join play.example.org
+                                   takes part in one
   rallypoint doctor play.example.org:8190 --lobby lobby.example.org
       why a server is not listed, and what to do
 
@@ -96,6 +104,8 @@ fn main() -> ExitCode {
         },
         Verb::Respond(args) => respond::run(&args),
         Verb::History(args) => history::run(&args),
+        Verb::Host(args) => host::run(&args),
+        Verb::Join(args) => join::run(&args),
         Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::Man(args) => man::run(&args, Cli::command()),
     };

@@ -152,6 +152,12 @@ impl SessionClient {
         self.driven.look(|client| client.is_connected())
     }
 
+    /// Whether nothing will happen any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.driven.look(|client| client.is_over())
+    }
+
     /// The longest message that can be sent, while there is a connection (S33).
     #[must_use]
     pub fn max_message(&self) -> Option<usize> {

@@ -104,7 +104,8 @@ impl SessionServer {
         Ok(Self { driven })
     }
 
-    /// The next thing that happened. If it is [`ServerEvent::Message`], the message is in `message`.
+    /// The next thing that happened. If it is [`ServerEvent::Message`], the message is in `message`. Whoever stops waiting
+    /// loses nothing, so it can stand in a `select!`.
     pub async fn event(&self, message: &mut Vec<u8>) -> ServerEvent {
         self.driven.until(Want::Event, |server| server.next(message)).await
     }

@@ -1,0 +1,175 @@
+//! `rallypoint host`: a chat room with teams.
+
+mod announcing;
+mod args;
+mod key;
+mod room;
+
+pub use args::Args;
+
+use crate::{
+    failure::{Failure, complain, say},
+    lines::Lines,
+    signals::Signals,
+};
+use announcing::Announcing;
+use rallypoint_net::{ServerEvent, ServerOptions, SessionServer};
+use rallypoint_query::ServerInfo;
+use rallypoint_session::{EncryptionPolicy, EndpointConfig, PlayerId, SendError};
+use room::{Act, Room};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+/// What a login has to ask for.
+pub const GAME: &str = "rallypoint-room";
+
+/// The longest message, in both directions: room for a line and the name of who said it.
+pub const LONGEST_MESSAGE: usize = 8_192;
+
+/// How often what browsers are told is made anew, for the times to the players.
+const REFRESH: Duration = Duration::from_secs(5);
+
+const GOODBYE: &str = "the server is closing";
+
+/// Runs a room until it is told to stop.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    runtime.block_on(async {
+        let mut signals = Signals::to_stop().map_err(Failure::failed)?;
+        let mut hosting = Hosting::start(args).await?;
+        tokio::select! {
+            () = hosting.run() => {}
+            () = signals.stop() => {}
+        }
+        // Whoever is in a hurry presses Ctrl-C again.
+        tokio::select! {
+            () = hosting.stop() => {}
+            () = signals.stop_again() => {}
+        }
+        Ok(())
+    })
+}
+
+struct Hosting {
+    server: SessionServer,
+    room: Room<PlayerId>,
+    info: ServerInfo,
+    announcing: Option<Announcing>,
+}
+
+impl Hosting {
+    async fn start(args: &Args) -> Result<Self, Failure> {
+        let key = key::choose(args.key_file.as_deref())?;
+        let public = key.public();
+        let mut endpoint = EndpointConfig::for_game(GAME);
+        endpoint.static_key = Some(key);
+        endpoint.max_players = args.max_players.into();
+        endpoint.encryption = if args.encrypted_only { EncryptionPolicy::Encrypted } else { EncryptionPolicy::Either };
+        let mut options = ServerOptions { stream: Some(LONGEST_MESSAGE), ..endpoint.into() };
+        if !args.listen.is_empty() {
+            options.listen.clone_from(&args.listen);
+        }
+        let server = SessionServer::bind(options).await.map_err(Failure::failed)?;
+        let addrs = server.local_addrs();
+        let announcing = Announcing::start(args, addrs.first().map_or(0, SocketAddr::port), public).await?;
+        let lines: String = addrs.iter().map(|addr| format!("session udp {addr}\n")).collect();
+        // Nobody may be reading, which is no reason not to serve.
+        let _ = say(&format!("{lines}key {public}\n"));
+        let teams = if args.teams.is_empty() { vec!["red".into(), "blue".into()] } else { args.teams.clone() };
+        let info = ServerInfo {
+            name: Some(args.name.clone()),
+            description: args.welcome.clone(),
+            game: Some(GAME.into()),
+            game_name: Some("Rallypoint room".into()),
+            max_players: Some(args.max_players.into()),
+            ..ServerInfo::default()
+        };
+        let mut hosting = Self { server, room: Room::new(teams, args.welcome.clone()), info, announcing };
+        hosting.tell_browsers();
+        Ok(hosting)
+    }
+
+    /// Until /quit is typed.
+    async fn run(&mut self) {
+        let (mut console, mut message) = (Lines::of_stdin(), Vec::new());
+        let mut refresh = tokio::time::interval(REFRESH);
+        loop {
+            let announce = self.announcing.as_ref().and_then(Announcing::next);
+            let due = async {
+                match announce {
+                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                event = self.server.event(&mut message) => self.handle_event(event, &message),
+                Some(line) = console.next() => {
+                    if line.trim() == "/quit" {
+                        return;
+                    }
+                    let server = &self.server;
+                    self.room.handle_console(&line, |player| server.stats(player)?.rtt);
+                    self.tell_browsers();
+                }
+                _ = refresh.tick() => self.tell_browsers(),
+                () = due => {
+                    if let Some(announcing) = &mut self.announcing {
+                        announcing.send().await;
+                    }
+                }
+            }
+            self.act();
+        }
+    }
+
+    fn handle_event(&mut self, event: ServerEvent, message: &[u8]) {
+        let (now, server) = (Instant::now(), &self.server);
+        match event {
+            ServerEvent::Joined { player, username, .. } => self.room.handle_join(now, player, &username),
+            ServerEvent::Message(player) => {
+                self.room.handle_line(now, player, message, |player| server.stats(player)?.rtt);
+            }
+            ServerEvent::Left(player, reason) => self.room.handle_leave(player, &reason.to_string()),
+            _ => return,
+        }
+        self.tell_browsers();
+    }
+
+    fn act(&mut self) {
+        for act in self.room.take_acts() {
+            match act {
+                Act::Tell(player, line) => {
+                    // Who does not read for so long that the window is full is as good as gone.
+                    if let Err(SendError::WouldBlock) = self.server.try_send(player, line.as_bytes()) {
+                        self.server.disconnect(player, "too slow");
+                    }
+                }
+                Act::Kick(player, reason) => {
+                    self.server.disconnect(player, &reason);
+                }
+                Act::Log(line) => drop(say(&format!("{line}\n"))),
+            }
+        }
+    }
+
+    /// Server browsers and lobbies.
+    fn tell_browsers(&mut self) {
+        if let Some(announcing) = &mut self.announcing {
+            announcing.set_players(self.room.len());
+        }
+        let server = &self.server;
+        server.set_info(&self.room.info(&self.info, |player| server.stats(player)?.rtt));
+    }
+
+    async fn stop(self) {
+        complain("saying goodbye");
+        let off_the_list = async {
+            if let Some(announcing) = self.announcing {
+                announcing.stop().await;
+            }
+        };
+        tokio::join!(self.server.shutdown(GOODBYE), off_the_list);
+    }
+}

@@ -1,0 +1,246 @@
+//! A chat room: who is in it, and what is said to whom. It knows no network.
+
+use rallypoint_query::{Player, ServerInfo, Team};
+use rallypoint_wire::text;
+use std::time::{Duration, Instant};
+
+/// The longest name and the longest line, in characters; what is longer is cut.
+const LONGEST_NAME: usize = 32;
+const LONGEST_LINE: usize = 500;
+
+/// So many lines may be said at once, and then one in this time.
+const BURST: f64 = 8.0;
+const EVERY: Duration = Duration::from_millis(500);
+
+/// The colours of teams in server browsers.
+const COLORS: [[u8; 3]; 6] =
+    [[204, 51, 51], [51, 102, 204], [51, 153, 51], [204, 153, 0], [153, 51, 153], [0, 153, 153]];
+
+const HELP: &str =
+    "/me does something · /who is here · /team NAME joins a team · /t TEXT says something to the team · /quit";
+
+/// What the room wants to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act<P> {
+    /// Tell this guest something.
+    Tell(P, String),
+    /// Send this guest away, for this reason.
+    Kick(P, String),
+    /// Show this to whoever runs the room.
+    Log(String),
+}
+
+/// A room with guests, who are known by `P`.
+#[derive(Debug)]
+pub struct Room<P> {
+    teams: Vec<String>,
+    welcome: Option<String>,
+    guests: Vec<Guest<P>>,
+    acts: Vec<Act<P>>,
+}
+
+#[derive(Debug)]
+struct Guest<P> {
+    id: P,
+    name: String,
+    /// By its place in the list of teams.
+    team: Option<usize>,
+    lines: f64,
+    at: Instant,
+}
+
+impl<P: Copy + PartialEq> Room<P> {
+    pub fn new(teams: Vec<String>, welcome: Option<String>) -> Self {
+        Self { teams, welcome, guests: Vec::new(), acts: Vec::new() }
+    }
+
+    /// What is to be done since the last time.
+    pub fn take_acts(&mut self) -> Vec<Act<P>> {
+        std::mem::take(&mut self.acts)
+    }
+
+    pub fn len(&self) -> usize {
+        self.guests.len()
+    }
+
+    /// Somebody comes in. Names are made different from each other.
+    pub fn handle_join(&mut self, now: Instant, id: P, username: &str) {
+        let name = self.free_name(username);
+        self.guests.push(Guest { id, name: name.clone(), team: None, lines: BURST, at: now });
+        if let Some(welcome) = self.welcome.clone() {
+            self.tell(id, welcome);
+        }
+        self.tell(id, format!("-- you are {name}; /help says what can be done"));
+        self.tell_all(&format!("-- {name} has joined"), |guest| guest.id != id);
+    }
+
+    /// Somebody is gone.
+    pub fn handle_leave(&mut self, id: P, why: &str) {
+        if let Some(at) = self.guests.iter().position(|guest| guest.id == id) {
+            let name = self.guests.remove(at).name;
+            self.tell_all(&format!("-- {name} has left ({})", text::harmless(why)), |_| true);
+        }
+    }
+
+    /// Somebody says something.
+    pub fn handle_line(&mut self, now: Instant, id: P, line: &[u8], ping: impl Fn(P) -> Option<Duration>) {
+        let line: String = text::display(line).trim().chars().take(LONGEST_LINE).collect();
+        let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id) else { return };
+        if line.is_empty() {
+            return;
+        }
+        if !guest.may_speak(now) {
+            self.tell(id, "-- not so fast: this was not heard".into());
+            return;
+        }
+        let (name, team) = (guest.name.clone(), guest.team);
+        match command(&line) {
+            None => self.tell_all(&format!("{name}: {line}"), |_| true),
+            Some(("me", "")) => self.tell(id, "-- what do you do? /me waves".into()),
+            Some(("me", what)) => self.tell_all(&format!("* {name} {what}"), |_| true),
+            Some(("who", _)) => self.tell(id, self.who(ping)),
+            Some(("team", wanted)) => self.choose_team(id, wanted),
+            Some(("t", what)) => match team {
+                Some(at) if !what.is_empty() => {
+                    let line = format!("[{}] {name}: {what}", self.teams[at]);
+                    self.tell_all(&line, |guest| guest.team == team);
+                }
+                Some(_) => self.tell(id, "-- what do you want to say to your team? /t hello".into()),
+                None => self.tell(id, format!("-- you are in no team yet: /team {}", self.team_names())),
+            },
+            Some(("help", _)) => self.tell(id, format!("-- {HELP}")),
+            Some(("kick", _)) => self.tell(id, "-- only whoever runs the server can do that".into()),
+            Some((other, _)) => self.tell(id, format!("-- there is no /{other}; there is: {HELP}")),
+        }
+    }
+
+    /// Whoever runs the room says something, or asks for something.
+    pub fn handle_console(&mut self, line: &str, ping: impl Fn(P) -> Option<Duration>) {
+        let line = text::harmless(line.trim()).into_owned();
+        match command(&line) {
+            None if line.is_empty() => {}
+            None => self.tell_all(&format!("-- server: {line}"), |_| true),
+            Some(("who", _)) => {
+                let who = self.who(ping);
+                self.log(who);
+            }
+            Some(("kick", whom)) => {
+                let (name, reason) = whom.split_once(' ').unwrap_or((whom, ""));
+                let guest = self.guests.iter().find(|guest| guest.name.eq_ignore_ascii_case(name));
+                match guest.map(|guest| (guest.id, guest.name.clone())) {
+                    Some((id, name)) => {
+                        let reason = if reason.is_empty() { "kicked".into() } else { format!("kicked: {reason}") };
+                        self.acts.push(Act::Kick(id, reason.clone()));
+                        self.handle_leave(id, &reason);
+                        self.log(format!("-- {name} is sent away"));
+                    }
+                    None => self.log(format!("-- nobody is called {name:?}; /who is here")),
+                }
+            }
+            Some(_) => self.log("-- what is typed is said to all; /who is here · /kick NAME REASON · /quit".into()),
+        }
+    }
+
+    /// What server browsers show of it.
+    pub fn info(&self, base: &ServerInfo, ping: impl Fn(P) -> Option<Duration>) -> ServerInfo {
+        let team = |(n, name): (usize, &String)| Team {
+            id: team_number(n),
+            name: name.clone(),
+            ranked: false,
+            color: COLORS[n % COLORS.len()],
+        };
+        let player = |guest: &Guest<P>| Player {
+            name: guest.name.clone(),
+            team: Some(guest.team.map_or(0, team_number)),
+            ping_ms: ping(guest.id).map(|ping| i32::try_from(ping.as_millis()).unwrap_or(i32::MAX)),
+            ..Player::default()
+        };
+        ServerInfo {
+            players: Some(u16::try_from(self.guests.len()).unwrap_or(u16::MAX)),
+            teams: self.teams.iter().enumerate().map(team).collect(),
+            player_list: Some(self.guests.iter().map(player).collect()),
+            ..base.clone()
+        }
+    }
+
+    fn choose_team(&mut self, id: P, wanted: &str) {
+        let Some(at) = self.teams.iter().position(|team| team.eq_ignore_ascii_case(wanted)) else {
+            return self.tell(id, format!("-- the teams are: {}", self.team_names()));
+        };
+        let team = self.teams[at].clone();
+        let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id) else { return };
+        if guest.team.replace(at) != Some(at) {
+            let line = format!("-- {} is in team {team} now", guest.name);
+            self.tell_all(&line, |_| true);
+        }
+    }
+
+    fn who(&self, ping: impl Fn(P) -> Option<Duration>) -> String {
+        let each = |guest: &Guest<P>| {
+            let team = guest.team.map(|at| self.teams[at].clone());
+            let ping = ping(guest.id).map(|ping| format!("{} ms", ping.as_millis()));
+            let about: Vec<_> = team.into_iter().chain(ping).collect();
+            if about.is_empty() { guest.name.clone() } else { format!("{} ({})", guest.name, about.join(", ")) }
+        };
+        let all: Vec<_> = self.guests.iter().map(each).collect();
+        if all.is_empty() { "-- nobody is here".into() } else { format!("-- {} here: {}", all.len(), all.join(", ")) }
+    }
+
+    fn team_names(&self) -> String {
+        self.teams.join(", ")
+    }
+
+    /// A name that can be typed and that nobody else has.
+    fn free_name(&self, username: &str) -> String {
+        let plain = text::harmless(username);
+        let words: Vec<_> = plain.split_whitespace().collect();
+        let mut name: String = words.join("-").chars().take(LONGEST_NAME).collect();
+        if name.is_empty() {
+            name = "guest".into();
+        }
+        let is_free = |name: &str| !self.guests.iter().any(|guest| guest.name.eq_ignore_ascii_case(name));
+        if is_free(&name) {
+            return name;
+        }
+        // There are fewer guests than numbers.
+        (2..).map(|number| format!("{name}-{number}")).find(|name| is_free(name)).unwrap_or(name)
+    }
+
+    fn tell(&mut self, to: P, line: String) {
+        self.acts.push(Act::Tell(to, line));
+    }
+
+    fn tell_all(&mut self, line: &str, whom: impl Fn(&Guest<P>) -> bool) {
+        let all = self.guests.iter().filter(|guest| whom(guest)).map(|guest| Act::Tell(guest.id, line.to_owned()));
+        self.acts.extend(all);
+        self.log(line.to_owned());
+    }
+
+    fn log(&mut self, line: String) {
+        self.acts.push(Act::Log(line));
+    }
+}
+
+impl<P> Guest<P> {
+    fn may_speak(&mut self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64() / EVERY.as_secs_f64();
+        (self.lines, self.at) = ((self.lines + passed).min(BURST), now);
+        let may = self.lines >= 1.0;
+        self.lines -= f64::from(u8::from(may));
+        may
+    }
+}
+
+/// The word behind the slash, and the rest.
+fn command(line: &str) -> Option<(&str, &str)> {
+    let (word, rest) = line.strip_prefix('/').map(|line| line.split_once(' ').unwrap_or((line, "")))?;
+    Some((word, rest.trim()))
+}
+
+/// In the protocol, 0 is no team.
+fn team_number(at: usize) -> u8 {
+    u8::try_from(at + 1).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! `rallypoint join`: a client for chat rooms, in the terminal.
+
+mod args;
+
+pub use args::Args;
+
+use crate::{
+    ask::resolve,
+    failure::{Failure, say},
+    host::{GAME, LONGEST_MESSAGE},
+    lines::Lines,
+    signals::Signals,
+};
+use rallypoint_net::{ClientOptions, ConnectError, SessionClient, SessionEvent};
+use rallypoint_session::{ClientConfig, ConnectionStats, LoginError, Reason, SendError};
+use rallypoint_wire::{session, text};
+use std::{
+    io::{IsTerminal, stdin, stdout},
+    num::NonZeroU16,
+};
+
+/// Takes part until one side has had enough.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    runtime.block_on(async {
+        let mut signals = Signals::to_stop().map_err(Failure::failed)?;
+        let joined = tokio::select! {
+            joined = Joined::start(args) => joined?,
+            () = signals.stop() => return Ok(()),
+        };
+        let result = tokio::select! {
+            result = joined.run() => result,
+            () = signals.stop() => Ok(()),
+        };
+        // Whoever is in a hurry presses Ctrl-C again.
+        tokio::select! {
+            () = joined.client.close() => {}
+            () = signals.stop_again() => {}
+        }
+        result
+    })
+}
+
+struct Joined {
+    client: SessionClient,
+    team: Option<String>,
+    /// A person types here: what was typed is replaced by what the server makes of it.
+    is_typed: bool,
+}
+
+impl Joined {
+    async fn start(args: &Args) -> Result<Self, Failure> {
+        let port = args.server.port.map_or(session::PORT, NonZeroU16::get);
+        let addrs = resolve::resolve(&args.server.host, port, None).await.map_err(Failure::failed)?;
+        let mut config = ClientConfig::new(&args.name.clone().unwrap_or_else(user), GAME);
+        config.encryption = args.encryption();
+        config.reconnect = !args.no_reconnect;
+        let options = ClientOptions { stream: Some(LONGEST_MESSAGE), ..config.into() };
+        let client = SessionClient::connect(&addrs[..], options).await.map_err(|error| explain(&error, args))?;
+        let joined =
+            Self { client, team: args.team.clone(), is_typed: stdin().is_terminal() && stdout().is_terminal() };
+        let how = match (args.plain, args.key) {
+            (true, _) => "not encrypted",
+            (_, None) => "encrypted",
+            (_, Some(_)) => "encrypted, and it is the server with that key",
+        };
+        joined.tell(&format!("-- connected to {} ({how}); /quit leaves", joined.client.server()))?;
+        Ok(joined)
+    }
+
+    async fn run(&self) -> Result<(), Failure> {
+        let (mut lines, mut message) = (Lines::of_stdin(), Vec::new());
+        self.enter().await;
+        let mut is_lost = false;
+        loop {
+            tokio::select! {
+                event = self.client.event(&mut message) => match event {
+                    Some(SessionEvent::Message) => self.tell(&text::display(&message))?,
+                    Some(SessionEvent::Connected) => {
+                        is_lost = false;
+                        self.tell("-- connected again")?;
+                        self.enter().await;
+                    }
+                    Some(SessionEvent::Disconnected(reason)) => {
+                        if !self.comes_back(&reason) {
+                            return Err(ended(&reason));
+                        }
+                        is_lost = true;
+                        self.tell(&format!("-- the connection is lost ({}); trying again", lost(&reason)))?;
+                    }
+                    Some(SessionEvent::LoginFailed(error @ LoginError::Refused(_))) => return Err(refused(&error)),
+                    Some(_) => {}
+                    None => return Err(Failure::failed("the session is over")),
+                },
+                line = lines.next() => match line.as_deref().map(str::trim) {
+                    None | Some("/quit") => return Ok(()),
+                    Some("") => {}
+                    Some("/stats") => self.tell(&stats(self.client.stats()))?,
+                    Some(line) => {
+                        if self.is_typed {
+                            // The line as it was typed goes; it comes back from the server with a name before it.
+                            say("\x1b[1A\x1b[2K")?;
+                        }
+                        if let Err(error) = self.client.send(line.as_bytes()).await {
+                            let why = if is_lost { "not connected".into() } else { error.to_string() };
+                            self.tell(&format!("-- this was not said ({why}): {}", text::harmless(line)))?;
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// After coming in, also again.
+    async fn enter(&self) {
+        if let Some(team) = &self.team {
+            // If the connection is gone again, the next one does it.
+            let _: Result<(), SendError> = self.client.send(format!("/team {team}").as_bytes()).await;
+        }
+    }
+
+    fn comes_back(&self, reason: &Reason) -> bool {
+        // The client decides; after an end that one side wanted there is nothing more to come.
+        !matches!(reason, Reason::Closed) && !self.client.is_over()
+    }
+
+    fn tell(&self, line: &str) -> Result<(), Failure> {
+        say(&format!("{line}\n"))
+    }
+}
+
+/// The name of the user, if it can be used.
+fn user() -> String {
+    std::env::var("USER").ok().filter(|user| !user.is_empty() && user.len() < 128).unwrap_or_else(|| "guest".into())
+}
+
+fn stats(stats: Option<ConnectionStats>) -> String {
+    match stats {
+        None => "-- not connected".into(),
+        Some(stats) => format!(
+            "-- round trip {:.1} ms, {:.0} % lost; {} bytes sent, {} received, {} messages sent again",
+            stats.rtt.unwrap_or_default().as_secs_f64() * 1e3,
+            stats.loss * 100.0,
+            stats.bytes_sent,
+            stats.bytes_received,
+            stats.resends
+        ),
+    }
+}
+
+fn explain(error: &ConnectError, args: &Args) -> Failure {
+    match error {
+        ConnectError::Login(LoginError::NoAnswer) if args.key.is_some() => Failure::failed(
+            "no answer from a server with that key: does it run, does a firewall let it through, and is the key right?",
+        ),
+        ConnectError::Login(LoginError::NoAnswer) => Failure::failed(
+            "no answer: does the server run, is the port right, and does a firewall let it through (UDP)?",
+        ),
+        ConnectError::Login(error) => refused(error),
+        error => Failure::failed(error),
+    }
+}
+
+fn refused(error: &LoginError) -> Failure {
+    Failure::failed(text::harmless(&error.to_string()))
+}
+
+fn ended(reason: &Reason) -> Failure {
+    Failure::failed(match reason {
+        Reason::ClosedByPeer(why) if !why.is_empty() => format!("the server ended it: {}", text::harmless(why)),
+        reason => text::harmless(&reason.to_string()).into_owned(),
+    })
+}
+
+fn lost(reason: &Reason) -> String {
+    match reason {
+        Reason::ClosedByPeer(why) if why == "unknown session" => "the server was restarted".into(),
+        reason => text::harmless(&reason.to_string()).into_owned(),
+    }
+}

@@ -1,0 +1,105 @@
+//! `rallypoint join` survives a restart of the server and a new address, and shows what a hostile server says harmlessly.
+
+mod common;
+mod room_support;
+
+use common::until;
+use rallypoint_net::{PolledServer, ServerEvent, ServerOptions};
+use rallypoint_session::EndpointConfig;
+use room_support::{Room, join};
+use std::{
+    net::UdpSocket,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+#[test]
+fn s32_a_restart_of_the_server_is_noticed() {
+    let home = tempfile::tempdir().unwrap();
+    let room = Room::open(home.path(), &[]);
+    let mut alice = room.guest(home.path(), "alice", &["--team", "red", "--key", &room.key]);
+    let addr = room.addr.to_string();
+    room.host.signal("KILL");
+    room.host.ends();
+    let room = Room::open_at(home.path(), &addr, &[]);
+    alice.types("anybody?");
+    alice.hears("-- the connection is lost (the server was restarted); trying again");
+    alice.hears("-- connected again");
+    room.host.hears("-- alice is in team red now");
+    alice.types("hello again");
+    alice.hears("alice: hello again");
+}
+
+#[test]
+fn s31_a_new_address_in_mid_sentence_loses_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let room = Room::open(home.path(), &[]);
+    let (front, back) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    let addr = front.local_addr().unwrap();
+    let is_moved = Arc::new(AtomicBool::new(false));
+    let moved = is_moved.clone();
+    // A router that carries datagrams to and fro, and one day from another port.
+    std::thread::spawn(move || {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for socket in [&front, &back, &other] {
+            socket.set_nonblocking(true).unwrap();
+        }
+        let (mut guest, mut buffer) = (None, [0; 600]);
+        loop {
+            let back = if moved.load(SeqCst) { &other } else { &back };
+            let mut idle = true;
+            if let Ok((length, from)) = front.recv_from(&mut buffer) {
+                guest = Some(from);
+                let _ = back.send_to(&buffer[..length], room.addr);
+                idle = false;
+            }
+            if let (Ok((length, _)), Some(guest)) = (back.recv_from(&mut buffer), guest) {
+                let _ = front.send_to(&buffer[..length], guest);
+                idle = false;
+            }
+            if idle {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    });
+    let mut alice = join(home.path(), addr, "alice", &[]);
+    alice.hears("-- you are alice");
+    alice.types("before");
+    alice.hears("alice: before");
+    is_moved.store(true, SeqCst);
+    alice.types("after");
+    alice.hears("alice: after");
+    room.host.hears("alice: after");
+}
+
+#[test]
+fn what_a_hostile_server_says_is_shown_harmlessly() {
+    let home = tempfile::tempdir().unwrap();
+    let config = EndpointConfig::for_game("rallypoint-room");
+    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    let mut server = PolledServer::bind(ServerOptions { listen, stream: Some(8_192), ..config.into() }).unwrap();
+    let guest = join(home.path(), server.local_addrs().next().unwrap(), "alice", &[]);
+    let mut message = Vec::new();
+    let player = until("somebody comes", || {
+        server.poll();
+        match server.next(&mut message) {
+            Some(ServerEvent::Joined { player, .. }) => Some(player),
+            _ => None,
+        }
+    });
+    server.send(player, b"\x1b]0;owned\x07 \xff\n-- you have won").unwrap();
+    assert!(server.disconnect(player, "\x1b[2Jgone"));
+    until("the guest has left", || {
+        server.poll();
+        let _ = server.next(&mut message);
+        server.players().next().is_none().then_some(())
+    });
+    let shown = guest.hears("owned");
+    assert!(!shown.contains(|c: char| c.is_control()) && shown.contains("you have won"), "{shown:?}");
+    let (code, complaint) = guest.ends();
+    assert_eq!(code, Some(1));
+    assert!(complaint.contains("\u{fffd}[2Jgone"), "{complaint:?}");
+}
