@@ -117,7 +117,6 @@ impl Past {
             return None;
         }
         let first = self.batches.partition_point(|batch| batch.last().number <= after.number);
-        let missed = self.batches.iter().skip(first).map(|batch| batch.after(after.number, lobby));
-        Some(missed.filter(|bytes| !bytes.is_empty()).collect())
+        Some(self.batches.iter().skip(first).flat_map(|batch| batch.after(after.number, lobby)).collect())
     }
 }

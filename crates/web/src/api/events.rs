@@ -118,7 +118,7 @@ impl Listener {
                 _ = self.ending.wait_for(|ending| *ending) => return None,
             };
             match batch {
-                Ok(Ok(batch)) => self.pieces.extend(Some(batch.after(0, self.lobby)).filter(|piece| !piece.is_empty())),
+                Ok(Ok(batch)) => self.pieces.extend(batch.after(0, self.lobby)),
                 Ok(Err(_)) => return None,
                 Err(_) => self.pieces.push_back(Bytes::from_static(b":\n\n")),
             }

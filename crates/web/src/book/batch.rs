@@ -1,7 +1,8 @@
 //! What changed between two snapshots, as the bytes that are sent to listeners.
 //!
-//! The events of one lobby stand together, so that whoever listens to one lobby gets a slice of what the others get: every
-//! event is written once, however many listen.
+//! First come the servers that went, then the others: one that moved is gone before it comes. Within both, the events of a
+//! lobby stand together, so that whoever listens to one lobby gets slices of what the others get: every event is written
+//! once, however many listen.
 
 use super::{Cursor, Row, text};
 use bytes::Bytes;
@@ -25,8 +26,8 @@ pub struct Batch {
     /// The number of the first event.
     first: u64,
     bytes: Bytes,
-    /// Of every event: its lobby, and where it ends.
-    events: Vec<(LobbyId, usize)>,
+    /// Of every event: whether it is about a server that is there, its lobby, and where it ends.
+    events: Vec<(bool, LobbyId, usize)>,
 }
 
 /// The data of an event about a server that went.
@@ -41,6 +42,12 @@ struct GoneView<'a> {
 }
 
 impl Change {
+    /// What they are sorted by.
+    fn key(&self) -> (bool, LobbyId, PublicId) {
+        let row = self.row();
+        (!matches!(self, Self::Unlisted(..)), row.lobby, row.id)
+    }
+
     fn row(&self) -> &Arc<Row> {
         match self {
             Self::Listed(row) | Self::Changed(row) | Self::Unlisted(row, _) => row,
@@ -51,13 +58,14 @@ impl Change {
 impl Batch {
     /// The events after `before`; `None` if nothing happened.
     pub(super) fn new(mut changes: Vec<Change>, before: Cursor) -> Option<Self> {
-        changes.sort_unstable_by_key(|change| (change.row().lobby, change.row().id));
+        changes.sort_unstable_by_key(Change::key);
         let (mut bytes, mut cursor) = (Vec::new(), before);
         let mut events = Vec::with_capacity(changes.len());
         for change in &changes {
             cursor.number += 1;
             write(change, cursor, &mut bytes);
-            events.push((change.row().lobby, bytes.len()));
+            let (is_there, lobby, _) = change.key();
+            events.push((is_there, lobby, bytes.len()));
         }
         let first = before.number + 1;
         (!events.is_empty()).then(|| Self { epoch: before.epoch, first, bytes: bytes.into(), events })
@@ -95,18 +103,20 @@ impl Batch {
 
     /// The events after this number, of all lobbies or of one, ready to be sent. May be empty.
     #[must_use]
-    pub fn after(&self, number: u64, lobby: Option<LobbyId>) -> Bytes {
+    pub fn after(&self, number: u64, lobby: Option<LobbyId>) -> Vec<Bytes> {
         let skip = usize::try_from((number + 1).saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.len());
-        let (from, to) = match lobby {
-            None => (0, self.len()),
-            Some(lobby) => (
-                self.events.partition_point(|(other, _)| *other < lobby),
-                self.events.partition_point(|(other, _)| *other <= lobby),
-            ),
+        let of_lobby = |is_there: bool, lobby: LobbyId| {
+            let from = self.events.partition_point(|event| (event.0, event.1) < (is_there, lobby));
+            let to = self.events.partition_point(|event| (event.0, event.1) <= (is_there, lobby));
+            (from, to)
         };
-        let (from, to) = (from.max(skip).min(to), to);
-        let start = |event: usize| event.checked_sub(1).map_or(0, |before| self.events[before].1);
-        self.bytes.slice(start(from)..start(to))
+        let ranges = match lobby {
+            None => [(0, self.len()), (0, 0)],
+            Some(lobby) => [of_lobby(false, lobby), of_lobby(true, lobby)],
+        };
+        let start = |event: usize| event.checked_sub(1).map_or(0, |before| self.events[before].2);
+        let wanted = ranges.into_iter().map(|(from, to)| (from.max(skip), to)).filter(|(from, to)| from < to);
+        wanted.map(|(from, to)| self.bytes.slice(start(from)..start(to))).collect()
     }
 }
 

@@ -1,1 +1,216 @@
+//! Every filter and order against a naive reading of the same words.
 
+use super::*;
+use crate::book::{Book, Calendar};
+use proptest::prelude::*;
+use rallypoint_lobby::{Config, Registry, Seed};
+use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
+use std::{
+    cmp::Ordering,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::{Instant, SystemTime},
+};
+
+const DEFAULTS: Defaults = Defaults { sort: Sort::ascending(Column::Id), limit: MOST_ROWS, pages: false, strict: true };
+
+/// A server as the test knows it.
+#[derive(Clone, Debug)]
+struct Known {
+    lobby: u8,
+    texts: [String; 4],
+    occupancy: Occupancy,
+    families: (bool, bool),
+}
+
+fn known() -> impl Strategy<Value = Known> {
+    let text = || prop_oneof!["[abAB ]{0,4}", Just("Straße".to_owned())];
+    let occupancy = (0..4u16, 0..3u16, 0..4u16, any::<bool>()).prop_map(|(players, bots, slots, password)| Occupancy {
+        players,
+        bots,
+        slots,
+        password,
+    });
+    let families = prop_oneof![Just((true, false)), Just((false, true)), Just((true, true))];
+    (0..3u8, [text(), text(), text(), text()], occupancy, families)
+        .prop_map(|(lobby, texts, occupancy, families)| Known { lobby, texts, occupancy, families })
+}
+
+fn lobby(number: u8) -> LobbyId {
+    LobbyId::from_bytes([number; 16])
+}
+
+/// The servers in a snapshot. Their place in the list is in the key `x`.
+fn snapshot(servers: &[Known]) -> Arc<Snapshot> {
+    let now = Instant::now();
+    let mut registry = Registry::new(Config::default(), Seed::default(), now).unwrap();
+    for (place, known) in (0u8..).zip(servers) {
+        let mut table = TableBuf::new();
+        for (key, text) in [&b"name"[..], b"map", b"game", b"game_ver"].into_iter().zip(&known.texts) {
+            table.push(key, text.as_bytes()).unwrap();
+        }
+        table.push(b"x", place.to_string().as_bytes()).unwrap();
+        let id = ServerId::from_bytes([place; 16]);
+        let port = (1_000 + u16::from(place)).try_into().unwrap();
+        let lobby = lobby(known.lobby);
+        let registration =
+            Registration::new(id, lobby, Transport::Udp, port, known.occupancy, table.as_table()).unwrap();
+        let mut datagram = Vec::new();
+        registration.emit(&mut datagram);
+        let v4 = IpAddr::from(Ipv4Addr::new(192, 0, 2, place));
+        let v6 = IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, place.into(), 0, 0, 0, 0, 1));
+        for (_, ip) in [(known.families.0, v4), (known.families.1, v6)].into_iter().filter(|(has, _)| *has) {
+            assert!(registry.handle_datagram(now, (ip, 5_000).into(), &datagram).is_listed());
+        }
+    }
+    registry.publish(now);
+    let mut book = Book::new(now, Calendar::new(now, SystemTime::now()), 1);
+    book.handle_directory(&registry.lists().directory());
+    book.handle_timeout(now).map_or_else(|| Arc::clone(book.published()), |published| published.snapshot)
+}
+
+fn place(row: &Row) -> usize {
+    row.table().iter().find(|(key, _)| key == "x").unwrap().1.parse().unwrap()
+}
+
+/// What somebody asks for.
+#[derive(Clone, Debug)]
+struct Asked {
+    q: Option<String>,
+    lobby: Option<u8>,
+    exact: [Option<String>; 3],
+    switches: [bool; 4],
+    sort: (usize, bool),
+    part: (usize, usize),
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let exact = || {
+        prop::option::weighted(0.2, prop_oneof!["[abAB]{1,2}", Just("STRASSE".to_owned()), Just("STRAßE".to_owned())])
+    };
+    (
+        prop::option::weighted(0.4, "[abAB ]{0,3}"),
+        prop::option::weighted(0.4, 0..4u8),
+        [exact(), exact(), exact()],
+        prop::array::uniform4(prop::bool::weighted(0.3)),
+        (0..Column::ALL.len(), any::<bool>()),
+        (0..6usize, 1..8usize),
+    )
+        .prop_map(|(q, lobby, exact, switches, sort, part)| Asked { q, lobby, exact, switches, sort, part })
+}
+
+impl Asked {
+    /// As it stands in an address.
+    fn query(&self) -> String {
+        let mut out = form_urlencoded::Serializer::new(String::new());
+        let texts = [("q", &self.q), ("map", &self.exact[0]), ("game", &self.exact[1]), ("version", &self.exact[2])];
+        for (name, text) in texts {
+            out.extend_pairs(text.iter().map(|text| (name, text)));
+        }
+        out.extend_pairs(self.lobby.map(|number| ("lobby", lobby(number).to_string())));
+        for (name, on) in ["not_empty", "not_full", "no_password", "both_families"].into_iter().zip(self.switches) {
+            out.extend_pairs(on.then_some((name, "1")));
+        }
+        let (column, descending) = self.sort;
+        out.append_pair("sort", &format!("{}{}", if descending { "-" } else { "" }, Column::ALL[column].0));
+        out.append_pair("offset", &self.part.0.to_string()).append_pair("limit", &self.part.1.to_string());
+        out.finish()
+    }
+
+    fn fits(&self, known: &Known) -> bool {
+        let lower = |text: &str| text.to_lowercase();
+        let same =
+            |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| lower(wanted) == lower(text));
+        let words = self.q.iter().flat_map(|q| q.split_whitespace().map(lower));
+        let Occupancy { players, slots, password, .. } = known.occupancy;
+        let [not_empty, not_full, no_password, both] = self.switches;
+        let [_, map, game, version] = &known.texts;
+        let mut words = words;
+        words.all(|word| known.texts.iter().any(|text| lower(text).contains(&word)))
+            && self.lobby.is_none_or(|number| number == known.lobby)
+            && same(&self.exact[0], map)
+            && same(&self.exact[1], game)
+            && same(&self.exact[2], version)
+            && (!not_empty || players > 0)
+            && (!not_full || players < slots)
+            && (!no_password || !password)
+            && (!both || known.families == (true, true))
+    }
+
+    fn order(&self, a: &(&Known, &Row), b: &(&Known, &Row)) -> Ordering {
+        let lower = |text: &str| text.to_lowercase();
+        let by_text = |at: usize| lower(&a.0.texts[at]).cmp(&lower(&b.0.texts[at]));
+        let (x, y) = (a.0.occupancy, b.0.occupancy);
+        let first = match Column::ALL[self.sort.0].0 {
+            "id" => a.1.id.cmp(&b.1.id),
+            "name" => by_text(0),
+            "map" => by_text(1),
+            "game" => by_text(2),
+            "version" => by_text(3),
+            "players" => x.players.cmp(&y.players),
+            "bots" => x.bots.cmp(&y.bots),
+            "slots" => x.slots.cmp(&y.slots),
+            "password" => x.password.cmp(&y.password),
+            "lobby" => a.0.lobby.cmp(&b.0.lobby),
+            "address" => (a.1.v4, a.1.v6).cmp(&(b.1.v4, b.1.v6)),
+            // All are equally old here, nobody was measured or asked.
+            _ => Ordering::Equal,
+        };
+        let first = if self.sort.1 { first.reverse() } else { first };
+        first.then(y.players.cmp(&x.players)).then(a.1.id.cmp(&b.1.id))
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_filter_and_order_is_what_its_words_say(servers in prop::collection::vec(known(), 0..24), asked in asked()) {
+        let snapshot = snapshot(&servers);
+        let found = Query::parse(&asked.query(), &DEFAULTS).unwrap().select(&snapshot);
+        let mut expected: Vec<_> =
+            snapshot.rows().map(|row| (&servers[place(row)], &**row)).filter(|(known, _)| asked.fits(known)).collect();
+        expected.sort_by(|a, b| asked.order(a, b));
+        prop_assert_eq!(found.total, expected.len());
+        let expected: Vec<_> = expected.iter().skip(asked.part.0).take(asked.part.1).map(|(_, row)| row.id).collect();
+        prop_assert_eq!(found.rows.iter().map(|row| row.id).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in ".{0,60}") {
+        let _ = Query::parse(&text, &DEFAULTS);
+        let _ = Query::parse(&text, &Defaults { pages: true, strict: false, ..DEFAULTS });
+    }
+
+    #[test]
+    fn a_filter_reads_what_it_writes(asked in asked()) {
+        let filter = Query::parse(&asked.query(), &DEFAULTS).unwrap().filter;
+        prop_assert_eq!(Query::parse(&filter.to_string(), &DEFAULTS).unwrap().filter, filter);
+    }
+}
+
+#[test]
+fn favourites_are_found_by_their_ids() {
+    let known = Known {
+        lobby: 1,
+        texts: Default::default(),
+        occupancy: Occupancy { players: 0, bots: 0, slots: 1, password: false },
+        families: (true, false),
+    };
+    let snapshot = snapshot(&vec![known; 5]);
+    let ids: Vec<_> = snapshot.rows().map(|row| row.id).collect();
+    let gone = "0".repeat(32);
+    let query = format!("ids={},{},{gone},{}", ids[3], ids[1], ids[3]);
+    let found = Query::parse(&query, &DEFAULTS).unwrap().select(&snapshot);
+    assert_eq!(found.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [ids[1], ids[3]]);
+}
+
+#[test]
+fn pages_begin_at_one_and_unknown_words_are_only_a_mistake_for_programs() {
+    let page = Defaults { pages: true, strict: false, limit: 50, ..DEFAULTS };
+    let query = Query::parse("page=3&utm_source=x&q=&map=", &page).unwrap();
+    assert_eq!((query.offset, query.limit, query.filter.is_all()), (100, 50, true));
+    assert_eq!(Query::parse("utm_source=x", &DEFAULTS).unwrap_err().name, "utm_source");
+    assert_eq!(Query::parse("page=0", &page).unwrap_err().name, "page");
+    let last = Query::parse("page=1000000&per_page=20000", &page).unwrap();
+    assert!(last.select(&snapshot(&[])).rows.is_empty());
+}
