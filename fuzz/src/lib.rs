@@ -23,6 +23,8 @@ pub mod prober;
 pub mod registry;
 pub mod responder;
 pub mod session;
+pub mod session_endpoint;
+pub mod session_pair;
 pub mod transmit;
 
 /// A function that panics if something does not hold for these bytes.
@@ -40,5 +42,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("registry", registry::run),
     ("responder", responder::run),
     ("session", session::run),
+    ("session_endpoint", session_endpoint::run),
+    ("session_pair", session_pair::run),
     ("transmit", transmit::run),
 ];

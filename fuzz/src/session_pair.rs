@@ -1,0 +1,204 @@
+//! A client and a server with a network that a script plays: what is delivered is a prefix of what was sent, in order, each
+//! message once; all of it if the network heals while both still hold the session; and no state grows without bound.
+
+use rallypoint_machine::Machine;
+use rallypoint_session::{
+    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, Event,
+};
+use std::{
+    collections::VecDeque,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+/// So many datagrams are under way in one direction; more push the oldest out.
+const UNDER_WAY: usize = 256;
+
+struct Pair {
+    now: Instant,
+    client: Client,
+    server: Endpoint,
+    client_at: SocketAddr,
+    /// To the server, and to the client.
+    wires: [VecDeque<Vec<u8>>; 2],
+    sent: [u32; 2],
+    heard: [u32; 2],
+    /// The session is over on one side.
+    over: bool,
+    deaf: bool,
+}
+
+/// The first byte chooses the session; then steps of two bytes.
+pub fn run(data: &[u8]) {
+    let Some((&first, script)) = data.split_first() else { return };
+    let connection = ConnectionConfig { window: 64, ..ConnectionConfig::default() };
+    let encryption = if first & 1 == 0 { Encryption::Plain } else { Encryption::Encrypted };
+    let (now, server_at) = (Instant::now(), SocketAddr::from(([192, 0, 2, 1], 45_555)));
+    let server = EndpointConfig { connection: connection.clone(), ..EndpointConfig::for_game("tag") };
+    let client = ClientConfig { encryption, connection, ..ClientConfig::new("alice", "tag") };
+    let mut pair = Pair {
+        now,
+        client: Client::new(now, server_at, client, [2; 32]).expect("the configuration is in range"),
+        server: Endpoint::new(server, [1; 32]).expect("the configuration is in range"),
+        client_at: SocketAddr::from(([192, 0, 2, 2], 1000)),
+        wires: Default::default(),
+        sent: [0; 2],
+        heard: [0; 2],
+        over: false,
+        deaf: false,
+    };
+    // Most scripts are to be about a session, not about the login.
+    if first & 2 == 0 {
+        (0..20).for_each(|_| pair.calm());
+    }
+    for step in script.chunks_exact(2) {
+        pair.step(step[0], step[1]);
+    }
+    pair.deaf = false;
+    pair.read();
+    for _ in 0..2_000 {
+        if pair.heard == pair.sent || pair.over {
+            break;
+        }
+        pair.calm();
+    }
+    let connected = pair.client.is_connected() && pair.server.players().count() == 1;
+    assert!(pair.heard == pair.sent || pair.over || !connected, "{:?} of {:?}", pair.heard, pair.sent);
+}
+
+impl Pair {
+    fn step(&mut self, what: u8, more: u8) {
+        let to = usize::from(more & 1);
+        let place = usize::from(more >> 1);
+        match what % 16 {
+            0..=3 => self.send(to),
+            4..=7 => self.deliver(to, place),
+            8 => drop(self.wires[to].remove(place)),
+            9 => {
+                if let Some(datagram) = self.wires[to].get(place).cloned() {
+                    self.put(to, datagram);
+                }
+            }
+            10 => {
+                // Only of what is protected: a login success can be damaged into another.
+                if let Some(datagram) = self.wires[to].get_mut(place)
+                    && matches!(datagram[0], 0x05 | 0x55 | 0xff | 0xaa)
+                {
+                    let bit = usize::from(what >> 4) * 37 % (datagram.len() * 8);
+                    datagram[bit / 8] ^= 1 << (bit % 8);
+                }
+            }
+            11 => self.deaf = more & 1 == 1,
+            12 => self.client_at.set_port(1000 + u16::from(more % 4)),
+            13 => {
+                while !self.wires[to].is_empty() {
+                    self.deliver(to, 0);
+                }
+            }
+            _ => self.pass(Duration::from_millis(u64::from(more).pow(2) / 64)),
+        }
+        self.drain();
+        self.read();
+        let stats = self.server.stats();
+        assert!(stats.memory <= 3 << 20 && stats.players <= 64, "{stats:?}");
+    }
+
+    /// Everything arrives, and 10 ms go by.
+    fn calm(&mut self) {
+        for to in [0, 1] {
+            for _ in 0..self.wires[to].len() {
+                self.deliver(to, 0);
+            }
+        }
+        self.pass(Duration::from_millis(10));
+        self.drain();
+        self.read();
+    }
+
+    fn pass(&mut self, time: Duration) {
+        // As a driver would: not later than they want to be woken.
+        let end = self.now + time;
+        for _ in 0..1_000 {
+            let wake = [self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min();
+            self.now = wake.unwrap_or(end).clamp(self.now, end);
+            self.client.handle_timeout(self.now);
+            self.server.handle_timeout(self.now);
+            self.drain();
+            if self.now >= end {
+                return;
+            }
+        }
+        self.now = end;
+    }
+
+    fn send(&mut self, to: usize) {
+        let message = self.sent[to].to_le_bytes();
+        let player = self.server.players().next();
+        let sent = match (to, player) {
+            (0, _) => self.client.send(self.now, &message).is_ok(),
+            (_, Some(player)) => self.server.send(self.now, player, &message).is_ok(),
+            _ => false,
+        };
+        self.sent[to] += u32::from(sent);
+    }
+
+    fn deliver(&mut self, to: usize, place: usize) {
+        let Some(datagram) = self.wires[to].remove(place) else { return };
+        if to == 0 {
+            self.server.handle_datagram(self.now, self.client_at, &datagram);
+        } else {
+            let server = self.client.server();
+            self.client.handle_datagram(self.now, server, &datagram);
+        }
+        self.drain();
+        self.read();
+    }
+
+    fn drain(&mut self) {
+        let mut out = Vec::new();
+        for polls in 0.. {
+            assert!(polls < 100_000, "it comes to an end");
+            out.clear();
+            let (to, transmit) = match self.client.poll_transmit(self.now, &mut out) {
+                Some(transmit) => (0, transmit),
+                None => match self.server.poll_transmit(self.now, &mut out) {
+                    Some(transmit) => (1, transmit),
+                    None => break,
+                },
+            };
+            // What goes to a former address of the client is lost.
+            if to == 0 || transmit.to == self.client_at {
+                transmit.datagrams(&out).for_each(|datagram| self.put(to, datagram.to_vec()));
+            }
+        }
+    }
+
+    fn put(&mut self, to: usize, datagram: Vec<u8>) {
+        if self.wires[to].len() >= UNDER_WAY {
+            self.wires[to].pop_front();
+        }
+        self.wires[to].push_back(datagram);
+    }
+
+    fn read(&mut self) {
+        while let Some(event) = self.client.poll_event() {
+            self.over |= matches!(event, ClientEvent::Disconnected(_) | ClientEvent::LoginFailed(_));
+        }
+        while let Some(event) = self.server.poll_event() {
+            self.over |= matches!(event, Event::Disconnected(..));
+        }
+        if self.deaf {
+            return;
+        }
+        while let Some(message) = self.client.recv() {
+            assert_eq!(message, self.heard[1].to_le_bytes(), "in order, once");
+            self.heard[1] += 1;
+        }
+        let player = self.server.players().next();
+        while let Some(message) = player.and_then(|player| self.server.recv(player)) {
+            assert_eq!(message, self.heard[0].to_le_bytes(), "in order, once");
+            self.heard[0] += 1;
+        }
+        assert!(self.heard[0] <= self.sent[0] && self.heard[1] <= self.sent[1]);
+    }
+}
