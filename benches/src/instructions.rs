@@ -3,7 +3,11 @@
 use std::{env, io, process::Command};
 
 /// Runs this very program twice under callgrind, with so many operations and with twice as many: the difference is free of
-/// start-up and of setting up the suite.
+/// start-up and of setting up the suite. The program has to understand `--op NAME --iterations N`.
+///
+/// # Errors
+///
+/// If there is no valgrind, or the program fails.
 pub fn per_operation(name: &str, iterations: u64) -> io::Result<f64> {
     let (once, twice) = (collected(name, iterations)?, collected(name, 2 * iterations)?);
     Ok(twice.saturating_sub(once) as f64 / iterations as f64)

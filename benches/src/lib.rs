@@ -4,6 +4,7 @@
 //! its standard output and anything else to its standard error. `cargo xtask bench SUITE` builds and runs it.
 //!
 //! * [`Micro`] is the whole program of a suite that times functions: nanoseconds, bytes per second, instructions.
+//! * [`instructions_per_operation`] counts those of one operation of a suite that is a program of its own.
 //! * [`Table`], [`ratio`], [`rate`], [`nanoseconds`] write the tables of the others.
 //! * [`cores`], [`pin_this_thread`], [`pinned`], [`cpu_time`] keep a server and its load on different cores, and tell what it cost.
 //! * [`registration`], [`address`] are those of any number of game servers; [`Random`] chooses among them.
@@ -16,6 +17,7 @@ mod process;
 mod servers;
 mod table;
 
+pub use instructions::per_operation as instructions_per_operation;
 pub use micro::{Goal, Micro, Op};
 pub use process::{cores, cpu_time, machine, pin_this_thread, pinned};
 pub use servers::{REGISTRATION_SIZE, Random, address, registration};

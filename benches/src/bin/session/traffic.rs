@@ -115,8 +115,10 @@ fn frame(side: &mut impl Side, now: Instant, message: &[u8]) {
 pub struct Bulk {
     /// Payload bytes per second.
     pub goodput: f64,
-    /// Bytes on the wire for each byte of payload.
+    /// Bytes on the wire, with the headers of IP and UDP, for each byte of payload.
     pub overhead: f64,
+    /// The same without those headers.
+    pub datagrams: f64,
 }
 
 const BULK_SIZE: usize = 400;
@@ -126,6 +128,7 @@ pub fn bulk<C: Contender>(seed: u64, link: Link, bytes: u32) -> Bulk {
     let mut pair = Pair::<C>::connect(seed, link, BULK_SIZE);
     let (client, server) = (pair.client, pair.server);
     let (before, start) = (pair.wire(), pair.net.now());
+    let sent_before = pair.net.totals().sent.bytes;
     let count = bytes / BULK_SIZE as u32;
     let mut next = 0;
     let mut at = start;
@@ -145,6 +148,7 @@ pub fn bulk<C: Contender>(seed: u64, link: Link, bytes: u32) -> Bulk {
     Bulk {
         goodput: f64::from(bytes) / (end - start).as_secs_f64(),
         overhead: (pair.wire() - before) as f64 / f64::from(bytes),
+        datagrams: (pair.net.totals().sent.bytes - sent_before) as f64 / f64::from(bytes),
     }
 }
 

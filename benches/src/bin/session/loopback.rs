@@ -1,0 +1,186 @@
+//! What a message costs on real sockets: messages per second of processor time, of the sender and of the receiver.
+
+use crate::contender::{Contender, Side, ms, numbered};
+use rallypoint_machine::Transmit;
+use rallypoint_net::{ClientOptions, PolledClient, PolledServer, ServerEvent, ServerOptions, SessionEvent};
+use rallypoint_session::{ClientConfig, Encryption, EndpointConfig, PlayerId, SendError};
+use rustix::time::{ClockId, clock_gettime};
+use std::{
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
+    time::{Duration, Instant},
+};
+
+/// Messages per second of processor time, kernel included.
+#[derive(Clone, Copy)]
+pub struct Cost {
+    pub sender: f64,
+    pub receiver: f64,
+}
+
+/// Both sides take turns on one thread, so that neither waits for the other: what each uses is counted by itself.
+#[derive(Default)]
+struct Meter([Duration; 2]);
+
+impl Meter {
+    fn of<T>(&mut self, side: usize, work: impl FnOnce() -> T) -> T {
+        let before = cpu();
+        let done = work();
+        self.0[side] += cpu() - before;
+        done
+    }
+
+    fn cost(&self, messages: u32) -> Cost {
+        let [sender, receiver] = self.0.map(|time| f64::from(messages) / time.as_secs_f64());
+        Cost { sender, receiver }
+    }
+}
+
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// This project's, through the sockets that games use; `packed`: by the stream layer, many to a datagram.
+pub fn ours(encryption: Encryption, size: usize, packed: bool, count: u32) -> Cost {
+    let stream = packed.then_some(1_000);
+    let mut options = ServerOptions::from(EndpointConfig::for_game("bench"));
+    options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
+    options.stream = stream;
+    let mut server = PolledServer::bind(options).expect("a free port");
+    let address = server.local_addrs().next().expect("an address");
+    let config = ClientConfig { encryption, ..ClientConfig::new("bench", "bench") };
+    let mut options = ClientOptions::from(config);
+    options.stream = stream;
+    options.receive_buffer = 4 << 20;
+    let mut client = PolledClient::connect(address, options).expect("a socket");
+    let mut buffer = Vec::new();
+    let player = join(&mut server, &mut client, &mut buffer);
+    let (mut meter, mut sent, mut heard) = (Meter::default(), 0, 0);
+    let message = numbered(7, size);
+    while heard < count {
+        meter.of(0, || {
+            server.poll();
+            while let Some(event) = server.next(&mut buffer) {
+                assert!(!matches!(event, ServerEvent::Left(..)), "{event:?}");
+            }
+            while sent < count {
+                match server.send(player, &message) {
+                    Ok(()) => sent += 1,
+                    Err(SendError::WouldBlock) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            server.flush();
+        });
+        meter.of(1, || {
+            client.poll();
+            while let Some(event) = client.next(&mut buffer) {
+                match event {
+                    SessionEvent::Message => heard += 1,
+                    SessionEvent::Disconnected(reason) => panic!("{reason}"),
+                    _ => {}
+                }
+            }
+            client.flush();
+        });
+    }
+    meter.cost(count)
+}
+
+/// The share of one core that a server needs for so many players, who send and get 60 messages of 100 bytes per second each.
+pub fn crowd(players: usize) -> f64 {
+    let frame = Duration::from_nanos(1_000_000_000 / 60);
+    let mut options = ServerOptions::from(EndpointConfig { max_players: players, ..EndpointConfig::for_game("bench") });
+    options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
+    let mut server = PolledServer::bind(options).expect("a free port");
+    let address = server.local_addrs().next().expect("an address");
+    let mut buffer = Vec::new();
+    let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("bench", "bench") };
+    let mut connect = |_| {
+        let mut client = PolledClient::connect(address, config.clone()).expect("a socket");
+        (join(&mut server, &mut client, &mut buffer), client)
+    };
+    let (ids, mut clients): (Vec<PlayerId>, Vec<PolledClient>) = (0..players).map(&mut connect).unzip();
+    let (mut meter, mut heard, message) = (Meter::default(), 0, numbered(7, 100));
+    let (start, frames) = (Instant::now(), 180);
+    for number in 1..=frames {
+        for client in &mut clients {
+            client.poll();
+            while client.next(&mut buffer).is_some() {}
+            client.send(&message).expect("room for a game's message");
+            client.flush();
+        }
+        meter.of(0, || {
+            server.poll();
+            while let Some(event) = server.next(&mut buffer) {
+                heard += u32::from(matches!(event, ServerEvent::Message(_)));
+            }
+            for player in &ids {
+                server.send(*player, &message).expect("room for a game's message");
+            }
+            server.flush();
+        });
+        std::thread::sleep((frame * number).saturating_sub(start.elapsed()));
+    }
+    assert!(heard as usize > players * (frames as usize - 30), "{heard} messages arrived");
+    meter.0[0].as_secs_f64() / (frame * frames).as_secs_f64()
+}
+
+fn join(server: &mut PolledServer, client: &mut PolledClient, buffer: &mut Vec<u8>) -> PlayerId {
+    let start = Instant::now();
+    loop {
+        client.poll();
+        while client.next(buffer).is_some() {}
+        server.poll();
+        while let Some(event) = server.next(buffer) {
+            if let ServerEvent::Joined { player, .. } = event {
+                return player;
+            }
+        }
+        assert!(start.elapsed() < Duration::from_secs(5), "no login over loopback");
+    }
+}
+
+/// Another's, as its own transport does it: one system call per datagram. Its clock goes on by a frame in every turn, so that
+/// nothing waits.
+pub fn theirs<C: Contender>(size: usize, frame: Duration, count: u32) -> Cost {
+    let sockets = [0; 2].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port"));
+    sockets.iter().for_each(|socket| socket.set_nonblocking(true).expect("a socket that does not wait"));
+    let mut now = Instant::now();
+    let (mut server, mut client) = C::pair(now, sockets[0].local_addr().expect("an address"), size);
+    let (mut buffer, mut meter, mut sent) = (Vec::new(), Meter::default(), 0);
+    while !server.is_connected() || !client.is_connected() {
+        now += ms(17);
+        turn(&mut client, &sockets[1], now, &mut buffer);
+        turn(&mut server, &sockets[0], now, &mut buffer);
+    }
+    while client.heard().len() < count as usize {
+        now += frame;
+        meter.of(0, || {
+            // As many as it takes in a turn, and not so many that they only stand in its queue.
+            let most = (sent + 256).min(client.heard().len() as u32 + 2_048).min(count);
+            while sent < most && server.send(now, &numbered(sent, size)) {
+                sent += 1;
+            }
+            turn(&mut server, &sockets[0], now, &mut buffer);
+        });
+        meter.of(1, || turn(&mut client, &sockets[1], now, &mut buffer));
+    }
+    meter.cost(count)
+}
+
+fn turn(side: &mut impl Side, socket: &UdpSocket, now: Instant, buffer: &mut Vec<u8>) {
+    let mut datagram = [0; 4_096];
+    while let Ok((len, from)) = socket.recv_from(&mut datagram) {
+        side.handle_datagram(now, from, &datagram[..len]);
+    }
+    side.handle_timeout(now);
+    side.end_frame(now);
+    buffer.clear();
+    while let Some(Transmit { to, len, .. }) = side.poll_transmit(now, buffer) {
+        let to: SocketAddr = to;
+        // A full buffer loses it, as a network would.
+        let _ = socket.send_to(&buffer[..len], to);
+        buffer.clear();
+    }
+}

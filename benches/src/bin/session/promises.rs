@@ -1,0 +1,118 @@
+//! What was promised of the session protocol beside the two tables, each as one row.
+
+use crate::{
+    contender::{Contender, ms},
+    cost::Crowd,
+    enet::Enet,
+    ours::Ours,
+    quinn::Quinn,
+    renet::Renet,
+    traffic::{self, Pair},
+};
+use rallypoint_bench::{Table, instructions_per_operation};
+use rallypoint_netsim::Link;
+use rallypoint_session::Connection;
+use std::time::Duration;
+
+/// The operations whose instructions are counted.
+pub const OPS: [(&str, usize); 2] = [("a message with 1 player", 1), ("a message with 255 players", 255)];
+
+/// Runs one of them so many times.
+pub fn run_op(name: &str, iterations: u64) -> bool {
+    let Some((_, players)) = OPS.iter().find(|(op, _)| *op == name) else { return false };
+    let mut crowd = Crowd::new(*players);
+    (0..iterations).for_each(|_| crowd.step());
+    true
+}
+
+/// All of them.
+pub fn table() -> Table {
+    let mut table = Table::new(&["promise", "measured", "goal", ""]);
+    let mut row = |promise: &str, measured: String, goal: String, kept: bool| {
+        table.row([promise, &measured, &goal, if kept { "kept" } else { "**missed**" }]);
+    };
+    for rtt in [10, 50, 150] {
+        let worst = recovery::<Ours>(rtt);
+        let others = if rtt == 50 {
+            let others = [recovery::<Enet>(rtt), recovery::<Renet>(rtt), recovery::<Quinn>(rtt)];
+            let [enet, renet, quinn] = others.map(|time| format!("{} ms", time.as_millis()));
+            format!(" ({} {enet}, {} {renet}, {} {quinn})", Enet::NAME, Renet::NAME, Quinn::NAME)
+        } else {
+            String::new()
+        };
+        let promise = format!("all is there after 5 s without a network, RTT {rtt} ms, slowest of 20");
+        row(
+            &promise,
+            format!("{} ms{others}", worst.as_millis()),
+            format!("at most {} ms", rtt + 100),
+            worst <= ms(rtt + 100),
+        );
+    }
+    let login = login();
+    row(
+        "login with 20 % loss, RTT 50 ms, p90 of 500",
+        format!("{} ms", login.as_millis()),
+        "less than 600 ms".into(),
+        login < ms(600),
+    );
+    for (rtt, queue) in [(10, 8_000), (50, 16_000), (150, 32_000)] {
+        let link = Link::default().delay(ms(rtt) / 2).rate(16_000_000, queue);
+        let bulk = traffic::bulk::<Ours>(3, link, 8_000_000);
+        row(
+            &format!("8 MB through 16 Mbit/s, RTT {rtt} ms, queue {queue} B: datagrams' bytes to payload"),
+            format!("{:.2}× at {:.2} MB/s", bulk.datagrams, bulk.goodput / 1e6),
+            "at most 1.3×".into(),
+            bulk.datagrams <= 1.3,
+        );
+    }
+    let idle = idle();
+    row(
+        "an idle session, both ways, headers of IP and UDP included",
+        format!("{idle:.1} B/s"),
+        "less than 40 B/s".into(),
+        idle < 40.0,
+    );
+    let wire = traffic::game::<Ours>(1, Link::default().delay(ms(25)), Duration::from_secs(60)).overhead();
+    row(
+        "game traffic without loss, wire to payload, headers of IP and UDP included",
+        format!("{wire:.2}×"),
+        "at most 1.7×".into(),
+        wire <= 1.7,
+    );
+    if let [Ok(few), Ok(many)] = OPS.map(|(name, _)| instructions_per_operation(name, 2_000)) {
+        row(
+            "instructions per message and its ack, with 1 and with 255 players",
+            format!("{few:.0} and {many:.0}"),
+            "at most +10 %".into(),
+            many <= 1.1 * few,
+        );
+    }
+    table
+}
+
+fn recovery<C: Contender>(rtt: u64) -> Duration {
+    (0..20).map(|seed| traffic::recovery::<C>(seed, ms(rtt))).max().unwrap_or_default()
+}
+
+fn login() -> Duration {
+    let link = Link::default().delay(ms(25)).loss(0.2);
+    let mut times: Vec<Duration> = (0..500)
+        .map(|seed| {
+            let mut pair = Pair::<Ours>::start(seed, link, 100);
+            let client = pair.client;
+            pair.net.run_while(ms(10_000), |net| !net.machine(client).client.is_connected());
+            pair.net.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[times.len() * 9 / 10]
+}
+
+fn idle() -> f64 {
+    let mut pair = Pair::<Ours>::connect(1, Link::default().delay(ms(25)), 100);
+    pair.net.run_for(ms(10_000));
+    let before = pair.wire();
+    pair.net.run_for(ms(60_000));
+    assert!(pair.net.machine(pair.client).client.connection().map(Connection::stats).is_some());
+    (pair.wire() - before) as f64 / 60.0
+}
