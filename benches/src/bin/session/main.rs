@@ -92,7 +92,7 @@ fn game() -> String {
         "### A game's traffic\n\nMilliseconds to delivery, in order: median / 99 % / slowest.\n\n{times}\n\
          60 messages of 100 bytes per second each way, {SEEDS} seeds of {LENGTH:?}, both ways together.\n\n\
          Bytes on the wire for each byte of payload, with 28 for IP and UDP in every datagram:\n\n{wire}\n\
-         renet sends once per frame and asks for acks in frames of their own; it sends again after 100 ms. ENet is serviced \
+         renet sends once per frame, acks in datagrams of their own, and again what is not acked after 100 ms. ENet is serviced \
          every millisecond and whenever something arrives. quinn has its default settings and one stream. Ours is plain, \
          ENet too; renet and quinn encrypt.\n\n"
     )
