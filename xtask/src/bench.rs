@@ -18,6 +18,7 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "registry", features: "", starts: None },
     Suite { name: "lobby", features: "", starts: Some("rallypoint") },
     Suite { name: "session", features: "peers", starts: None },
+    Suite { name: "web", features: "", starts: Some("rallypoint") },
     Suite { name: "query", features: "query-peers", starts: Some("rallypoint") },
 ];
 

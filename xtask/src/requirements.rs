@@ -21,6 +21,7 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::debian("bench", "valgrind", "valgrind").optional(),
     // Only to be compared with.
     Requirement::debian("bench lobby", "nginx", "nginx").optional(),
+    Requirement::debian("bench web", "nginx", "nginx").optional(),
     Requirement::debian("bench query", "qstat", "quakestat").optional(),
     Requirement::debian("bench query", "nodejs", "node").optional(),
     Requirement::debian("bench query", "npm", "npm").optional(),

@@ -1,0 +1,139 @@
+//! Those who ask and those who listen, doing as little as possible.
+
+use crate::program::Failure;
+use rallypoint_bench::cpu_time;
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Asks over a connection that is kept.
+pub struct Client {
+    tcp: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    pub fn connect(addr: SocketAddr) -> Result<Self, Failure> {
+        let tcp = TcpStream::connect(addr)?;
+        tcp.set_nodelay(true)?;
+        tcp.set_read_timeout(Some(TIMEOUT))?;
+        Ok(Self { tcp, buffer: vec![0; 1 << 20] })
+    }
+
+    /// The body of an answer.
+    pub fn get(&mut self, path: &str, headers: &str) -> Result<Vec<u8>, Failure> {
+        write!(self.tcp, "GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")?;
+        let (mut body, length) = self.head()?;
+        while body.len() < length {
+            let read = self.read()?;
+            body.extend_from_slice(&self.buffer[..read]);
+        }
+        Ok(body)
+    }
+
+    /// An answer that nobody looks at: how long it is.
+    fn take(&mut self, request: &[u8]) -> Result<usize, Failure> {
+        self.tcp.write_all(request)?;
+        let (begun, length) = self.head()?;
+        let mut taken = begun.len();
+        while taken < length {
+            taken += self.read()?;
+        }
+        Ok(taken)
+    }
+
+    /// Reads the head of an answer. Gives what came of the body, and how long that will be.
+    fn head(&mut self) -> Result<(Vec<u8>, usize), Failure> {
+        let mut head = Vec::new();
+        loop {
+            let read = self.read()?;
+            head.extend_from_slice(&self.buffer[..read]);
+            let Some(end) = head.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { continue };
+            let body = head.split_off(end + 4);
+            let text = String::from_utf8_lossy(&head).to_lowercase();
+            let length = text.split("content-length: ").nth(1).and_then(|rest| rest.split("\r\n").next()?.parse().ok());
+            return match (text.starts_with("http/1.1 200"), length) {
+                (true, Some(length)) => Ok((body, length)),
+                _ => Err(Failure(format!("an answer that is none: {text}"))),
+            };
+        }
+    }
+
+    fn read(&mut self) -> Result<usize, Failure> {
+        match self.tcp.read(&mut self.buffer)? {
+            0 => Err(Failure("the connection was closed".into())),
+            read => Ok(read),
+        }
+    }
+}
+
+/// Answers per second, and nanoseconds of the server's processor time for each.
+pub fn turn(
+    addr: SocketAddr,
+    server: u32,
+    path: &str,
+    clients: usize,
+    time: Duration,
+    length: usize,
+) -> Result<[f64; 2], Failure> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").into_bytes();
+    let connected = (0..clients).map(|_| Client::connect(addr)).collect::<Result<Vec<_>, _>>()?;
+    let (is_over, request) = (AtomicBool::new(false), &request);
+    let (cpu, began) = (cpu_time(server)?, Instant::now());
+    let ask = |mut client: Client| -> Result<u64, Failure> {
+        let mut answers = 0;
+        while !is_over.load(Relaxed) {
+            if client.take(request)? != length {
+                return Err(Failure("an answer has another length".into()));
+            }
+            answers += 1;
+        }
+        Ok(answers)
+    };
+    let answers: Result<u64, Failure> = thread::scope(|scope| {
+        let ask = &ask;
+        let threads: Vec<_> = connected.into_iter().map(|client| scope.spawn(move || ask(client))).collect();
+        thread::sleep(time);
+        is_over.store(true, Relaxed);
+        threads.into_iter().map(|thread| thread.join().expect("a client does not panic")).sum()
+    });
+    let (answers, took) = (answers? as f64, began.elapsed().as_secs_f64());
+    let used = cpu_time(server)? - cpu;
+    Ok([answers / took, used.as_nanos() as f64 / answers])
+}
+
+/// Listens to events.
+pub struct Listener {
+    tcp: TcpStream,
+    heard: Vec<u8>,
+}
+
+impl Listener {
+    pub fn new(addr: SocketAddr) -> Result<Self, Failure> {
+        let mut tcp = TcpStream::connect(addr)?;
+        tcp.set_read_timeout(Some(TIMEOUT))?;
+        write!(tcp, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+        let mut listener = Self { tcp, heard: Vec::new() };
+        listener.wait_for("event: hello")?;
+        Ok(listener)
+    }
+
+    /// Waits for a text, and forgets what came until then.
+    pub fn wait_for(&mut self, text: &str) -> Result<(), Failure> {
+        let mut buffer = [0; 16 << 10];
+        while !self.heard.windows(text.len()).any(|part| part == text.as_bytes()) {
+            match self.tcp.read(&mut buffer)? {
+                0 => return Err(Failure("a listener was cut".into())),
+                read => self.heard.extend_from_slice(&buffer[..read]),
+            }
+        }
+        self.heard.clear();
+        Ok(())
+    }
+}
