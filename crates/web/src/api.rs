@@ -5,7 +5,7 @@ mod events;
 mod history;
 mod lobbies;
 mod openapi;
-mod outcomes;
+pub(crate) mod outcomes;
 pub(crate) mod servers;
 
 use crate::shared::Web;

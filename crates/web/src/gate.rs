@@ -59,7 +59,7 @@ const PREFLIGHT: [(HeaderName, HeaderValue); 3] = [
 impl Gate {
     pub fn new(web: Web, seed: u128) -> Self {
         let router = Router::new().merge(page::router()).merge(api::router());
-        let router = router.fallback(async || Problem::not_found("there is nothing at this address"));
+        let router = router.fallback(page::nowhere);
         Self { router: router.with_state(Web::clone(&web)), web, budget: Arc::new(Budget::new(seed)) }
     }
 

@@ -30,6 +30,7 @@ mod api;
 pub mod book;
 pub mod filter;
 mod gate;
+mod join;
 mod keeper;
 mod live;
 mod options;
@@ -41,6 +42,7 @@ mod service;
 mod shared;
 pub mod text;
 
+pub use join::{JoinLink, NotAJoinLink};
 pub use live::{Live, Told};
 pub use options::{LobbyNames, Outcomes, Parts, WebLimits, WebOptions, WebSettings};
 pub use problem::Problem;

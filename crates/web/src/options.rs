@@ -1,5 +1,6 @@
 //! Everything that can be said about the web server.
 
+use crate::JoinLink;
 use ipnet::IpNet;
 use rallypoint_history::Handle;
 use rallypoint_limit::Rate;
@@ -49,6 +50,8 @@ pub struct WebLimits {
 pub struct WebSettings {
     /// What lobbies are called.
     pub names: LobbyNames,
+    /// Links that join a server, by lobby. None.
+    pub joins: BTreeMap<LobbyId, JoinLink>,
     /// How many requests one IPv4 address or IPv6 /56 can make. `None`: any number. 20 per second, 200 at once.
     pub requests: Option<Rate>,
     /// Networks that may make any number of requests and have any number of connections: loopback.
@@ -130,6 +133,7 @@ impl Default for WebSettings {
         ];
         Self {
             names: LobbyNames::default(),
+            joins: BTreeMap::new(),
             requests: Some(Rate::per_second(20, 200)),
             exempt: loopback.into(),
             trusted_proxies: Vec::new(),

@@ -1,35 +1,40 @@
 //! The pages that people see.
+//!
+//! Every page is written here, works without JavaScript, and has nothing inline. What strangers said is escaped by the
+//! templates; links of strangers go through a page that warns.
 
-use crate::{
-    filter::{Column, Defaults, Query, Sort},
-    problem::Problem,
-    shared::Web,
-};
-use axum::{
-    Router,
-    extract::{RawQuery, State},
-    response::{Html, IntoResponse},
-    routing::get,
-};
+mod assets;
+mod badge;
+mod facets;
+mod frame;
+mod graph;
+mod line;
+mod list;
+mod lobbies;
+mod past;
+mod server;
+mod shown;
+mod sorry;
+mod status;
+mod why;
 
-/// What counts on the page if nothing is said: where people play comes first.
-const DEFAULTS: Defaults = Defaults { sort: Sort::descending(Column::Players), limit: 100, pages: true, strict: false };
+pub(crate) use sorry::nowhere;
+
+use crate::shared::Web;
+use axum::{Router, routing::get};
 
 /// All pages.
 pub(crate) fn router() -> Router<Web> {
-    Router::new().route("/", get(list))
-}
-
-async fn list(State(web): State<Web>, RawQuery(query): RawQuery) -> Result<impl IntoResponse, Problem> {
-    let query = Query::parse(query.as_deref().unwrap_or_default(), &DEFAULTS)?;
-    let found = query.select(&web.live.snapshot());
-    let rows: String = found.rows.iter().map(|row| format!("<li>{}</li>", escape(&row.name))).collect();
-    Ok(Html(format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Servers</title><h1>{} servers</h1><ul>{rows}</ul>",
-        found.total
-    )))
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+    Router::new()
+        .route("/", get(list::show))
+        .route("/status", get(status::show))
+        .route("/lobbies", get(lobbies::all))
+        .route("/lobbies/{id}", get(lobbies::one))
+        .route("/why", get(why::show))
+        .route("/servers/{id}", get(server::show))
+        .route("/servers/{id}/website", get(server::website))
+        .route("/servers/{id}/embed", get(server::embed))
+        .route("/servers/{id}/badge.svg", get(badge::show))
+        .route("/assets/{name}", get(assets::serve))
+        .route("/favicon.ico", get(assets::icon))
 }

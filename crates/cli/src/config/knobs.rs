@@ -6,7 +6,7 @@ use super::{
     kind::{
         Kind, Limit, List, Path, Switch, Time, Value, Word, Wrong, number, read_network, read_socket, show_network,
     },
-    names::Names,
+    names::{Joins, Names},
     settings::{LogFormat, Settings},
 };
 use ipnet::IpNet;
@@ -144,6 +144,8 @@ fn table() -> Vec<Knob> {
             "Proxies whose X-Forwarded-For says who the visitor is.";
         LIVE "web.outcomes": OUTCOMES => web.settings.outcomes,
             "Whose outcomes a visitor can ask for (\"why is my server not listed?\"): those of the own address, or of any.";
+        LIVE "web.joins": Joins => web.settings.joins,
+            "Links that start a game and join a server, by lobby: {address}, {ip} and {port} are replaced.";
         START "web.connections": number(AT_LEAST_1) => web.limits.connections, "How many connections there can be.";
         START "web.per_address": number(AT_LEAST_1) => web.limits.per_address,
             "How many of them one IPv4 address or IPv6 /56 can have.";

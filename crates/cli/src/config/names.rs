@@ -1,6 +1,7 @@
 //! Lobbies that are known by name.
 
 use super::kind::{Kind, Value, Wrong, all, found, quoted};
+use rallypoint_web::JoinLink;
 use rallypoint_wire::lobby::LobbyId;
 use std::collections::BTreeMap;
 use toml::de::DeValue;
@@ -39,21 +40,7 @@ impl Kind for Names {
     }
 
     fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
-        let DeValue::Table(names) = value.get_ref() else {
-            return Err(vec![Wrong::new(format!("expected {}, {}", self.expects(), found(value.get_ref())))]);
-        };
-        let new = all(names.iter().map(|(id, name)| {
-            let id = id.get_ref().parse::<LobbyId>().map_err(|_| {
-                let message = format!("expected the UUID of a lobby, not {}", quoted(id.get_ref()));
-                Wrong::new(message).at(id.span())
-            })?;
-            let text = name.get_ref().as_str().ok_or_else(|| {
-                let message = format!("expected the name of a lobby, {}", found(name.get_ref()));
-                Wrong::new(message).at(name.span())
-            })?;
-            Ok((id, text.to_owned()))
-        }))?;
-        target.extend(new);
+        target.extend(by_lobby(value, &self.expects(), "the name of a lobby", |name| Some(name.to_owned()))?);
         Ok(())
     }
 
@@ -61,4 +48,49 @@ impl Kind for Names {
         let names: Vec<_> = names.iter().map(|(id, name)| format!("{} = {}", quoted(id), quoted(name))).collect();
         format!("{{ {} }}", names.join(", "))
     }
+}
+
+/// Links that join a server, by lobby. A file adds to what is there.
+pub struct Joins;
+
+impl Kind for Joins {
+    type Of = BTreeMap<LobbyId, JoinLink>;
+
+    fn expects(&self) -> String {
+        "lobby UUIDs with links".into()
+    }
+
+    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+        let link = "a link with {address}, or {ip} and {port}, in it";
+        target.extend(by_lobby(value, &self.expects(), link, |link| link.parse().ok())?);
+        Ok(())
+    }
+
+    fn show(&self, links: &Self::Of) -> String {
+        let links: Vec<_> = links.iter().map(|(id, link)| format!("{} = {}", quoted(id), quoted(link))).collect();
+        if links.is_empty() { "{}".into() } else { format!("{{ {} }}", links.join(", ")) }
+    }
+}
+
+/// A table of lobbies, each with a text that is read.
+fn by_lobby<T>(
+    value: &Value<'_>,
+    expects: &str,
+    each: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<(LobbyId, T)>, Vec<Wrong>> {
+    let DeValue::Table(entries) = value.get_ref() else {
+        return Err(vec![Wrong::new(format!("expected {expects}, {}", found(value.get_ref())))]);
+    };
+    all(entries.iter().map(|(id, text)| {
+        let id = id.get_ref().parse::<LobbyId>().map_err(|_| {
+            let message = format!("expected the UUID of a lobby, not {}", quoted(id.get_ref()));
+            Wrong::new(message).at(id.span())
+        })?;
+        let value = text.get_ref().as_str().and_then(&read).ok_or_else(|| {
+            let message = format!("expected {each}, {}", found(text.get_ref()));
+            Wrong::new(message).at(text.span())
+        })?;
+        Ok((id, value))
+    }))
 }

@@ -1,0 +1,132 @@
+//! Every page works without JavaScript, has nothing inline, and says in its address what it shows.
+
+mod common;
+
+use common::{LOBBY, Server, Site};
+use rallypoint_wire::lobby::Occupancy;
+
+fn site() -> (Site, String) {
+    let site = Site::start();
+    let more: &[(&[u8], &[u8])] = &[(b"map", b"ctf_dirtbowl"), (b"game_short", b"gg2"), (b"game_ver", b"2.9")];
+    let occupancy = Occupancy { players: 5, bots: 2, slots: 16, password: true };
+    let list = site.fill(&[
+        Server { more, occupancy, ..Server::new(1, "Alpha") },
+        Server::new(2, "Beta").players(9),
+        Server::new(3, "Gamma"),
+    ]);
+    let servers = list["servers"].as_array().unwrap().clone();
+    let alpha = servers.iter().find(|server| server["name"] == "Alpha").unwrap();
+    (site, alpha["id"].as_str().unwrap().to_owned())
+}
+
+/// Where texts stand in a page, in the order of the page.
+fn order(html: &str, texts: &[&str]) -> Vec<String> {
+    let mut found: Vec<_> = texts.iter().filter_map(|text| Some((html.find(text)?, (*text).to_owned()))).collect();
+    found.sort();
+    found.into_iter().map(|(_, text)| text).collect()
+}
+
+#[test]
+fn the_list_has_every_column() {
+    let (site, id) = site();
+    let answer = site.get("/");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let html = answer.text();
+    for text in ["ctf_dirtbowl", ">5 + 2 / 16<", "gg2", "2.9", "127.0.0.1:8001", "Password needed", "3 servers"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(html.contains(&format!("href=\"/servers/{id}\"")));
+    assert_eq!(order(&html, &[">Alpha<", ">Beta<", ">Gamma<"]), [">Beta<", ">Alpha<", ">Gamma<"], "players first");
+}
+
+#[test]
+fn filters_and_order_are_in_the_address() {
+    let (site, _) = site();
+    let names = [">Alpha<", ">Beta<", ">Gamma<"];
+    let shown = |query: &str| order(&site.get(&format!("/?{query}")).text(), &names);
+    assert_eq!(shown("sort=name"), names);
+    assert_eq!(shown("sort=-name"), [">Gamma<", ">Beta<", ">Alpha<"]);
+    assert_eq!(shown("q=alp"), [">Alpha<"]);
+    assert_eq!(shown("not_empty=1&no_password=1"), [">Beta<"]);
+    assert_eq!(shown("game=gg2&map=&version="), [">Alpha<"], "a form sends its empty fields, too");
+    assert_eq!(shown(&format!("lobby={LOBBY}&sort=name")), names);
+    assert_eq!(shown("per_page=1&page=2"), [">Alpha<"]);
+    assert!(shown("favourites=1").is_empty(), "only the browser knows them");
+    let html = site.get("/?q=a+%26%22b&not_full=1&sort=-age").text();
+    assert!(html.contains("value=\"a &#38;&#34;b\""), "the form says what is shown: {html}");
+    assert!(html.contains("name=\"not_full\" value=\"1\" checked"));
+    assert!(html.contains("<option value=\"-age\" selected>"));
+    assert!(html.contains("No server fits these filters."));
+    let html = site.get("/?q=alp&not_full=1&sort=-age").text();
+    assert!(html.contains("href=\"/?q=alp&#38;not_full=1&#38;sort=name\""), "a head keeps the filters: {html}");
+}
+
+#[test]
+fn a_long_list_comes_in_parts_and_says_so() {
+    let (site, _) = site();
+    let html = site.get("/?per_page=2&sort=name").text();
+    assert!(html.contains("1–2 of 3 servers"), "{html}");
+    assert!(html.contains("rel=\"next\" href=\"/?sort=name&#38;per_page=2&#38;page=2\""), "{html}");
+    let html = site.get("/?per_page=2&sort=name&page=2").text();
+    assert!(html.contains("3–3 of 3 servers") && html.contains("rel=\"prev\""), "{html}");
+}
+
+#[test]
+fn nothing_is_inline_and_all_that_is_named_is_there() {
+    let (site, id) = site();
+    let pages = [
+        "/".to_owned(),
+        "/status".into(),
+        "/lobbies".into(),
+        format!("/lobbies/{LOBBY}"),
+        "/why".into(),
+        format!("/servers/{id}"),
+        format!("/servers/{id}/embed"),
+        "/?sort=nonsense".into(),
+    ];
+    for path in &pages {
+        let answer = site.ask("GET", path, &[("accept", "text/html")]);
+        let (html, policy) = (answer.text(), answer.header("content-security-policy").unwrap_or_default());
+        assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
+        assert!(!html.contains(" style=") && !html.contains("<style"), "{path}");
+        assert!(
+            ![" onclick", " onload", " onerror", "javascript:"].iter().any(|inline| html.contains(inline)),
+            "{path}"
+        );
+        for script in html.split("<script").skip(1) {
+            assert!(script.starts_with(" type=\"module\" src=\"/assets/") && script.contains("\"></script>"), "{path}");
+        }
+        let assets = html.split('"').filter(|text| text.starts_with("/assets/"));
+        for asset in assets {
+            let answer = site.get(asset);
+            assert_eq!(answer.status, 200, "{path}: {asset}");
+            assert!(answer.header("cache-control").unwrap().contains("immutable"), "{asset}");
+        }
+        assert!(html.contains("<html lang=\"en\">") && html.contains("<title>"), "{path}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_to_people_as_pages() {
+    let (site, _) = site();
+    let html = [("accept", "text/html,*/*")];
+    for (path, status) in [("/?sort=nonsense", 400), ("/servers/x", 404), ("/nowhere", 404), ("/lobbies/x", 404)] {
+        let answer = site.ask("GET", path, &html);
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (status, Some("text/html; charset=utf-8")),
+            "{path}"
+        );
+    }
+    assert_eq!(site.get("/nowhere").header("content-type"), Some("application/problem+json"));
+    assert_eq!(site.get("/assets/list.js").status, 404, "only by its hash");
+    assert_eq!(site.get("/favicon.ico").header("content-type"), Some("image/svg+xml"));
+}
+
+#[test]
+fn the_old_status_page_is_still_there() {
+    let (site, _) = site();
+    let html = site.get("/status").text();
+    assert_eq!(order(&html, &["Alpha", "127.0.0.1:8001"]).len(), 2, "{html}");
+    assert!(!html.contains("<script"));
+}
