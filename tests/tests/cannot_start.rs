@@ -40,7 +40,7 @@ fn no_place_for_its_data() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let inside = file.join("data").display().to_string();
-    is_refused(&serve(&["--lobby", "127.0.0.1:0", "--data-dir", &inside]), "choose another with --data-dir");
+    is_refused(&serve(&["--lobby", "127.0.0.1:0", "--data-dir", &inside]), "choose another --data-dir");
 }
 
 #[test]
