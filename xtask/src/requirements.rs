@@ -15,6 +15,9 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::tool("tests", "cargo-nextest"),
     // Without it the tests of what is shown in a terminal skip themselves.
     Requirement::debian("tests", "tmux", "tmux").optional(),
+    // Without them the tests of the pages in a browser skip themselves.
+    Requirement::debian("tests", "chromium", "chromium").optional(),
+    Requirement::debian("tests", "chromium-driver", "chromedriver").optional(),
     Requirement::tool("fuzz", "cargo-fuzz"),
     Requirement::debian("fuzz", "g++", "c++"),
     // Without it a suite says n/a where it would count instructions.

@@ -1,6 +1,8 @@
 //! A lobby with its web server, at free ports, and a client that speaks just enough HTTP.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub mod browser;
+
 use rallypoint_net::{LobbyOptions, LobbyService};
 use rallypoint_web::{Parts, WebOptions, WebService};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
