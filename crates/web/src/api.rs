@@ -1,6 +1,6 @@
 //! The API: `/api/v1`.
 
-mod answer;
+pub(crate) mod answer;
 mod events;
 mod history;
 mod lobbies;

@@ -5,6 +5,7 @@
 
 mod assets;
 mod badge;
+mod compress;
 mod facets;
 mod frame;
 mod graph;
@@ -21,7 +22,7 @@ mod why;
 pub(crate) use sorry::nowhere;
 
 use crate::shared::Web;
-use axum::{Router, routing::get};
+use axum::{Router, middleware::from_fn, routing::get};
 
 /// All pages.
 pub(crate) fn router() -> Router<Web> {
@@ -37,4 +38,5 @@ pub(crate) fn router() -> Router<Web> {
         .route("/servers/{id}/badge.svg", get(badge::show))
         .route("/assets/{name}", get(assets::serve))
         .route("/favicon.ico", get(assets::icon))
+        .layer(from_fn(compress::compress))
 }

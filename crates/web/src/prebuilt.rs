@@ -152,7 +152,7 @@ impl Built {
     }
 }
 
-fn gzip(bytes: &[u8]) -> Bytes {
+pub(crate) fn gzip(bytes: &[u8]) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::default());
     // Writing into memory does not fail.
     let written = encoder.write_all(bytes);

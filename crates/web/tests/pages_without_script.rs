@@ -107,6 +107,18 @@ fn nothing_is_inline_and_all_that_is_named_is_there() {
 }
 
 #[test]
+fn pages_and_scripts_are_compressed_for_those_who_take_it() {
+    let (site, _) = site();
+    let plain = site.get("/");
+    let packed = site.ask("GET", "/", &[("accept-encoding", "gzip, br")]);
+    assert_eq!((plain.header("content-encoding"), packed.header("content-encoding")), (None, Some("gzip")));
+    assert_eq!(packed.header("vary"), Some("accept-encoding"));
+    assert!(packed.body.starts_with(&[0x1f, 0x8b]) && packed.body.len() * 2 < plain.body.len());
+    let head = site.ask("HEAD", "/", &[("accept-encoding", "gzip")]);
+    assert_eq!((head.status, head.body.len()), (200, 0));
+}
+
+#[test]
 fn mistakes_are_told_to_people_as_pages() {
     let (site, _) = site();
     let html = [("accept", "text/html,*/*")];

@@ -48,7 +48,7 @@ fn knows(request: &HeaderMap, tag: &HeaderValue) -> bool {
 }
 
 /// Whether the client takes gzip: named, and not with a weight of zero.
-pub(super) fn accepts_gzip(request: &HeaderMap) -> bool {
+pub(crate) fn accepts_gzip(request: &HeaderMap) -> bool {
     let values = request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let mut codings = values.flat_map(|value| value.split(','));
     codings.any(|coding| {
