@@ -13,7 +13,7 @@ use bytes::Bytes;
 use std::{collections::HashMap, sync::LazyLock};
 
 /// Whoever is imported stands before who imports it.
-const SOURCES: [(&str, &str, &str); 11] = [
+const SOURCES: [(&str, &str, &str); 12] = [
     ("style", "css", include_str!("../../assets/style.css")),
     ("icon", "svg", include_str!("../../assets/icon.svg")),
     ("times", "js", include_str!("../../assets/times.js")),
@@ -24,6 +24,7 @@ const SOURCES: [(&str, &str, &str); 11] = [
     ("keys", "js", include_str!("../../assets/keys.js")),
     ("live", "js", include_str!("../../assets/live.js")),
     ("list", "js", include_str!("../../assets/list.js")),
+    ("embed", "js", include_str!("../../assets/embed.js")),
     ("server", "js", include_str!("../../assets/server.js")),
 ];
 

@@ -106,8 +106,10 @@ pub(super) async fn embed(State(web): State<Web>, Path(id): Path<String>) -> Res
     let id = parse(&id)?;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
     let line = snapshot.row(id).map(|row| Line::new(row, &settings, shown::now()));
-    let mut response = page(StatusCode::OK, &EmbedPage { frame: Frame::new("Server", "/"), id, line });
-    let policy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *";
+    let mut response =
+        page(StatusCode::OK, &EmbedPage { frame: Frame::new("Server", "/").with_script("embed.js"), id, line });
+    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
+                  form-action 'none'; frame-ancestors *";
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     Ok(response)
 }
