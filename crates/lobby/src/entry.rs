@@ -142,7 +142,8 @@ impl Listing {
     }
 }
 
-/// What an entry takes besides what it says: its two halves, its rows in the tables, its place in the list. An estimate, on the high side.
+/// What an entry takes besides what it says: its two halves, its rows in the tables, its place in the list. An estimate,
+/// on the high side.
 const ENTRY: usize = 640;
 
 /// How many bytes an entry takes whose block has this length. The block is there twice: by itself, for whoever wants to know
