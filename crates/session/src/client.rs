@@ -75,6 +75,8 @@ pub struct Client {
     state: State,
     events: VecDeque<ClientEvent>,
     readable: bool,
+    /// Its owner has had enough: it does not come back.
+    is_leaving: bool,
 }
 
 enum State {
@@ -120,6 +122,7 @@ impl Client {
             state: State::Over,
             events: VecDeque::new(),
             readable: false,
+            is_leaving: false,
         };
         client.log_in(now);
         Ok(client)
@@ -170,6 +173,7 @@ impl Client {
 
     /// Delivers what is left, says goodbye, and ends the session; or gives up to log in.
     pub fn close(&mut self, now: Instant) {
+        self.is_leaving = true;
         match &mut self.state {
             State::Connected(connection) => connection.close(now, ""),
             State::LoggingIn(_) | State::Resting(_) => self.state = State::Over,
@@ -294,7 +298,7 @@ impl Client {
             Reason::Closed => false,
             _ => true,
         };
-        let again = self.config.reconnect && unwanted;
+        let again = self.config.reconnect && unwanted && !self.is_leaving;
         self.state = if again { State::Resting(now + RECONNECT_AFTER) } else { State::Over };
         self.events.push_back(ClientEvent::Disconnected(reason));
     }

@@ -312,7 +312,8 @@ impl Endpoint {
         }
         seat.connection.count_received(length);
         let outcome = seat.connection.handle_data(now, data.number, data.bytes, data.input.as_ref(), allowance);
-        if outcome == Outcome::Newest && seat.connection.peer() != from {
+        // Where another player is nobody moves to: a forged source would cut that player off.
+        if outcome == Outcome::Newest && seat.connection.peer() != from && !self.by_address.contains_key(&from) {
             self.move_player(now, data.index, from);
         }
         self.touch(data.index);

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session::{ClientEvent, Encryption, Event, Reason};
+use rallypoint_session::{ClientConfig, ClientEvent, Encryption, Event, Reason};
 
 const LINK: fn() -> Link = || Link::default().delay(ms(25));
 
@@ -157,4 +157,18 @@ fn s32_strays_are_answered_once_per_second_and_network() {
     }
     let sent = pair.server().endpoint.stats().unproven_bytes - before;
     assert!((32..=64).contains(&sent), "{sent}");
+}
+
+#[test]
+fn who_wants_to_leave_does_not_come_back() {
+    let config = ClientConfig { reconnect: true, ..client_config(Encryption::Plain) };
+    let mut pair = Pair::start(1, LINK(), server_config(), config);
+    pair.wait_for_player();
+    // The server has restarted and knows nothing of the session, while the client still has something to say.
+    pair.net.replace(pair.server, ServerApp::with_seed(server_config(), 9));
+    pair.client_send(b"one more thing");
+    pair.net.with(pair.client, |app, now| app.client.close(now));
+    pair.net.run_for(secs(30));
+    assert!(!pair.client().client.is_connected());
+    assert_eq!(pair.server().connects(), 0);
 }

@@ -163,7 +163,9 @@ impl Endpoint {
 
     /// Data for no player: it may be the first of one (S14).
     pub(super) fn handle_first_data(&mut self, now: Instant, from: SocketAddr, length: usize, data: &Data<'_>) {
-        let Some(login) = self.half_open.by_uid(data.uid).filter(|login| login.index == data.index) else {
+        // From another address than the login it would seat whoever it likes at an address that it only claims to have.
+        let is_of = |login: &&HalfOpen| login.index == data.index && login.key.0 == from;
+        let Some(login) = self.half_open.by_uid(data.uid).filter(is_of) else {
             return self.handle_unknown(now, from, length, data);
         };
         let protection = login.secret.as_ref().map_or(Protection::Plain(login.rand), Protection::of_server);

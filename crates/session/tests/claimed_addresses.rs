@@ -1,0 +1,112 @@
+//! A source address is only a claim. Whoever is in cannot use a forged one to cut another player off.
+
+mod common;
+
+use common::*;
+use rallypoint_machine::Machine;
+use rallypoint_session::{Client, Encryption, Reason};
+use std::{net::SocketAddr, time::Instant};
+
+/// A server and clients that are handed each other's datagrams at once, from whatever address a test says.
+struct Table {
+    now: Instant,
+    server: ServerApp,
+}
+
+impl Table {
+    fn new() -> Self {
+        Self { now: Instant::now(), server: ServerApp::new(server_config()) }
+    }
+
+    fn client(&self, encryption: Encryption, seed: u8) -> Client {
+        Client::new(self.now, SERVER.into(), client_config(encryption), [seed; 32]).unwrap()
+    }
+
+    /// Everything that a client wants to say arrives, from this address.
+    fn deliver(&mut self, client: &mut Client, from: SocketAddr) {
+        let mut datagram = Vec::new();
+        while client.poll_transmit(self.now, &mut datagram).is_some() {
+            self.server.handle_datagram(self.now, from, &datagram);
+            datagram.clear();
+        }
+        self.server.read(self.now);
+    }
+
+    /// Everything that the server wants to say arrives.
+    fn answer(&mut self, clients: &mut [(&mut Client, SocketAddr)]) {
+        let mut datagram = Vec::new();
+        while let Some(transmit) = self.server.poll_transmit(self.now, &mut datagram) {
+            for (client, _) in clients.iter_mut().filter(|(_, at)| *at == transmit.to) {
+                client.handle_datagram(self.now, SERVER.into(), &datagram);
+            }
+            datagram.clear();
+        }
+    }
+
+    fn pass(&mut self, clients: &mut [(&mut Client, SocketAddr)]) {
+        self.now += ms(20);
+        for (client, from) in &mut *clients {
+            client.handle_timeout(self.now);
+            self.deliver(client, *from);
+        }
+        self.server.handle_timeout(self.now);
+        self.answer(clients);
+    }
+
+    fn connect(&mut self, client: &mut Client, from: SocketAddr) {
+        for _ in 0..10 {
+            self.pass(&mut [(client, from)]);
+        }
+        assert!(client.is_connected());
+    }
+}
+
+fn at(host: u8) -> SocketAddr {
+    ([10, 0, 1, host], 1_000).into()
+}
+
+#[test]
+fn s13_the_first_data_counts_only_from_where_the_login_came() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut table = Table::new();
+        let mut victim = table.client(encryption.clone(), 1);
+        table.connect(&mut victim, at(1));
+        // Logs in from its own address, and claims the victim's with what follows.
+        let mut forger = table.client(encryption, 2);
+        table.deliver(&mut forger, at(2));
+        table.answer(&mut [(&mut forger, at(2))]);
+        assert!(forger.is_connected());
+        forger.send(table.now, b"mine").unwrap();
+        table.deliver(&mut forger, at(1));
+        assert_eq!(table.server.disconnects(), []);
+        assert_eq!(table.server.endpoint.players().count(), 1);
+        victim.send(table.now, b"still here").unwrap();
+        table.deliver(&mut victim, at(1));
+        assert!(table.server.heard.values().flatten().any(|(_, message)| message == b"still here"));
+    }
+}
+
+#[test]
+fn s31_nobody_moves_to_where_another_player_is() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut table = Table::new();
+        let mut victim = table.client(encryption.clone(), 1);
+        table.connect(&mut victim, at(1));
+        let mut forger = table.client(encryption, 2);
+        table.connect(&mut forger, at(2));
+        for turn in 0..1_500_u32 {
+            forger.send(table.now, &numbered(turn, 40)).unwrap();
+            table.deliver(&mut forger, at(1));
+            table.pass(&mut [(&mut victim, at(1)), (&mut forger, at(2))]);
+        }
+        // After 30 s of that nobody has lost a session.
+        assert_eq!(table.server.disconnects(), [] as [Reason; 0]);
+        assert!(victim.is_connected());
+        let players: Vec<_> = table.server.endpoint.players().collect();
+        for player in players {
+            table.server.endpoint.send(table.now, player, b"hello").unwrap();
+        }
+        table.pass(&mut [(&mut victim, at(1))]);
+        assert_eq!(victim.recv(), Some(&b"hello"[..]));
+    }
+}
