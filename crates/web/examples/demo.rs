@@ -1,5 +1,6 @@
 //! A lobby with made-up servers that change all the time, for looking at the pages: `cargo run -p rallypoint-web --example
 //! demo`, then open http://127.0.0.1:29950/. The first argument is how many servers there are, the second is the port.
+// xtask: not run
 
 use rallypoint_history::{History, Listed, Options, Seen, Sweep};
 use rallypoint_net::{LobbyOptions, LobbyService};
