@@ -8,6 +8,7 @@
 //! ```
 
 mod args;
+mod ending;
 mod favourites;
 mod filter;
 mod join;
@@ -28,6 +29,7 @@ use crate::{
     ask::{Asking, Target, tap::route},
     failure::Failure,
 };
+use ending::Ending;
 use favourites::Favourites;
 use log::Log;
 use model::{Joins, Model};
@@ -64,7 +66,8 @@ pub fn watch(asking: &Asking, places: Vec<Target>, every: Duration) -> Result<()
 
 fn show(mut model: Model, asking: &Asking, places: Vec<Target>, every: Option<Duration>) -> Result<(), Failure> {
     let worker = Worker::start(asking, places)?;
-    screen::run(&mut model, &worker, Theme::of_terminal(), every)?;
+    let ending = Ending::listen().map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
+    screen::run(&mut model, &worker, &ending, Theme::of_terminal(), every)?;
     worker.end()
 }
 

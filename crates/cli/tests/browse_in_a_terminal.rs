@@ -67,6 +67,14 @@ impl Tmux {
         String::from_utf8(self.command(&["capture-pane", "-p"]).unwrap().stdout).unwrap()
     }
 
+    /// The process of the program.
+    fn program(&self) -> String {
+        let shell = self.command(&["list-panes", "-F", "#{pane_pid}"]).unwrap().stdout;
+        let shell = String::from_utf8(shell).unwrap();
+        let program = Command::new("ps").args(["-o", "pid=", "--ppid", shell.trim()]).output().unwrap().stdout;
+        String::from_utf8(program).unwrap().trim().to_owned()
+    }
+
     /// Waits until all of these are on the screen.
     fn wait_for(&self, parts: &[&str]) -> String {
         until(&format!("the screen shows {parts:?}"), || {
@@ -138,12 +146,23 @@ fn a_signal_gives_the_terminal_back() {
     for (verb, signal) in [("browse", "TERM"), ("browse", "INT"), ("watch", "HUP")] {
         let Some(tmux) = Tmux::start(home.path(), (80, 24), &[verb, &at, "-t", "300ms"]) else { return };
         tmux.wait_for(&["Bacon Town 24/7"]);
-        let pids = tmux.command(&["list-panes", "-F", "#{pane_pid}"]).unwrap();
-        let shell = String::from_utf8(pids.stdout).unwrap();
-        let kill = format!("kill -{signal} $(ps -o pid= --ppid {})", shell.trim());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert!(Command::new("kill").args([&format!("-{signal}"), &tmux.program()]).status().unwrap().success());
         tmux.wait_for(&["ended with 0", "icanon"]);
         assert!(!tmux.screen().contains("-icanon"), "{}", tmux.screen());
+    }
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = lobby(home.path());
+    let at = format!("lobby://{}", lobby.v4());
+    for verb in ["browse", "watch"] {
+        let Some(tmux) = Tmux::start(home.path(), (80, 24), &[verb, &at, "-t", "300ms"]) else { return };
+        tmux.wait_for(&["Bacon Town 24/7"]);
+        let pid = tmux.program();
+        assert!(tmux.command(&["kill-session"]).unwrap().status.success());
+        until(&format!("{verb} has ended"), || (!Path::new("/proc").join(&pid).exists()).then_some(()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The terminal: takes it, draws on it, reads keys, and gives it back however the program ends.
 
 use super::{
+    ending::{Ending, Input, wait_for_input},
     model::{Model, Wish},
     theme::Theme,
     view,
@@ -25,12 +26,19 @@ const IDLE: Duration = Duration::from_millis(250);
 const AT_ONCE: usize = 2_000;
 
 /// Runs until a person or a signal ends it.
-pub fn run(model: &mut Model, worker: &Worker, theme: Theme, every: Option<Duration>) -> Result<(), Failure> {
+pub fn run(
+    model: &mut Model,
+    worker: &Worker,
+    ending: &Ending,
+    theme: Theme,
+    every: Option<Duration>,
+) -> Result<(), Failure> {
     let cannot = |error: io::Error| Failure::failed(format!("the terminal cannot be used: {error}"));
     // From here on a panic gives the terminal back, too.
     let mut terminal = ratatui::try_init().map_err(cannot)?;
-    let result = turns(&mut terminal, model, worker, theme, every).map_err(cannot);
-    ratatui::restore();
+    let result = turns(&mut terminal, model, worker, ending, theme, every).map_err(cannot);
+    // A terminal that is gone needs nothing back.
+    let _ = ratatui::try_restore();
     result
 }
 
@@ -38,6 +46,7 @@ fn turns(
     terminal: &mut DefaultTerminal,
     model: &mut Model,
     worker: &Worker,
+    ending: &Ending,
     theme: Theme,
     every: Option<Duration>,
 ) -> io::Result<()> {
@@ -55,26 +64,33 @@ fn turns(
         if std::mem::take(&mut is_changed) || model.is_looking {
             terminal.draw(|frame| view::draw(frame, model, theme))?;
         }
-        let mut wait = if model.is_looking { BUSY } else { IDLE };
+        let input = wait_for_input(if model.is_looking { BUSY } else { IDLE })?;
+        if input == Input::Gone || ending.is_told() {
+            return Ok(());
+        }
+        let mut is_pressed = false;
         // All keys that are there, and then what they changed is drawn once.
-        while event::poll(wait)? {
-            wait = Duration::ZERO;
-            is_changed = true;
+        while event::poll(Duration::ZERO)? {
+            (is_changed, is_pressed) = (true, true);
             let Event::Key(key) = event::read()? else { continue };
             match model.handle_key(key) {
                 Some(Wish::Quit) => return Ok(()),
                 Some(Wish::Look(more)) => worker.order(Order::Look(more)),
                 Some(Wish::Ask(seen)) => worker.order(Order::Ask(seen)),
                 Some(Wish::Join(command, address)) => {
-                    let result = aside(terminal, || {
+                    let result = aside(terminal, ending, || {
                         let _ = writeln!(io::stdout(), "{}", command.show(address));
                         command.run(address)
                     })?;
                     model.handle_joined(result);
                 }
-                Some(Wish::Suspend) => aside(terminal, suspend)?,
+                Some(Wish::Suspend) => aside(terminal, ending, suspend)?,
                 None => {}
             }
+        }
+        if input == Input::Keys && !is_pressed {
+            // Half a key, or what the reader leaves for later: it is there at once again.
+            std::thread::sleep(BUSY);
         }
         for _ in 0..AT_ONCE {
             let told = worker.told.try_recv();
@@ -83,7 +99,7 @@ fn turns(
                 Ok(Told::News(news)) => model.handle_news(*news),
                 Ok(Told::Looked) => model.end_look(),
                 // A thread that is gone says why when it is joined.
-                Ok(Told::Stop) | Err(TryRecvError::Disconnected) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Ok(()),
                 Err(TryRecvError::Empty) => break,
             }
         }
@@ -91,9 +107,11 @@ fn turns(
 }
 
 /// Gives the terminal back for a while.
-fn aside<T>(terminal: &mut DefaultTerminal, what: impl FnOnce() -> T) -> io::Result<T> {
+fn aside<T>(terminal: &mut DefaultTerminal, ending: &Ending, what: impl FnOnce() -> T) -> io::Result<T> {
     ratatui::try_restore()?;
+    ending.set_aside(true);
     let result = what();
+    ending.set_aside(false);
     *terminal = ratatui::try_init()?;
     terminal.clear()?;
     Ok(result)

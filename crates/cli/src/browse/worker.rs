@@ -6,7 +6,6 @@ use crate::{
         survey::{News, Seen, Survey},
     },
     failure::Failure,
-    signals::Signals,
 };
 use std::{
     sync::mpsc::{Receiver, SyncSender, sync_channel},
@@ -35,8 +34,6 @@ pub enum Told {
     News(Box<News>),
     /// The look has ended.
     Looked,
-    /// A signal: the program is to end.
-    Stop,
 }
 
 /// How much may wait to be drawn.
@@ -81,24 +78,16 @@ async fn work(
     mut orders: mpsc::UnboundedReceiver<Order>,
     told: SyncSender<Told>,
 ) -> Result<(), Failure> {
-    let mut signals = Signals::new().map_err(Failure::failed)?;
     let places = places.into_iter().map(Into::into).collect();
     let mut survey = Survey::new(&asking, places, true)?;
-    loop {
+    while let Some(order) = orders.recv().await {
         tokio::select! {
-            // Also SIGHUP, which says here that the terminal is gone.
-            _ = signals.next() => drop(told.send(Told::Stop)),
-            order = orders.recv() => {
-                let Some(order) = order else { return Ok(()) };
-                tokio::select! {
-                    () = obey(&mut survey, order, &told) => {}
-                    _ = signals.next() => drop(told.send(Told::Stop)),
-                    // What is ordered meanwhile waits; that nobody is there any more does not.
-                    () = orders_closed(&orders) => return Ok(()),
-                }
-            }
+            () = obey(&mut survey, order, &told) => {}
+            // What is ordered meanwhile waits; that nobody is there any more does not.
+            () = orders_closed(&orders) => break,
         }
     }
+    Ok(())
 }
 
 async fn obey(survey: &mut Survey, order: Order, told: &SyncSender<Told>) {
