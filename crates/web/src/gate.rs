@@ -1,8 +1,10 @@
 //! What every request passes before it is answered, and every answer before it is sent.
 
 mod budget;
+mod held;
 mod visitor;
 
+pub(crate) use held::ForAll;
 pub(crate) use visitor::Visitor;
 
 use crate::{api, page, problem::Problem, shared::Web};
@@ -89,7 +91,7 @@ impl Gate {
         let taken = taken.flatten();
         let mut response = match &taken {
             Some((_, taken)) if !taken.allowed => budget::refuse(taken),
-            _ => self.route(request).await,
+            _ => held::hold(&self.web, visitor, self.route(request).await).await,
         };
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             response = not_allowed(&mut response, is_question);

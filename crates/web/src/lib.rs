@@ -41,6 +41,7 @@ mod serve;
 mod service;
 mod shared;
 pub mod text;
+mod turns;
 
 pub use join::{JoinLink, NotAJoinLink};
 pub use live::{Live, Told};

@@ -39,6 +39,11 @@ pub struct WebLimits {
     pub listeners: usize,
     /// Those that listen to events from one IPv4 address or IPv6 /56. 32.
     pub listeners_per_address: usize,
+    /// Bytes of answers that were made for one client each and that it has not taken yet. 64 MB. Lists that are the same for
+    /// all are not counted.
+    pub answer_bytes: usize,
+    /// Those of one IPv4 address or IPv6 /56. 16 MB.
+    pub answer_bytes_per_address: usize,
     /// How long a client has for the head of its request, also for the next one on a connection that is kept. 20 s.
     pub request_timeout: Duration,
     /// How long a client may take nothing of what is sent to it. 20 s.
@@ -119,6 +124,8 @@ impl Default for WebLimits {
             per_address: 128,
             listeners: 2_048,
             listeners_per_address: 32,
+            answer_bytes: 64 << 20,
+            answer_bytes_per_address: 16 << 20,
             request_timeout: Duration::from_secs(20),
             stall_timeout: Duration::from_secs(20),
         }

@@ -124,7 +124,7 @@ impl Built {
         let began = Instant::now();
         let filter = Filter { lobby, ..Filter::default() };
         let query = Query { filter, sort: Sort::ascending(Column::Id), offset: 0, limit: MOST_ROWS };
-        let json = write_list(&query, snapshot);
+        let json = write_list(&query, snapshot, usize::MAX);
         let tag = |kind| {
             let tag = format!("\"{:08x}-{}{kind}\"", snapshot.cursor().epoch, snapshot.version());
             HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))

@@ -7,6 +7,7 @@ use crate::{
     keeper,
     serve::{self, Places, Server},
     shared::Shared,
+    turns::Turns,
 };
 use arc_swap::ArcSwap;
 use std::{
@@ -53,6 +54,8 @@ impl WebService {
             prebuilt: Default::default(),
             settings: ArcSwap::from_pointee(options.settings),
             listeners: Places::with(options.limits.listeners, options.limits.listeners_per_address),
+            turns: Turns::default(),
+            answers: Places::with(options.limits.answer_bytes, options.limits.answer_bytes_per_address),
             limits: options.limits,
             ending,
         });

@@ -1,6 +1,6 @@
 //! What all requests share.
 
-use crate::{Live, WebLimits, WebSettings, gate::Visitor, prebuilt::Prebuilt, serve::Places};
+use crate::{Live, WebLimits, WebSettings, gate::Visitor, prebuilt::Prebuilt, serve::Places, turns::Turns};
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_history::Handle;
 use rallypoint_net::LobbyService;
@@ -20,6 +20,10 @@ pub(crate) struct Shared {
     pub limits: WebLimits,
     /// The places for those who listen to events.
     pub listeners: Places,
+    /// Who may write a long answer now.
+    pub turns: Turns,
+    /// The bytes for answers that are made for one client each.
+    pub answers: Places,
     /// True when it is time to end.
     pub ending: watch::Receiver<bool>,
 }

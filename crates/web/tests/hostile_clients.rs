@@ -114,3 +114,70 @@ fn a_listener_that_does_not_read_is_cut_and_others_go_on() {
         (site.web.live().listeners() == 1).then_some(())
     });
 }
+
+/// Many servers that say much about themselves: about 2 MB of JSON.
+fn talkative(site: &Site) {
+    let long = "x".repeat(3_500);
+    // One address cannot have that many servers.
+    for network in 1..=8u8 {
+        let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::new(127, 0, network, 1), 0)).unwrap();
+        for number in (network - 1) * 31..network * 31 {
+            socket.send_to(&Server::new(number, &long).datagram(), site.lobby.local_addrs().lobby[0]).unwrap();
+        }
+        site.wait_for("/api/v1/servers?limit=1", |list| list["total"] == u64::from(network) * 31);
+    }
+}
+
+/// A client that asks for something long and takes only the beginning of the answer.
+fn slow_client(site: &Site, path: &str) -> (std::net::TcpStream, String) {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    socket.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    socket.connect(&site.addr().into()).unwrap();
+    let mut tcp = std::net::TcpStream::from(socket);
+    write!(tcp, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut status = [0; 12];
+    tcp.read_exact(&mut status).unwrap();
+    (tcp, String::from_utf8_lossy(&status).into_owned())
+}
+
+#[test]
+fn answers_that_nobody_takes_do_not_fill_the_memory() {
+    let site = with_limits(|limits| {
+        limits.answer_bytes = 6 << 20;
+        limits.answer_bytes_per_address = 3 << 20;
+    });
+    talkative(&site);
+    let own = "/api/v1/servers?sort=-name";
+    let size = site.get(own).body.len();
+    assert!((3 << 19..3 << 20).contains(&size), "one answer fits, two do not: {size}");
+    // The answer that was taken may be counted for a moment longer.
+    let held = until("the first is answered", || {
+        let (tcp, status) = slow_client(&site, own);
+        (status == "HTTP/1.1 200").then_some(tcp)
+    });
+    let refused = site.get(own);
+    assert_eq!((refused.status, refused.header("content-type")), (503, Some("application/problem+json")));
+    assert_eq!(refused.header("retry-after"), Some("5"));
+    assert_eq!(site.get("/api/v1/servers").status, 200, "what is the same for all is not counted");
+    assert_eq!(site.get("/api/v1/servers?sort=-name&limit=5").status, 200, "what is small fits");
+    drop(held);
+    until("there is room again", || (site.get(own).status == 200).then_some(()));
+}
+
+#[test]
+fn who_takes_nothing_is_reset_so_that_the_system_forgets_the_rest() {
+    let site = with_limits(|limits| {
+        limits.stall_timeout = Duration::from_millis(200);
+        limits.answer_bytes_per_address = 3 << 20;
+    });
+    talkative(&site);
+    let own = "/api/v1/servers?sort=-name";
+    let mut held = until("it is answered", || {
+        let (tcp, status) = slow_client(&site, own);
+        (status == "HTTP/1.1 200").then_some(tcp)
+    });
+    until("it is cut", || (site.get(own).status == 200).then_some(()));
+    let error = held.read_to_end(&mut Vec::new()).expect_err("no orderly end");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+}

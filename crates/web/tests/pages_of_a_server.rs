@@ -32,7 +32,10 @@ fn it_shows_everything_that_was_sent() {
     for text in ["<title>Bacon Town ", "koth", "x-mood", "sunny", "x-bytes", "0001ff", "127.0.0.1:8001", "online"] {
         assert!(html.contains(text), "{text}: {html}");
     }
-    assert!(html.contains(&format!("http://lobby/servers/{id}/badge.svg")), "the snippet has the visitor's address");
+    assert!(
+        html.contains(&format!("http://localhost/servers/{id}/badge.svg")),
+        "the snippet has the visitor's address"
+    );
 }
 
 #[test]

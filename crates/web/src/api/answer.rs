@@ -47,19 +47,24 @@ fn knows(request: &HeaderMap, tag: &HeaderValue) -> bool {
     known.any(|known| known == b"*" || known.strip_prefix(b"W/").unwrap_or(known) == tag.as_bytes())
 }
 
-/// Whether the client takes gzip: named, and not with a weight of zero.
+/// Whether the client takes gzip: named, or else meant by `*`, and not with a weight of zero.
 pub(crate) fn accepts_gzip(request: &HeaderMap) -> bool {
     let values = request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    let mut codings = values.flat_map(|value| value.split(','));
-    codings.any(|coding| {
+    let (mut named, mut any) = (None, None);
+    for coding in values.flat_map(|value| value.split(',')) {
         let mut parts = coding.split(';').map(str::trim);
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
+        let which = match parts.next() {
+            Some(name) if name.eq_ignore_ascii_case("gzip") => &mut named,
+            Some("*") => &mut any,
+            _ => continue,
+        };
         let is_refused = parts.any(|part| {
             let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
             weight.is_some_and(|weight| weight.trim().parse::<f32>() == Ok(0.0))
         });
-        is_gzip && !is_refused
-    })
+        *which = Some(!is_refused);
+    }
+    named.or(any).unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -86,10 +91,10 @@ mod tests {
     #[test]
     fn gzip_is_for_those_who_take_it() {
         let takes = |value: &str| accepts_gzip(&with(&header::ACCEPT_ENCODING, &[value]));
-        for yes in ["gzip", "deflate, gzip;q=1.0", "br;q=1, GZIP ; q=0.1", "*"] {
+        for yes in ["gzip", "deflate, gzip;q=1.0", "br;q=1, GZIP ; q=0.1", "*", "*;q=0, gzip"] {
             assert!(takes(yes), "{yes}");
         }
-        for no in ["", "br", "gzip;q=0", "gzip; q=0.0", "identity", "xgzip"] {
+        for no in ["", "br", "gzip;q=0", "gzip; q=0.0", "identity", "xgzip", "gzip;q=0, *", "*, gzip;q=0", "*;q=0"] {
             assert!(!takes(no), "{no}");
         }
     }

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     book::{ServerView, Snapshot},
     filter::{Column, Defaults, Filter, MOST_ROWS, Query, Sort},
+    gate::ForAll,
     problem::Problem,
     shared::Web,
 };
@@ -19,9 +20,15 @@ use bytes::Bytes;
 use serde::Serialize;
 use std::io::Write;
 
+/// The most servers in an answer that is made for one client.
+const MOST_OWN: usize = 1_000;
+
+/// The most bytes of servers in such an answer. Only servers that say very much about themselves come to it.
+const MOST_BYTES: usize = 4 << 20;
+
 /// What counts in the API if nothing is said: everything, in an order that never changes.
 pub(crate) const DEFAULTS: Defaults =
-    Defaults { sort: Sort::ascending(Column::Id), limit: MOST_ROWS, pages: false, strict: true };
+    Defaults { sort: Sort::ascending(Column::Id), limit: MOST_ROWS, most: MOST_OWN, pages: false, strict: true };
 
 /// `GET /api/v1/servers`
 pub(crate) async fn list(
@@ -29,7 +36,7 @@ pub(crate) async fn list(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let query = Query::parse(query.as_deref().unwrap_or_default(), &DEFAULTS)?;
+    let mut query = Query::parse(query.as_deref().unwrap_or_default(), &DEFAULTS)?;
     if let Some(lobby) = prebuilt_lobby(&query) {
         let built = web.prebuilt.list(&web.live, lobby).await;
         let mut response = match answer::accepts_gzip(&headers) {
@@ -41,10 +48,13 @@ pub(crate) async fn list(
             }
         };
         response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        response.extensions_mut().insert(ForAll);
         return Ok(response);
     }
-    let body = write_list(&query, &web.live.snapshot());
-    Ok(answer::tagged(body, JSON, &headers))
+    query.limit = query.limit.min(MOST_OWN);
+    let turns = web.turns.clone();
+    let write = move || answer::tagged(write_list(&query, &web.live.snapshot(), MOST_BYTES), JSON, &headers);
+    Ok(turns.write(write).await)
 }
 
 /// One server: what lists have, and what was found by asking it.
@@ -102,10 +112,18 @@ fn prebuilt_lobby(query: &Query) -> Option<Option<rallypoint_wire::lobby::LobbyI
     (*query == usual).then_some(lobby)
 }
 
-/// What a query finds, as JSON.
-pub(crate) fn write_list(query: &Query, snapshot: &Snapshot) -> Bytes {
-    let found = query.select(snapshot);
-    let size: usize = found.rows.iter().map(|row| row.json().len() + 1).sum();
+/// What a query finds, as JSON, up to so many bytes: but always at least one server, so that a client gets on.
+pub(crate) fn write_list(query: &Query, snapshot: &Snapshot, most: usize) -> Bytes {
+    let mut found = query.select(snapshot);
+    let (mut size, mut fitting) = (0, 0);
+    for row in &found.rows {
+        let more = size + row.json().len() + 1;
+        if more > most && fitting > 0 {
+            break;
+        }
+        (size, fitting) = (more, fitting + 1);
+    }
+    found.rows.truncate(fitting);
     let mut out = Vec::with_capacity(size + 160);
     let (cursor, total, offset, count) = (snapshot.cursor(), found.total, query.offset, found.rows.len());
     // Writing into memory does not fail.

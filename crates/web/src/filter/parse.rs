@@ -10,7 +10,7 @@ const LONGEST_TEXT: usize = 200;
 /// So many servers can be named at once.
 const MOST_IDS: usize = 500;
 
-/// The most servers in one answer: a bound on what one request can cost.
+/// The most servers in one answer, even if it is made for everybody together.
 pub const MOST_ROWS: usize = 20_000;
 
 /// What counts if nothing is said.
@@ -20,6 +20,8 @@ pub struct Defaults {
     pub sort: Sort,
     /// How many servers.
     pub limit: usize,
+    /// How many servers can be asked for: a bound on what one request can cost.
+    pub most: usize,
     /// How the part is told: `page` and `per_page`, or `offset` and `limit`.
     pub pages: bool,
     /// Whether a parameter that nobody knows is a mistake. People share addresses with all sorts of things in them.
@@ -87,9 +89,9 @@ impl Query {
             }
             "sort" => self.sort = value.parse().map_err(|expected: String| wrong(&expected))?,
             "page" if defaults.pages => *page = number(1, 1_000_000)?,
-            "per_page" if defaults.pages => self.limit = number(1, MOST_ROWS)?,
+            "per_page" if defaults.pages => self.limit = number(1, defaults.most)?,
             "offset" if !defaults.pages => self.offset = number(0, usize::MAX)?,
-            "limit" if !defaults.pages => self.limit = number(1, MOST_ROWS)?,
+            "limit" if !defaults.pages => self.limit = number(1, defaults.most)?,
             _ if defaults.strict => return Err(unknown(name)),
             _ => {}
         }

@@ -11,7 +11,8 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-const DEFAULTS: Defaults = Defaults { sort: Sort::ascending(Column::Id), limit: MOST_ROWS, pages: false, strict: true };
+const DEFAULTS: Defaults =
+    Defaults { sort: Sort::ascending(Column::Id), limit: MOST_ROWS, most: 1_000, pages: false, strict: true };
 
 /// A server as the test knows it.
 #[derive(Clone, Debug)]
@@ -211,6 +212,33 @@ fn pages_begin_at_one_and_unknown_words_are_only_a_mistake_for_programs() {
     assert_eq!((query.offset, query.limit, query.filter.is_all()), (100, 50, true));
     assert_eq!(Query::parse("utm_source=x", &DEFAULTS).unwrap_err().name, "utm_source");
     assert_eq!(Query::parse("page=0", &page).unwrap_err().name, "page");
-    let last = Query::parse("page=1000000&per_page=20000", &page).unwrap();
+    let last = Query::parse("page=1000000&per_page=1000", &page).unwrap();
     assert!(last.select(&snapshot(&[])).rows.is_empty());
+}
+
+#[test]
+fn an_answer_ends_before_it_is_too_long_and_the_client_goes_on_from_there() {
+    let known = Known {
+        lobby: 1,
+        texts: Default::default(),
+        occupancy: Occupancy { players: 0, bots: 0, slots: 1, password: false },
+        families: (true, false),
+    };
+    let snapshot = snapshot(&vec![known; 9]);
+    let size = |row: &Arc<Row>| row.json().len() + 1;
+    let longest = snapshot.rows().map(size).max().unwrap();
+    for (most, answers) in [(longest * 4, 3), (longest, 9), (1, 9), (usize::MAX, 1)] {
+        let mut told = Vec::new();
+        for _ in 0..answers {
+            let query = Query::parse(&format!("sort=-id&offset={}", told.len()), &DEFAULTS).unwrap();
+            let list = crate::api::servers::write_list(&query, &snapshot, most);
+            let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
+            let servers = list["servers"].as_array().unwrap();
+            assert_eq!((&list["total"], &list["count"]), (&9.into(), &servers.len().into()));
+            told.extend(servers.iter().map(|server| server["id"].as_str().unwrap().to_owned()));
+        }
+        let mut expected: Vec<_> = snapshot.rows().map(|row| row.id.to_string()).collect();
+        expected.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(told, expected, "{most}");
+    }
 }

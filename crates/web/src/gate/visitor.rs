@@ -9,7 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 pub(crate) struct Visitor {
     /// The address: that of the connection, or what a trusted proxy says.
     pub ip: IpAddr,
-    /// Whether it is this machine itself, and not somebody behind a proxy on it.
+    /// Whether it is this machine itself, and not somebody behind a proxy on it, nor a page of somebody else in a browser
+    /// on it.
     pub is_local: bool,
 }
 
@@ -21,8 +22,7 @@ impl Visitor {
     pub fn of(from: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
         let from = from.to_canonical();
         let is_trusted = |ip: &IpAddr| trusted.iter().any(|net| net.contains(ip));
-        let is_passed_on = [header::FORWARDED, header::VIA].iter().any(|name| headers.contains_key(name))
-            || headers.contains_key(FORWARDED_FOR);
+        let is_passed_on = PROXY_HEADERS.iter().any(|name| headers.contains_key(*name));
         let mut ip = from;
         let words = headers.get_all(FORWARDED_FOR).iter().rev();
         let mut words = words.flat_map(|value| value.to_str().unwrap_or_default().rsplit(','));
@@ -32,11 +32,25 @@ impl Visitor {
                 None => break,
             }
         }
-        Self { ip, is_local: from.is_loopback() && !is_passed_on }
+        Self { ip, is_local: from.is_loopback() && !is_passed_on && is_meant_for_loopback(headers) }
     }
 }
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// What a proxy adds to a request, one or another of them.
+const PROXY_HEADERS: [&str; 4] = [FORWARDED_FOR, "forwarded", "via", "x-real-ip"];
+
+/// Whether this machine was asked for as itself. A page can have a name of its own lead to 127.0.0.1, and would then read
+/// what is meant for the operator; but its name stays in the request.
+fn is_meant_for_loopback(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    name.eq_ignore_ascii_case("localhost") || read(name).is_some_and(|ip| ip.is_loopback())
+}
 
 /// An address, perhaps with a port.
 fn read(word: &str) -> Option<IpAddr> {
@@ -52,6 +66,7 @@ mod tests {
 
     fn visitor(from: &str, forwarded: &[&str], trusted: &[&str]) -> Visitor {
         let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_static("localhost:29950"));
         for value in forwarded {
             headers.append(FORWARDED_FOR, HeaderValue::from_str(value).unwrap());
         }
@@ -93,5 +108,27 @@ mod tests {
         assert!(!visitor("127.0.0.1", &["198.51.100.7"], &[]).is_local);
         assert!(!visitor("127.0.0.1", &["127.0.0.1"], &["127.0.0.0/8"]).is_local);
         assert!(!visitor("192.0.2.1", &[], &[]).is_local);
+    }
+
+    #[test]
+    fn this_machine_is_who_asks_for_it_as_itself() {
+        let is_local = |pairs: &[(&'static str, &'static str)]| {
+            let headers = pairs
+                .iter()
+                .map(|(name, value)| (axum::http::HeaderName::from_static(name), HeaderValue::from_static(value)));
+            Visitor::of("127.0.0.1".parse().unwrap(), &headers.collect(), &[]).is_local
+        };
+        for host in ["localhost", "LOCALHOST:29950", "127.0.0.1", "127.0.0.1:29950", "[::1]", "[::1]:29950"] {
+            assert!(is_local(&[("host", host)]), "{host}");
+        }
+        for host in
+            ["", "evil.example", "evil.example:29950", "localhost.evil.example", "192.0.2.1", "127.0.0.1.evil.example"]
+        {
+            assert!(!is_local(&[("host", host)]), "{host}");
+        }
+        assert!(!is_local(&[]));
+        for header in PROXY_HEADERS {
+            assert!(!is_local(&[("host", "localhost"), (header, "192.0.2.1")]), "{header}");
+        }
     }
 }

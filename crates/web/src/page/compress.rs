@@ -12,6 +12,9 @@ use axum::{
 /// What is shorter fits into one packet anyway.
 const LEAST: usize = 1_024;
 
+/// What is longer is compressed beside the runtime, which has others to serve.
+const LONG: usize = 32 << 10;
+
 /// No page is longer: there are bounds on what is in it.
 const MOST: usize = 64 << 20;
 
@@ -32,5 +35,9 @@ pub(super) async fn compress(request: Request, next: Next) -> Response {
     }
     parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     parts.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(parts, Body::from(gzip(&body)))
+    let body = match body.len() {
+        ..LONG => gzip(&body),
+        _ => tokio::task::spawn_blocking(move || gzip(&body)).await.unwrap_or_default(),
+    };
+    Response::from_parts(parts, Body::from(body))
 }

@@ -20,7 +20,8 @@ use axum::{
 };
 
 /// What counts on the page if nothing is said: where people play comes first, and no more than scrolls smoothly.
-const DEFAULTS: Defaults = Defaults { sort: Sort::descending(Column::Players), limit: 200, pages: true, strict: false };
+const DEFAULTS: Defaults =
+    Defaults { sort: Sort::descending(Column::Players), limit: 200, most: 500, pages: true, strict: false };
 
 /// The columns: what they are called, the class of their cells, and by what they are sorted first.
 const COLUMNS: [(&str, &str, Sort); 10] = [
@@ -78,10 +79,15 @@ struct SortChoice {
 }
 
 pub(super) async fn show(State(web): State<Web>, RawQuery(text): RawQuery) -> Result<Response, Sorry> {
-    let text = text.as_deref().unwrap_or_default();
-    let query = Query::parse(text, &DEFAULTS)?;
+    let text = text.unwrap_or_default();
+    let query = Query::parse(&text, &DEFAULTS)?;
     let wants_favourites =
         form_urlencoded::parse(text.as_bytes()).any(|(name, value)| name == "favourites" && value == "1");
+    let turns = web.turns.clone();
+    Ok(turns.write(move || write(&web, &query, wants_favourites)).await)
+}
+
+fn write(web: &Web, query: &Query, wants_favourites: bool) -> Response {
     let (snapshot, settings, now) = (web.live.snapshot(), web.settings(), shown::now());
     let mut selected = query.select(&snapshot);
     if wants_favourites && query.filter.ids.is_none() {
@@ -94,13 +100,13 @@ pub(super) async fn show(State(web): State<Web>, RawQuery(text): RawQuery) -> Re
         wants_favourites,
         facets: Facets::of(&snapshot, &query.filter, &settings),
         sorts: sorts(query.sort),
-        heads: COLUMNS.iter().map(|(name, class, first)| Head::new(name, class, *first, &query, &href)).collect(),
+        heads: COLUMNS.iter().map(|(name, class, first)| Head::new(name, class, *first, query, &href)).collect(),
         lines: selected.rows.iter().map(|row| Line::new(row, &settings, now)).collect(),
         cursor: snapshot.cursor(),
-        found: Found::new(&query, selected.total, selected.rows.len(), &href),
-        query: &query,
+        found: Found::new(query, selected.total, selected.rows.len(), &href),
+        query,
     };
-    Ok(page(StatusCode::OK, &list))
+    page(StatusCode::OK, &list)
 }
 
 impl ListPage<'_> {

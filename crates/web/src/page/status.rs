@@ -14,7 +14,7 @@ use askama::Template;
 use axum::{extract::State, http::StatusCode, response::Response};
 
 /// A bound on what one request can cost; the list has pages.
-const MOST: usize = 2_000;
+const MOST: usize = 1_000;
 
 #[derive(Template)]
 #[template(path = "status.html")]
@@ -25,6 +25,11 @@ struct StatusPage<'a> {
 }
 
 pub(super) async fn show(State(web): State<Web>) -> Response {
+    let turns = web.turns.clone();
+    turns.write(move || write(&web)).await
+}
+
+fn write(web: &Web) -> Response {
     let (snapshot, settings, now) = (web.live.snapshot(), web.settings(), shown::now());
     let sort = Sort::ascending(Column::Lobby);
     let found = Query { filter: Filter::default(), sort, offset: 0, limit: MOST }.select(&snapshot);

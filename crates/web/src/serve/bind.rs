@@ -9,6 +9,9 @@ use tokio::net::TcpListener;
 /// Connections that wait to be accepted: the system's own limit is usually lower.
 const BACKLOG: i32 = 4_096;
 
+/// What the system keeps for a client that does not take it. Linux doubles this, for what it needs itself.
+const SEND_BUFFER: usize = 128 << 10;
+
 /// Why a web server cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -62,6 +65,8 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     }
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
+    // Connections inherit it. Otherwise it grows to megabytes, for every client that does not read.
+    let _ = socket.set_send_buffer_size(SEND_BUFFER);
     socket.bind(&addr.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
@@ -78,5 +83,20 @@ fn explain(source: io::Error, addr: SocketAddr) -> StartError {
         io::ErrorKind::Unsupported => StartError::NoIpv6(addr),
         _ if addr.is_ipv6() && source.raw_os_error() == Some(97) => StartError::NoIpv6(addr),
         _ => StartError::Listen { addr, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_system_keeps_little_for_a_client_that_does_not_read() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let client = tokio::net::TcpStream::connect(listener.local_addr().unwrap());
+        let (accepted, _client) = tokio::join!(listener.accept(), client);
+        let (tcp, _) = accepted.unwrap();
+        let size = socket2::SockRef::from(&tcp).send_buffer_size().unwrap();
+        assert!((SEND_BUFFER..=2 * SEND_BUFFER).contains(&size), "{size}");
     }
 }

@@ -1,4 +1,4 @@
-//! How many connections there are, in total and per visitor.
+//! How much is taken, in total and per visitor: connections, or bytes.
 
 use crate::WebLimits;
 use std::{
@@ -24,10 +24,11 @@ struct Taken {
     by_party: HashMap<u128, usize>,
 }
 
-/// A place that is taken, until it is dropped.
+/// A place that is taken, or several at once, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Places,
+    count: usize,
     /// `None` for who is not counted by party.
     party: Option<u128>,
 }
@@ -51,21 +52,24 @@ impl Places {
 
     /// A place, if there is one.
     pub fn take(&self, ip: IpAddr, is_exempt: bool) -> Option<Place> {
+        self.take_many(ip, is_exempt, 1)
+    }
+
+    /// So many places, if there are as many.
+    pub fn take_many(&self, ip: IpAddr, is_exempt: bool, count: usize) -> Option<Place> {
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.all >= self.0.most {
-            return None;
-        }
+        let all = taken.all.checked_add(count).filter(|all| *all <= self.0.most)?;
         let party = (!is_exempt).then(|| party(ip));
         if let Some(party) = party {
-            let count = taken.by_party.entry(party).or_default();
-            if *count >= self.0.per_party {
+            let of_party = taken.by_party.get(&party).copied().unwrap_or_default() + count;
+            if of_party > self.0.per_party {
                 return None;
             }
-            *count += 1;
+            taken.by_party.insert(party, of_party);
         }
-        taken.all += 1;
+        taken.all = all;
         drop(taken);
-        Some(Place { places: self.clone(), party })
+        Some(Place { places: self.clone(), count, party })
     }
 
     /// How many are taken.
@@ -78,11 +82,11 @@ impl Places {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = self.places.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.all -= 1;
+        taken.all -= self.count;
         if let Some(party) = self.party
             && let std::collections::hash_map::Entry::Occupied(mut count) = taken.by_party.entry(party)
         {
-            *count.get_mut() -= 1;
+            *count.get_mut() -= self.count;
             if *count.get() == 0 {
                 count.remove();
             }
@@ -109,6 +113,22 @@ mod tests {
         assert_eq!(places.taken(), 1);
         assert!(places.take(ip("192.0.2.1"), false).is_some());
         drop(second);
+        assert!(places.0.taken.lock().unwrap().by_party.is_empty());
+    }
+
+    #[test]
+    fn several_places_are_taken_at_once_or_not_at_all() {
+        let (one, other) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        let places = Places::with(10, 6);
+        let first = places.take_many(one, false, 4);
+        assert!(first.is_some());
+        assert!(places.take_many(one, false, 3).is_none(), "the address has six");
+        assert!(places.take_many(other, true, 7).is_none(), "there are ten");
+        assert!(places.take_many(other, true, usize::MAX).is_none());
+        assert_eq!(places.taken(), 4, "who was refused has nothing");
+        drop(first);
+        assert!(places.take_many(one, false, 6).is_some());
+        assert_eq!(places.taken(), 0);
         assert!(places.0.taken.lock().unwrap().by_party.is_empty());
     }
 

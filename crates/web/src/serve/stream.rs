@@ -35,6 +35,8 @@ impl Stream {
         let patience = self.patience;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
         ready!(stalled.as_mut().poll(context));
+        // A reset: otherwise the system would go on to hold what was not taken, and to offer it.
+        let _ = socket2::SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }

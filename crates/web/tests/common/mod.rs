@@ -156,7 +156,7 @@ impl Answer {
 /// One request on a connection of its own.
 pub fn ask(addr: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
     let mut tcp = connect(addr);
-    write!(tcp, "{method} {path} HTTP/1.1\r\nhost: lobby\r\nconnection: close\r\n").unwrap();
+    write!(tcp, "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n").unwrap();
     for (name, value) in headers {
         write!(tcp, "{name}: {value}\r\n").unwrap();
     }
@@ -220,7 +220,7 @@ pub struct Event {
 impl Listener {
     pub fn new(addr: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Self {
         let mut tcp = connect(addr);
-        write!(tcp, "GET {path} HTTP/1.1\r\nhost: lobby\r\n").unwrap();
+        write!(tcp, "GET {path} HTTP/1.1\r\nhost: localhost\r\n").unwrap();
         for (name, value) in headers {
             write!(tcp, "{name}: {value}\r\n").unwrap();
         }
