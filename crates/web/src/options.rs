@@ -40,10 +40,13 @@ pub struct WebLimits {
     /// Those that listen to events from one IPv4 address or IPv6 /56. 32.
     pub listeners_per_address: usize,
     /// Bytes of answers that were made for one client each and that it has not taken yet. 64 MB. Lists that are the same for
-    /// all are not counted.
+    /// all are not among them.
     pub answer_bytes: usize,
     /// Those of one IPv4 address or IPv6 /56. 16 MB.
     pub answer_bytes_per_address: usize,
+    /// Bytes of lists that are the same for all and that one IPv4 address or IPv6 /56 has not taken yet; one list is always
+    /// possible. 64 MB. There is one copy of a list, but while it changes every client can hold on to another version.
+    pub list_bytes_per_address: usize,
     /// How long a client has for the head of its request, also for the next one on a connection that is kept. 20 s.
     pub request_timeout: Duration,
     /// How long a client may take nothing of what is sent to it. 20 s.
@@ -126,6 +129,7 @@ impl Default for WebLimits {
             listeners_per_address: 32,
             answer_bytes: 64 << 20,
             answer_bytes_per_address: 16 << 20,
+            list_bytes_per_address: 64 << 20,
             request_timeout: Duration::from_secs(20),
             stall_timeout: Duration::from_secs(20),
         }

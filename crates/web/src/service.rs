@@ -56,6 +56,7 @@ impl WebService {
             listeners: Places::with(options.limits.listeners, options.limits.listeners_per_address),
             turns: Turns::default(),
             answers: Places::with(options.limits.answer_bytes, options.limits.answer_bytes_per_address),
+            lists: Places::with(usize::MAX, options.limits.list_bytes_per_address),
             limits: options.limits,
             ending,
         });

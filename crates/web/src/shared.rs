@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     pub turns: Turns,
     /// The bytes for answers that are made for one client each.
     pub answers: Places,
+    /// The bytes for lists that are the same for all.
+    pub lists: Places,
     /// True when it is time to end.
     pub ending: watch::Receiver<bool>,
 }

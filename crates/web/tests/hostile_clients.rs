@@ -159,7 +159,7 @@ fn answers_that_nobody_takes_do_not_fill_the_memory() {
     let refused = site.get(own);
     assert_eq!((refused.status, refused.header("content-type")), (503, Some("application/problem+json")));
     assert_eq!(refused.header("retry-after"), Some("5"));
-    assert_eq!(site.get("/api/v1/servers").status, 200, "what is the same for all is not counted");
+    assert_eq!(site.get("/api/v1/servers").status, 200, "what is the same for all is counted apart");
     assert_eq!(site.get("/api/v1/servers?sort=-name&limit=5").status, 200, "what is small fits");
     drop(held);
     until("there is room again", || (site.get(own).status == 200).then_some(()));
@@ -180,4 +180,18 @@ fn who_takes_nothing_is_reset_so_that_the_system_forgets_the_rest() {
     until("it is cut", || (site.get(own).status == 200).then_some(()));
     let error = held.read_to_end(&mut Vec::new()).expect_err("no orderly end");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn one_address_cannot_hold_on_to_many_versions_of_the_list() {
+    let site = with_limits(|limits| limits.list_bytes_per_address = 1 << 20);
+    talkative(&site);
+    let list = "/api/v1/servers";
+    let held = until("a list that is longer than that is still told", || {
+        let (tcp, status) = slow_client(&site, list);
+        (status == "HTTP/1.1 200").then_some(tcp)
+    });
+    assert_eq!(site.get(list).status, 503, "but only one at a time");
+    drop(held);
+    until("there is room again", || (site.get(list).status == 200).then_some(()));
 }

@@ -37,21 +37,24 @@ impl AsRef<[u8]> for Held {
 pub(super) async fn hold(web: &Web, visitor: Visitor, mut response: Response<Body>) -> Response<Body> {
     let _turn = response.extensions_mut().remove::<Turn>();
     let size = response.body().size_hint().exact().unwrap_or_default();
-    if size < LEAST || response.extensions().get::<ForAll>().is_some() {
+    if size < LEAST {
         return response;
     }
-    let count = usize::try_from(size).unwrap_or(usize::MAX);
-    let Some(place) = web.answers.take_many(visitor.ip, web.is_exempt(visitor), count) else { return refuse() };
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let (places, count) = match response.extensions().get::<ForAll>() {
+        None => (&web.answers, size),
+        // However long the list is, everybody can have it.
+        Some(ForAll) => (&web.lists, size.min(web.limits.list_bytes_per_address)),
+    };
+    let Some(place) = places.take_many(visitor.ip, web.is_exempt(visitor), count) else { return refuse() };
     let (parts, body) = response.into_parts();
     // It is all there: its size is known.
-    let Ok(bytes) = to_bytes(body, count).await else { return refuse() };
+    let Ok(bytes) = to_bytes(body, size).await else { return refuse() };
     Response::from_parts(parts, Body::from(Bytes::from_owner(Held { bytes, _place: place })))
 }
 
 fn refuse() -> Response<Body> {
-    let detail = format!(
-        "too many long answers are under way: wait {WAIT} s, ask for fewer servers, or for the whole list at /api/v1/servers"
-    );
+    let detail = format!("too many long answers are under way: wait {WAIT} s, or ask for fewer servers");
     let mut response = Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).into_response();
     response.headers_mut().insert(header::RETRY_AFTER, WAIT.into());
     response
