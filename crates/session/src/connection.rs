@@ -1,6 +1,7 @@
 //! One session: windows, acks, recovery, congestion control, keepalive, closing.
 
 mod acks;
+mod address;
 mod channel;
 mod congestion;
 mod handle;
@@ -17,6 +18,7 @@ pub(crate) use channel::{Channel, Protection, Side};
 
 use crate::{ConnectionConfig, ConnectionStats, Reason, SendError};
 use acks::Acks;
+use address::Address;
 use congestion::Congestion;
 use incoming::{Arrived, Incoming};
 use outgoing::{Acked, Losses, Outgoing};
@@ -84,6 +86,7 @@ pub struct Connection {
     config: ConnectionConfig,
     channel: Channel,
     peer: SocketAddr,
+    address: Address,
     state: State,
     outgoing: Outgoing,
     incoming: Incoming,
@@ -279,6 +282,7 @@ impl Connection {
             waits_for_ack: channel.side == Side::Client && !channel.is_encrypted(),
             channel,
             peer,
+            address: Address::proven(),
             state: State::Open,
             outgoing: Outgoing::new(first, config.window),
             incoming: Incoming::new(first, config.window, config.ordered),
@@ -373,14 +377,6 @@ impl Connection {
             self.state = State::Closed(reason);
             self.notices.closed = true;
         }
-    }
-
-    /// The peer has another address (S31).
-    pub(crate) fn move_to(&mut self, now: Instant, peer: SocketAddr) {
-        self.peer = peer;
-        self.rtt.forget_path();
-        self.congestion.on_new_path(now);
-        self.progress(now);
     }
 
     fn start_closing(&mut self, now: Instant, reason: Reason, goodbye: String) {

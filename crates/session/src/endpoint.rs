@@ -316,8 +316,19 @@ impl Endpoint {
         if outcome == Outcome::Newest && seat.connection.peer() != from && !self.by_address.contains_key(&from) {
             self.move_player(now, data.index, from);
         }
+        self.credit(data.index, from, length, outcome);
         self.touch(data.index);
         self.collect(now, data.index);
+    }
+
+    /// A new address is sent little more than what came from it, until it answers (S31).
+    fn credit(&mut self, index: SlotIndex, from: SocketAddr, length: usize, outcome: Outcome) {
+        if let Some(Some(seat)) = self.seats.get_mut(usize::from(index))
+            && seat.connection.peer() == from
+            && outcome != Outcome::Foreign
+        {
+            seat.connection.credit(length);
+        }
     }
 
     /// The session goes where its newest message came from (S31).
@@ -343,6 +354,7 @@ impl Endpoint {
         let Some(Some(seat)) = self.seats.get_mut(usize::from(index)) else { return };
         let connection = &mut seat.connection;
         connection.count_received(length);
+        connection.credit(length);
         match control {
             Some(Control::Ack(numbers)) => connection.handle_ack(now, numbers),
             Some(Control::Resend(numbers)) => connection.handle_resend(now, numbers),
@@ -425,10 +437,13 @@ impl Machine for Endpoint {
         while let Some(index) = self.ready.pop_front() {
             let Some(Some(seat)) = self.seats.get_mut(usize::from(index)) else { continue };
             let transmit = seat.connection.poll_transmit(now, out);
-            if transmit.is_some() {
+            if let Some(transmit) = transmit {
+                if seat.connection.is_unproven() {
+                    self.stats.unproven_bytes += transmit.len as u64;
+                }
                 // To the back: the others have their turn before it has the next.
                 self.ready.push_back(index);
-                return transmit;
+                return Some(transmit);
             }
             seat.is_ready = false;
             self.deadlines.set(index, seat.connection.poll_timeout());

@@ -66,6 +66,7 @@ impl Connection {
         for number in numbers.iter() {
             let Some(acked) = self.outgoing.on_ack(now, number, self.rtt.min()) else { continue };
             self.congestion.on_ack(now, acked.len);
+            self.address.on_ack(acked.order);
             if let Some(lost) = acked.first_lost {
                 self.thin.on_fate(now, lost, self.rtt.smoothed());
             }
@@ -91,6 +92,7 @@ impl Connection {
         self.release(now);
         self.look_for_room();
         self.flushed(now);
+        self.ask_for_proof(now);
     }
 
     pub(crate) fn handle_resend(&mut self, now: Instant, numbers: NumberList<'_>) {
@@ -134,6 +136,9 @@ impl Connection {
             return;
         }
         if now >= self.last_heard + self.config.idle_timeout {
+            return self.end(Reason::TimedOut);
+        }
+        if self.unproven_until().is_some_and(|until| now >= until) {
             return self.end(Reason::TimedOut);
         }
         if let Some(doubt) = self.doubt.take_if(|doubt| now >= doubt.until) {

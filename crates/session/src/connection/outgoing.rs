@@ -141,6 +141,11 @@ impl Outgoing {
         self.in_flight
     }
 
+    /// The order of the next transmission among all.
+    pub fn next_order(&self) -> u64 {
+        self.next_order
+    }
+
     /// Bytes in use.
     pub fn memory(&self) -> usize {
         self.store.used()

@@ -19,10 +19,18 @@ impl Connection {
         self.paced_until = None;
         let mut count = 1;
         let mut segment = None;
+        let allowed = self.address.allows(0);
+        if !allowed && !matches!(self.state, State::Leaving { .. }) {
+            return None;
+        }
         if !self.emit_control(now, out) {
             let size;
             (count, size) = self.emit_messages(now, out);
             segment = (count > 1).then_some(size);
+        }
+        if !allowed {
+            // The goodbyes take their time, but are not said.
+            out.truncate(start);
         }
         let len = out.len() - start;
         if len == 0 {
@@ -31,6 +39,7 @@ impl Connection {
         self.last_sent = now;
         self.stats.datagrams_sent += count as u64;
         self.stats.bytes_sent += len as u64;
+        self.address.on_sent(len);
         Some(Transmit { to: self.peer, len, segment })
     }
 
@@ -42,10 +51,20 @@ impl Connection {
             State::Open | State::Flushing { .. } => {}
         }
         let flush = if let State::Flushing { until, .. } = self.state { Some(until) } else { None };
-        [
+        let doubt = self.doubt.as_ref();
+        let ends = [
             Some(self.last_heard + self.config.idle_timeout),
-            Some(self.last_sent + self.config.keepalive),
+            self.unproven_until(),
             flush,
+            doubt.map(|doubt| doubt.until),
+        ];
+        let ends = ends.into_iter().flatten().min();
+        if !self.address.allows(0) {
+            return ends;
+        }
+        [
+            ends,
+            Some(self.last_sent + self.config.keepalive),
             self.acks.due(),
             self.incoming.ask_at(),
             self.outgoing.detect_at(self.rtt.loss_delay(), self.overdue()),
@@ -55,7 +74,7 @@ impl Connection {
             self.revive_at(),
             self.room_at(),
             self.paced_until,
-            self.doubt.as_ref().map(|doubt| doubt.until.min(doubt.ask_at)),
+            doubt.map(|doubt| doubt.ask_at),
         ]
         .into_iter()
         .flatten()
@@ -135,6 +154,7 @@ impl Connection {
     fn emit_messages(&mut self, now: Instant, out: &mut Vec<u8>) -> (usize, usize) {
         let (start, mut count, mut size) = (out.len(), 0, 0);
         while count < self.config.batch
+            && self.address.allows(out.len() - start)
             && let Some((number, kind)) = self.next_message(now)
         {
             let len = self.outgoing.datagram(number).len();
