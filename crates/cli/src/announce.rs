@@ -13,7 +13,7 @@ use crate::{
     failure::{Failure, complain},
     signals::Signals,
 };
-use listed::{Answer, watch};
+use listed::{Answer, wait, watch};
 use lobbies::Host;
 use look::Looks;
 use rallypoint_lobby::Announcer;
@@ -55,6 +55,8 @@ struct Announcement<'a> {
     signals: Signals,
     /// Whether a lobby has listed the server, as far as that was asked.
     is_listed: bool,
+    /// Whether a lobby was asked, and did not list it.
+    is_missed: bool,
 }
 
 /// A lobby, and where it was found.
@@ -74,7 +76,7 @@ impl<'a> Announcement<'a> {
             return Err(Failure::failed("no lobby was found, so there is nobody to announce to"));
         }
         let announcer = args.announcer(id, to, Instant::now())?;
-        Ok(Self { args, id, lobbies, announcer, sender, signals, is_listed: false })
+        Ok(Self { args, id, lobbies, announcer, sender, signals, is_listed: false, is_missed: false })
     }
 
     async fn run(mut self) -> Result<(), Failure> {
@@ -90,7 +92,13 @@ impl<'a> Announcement<'a> {
             tokio::select! {
                 () = self.signals.stop() => return self.stop().await,
                 () = time::sleep_until(next.into()) => drop(self.send().await),
-                Some(Ok(answer)) = answers.join_next() => all_listed &= self.tell(&answer),
+                Some(Ok((lobby, answer))) = answers.join_next() => {
+                    let is_listed = self.tell(&answer);
+                    all_listed &= is_listed;
+                    if !is_listed && !self.args.once {
+                        answers.spawn(wait(lobby, self.looks()));
+                    }
+                }
                 _ = resolve_again.tick() => self.resolve_again().await?,
             }
         }
@@ -115,17 +123,19 @@ impl<'a> Announcement<'a> {
     }
 
     /// Asks every lobby, in the background, whether the server has arrived in its list.
-    fn ask(&self) -> JoinSet<Answer> {
+    fn ask(&self) -> JoinSet<(Lobby, Answer)> {
         let mut answers = JoinSet::new();
-        let Args { lobby_id, transport, port, .. } = *self.args;
         if !self.args.no_check {
             for lobby in self.lobbies.iter().cloned() {
-                let name = self.args.name.clone().into_bytes();
-                let x_query = self.args.x_query();
-                answers.spawn(watch(lobby, Looks { lobby_id, transport, port, name }, x_query));
+                answers.spawn(watch(lobby, self.looks(), self.args.x_query()));
             }
         }
         answers
+    }
+
+    fn looks(&self) -> Looks {
+        let Args { lobby_id, transport, port, .. } = *self.args;
+        Looks { lobby_id, transport, port, name: self.args.name.clone().into_bytes() }
     }
 
     fn tell(&mut self, answer: &Answer) -> bool {
@@ -135,6 +145,7 @@ impl<'a> Announcement<'a> {
         }
         let is_listed = matches!(answer, Answer::Listed(_));
         self.is_listed |= is_listed;
+        self.is_missed |= !is_listed;
         is_listed
     }
 
@@ -166,7 +177,13 @@ impl<'a> Announcement<'a> {
         for (to, goodbye) in &goodbyes {
             self.sender.send(*to, goodbye).await;
         }
-        self.say(if self.is_listed { "taken off the list" } else { "stopped; the lobby was told" });
+        // A lobby does not answer a goodbye, so nothing is claimed that was not seen.
+        self.say(match self {
+            _ if self.is_listed => "taken off the list",
+            _ if self.is_missed => return Err(Failure::failed("stopped; it was never seen in the list")),
+            _ if self.args.no_check => "stopped; a goodbye was sent",
+            _ => "stopped before it was seen in the list; a goodbye was sent",
+        });
         Ok(())
     }
 

@@ -8,6 +8,7 @@ mod room;
 pub use args::Args;
 
 use crate::{
+    config::names,
     failure::{Failure, complain, say},
     lines::Lines,
     signals::Signals,
@@ -15,7 +16,7 @@ use crate::{
 use announcing::Announcing;
 use rallypoint_net::{ServerEvent, ServerOptions, SessionServer};
 use rallypoint_query::ServerInfo;
-use rallypoint_session::{EncryptionPolicy, EndpointConfig, PlayerId, SendError};
+use rallypoint_session::{EncryptionPolicy, EndpointConfig, PlayerId, Reason, SendError};
 use room::{Act, Room};
 use std::{
     net::SocketAddr,
@@ -24,6 +25,9 @@ use std::{
 
 /// What a login has to ask for.
 pub const GAME: &str = "rallypoint-room";
+
+/// What people call it.
+pub const GAME_NAME: &str = "Rallypoint room";
 
 /// The longest message, in both directions: room for a line and the name of who said it.
 pub const LONGEST_MESSAGE: usize = 8_192;
@@ -77,12 +81,17 @@ impl Hosting {
         let lines: String = addrs.iter().map(|addr| format!("session udp {addr}\n")).collect();
         // Nobody may be reading, which is no reason not to serve.
         let _ = say(&format!("{lines}key {public}\n"));
+        for lobby in &args.lobbies {
+            let list =
+                if names::find("rooms") == Ok(args.lobby_id) { "rooms".into() } else { args.lobby_id.to_string() };
+            complain(format_args!("to find it: rallypoint list {lobby}/{list} --query"));
+        }
         let teams = if args.teams.is_empty() { vec!["red".into(), "blue".into()] } else { args.teams.clone() };
         let info = ServerInfo {
             name: Some(args.name.clone()),
             description: args.welcome.clone(),
             game: Some(GAME.into()),
-            game_name: Some("Rallypoint room".into()),
+            game_name: Some(GAME_NAME.into()),
             max_players: Some(args.max_players.into()),
             ..ServerInfo::default()
         };
@@ -131,7 +140,12 @@ impl Hosting {
             ServerEvent::Message(player) => {
                 self.room.handle_line(now, player, message, |player| server.stats(player)?.rtt);
             }
-            ServerEvent::Left(player, reason) => self.room.handle_leave(player, &reason.to_string()),
+            ServerEvent::Left(player, reason) => {
+                // Who leaves without a word just leaves.
+                let is_silent = matches!(&reason, Reason::ClosedByPeer(why) if why.is_empty());
+                let why = if is_silent { String::new() } else { reason.to_string() };
+                self.room.handle_leave(player, &why);
+            }
             _ => return,
         }
         self.tell_browsers();

@@ -84,7 +84,8 @@ Exit codes:
   1  it failed, the last line says why; query, list, ping: some did not answer
   2  wrong usage, or a mistake in the configuration
   3  query, list, ping: an answer made no sense
-  4  query, list, ping: refused, nothing listens at that port
+  4  query, list, ping: refused, nothing listens at that port (others may have
+     answered)
   5  query, list, ping: this machine could not do it
   check has those of Nagios plugins: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN";
 

@@ -147,7 +147,7 @@ impl Pinging<'_> {
                 self.probes = vec![Probe { tag: 0, ..report.target }];
                 let (address, protocol) = (report.target.address, Protocol::of(report.target.question));
                 if self.args.jsonl {
-                    return self.say(&json!({ "type": "ping", "seq": number, "target": self.args.server.to_string(), "address": address, "protocol": protocol.as_str(), "ping_ms": ms, "players": answer.info.players, "max_players": answer.info.max_players }).to_string());
+                    return self.line(&json!({ "type": "ping", "seq": number, "target": self.args.server.to_string(), "address": address, "protocol": protocol.as_str(), "ping_ms": ms, "players": answer.info.players, "max_players": answer.info.max_players }).to_string());
                 }
                 let players = details::occupancy(&answer.info);
                 let time = self.terminal.paint(Style::of_ping(ms), &details::ping(ms));
@@ -159,7 +159,7 @@ impl Pinging<'_> {
                     self.exit.map_or(exit, |before| if before == Exit::Answered { before } else { before.and(exit) }),
                 );
                 if self.args.jsonl {
-                    return self.say(&json!({ "type": "ping", "seq": number, "target": self.args.server.to_string(), "error": failed.trouble.code(), "message": failed.trouble.to_string() }).to_string());
+                    return self.line(&json!({ "type": "ping", "seq": number, "target": self.args.server.to_string(), "error": failed.trouble.code(), "message": failed.trouble.to_string() }).to_string());
                 }
                 let what = match &failed.trouble {
                     Trouble::TimedOut(_) => "no answer".into(),

@@ -142,8 +142,21 @@ fn without_its_terminal_it_goes_on_if_that_was_wanted() {
     program.signal("HUP");
     lobby.wait_for_list("the server is listed", |list| !list.is_empty());
     program.signal("TERM");
-    assert_eq!(program.line(), "stopped; the lobby was told");
+    assert_eq!(program.line(), "stopped; a goodbye was sent");
     assert_eq!(program.wait().code(), Some(0));
+}
+
+#[test]
+fn nothing_is_claimed_of_a_lobby_that_does_not_answer() {
+    let home = tempfile::tempdir().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut command = rallypoint(home.path());
+    command.args(["announce", "--name", "Nobody", "--port", "8190", "--transport", "udp", "--lobby", &closed]);
+    let program = Running::start(&mut command);
+    program.wait_for_log(&format!("cannot ask {closed} for its list"));
+    program.signal("TERM");
+    program.wait_for_log("rallypoint: stopped; it was never seen in the list");
+    assert_eq!(program.wait().code(), Some(1));
 }
 
 #[test]

@@ -52,6 +52,8 @@ fn json_on_each_line() {
     let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(types, ["ping", "ping", "statistics"]);
     assert_eq!((&lines[1]["seq"], &lines[2]["answered"]), (&2.into(), &2.into()));
+    let quiet = stdout(&run(home.path(), &["ping", "-q", "-c", "2", "-i", "10ms", "--jsonl", &server.text()]));
+    assert!(quiet.lines().count() == 1 && quiet.contains("statistics"), "{quiet}");
     assert!(lines[0]["ping_ms"].is_f64() && lines[2]["avg_ms"].is_f64());
 }
 

@@ -37,7 +37,7 @@ pub struct Args {
     )]
     pub lobbies: Vec<Host>,
 
-    /// Which of its lists: a UUID, or gg2, pygg2, vanguard
+    /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms
     #[arg(long, value_name = "UUID|NAME", default_value = "gg2", value_parser = names::find)]
     pub lobby_id: LobbyId,
 
@@ -117,7 +117,8 @@ Environment:
 
 Exit codes:
   0  it was announced, and taken off the list at the end; --once: it is listed
-  1  it could not be announced; --once: it is not listed
+  1  it could not be announced, or was never seen in the list; --once: it is
+     not listed
   2  wrong usage";
 
 /// The keys that document 001 knows.

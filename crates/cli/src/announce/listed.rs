@@ -17,6 +17,9 @@ use std::{io, net::SocketAddr, time::Duration};
 const WAITS: [Duration; 4] =
     [Duration::from_millis(300), Duration::from_secs(1), Duration::from_millis(2_200), Duration::from_secs(4)];
 
+/// How long between later looks: as often as the announcer says again that the server is there.
+const AGAIN: Duration = Duration::from_secs(30);
+
 /// What there is to say about one lobby.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -25,7 +28,7 @@ pub enum Answer {
 }
 
 /// Looks into a lobby's list until the server is there, or there is no more hope.
-pub async fn watch(lobby: Lobby, server: Looks, x_query: Option<String>) -> Answer {
+pub async fn watch(lobby: Lobby, server: Looks, x_query: Option<String>) -> (Lobby, Answer) {
     let mut last = Ok(Vec::new());
     for (look, wait) in WAITS.into_iter().enumerate() {
         tokio::time::sleep(wait).await;
@@ -42,19 +45,32 @@ pub async fn watch(lobby: Lobby, server: Looks, x_query: Option<String>) -> Answ
         }
     }
     let host = &lobby.host;
-    match last {
-        Ok(listed) if !listed.is_empty() => {
-            let others = missing(&lobby, &listed).map_or(String::new(), |family| {
-                format!(
-                    "; not by {family}: the lobby has not heard of it that way, or cannot reach port {} there",
-                    server.port
-                )
-            });
-            Answer::Listed(format!("listed by {host} as {}{others}", and(&listed)))
-        }
+    let answer = match last {
+        Ok(listed) if !listed.is_empty() => Answer::Listed(is_listed(&lobby, &server, &listed)),
         Ok(_) => Answer::NotListed(not_listed(&lobby, &server, x_query.as_deref()).await),
         Err(error) => Answer::NotListed(format!("cannot ask {host} for its list: {}", explain(&error))),
+    };
+    (lobby, answer)
+}
+
+/// Looks into a lobby's list from time to time until the server is there, however long that takes.
+pub async fn wait(lobby: Lobby, server: Looks) -> (Lobby, Answer) {
+    loop {
+        tokio::time::sleep(AGAIN).await;
+        if let Ok(listed) = look_anywhere(&lobby, &server).await
+            && !listed.is_empty()
+        {
+            let answer = Answer::Listed(is_listed(&lobby, &server, &listed));
+            return (lobby, answer);
+        }
     }
+}
+
+fn is_listed(lobby: &Lobby, server: &Looks, listed: &[SocketAddr]) -> String {
+    let others = missing(lobby, listed).map_or(String::new(), |family| {
+        format!("; not by {family}: the lobby has not heard of it that way, or cannot reach port {} there", server.port)
+    });
+    format!("listed by {} as {}{others}", lobby.host, and(listed))
 }
 
 /// The list by the first address that answers; if none does, what is wrong with the first.

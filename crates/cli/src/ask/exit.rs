@@ -27,7 +27,8 @@ Exit codes:
   1  some did not answer, or cannot be found, or failed for different reasons
   2  wrong usage
   3  an answer made no sense
-  4  refused: the machine is there, but nothing listens at that port
+  4  refused: the machine is there, but nothing listens at that port; also if
+     others answered
   5  this machine could not do it: no network, no permission, no such file";
 
 impl Exit {

@@ -21,6 +21,8 @@ pub struct Args {
     pub lobbies: Vec<Place>,
 
     /// What joins a server: a command with {host} and {port}, or {address}; it is run without a shell
+    ///
+    /// Without it, rooms of rallypoint host are joined with rallypoint join and the key that the list tells.
     #[arg(long, value_name = "COMMAND")]
     pub join: Option<JoinCommand>,
 

@@ -1,6 +1,5 @@
 //! Noticing that it is over: a signal, or a terminal that is gone.
 
-use crate::signals::Signals;
 use ratatui::crossterm::terminal::disable_raw_mode;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -15,6 +14,7 @@ use std::{
     thread,
     time::Duration,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 /// How long the screen has to end by itself after a signal.
 const GRACE: Duration = Duration::from_secs(2);
@@ -60,10 +60,16 @@ impl Ending {
         // Where this cannot be had, signals end the program as they always do.
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
-            // Also SIGHUP, which says here that the terminal is gone.
-            let Ok(mut signals) = Signals::new() else { return };
+            let all = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = all else { return };
             loop {
-                signals.next().await;
+                tokio::select! {
+                    // Ctrl-C is for whoever has the terminal.
+                    _ = interrupt.recv() => if self.is_aside.load(Relaxed) { continue },
+                    _ = terminate.recv() => {}
+                    // The terminal is gone.
+                    _ = hangup.recv() => {}
+                }
                 self.is_told.store(true, Relaxed);
                 tokio::time::sleep(GRACE).await;
                 if !self.is_aside.load(Relaxed) {

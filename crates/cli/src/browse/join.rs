@@ -1,8 +1,9 @@
 //! The command that joins a server.
 //!
-//! It is split into arguments before anything is put into it, and run without a shell. Only addresses and ports are put
-//! in, which are numbers: whatever a server calls itself never gets there.
+//! It is split into arguments before anything is put into it, and run without a shell. Only addresses, ports and keys of
+//! rooms are put in, which are numbers: whatever a server calls itself never gets there.
 
+use rallypoint_session::PublicKey;
 use std::{
     fmt,
     net::{IpAddr, SocketAddr},
@@ -17,7 +18,15 @@ pub struct JoinCommand(Vec<String>);
 /// What can be put in.
 const PLACES: [&str; 3] = ["{host}", "{port}", "{address}"];
 
+/// This program, whatever else has that name.
+const OWN: &str = "rallypoint";
+
 impl JoinCommand {
+    /// What joins a room that this program hosts: only if it is the server with that key.
+    pub fn of_room(key: PublicKey) -> Self {
+        Self([OWN, "join", "{address}", "--key", &key.to_string()].map(Into::into).into())
+    }
+
     /// The program and its arguments, for a server.
     pub fn words(&self, to: SocketAddr) -> Vec<String> {
         let host = match to.ip() {
@@ -41,7 +50,9 @@ impl JoinCommand {
     pub fn run(&self, to: SocketAddr) -> Result<(), String> {
         let words = self.words(to);
         let Some((program, arguments)) = words.split_first() else { return Err("there is no command".into()) };
-        match Command::new(program).args(arguments).status() {
+        let own = || std::env::current_exe().unwrap_or_else(|_| OWN.into());
+        let file = if program == OWN { own() } else { program.into() };
+        match Command::new(file).args(arguments).status() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("{program} ended with {status}")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -13,11 +13,15 @@ use super::{
     join::JoinCommand,
     log::Log,
 };
-use crate::ask::{
-    Target, Trouble,
-    output::record::Record,
-    survey::{News, Seen},
+use crate::{
+    ask::{
+        Target, Trouble,
+        output::record::Record,
+        survey::{News, Seen},
+    },
+    host::{GAME, GAME_NAME},
 };
+use rallypoint_session::PublicKey;
 use std::{
     collections::{BTreeMap, HashMap},
     net::SocketAddr,
@@ -254,10 +258,10 @@ impl Model {
         reachable.or(record.endpoints.first().copied()).or(record.address)
     }
 
-    /// What joins this server.
-    pub fn join_command(&self, record: &Record) -> Option<&JoinCommand> {
+    /// What joins this server. For rooms of this program nobody has to say so.
+    pub fn join_command(&self, record: &Record) -> Option<JoinCommand> {
         let of_game = record.game().and_then(|game| self.joins.by_game.get(&game.to_lowercase()));
-        of_game.or(self.joins.any.as_ref())
+        of_game.or(self.joins.any.as_ref()).cloned().or_else(|| room_key(record).map(JoinCommand::of_room))
     }
 
     fn set_place(&mut self, place: usize, state: PlaceState) {
@@ -265,6 +269,13 @@ impl Model {
             place.state = state;
         }
     }
+}
+
+/// The key of a room that `rallypoint host` has put into the list.
+fn room_key(record: &Record) -> Option<PublicKey> {
+    let is_room = record.game().is_some_and(|game| [GAME, GAME_NAME].contains(&game));
+    let key = record.info.lobby.as_ref().filter(|_| is_room)?.entry(b"x-session-key")?;
+    std::str::from_utf8(key).ok()?.parse().ok()
 }
 
 impl Message {

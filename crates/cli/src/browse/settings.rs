@@ -34,8 +34,7 @@ pub struct Settings {
 pub struct Place(pub Target);
 
 /// For the help.
-pub const EXAMPLE: &str = "\
-  lobbies = [\"lobby.example.org\", \"lobby://lobby.example.org/vanguard\"]
+pub const EXAMPLE: &str = "  lobbies = [\"lobby.example.org\", \"lobby://lobby.example.org/vanguard\"]
   join = \"mygame --connect {host} {port}\"
   [join_game]
   bloodmasters = \"bloodmasters {address}\"";

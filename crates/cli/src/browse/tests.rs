@@ -17,7 +17,8 @@ use crate::ask::{
     survey::{News, Seen},
 };
 use proptest::prelude::*;
-use rallypoint_query::{Player, ServerInfo, Team};
+use rallypoint_query::{LobbyInfo, Player, ServerInfo, Team};
+use rallypoint_wire::lobby::Transport;
 use ratatui::{
     Terminal,
     backend::TestBackend,
@@ -280,6 +281,25 @@ fn joining_tells_the_address_and_runs_the_command() {
     assert_eq!(press(&mut model, "r").len(), 1);
     assert_eq!(press(&mut model, "r"), [], "one look at a time");
     assert_eq!(press(&mut model, "q"), [Wish::Quit]);
+}
+
+#[test]
+fn a_room_is_joined_with_its_key() {
+    let key = "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a";
+    let join = |game: &str, key: &str| {
+        let mut model = Model::new(&[], Favourites::default(), Joins::default(), |_| true);
+        let mut seen = seen(1, "A room", 0, None);
+        (seen.record.info.game, seen.record.info.game_name) = (None, Some(game.into()));
+        let entries = vec![(b"x-session-key".to_vec(), key.into())];
+        let endpoints = seen.record.endpoints.clone();
+        seen.record.info.lobby = Some(LobbyInfo { transport: Transport::Udp, endpoints, protocol_id: None, entries });
+        model.handle_news(News::Listed { seen, asked: false });
+        press(&mut model, "\n\n").pop()
+    };
+    let Some(Wish::Join(command, address)) = join("Rallypoint room", key) else { panic!("there is no command") };
+    assert_eq!(command.words(address), ["rallypoint", "join", "192.0.2.1:8190", "--key", key]);
+    assert_eq!(join("gg2", key), None, "another game that has keys");
+    assert_eq!(join("Rallypoint room", "--plain"), None, "only a key is a key");
 }
 
 #[test]

@@ -6,11 +6,15 @@ use rallypoint_wire::lobby::LobbyId;
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
+/// The list for rooms (`rallypoint host`): a number of its own, so that no game shows what it cannot join.
+pub const ROOMS: &str = "6b7de0f4-5b2f-4c0e-9a57-0d1f6f3c8e21";
+
 /// The lobbies that everybody knows, and short forms of their names for the command line.
-const KNOWN: [(&str, &str, &str); 3] = [
+const KNOWN: [(&str, &str, &str); 4] = [
     ("1ccf16b1-436d-856f-504d-cc1af306aaa7", "Gang Garrison 2", "gg2"),
     ("0e29560e-443a-93a3-e15e-7bd072df7506", "PyGG2 testing", "pygg2"),
     ("4fd0319b-5868-4f24-8b77-568cbb18fde9", "Vanguard", "vanguard"),
+    (ROOMS, "Rallypoint rooms", "rooms"),
 ];
 
 /// Names by lobby. A file adds to what is there; an empty name takes one away.

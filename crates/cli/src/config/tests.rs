@@ -105,7 +105,7 @@ fn what_is_printed_reads_back_the_same() {
         until = "2030-01-31T18:00:00+02:00"
         "#,
     );
-    assert_eq!(first.names.len(), 4, "a file adds names");
+    assert_eq!(first.names.len(), 5, "a file adds names");
     assert_eq!(settings(&print(&first)), first);
     // With a list of every kind in its other form.
     first = Settings::default();

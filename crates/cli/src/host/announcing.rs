@@ -1,6 +1,6 @@
 //! Keeping a room in the list of its lobbies.
 
-use super::Args;
+use super::{Args, GAME_NAME};
 use crate::{
     announce::{lobbies::Host, sender::Sender, server_id},
     failure::{Failure, complain},
@@ -38,7 +38,7 @@ impl Announcing {
         let mut announcer = Announcer::new(id, args.lobby_id, Transport::Udp, port, name, to, Instant::now())
             .map_err(|error| cannot(error.to_string()))?;
         let key = key.to_string();
-        let keys = [("game", "Rallypoint room"), ("x-query", "session"), ("x-session-key", &key)];
+        let keys = [("game", GAME_NAME), ("x-query", "session"), ("x-session-key", &key)];
         for (name, value) in keys {
             announcer.set_key(name.as_bytes(), value.as_bytes()).map_err(|error| cannot(error.to_string()))?;
         }

@@ -36,8 +36,8 @@ pub struct Args {
     #[arg(long = "lobby", value_name = "HOST[:PORT]")]
     pub lobbies: Vec<Host>,
 
-    /// Which of its lists: a UUID, or gg2, pygg2, vanguard; by default one for rooms
-    #[arg(long, value_name = "UUID|NAME", default_value = ROOMS, value_parser = names::find, hide_default_value = true)]
+    /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms
+    #[arg(long, value_name = "UUID|NAME", default_value = "rooms", value_parser = names::find)]
     pub lobby_id: LobbyId,
 
     /// Let nobody in who does not encrypt
@@ -49,15 +49,12 @@ pub struct Args {
     pub key_file: Option<PathBuf>,
 }
 
-/// The list for rooms: a number of its own, so that no game shows what it cannot join.
-pub const ROOMS: &str = "6b7de0f4-5b2f-4c0e-9a57-0d1f6f3c8e21";
-
 const MORE: &str = "\
 Examples:
   rallypoint host
       a room on this machine; others: rallypoint join HOST
   rallypoint host --name \"Bacon Town\" --welcome Hello --lobby lobby.example.org
-      listed in a lobby, in the list 6b7de0f4-5b2f-4c0e-9a57-0d1f6f3c8e21
+      in a lobby; found with: rallypoint list lobby.example.org/rooms --query
   rallypoint host --team cats --team dogs --team birds --encrypted-only
   rallypoint host --listen 127.0.0.1:0
       at a free port, which it prints

@@ -78,7 +78,8 @@ impl<P: Copy + PartialEq> Room<P> {
     pub fn handle_leave(&mut self, id: P, why: &str) {
         if let Some(at) = self.guests.iter().position(|guest| guest.id == id) {
             let name = self.guests.remove(at).name;
-            self.tell_all(&format!("-- {name} has left ({})", text::harmless(why)), |_| true);
+            let why = if why.is_empty() { String::new() } else { format!(" ({})", text::harmless(why)) };
+            self.tell_all(&format!("-- {name} has left{why}"), |_| true);
         }
     }
 

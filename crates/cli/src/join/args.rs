@@ -41,8 +41,9 @@ const MORE: &str = "\
 Examples:
   rallypoint join play.example.org
   rallypoint join play.example.org:45555 --name alice --team red
-  rallypoint join play.example.org --key \"$(cat server.key)\"
-      only if it is the server with that key
+  rallypoint join play.example.org --key \"$(cat server.pub)\"
+      only if it is the server with that key: the public one, as host prints it;
+      the file session.key of a host is secret, and nobody else's business
   echo \"the build is green\" | rallypoint join play.example.org --name bot
       says one line and leaves
 

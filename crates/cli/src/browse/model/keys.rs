@@ -90,7 +90,7 @@ impl Model {
         }
         let (_, row) = self.selected()?;
         let (record, address) = (row.record(), self.join_address(row.record())?);
-        self.join_command(record).map(|command| Wish::Join(command.clone(), address))
+        self.join_command(record).map(|command| Wish::Join(command, address))
     }
 
     fn table_key(&mut self, key: KeyCode) -> Option<Wish> {
