@@ -29,8 +29,9 @@ impl Tmux {
         let program = quote(env!("CARGO_BIN_EXE_rallypoint"));
         let home_text = quote(home.to_str().unwrap());
         let script = format!(
-            "env -i HOME={home_text} PATH=\"$PATH\" TERM=\"$TERM\" LANG=C.UTF-8 {program}{args}\n\
-             echo \"ended with $?\"; stty -a | grep -o -- '[-]*icanon' ; cat"
+            "trap : HUP\n\
+             env -i HOME={home_text} PATH=\"$PATH\" TERM=\"$TERM\" LANG=C.UTF-8 {program}{args}\n\
+             code=$?; echo $code >{home_text}/code; echo \"ended with $code\"; stty -a | grep -o -- '[-]*icanon' ; cat"
         );
         let file = home.join("script");
         fs::write(&file, script).unwrap();
@@ -160,9 +161,12 @@ fn it_ends_with_its_terminal() {
     for verb in ["browse", "watch"] {
         let Some(tmux) = Tmux::start(home.path(), (80, 24), &[verb, &at, "-t", "300ms"]) else { return };
         tmux.wait_for(&["Bacon Town 24/7"]);
-        let pid = tmux.program();
         assert!(tmux.command(&["kill-session"]).unwrap().status.success());
-        until(&format!("{verb} has ended"), || (!Path::new("/proc").join(&pid).exists()).then_some(()));
+        let code = home.path().join("code");
+        let code =
+            until(&format!("{verb} has ended"), || fs::read_to_string(&code).ok().filter(|code| !code.is_empty()));
+        assert_eq!(code, "0\n", "{verb}");
+        fs::remove_file(home.path().join("code")).unwrap();
     }
 }
 

@@ -37,8 +37,10 @@ pub fn run(
     // From here on a panic gives the terminal back, too.
     let mut terminal = ratatui::try_init().map_err(cannot)?;
     let result = turns(&mut terminal, model, worker, ending, theme, every).map_err(cannot);
-    // A terminal that is gone needs nothing back.
-    let _ = ratatui::try_restore();
+    if ratatui::try_restore().is_err() {
+        // It is gone and needs nothing back. Dropping it would try that again, and panic as nobody hears its complaint.
+        std::mem::forget(terminal);
+    }
     result
 }
 
