@@ -13,7 +13,7 @@ fn get(http: SocketAddr, path: &str) -> Value {
 
 /// The body of a good answer, or the head of another one.
 fn try_get(http: SocketAddr, path: &str) -> Result<Value, String> {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: lobby\r\nconnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     let answer = String::from_utf8(ask(http, request.as_bytes())).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     if !head.starts_with("HTTP/1.1 200") {
@@ -52,7 +52,7 @@ fn what_is_registered_is_told() {
 fn changes_are_told_live() {
     let lobby = Lobby::start();
     let mut stream = connect(lobby.http());
-    stream.write_all(b"GET /api/v1/events HTTP/1.1\r\nhost: lobby\r\n\r\n").unwrap();
+    stream.write_all(b"GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
     assert!(lines.any(|line| line == "event: hello"));
     lobby.register(&GameServer::named("Bacon Town"));
