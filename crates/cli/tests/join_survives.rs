@@ -8,12 +8,11 @@ use rallypoint_net::{PolledServer, ServerEvent, ServerOptions};
 use rallypoint_session::EndpointConfig;
 use room_support::{Room, join};
 use std::{
-    net::UdpSocket,
+    net::{SocketAddr, UdpSocket},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering::SeqCst},
     },
-    time::Duration,
 };
 
 #[test]
@@ -33,43 +32,55 @@ fn s32_a_restart_of_the_server_is_noticed() {
     alice.hears("alice: hello again");
 }
 
+/// Carries datagrams of one guest to and fro, and one day from another port. What then comes to the old one is lost.
+struct Router {
+    addr: SocketAddr,
+    is_moved: Arc<AtomicBool>,
+}
+
+impl Router {
+    fn start(room: SocketAddr) -> Self {
+        let socket = || Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+        let (front, outside, is_moved) = (socket(), [socket(), socket()], Arc::new(AtomicBool::new(false)));
+        let (addr, guest) = (front.local_addr().unwrap(), Arc::new(OnceLock::new()));
+        for after in [false, true] {
+            let (front, back) = (front.clone(), outside[usize::from(after)].clone());
+            let (guest, is_moved) = (guest.clone(), is_moved.clone());
+            carry(back, move |datagram, _| {
+                if let Some(guest) = guest.get().filter(|_| is_moved.load(SeqCst) == after) {
+                    let _ = front.send_to(datagram, guest);
+                }
+            });
+        }
+        let moved = is_moved.clone();
+        carry(front, move |datagram, from| {
+            guest.get_or_init(|| from);
+            let _ = outside[usize::from(moved.load(SeqCst))].send_to(datagram, room);
+        });
+        Self { addr, is_moved }
+    }
+}
+
+/// Hands on everything that comes to a socket, until the test ends.
+fn carry(socket: Arc<UdpSocket>, mut pass: impl FnMut(&[u8], SocketAddr) + Send + 'static) {
+    std::thread::spawn(move || {
+        let mut buffer = [0; 600];
+        while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+            pass(&buffer[..length], from);
+        }
+    });
+}
+
 #[test]
 fn s31_a_new_address_in_mid_sentence_loses_nothing() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::open(home.path(), &[]);
-    let (front, back) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    let addr = front.local_addr().unwrap();
-    let is_moved = Arc::new(AtomicBool::new(false));
-    let moved = is_moved.clone();
-    // A router that carries datagrams to and fro, and one day from another port.
-    std::thread::spawn(move || {
-        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
-        for socket in [&front, &back, &other] {
-            socket.set_nonblocking(true).unwrap();
-        }
-        let (mut guest, mut buffer) = (None, [0; 600]);
-        loop {
-            let back = if moved.load(SeqCst) { &other } else { &back };
-            let mut idle = true;
-            if let Ok((length, from)) = front.recv_from(&mut buffer) {
-                guest = Some(from);
-                let _ = back.send_to(&buffer[..length], room.addr);
-                idle = false;
-            }
-            if let (Ok((length, _)), Some(guest)) = (back.recv_from(&mut buffer), guest) {
-                let _ = front.send_to(&buffer[..length], guest);
-                idle = false;
-            }
-            if idle {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-    });
-    let mut alice = join(home.path(), addr, "alice", &[]);
+    let router = Router::start(room.addr);
+    let mut alice = join(home.path(), router.addr, "alice", &[]);
     alice.hears("-- you are alice");
     alice.types("before");
     alice.hears("alice: before");
-    is_moved.store(true, SeqCst);
+    router.is_moved.store(true, SeqCst);
     alice.types("after");
     alice.hears("alice: after");
     room.host.hears("alice: after");

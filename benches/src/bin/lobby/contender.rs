@@ -1,7 +1,7 @@
 //! The programs that are measured, each on the core for servers and in a process of its own that ends with its owner.
 
-use crate::{Failure, sys, sys::Signal};
-use rallypoint_bench::{cpu_time, pinned};
+use crate::{sys, sys::Signal};
+use rallypoint_bench::{Failure, cpu_time, pinned};
 use std::{
     env, fs,
     io::{self, BufRead, BufReader, Read, Write},

@@ -1,13 +1,12 @@
 //! List replies per second, beside a server that writes a constant and beside nginx.
 
 use crate::{
-    Failure, Figures, Goal,
     contender::{Contender, wait_until},
     refresh::{LONG_LEASE, register},
     stats::{median, medians},
     sys,
 };
-use rallypoint_bench::{Random, Table, nanoseconds, rate, ratio};
+use rallypoint_bench::{Failure, Promises, Random, Table, nanoseconds, rate, ratio};
 use rallypoint_wire::lobby::{ListRequest, LobbyId};
 use socket2::{Domain, Socket, Type};
 use std::{
@@ -28,7 +27,7 @@ const ROUNDS: usize = 31;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The lobby against a server that writes the same bytes from memory, and against nginx with the same bytes in a file.
-pub fn against_constant(core: usize, figures: &mut Figures) -> Result<String, Failure> {
+pub fn against_constant(core: usize, promises: &mut Promises) -> Result<String, Failure> {
     let lobby = Contender::lobby(core, &[LONG_LEASE])?;
     register(&lobby, SERVERS)?;
     let reply = download(lobby.addr)?;
@@ -55,10 +54,11 @@ pub fn against_constant(core: usize, figures: &mut Figures) -> Result<String, Fa
     // The worse of the two: if the clients are too slow, the clock favours whoever is slowest.
     let mut promise = |name: &str, to: usize, least: f64| {
         let (by_clock, by_cpu) = (share(&rates, to), 1.0 / share(&costs, to));
-        figures.add(
+        promises.add(
             name,
             format!("{:.0} % by the clock, {:.0} % by CPU", 100.0 * by_clock, 100.0 * by_cpu),
-            Goal::at_least(by_clock.min(by_cpu), least, &format!("{:.0} %", 100.0 * least)),
+            format!("at least {:.0} %", 100.0 * least),
+            by_clock.min(by_cpu) >= least,
         );
     };
     promise("list replies per second with 1,000 servers, of what a bare TCP server writes", 1, 0.8);

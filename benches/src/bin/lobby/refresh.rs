@@ -1,13 +1,14 @@
 //! Refreshes per second and core, beside a loop that only counts the same datagrams; and with few and many servers.
 
 use crate::{
-    Failure, Figures, Goal,
     contender::Contender,
     lists,
     sender::Sender,
     stats::{median, medians},
 };
-use rallypoint_bench::{REGISTRATION_SIZE, Random, Table, address, nanoseconds, rate, ratio, registration};
+use rallypoint_bench::{
+    Failure, Promises, REGISTRATION_SIZE, Random, Table, address, nanoseconds, rate, ratio, registration,
+};
 use std::time::{Duration, Instant};
 
 /// As many datagrams as the receive buffer of the lobby holds for certain.
@@ -23,7 +24,7 @@ const FLOODS: usize = 3;
 pub const LONG_LEASE: &str = "lobby.lease=1h";
 
 /// The lobby against the bare loop, both with the datagrams of a thousand servers.
-pub fn against_bare_loop(core: usize, figures: &mut Figures) -> Result<String, Failure> {
+pub fn against_bare_loop(core: usize, promises: &mut Promises) -> Result<String, Failure> {
     const SERVERS: u32 = 1_000;
     let (lobby, bare) = (Contender::lobby(core, &[LONG_LEASE])?, Contender::bare_udp(core)?);
     register(&lobby, SERVERS)?;
@@ -32,10 +33,11 @@ pub fn against_bare_loop(core: usize, figures: &mut Figures) -> Result<String, F
     let rounds = rounds(&mut loads)?;
     let of_round: Vec<f64> = rounds.iter().map(|costs| costs[1] / costs[0]).collect();
     let share = median(&of_round);
-    figures.add(
+    promises.add(
         "refreshes per second and core, of what a bare recvmmsg loop counts",
         format!("{:.0} %", 100.0 * share),
-        Goal::at_least(share, 0.5, "50 %"),
+        "at least 50 %",
+        share >= 0.5,
     );
     let costs = medians(&rounds);
     let mut table = Table::new(&[
@@ -79,7 +81,7 @@ pub fn against_bare_loop(core: usize, figures: &mut Figures) -> Result<String, F
 }
 
 /// The cost of a refresh and of a server with few, many and very many of them.
-pub fn by_size(core: usize, figures: &mut Figures) -> Result<String, Failure> {
+pub fn by_size(core: usize, promises: &mut Promises) -> Result<String, Failure> {
     const SIZES: [u32; 3] = [1_000, 100_000, 1_000_000];
     let lobbies = SIZES.map(|_| Contender::lobby(core, &[LONG_LEASE]));
     let [a, b, c] = lobbies;
@@ -115,16 +117,18 @@ pub fn by_size(core: usize, figures: &mut Figures) -> Result<String, Failure> {
     let worst = |at: usize| median(&rounds.iter().map(|costs| costs[at] / costs[0]).collect::<Vec<_>>());
     let (middle, large) = (worst(1), worst(2));
     let spread = middle.max(large).max(1.0) / middle.min(large).min(1.0);
-    figures.add(
+    promises.add(
         "CPU per refresh with 1,000, 100,000 and 1,000,000 servers: dearest to cheapest",
         format!("+{:.0} %", 100.0 * (spread - 1.0)),
-        Goal::at_most(spread, 1.2, "+20 %"),
+        "at most +20 %",
+        spread <= 1.2,
     );
     let beyond = memory[1..].iter().map(|(_, _, beyond)| *beyond).fold(0.0, f64::max);
-    figures.add(
+    promises.add(
         "memory per server beyond its datagram",
         format!("{beyond:.0} B"),
-        Goal::at_most(beyond, 1_200.0, "1,200 B"),
+        "at most 1,200 B",
+        beyond <= 1_200.0,
     );
     Ok(format!(
         "### Few and many servers\n\n{table}\n\

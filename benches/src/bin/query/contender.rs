@@ -1,7 +1,7 @@
 //! Those that ask, each as a process on its own core.
 
-use crate::{Failure, sys};
-use rallypoint_bench::{address, pinned};
+use crate::sys;
+use rallypoint_bench::{Failure, address, pinned};
 use std::{
     env, fs,
     io::Read,

@@ -8,9 +8,9 @@ mod servers;
 mod sys;
 
 use contender::{BARE, CRATE, Contender, Files, PAUSE, RATE, RETRIES, Run, TIMEOUT, has};
-use rallypoint_bench::{Table, cores, machine, nanoseconds, pin_this_thread, rate, ratio};
+use rallypoint_bench::{Failure, Promises, Table, cores, machine, nanoseconds, pin_this_thread, rate, ratio};
 use servers::{Servers, WINDOW, Weather};
-use std::{env, fmt, io, process::ExitCode, time::Duration};
+use std::{env, process::ExitCode, time::Duration};
 
 /// How many servers are asked.
 const SERVERS: u32 = 10_000;
@@ -75,7 +75,7 @@ fn measure() -> Result<(), Failure> {
     };
     pin_this_thread(answers)?;
     let files = Files::new()?;
-    let (mut goals, mut sections) = (Goals::new(), String::new());
+    let (mut promises, mut sections) = (Promises::new(), String::new());
     let servers = Servers::start(Weather::default())?;
     let (those, skipped) = contenders(asks, &files, servers.port)?;
 
@@ -88,18 +88,18 @@ fn measure() -> Result<(), Failure> {
         }
     }
     let runs: Vec<(Contender, Run)> = those.iter().copied().zip(runs.iter().map(|runs| median(runs))).collect();
-    sections += &beside_others(&runs, &skipped, &mut goals);
-    sections += &with_trouble(asks, &files, &mut goals)?;
-    sections += &pacing(asks, &files, &servers, &mut goals)?;
+    sections += &beside_others(&runs, &skipped, &mut promises);
+    sections += &with_trouble(asks, &files, &mut promises)?;
+    sections += &pacing(asks, &files, &servers, &mut promises)?;
     println!(
         "{}\nOn {}. Who asks has core {asks}, the servers core {answers}; over loopback.\n{sections}",
-        goals.0,
+        promises,
         machine()
     );
     Ok(())
 }
 
-fn beside_others(runs: &[(Contender, Run)], skipped: &[&str], goals: &mut Goals) -> String {
+fn beside_others(runs: &[(Contender, Run)], skipped: &[&str], promises: &mut Promises) -> String {
     let ours = &runs[0].1;
     let speed = |run: &Run| run.found as f64 / run.time.as_secs_f64();
     let cpu = |run: &Run| run.cpu.as_nanos() as f64 / f64::from(SERVERS);
@@ -130,17 +130,17 @@ fn beside_others(runs: &[(Contender, Run)], skipped: &[&str], goals: &mut Goals)
             Contender::Quakestat(_) => 50.0,
             Contender::Bare => {
                 let times = cpu(ours) / cpu(run);
-                goals.add("CPU per server, of the bare loop's", ratio(times, 1.0), "at most 3×", times <= 3.0);
+                promises.add("CPU per server, of the bare loop's", ratio(times, 1.0), "at most 3×", times <= 3.0);
                 continue;
             }
             _ => continue,
         };
         let times = speed(ours) / speed(run);
         let name = format!("servers per second, of {}", contender.name());
-        goals.add(&name, ratio(times, 1.0), &format!("at least {least:.0}×"), times >= least);
+        promises.add(&name, ratio(times, 1.0), format!("at least {least:.0}×"), times >= least);
     }
     let missed = (SERVERS as usize).saturating_sub(ours.found);
-    goals.add("servers missed", missed.to_string(), "none", missed == 0);
+    promises.add("servers missed", missed.to_string(), "none", missed == 0);
     let skipped = if skipped.is_empty() { String::new() } else { format!(" Not to be had: {}.", skipped.join(", ")) };
     format!(
         "\n### Beside others\n\n{table}\n{SERVERS} servers that answer after 20 ms, each asked in the asker's own protocol \
@@ -155,7 +155,7 @@ fn beside_others(runs: &[(Contender, Run)], skipped: &[&str], goals: &mut Goals)
     )
 }
 
-fn with_trouble(core: usize, files: &Files, goals: &mut Goals) -> Result<String, Failure> {
+fn with_trouble(core: usize, files: &Files, promises: &mut Promises) -> Result<String, Failure> {
     let servers = Servers::start(Weather { dead: 10, loss: 5 })?;
     let living = (SERVERS - SERVERS.div_ceil(10)) as usize;
     let mut table = Table::new(&["default retries and timeout", "found", "of", "time"]);
@@ -169,13 +169,13 @@ fn with_trouble(core: usize, files: &Files, goals: &mut Goals) -> Result<String,
     }
     // The last dead one is asked after a tenth of a second, and has four.
     let limit = Duration::from_millis(4_500);
-    goals.add(
+    promises.add(
         "10 % dead, 5 % loss each way: living servers missed, of three runs",
         missed.to_string(),
         "none",
         missed == 0,
     );
-    goals.add(
+    promises.add(
         "the same: time, with a deadline of 4 s",
         nanoseconds(slowest.as_nanos() as f64),
         "at most 4.5 s",
@@ -187,7 +187,7 @@ fn with_trouble(core: usize, files: &Files, goals: &mut Goals) -> Result<String,
     ))
 }
 
-fn pacing(core: usize, files: &Files, servers: &Servers, goals: &mut Goals) -> Result<String, Failure> {
+fn pacing(core: usize, files: &Files, servers: &Servers, promises: &mut Promises) -> Result<String, Failure> {
     let mut table = Table::new(&["datagrams a second", "servers", "largest burst in 10 ms", "even would be", "memory"]);
     for (per_second, count) in [(2_000, 4_000), (RATE, 100_000)] {
         servers.take_burst();
@@ -201,16 +201,16 @@ fn pacing(core: usize, files: &Files, servers: &Servers, goals: &mut Goals) -> R
             rate(run.memory as f64, "B"),
         ]);
         if per_second == 2_000 {
-            goals.add("largest burst in 10 ms at the default pace", burst.to_string(), "at most 40", burst <= 40);
+            promises.add("largest burst in 10 ms at the default pace", burst.to_string(), "at most 40", burst <= 40);
         }
         if count == 100_000 {
             let is_kept = run.memory < 50_000_000;
-            goals.add("memory for 100,000 targets", rate(run.memory as f64, "B"), "under 50 MB", is_kept);
+            promises.add("memory for 100,000 targets", rate(run.memory as f64, "B"), "under 50 MB", is_kept);
         }
         if per_second == 2_000 {
             let first = nanoseconds(run.first.as_nanos() as f64);
             let is_kept = run.first < run.time / 4;
-            goals.add("first result, of a sweep of two seconds", first, "as it comes", is_kept);
+            promises.add("first result, of a sweep of two seconds", first, "as it comes", is_kept);
         }
     }
     Ok(format!(
@@ -231,35 +231,5 @@ fn median(runs: &[Run]) -> Run {
         cpu: middle(runs.iter().map(|run| run.cpu).collect()),
         memory: runs.iter().map(|run| run.memory).max().unwrap_or_default(),
         found: runs.iter().map(|run| run.found).min().unwrap_or_default(),
-    }
-}
-
-/// Every number that something was promised about.
-struct Goals(Table);
-
-impl Goals {
-    fn new() -> Self {
-        Self(Table::new(&["promise", "measured", "goal", ""]))
-    }
-
-    fn add(&mut self, name: &str, measured: impl Into<String>, goal: &str, is_kept: bool) {
-        let kept = if is_kept { "kept" } else { "**missed**" };
-        self.0.row([name.into(), measured.into(), goal.into(), kept.to_owned()]);
-    }
-}
-
-/// Why nothing could be measured.
-#[derive(Debug)]
-pub struct Failure(String);
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }

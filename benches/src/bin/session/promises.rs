@@ -9,7 +9,7 @@ use crate::{
     renet::Renet,
     traffic::{self, Pair},
 };
-use rallypoint_bench::{Table, instructions_per_operation};
+use rallypoint_bench::{Promises, instructions_per_operation};
 use rallypoint_netsim::Link;
 use rallypoint_session::Connection;
 use std::time::Duration;
@@ -26,11 +26,8 @@ pub fn run_op(name: &str, iterations: u64) -> bool {
 }
 
 /// All of them.
-pub fn table() -> Table {
-    let mut table = Table::new(&["promise", "measured", "goal", ""]);
-    let mut row = |promise: &str, measured: String, goal: String, kept: bool| {
-        table.row([promise, &measured, &goal, if kept { "kept" } else { "**missed**" }]);
-    };
+pub fn table() -> Promises {
+    let mut promises = Promises::new();
     for rtt in [10, 50, 150] {
         let worst = recovery::<Ours>(rtt);
         let others = if rtt == 50 {
@@ -41,7 +38,7 @@ pub fn table() -> Table {
             String::new()
         };
         let promise = format!("all is there after 5 s without a network, RTT {rtt} ms, slowest of 20");
-        row(
+        promises.add(
             &promise,
             format!("{} ms{others}", worst.as_millis()),
             format!("at most {} ms", rtt + 100),
@@ -49,45 +46,45 @@ pub fn table() -> Table {
         );
     }
     let login = login();
-    row(
+    promises.add(
         "login with 20 % loss, RTT 50 ms, p90 of 500",
         format!("{} ms", login.as_millis()),
-        "less than 600 ms".into(),
+        "less than 600 ms",
         login < ms(600),
     );
     for (rtt, queue) in [(10, 8_000), (50, 16_000), (150, 32_000)] {
         let link = Link::default().delay(ms(rtt) / 2).rate(16_000_000, queue);
         let bulk = traffic::bulk::<Ours>(3, link, 8_000_000);
-        row(
+        promises.add(
             &format!("8 MB through 16 Mbit/s, RTT {rtt} ms, queue {queue} B: datagrams' bytes to payload"),
             format!("{:.2}× at {:.2} MB/s", bulk.datagrams, bulk.goodput / 1e6),
-            "at most 1.3×".into(),
+            "at most 1.3×",
             bulk.datagrams <= 1.3,
         );
     }
     let idle = idle();
-    row(
+    promises.add(
         "an idle session, both ways, headers of IP and UDP included",
         format!("{idle:.1} B/s"),
-        "less than 40 B/s".into(),
+        "less than 40 B/s",
         idle < 40.0,
     );
     let wire = traffic::game::<Ours>(1, Link::default().delay(ms(25)), Duration::from_secs(60)).overhead();
-    row(
+    promises.add(
         "game traffic without loss, wire to payload, headers of IP and UDP included",
         format!("{wire:.2}×"),
-        "at most 1.7×".into(),
+        "at most 1.7×",
         wire <= 1.7,
     );
     if let [Ok(few), Ok(many)] = OPS.map(|(name, _)| instructions_per_operation(name, 2_000)) {
-        row(
+        promises.add(
             "instructions per message and its ack, with 1 and with 255 players",
             format!("{few:.0} and {many:.0}"),
-            "at most +10 %".into(),
+            "at most +10 %",
             many <= 1.1 * few,
         );
     }
-    table
+    promises
 }
 
 fn recovery<C: Contender>(rtt: u64) -> Duration {

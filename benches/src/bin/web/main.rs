@@ -5,8 +5,8 @@
 mod program;
 mod requests;
 
-use program::{Failure, Lobby, nginx};
-use rallypoint_bench::{Table, cores, machine, nanoseconds, pin_this_thread, rate};
+use program::{Lobby, nginx};
+use rallypoint_bench::{Failure, Promises, Table, cores, machine, nanoseconds, pin_this_thread, rate};
 use requests::{Client, Listener};
 use std::{
     process::ExitCode,
@@ -40,15 +40,11 @@ fn measure() -> Result<String, Failure> {
         return Err(Failure("a server and its load need a core each, and there is only one".into()));
     };
     pin_this_thread(load)?;
-    let mut table = Table::new(&["promise", "measured", "goal", ""]);
-    let mut promise = |name: &str, measured: String, goal: &str, is_kept: bool| {
-        let kept = if is_kept { "kept" } else { "**missed**" };
-        table.row([name.into(), measured, goal.into(), kept.into()]);
-    };
+    let mut promises = Promises::new();
     eprintln!("lists");
     let lists = lists(server)?;
     if let Some(share) = lists.share {
-        promise(
+        promises.add(
             "the unfiltered list of 1,000 servers as JSON, of what nginx serves from a file over kept connections",
             format!("{:.0} %", 100.0 * share),
             "at least 50 %",
@@ -57,7 +53,7 @@ fn measure() -> Result<String, Failure> {
     }
     eprintln!("listeners");
     let slowest = listeners(server)?;
-    promise(
+    promises.add(
         "a change reaches 1,000 live listeners, from the datagram to the last of them",
         format!("{:.0} ms at most, {:.0} ms in the middle", slowest.most * 1e3, slowest.middle * 1e3),
         "at most 200 ms",
@@ -65,14 +61,14 @@ fn measure() -> Result<String, Failure> {
     );
     eprintln!("queries");
     let (queries, worst) = queries(server)?;
-    promise(
+    promises.add(
         "a filtered query over 10,000 servers, the slowest kind of those below",
         nanoseconds(worst * 1e9),
         "at most 5 ms",
         worst <= 0.005,
     );
     Ok(format!(
-        "{table}\nOn {}. The server has core {server}, the load core {load}; over loopback.\n\n{}\n{queries}",
+        "{promises}\nOn {}. The server has core {server}, the load core {load}; over loopback.\n\n{}\n{queries}",
         machine(),
         lists.text
     ))

@@ -1,11 +1,11 @@
 //! The programs that are measured.
 
 use crate::requests::Client;
-use rallypoint_bench::{address, pinned};
+use rallypoint_bench::{Failure, address, pinned};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
-    env, fmt, fs,
-    io::{self, BufRead, BufReader},
+    env, fs,
+    io::{BufRead, BufReader},
     net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
     num::NonZeroU16,
     process::{Child, Command, Stdio},
@@ -16,22 +16,6 @@ use tempfile::TempDir;
 
 /// How long anything may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Why nothing could be measured.
-#[derive(Debug)]
-pub struct Failure(pub String);
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A program that ends with this value.
 pub struct Program {

@@ -1,7 +1,6 @@
 //! Those who ask and those who listen, doing as little as possible.
 
-use crate::program::Failure;
-use rallypoint_bench::cpu_time;
+use rallypoint_bench::{Failure, cpu_time};
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},

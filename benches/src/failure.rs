@@ -1,0 +1,19 @@
+//! Why nothing could be measured.
+
+use std::{fmt, io};
+
+/// Why a suite could not measure something, in one sentence.
+#[derive(Debug)]
+pub struct Failure(pub String);
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
