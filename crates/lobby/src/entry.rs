@@ -71,12 +71,45 @@ impl FromStr for PublicId {
     }
 }
 
+/// How a server came into the list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Origin {
+    /// It registered by itself.
+    #[default]
+    Registered,
+    /// It announced itself in another way, and answered when it was asked (L17).
+    Announced,
+    /// The operator wants it in the list, and it answers when it is asked.
+    Watched,
+}
+
+impl Origin {
+    /// All of them, in the order of the variants.
+    pub const ALL: [Self; 3] = [Self::Registered, Self::Announced, Self::Watched];
+
+    /// The word for it, in the API.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Registered => "registered",
+            Self::Announced => "announced",
+            Self::Watched => "watched",
+        }
+    }
+
+    /// Whether it counts towards what its address may have: not if nobody there asked for it.
+    pub(crate) const fn is_charged(self) -> bool {
+        !matches!(self, Self::Watched)
+    }
+}
+
 /// A server as the public sees it. When what it says about itself changes, there is a new one.
 #[derive(Debug)]
 pub struct Listing {
     pub(crate) public_id: PublicId,
     pub(crate) lobby_id: LobbyId,
     pub(crate) since: Instant,
+    pub(crate) origin: Origin,
     /// In microseconds; [`NOT_MEASURED`] if there is none. It is different with every check, and nobody asks for a list
     /// because of it: so it alone is changed in place.
     latency: AtomicU32,
@@ -105,6 +138,12 @@ impl Listing {
         self.since
     }
 
+    /// How it came into the list.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
     /// How long the lobby's last successful check took, if there was one (L12).
     #[must_use]
     pub fn latency(&self) -> Option<Duration> {
@@ -122,7 +161,13 @@ impl Listing {
 
     /// A server with its block, which has been emitted.
     pub(crate) fn new(public_id: PublicId, lobby_id: LobbyId, since: Instant, block: &[u8]) -> Self {
-        Self { public_id, lobby_id, since, latency: AtomicU32::new(NOT_MEASURED), block: block.into() }
+        let latency = AtomicU32::new(NOT_MEASURED);
+        Self { public_id, lobby_id, since, origin: Origin::Registered, latency, block: block.into() }
+    }
+
+    /// One that came into the list in this way.
+    pub(crate) fn of(self, origin: Origin) -> Self {
+        Self { origin, ..self }
     }
 
     /// The same server, which says something else.
@@ -136,7 +181,8 @@ impl Listing {
         memory_of(self.block.len())
     }
 
-    pub(crate) fn set_latency(&self, latency: Duration) {
+    /// Notes how long an answer of the server took just now.
+    pub fn set_latency(&self, latency: Duration) {
         let microseconds = u32::try_from(latency.as_micros()).unwrap_or(u32::MAX);
         self.latency.store(microseconds.min(NOT_MEASURED - 1), Ordering::Relaxed);
     }

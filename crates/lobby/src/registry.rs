@@ -9,8 +9,10 @@ mod reload;
 mod save;
 mod slots;
 mod tombstones;
+mod watched;
 
 pub use save::{RestoreError, Saver};
+pub use watched::{Watched, Watching};
 
 use crate::{
     CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, Refused, Stats, Target, Verdict,
@@ -51,9 +53,10 @@ const MAX_EVENTS: usize = 65_536;
 ///
 /// * Getters: [`lists`](Self::lists), [`stats`](Self::stats), [`past_outcomes`](Self::past_outcomes).
 /// * In: [`handle_datagram`](Self::handle_datagram), [`handle_legacy_datagram`](Self::handle_legacy_datagram),
-///   [`handle_check`](Self::handle_check), [`handle_timeout`](Self::handle_timeout).
-/// * Commands: [`set_config`](Self::set_config), [`publish`](Self::publish), and for a restart
-///   [`save_some`](Self::save_some) and [`restore`](Self::restore).
+///   [`handle_check`](Self::handle_check), [`handle_watched`](Self::handle_watched),
+///   [`handle_timeout`](Self::handle_timeout).
+/// * Commands: [`set_config`](Self::set_config), [`forget_watched`](Self::forget_watched), [`publish`](Self::publish), and
+///   for a restart [`save_some`](Self::save_some) and [`restore`](Self::restore).
 /// * Out: [`poll_event`](Self::poll_event), [`poll_timeout`](Self::poll_timeout). It never sends anything by itself.
 ///
 /// Changes show in [`lists`](Self::lists) when they are published: by [`handle_timeout`](Self::handle_timeout) at the
@@ -393,9 +396,11 @@ impl Registry {
     fn drop_endpoint(&mut self, slot: u32, family: Family) {
         let cold = self.slots.cold_mut(slot);
         if let Some(endpoint) = cold.endpoints[family].take() {
-            let key = (endpoint.outside, cold.transport);
+            let (key, origin) = ((endpoint.outside, cold.transport), cold.listing.origin);
             self.slots.unbind(key, slot);
-            uncount(&mut self.per_home, Home::of(endpoint.inside.ip));
+            if origin.is_charged() {
+                uncount(&mut self.per_home, Home::of(endpoint.inside.ip));
+            }
         }
         let hot = self.slots.hot_mut(slot);
         hot.states[family] = State::None;

@@ -17,11 +17,14 @@ use arc_swap::ArcSwap;
 use files::Files;
 use keeper::Keeper;
 use log::EventLog;
-use rallypoint_lobby::{Config, ConfigError, Directory, Event, Lists, PastOutcome, Registry, Seed, Stats};
+use rallypoint_lobby::{
+    Config, ConfigError, Directory, Event, Lists, Outcome, PastOutcome, Registry, Seed, Stats, Watched, Watching,
+};
 use refusals::RefusalLog;
 use saves::Saves;
 use std::{
     net::{IpAddr, SocketAddr},
+    num::NonZeroU16,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -193,6 +196,21 @@ impl LobbyService {
     pub async fn set_config(&self, config: Config) -> Result<(), ConfigError> {
         let config = self.0.files.config(config);
         self.0.commands.ask(move |keeper, now| keeper.registry.set_config(now, config)).await.unwrap_or(Ok(()))
+    }
+
+    /// Lists a server that does not register, and that somebody has asked. `None` after a shutdown.
+    pub async fn put_watched(&self, watched: Watched) -> Option<Watching> {
+        self.0.commands.ask(move |keeper, now| keeper.registry.handle_watched(now, &watched)).await
+    }
+
+    /// Takes such a server off the list.
+    pub async fn forget_watched(&self, label: String) {
+        self.0.commands.ask(move |keeper, now| keeper.registry.forget_watched(now, &label)).await;
+    }
+
+    /// Notes for its owner what became of a server that announced itself.
+    pub fn note_announced(&self, ip: IpAddr, port: NonZeroU16, outcome: Outcome) {
+        self.0.commands.run(move |keeper, now| keeper.registry.note_announced(now, ip, port, outcome));
     }
 
     /// What happens from now on: servers that are listed, changed and unlisted.

@@ -25,7 +25,9 @@ impl Registry {
                 assert_eq!(cold.endpoints[family].is_some(), hot.states[family] != State::None, "state of an endpoint");
                 let Some(endpoint) = cold.endpoints[family] else { continue };
                 assert_eq!([endpoint.inside.ip, endpoint.outside.ip].map(family_of), [family; 2], "family");
-                *per_home.entry(Home::of(endpoint.inside.ip)).or_default() += 1;
+                if cold.listing.origin.is_charged() {
+                    *per_home.entry(Home::of(endpoint.inside.ip)).or_default() += 1;
+                }
                 assert!(self.wheel.comes_up_by(slot, hot.deadlines[family]), "a lease that nobody looks at");
             }
             let (v4, v6) = self.shown_endpoints(slot);

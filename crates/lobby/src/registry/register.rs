@@ -2,7 +2,7 @@
 
 use super::{Registry, slots::Slots};
 use crate::{
-    Config, Event, Gone, Listing, Outcome, PublicId, Target, Verdict,
+    Config, Event, Gone, Listing, Origin, Outcome, PublicId, Target, Verdict,
     addresses::is_public,
     checks::Answer,
     entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of, memory_of},
@@ -27,12 +27,21 @@ const MODEST: usize = 1_024;
 
 /// A server for which there has to be room.
 pub(super) struct Newcomer {
-    pub source: IpAddr,
+    /// Whose servers are counted, if they are.
+    pub home: Option<Home>,
     pub lobby: LobbyId,
     /// Who is charged if that lobby is new.
     pub opener: Option<Area>,
     /// How many bytes the list would have of it.
     pub size: usize,
+}
+
+impl Newcomer {
+    /// A server that is charged to nobody.
+    pub fn unrelated(new: &Registration<'_>) -> Self {
+        // What the list shows of it is at most this much longer than what it says.
+        Self { home: None, lobby: new.lobby_id(), opener: None, size: new.table().size() + BLOCK_HEAD }
+    }
 }
 
 impl Registry {
@@ -50,13 +59,8 @@ impl Registry {
         let known = self.slots.find(new.server_id());
         let owner = self.slots.at_endpoint((endpoint.outside, new.transport()));
         let replaced = owner.filter(|&slot| Some(slot) != known);
-        let newcomer = Newcomer {
-            source,
-            lobby: new.lobby_id(),
-            opener: Some(Area::of(source)),
-            // What the list shows of it is at most this much longer than what it says.
-            size: new.table().size() + BLOCK_HEAD,
-        };
+        let (home, opener) = (Some(Home::of(source)), Some(Area::of(source)));
+        let newcomer = Newcomer { home, opener, ..Newcomer::unrelated(new) };
         if let Some(refused) = self.at_cap(&newcomer, known, replaced) {
             return refused;
         }
@@ -64,8 +68,8 @@ impl Registry {
         if let Some(old) = replaced {
             self.remove(now, old, Gone::Replaced);
         }
-        let slot = known.unwrap_or_else(|| self.create(now, source, new));
-        self.move_lobby(now, slot, source, new.lobby_id());
+        let slot = known.unwrap_or_else(|| self.create(now, opener, new, Origin::Registered));
+        self.move_lobby(now, slot, opener, new.lobby_id());
         let was_listed = self.slots.cold(slot).place.is_some();
         let family = family_of(source);
         let is_to_check = self.set_endpoint(slot, family, endpoint, new);
@@ -116,10 +120,11 @@ impl Registry {
             }
             _ => {}
         }
-        let home = Home::of(new.source);
-        let from_here = self.per_home.get(&home).copied().unwrap_or(0);
-        if from_here >= caps.per_address && !ours().any(|slot| self.is_from_home(slot, home)) {
-            return Some(Outcome::AddressFull);
+        if let Some(home) = new.home {
+            let from_here = self.per_home.get(&home).copied().unwrap_or(0);
+            if from_here >= caps.per_address && !ours().any(|slot| self.is_from_home(slot, home)) {
+                return Some(Outcome::AddressFull);
+            }
         }
         let freed: usize = ours().map(|slot| self.slots.cold(slot).listing.memory()).sum();
         let (before, needed) = (self.memory - freed, memory_of(new.size));
@@ -138,20 +143,21 @@ impl Registry {
     }
 
     fn is_from_home(&self, slot: u32, home: Home) -> bool {
-        self.slots.cold(slot).endpoints.iter().flatten().any(|endpoint| Home::of(endpoint.inside.ip) == home)
+        let cold = self.slots.cold(slot);
+        cold.listing.origin.is_charged() && cold.endpoints.iter().flatten().any(|at| Home::of(at.inside.ip) == home)
     }
 
-    fn join_lobby(&mut self, source: IpAddr, lobby: LobbyId) {
-        self.lobbies.join(lobby, self.config.named_lobbies.contains(&lobby), Some(Area::of(source)));
+    fn join_lobby(&mut self, opener: Option<Area>, lobby: LobbyId) {
+        self.lobbies.join(lobby, self.config.named_lobbies.contains(&lobby), opener);
     }
 
-    fn create(&mut self, now: Instant, source: IpAddr, new: &Registration<'_>) -> u32 {
-        self.join_lobby(source, new.lobby_id());
+    pub(super) fn create(&mut self, now: Instant, opener: Option<Area>, new: &Registration<'_>, origin: Origin) -> u32 {
+        self.join_lobby(opener, new.lobby_id());
         // What it says comes in when it is listed: writing that down is the expensive part, and done once.
         self.scratch.clear();
         ListBlock { table: TableBuf::new().as_table(), ..block(new, None, None) }.emit(&mut self.scratch);
         let public_id = PublicId::of(new.server_id(), &self.seed.public_ids);
-        let listing = Arc::new(Listing::new(public_id, new.lobby_id(), now, &self.scratch));
+        let listing = Arc::new(Listing::new(public_id, new.lobby_id(), now, &self.scratch).of(origin));
         self.memory += listing.memory();
         let (transport, probe) = (new.transport(), Probe::of(new));
         let serial = self.next_serial();
@@ -165,12 +171,12 @@ impl Registry {
     }
 
     /// A known server that names another lobby moves there.
-    fn move_lobby(&mut self, now: Instant, slot: u32, source: IpAddr, lobby: LobbyId) {
+    pub(super) fn move_lobby(&mut self, now: Instant, slot: u32, opener: Option<Area>, lobby: LobbyId) {
         let old = self.slots.cold(slot).listing.lobby_id;
         if old != lobby {
             self.unlist(now, slot, Gone::Moved);
             self.lobbies.leave(old);
-            self.join_lobby(source, lobby);
+            self.join_lobby(opener, lobby);
             let cold = self.slots.cold_mut(slot);
             cold.listing = Arc::new(cold.listing.with(lobby, &cold.listing.block));
             self.slots.hot_mut(slot).prints = [0; 2];
@@ -180,7 +186,7 @@ impl Registry {
     /// Notes where a server is and how it is reached. Says which of its endpoints have to be checked now: those of which the
     /// lobby knows nothing in their new place or transport, those that are to be checked in a new way (W14), and the one
     /// that registers if it is not listed.
-    fn set_endpoint(
+    pub(super) fn set_endpoint(
         &mut self,
         slot: u32,
         family: Family,
@@ -191,10 +197,11 @@ impl Registry {
         self.drop_endpoint(slot, family);
         let is_other_transport = self.change_transport(slot, registration.transport());
         self.slots.bind((new.outside, registration.transport()), slot);
-        *self.per_home.entry(Home::of(new.inside.ip)).or_default() += 1;
+        self.count_home(slot, new.inside.ip);
         let cold = self.slots.cold_mut(slot);
         cold.endpoints[family] = Some(new);
-        let probe = Probe::of(registration);
+        // Who did not register was asked by whoever brought it here.
+        let probe = Probe::of(registration).filter(|_| cold.listing.origin == Origin::Registered);
         let is_other_probe = std::mem::replace(&mut cold.probe, probe) != probe;
         let is_other_place = old.is_none_or(|old| old.inside != new.inside);
         if is_other_place {
@@ -210,6 +217,13 @@ impl Registry {
             State::Listed => is_other_probe,
             State::Checking | State::Unreachable => is_other_probe || at == family,
         })
+    }
+
+    /// One more endpoint of a source, if it is charged for it.
+    pub(super) fn count_home(&mut self, slot: u32, source: IpAddr) {
+        if self.slots.cold(slot).listing.origin.is_charged() {
+            *self.per_home.entry(Home::of(source)).or_default() += 1;
+        }
     }
 
     /// The transport is the server's, not the endpoint's: an endpoint of the other family goes along, unless another server

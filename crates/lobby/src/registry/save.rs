@@ -4,7 +4,7 @@
 //! +  0    "RALLYREG", version (u32 = 1)
 //! + 12    entries, each: server ID (16), lobby ID (16), age in seconds (u32),
 //!                        block length (u32), block as in the list reply,
-//!                        endpoints (u8, 1 or 2), each: source (16, IPv4 mapped) and registered port (u16),
+//!                        endpoints (u8, 1 or 2; plus 64 if announced, 128 if watched), each: source (16, IPv4 mapped) and registered port (u16),
 //!                        address and port in the list (16 + 2), what is left of the lease in ms (u32)
 //! end     CRC-32 of everything before it (u32)
 //! ```
@@ -13,7 +13,7 @@
 
 use super::{Registry, register::Newcomer};
 use crate::{
-    Listing, PublicId,
+    Listing, Origin, PublicId,
     entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
 };
 use rallypoint_limit::Home;
@@ -32,6 +32,9 @@ use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"RALLYREG";
 const VERSION: u32 = 1;
+
+/// Where the origin stands in the byte that counts the endpoints.
+const ORIGIN_SHIFT: u8 = 6;
 
 /// However little is left of a lease when the lobby comes back, every server has the chance to refresh: they do so every
 /// 30 seconds.
@@ -134,7 +137,8 @@ impl Registry {
         // A block begins with its own length.
         writer.bytes(&cold.listing.block);
         let listed = |family: Family| cold.endpoints[family].filter(|_| hot.states[family] == State::Listed);
-        writer.u8([V4, V6].into_iter().filter_map(listed).count() as u8);
+        let count = [V4, V6].into_iter().filter_map(listed).count() as u8;
+        writer.u8(count | (cold.listing.origin as u8) << ORIGIN_SHIFT);
         for (family, EndpointEntry { inside, outside }) in [V4, V6].into_iter().filter_map(|at| Some((at, listed(at)?)))
         {
             emit_addr(inside, writer);
@@ -176,7 +180,8 @@ impl Registry {
         self.scratch.clear();
         saved.block.emit(&mut self.scratch);
         let is_full = |(e, _): &(EndpointEntry, Duration)| {
-            let new = Newcomer { source: e.inside.ip, lobby: saved.lobby_id, opener: None, size: self.scratch.len() };
+            let home = saved.origin.is_charged().then(|| Home::of(e.inside.ip));
+            let new = Newcomer { home, lobby: saved.lobby_id, opener: None, size: self.scratch.len() };
             self.at_cap(&new, None, None).is_some()
         };
         if self.slots.find(saved.id).is_some() || endpoints().any(is_taken) || endpoints().any(is_full) {
@@ -184,9 +189,11 @@ impl Registry {
         }
         let public_id = PublicId::of(saved.id, &self.seed.public_ids);
         let since = now.checked_sub(saved.age).unwrap_or(now);
-        let listing = Arc::new(Listing::new(public_id, saved.lobby_id, since, &self.scratch));
+        let listing = Listing::new(public_id, saved.lobby_id, since, &self.scratch);
+        let listing = Arc::new(listing.of(saved.origin));
         self.memory += listing.memory();
         let probe = Probe::for_server(transport, saved.block.table.get(b"x-query"));
+        let probe = probe.filter(|_| saved.origin == Origin::Registered);
         let serial = self.next_serial();
         let cold = Cold { serial, transport, probe, endpoints: [None; 2], asks: [None; 2], listing, place: None };
         let slot = self.slots.insert(saved.id, cold);
@@ -195,7 +202,7 @@ impl Registry {
             let family = family_of(endpoint.inside.ip);
             let deadline = self.wheel.deadline(now, left.clamp(AT_LEAST, self.config.lease.max(AT_LEAST)));
             self.slots.bind((endpoint.outside, transport), slot);
-            *self.per_home.entry(Home::of(endpoint.inside.ip)).or_default() += 1;
+            self.count_home(slot, endpoint.inside.ip);
             self.slots.cold_mut(slot).endpoints[family] = Some(endpoint);
             let hot = self.slots.hot_mut(slot);
             hot.states[family] = State::Listed;
@@ -212,6 +219,7 @@ impl Registry {
 struct Saved<'a> {
     id: ServerId,
     lobby_id: LobbyId,
+    origin: Origin,
     age: Duration,
     block: ListBlock<'a>,
     /// By family.
@@ -228,6 +236,8 @@ impl<'a> Saved<'a> {
         let block = ListBlock::parse(reader.bytes(length, "block")?)?;
         let mut endpoints = [None; 2];
         let count = reader.u8("endpoints")?;
+        let Some(&origin) = Origin::ALL.get(usize::from(count >> ORIGIN_SHIFT)) else { return Ok(None) };
+        let count = count & ((1 << ORIGIN_SHIFT) - 1);
         for _ in 0..count {
             let (inside, outside) = (parse_addr(reader)?, parse_addr(reader)?);
             let left = Duration::from_millis(u64::from(reader.u32_be("lease")?));
@@ -239,7 +249,7 @@ impl<'a> Saved<'a> {
             endpoints[family] = Some((EndpointEntry { inside, outside }, left));
         }
         let is_whole = length <= MAX_BLOCK && count > 0;
-        Ok(is_whole.then_some(Self { id, lobby_id, age, block, endpoints }))
+        Ok(is_whole.then_some(Self { id, lobby_id, origin, age, block, endpoints }))
     }
 }
 

@@ -1,0 +1,148 @@
+//! Servers that do not register here: somebody asks them, and says here what they answered.
+
+use super::{Registry, register::Newcomer};
+use crate::{
+    Gone, Origin, Outcome, PublicId,
+    addresses::{canonical, is_public},
+    entry::{State, family_of},
+};
+use rallypoint_limit::Home;
+use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+use siphasher::sip128::{Hasher128, SipHasher24};
+use std::{
+    hash::Hasher,
+    net::IpAddr,
+    num::NonZeroU16,
+    time::{Duration, Instant},
+};
+
+/// What a server that does not register has answered.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// What it is watched as: whoever has the same label is the same server, whatever its addresses are.
+    pub label: String,
+    /// Why it is asked: because the operator wants it, or because it announced itself. Then it counts towards what its
+    /// address may have.
+    pub origin: Origin,
+    /// The lobby to list it in.
+    pub lobby: LobbyId,
+    /// Where it answered, by UDP: at most one address of each family counts, the last.
+    pub ips: Vec<IpAddr>,
+    /// Its port.
+    pub port: NonZeroU16,
+    /// How many play there.
+    pub occupancy: Occupancy,
+    /// Everything else that is shown of it. There has to be a name.
+    pub table: TableBuf,
+    /// How long the answer took.
+    pub latency: Duration,
+    /// For how long it is listed, unless it answers again.
+    pub lease: Duration,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watching {
+    /// It is in the list, under this ID.
+    Listed(PublicId),
+    /// It is not, because a server at that address is in the registry by itself, or watched under another label.
+    Taken,
+    /// It is not welcome, or there is no room.
+    Refused(Outcome),
+}
+
+impl Registry {
+    /// A server that does not register has answered. Nobody who registers has to make way for it.
+    pub fn handle_watched(&mut self, now: Instant, watched: &Watched) -> Watching {
+        let watching = self.watch(now, watched);
+        let outcome = match watching {
+            Watching::Listed(_) => Outcome::Refreshed,
+            Watching::Taken => return watching,
+            Watching::Refused(outcome) => outcome,
+        };
+        if watched.origin == Origin::Announced {
+            watched.ips.iter().for_each(|ip| self.note_announced(now, *ip, watched.port, outcome));
+        }
+        watching
+    }
+
+    /// Notes for its owner what became of a server that announced itself.
+    pub fn note_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: Outcome) {
+        self.past.record(now, canonical(ip), outcome, Some(port.get()));
+    }
+
+    fn watch(&mut self, now: Instant, watched: &Watched) -> Watching {
+        if watched.ips.is_empty() {
+            return Watching::Refused(Outcome::InvalidSource);
+        }
+        let Watched { lobby, port, occupancy, .. } = *watched;
+        let id = self.watched_id(&watched.label);
+        let new = match Registration::new(id, lobby, Transport::Udp, port, occupancy, watched.table.as_table()) {
+            Ok(new) => new,
+            Err(error) => return Watching::Refused(Outcome::Malformed(error)),
+        };
+        let known = self.slots.find(id);
+        let is_taken = |ip: &IpAddr| {
+            let owner = self.slots.at_endpoint((self.endpoint(*ip, port).outside, Transport::Udp));
+            owner.is_some_and(|owner| Some(owner) != known)
+        };
+        if watched.ips.iter().any(is_taken) {
+            self.forget_watched(now, &watched.label);
+            return Watching::Taken;
+        }
+        if let Some(refused) = self.is_unwelcome(now, known, watched, &new) {
+            return Watching::Refused(refused);
+        }
+        let slot = known.unwrap_or_else(|| self.create(now, None, &new, watched.origin));
+        self.move_lobby(now, slot, None, lobby);
+        let deadline = self.wheel.deadline(now, watched.lease);
+        for &ip in &watched.ips {
+            let family = family_of(ip);
+            self.set_endpoint(slot, family, self.endpoint(ip, port), &new);
+            let hot = self.slots.hot_mut(slot);
+            (hot.states[family], hot.deadlines[family]) = (State::Listed, deadline);
+        }
+        self.wheel.schedule(slot, deadline);
+        self.relist(now, slot, Some(&new), Gone::Expired);
+        let listing = &self.slots.cold(slot).listing;
+        listing.set_latency(watched.latency);
+        Watching::Listed(listing.public_id)
+    }
+
+    /// A server is watched no more: it goes at once.
+    pub fn forget_watched(&mut self, now: Instant, label: &str) {
+        if let Some(slot) = self.slots.find(self.watched_id(label)) {
+            self.remove(now, slot, Gone::Unregistered);
+        }
+    }
+
+    fn is_unwelcome(
+        &self,
+        now: Instant,
+        known: Option<u32>,
+        watched: &Watched,
+        new: &Registration<'_>,
+    ) -> Option<Outcome> {
+        let bans = &self.config.bans;
+        if bans.of_name(now, new.name()).is_some() || watched.ips.iter().any(|ip| bans.of_address(now, *ip).is_some()) {
+            return Some(Outcome::Banned);
+        }
+        let is_private = |ip: &IpAddr| !is_public(self.endpoint(*ip, watched.port).outside.ip);
+        if !self.config.allow_private && watched.ips.iter().any(is_private) {
+            return Some(Outcome::PrivateSource);
+        }
+        let refused = |home| self.at_cap(&Newcomer { home, ..Newcomer::unrelated(new) }, known, None);
+        match watched.origin.is_charged() {
+            true => watched.ips.iter().find_map(|ip| refused(Some(Home::of(*ip)))),
+            false => refused(None),
+        }
+    }
+
+    /// An ID that nobody else can make: whoever knew it could take the server off the list.
+    fn watched_id(&self, label: &str) -> ServerId {
+        let mut hasher = SipHasher24::new_with_key(&self.seed.public_ids);
+        hasher.write(b"watched server");
+        hasher.write(label.as_bytes());
+        ServerId::from_bytes(hasher.finish128().as_bytes())
+    }
+}

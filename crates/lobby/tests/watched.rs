@@ -1,0 +1,165 @@
+//! Servers that cannot register are listed by whoever asks them.
+
+mod support;
+use rallypoint_lobby::{Ban, Banned, Config, Gone, Origin, Outcome, Watched, Watching};
+use rallypoint_wire::lobby::{Occupancy, TableBuf};
+use support::*;
+
+const HERE: &str = "203.0.113.9";
+
+fn watched(label: &str, ips: &[&str]) -> Watched {
+    let mut table = TableBuf::new();
+    table.push(b"name", label.as_bytes()).unwrap();
+    table.push(b"x-query", b"bloodmasters").unwrap();
+    Watched {
+        label: label.into(),
+        origin: Origin::Watched,
+        lobby: LOBBY,
+        ips: ips.iter().map(|text| ip(text)).collect(),
+        port: 6969.try_into().unwrap(),
+        occupancy: Occupancy { players: 3, slots: 8, ..Occupancy::default() },
+        table,
+        latency: ms(20),
+        lease: secs(100),
+    }
+}
+
+fn watch(lobby: &mut Lobby, watched: &Watched) -> Watching {
+    let watching = lobby.registry.handle_watched(lobby.now, watched);
+    lobby.check_invariants();
+    watching
+}
+
+#[test]
+fn it_is_in_the_list_that_clients_get_for_as_long_as_it_answers() {
+    let mut lobby = Lobby::default();
+    assert!(matches!(watch(&mut lobby, &watched("a", &[HERE])), Watching::Listed(_)));
+    assert_eq!(lobby.list(), ["203.0.113.9:6969 udp a"]);
+    assert_eq!(lobby.events(), ["listed 203.0.113.9:6969 udp a"]);
+    assert_eq!(lobby.checks(), [], "whoever watches it asks it, too");
+    lobby.wait(secs(90));
+    watch(&mut lobby, &watched("a", &[HERE]));
+    lobby.wait(secs(90));
+    assert_eq!(lobby.list().len(), 1);
+    lobby.wait(secs(10) + GRAIN);
+    assert_eq!(lobby.list(), [""; 0]);
+    assert_eq!(lobby.gone(Gone::Expired), 1);
+}
+
+#[test]
+fn both_families_are_one_entry_under_one_id() {
+    let mut lobby = Lobby::default();
+    let first = watch(&mut lobby, &watched("a", &[HERE]));
+    assert_eq!(watch(&mut lobby, &watched("a", &[HERE, "2001:db8::9"])), first);
+    assert_eq!(lobby.list(), ["[2001:db8::9]:6969 203.0.113.9:6969 udp a"]);
+    assert_eq!(watch(&mut lobby, &watched("a", &["203.0.113.10"])), first, "its name leads to another address now");
+    lobby.wait(secs(50));
+    watch(&mut lobby, &watched("a", &["203.0.113.10"]));
+    lobby.wait(secs(60));
+    assert_eq!(lobby.list(), ["203.0.113.10:6969 udp a"], "by IPv6 it does not answer any more");
+}
+
+#[test]
+fn it_is_marked_and_counts_for_nobody() {
+    let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
+    for (label, port) in [("a", 1), ("b", 2), ("c", 3)] {
+        let watched = Watched { port: port.try_into().unwrap(), ..watched(label, &[HERE]) };
+        assert!(matches!(watch(&mut lobby, &watched), Watching::Listed(_)));
+    }
+    assert_eq!(lobby.register(HERE, &udp(1)), Outcome::Listed, "what is watched does not take its place");
+    assert_eq!(lobby.register(HERE, &udp(2).port(9)), Outcome::AddressFull);
+    lobby.list();
+    let list = lobby.lists().lobby(&LOBBY);
+    assert_eq!(list.listings().filter(|listing| listing.origin() == Origin::Watched).count(), 3);
+    assert_eq!(list.count(), 4);
+}
+
+#[test]
+fn who_announced_itself_is_charged_for_it_and_told_why() {
+    let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
+    let announced = |label, port: u16| Watched {
+        origin: Origin::Announced,
+        port: port.try_into().unwrap(),
+        ..watched(label, &[HERE])
+    };
+    assert!(matches!(watch(&mut lobby, &announced("a", 1)), Watching::Listed(_)));
+    assert!(matches!(watch(&mut lobby, &announced("a", 1)), Watching::Listed(_)));
+    assert_eq!(watch(&mut lobby, &announced("b", 2)), Watching::Refused(Outcome::AddressFull));
+    assert_eq!(lobby.register(HERE, &udp(1)), Outcome::AddressFull);
+    let past: Vec<_> = lobby.past_outcomes(ip(HERE)).iter().map(|past| (past.outcome, past.port)).collect();
+    assert!(past.contains(&(Outcome::AddressFull, Some(2))), "{past:?}");
+    let mut again = Lobby::with(|config| config.caps.per_address = 1);
+    let now = again.now;
+    assert_eq!(again.registry.restore(now, &lobby.save()), Ok(1));
+    again.check_invariants();
+    assert_eq!(again.register(HERE, &udp(1)), Outcome::AddressFull, "also after a restart");
+}
+
+#[test]
+fn who_registers_does_not_make_way_for_it_but_the_other_way_round() {
+    let mut lobby = Lobby::default();
+    watch(&mut lobby, &watched("a", &[HERE, "2001:db8::9"]));
+    assert_eq!(lobby.register(HERE, &udp(1).port(6969)), Outcome::Listed);
+    assert_eq!(lobby.list(), ["203.0.113.9:6969 udp server 1"]);
+    assert_eq!(watch(&mut lobby, &watched("a", &["2001:db8::9", HERE])), Watching::Taken);
+    assert_eq!(watch(&mut lobby, &watched("b", &[HERE])), Watching::Taken);
+    assert_eq!(lobby.list(), ["203.0.113.9:6969 udp server 1"], "one line for one server");
+    lobby.unregister(HERE, 1);
+    assert!(matches!(watch(&mut lobby, &watched("a", &[HERE])), Watching::Listed(_)));
+    assert_eq!(watch(&mut lobby, &watched("b", &[HERE])), Watching::Taken, "watched already");
+}
+
+#[test]
+fn who_is_not_welcome_is_not_listed() {
+    let ban = |who| Ban { who, reason: String::new(), until: None };
+    let refused = |change: &dyn Fn(&mut Config)| {
+        let mut lobby = Lobby::with(|config| change(config));
+        watch(&mut lobby, &watched("a", &["192.168.1.9"]))
+    };
+    let network = Banned::Network("192.168.1.0/24".parse().unwrap());
+    let by_address = |config: &mut Config| config.bans = [ban(network.clone())].into_iter().collect();
+    assert_eq!(refused(&by_address), Watching::Refused(Outcome::Banned));
+    assert_eq!(refused(&|config| config.allow_private = false), Watching::Refused(Outcome::PrivateSource));
+    let mut lobby = Lobby::with(|config| config.caps.total = 1);
+    lobby.register(HERE, &udp(1));
+    assert_eq!(watch(&mut lobby, &watched("a", &[HERE])), Watching::Refused(Outcome::RegistryFull));
+    assert_eq!(watch(&mut lobby, &watched("a", &[])), Watching::Refused(Outcome::InvalidSource));
+}
+
+#[test]
+fn a_ban_that_comes_later_takes_it_off_the_list() {
+    let mut lobby = Lobby::default();
+    watch(&mut lobby, &watched("a", &[HERE]));
+    let ban = Ban { who: Banned::Network("203.0.113.9/32".parse().unwrap()), reason: String::new(), until: None };
+    lobby.set(|config| config.bans = [ban].into_iter().collect());
+    assert_eq!(lobby.list(), [""; 0]);
+}
+
+#[test]
+fn who_is_watched_no_more_goes_at_once() {
+    let mut lobby = Lobby::default();
+    watch(&mut lobby, &watched("a", &[HERE]));
+    lobby.events();
+    let now = lobby.now;
+    lobby.forget_watched(now, "b");
+    lobby.forget_watched(now, "a");
+    lobby.check_invariants();
+    assert_eq!(lobby.events(), ["unregistered 203.0.113.9:6969 udp a"]);
+    assert_eq!(lobby.list(), [""; 0]);
+}
+
+#[test]
+fn after_a_restart_it_is_still_there_and_still_watched() {
+    let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
+    let id = watch(&mut lobby, &watched("a", &[HERE]));
+    watch(&mut lobby, &Watched { lobby: support::lobby(1), ..watched("b", &["2001:db8::9"]) });
+    lobby.register(HERE, &udp(1));
+    let mut again = Lobby::with(|config| config.caps.per_address = 1);
+    let now = again.now;
+    assert_eq!(again.registry.restore(now, &lobby.save()), Ok(3));
+    again.check_invariants();
+    assert_eq!(again.list(), lobby.list());
+    assert_eq!(again.checks(), []);
+    assert_eq!(watch(&mut again, &watched("a", &[HERE])), id);
+    assert_eq!(again.lists().lobby(&LOBBY).listings().filter(|listing| listing.origin() == Origin::Watched).count(), 1);
+}
