@@ -2,6 +2,7 @@
 
 mod acks;
 mod address;
+mod challenge;
 mod channel;
 mod congestion;
 mod handle;
@@ -274,6 +275,8 @@ impl Connection {
         login_rtt: Option<Duration>,
     ) -> Self {
         let first = MessageNumber::new(config.first_number);
+        // Only a client changes its address.
+        let reserve = if channel.side == Side::Server { address::reserve(config.window) } else { 0 };
         let mut rtt = Rtt::new();
         if let Some(sample) = login_rtt {
             rtt.sample(now, sample);
@@ -282,9 +285,9 @@ impl Connection {
             waits_for_ack: channel.side == Side::Client && !channel.is_encrypted(),
             channel,
             peer,
-            address: Address::proven(),
+            address: Address::default(),
             state: State::Open,
-            outgoing: Outgoing::new(first, config.window),
+            outgoing: Outgoing::new(first, config.window, reserve),
             incoming: Incoming::new(first, config.window, config.ordered),
             acks: Acks::new(now),
             rtt,

@@ -335,7 +335,7 @@ impl Endpoint {
     fn move_player(&mut self, now: Instant, index: SlotIndex, to: SocketAddr) {
         let Some(Some(seat)) = self.seats.get_mut(usize::from(index)) else { return };
         let old = seat.connection.peer();
-        seat.connection.move_to(now, to);
+        seat.connection.move_to(now, to, self.entropy.u64());
         let player = seat.player();
         if self.by_address.get(&old) == Some(&index) {
             self.by_address.remove(&old);

@@ -1,6 +1,6 @@
 //! Unpredictable numbers from one seed that is handed in: HMAC-SHA256 in counter mode.
 //!
-//! Only logins draw from it, so its speed does not matter.
+//! Only logins and new addresses draw from it, so its speed does not matter.
 
 use crate::crypto::{Secret, StaticKey, hmac_sha256};
 use rallypoint_wire::session::{Rand, Uid};

@@ -64,9 +64,9 @@ impl Connection {
     pub(crate) fn handle_ack(&mut self, now: Instant, numbers: NumberList<'_>) {
         let mut newest: Option<Acked> = None;
         for number in numbers.iter() {
+            self.address.on_ack(number);
             let Some(acked) = self.outgoing.on_ack(now, number, self.rtt.min()) else { continue };
             self.congestion.on_ack(now, acked.len);
-            self.address.on_ack(acked.order);
             if let Some(lost) = acked.first_lost {
                 self.thin.on_fate(now, lost, self.rtt.smoothed());
             }
@@ -80,6 +80,7 @@ impl Connection {
             }
         }
         self.heard(now);
+        self.ask_for_proof(now);
         let Some(newest) = newest else { return };
         self.waits_for_ack = false;
         self.progress(now);
@@ -92,7 +93,6 @@ impl Connection {
         self.release(now);
         self.look_for_room();
         self.flushed(now);
-        self.ask_for_proof(now);
     }
 
     pub(crate) fn handle_resend(&mut self, now: Instant, numbers: NumberList<'_>) {

@@ -81,13 +81,15 @@ pub(crate) struct Losses {
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     window: usize,
+    /// So many messages of the window are not the caller's.
+    reserve: usize,
     /// The number of the first slot.
     base: MessageNumber,
     slots: VecDeque<Sent>,
     store: Store,
     /// The oldest number that is not acked.
     oldest: MessageNumber,
-    /// The first number that was never sent.
+    /// The first number that was never sent. Some behind it may have been (S31).
     unsent: MessageNumber,
     first: Option<MessageNumber>,
     last: Option<MessageNumber>,
@@ -99,9 +101,10 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    pub fn new(first: MessageNumber, window: usize) -> Self {
+    pub fn new(first: MessageNumber, window: usize, reserve: usize) -> Self {
         Self {
             window,
+            reserve,
             base: first,
             slots: VecDeque::new(),
             store: Store::default(),
@@ -124,7 +127,12 @@ impl Outgoing {
 
     /// Whether another message fits into the window, and what is kept of the acked ones is not too much.
     pub fn has_room(&self) -> bool {
-        (self.next().distance_from(self.oldest) as usize) < self.window && self.slots.len() < MOST_WINDOWS * self.window
+        self.has_room_for(1 + self.reserve) && self.slots.len() < MOST_WINDOWS * self.window
+    }
+
+    /// Whether so many messages fit into the window, the reserve included.
+    pub fn has_room_for(&self, messages: usize) -> bool {
+        self.unacked() + messages <= self.window
     }
 
     /// How many messages are not acked.
@@ -139,11 +147,6 @@ impl Outgoing {
 
     pub fn in_flight(&self) -> u64 {
         self.in_flight
-    }
-
-    /// The order of the next transmission among all.
-    pub fn next_order(&self) -> u64 {
-        self.next_order
     }
 
     /// Bytes in use.
@@ -255,8 +258,8 @@ impl Outgoing {
             self.in_flight += len;
         }
         self.link(number);
-        if !number.is_before(self.unsent) {
-            self.unsent = number.next();
+        while self.slot(self.unsent).is_some_and(|sent| sent.state != State::Waiting) {
+            self.unsent = self.unsent.next();
         }
         again
     }

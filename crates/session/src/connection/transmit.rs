@@ -19,18 +19,18 @@ impl Connection {
         self.paced_until = None;
         let mut count = 1;
         let mut segment = None;
-        let allowed = self.address.allows(0);
-        if !allowed && !matches!(self.state, State::Leaving { .. }) {
+        if self.address.is_short() && !matches!(self.state, State::Leaving { .. }) {
             return None;
         }
-        if !self.emit_control(now, out) {
+        if self.emit_control(now, out) {
+            // What must not be sent to a new address is as good as lost (W34).
+            if out.len() > start && !self.address.pay(out.len() - start) {
+                out.truncate(start);
+            }
+        } else {
             let size;
             (count, size) = self.emit_messages(now, out);
             segment = (count > 1).then_some(size);
-        }
-        if !allowed {
-            // The goodbyes take their time, but are not said.
-            out.truncate(start);
         }
         let len = out.len() - start;
         if len == 0 {
@@ -39,7 +39,6 @@ impl Connection {
         self.last_sent = now;
         self.stats.datagrams_sent += count as u64;
         self.stats.bytes_sent += len as u64;
-        self.address.on_sent(len);
         Some(Transmit { to: self.peer, len, segment })
     }
 
@@ -59,7 +58,7 @@ impl Connection {
             doubt.map(|doubt| doubt.until),
         ];
         let ends = ends.into_iter().flatten().min();
-        if !self.address.allows(0) {
+        if self.address.is_short() {
             return ends;
         }
         [
@@ -96,6 +95,10 @@ impl Connection {
                 return true;
             }
             State::Open | State::Flushing { .. } => {}
+        }
+        // A new address proves itself before anything else.
+        if self.address.next_message().is_some() {
+            return false;
         }
         if self.acks.due().is_some_and(|due| now >= due) {
             self.acks.emit(now, out);
@@ -154,11 +157,13 @@ impl Connection {
     fn emit_messages(&mut self, now: Instant, out: &mut Vec<u8>) -> (usize, usize) {
         let (start, mut count, mut size) = (out.len(), 0, 0);
         while count < self.config.batch
-            && self.address.allows(out.len() - start)
             && let Some((number, kind)) = self.next_message(now)
         {
             let len = self.outgoing.datagram(number).len();
             if count > 0 && (len > size || out.len() - start + len > LARGEST_BATCH) {
+                break;
+            }
+            if !self.address.pay(len) {
                 break;
             }
             out.extend_from_slice(self.outgoing.datagram(number));
@@ -175,6 +180,9 @@ impl Connection {
 
     /// The message that may be sent now, if there is one.
     fn next_message(&mut self, now: Instant) -> Option<(MessageNumber, Kind)> {
+        if let Some(number) = self.address.next_message() {
+            return Some((number, Kind::New));
+        }
         if self.probe {
             if let Some((number, _)) = self.outgoing.oldest_sent() {
                 return Some((number, Kind::Again));
@@ -188,7 +196,7 @@ impl Connection {
             self.probe_another = false;
         }
         if self.revive {
-            if let Some(number) = self.outgoing.next_waiting() {
+            if let Some(number) = self.next_new() {
                 return Some((number, Kind::New));
             }
             self.revive = false;
@@ -198,7 +206,7 @@ impl Connection {
         }
         let (number, kind) = match self.outgoing.next_repeat().filter(|_| !self.silent) {
             Some(number) => (number, Kind::Again),
-            None => match self.outgoing.next_waiting() {
+            None => match self.next_new() {
                 // Into the silence only as much is sent as costs nothing: it shows at once when the network is back.
                 Some(number) if !self.silent || self.is_trickle() => (number, Kind::New),
                 Some(_) => return None,
@@ -223,6 +231,11 @@ impl Connection {
         Some((number, kind))
     }
 
+    /// The next message that was never sent, and may be.
+    fn next_new(&self) -> Option<MessageNumber> {
+        self.outgoing.next_waiting().filter(|number| self.address.admits(*number))
+    }
+
     /// Whether what waits is what a thin stream has just said, and not the rest of something large.
     fn is_trickle(&self) -> bool {
         self.thin.is_thin() && self.outgoing.waiting() <= MOST_OF_A_TRICKLE
@@ -238,6 +251,7 @@ impl Connection {
         }
         match kind {
             Kind::New => {
+                self.address.on_sent(number);
                 self.revive = false;
                 self.assurances = super::ASSURANCES;
             }
