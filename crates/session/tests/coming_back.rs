@@ -90,6 +90,38 @@ fn s31_a_rebinding_in_mid_stream_loses_nothing() {
 }
 
 #[test]
+fn w34_a_download_goes_on_at_a_new_address_also_with_the_smallest_window_and_much_loss() {
+    for (window, loss) in [(4_096, 0.0), (4_096, 0.2), (64, 0.2)] {
+        let (mut server, mut client) = (server_config(), client_config(Encryption::Encrypted));
+        (server.connection.window, client.connection.window) = (window, window);
+        let mut pair = Pair::start(1, LINK().loss(loss), server, client);
+        pair.wait_for_player();
+        let mut sent = 0;
+        for step in 0..600 {
+            if step % 200 == 100 {
+                pair.net.rebind(pair.client, ([10, 0, 1, 1], 4_000 + step));
+            }
+            pair.net.with(pair.server, |app, now| {
+                let player = app.player();
+                while app.endpoint.send(now, player, &numbered(sent, 400)).is_ok() {
+                    sent += 1;
+                }
+            });
+            pair.net.run_for(ms(10));
+        }
+        pair.net.run_for(secs(5));
+        let heard: Vec<u32> = pair.client().heard.iter().map(|(_, message)| number_of(message)).collect();
+        assert!(heard.into_iter().eq(0..sent), "window {window}, loss {loss}");
+        let times: Vec<_> = pair.client().heard.iter().map(|(at, _)| *at).collect();
+        let stall = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default();
+        println!("window {window}, loss {loss}: {sent} messages, longest pause {stall:?}");
+        // Who only listens notices after the keepalive that it is not heard any more.
+        assert!(stall < secs(3), "{stall:?}");
+        assert_eq!(pair.server().disconnects(), []);
+    }
+}
+
+#[test]
 fn s31_a_client_that_only_listens_is_found_again() {
     let mut pair = Pair::plain(1, LINK());
     pair.net.run_for(secs(1));
