@@ -3,7 +3,7 @@
 use crate::Refusal;
 
 /// What a [`Limiter`](crate::Limiter) has done since it was made, and how full it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
     /// Datagrams that passed.

@@ -175,8 +175,22 @@ impl Registry {
     /// How much there is and how much has happened.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let (registered, lobbies, memory) = (self.slots.len(), self.lobbies.len(), self.memory);
-        Stats { registered, lobbies, memory, checks: self.checks.counts(), ..self.stats }
+        Stats {
+            registered: self.slots.len(),
+            endpoints: self.slots.endpoints(),
+            lobbies: self.lobbies.len(),
+            tombstones: self.tombstones.len(),
+            memory: self.memory,
+            checks: self.checks.counts(),
+            budgets: self.limiter.stats(),
+            ..self.stats
+        }
+    }
+
+    /// How often the lists were published: one of the [`stats`](Self::stats), for those who ask all the time.
+    #[must_use]
+    pub fn published(&self) -> u64 {
+        self.stats.published
     }
 
     /// How the budgets are used.

@@ -15,10 +15,16 @@ pub struct Stats {
     pub listed: usize,
     /// Lobbies with at least one registered server.
     pub lobbies: usize,
+    /// Addresses and ports under which they are registered: a server can have one of each family.
+    pub endpoints: usize,
+    /// Servers that have just unregistered, and are remembered for that (L11).
+    pub tombstones: usize,
     /// An estimate of the bytes that all registered servers take.
     pub memory: usize,
     /// Checks.
     pub checks: CheckCounts,
+    /// How the budgets are used.
+    pub budgets: rallypoint_limit::Stats,
     /// Events that were dropped because nobody took them.
     pub lost_events: u64,
     /// How often the lists were published.

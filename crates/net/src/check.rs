@@ -9,6 +9,7 @@ use rallypoint_wire::{
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
 use tokio::{
@@ -20,8 +21,8 @@ use tokio::{
 const RESEND: Duration = Duration::from_secs(1);
 
 /// Makes one check. How many are made, and of whom, is for the registry to decide. It is an error if this machine could not
-/// even try.
-pub(crate) async fn check(request: CheckRequest) -> io::Result<Verdict> {
+/// even try. The bytes of queries are added to `sent`: they go to addresses that have not shown that they want them.
+pub(crate) async fn check(request: CheckRequest, sent: &AtomicU64) -> io::Result<Verdict> {
     let began = clock::now();
     let addr = request.target.addr;
     let result = match request.target.kind {
@@ -34,13 +35,13 @@ pub(crate) async fn check(request: CheckRequest) -> io::Result<Verdict> {
             let mut query = Vec::new();
             Query { echo }.emit(&mut query);
             let is_answer = |datagram: &[u8]| Reply::parse(datagram).is_ok_and(|reply| reply.echo() == echo);
-            ask(addr, &query, is_answer, request.timeout).await
+            ask(addr, &query, is_answer, request.timeout, sent).await
         }
         CheckKind::Session => {
             let mut query = Vec::new();
             ClientDatagram::Query.emit(&mut query);
             let is_answer = |datagram: &[u8]| matches!(ServerDatagram::parse(datagram), Ok(ServerDatagram::Info(_)));
-            ask(addr, &query, is_answer, request.timeout).await
+            ask(addr, &query, is_answer, request.timeout, sent).await
         }
     };
     match result {
@@ -73,6 +74,7 @@ async fn ask(
     query: &[u8],
     is_answer: impl Fn(&[u8]) -> bool,
     patience: Duration,
+    sent: &AtomicU64,
 ) -> io::Result<bool> {
     let local: IpAddr = if addr.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((local, 0)).await?;
@@ -81,7 +83,8 @@ async fn ask(
     // Answers are longer than this, but what they begin with tells enough.
     let mut answer = vec![0; 65_536];
     while Instant::now() < end {
-        socket.send(query).await?;
+        let bytes = socket.send(query).await?;
+        sent.fetch_add(bytes as u64, Relaxed);
         let resend = end.min(Instant::now() + RESEND);
         while let Ok(received) = timeout_at(resend, socket.recv(&mut answer)).await {
             // An error is the machine's word that nobody is there.
@@ -111,7 +114,7 @@ mod tests {
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         for (addr, kind) in [tcp, udp, udp].into_iter().zip(KINDS) {
-            assert_eq!(check(request(addr, kind)).await.unwrap(), Verdict::Unreachable, "{kind:?}");
+            assert_eq!(check(request(addr, kind), &AtomicU64::new(0)).await.unwrap(), Verdict::Unreachable, "{kind:?}");
         }
     }
 
@@ -119,7 +122,7 @@ mod tests {
     async fn l12_what_this_machine_cannot_do_is_no_verdict() {
         // It may not send to everybody: that is asked for by nobody, and shows the same as having no network.
         for kind in KINDS {
-            let result = check(request("255.255.255.255:9".parse().unwrap(), kind)).await;
+            let result = check(request("255.255.255.255:9".parse().unwrap(), kind), &AtomicU64::new(0)).await;
             assert!(is_own_trouble(&result.unwrap_err()), "{kind:?}");
         }
         for error in [libc::EMFILE, libc::ENETUNREACH, libc::EADDRNOTAVAIL] {

@@ -44,7 +44,7 @@ mod waker;
 pub use batch::{Received, RecvBatch, SendBatch};
 pub use driver::{Commands, Driven, Driver, Solo};
 pub use list::{ListLimits, ListStats};
-pub use lobby::{LobbyOptions, LobbyService, LocalAddrs, SocketStats, StartError};
+pub use lobby::{LobbyOptions, LobbyService, LocalAddrs, SaveStats, SocketStats, StartError};
 pub use mask::Masked;
 pub use session::{
     BindError, ClientOptions, ConnectError, FakeNetwork, Faked, Joined, PolledClient, PolledServer, ServerEvent,

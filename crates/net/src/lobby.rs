@@ -11,6 +11,7 @@ mod saves;
 
 pub use error::StartError;
 pub use options::LobbyOptions;
+pub use saves::SaveStats;
 
 use crate::{Driver, ListStats, UdpSocket, clock, entropy, list::ListService, seldom::Seldom, store::Store};
 use arc_swap::ArcSwap;
@@ -25,7 +26,10 @@ use saves::Saves;
 use std::{
     net::{IpAddr, SocketAddr},
     num::NonZeroU16,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Duration,
 };
 use tokio::{
@@ -66,6 +70,8 @@ struct Inner {
     stats: Arc<ArcSwap<Stats>>,
     events: broadcast::Sender<Event>,
     list: ListService,
+    saves: saves::SharedStats,
+    check_bytes: Arc<AtomicU64>,
     commands: crate::Commands<Keeper>,
     files: Files,
     /// Gone after a shutdown.
@@ -120,6 +126,7 @@ impl LobbyService {
         let list = ListService::start(bound.tcp, lists.clone(), limits, runtime).map_err(StartError::Thread)?;
         let legacy_from = bound.addrs.lobby.len();
         let (is_alive, alive) = watch::channel(());
+        let (check_bytes, save_stats) = (Arc::new(AtomicU64::new(0)), saves::SharedStats::default());
         let make = |commands: crate::Commands<Keeper>| Keeper {
             registry,
             legacy_from,
@@ -130,6 +137,7 @@ impl LobbyService {
             commands,
             log: EventLog::new(now),
             check_trouble: Seldom::default(),
+            check_bytes: check_bytes.clone(),
             refusals: RefusalLog::default(),
             stats_at: None,
             stats_published: now,
@@ -141,14 +149,28 @@ impl LobbyService {
         if let Some(store) = store {
             let written = commands.clone();
             let written = move || written.run(Keeper::handle_written);
-            let saves = Saves::start(store, options.save_every, now, written).map_err(StartError::Thread)?;
+            let saves = Saves::start(store, options.save_every, now, save_stats.clone(), written)
+                .map_err(StartError::Thread)?;
             commands.run(move |keeper, _| keeper.saves = Some(saves));
         }
         let (addrs, sockets, driver) = (bound.addrs, bound.udp, Mutex::new(Some(driver)));
         for socket in &sockets {
             tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.receive_buffer(), "listening");
         }
-        Ok(Self(Arc::new(Inner { addrs, sockets, lists, stats, events, list, commands, files, driver, alive })))
+        Ok(Self(Arc::new(Inner {
+            addrs,
+            sockets,
+            lists,
+            stats,
+            events,
+            list,
+            saves: save_stats,
+            check_bytes,
+            commands,
+            files,
+            driver,
+            alive,
+        })))
     }
 
     /// Where it listens.
@@ -173,6 +195,19 @@ impl LobbyService {
     #[must_use]
     pub fn list_stats(&self) -> ListStats {
         self.0.list.stats()
+    }
+
+    /// How saving goes.
+    #[must_use]
+    pub fn save_stats(&self) -> SaveStats {
+        *self.0.saves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of queries that checks have sent. They go to addresses that have not shown that they want them: whoever can
+    /// forge an address can have them sent there.
+    #[must_use]
+    pub fn check_bytes(&self) -> u64 {
+        self.0.check_bytes.load(Relaxed)
     }
 
     /// The UDP sockets' numbers, those of the legacy lobby last.
@@ -227,6 +262,12 @@ impl LobbyService {
             (keeper.registry.lists().directory(), keeper.events.subscribe())
         };
         self.0.commands.ask(follow).await
+    }
+
+    /// Whether the registry is there. It is until a [`shutdown`](Self::shutdown), unless there is a fault in this program.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.0.alive.has_changed().is_ok()
     }
 
     /// Waits until the registry is gone: after a [`shutdown`](Self::shutdown), or because of a fault in this program. Then

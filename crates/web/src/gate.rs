@@ -7,7 +7,7 @@ mod visitor;
 pub(crate) use held::ForAll;
 pub(crate) use visitor::Visitor;
 
-use crate::{api, page, problem::Problem, shared::Web};
+use crate::{api, health, metrics, page, problem::Problem, shared::Web};
 use axum::{
     Router,
     body::Body,
@@ -60,7 +60,8 @@ const PREFLIGHT: [(HeaderName, HeaderValue); 3] = [
 
 impl Gate {
     pub fn new(web: Web, seed: u128) -> Self {
-        let router = Router::new().merge(page::router()).merge(api::router());
+        let router =
+            Router::new().merge(page::router()).merge(api::router()).merge(metrics::router()).merge(health::router());
         let router = router.fallback(page::nowhere);
         Self { router: router.with_state(Web::clone(&web)), web, budget: Arc::new(Budget::new(seed)) }
     }
@@ -83,7 +84,8 @@ impl Gate {
         let visitor = Visitor::of(from, request.headers(), &self.web.settings().trusted_proxies);
         request.extensions_mut().insert(visitor);
         let is_question = request.method() == Method::OPTIONS;
-        let is_for_all = is_for_all(request.uri().path());
+        let path = request.uri().path().to_owned();
+        let is_for_all = is_for_all(&path);
         let taken = (!self.web.is_exempt(visitor)).then(|| {
             let rate = self.web.settings().requests?;
             Some((rate, self.budget.take(Instant::now(), visitor.ip, rate)))
@@ -107,6 +109,7 @@ impl Gate {
         if let Some((rate, taken)) = taken {
             budget::tell(headers, &rate, &taken);
         }
+        self.web.traffic.count(&path, response.status());
         response
     }
 

@@ -23,11 +23,13 @@ pub(crate) async fn keep(mut book: Book, lobby: LobbyService, live: Arc<Live>, m
     let mut lost = lobby.stats().lost_events;
     let mut look = tokio::time::interval(LOOK_EVERY);
     let Some(mut events) = begin(&mut book, &lobby).await else { return };
+    let kept = Kept(&live);
     let mut happened = Vec::with_capacity(AT_ONCE);
     loop {
         if let Some(published) = book.handle_timeout(Instant::now()) {
             live.publish(published);
         }
+        kept.0.set_current(true);
         let mut has_missed = false;
         tokio::select! {
             event = events.recv() => match event {
@@ -56,6 +58,15 @@ pub(crate) async fn keep(mut book: Book, lobby: LobbyService, live: Arc<Live>, m
                 None => return,
             }
         }
+    }
+}
+
+/// Says so when nobody keeps the book any more, for whatever reason.
+struct Kept<'a>(&'a Live);
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.0.set_current(false);
     }
 }
 

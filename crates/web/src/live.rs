@@ -8,7 +8,10 @@ use rallypoint_query::ServerInfo;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 use tokio::sync::{broadcast, mpsc};
 
@@ -37,6 +40,7 @@ pub struct Live {
     past: Mutex<Past>,
     batches: broadcast::Sender<Arc<Batch>>,
     told: mpsc::Sender<Told>,
+    is_current: AtomicBool,
 }
 
 /// The last events.
@@ -61,7 +65,7 @@ impl Live {
     pub(crate) fn new(snapshot: Arc<Snapshot>) -> (Self, mpsc::Receiver<Told>) {
         let (told, asked) = mpsc::channel(1_024);
         let (snapshot, past) = (ArcSwap::new(snapshot), Mutex::default());
-        (Self { snapshot, past, batches: broadcast::Sender::new(BEHIND), told }, asked)
+        (Self { snapshot, past, batches: broadcast::Sender::new(BEHIND), told, is_current: false.into() }, asked)
     }
 
     /// All servers as they are now.
@@ -79,6 +83,17 @@ impl Live {
     #[must_use]
     pub fn listeners(&self) -> usize {
         self.batches.receiver_count()
+    }
+
+    /// Whether this is the list as the lobby has it, but for the last moments: not before it was read for the first time,
+    /// nor after the lobby has ended.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.is_current.load(Relaxed)
+    }
+
+    pub(crate) fn set_current(&self, is_current: bool) {
+        self.is_current.store(is_current, Relaxed);
     }
 
     pub(crate) fn publish(&self, published: Published) {

@@ -68,6 +68,8 @@ pub struct WebSettings {
     pub trusted_proxies: Vec<IpNet>,
     /// Whose outcomes can be asked for.
     pub outcomes: Outcomes,
+    /// Networks that may read the metrics: loopback, which is only who is on this machine itself. Empty: nobody.
+    pub metrics: Vec<IpNet>,
 }
 
 /// Whose outcomes a visitor can ask for.
@@ -147,6 +149,7 @@ impl Default for WebSettings {
             joins: BTreeMap::new(),
             requests: Some(Rate::per_second(20, 200)),
             exempt: loopback.into(),
+            metrics: loopback.into(),
             trusted_proxies: Vec::new(),
             outcomes: Outcomes::Own,
         }

@@ -37,12 +37,11 @@ pub(crate) struct Server {
 impl Server {
     pub fn start(listeners: Vec<TcpListener>, shared: &Arc<Shared>, gate: &Gate) -> Self {
         let (alive, ended) = mpsc::channel(1);
-        let places = Places::new(&shared.limits);
         for listener in listeners {
             let loops = Loop {
                 gate: gate.clone(),
                 limits: shared.limits.clone(),
-                places: places.clone(),
+                places: shared.connections.clone(),
                 ending: shared.ending.clone(),
                 alive: alive.clone(),
             };

@@ -4,7 +4,7 @@ use crate::{
     Live, Parts, StartError, WebOptions, WebSettings,
     book::{Book, Calendar},
     gate::Gate,
-    keeper,
+    keeper, metrics,
     serve::{self, Places, Server},
     shared::Shared,
     turns::Turns,
@@ -39,6 +39,7 @@ impl WebService {
     pub fn start(options: WebOptions, parts: Parts) -> Result<Self, StartError> {
         let listeners = serve::bind(&options)?;
         let (end, ending) = watch::channel(false);
+        metrics::started();
         let now = Instant::now();
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|_| StartError::NoEntropy)?;
@@ -53,6 +54,8 @@ impl WebService {
             live: Arc::new(live),
             prebuilt: Default::default(),
             settings: ArcSwap::from_pointee(options.settings),
+            traffic: Default::default(),
+            connections: Places::with(options.limits.connections, options.limits.per_address),
             listeners: Places::with(options.limits.listeners, options.limits.listeners_per_address),
             turns: Turns::default(),
             answers: Places::with(options.limits.answer_bytes, options.limits.answer_bytes_per_address),

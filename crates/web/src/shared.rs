@@ -1,6 +1,8 @@
 //! What all requests share.
 
-use crate::{Live, WebLimits, WebSettings, gate::Visitor, prebuilt::Prebuilt, serve::Places, turns::Turns};
+use crate::{
+    Live, WebLimits, WebSettings, gate::Visitor, metrics::Traffic, prebuilt::Prebuilt, serve::Places, turns::Turns,
+};
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_history::Handle;
 use rallypoint_net::LobbyService;
@@ -18,6 +20,10 @@ pub(crate) struct Shared {
     pub prebuilt: Prebuilt,
     pub settings: ArcSwap<WebSettings>,
     pub limits: WebLimits,
+    /// What was answered.
+    pub traffic: Traffic,
+    /// The places for connections.
+    pub connections: Places,
     /// The places for those who listen to events.
     pub listeners: Places,
     /// Who may write a long answer now.

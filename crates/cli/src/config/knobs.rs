@@ -144,6 +144,8 @@ fn table() -> Vec<Knob> {
             "Proxies whose X-Forwarded-For says who the visitor is.";
         LIVE "web.outcomes": OUTCOMES => web.settings.outcomes,
             "Whose outcomes a visitor can ask for (\"why is my server not listed?\"): those of the own address, or of any.";
+        LIVE "web.metrics": networks() => web.settings.metrics,
+            "Networks that may read /metrics, for Prometheus. Loopback is only who is on this machine itself.";
         LIVE "web.joins": Joins => web.settings.joins,
             "Links that start a game and join a server, by lobby: {address}, {ip} and {port} are replaced.";
         START "web.connections": number(AT_LEAST_1) => web.limits.connections, "How many connections there can be.";

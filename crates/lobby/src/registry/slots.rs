@@ -64,6 +64,11 @@ impl Slots {
         black_box(slots.map(|slot| self.hot.get(slot as usize).map(|hot| hot.states)));
     }
 
+    pub fn endpoints(&self) -> usize {
+        self.by_endpoint.len()
+    }
+
+    /// The server at an endpoint.
     pub fn at_endpoint(&self, key: (Addr, Transport)) -> Option<u32> {
         self.by_endpoint.get(&key).copied()
     }

@@ -22,6 +22,10 @@ impl Tombstones {
         Self { by_id: keyed.map(), ends: VecDeque::new() }
     }
 
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
     pub fn insert(&mut self, now: Instant, id: ServerId) {
         self.forget_old(now);
         let end = now + TOMBSTONE;

@@ -11,6 +11,8 @@ use std::{
 pub struct ListStats {
     /// Connections that are open now.
     pub open: usize,
+    /// How many there can be.
+    pub limit: usize,
     /// Connections that were made.
     pub accepted: u64,
     /// Whole requests.
@@ -107,6 +109,7 @@ impl Counters {
         let bounds = BOUNDS.iter().map(|&bound| Duration::from_micros(bound)).chain([Duration::MAX]);
         ListStats {
             open: places.open(),
+            limit: places.most(),
             accepted: load(&self.accepted),
             requests: load(&self.requests),
             replies: load(&self.replies),

@@ -95,6 +95,11 @@ impl Places {
         self.state().entries.len()
     }
 
+    /// How many there can be.
+    pub fn most(&self) -> usize {
+        self.connections
+    }
+
     /// How many had to go.
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Relaxed)

@@ -7,7 +7,7 @@ use rallypoint_lobby::{Event, Registry, Stats, Target, Verdict};
 use rallypoint_machine::Transmit;
 use std::{
     io,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 use tokio::{
@@ -33,6 +33,8 @@ pub(super) struct Keeper {
     pub commands: Commands<Self>,
     pub log: EventLog,
     pub check_trouble: Seldom,
+    /// Bytes of queries that checks have sent.
+    pub check_bytes: Arc<AtomicU64>,
     pub refusals: RefusalLog,
     /// When the numbers are published again; `None` if nothing has happened since they were.
     pub stats_at: Option<Instant>,
@@ -47,9 +49,9 @@ impl Keeper {
         for _ in 0..EVENTS {
             match self.registry.poll_event() {
                 Some(Event::Check(request)) => {
-                    let commands = self.commands.clone();
+                    let (commands, sent) = (self.commands.clone(), Arc::clone(&self.check_bytes));
                     self.runtime.spawn(async move {
-                        let result = check(request).await;
+                        let result = check(request, &sent).await;
                         commands.run(move |keeper, now| keeper.handle_checked(now, request.target, result));
                     });
                 }
@@ -124,12 +126,12 @@ impl Driven for Keeper {
         self.publish_stats(now);
         self.refusals.look(now, self.registry.latest_refusals());
         if let Some(saves) = &mut self.saves {
-            saves.handle_turn(now, &self.registry, self.registry.stats().published);
+            saves.handle_turn(now, &self.registry, self.registry.published());
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let saves = self.saves.as_ref().and_then(|saves| saves.poll_timeout(self.registry.stats().published));
+        let saves = self.saves.as_ref().and_then(|saves| saves.poll_timeout(self.registry.published()));
         let events = self.has_more_events.then_some(self.stats_published);
         [self.registry.poll_timeout(), self.stats_at, saves, events, self.refusals.poll_timeout()]
             .into_iter()

@@ -8,7 +8,7 @@ use axum::{
 use bytes::Bytes;
 use std::hash::{DefaultHasher, Hasher};
 
-pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Ask again whether it is still the same, every time: that costs next to nothing.
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");

@@ -1,10 +1,12 @@
 //! How much is taken, in total and per visitor: connections, or bytes.
 
-use crate::WebLimits;
 use std::{
     collections::HashMap,
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 /// The places that there are. Clones share them.
@@ -16,6 +18,7 @@ struct Inner {
     most: usize,
     per_party: usize,
     taken: Mutex<Taken>,
+    refused: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -42,12 +45,8 @@ pub(crate) fn party(ip: IpAddr) -> u128 {
 }
 
 impl Places {
-    pub fn new(limits: &WebLimits) -> Self {
-        Self::with(limits.connections, limits.per_address)
-    }
-
     pub fn with(most: usize, per_party: usize) -> Self {
-        Self(Arc::new(Inner { most, per_party, taken: Mutex::default() }))
+        Self(Arc::new(Inner { most, per_party, taken: Mutex::default(), refused: AtomicU64::new(0) }))
     }
 
     /// A place, if there is one.
@@ -57,6 +56,14 @@ impl Places {
 
     /// So many places, if there are as many.
     pub fn take_many(&self, ip: IpAddr, is_exempt: bool, count: usize) -> Option<Place> {
+        let place = self.try_take(ip, is_exempt, count);
+        if place.is_none() {
+            self.0.refused.fetch_add(1, Relaxed);
+        }
+        place
+    }
+
+    fn try_take(&self, ip: IpAddr, is_exempt: bool, count: usize) -> Option<Place> {
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let all = taken.all.checked_add(count).filter(|all| *all <= self.0.most)?;
         let party = (!is_exempt).then(|| party(ip));
@@ -72,8 +79,12 @@ impl Places {
         Some(Place { places: self.clone(), count, party })
     }
 
+    /// How often there were none.
+    pub fn refused(&self) -> u64 {
+        self.0.refused.load(Relaxed)
+    }
+
     /// How many are taken.
-    #[cfg(test)]
     pub fn taken(&self) -> usize {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner).all
     }
