@@ -197,13 +197,13 @@ impl World {
         Self { servers: (0..SERVERS).map(server).collect(), random: Random::new(3) }
     }
 
-    /// In the middle, somebody comes or goes every eight minutes, the map changes every twenty, and a server is away for
+    /// In the middle, somebody comes or goes every eight minutes, the map changes every hour, and a server is away for
     /// half an hour every two days.
     fn pass_a_minute(&mut self) {
         for server in &mut self.servers {
             let mut is_time = |minutes| self.random.below(minutes) == 0;
             server.is_up = if server.is_up { !is_time(2_880) } else { is_time(30) };
-            if is_time(20) {
+            if is_time(60) {
                 server.map = (server.map + 1) % MAPS.len();
             }
             if is_time(16) {
