@@ -16,6 +16,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod variables;
+mod watch;
 
 pub use kind::found;
 pub use knobs::{KNOBS, Knob};

@@ -16,7 +16,7 @@ use crate::{
 };
 use jiff::Timestamp;
 use rallypoint_net::{LobbyOptions, LobbyService, StartError};
-use rallypoint_web::{Parts, WebService};
+use rallypoint_web::{Asker, Parts, Watcher, WebService};
 use recording::Recording;
 use report::Reporter;
 use std::{
@@ -64,7 +64,11 @@ impl Server {
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_failure(&error))?;
         let recording = Recording::start(&service, &self.settings.history, &data_dir);
-        let web = self.start_web(&service, recording.as_ref())?;
+        let asker = Asker::start().map_err(|error| Failure::failed(format!("servers cannot be asked: {error}")))?;
+        let web = self.start_web(&service, recording.as_ref(), &asker)?;
+        let told = web.as_ref().map(|web| web.live().telling());
+        let mut watcher = Watcher::new(service.clone(), asker, told);
+        watcher.set(&self.settings.watch).await;
         let (mut events, mut reporter) = (service.subscribe(), Reporter::new(&service));
         tell_addresses(&service, web.as_ref());
         info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), listed = service.stats().listed, "serving");
@@ -73,7 +77,7 @@ impl Server {
         loop {
             tokio::select! {
                 told = signals.next() => match told {
-                    Told::Reload => self.reload(&service, web.as_ref()).await,
+                    Told::Reload => self.reload(&service, web.as_ref(), &mut watcher).await,
                     Told::Stop => break,
                 },
                 event = events.recv() => reporter.handle_event(event, &self.settings),
@@ -86,6 +90,7 @@ impl Server {
             }
         }
         notify::stopping();
+        drop(watcher);
         info!("stopping: finishing replies, then saving the list");
         let finish = async {
             let is_saved = end(&service, web.as_ref()).await;
@@ -111,17 +116,23 @@ impl Server {
     }
 
     /// The web server, if one is wanted.
-    fn start_web(&self, service: &LobbyService, recording: Option<&Recording>) -> Result<Option<WebService>, Failure> {
+    fn start_web(
+        &self,
+        service: &LobbyService,
+        recording: Option<&Recording>,
+        asker: &Asker,
+    ) -> Result<Option<WebService>, Failure> {
         let options = self.settings.web();
         if options.listen.is_empty() {
             return Ok(None);
         }
-        let parts = Parts { lobby: service.clone(), history: recording.map(Recording::handle) };
+        let parts =
+            Parts { lobby: service.clone(), history: recording.map(Recording::handle), asker: Some(asker.clone()) };
         WebService::start(options, parts).map(Some).map_err(Failure::failed)
     }
 
     /// Reads the configuration again. A mistake in it changes nothing.
-    async fn reload(&mut self, service: &LobbyService, web: Option<&WebService>) {
+    async fn reload(&mut self, service: &LobbyService, web: Option<&WebService>, watcher: &mut Watcher) {
         notify::reloading();
         match self.sources.load() {
             Err(mistakes) => {
@@ -130,6 +141,7 @@ impl Server {
             }
             Ok(loaded) => {
                 tell_notes(&loaded);
+                watcher.set(&loaded.settings.watch).await;
                 self.apply(service, web, loaded.settings).await;
             }
         }
@@ -224,12 +236,13 @@ fn summary(loaded: &Loaded, data_dir: &std::path::Path) -> String {
     };
     let notes: String = loaded.notes.iter().map(|note| format!("note: {note}\n")).collect();
     format!(
-        "configuration is fine\n{notes}file: {file}\ndata: {}\nlobby: {}\nlegacy: {}\nweb: {}\nbans: {}\n\
+        "configuration is fine\n{notes}file: {file}\ndata: {}\nlobby: {}\nlegacy: {}\nweb: {}\nbans: {}\nwatched: {}\n\
          All settings in force: rallypoint serve --print-config\n",
         data_dir.display(),
         addrs(&settings.lobby_listen),
         addrs(&settings.legacy_listen),
         addrs(&settings.web.listen),
         settings.all_bans().count(),
+        settings.watch.len(),
     )
 }

@@ -2,12 +2,15 @@
 
 const NAMELESS = "(no name)";
 
-const VERDICTS = {
-  unasked: ["", ""],
-  verified: ["✓", "Verified: the server itself says the same"],
-  differs: ["≠", "Differs: the server itself says something else"],
-  unreachable: ["?", "The server does not answer questions"],
-};
+const SIGNS = { unasked: "", verified: "✓", differs: "≠", unreachable: "?" };
+
+function verdictOf({ verified, origin, differs }) {
+  if (verified === "verified") {
+    return origin === "registered" ? "Verified: the server itself says the same" : "Verified: the lobby asked the server itself";
+  }
+  if (verified === "differs") return `Differs: asked for its ${(differs ?? []).join(", ")}, the server says something else`;
+  return verified === "unreachable" ? "The server does not answer questions" : "";
+}
 
 const many = (count, thing) => `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
 
@@ -62,11 +65,11 @@ export function update(row, server) {
   first?.setAttribute("width", people);
   second?.setAttribute("x", people);
   second?.setAttribute("width", bots);
-  const [sign, words] = VERDICTS[server.verified] ?? VERDICTS.unasked;
+  const words = verdictOf(server);
   const verdict = row.querySelector(".v-verified");
-  if (verdict !== null && !verdict.classList.contains(server.verified)) {
+  if (verdict !== null && (verdict.title !== words || !verdict.classList.contains(server.verified))) {
     verdict.className = `v-verified badge ${server.verified}`;
-    verdict.textContent = sign;
+    verdict.textContent = SIGNS[server.verified] ?? "";
     verdict.title = words;
     verdict.setAttribute("aria-label", words);
   }

@@ -19,9 +19,9 @@ pub(crate) use json::text;
 pub use row::{Calendar, Row, Verified};
 pub use snapshot::{Snapshot, Totals};
 
+use crate::Told;
 use batch::Change;
 use rallypoint_lobby::{Directory, Event, Gone, Listing, PublicId};
-use rallypoint_query::ServerInfo;
 use rallypoint_wire::lobby::LobbyId;
 use snapshot::{PARTS, Part, part_of};
 use std::{
@@ -36,6 +36,9 @@ pub const PUBLISH_EVERY: Duration = Duration::from_millis(100);
 /// A latency is not an event, and the lobby changes it in place. One part of the rows is looked at this often, so that each
 /// row is looked at once a minute.
 const LATENCY_EVERY: Duration = Duration::from_millis(60_000 / PARTS as u64);
+
+/// What is told of so many servers that are not here (yet) is kept.
+const EARLY: usize = 1_024;
 
 /// The servers as rows.
 ///
@@ -55,7 +58,7 @@ pub struct Book {
     /// Something changed that is no event.
     is_stale: bool,
     /// What was found by asking servers. It outlives changes of the registration.
-    told: HashMap<PublicId, (Verified, Option<Arc<ServerInfo>>)>,
+    told: HashMap<PublicId, Told>,
     publish_not_before: Instant,
     latency_at: Instant,
     latency_part: usize,
@@ -68,6 +71,8 @@ pub struct Published {
     pub snapshot: Arc<Snapshot>,
     /// What changed since the last one, if it is worth an event.
     pub batch: Option<Arc<Batch>>,
+    /// The servers that came since.
+    pub listed: Vec<PublicId>,
 }
 
 impl Book {
@@ -122,20 +127,26 @@ impl Book {
         }
     }
 
-    /// What a server said when it was asked. Nothing happens if it is not in the list.
-    pub fn handle_told(&mut self, id: PublicId, verified: Verified, told: Option<Arc<ServerInfo>>) {
-        let Some(row) = self.row(id).cloned() else { return };
-        self.told.insert(id, (verified, told.clone()));
-        if row.verified == verified && row.told == told {
+    /// What a server said when it was asked. It may be told before the server is listed here.
+    pub fn handle_told(&mut self, told: Told) {
+        let id = told.id;
+        let Some(row) = self.row(id).cloned() else {
+            if self.told.len() < self.totals.servers + EARLY {
+                self.told.insert(id, told);
+            }
             return;
-        }
+        };
+        let new = row.with_told(&told);
+        self.told.insert(id, told);
         // Who plays is on the server's own page; the list changes only with the verdict.
-        let is_event = row.verified != verified;
-        self.set(Arc::new(row.with_told(verified, told)));
+        let is_event = (row.verified, row.differences) != (new.verified, new.differences);
+        if is_event || row.told != new.told {
+            self.set(Arc::new(new));
+            self.is_stale = true;
+        }
         if is_event {
             self.touched.entry(id).or_default();
         }
-        self.is_stale = true;
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
@@ -161,7 +172,9 @@ impl Book {
         self.publish_not_before = now + PUBLISH_EVERY;
         self.is_stale = false;
         let touched = std::mem::take(&mut self.touched);
-        let changes = touched.into_iter().flat_map(|(id, gone)| self.changes_of(id, gone)).collect();
+        let changes: Vec<_> = touched.into_iter().flat_map(|(id, gone)| self.changes_of(id, gone)).collect();
+        let came = |change: &Change| matches!(change, Change::Listed(_)).then(|| change.row().id);
+        let listed = changes.iter().filter_map(came).collect();
         let before = self.published.cursor;
         let batch = Batch::new(changes, before).map(Arc::new);
         self.published = Arc::new(Snapshot {
@@ -171,7 +184,7 @@ impl Book {
             version: self.published.version + 1,
             cursor: batch.as_ref().map_or(before, |batch| batch.last()),
         });
-        Published { snapshot: Arc::clone(&self.published), batch }
+        Published { snapshot: Arc::clone(&self.published), batch, listed }
     }
 
     /// What happened to a server since the last snapshot, however often something did.
@@ -198,8 +211,8 @@ impl Book {
             return;
         }
         let mut row = Row::of(listing, &self.calendar);
-        if let Some((verified, told)) = self.told.get(&id) {
-            (row.verified, row.told) = (*verified, told.clone());
+        if let Some(told) = self.told.get(&id) {
+            row = row.with_told(told);
         }
         self.set(Arc::new(row));
         self.touched.insert(id, None);

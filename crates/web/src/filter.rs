@@ -8,7 +8,7 @@ mod tests;
 pub use parse::{BadParameter, Defaults, MOST_ROWS};
 pub use sort::{Column, Sort};
 
-use crate::book::{Row, Snapshot};
+use crate::book::{Row, Snapshot, Verified};
 use rallypoint_lobby::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{fmt, sync::Arc};
@@ -34,6 +34,8 @@ pub struct Filter {
     pub no_password: bool,
     /// Only servers that can be reached by IPv4 and by IPv6.
     pub both_families: bool,
+    /// Only servers of which this was found by asking them.
+    pub verified: Option<Verified>,
     /// Only these servers: favourites.
     pub ids: Option<Vec<PublicId>>,
 }
@@ -121,7 +123,7 @@ impl<'a> Prepared<'a> {
 
     /// What costs little is looked at first.
     fn fits(&self, row: &Row) -> bool {
-        let Filter { lobby, not_empty, not_full, no_password, both_families, .. } = *self.filter;
+        let Filter { lobby, not_empty, not_full, no_password, both_families, verified, .. } = *self.filter;
         let is = |wanted: &Option<String>, text: &str| wanted.as_deref().is_none_or(|wanted| wanted == text);
         let folded = &row.folded;
         lobby.is_none_or(|lobby| lobby == row.lobby)
@@ -129,6 +131,7 @@ impl<'a> Prepared<'a> {
             && !(not_full && row.is_full())
             && !(no_password && row.password)
             && !(both_families && (row.v4.is_none() || row.v6.is_none()))
+            && verified.is_none_or(|verified| verified == row.verified)
             && is(&self.map, folded.map())
             && is(&self.version, folded.version())
             && (is(&self.game, folded.game()) || is(&self.game, folded.game_name()))
@@ -146,6 +149,9 @@ impl fmt::Display for Filter {
         }
         if let Some(lobby) = self.lobby {
             out.append_pair("lobby", &lobby.to_string());
+        }
+        if let Some(verified) = self.verified {
+            out.append_pair("verified", verified.code());
         }
         let switches = [
             ("not_empty", self.not_empty),

@@ -7,7 +7,7 @@ mod visitor;
 pub(crate) use held::ForAll;
 pub(crate) use visitor::Visitor;
 
-use crate::{api, health, metrics, page, problem::Problem, shared::Web};
+use crate::{api, health, masterlist, metrics, page, problem::Problem, shared::Web};
 use axum::{
     Router,
     body::Body,
@@ -60,8 +60,8 @@ const PREFLIGHT: [(HeaderName, HeaderValue); 3] = [
 
 impl Gate {
     pub fn new(web: Web, seed: u128) -> Self {
-        let router =
-            Router::new().merge(page::router()).merge(api::router()).merge(metrics::router()).merge(health::router());
+        let router = Router::new().merge(page::router()).merge(api::router()).merge(masterlist::router());
+        let router = router.merge(metrics::router()).merge(health::router());
         let router = router.fallback(page::nowhere);
         Self { router: router.with_state(Web::clone(&web)), web, budget: Arc::new(Budget::new(seed)) }
     }

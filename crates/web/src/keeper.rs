@@ -40,7 +40,7 @@ pub(crate) async fn keep(mut book: Book, lobby: LobbyService, live: Arc<Live>, m
                 Err(broadcast::error::RecvError::Lagged(_)) => has_missed = true,
                 Err(broadcast::error::RecvError::Closed) => return,
             },
-            Some(Told { id, verified, info }) = told.recv() => book.handle_told(id, verified, info),
+            Some(told) = told.recv() => book.handle_told(told),
             () = tokio::time::sleep_until(book.poll_timeout().into()) => {}
             _ = look.tick() => {
                 let now = lobby.stats().lost_events;

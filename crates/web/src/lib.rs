@@ -5,6 +5,8 @@
 //! * [`book`] keeps the servers as rows for reading, fed by the lobby's events and without I/O; [`Live`] is what readers
 //!   share of it.
 //! * [`filter`] is which servers, in which order: the same for page and API.
+//! * [`Asker`] asks game servers: those that say how they can be asked (E1), and by a [`Watcher`] those that cannot
+//!   register.
 //! * `serve` accepts connections, within bounds; every request passes the gate (who asks, how often) before the router.
 //!
 //! ```
@@ -27,13 +29,16 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod asker;
 pub mod book;
+mod compare;
 pub mod filter;
 mod gate;
 mod health;
 mod join;
 mod keeper;
 mod live;
+mod masterlist;
 pub mod metrics;
 mod options;
 mod page;
@@ -44,10 +49,15 @@ mod service;
 mod shared;
 pub mod text;
 mod turns;
+mod verify;
+mod watch;
 
+pub use asker::Asker;
+pub use compare::Differences;
 pub use join::{JoinLink, NotAJoinLink};
 pub use live::{Live, Told};
 pub use options::{LobbyNames, Outcomes, Parts, WebLimits, WebOptions, WebSettings};
 pub use problem::Problem;
 pub use serve::StartError;
 pub use service::WebService;
+pub use watch::{WatchTarget, Watcher};

@@ -1,6 +1,9 @@
 //! What readers of the book share: the latest snapshot, and the events since.
 
-use crate::book::{Batch, Cursor, Published, Snapshot, Verified};
+use crate::{
+    Differences,
+    book::{Batch, Cursor, Published, Snapshot, Verified},
+};
 use arc_swap::{ArcSwap, Guard};
 use bytes::Bytes;
 use rallypoint_lobby::PublicId;
@@ -29,8 +32,18 @@ pub struct Told {
     pub id: PublicId,
     /// Whether it is what it says.
     pub verified: Verified,
+    /// In what it is not, if it is [`Verified::Differs`].
+    pub differences: Differences,
     /// What it said.
     pub info: Option<Arc<ServerInfo>>,
+}
+
+impl Told {
+    /// A verdict, and nothing besides.
+    #[must_use]
+    pub fn new(id: PublicId, verified: Verified) -> Self {
+        Self { id, verified, differences: Differences::default(), info: None }
+    }
 }
 
 /// The latest snapshot and the events since.
@@ -39,6 +52,8 @@ pub struct Live {
     snapshot: ArcSwap<Snapshot>,
     past: Mutex<Past>,
     batches: broadcast::Sender<Arc<Batch>>,
+    /// Servers that came.
+    newcomers: broadcast::Sender<Arc<[PublicId]>>,
     told: mpsc::Sender<Told>,
     is_current: AtomicBool,
 }
@@ -65,7 +80,8 @@ impl Live {
     pub(crate) fn new(snapshot: Arc<Snapshot>) -> (Self, mpsc::Receiver<Told>) {
         let (told, asked) = mpsc::channel(1_024);
         let (snapshot, past) = (ArcSwap::new(snapshot), Mutex::default());
-        (Self { snapshot, past, batches: broadcast::Sender::new(BEHIND), told, is_current: false.into() }, asked)
+        let (batches, newcomers) = (broadcast::Sender::new(BEHIND), broadcast::Sender::new(BEHIND));
+        (Self { snapshot, past, batches, newcomers, told, is_current: false.into() }, asked)
     }
 
     /// All servers as they are now.
@@ -77,6 +93,11 @@ impl Live {
     #[must_use]
     pub fn telling(&self) -> mpsc::Sender<Told> {
         self.told.clone()
+    }
+
+    /// Servers that come from now on, a few at a time. They are in the snapshot.
+    pub(crate) fn newcomers(&self) -> broadcast::Receiver<Arc<[PublicId]>> {
+        self.newcomers.subscribe()
     }
 
     /// How many listen.
@@ -99,6 +120,9 @@ impl Live {
     pub(crate) fn publish(&self, published: Published) {
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         self.snapshot.store(published.snapshot);
+        if !published.listed.is_empty() {
+            let _ = self.newcomers.send(published.listed.into());
+        }
         if let Some(batch) = published.batch {
             past.bytes += batch.size();
             past.batches.push_back(Arc::clone(&batch));

@@ -1,6 +1,6 @@
 //! Everything that can be said about the web server.
 
-use crate::JoinLink;
+use crate::{Asker, JoinLink};
 use ipnet::IpNet;
 use rallypoint_history::Handle;
 use rallypoint_limit::Rate;
@@ -93,13 +93,15 @@ pub struct Parts {
     pub lobby: LobbyService,
     /// What was, if it is kept.
     pub history: Option<Handle>,
+    /// Who asks servers, if they are to be asked.
+    pub asker: Option<Asker>,
 }
 
 impl Parts {
     /// Only a lobby.
     #[must_use]
     pub fn new(lobby: LobbyService) -> Self {
-        Self { lobby, history: None }
+        Self { lobby, history: None, asker: None }
     }
 }
 

@@ -4,10 +4,13 @@ use crate::{
     Live, Parts, StartError, WebOptions, WebSettings,
     book::{Book, Calendar},
     gate::Gate,
-    keeper, metrics,
+    keeper,
+    masterlist::MasterList,
+    metrics,
     serve::{self, Places, Server},
     shared::Shared,
     turns::Turns,
+    verify::verify,
 };
 use arc_swap::ArcSwap;
 use std::{
@@ -15,7 +18,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, task::AbortHandle};
 
 /// How long answers may take when the server ends.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -30,7 +33,7 @@ struct Inner {
     shared: Arc<Shared>,
     server: Server,
     end: watch::Sender<bool>,
-    keeper: tokio::task::AbortHandle,
+    tasks: Vec<AbortHandle>,
 }
 
 impl WebService {
@@ -52,6 +55,7 @@ impl WebService {
             lobby: parts.lobby.clone(),
             history: parts.history,
             live: Arc::new(live),
+            master_list: MasterList::new(parts.asker.clone(), seed),
             prebuilt: Default::default(),
             settings: ArcSwap::from_pointee(options.settings),
             traffic: Default::default(),
@@ -63,14 +67,16 @@ impl WebService {
             limits: options.limits,
             ending,
         });
-        let keeper = tokio::spawn(keeper::keep(book, parts.lobby, Arc::clone(&shared.live), told)).abort_handle();
+        let keeper = tokio::spawn(keeper::keep(book, parts.lobby, Arc::clone(&shared.live), told));
+        let verifier = parts.asker.map(|asker| tokio::spawn(verify(Arc::clone(&shared.live), asker)));
+        let tasks = [Some(keeper), verifier].into_iter().flatten().map(|task| task.abort_handle()).collect();
         let addrs = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let gate = Gate::new(Arc::clone(&shared), seed);
         let server = Server::start(listeners, &shared, &gate);
         for addr in &addrs {
             tracing::info!(%addr, "listening for HTTP");
         }
-        Ok(Self(Arc::new(Inner { addrs, shared, server, end, keeper })))
+        Ok(Self(Arc::new(Inner { addrs, shared, server, end, tasks })))
     }
 
     /// Where it listens: the real ports, also where port 0 was asked for.
@@ -95,6 +101,6 @@ impl WebService {
     pub async fn shutdown(&self) {
         self.0.end.send_replace(true);
         self.0.server.finish(PATIENCE).await;
-        self.0.keeper.abort();
+        self.0.tasks.iter().for_each(AbortHandle::abort);
     }
 }

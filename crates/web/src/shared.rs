@@ -1,7 +1,8 @@
 //! What all requests share.
 
 use crate::{
-    Live, WebLimits, WebSettings, gate::Visitor, metrics::Traffic, prebuilt::Prebuilt, serve::Places, turns::Turns,
+    Live, WebLimits, WebSettings, gate::Visitor, masterlist::MasterList, metrics::Traffic, prebuilt::Prebuilt,
+    serve::Places, turns::Turns,
 };
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_history::Handle;
@@ -17,6 +18,7 @@ pub(crate) struct Shared {
     pub lobby: LobbyService,
     pub history: Option<Handle>,
     pub live: Arc<Live>,
+    pub master_list: MasterList,
     pub prebuilt: Prebuilt,
     pub settings: ArcSwap<WebSettings>,
     pub limits: WebLimits,

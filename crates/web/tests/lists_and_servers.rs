@@ -47,6 +47,7 @@ fn a_server_has_the_keys_that_gamedig_users_know() {
         "protocol_id": protocol,
         "ping": null,
         "since": null,
+        "origin": "registered",
         "verified": "unasked",
         "raw": {
             "name": "Bacon Town",

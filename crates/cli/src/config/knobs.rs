@@ -8,6 +8,7 @@ use super::{
     },
     names::{Joins, Names},
     settings::{LogFormat, Settings},
+    watch::WatchList,
 };
 use ipnet::IpNet;
 use rallypoint_lobby::Mapping;
@@ -39,7 +40,7 @@ type Set = dyn Fn(&mut Settings, &Value<'_>) -> Result<(), Vec<Wrong>> + Send + 
 type Show = dyn Fn(&Settings) -> String + Send + Sync;
 
 /// All settings, sections together, in the order in which a person would want to read them.
-pub static KNOBS: LazyLock<Vec<Knob>> = LazyLock::new(table);
+pub static KNOBS: LazyLock<Vec<Knob>> = LazyLock::new(|| table().into_iter().chain([watch()]).collect());
 
 impl Knob {
     /// The setting with this path.
@@ -225,6 +226,27 @@ fn table() -> Vec<Knob> {
 
         LIVE "ban": BanList => bans,
             "Who is not welcome: an address, a network, or a pattern of names (* for anything, ? for one character).";
+    }
+}
+
+/// The servers to watch name lobbies, so they are read with what those are called: a file is walked in the order of its
+/// keys, and `lobby` comes before `watch`.
+fn watch() -> Knob {
+    fn list(settings: &Settings) -> WatchList<'_> {
+        WatchList { names: &settings.names }
+    }
+    Knob {
+        path: "watch",
+        about: "Servers that cannot register: they are asked every 30 seconds, and listed in a lobby while they answer.",
+        expects: list(&Settings::default()).expects(),
+        reloads: true,
+        set: Box::new(|settings, value| {
+            let mut targets = Vec::new();
+            list(settings).set(&mut targets, value)?;
+            settings.watch = targets;
+            Ok(())
+        }),
+        show: Box::new(|settings| list(settings).show(&settings.watch)),
     }
 }
 

@@ -10,11 +10,12 @@ use toml::de::DeValue;
 pub const ROOMS: &str = "6b7de0f4-5b2f-4c0e-9a57-0d1f6f3c8e21";
 
 /// The lobbies that everybody knows, and short forms of their names for the command line.
-const KNOWN: [(&str, &str, &str); 4] = [
+const KNOWN: [(&str, &str, &str); 5] = [
     ("1ccf16b1-436d-856f-504d-cc1af306aaa7", "Gang Garrison 2", "gg2"),
     ("0e29560e-443a-93a3-e15e-7bd072df7506", "PyGG2 testing", "pygg2"),
     ("4fd0319b-5868-4f24-8b77-568cbb18fde9", "Vanguard", "vanguard"),
     (ROOMS, "Rallypoint rooms", "rooms"),
+    ("c3c4f9d0-7f63-4d0b-8a0e-2b1d5e6f7a90", "Bloodmasters", "bloodmasters"),
 ];
 
 /// Names by lobby. A file adds to what is there; an empty name takes one away.

@@ -4,6 +4,7 @@ use super::{
     bans,
     knobs::{KNOBS, Knob},
     settings::Settings,
+    watch,
 };
 use std::fmt::Write;
 
@@ -16,6 +17,7 @@ pub fn print(settings: &Settings) -> String {
         match knob.path {
             "lobby.names" => table(&mut out, knob, settings),
             "ban" => ban_tables(&mut out, knob, settings),
+            "watch" => watch_tables(&mut out, knob, settings),
             _ => {
                 if home != section {
                     let _ = writeln!(out, "\n[{home}]");
@@ -51,6 +53,17 @@ fn ban_tables(out: &mut String, knob: &Knob, settings: &Settings) {
     }
     for ban in &settings.bans {
         let _ = writeln!(out, "[[ban]]\n{}", bans::lines(ban).join("\n"));
+    }
+}
+
+fn watch_tables(out: &mut String, knob: &Knob, settings: &Settings) {
+    out.push('\n');
+    comment(out, knob);
+    if settings.watch.is_empty() {
+        out.push_str("# [[watch]]\n# server = \"bloodmasters://play.example.org:6969\"\n# lobby = \"Bloodmasters\"\n");
+    }
+    for target in &settings.watch {
+        let _ = writeln!(out, "[[watch]]\n{}", watch::lines(target).join("\n"));
     }
 }
 

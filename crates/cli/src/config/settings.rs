@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rallypoint_history::Retention;
 use rallypoint_lobby::Mapping;
 use rallypoint_net::{ListLimits, LobbyOptions};
-use rallypoint_web::{LobbyNames, WebOptions};
+use rallypoint_web::{LobbyNames, WatchTarget, WebOptions};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::BTreeMap,
@@ -38,6 +38,8 @@ pub struct Settings {
     pub receive_buffer: usize,
     pub list: ListLimits,
     pub web: WebOptions,
+    /// Servers that cannot register.
+    pub watch: Vec<WatchTarget>,
     pub history: HistorySettings,
     pub log: LogSettings,
 }
@@ -96,6 +98,7 @@ impl Default for Settings {
             receive_buffer: net.receive_buffer,
             list: net.list,
             web: WebOptions::default(),
+            watch: Vec::new(),
             history: HistorySettings::default(),
             log: LogSettings { level: tracing::Level::INFO, format: LogFormat::Text },
         }

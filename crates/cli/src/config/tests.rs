@@ -103,9 +103,15 @@ fn what_is_printed_reads_back_the_same() {
         [[ban]]
         name = "*casino*"
         until = "2030-01-31T18:00:00+02:00"
+        [[watch]]
+        server = "bloodmasters://play.example.org"
+        lobby = "Vanguard"
+        [[watch]]
+        server = "session://[2001:db8::1]:45555"
+        lobby = "00000000-0000-0000-0000-000000000001"
         "#,
     );
-    assert_eq!(first.names.len(), 5, "a file adds names");
+    assert_eq!(first.names.len(), 6, "a file adds names");
     assert_eq!(settings(&print(&first)), first);
     // With a list of every kind in its other form.
     first = Settings::default();
@@ -340,4 +346,56 @@ fn known_lobbies_are_found_by_their_names() {
         assert_eq!(names::find(text), Ok(gg2), "{text}");
     }
     assert!(names::find("quake").unwrap_err().contains("gg2 (Gang Garrison 2)"));
+}
+
+#[test]
+fn servers_to_watch_name_a_lobby_by_uuid_or_by_any_name_it_has() {
+    let text = r#"
+        [[watch]]
+        server = "Bloodmasters://play.example.org"
+        lobby = "our own"
+        [[watch]]
+        server = "session://203.0.113.1:7"
+        lobby = "gg2"
+        [lobby.names]
+        00000000-0000-0000-0000-000000000001 = "Our own"
+    "#;
+    let watched = settings(text).watch;
+    let shown: Vec<_> = watched.iter().map(|one| format!("{one} {}", one.lobby)).collect();
+    assert_eq!(
+        shown,
+        [
+            "bloodmasters://play.example.org:6969 00000000-0000-0000-0000-000000000001",
+            "session://203.0.113.1:7 1ccf16b1-436d-856f-504d-cc1af306aaa7"
+        ]
+    );
+}
+
+#[test]
+fn mistakes_in_servers_to_watch_have_a_line() {
+    let names = "\"PyGG2 testing\", \"Gang Garrison 2\", \"Vanguard\", \"Rallypoint rooms\", \"Bloodmasters\"";
+    for (text, expected) in [
+        (
+            "[[watch]]\nserver = \"play.example.org\"\nlobby = \"gg2\"",
+            "rallypoint.toml:2: watch: server: expected bloodmasters://host:port or session://host:port, not \"play.example.org\"".to_owned(),
+        ),
+        (
+            "[[watch]]\nserver = \"session://a:1\"\nlobby = \"gg3\"",
+            format!("rallypoint.toml:3: watch: lobby: expected a UUID or one of {names}, not \"gg3\""),
+        ),
+        (
+            "[[watch]]\nserver = \"session://a:1\"",
+            "rallypoint.toml:1: watch: expected a lobby in this [[watch]]".to_owned(),
+        ),
+        (
+            "[[watch]]\nserver = 7\nloby = \"gg2\"\nlobby = \"gg2\"",
+            "rallypoint.toml:2: watch: server: expected text, not 7\nrallypoint.toml:3: watch: unknown key \"loby\" in [[watch]]; did you mean \"lobby\"?".to_owned(),
+        ),
+        (
+            "[[watch]]\nserver = \"session://a:1\"\nlobby = \"gg2\"\n[[watch]]\nserver = \"session://a:1\"\nlobby = \"vanguard\"",
+            "rallypoint.toml:4: watch: session://a:1 is there twice: once is enough".to_owned(),
+        ),
+    ] {
+        assert_eq!(mistakes(text), expected);
+    }
 }

@@ -48,7 +48,7 @@ impl Change {
         (!matches!(self, Self::Unlisted(..)), row.lobby, row.id)
     }
 
-    fn row(&self) -> &Arc<Row> {
+    pub fn row(&self) -> &Arc<Row> {
         match self {
             Self::Listed(row) | Self::Changed(row) | Self::Unlisted(row, _) => row,
         }

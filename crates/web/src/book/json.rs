@@ -7,6 +7,9 @@ use bytes::Bytes;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::net::SocketAddr;
 
+/// The names of fields.
+type Names = Vec<&'static str>;
+
 /// A server as lists and events have it.
 #[derive(Debug, Serialize)]
 pub struct ServerView<'a> {
@@ -34,7 +37,10 @@ pub struct ServerView<'a> {
     ping: Option<u64>,
     /// In seconds since 1970.
     since: u64,
+    origin: &'static str,
     verified: &'static str,
+    #[serde(skip_serializing_if = "Names::is_empty")]
+    differs: Names,
     raw: Table<'a>,
 }
 
@@ -77,7 +83,9 @@ impl Row {
             protocol_id: self.protocol_id,
             ping: self.latency.map(|latency| (latency.as_micros() as u64).div_ceil(1_000)),
             since: self.since,
+            origin: self.origin.code(),
             verified: self.verified.code(),
+            differs: self.differences.names().collect(),
             raw: Table(self),
         }
     }

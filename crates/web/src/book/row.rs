@@ -1,8 +1,11 @@
 //! One server, as it is shown.
 
-use crate::text::{fold, link};
+use crate::{
+    Differences, Told,
+    text::{fold, link},
+};
 use bytes::Bytes;
-use rallypoint_lobby::{Listing, PublicId};
+use rallypoint_lobby::{Listing, Origin, PublicId};
 use rallypoint_query::ServerInfo;
 use rallypoint_wire::{
     lobby::{LobbyId, ProtocolId, Transport},
@@ -55,8 +58,12 @@ pub struct Row {
     pub since: u64,
     /// How long the lobby's last check took.
     pub latency: Option<Duration>,
+    /// How it came into the list.
+    pub origin: Origin,
     /// What the lobby found when it asked the server itself.
     pub verified: Verified,
+    /// In what its answer is not what it registered.
+    pub differences: Differences,
     /// Who plays, if the server was asked and told.
     pub told: Option<Arc<ServerInfo>>,
     pub(crate) folded: Folded,
@@ -94,6 +101,9 @@ pub struct Calendar {
 }
 
 impl Verified {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Unasked, Self::Verified, Self::Differs, Self::Unreachable];
+
     /// The word for it, in the API.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -135,7 +145,9 @@ impl Row {
             protocol_id: block.table.get(b"protocol_id").and_then(|id| id.try_into().ok()).map(ProtocolId::from_bytes),
             since: calendar.unix(listing.since()),
             latency: listing.latency(),
+            origin: listing.origin(),
             verified: Verified::Unasked,
+            differences: Differences::default(),
             told: None,
             listing: Some(listing.clone()),
             json: OnceLock::new(),
@@ -171,8 +183,9 @@ impl Row {
 
     /// The same server with what was found by asking it.
     #[must_use]
-    pub(super) fn with_told(&self, verified: Verified, told: Option<Arc<ServerInfo>>) -> Self {
-        Self { verified, told, ..self.again() }
+    pub(super) fn with_told(&self, told: &Told) -> Self {
+        let Told { verified, differences, .. } = *told;
+        Self { verified, differences, told: told.info.clone(), ..self.again() }
     }
 
     /// The same server with its latency of now.

@@ -53,6 +53,17 @@ impl Snapshot {
         self.parts.iter().flat_map(|part| part.iter())
     }
 
+    /// In how many parts the servers are kept, all about equally large.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The servers of a part; none if there is no such part.
+    pub fn part(&self, number: usize) -> impl Iterator<Item = &Arc<Row>> {
+        self.parts.get(number).into_iter().flat_map(|part| part.iter())
+    }
+
     /// One server.
     #[must_use]
     pub fn row(&self, id: PublicId) -> Option<&Arc<Row>> {

@@ -184,7 +184,7 @@ fn what_a_server_says_outlives_its_next_registration_and_ends_with_it() {
     let mut pair = Pair::new();
     pair.register(1, 1, "a", 0);
     let id = pair.wait(PUBLISH_EVERY).unwrap().snapshot.rows().next().unwrap().id;
-    pair.book.handle_told(id, Verified::Differs, None);
+    pair.book.handle_told(Told::new(id, Verified::Differs));
     let published = pair.wait(PUBLISH_EVERY).unwrap();
     assert_eq!(published.snapshot.row(id).unwrap().verified, Verified::Differs);
     assert_eq!(published.batch.unwrap().len(), 1, "the verdict is an event");
@@ -230,4 +230,21 @@ fn one_lobby_is_a_slice_of_all() {
         assert_eq!(count(batch.after(number, lobby(1))), middle, "of the second lobby after {number}");
     }
     assert!(batch.after(u64::MAX - 1, None).is_empty());
+}
+
+#[test]
+fn what_is_told_before_a_server_is_here_is_not_lost() {
+    let mut pair = Pair::new();
+    pair.register(1, 1, "a", 0);
+    pair.registry.publish(pair.now);
+    let id =
+        pair.registry.lists().directory().lobbies().flat_map(|(_, list)| list.listings()).next().unwrap().public_id();
+    pair.book.handle_told(Told::new(id, Verified::Verified));
+    let published = pair.wait(PUBLISH_EVERY).unwrap();
+    assert_eq!(published.snapshot.row(id).unwrap().verified, Verified::Verified);
+    assert_eq!(published.listed, [id]);
+    for number in 0..2 * EARLY {
+        pair.book.handle_told(Told::new(PublicId::from_bytes((number as u128).to_be_bytes()), Verified::Verified));
+    }
+    assert!(pair.book.told.len() <= EARLY + 1, "and not kept without end");
 }

@@ -1,7 +1,7 @@
 //! Reading parameters.
 
 use super::{Filter, Query, Sort};
-use crate::problem::Problem;
+use crate::{book::Verified, problem::Problem};
 use rallypoint_wire::text;
 
 /// The longest text to look for, in characters: a name has hardly more.
@@ -79,6 +79,12 @@ impl Query {
             "not_full" => filter.not_full = switch(name, value)?,
             "no_password" => filter.no_password = switch(name, value)?,
             "both_families" => filter.both_families = switch(name, value)?,
+            "verified" => {
+                let known = Verified::ALL.into_iter().find(|verified| verified.code() == value);
+                filter.verified = Some(known.ok_or_else(|| {
+                    wrong(&format!("expected one of {}", Verified::ALL.map(Verified::code).join(", ")))
+                })?);
+            }
             "ids" => {
                 let ids: Result<Vec<_>, _> = value.split(',').take(MOST_IDS + 1).map(str::parse).collect();
                 let ids = ids.map_err(|_| wrong("expected public IDs of servers with commas between them"))?;
@@ -100,7 +106,7 @@ impl Query {
 }
 
 /// All parameters, for messages and documents.
-pub(crate) const KNOWN: [&str; 13] = [
+pub(crate) const KNOWN: [&str; 14] = [
     "q",
     "lobby",
     "game",
@@ -110,6 +116,7 @@ pub(crate) const KNOWN: [&str; 13] = [
     "not_full",
     "no_password",
     "both_families",
+    "verified",
     "ids",
     "sort",
     "offset",

@@ -5,6 +5,7 @@ use crate::{
     WebSettings,
     book::{Row, Verified},
 };
+use rallypoint_lobby::Origin;
 use std::net::SocketAddr;
 
 /// A server as a line of a list, with everything that a template asks for.
@@ -77,12 +78,22 @@ impl<'a> Line<'a> {
     }
 
     /// The class, sign and words of what was found by asking it.
-    pub fn verdict(&self) -> (&'static str, &'static str, &'static str) {
+    pub fn verdict(&self) -> (&'static str, &'static str, String) {
         match self.row.verified {
-            Verified::Unasked => ("unasked", "", ""),
-            Verified::Verified => ("verified", "✓", "Verified: the server itself says the same"),
-            Verified::Differs => ("differs", "≠", "Differs: the server itself says something else"),
-            Verified::Unreachable => ("unreachable", "?", "The server does not answer questions"),
+            Verified::Unasked => ("unasked", "", String::new()),
+            Verified::Verified if self.row.origin != Origin::Registered => {
+                ("verified", "✓", "Verified: the lobby asked the server itself".into())
+            }
+            Verified::Verified => ("verified", "✓", "Verified: the server itself says the same".into()),
+            Verified::Differs => {
+                let fields: Vec<_> = self.row.differences.names().collect();
+                (
+                    "differs",
+                    "≠",
+                    format!("Differs: asked for its {}, the server says something else", fields.join(", ")),
+                )
+            }
+            Verified::Unreachable => ("unreachable", "?", "The server does not answer questions".into()),
         }
     }
 }

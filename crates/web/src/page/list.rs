@@ -8,7 +8,7 @@ use super::{
     sorry::Sorry,
 };
 use crate::{
-    book::{Cursor, Totals},
+    book::{Cursor, Totals, Verified},
     filter::{Column, Defaults, Query, Sort},
     shared::Web,
 };
@@ -122,6 +122,18 @@ impl ListPage<'_> {
         self.query.filter.map.as_deref().unwrap_or_default()
     }
 
+    /// What can have been found by asking servers, in words; and whether it is chosen.
+    fn verdicts(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+        let chosen = self.query.filter.verified;
+        let words = |verified| match verified {
+            Verified::Unasked => "not asked",
+            Verified::Verified => "verified",
+            Verified::Differs => "differs",
+            Verified::Unreachable => "does not answer",
+        };
+        Verified::ALL.into_iter().map(move |one| (one.code(), words(one), chosen == Some(one)))
+    }
+
     fn version(&self) -> &str {
         self.query.filter.version.as_deref().unwrap_or_default()
     }
@@ -131,7 +143,8 @@ impl ListPage<'_> {
         let filter = &self.query.filter;
         let texts = [&filter.game, &filter.map, &filter.version].iter().filter(|text| text.is_some()).count();
         let switches = [filter.not_empty, filter.not_full, filter.no_password, filter.both_families];
-        texts + switches.iter().filter(|on| **on).count() + usize::from(filter.lobby.is_some())
+        let chosen = [filter.lobby.is_some(), filter.verified.is_some()];
+        texts + switches.iter().chain(&chosen).filter(|on| **on).count()
     }
 }
 
@@ -223,7 +236,7 @@ mod tests {
     fn addresses_are_read_as_they_were_written() {
         let texts = [
             "",
-            "q=a+b%26c&not_empty=1&sort=-age",
+            "q=a+b%26c&not_empty=1&sort=-age&verified=differs",
             "game=gg2&map=%3Cscript%3E&version=1%2B1&page=3",
             "lobby=1ccf16b1-436d-856f-504d-cc1af306aaa7&both_families=on&no_password=1&not_full=1&per_page=50&page=2",
             "ids=00000000000000000000000000000001,00000000000000000000000000000002&sort=name",

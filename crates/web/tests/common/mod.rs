@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
 pub mod browser;
+pub mod responder;
 
 use rallypoint_net::{LobbyOptions, LobbyService};
 use rallypoint_web::{Parts, WebOptions, WebService};
@@ -44,19 +45,19 @@ impl Site {
     }
 
     pub fn of(options: WebOptions, set: impl FnOnce(&mut Parts)) -> Self {
-        Self::start_with(options, None, set)
+        Self::at(LobbyOptions::default(), options, set)
     }
 
     /// One that keeps its list on the disk.
     pub fn saving(options: WebOptions, dir: &std::path::Path, set: impl FnOnce(&mut Parts)) -> Self {
-        Self::start_with(options, Some(dir.into()), set)
+        Self::at(LobbyOptions { data_dir: Some(dir.into()), ..LobbyOptions::default() }, options, set)
     }
 
-    fn start_with(options: WebOptions, data_dir: Option<std::path::PathBuf>, set: impl FnOnce(&mut Parts)) -> Self {
+    pub fn at(lobby: LobbyOptions, options: WebOptions, set: impl FnOnce(&mut Parts)) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let any = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
         let (lobby, web) = runtime.block_on(async {
-            let lobby = LobbyOptions { listen: any.clone(), legacy: Vec::new(), data_dir, ..LobbyOptions::default() };
+            let lobby = LobbyOptions { listen: any.clone(), legacy: Vec::new(), ..lobby };
             let lobby = LobbyService::start(lobby, &tokio::runtime::Handle::current()).unwrap();
             let mut parts = Parts::new(lobby.clone());
             set(&mut parts);

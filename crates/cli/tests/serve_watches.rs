@@ -1,0 +1,65 @@
+//! Servers that cannot register are watched, and those that say how they can be asked are compared with what they answer.
+
+mod common;
+
+use common::{LOBBY, Lobby, Running, rallypoint, until};
+use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream, UdpSocket},
+    path::Path,
+};
+
+/// A real server that answers questions with this.
+fn respond(home: &Path, flag: &str, info: &str) -> (Running, SocketAddr) {
+    let file = home.join("info.toml");
+    fs::write(&file, info).unwrap();
+    let mut program =
+        Running::start(rallypoint(home).arg("respond").arg("--info").arg(file).args([flag, "127.0.0.1:0"]));
+    let addr = program.line().rsplit_once(' ').unwrap().1.parse().unwrap();
+    (program, addr)
+}
+
+fn get(addr: SocketAddr, path: &str) -> String {
+    let (mut tcp, mut answer) = (TcpStream::connect(addr).unwrap(), String::new());
+    write!(tcp, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    tcp.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_watched_server_is_in_the_list_until_the_file_no_longer_has_it() {
+    let home = tempfile::tempdir().unwrap();
+    let (_server, addr) = respond(home.path(), "--bloodmasters", "name = \"Blood\"\nplayers = 3\nmax_players = 8");
+    let file = home.path().join("rallypoint.toml");
+    fs::write(&file, format!("[[watch]]\nserver = \"bloodmasters://{addr}\"\nlobby = \"gang garrison 2\"")).unwrap();
+    let lobby = Lobby::start(home.path(), &["--config", file.to_str().unwrap()]);
+    let list = lobby.wait_for_list("it is listed", |list| !list.is_empty());
+    assert_eq!((&*list[0].name, list[0].slots, &*list[0].endpoints), ("Blood", 8, &[addr][..]));
+    fs::write(&file, "").unwrap();
+    lobby.program.signal("HUP");
+    lobby.wait_for_list("it is gone", <[_]>::is_empty);
+}
+
+#[test]
+fn a_fake_player_count_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let (_server, addr) = respond(home.path(), "--session", "name = \"Crowded\"\nplayers = 0\nmax_players = 24");
+    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
+    let http = lobby.program.line().rsplit_once(' ').unwrap().1.parse().unwrap();
+
+    let mut table = TableBuf::new();
+    table.push(b"name", b"Crowded").unwrap();
+    table.push(b"x-query", b"session").unwrap();
+    let (id, port) = (ServerId::from_bytes([7; 16]), addr.port().try_into().unwrap());
+    let occupancy = Occupancy { players: 23, slots: 24, ..Occupancy::default() };
+    let mut datagram = Vec::new();
+    let registration = Registration::new(id, LOBBY, Transport::Udp, port, occupancy, table.as_table()).unwrap();
+    registration.emit(&mut datagram);
+    UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&datagram, lobby.v4()).unwrap();
+
+    let told = "\"verified\":\"differs\",\"differs\":[\"players\"]";
+    until("the API says so", || get(http, "/api/v1/servers").contains(told).then_some(()));
+    assert!(get(http, "/").contains("Differs: asked for its players, the server says something else"));
+}

@@ -1,0 +1,263 @@
+//! Servers that cannot register, and that the operator wants in the list: they are asked every 30 seconds.
+
+use crate::{Asker, Told, book::Verified};
+use rallypoint_lobby::{Origin, Watched, Watching};
+use rallypoint_net::LobbyService;
+use rallypoint_query::{Answer, Outcome, Question, ServerInfo, Target};
+use rallypoint_wire::lobby::{EntryError, LobbyId, Occupancy, TableBuf};
+use std::{
+    collections::HashMap,
+    fmt,
+    net::{IpAddr, SocketAddr},
+    num::NonZeroU16,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{sync::mpsc, task::JoinHandle, time};
+
+/// How often each is asked.
+const EVERY: Duration = Duration::from_secs(30);
+
+/// For how long an answer counts: three questions without one, and the server is offline.
+const LEASE: Duration = Duration::from_secs(3 * EVERY.as_secs() + 10);
+
+/// How often a name is looked up, and how long that may take. A server that does not answer may have moved: then at once.
+const LOOK_UP_EVERY: Duration = Duration::from_secs(300);
+const LOOK_UP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest text that is shown of a server, in characters. Who is asked says what it likes.
+const LONGEST_TEXT: usize = 200;
+
+/// A server to watch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WatchTarget {
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: NonZeroU16,
+    /// How to ask it.
+    pub question: Question,
+    /// The lobby to list it in.
+    pub lobby: LobbyId,
+}
+
+/// As it is written: `bloodmasters://example.org:6969`.
+impl fmt::Display for WatchTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port, question, .. } = self;
+        match host.contains(':') {
+            true => write!(f, "{question}://[{host}]:{port}"),
+            false => write!(f, "{question}://{host}:{port}"),
+        }
+    }
+}
+
+/// Watches servers. They are not asked any more when it is dropped, and go when their time is up.
+#[derive(Debug)]
+pub struct Watcher {
+    asks: Asks,
+    tasks: HashMap<WatchTarget, JoinHandle<()>>,
+}
+
+/// What every task has.
+#[derive(Clone, Debug)]
+struct Asks {
+    asker: Asker,
+    lobby: LobbyService,
+    told: Option<mpsc::Sender<Told>>,
+}
+
+impl Watcher {
+    /// One that watches nobody yet. What servers say is told, if there is somebody to tell.
+    #[must_use]
+    pub fn new(lobby: LobbyService, asker: Asker, told: Option<mpsc::Sender<Told>>) -> Self {
+        Self { asks: Asks { asker, lobby, told }, tasks: HashMap::new() }
+    }
+
+    /// Watches these and no others. It has to be called within a runtime.
+    pub async fn set(&mut self, targets: &[WatchTarget]) {
+        let gone: Vec<_> = self.tasks.keys().filter(|known| !targets.contains(known)).cloned().collect();
+        for target in gone {
+            if let Some(task) = self.tasks.remove(&target) {
+                task.abort();
+                // Not before it has ended: it could list the server once more.
+                let _ = task.await;
+            }
+            let label = target.to_string();
+            // One that only changes its lobby stays the same server.
+            if !targets.iter().any(|kept| kept.to_string() == label) {
+                self.asks.lobby.forget_watched(label).await;
+            }
+        }
+        for target in targets {
+            let asks = &self.asks;
+            self.tasks.entry(target.clone()).or_insert_with(|| tokio::spawn(asks.clone().watch(target.clone())));
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.tasks.values().for_each(JoinHandle::abort);
+    }
+}
+
+impl Asks {
+    /// Asks one server for ever.
+    async fn watch(self, target: WatchTarget) {
+        let mut turns = time::interval(EVERY);
+        turns.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+        let (mut addrs, mut looked_up, mut state) = (Vec::new(), None::<Instant>, State::default());
+        loop {
+            turns.tick().await;
+            let is_old = looked_up.is_none_or(|at| at.elapsed() >= LOOK_UP_EVERY);
+            if is_old || state.id.is_none() {
+                addrs = look_up(&target).await;
+                looked_up = Some(Instant::now());
+            }
+            let answers = self.ask(&target, &addrs).await;
+            let news = self.show(&target, answers, &mut state).await;
+            if news != state.news {
+                match news {
+                    News::Answers => tracing::info!(server = %target, "a watched server answers"),
+                    News::Silent if addrs.is_empty() => {
+                        tracing::warn!(server = %target, "a watched server has no address: its name is not known");
+                    }
+                    News::Silent => tracing::warn!(server = %target, "a watched server does not answer"),
+                    News::Taken => tracing::info!(
+                        server = %target,
+                        "a watched server registers by itself, or is watched twice: it is listed once"
+                    ),
+                    News::Refused(why) => tracing::warn!(server = %target, why, "a watched server cannot be listed"),
+                }
+                state.news = news;
+            }
+        }
+    }
+
+    /// Asks at all addresses, and gives those that answered.
+    async fn ask(&self, target: &WatchTarget, addrs: &[SocketAddr]) -> Vec<(IpAddr, Box<Answer>)> {
+        let mut asked = Vec::new();
+        for &addr in addrs {
+            let (asker, target) = (self.asker.clone(), Target::new(addr, target.question));
+            asked.push((addr.ip(), tokio::spawn(async move { asker.ask(target).await })));
+        }
+        let mut answers = Vec::new();
+        for (ip, outcome) in asked {
+            if let Ok(Outcome::Answered(answer)) = outcome.await {
+                answers.push((ip, answer));
+            }
+        }
+        answers
+    }
+
+    /// Lists what was answered.
+    async fn show(&self, target: &WatchTarget, answers: Vec<(IpAddr, Box<Answer>)>, state: &mut State) -> News {
+        let ips = answers.iter().map(|(ip, _)| *ip).collect();
+        let Some((_, answer)) = answers.into_iter().next() else {
+            if let Some(id) = state.id.take() {
+                self.tell(Told::new(id, Verified::Unreachable)).await;
+            }
+            return News::Silent;
+        };
+        let watched = watched(&answer, Origin::Watched, target, ips, LEASE);
+        match self.lobby.put_watched(watched).await {
+            Some(Watching::Listed(id)) => {
+                state.id = Some(id);
+                self.tell(Told { info: Some(Arc::new(answer.info)), ..Told::new(id, Verified::Verified) }).await;
+                News::Answers
+            }
+            Some(Watching::Refused(why)) => News::Refused(why.code()),
+            Some(Watching::Taken) | None => News::Taken,
+        }
+    }
+
+    async fn tell(&self, told: Told) {
+        if let Some(sender) = &self.told {
+            // Nobody listens when the program ends.
+            let _ = sender.send(told).await;
+        }
+    }
+}
+
+/// What is known of a watched server.
+#[derive(Debug, Default)]
+struct State {
+    /// If it answered the last time.
+    id: Option<rallypoint_lobby::PublicId>,
+    news: News,
+}
+
+/// What the operator is told once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum News {
+    #[default]
+    Answers,
+    Silent,
+    Taken,
+    Refused(&'static str),
+}
+
+/// One address of each family, the first.
+async fn look_up(target: &WatchTarget) -> Vec<SocketAddr> {
+    let found = tokio::net::lookup_host((&*target.host, target.port.get()));
+    let Ok(Ok(found)) = time::timeout(LOOK_UP_PATIENCE, found).await else { return Vec::new() };
+    let mut addrs: Vec<SocketAddr> = Vec::new();
+    for addr in found {
+        if !addrs.iter().any(|known| known.is_ipv4() == addr.is_ipv4()) {
+            addrs.push(addr);
+        }
+    }
+    addrs
+}
+
+/// What the list shows of a server that answered.
+pub(crate) fn watched(
+    answer: &Answer,
+    origin: Origin,
+    target: &WatchTarget,
+    ips: Vec<IpAddr>,
+    lease: Duration,
+) -> Watched {
+    let info = &answer.info;
+    let occupancy = Occupancy {
+        players: info.players.unwrap_or(0),
+        bots: info.bots.unwrap_or(0),
+        slots: info.max_players.unwrap_or(0),
+        password: info.password.unwrap_or(false),
+    };
+    Watched {
+        label: target.to_string(),
+        origin,
+        lobby: target.lobby,
+        ips,
+        port: target.port,
+        occupancy,
+        // What is cut to its length always fits.
+        table: table(info, target).unwrap_or_default(),
+        latency: answer.round_trip.time,
+        lease,
+    }
+}
+
+fn table(info: &ServerInfo, target: &WatchTarget) -> Result<TableBuf, EntryError> {
+    let mut table = TableBuf::new();
+    let name = info.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| target.to_string());
+    let texts = [
+        ("name", Some(&name)),
+        ("map", info.map.as_ref()),
+        ("game", info.game_name.as_ref()),
+        ("game_short", info.game.as_ref()),
+        ("game_ver", info.version.as_ref()),
+        ("game_url", info.website.as_ref()),
+        ("x-mode", info.mode.as_ref()),
+    ];
+    for (key, text) in texts {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            let text: String = text.chars().take(LONGEST_TEXT).collect();
+            table.push(key.as_bytes(), text.as_bytes())?;
+        }
+    }
+    table.push(b"x-query", target.question.to_string().as_bytes())?;
+    Ok(table)
+}

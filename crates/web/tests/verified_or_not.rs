@@ -1,0 +1,82 @@
+//! Servers that say how they can be asked are asked, and the list says whether they told the truth.
+
+mod common;
+
+use common::{
+    Server, Site,
+    responder::{info, respond},
+};
+use rallypoint_query::ServerInfo;
+use rallypoint_web::{Asker, WebOptions};
+use rallypoint_wire::lobby::Occupancy;
+use serde_json::{Value, json};
+use std::net::UdpSocket;
+
+fn site() -> Site {
+    Site::of(WebOptions::default(), |parts| parts.asker = Some(Asker::start().unwrap()))
+}
+
+/// Registers a server that says so many players, while it answers something.
+fn register(site: &Site, number: u8, players: u16, x_query: &str) {
+    let occupancy = Occupancy { players, slots: 10, ..Occupancy::default() };
+    let more: &[(&[u8], &[u8])] = &[(b"map", b"ctf_two"), (b"x-query", x_query.as_bytes())];
+    site.register(&Server { occupancy, more, ..Server::new(number, "Bacon Town") });
+}
+
+fn wait_for(site: &Site, verified: &str) -> Value {
+    let list = site.wait_for("/api/v1/servers", |list| list["servers"][0]["verified"] == verified);
+    list["servers"][0].clone()
+}
+
+#[test]
+fn who_tells_the_truth_is_verified_and_its_players_are_shown() {
+    for protocol in ["bloodmasters", "session"] {
+        let (site, at) = (site(), respond("127.0.0.1:0", &info("Bacon Town", 2)));
+        register(&site, 1, 3, &format!("{protocol}:{}", at.port()));
+        let server = wait_for(&site, "verified");
+        assert_eq!((&server["differs"], &server["origin"]), (&Value::Null, &json!("registered")), "{protocol}");
+        let id = server["id"].as_str().unwrap();
+        let one = site.json(&format!("/api/v1/servers/{id}"));
+        assert_eq!(one["players"][1]["name"], "player 1", "{protocol}: {one}");
+        let page = site.get(&format!("/servers/{id}")).text();
+        assert!(page.contains("player 1") && page.contains("Verified: the server itself says the same"), "{page}");
+        assert!(site.get("/").text().contains(r#"aria-label="Verified: the server itself says the same""#));
+    }
+}
+
+#[test]
+fn a_fake_player_count_is_told() {
+    let (site, at) = (site(), respond("127.0.0.1:0", &info("Bacon Town", 1)));
+    register(&site, 1, 9, &format!("session:{}", at.port()));
+    assert_eq!(wait_for(&site, "differs")["differs"], json!(["players"]));
+    let words = "Differs: asked for its players, the server says something else";
+    assert!(site.get("/").text().contains(words));
+    assert_eq!(site.json("/api/v1/servers?verified=differs")["total"], 1);
+    assert_eq!(site.json("/api/v1/servers?verified=verified")["total"], 0);
+    assert!(site.get("/?verified=differs").text().contains("Bacon Town"));
+    assert!(!site.get("/?verified=verified").text().contains("Bacon Town"));
+}
+
+#[test]
+fn other_lies_are_told_by_name() {
+    let site = site();
+    let at =
+        respond("127.0.0.1:0", &ServerInfo { map: Some("dm_one".into()), max_players: Some(4), ..info("Tofu", 3) });
+    register(&site, 1, 3, &format!("session:{}", at.port()));
+    assert_eq!(wait_for(&site, "differs")["differs"], json!(["slots", "name", "map"]));
+}
+
+#[test]
+fn who_does_not_answer_any_more_is_unreachable() {
+    let mut options = rallypoint_net::LobbyOptions::default();
+    // Otherwise it would not even be listed (L12).
+    options.registry.checks.enabled = false;
+    let site = Site::at(options, WebOptions::default(), |parts| parts.asker = Some(Asker::start().unwrap()));
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    register(&site, 1, 3, &format!("bloodmasters:{}", silent.local_addr().unwrap().port()));
+    wait_for(&site, "unreachable");
+    // Somebody else, who says not how, is not asked.
+    site.register(&Server::new(2, "Quiet"));
+    let list = site.wait_for("/api/v1/servers?q=quiet", |list| list["total"] == 1);
+    assert_eq!(list["servers"][0]["verified"], "unasked");
+}

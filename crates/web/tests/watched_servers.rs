@@ -1,0 +1,71 @@
+//! Servers that cannot register are asked, and are in the list while they answer.
+
+mod common;
+
+use common::{
+    LOBBY, Server, Site,
+    responder::{answering, info, respond},
+};
+use rallypoint_query::Question;
+use rallypoint_web::{Asker, WatchTarget, Watcher};
+use std::net::SocketAddr;
+
+fn target(at: SocketAddr, host: &str, question: Question) -> WatchTarget {
+    WatchTarget { host: host.into(), port: at.port().try_into().unwrap(), question, lobby: LOBBY }
+}
+
+fn watcher(site: &Site) -> Watcher {
+    Watcher::new(site.lobby.clone(), Asker::start().unwrap(), Some(site.web.live().telling()))
+}
+
+#[test]
+fn they_are_in_every_list_and_go_when_nobody_wants_them_any_more() {
+    let site = Site::start();
+    let (one, other) = (respond("127.0.0.1:0", &info("Blood", 3)), respond("127.0.0.1:0", &info("Session", 2)));
+    let all = [
+        target(one, "127.0.0.1", Question::Bloodmasters),
+        target(other, "localhost", Question::Session { players: true }),
+    ];
+    let mut watcher = watcher(&site);
+    site.runtime.block_on(watcher.set(&all));
+    let list = site.wait_for("/api/v1/servers?sort=name", |list| {
+        list["total"] == 2
+            && list["servers"][0]["verified"] == "verified"
+            && list["servers"][1]["verified"] == "verified"
+    });
+    let blood = &list["servers"][0];
+    assert_eq!((&blood["name"], &blood["numplayers"], &blood["maxplayers"]), (&"Blood".into(), &3.into(), &10.into()));
+    assert_eq!((&blood["origin"], &blood["connect"]), (&"watched".into(), &one.to_string().into()));
+    assert_eq!((&blood["game_name"], &blood["raw"]["x-query"]), (&"Bloodmasters".into(), &"bloodmasters".into()));
+    let page = site.get(&format!("/servers/{}", blood["id"].as_str().unwrap())).text();
+    assert!(page.contains("player 2") && page.contains("Verified: the lobby asked the server itself"), "{page}");
+    assert_eq!(site.lobby.lists().lobby(&LOBBY).count(), 2, "in the list of clients, too");
+
+    site.runtime.block_on(watcher.set(&all[..1]));
+    site.wait_for("/api/v1/servers", |list| list["total"] == 1 && list["servers"][0]["name"] == "Blood");
+}
+
+#[test]
+fn who_registers_by_itself_is_listed_once() {
+    let site = Site::start();
+    let at = respond("127.0.0.1:8001", &info("Watched", 3));
+    let mut watcher = watcher(&site);
+    site.runtime.block_on(watcher.set(&[target(at, "127.0.0.1", Question::Bloodmasters)]));
+    site.wait_for("/api/v1/servers", |list| list["servers"][0]["name"] == "Watched");
+    site.register(&Server::new(1, "Registered"));
+    site.wait_for("/api/v1/servers", |list| list["total"] == 1 && list["servers"][0]["origin"] == "registered");
+}
+
+#[test]
+fn what_they_say_is_shown_as_harmless_as_everything_else() {
+    let site = Site::start();
+    let at = respond("127.0.0.1:0", &info("<script>alert(1)</script>\u{202e}", 1));
+    let deaf = answering("127.0.0.1:0", |_, _| vec![b"nonsense".to_vec()]);
+    let mut watcher = watcher(&site);
+    let question = Question::Session { players: true };
+    site.runtime.block_on(watcher.set(&[target(at, "127.0.0.1", question), target(deaf, "127.0.0.1", question)]));
+    site.wait_for("/api/v1/servers", |list| list["total"] == 1);
+    let page = site.get("/").text();
+    assert!(page.contains("&#60;script&#62;") && !page.contains("<script>alert"), "{page}");
+    assert!(!page.contains('\u{202e}'));
+}
