@@ -1,9 +1,9 @@
 //! `rallypoint announce`: keeps a game server in the list of a lobby.
 
 mod args;
-mod listed;
+pub mod listed;
 pub mod lobbies;
-mod look;
+pub mod look;
 pub mod sender;
 pub mod server_id;
 
@@ -61,7 +61,7 @@ struct Announcement<'a> {
 
 /// A lobby, and where it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Lobby {
+pub struct Lobby {
     host: Host,
     addrs: Vec<SocketAddr>,
 }
@@ -196,7 +196,7 @@ impl<'a> Announcement<'a> {
 }
 
 /// Looks all names up. What cannot be found now stays where it was before.
-async fn resolve(hosts: &[Host], before: &[Lobby]) -> Vec<Lobby> {
+pub async fn resolve(hosts: &[Host], before: &[Lobby]) -> Vec<Lobby> {
     let mut lobbies = Vec::new();
     for host in hosts {
         let known = before.iter().find(|lobby| lobby.host == *host);
@@ -216,7 +216,8 @@ async fn resolve(hosts: &[Host], before: &[Lobby]) -> Vec<Lobby> {
     lobbies
 }
 
-fn addrs(lobbies: &[Lobby]) -> Vec<SocketAddr> {
+/// All addresses of all lobbies, each once.
+pub fn addrs(lobbies: &[Lobby]) -> Vec<SocketAddr> {
     let mut addrs: Vec<_> = lobbies.iter().flat_map(|lobby| &lobby.addrs).copied().collect();
     addrs.sort();
     addrs.dedup();

@@ -10,15 +10,17 @@ pub use args::Args;
 use crate::{
     config::names,
     failure::{Failure, complain, say},
-    lines::Lines,
+    lines::{Lines, too_long},
     signals::Signals,
 };
 use announcing::Announcing;
+use rallypoint_limit::Home;
 use rallypoint_net::{ServerEvent, ServerOptions, SessionServer};
 use rallypoint_query::ServerInfo;
 use rallypoint_session::{EncryptionPolicy, EndpointConfig, PlayerId, Reason, SendError};
-use room::{Act, Room};
+use room::{AWAY_FOR, Act, Room};
 use std::{
+    collections::HashMap,
     net::SocketAddr,
     time::{Duration, Instant},
 };
@@ -61,6 +63,8 @@ struct Hosting {
     room: Room<PlayerId>,
     info: ServerInfo,
     announcing: Option<Announcing>,
+    /// From where people were sent away, and until when nobody gets in from there.
+    away: HashMap<Home, Instant>,
 }
 
 impl Hosting {
@@ -70,6 +74,7 @@ impl Hosting {
         let mut endpoint = EndpointConfig::for_game(GAME);
         endpoint.static_key = Some(key);
         endpoint.max_players = args.max_players.into();
+        endpoint.max_per_address = args.max_per_address.into();
         endpoint.encryption = if args.encrypted_only { EncryptionPolicy::Encrypted } else { EncryptionPolicy::Either };
         let mut options = ServerOptions { stream: Some(LONGEST_MESSAGE), ..endpoint.into() };
         if !args.listen.is_empty() {
@@ -95,7 +100,8 @@ impl Hosting {
             max_players: Some(args.max_players.into()),
             ..ServerInfo::default()
         };
-        let mut hosting = Self { server, room: Room::new(teams, args.welcome.clone()), info, announcing };
+        let room = Room::new(teams, args.welcome.clone());
+        let mut hosting = Self { server, room, info, announcing, away: HashMap::new() };
         hosting.tell_browsers();
         Ok(hosting)
     }
@@ -106,6 +112,12 @@ impl Hosting {
         let mut refresh = tokio::time::interval(REFRESH);
         loop {
             let announce = self.announcing.as_ref().and_then(Announcing::next);
+            let answer = async {
+                match &mut self.announcing {
+                    Some(announcing) => announcing.hear().await,
+                    None => std::future::pending().await,
+                }
+            };
             let due = async {
                 match announce {
                     Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -115,11 +127,14 @@ impl Hosting {
             tokio::select! {
                 event = self.server.event(&mut message) => self.handle_event(event, &message),
                 Some(line) = console.next() => {
-                    if line.trim() == "/quit" {
-                        return;
+                    match line {
+                        Ok(line) if line.trim() == "/quit" => return,
+                        Ok(line) => {
+                            let server = &self.server;
+                            self.room.handle_console(&line, |player| server.stats(player)?.rtt);
+                        }
+                        Err(characters) => complain(too_long(characters)),
                     }
-                    let server = &self.server;
-                    self.room.handle_console(&line, |player| server.stats(player)?.rtt);
                     self.tell_browsers();
                 }
                 _ = refresh.tick() => self.tell_browsers(),
@@ -128,6 +143,7 @@ impl Hosting {
                         announcing.send().await;
                     }
                 }
+                () = answer => {}
             }
             self.act();
         }
@@ -136,7 +152,14 @@ impl Hosting {
     fn handle_event(&mut self, event: ServerEvent, message: &[u8]) {
         let (now, server) = (Instant::now(), &self.server);
         match event {
-            ServerEvent::Joined { player, username, .. } => self.room.handle_join(now, player, &username),
+            ServerEvent::Joined { player, username, .. } => match self.is_away(now, player) {
+                Some(left) => {
+                    let minutes = left.as_secs() / 60 + 1;
+                    self.server.disconnect(player, &format!("sent away; come back in {minutes} min"));
+                }
+                None => self.room.handle_join(now, player, &username),
+            },
+            ServerEvent::Closing(player) => self.room.handle_closing(player),
             ServerEvent::Message(player) => {
                 self.room.handle_line(now, player, message, |player| server.stats(player)?.rtt);
             }
@@ -161,11 +184,21 @@ impl Hosting {
                     }
                 }
                 Act::Kick(player, reason) => {
+                    if let Some(addr) = self.server.addr(player) {
+                        self.away.insert(Home::of(addr.ip()), Instant::now() + AWAY_FOR);
+                    }
                     self.server.disconnect(player, &reason);
                 }
                 Act::Log(line) => drop(say(&format!("{line}\n"))),
             }
         }
+    }
+
+    /// For how much longer nobody gets in from where this player is.
+    fn is_away(&mut self, now: Instant, player: PlayerId) -> Option<Duration> {
+        self.away.retain(|_, until| *until > now);
+        let home = Home::of(self.server.addr(player)?.ip());
+        self.away.get(&home).map(|until| until.saturating_duration_since(now))
     }
 
     /// Server browsers and lobbies.

@@ -6,18 +6,23 @@ pub use args::Args;
 
 use crate::{
     ask::resolve,
-    failure::{Failure, say},
+    failure::{Failure, complain, say},
     host::{GAME, LONGEST_MESSAGE},
-    lines::Lines,
+    lines::{Lines, too_long},
     signals::Signals,
 };
 use rallypoint_net::{ClientOptions, ConnectError, SessionClient, SessionEvent};
 use rallypoint_session::{ClientConfig, ConnectionStats, LoginError, Reason, SendError};
 use rallypoint_wire::{session, text};
 use std::{
+    cell::Cell,
     io::{IsTerminal, stdin, stdout},
     num::NonZeroU16,
 };
+
+/// What is typed for this program, and not for the server.
+pub const STATS: &str = "/stats";
+pub const QUIT: &str = "/quit";
 
 /// Takes part until one side has had enough.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -32,12 +37,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             result = joined.run() => result,
             () = signals.stop() => Ok(()),
         };
+        let unsaid = joined.unsaid.get();
         // Whoever is in a hurry presses Ctrl-C again.
-        tokio::select! {
-            () = joined.client.close() => {}
-            () = signals.stop_again() => {}
-        }
-        result
+        let closed = tokio::select! {
+            closed = joined.client.close() => closed,
+            () = signals.stop_again() => Ok(()),
+        };
+        result?;
+        closed.map_err(Failure::failed)?;
+        if unsaid > 0 { Err(Failure::failed(format!("{unsaid} of the lines were not said"))) } else { Ok(()) }
     })
 }
 
@@ -46,6 +54,8 @@ struct Joined {
     team: Option<String>,
     /// A person types here: what was typed is replaced by what the server makes of it.
     is_typed: bool,
+    /// How many lines could not be sent.
+    unsaid: Cell<usize>,
 }
 
 impl Joined {
@@ -57,8 +67,8 @@ impl Joined {
         config.reconnect = !args.no_reconnect;
         let options = ClientOptions { stream: Some(LONGEST_MESSAGE), ..config.into() };
         let client = SessionClient::connect(&addrs[..], options).await.map_err(|error| explain(&error, args))?;
-        let joined =
-            Self { client, team: args.team.clone(), is_typed: stdin().is_terminal() && stdout().is_terminal() };
+        let is_typed = stdin().is_terminal() && stdout().is_terminal();
+        let joined = Self { client, team: args.team.clone(), is_typed, unsaid: Cell::new(0) };
         let how = match (args.plain, args.key) {
             (true, _) => "not encrypted",
             (_, None) => "encrypted",
@@ -92,20 +102,21 @@ impl Joined {
                     Some(_) => {}
                     None => return Err(Failure::failed("the session is over")),
                 },
-                line = lines.next() => match line.as_deref().map(str::trim) {
-                    None | Some("/quit") => return Ok(()),
-                    Some("") => {}
-                    Some("/stats") => self.tell(&stats(self.client.stats()))?,
-                    Some(line) => {
+                line = lines.next() => match line.as_ref().map(|line| line.as_deref().map(str::trim)) {
+                    None | Some(Ok(QUIT)) => return Ok(()),
+                    Some(Ok("")) => {}
+                    Some(Ok(STATS)) => self.tell(&stats(self.client.stats()))?,
+                    Some(Ok(line)) => {
                         if self.is_typed {
                             // The line as it was typed goes; it comes back from the server with a name before it.
                             say("\x1b[1A\x1b[2K")?;
                         }
                         if let Err(error) = self.client.send(line.as_bytes()).await {
                             let why = if is_lost { "not connected".into() } else { error.to_string() };
-                            self.tell(&format!("-- this was not said ({why}): {}", text::harmless(line)))?;
+                            self.not_said(&format!("this was not said ({why}): {}", text::harmless(line)))?;
                         }
                     }
+                    Some(Err(characters)) => self.not_said(&too_long(*characters))?,
                 },
             }
         }
@@ -122,6 +133,16 @@ impl Joined {
     fn comes_back(&self, reason: &Reason) -> bool {
         // The client decides; after an end that one side wanted there is nothing more to come.
         !matches!(reason, Reason::Closed) && !self.client.is_over()
+    }
+
+    /// A person sees it among what is said; a program that writes into a pipe learns it from the exit code, too.
+    fn not_said(&self, why: &str) -> Result<(), Failure> {
+        if self.is_typed {
+            return self.tell(&format!("-- {why}"));
+        }
+        self.unsaid.set(self.unsaid.get() + 1);
+        complain(why);
+        Ok(())
     }
 
     fn tell(&self, line: &str) -> Result<(), Failure> {

@@ -47,6 +47,9 @@ fn whoever_runs_it_can_speak_and_send_people_away() {
     assert_eq!(code, Some(1));
     assert!(complaint.contains("the server ended it: kicked: too loud"), "{complaint}");
     alice.hears("-- bob has left (kicked: too loud)");
+    room.host.hears("-- bob is sent away; for 10 minutes nobody gets in from there");
+    let (code, complaint) = join(home.path(), room.addr, "bob", &[]).ends();
+    assert!(code == Some(1) && complaint.contains("sent away; come back in 10 min"), "{complaint}");
     room.host.types("/quit");
     let (code, complaint) = alice.ends();
     assert!(code == Some(1) && complaint.contains("the server is closing"), "{complaint}");
@@ -65,6 +68,40 @@ fn a_pipe_says_its_lines_and_leaves() {
     alice.hears("bot: the build is green");
     alice.hears("bot: red\u{fffd}[31m alert");
     alice.hears("-- bot has left");
+}
+
+#[test]
+fn a_line_that_is_too_long_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let room = Room::open(home.path(), &[]);
+    let alice = room.guest(home.path(), "alice", &[]);
+    let mut bot = join(home.path(), room.addr, "bot", &[]);
+    bot.types(&format!("{}\nshort", "ä".repeat(32_768)));
+    bot.closes_input();
+    let (code, complaint) = bot.ends();
+    assert_eq!(code, Some(1));
+    assert!(complaint.starts_with("a line of 32768 characters was not said: 500 are the most\n"), "{complaint}");
+    alice.hears("bot: short");
+}
+
+#[test]
+fn who_comes_back_at_once_has_the_same_name() {
+    let home = tempfile::tempdir().unwrap();
+    let room = Room::open(home.path(), &[]);
+    for _ in 0..3 {
+        let mut alice = room.guest(home.path(), "alice", &[]);
+        alice.types("/quit");
+        assert_eq!(alice.ends().0, Some(0));
+    }
+}
+
+#[test]
+fn one_address_does_not_fill_the_room() {
+    let home = tempfile::tempdir().unwrap();
+    let room = Room::open(home.path(), &["--max-per-address", "2"]);
+    let _guests = ["alice", "bob"].map(|name| room.guest(home.path(), name, &[]));
+    let (code, complaint) = join(home.path(), room.addr, "carol", &[]).ends();
+    assert!(code == Some(1) && complaint.contains("too many from your address"), "{complaint}");
 }
 
 #[test]

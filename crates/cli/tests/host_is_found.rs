@@ -22,6 +22,7 @@ fn from_the_lobby_to_the_players() {
     for part in ["Bacon Town", "alice", "rallypoint-room", "\"red\""] {
         assert!(asked.contains(part), "{part} is not in {asked}");
     }
+    assert_eq!(room.host.hears("listed"), format!("-- listed by {at} as 127.0.0.1:{}", room.addr.port()));
     room.host.signal("TERM");
     let (code, complaints) = room.host.ends();
     assert_eq!(code, Some(0));

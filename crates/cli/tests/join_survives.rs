@@ -36,6 +36,7 @@ fn s32_a_restart_of_the_server_is_noticed() {
 struct Router {
     addr: SocketAddr,
     is_moved: Arc<AtomicBool>,
+    is_cut: Arc<AtomicBool>,
 }
 
 impl Router {
@@ -52,12 +53,15 @@ impl Router {
                 }
             });
         }
-        let moved = is_moved.clone();
+        let (moved, is_cut) = (is_moved.clone(), Arc::new(AtomicBool::new(false)));
+        let cut = is_cut.clone();
         carry(front, move |datagram, from| {
             guest.get_or_init(|| from);
-            let _ = outside[usize::from(moved.load(SeqCst))].send_to(datagram, room);
+            if !cut.load(SeqCst) {
+                let _ = outside[usize::from(moved.load(SeqCst))].send_to(datagram, room);
+            }
         });
-        Self { addr, is_moved }
+        Self { addr, is_moved, is_cut }
     }
 }
 
@@ -84,6 +88,22 @@ fn s31_a_new_address_in_mid_sentence_loses_nothing() {
     alice.types("after");
     alice.hears("alice: after");
     room.host.hears("alice: after");
+}
+
+#[test]
+fn a_pipe_whose_line_did_not_arrive_ends_with_a_sentence_and_1() {
+    let home = tempfile::tempdir().unwrap();
+    let room = Room::open(home.path(), &[]);
+    let router = Router::start(room.addr);
+    let mut bot = join(home.path(), router.addr, "bot", &[]);
+    bot.hears("-- you are bot");
+    router.is_cut.store(true, SeqCst);
+    bot.types("the build is red");
+    bot.closes_input();
+    let (code, complaint) = bot.ends();
+    assert_eq!(code, Some(1));
+    let sentence = "rallypoint: the server did not acknowledge everything: the last messages may not have arrived\n";
+    assert_eq!(complaint, sentence);
 }
 
 #[test]

@@ -34,6 +34,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let Some(stats) = client.stats() {
         println!("{} messages, {} resends, round trip {:.1?}", stats.messages_sent, stats.resends, stats.rtt);
     }
-    client.close().await;
+    client.close().await?;
     Ok(())
 }

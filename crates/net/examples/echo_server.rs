@@ -16,7 +16,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let key = new_static_key();
     println!("key: {}", key.public());
 
-    let config = EndpointConfig { static_key: Some(key), max_players: 255, ..EndpointConfig::for_game("echo") };
+    let config = EndpointConfig {
+        static_key: Some(key),
+        max_players: 255,
+        max_per_address: 255,
+        ..EndpointConfig::for_game("echo")
+    };
     let server = SessionServer::bind(ServerOptions { listen: vec![listen], ..config.into() }).await?;
     println!("listening: {}", server.local_addrs()[0]);
 

@@ -47,7 +47,7 @@ pub use list::{ListLimits, ListStats};
 pub use lobby::{LobbyOptions, LobbyService, LocalAddrs, SaveStats, SocketStats, StartError};
 pub use mask::Masked;
 pub use session::{
-    BindError, ClientOptions, ConnectError, FakeNetwork, Faked, Joined, PolledClient, PolledServer, ServerEvent,
-    ServerOptions, SessionClient, SessionEvent, SessionServer, new_static_key,
+    BindError, ClientOptions, ConnectError, FakeNetwork, Faked, Joined, NotAcknowledged, PolledClient, PolledServer,
+    ServerEvent, ServerOptions, SessionClient, SessionEvent, SessionServer, new_static_key,
 };
 pub use udp::{UdpSocket, Undelivered};

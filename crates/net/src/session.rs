@@ -22,7 +22,7 @@ mod server;
 mod streams;
 
 pub use client::SessionClient;
-pub use error::{BindError, ConnectError};
+pub use error::{BindError, ConnectError, NotAcknowledged};
 pub use fake::{FakeNetwork, Faked};
 pub use options::{ClientOptions, ServerOptions};
 pub use polled_client::{PolledClient, SessionEvent};

@@ -28,7 +28,7 @@ async fn events_tell_of_players_and_messages() {
         server.send(player, b"welcome").await.unwrap();
         assert_eq!(client.recv().await.unwrap(), b"welcome");
         assert!(server.stats(player).is_some() && client.stats().is_some());
-        client.close().await;
+        client.close().await.unwrap();
         loop {
             if let ServerEvent::Left(who, reason) = server.event(&mut message).await {
                 assert_eq!((who, reason), (player, Reason::ClosedByPeer(String::new())));
@@ -62,7 +62,7 @@ async fn a_task_for_each_player() {
             client.send(&[number, count]).await.unwrap();
             assert_eq!(client.recv().await.unwrap(), [number, count]);
         }
-        client.close().await;
+        client.close().await.unwrap();
     };
     let clients: Vec<_> = (0..8).map(|number| tokio::spawn(talk(number))).collect();
     for client in clients {

@@ -63,7 +63,8 @@ pub enum LoginError {
 
 /// The client side of a session.
 ///
-/// * Getters: [`connection`](Self::connection), [`is_connected`](Self::is_connected), [`server`](Self::server).
+/// * Getters: [`connection`](Self::connection), [`is_connected`](Self::is_connected),
+///   [`undelivered`](Self::undelivered), [`server`](Self::server).
 /// * In: [`handle_datagram`](Machine::handle_datagram), [`handle_timeout`](Machine::handle_timeout).
 /// * Commands: [`send`](Self::send), [`recv`](Self::recv), [`close`](Self::close).
 /// * Out: after each call in and each command, drain [`poll_transmit`](Machine::poll_transmit), then
@@ -77,6 +78,8 @@ pub struct Client {
     readable: bool,
     /// Its owner has had enough: it does not come back.
     is_leaving: bool,
+    /// Messages of sessions that are over.
+    undelivered: usize,
 }
 
 enum State {
@@ -123,6 +126,7 @@ impl Client {
             events: VecDeque::new(),
             readable: false,
             is_leaving: false,
+            undelivered: 0,
         };
         client.log_in(now);
         Ok(client)
@@ -144,6 +148,13 @@ impl Client {
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
+    }
+
+    /// How many messages the server has not acknowledged: those of this connection that are under way, and those of earlier
+    /// ones that may never have arrived.
+    #[must_use]
+    pub fn undelivered(&self) -> usize {
+        self.undelivered + self.connection().map_or(0, Connection::undelivered)
     }
 
     /// Where the server is.
@@ -299,6 +310,7 @@ impl Client {
             _ => true,
         };
         let again = self.config.reconnect && unwanted && !self.is_leaving;
+        self.undelivered = self.undelivered();
         self.state = if again { State::Resting(now + RECONNECT_AFTER) } else { State::Over };
         self.events.push_back(ClientEvent::Disconnected(reason));
     }

@@ -47,6 +47,9 @@ pub struct EndpointConfig {
     pub games: Vec<String>,
     /// How many players there can be. From 1 to 255, by default 64.
     pub max_players: usize,
+    /// How many of them can come from one address, or one IPv6 /64. Who left within the last 10 s counts, too. From 1 to 255,
+    /// by default 32.
+    pub max_per_address: usize,
     /// Which logins are accepted.
     pub encryption: EncryptionPolicy,
     /// Whether encrypted logins with RSA-1024 are accepted, too. By default not: it is obsolete.
@@ -59,11 +62,12 @@ pub struct EndpointConfig {
     pub half_open: usize,
     /// How many encrypted logins are answered per second: each costs about 0.1 ms. From 1 to 1,000,000, by default 2,000.
     pub encrypted_logins: u32,
-    /// What answers to queries may cost, in bytes, per address (S11). By default 32 kB at once and 8 kB per second.
+    /// What answers to queries may cost, in bytes, per address (S11). By default 24 kB at once, which is the longest answer to
+    /// either question, and 4 kB per second.
     pub query_host: Budget,
     /// And per /24 or /56. By default four times as much.
     pub query_net: Budget,
-    /// And in total. By default 1 MB at once and per second.
+    /// And in total. By default 256 kB at once and 128 kB per second: a hundred people who look every few seconds.
     pub query_total: Budget,
     /// How many bytes of messages are kept for all players together (S22). From 1 MB to 64 GB, by default 256 MB.
     pub memory: usize,
@@ -170,15 +174,16 @@ impl EndpointConfig {
         Self {
             games: vec![game.to_owned()],
             max_players: 64,
+            max_per_address: 32,
             encryption: EncryptionPolicy::default(),
             #[cfg(feature = "rsa")]
             rsa_1024: false,
             static_key: None,
             half_open: 8_192,
             encrypted_logins: 2_000,
-            query_host: bytes(8_000, 32_000),
-            query_net: bytes(32_000, 128_000),
-            query_total: bytes(1_000_000, 1_000_000),
+            query_host: bytes(4_000, 24_000),
+            query_net: bytes(16_000, 96_000),
+            query_total: bytes(128_000, 256_000),
             memory: 256 << 20,
             connection: ConnectionConfig::default(),
         }
@@ -192,6 +197,7 @@ impl EndpointConfig {
         number("games", self.games.len(), 1..=64)?;
         self.games.iter().try_for_each(|game| text("games", game))?;
         number("max_players", self.max_players, 1..=SlotIndex::COUNT)?;
+        number("max_per_address", self.max_per_address, 1..=SlotIndex::COUNT)?;
         number("half_open", self.half_open, 16..=65_536)?;
         number("encrypted_logins", self.encrypted_logins as usize, 1..=1_000_000)?;
         number("memory", self.memory, 1 << 20..=64 << 30)?;

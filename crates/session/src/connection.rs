@@ -24,7 +24,7 @@ use congestion::Congestion;
 use incoming::{Arrived, Incoming};
 use outgoing::{Acked, Losses, Outgoing};
 use pacer::Pacer;
-use rallypoint_wire::session::{MessageNumber, SlotIndex, Uid};
+use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, SlotIndex, Uid};
 use rtt::Rtt;
 use std::{
     net::SocketAddr,
@@ -245,6 +245,12 @@ impl Connection {
     #[must_use]
     pub fn is_readable(&self) -> bool {
         self.incoming.is_readable()
+    }
+
+    /// How many messages were sent, or wait to be sent, and are not acknowledged by the peer.
+    #[must_use]
+    pub fn undelivered(&self) -> usize {
+        self.outgoing.undelivered(MAX_DATAGRAM - self.max_message())
     }
 
     /// How many bytes of messages it keeps.

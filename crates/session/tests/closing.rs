@@ -26,6 +26,23 @@ fn s28_a_client_that_closes_delivers_what_is_left() {
 }
 
 #[test]
+fn who_closes_learns_what_was_never_acknowledged() {
+    let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
+    pair.client_send(b"heard");
+    pair.net.run_for(secs(1));
+    assert_eq!(pair.client().client.undelivered(), 0);
+    let client = pair.client;
+    pair.net.isolate(client, true);
+    pair.client_send(b"lost");
+    pair.client_send(b"lost, too");
+    assert_eq!(pair.client().client.undelivered(), 2);
+    pair.net.with(client, |app, now| app.client.close(now));
+    pair.net.run_for(secs(3));
+    assert!(pair.client().client.is_over());
+    assert_eq!(pair.client().client.undelivered(), 2, "messages without bytes do not count");
+}
+
+#[test]
 fn s28_a_player_hears_why_it_has_to_go() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
     pair.net.with(pair.server, |app, now| {

@@ -96,3 +96,19 @@ fn s16_nobody_gets_more_than_three_times_what_came_or_16_bytes() {
         assert!(got > 1 && got <= most, "{got} for {sent:?}");
     }
 }
+
+#[test]
+fn s16_refusals_have_a_budget_per_network() {
+    let mut pair = Pair::start(1, Link::default(), server_config(), client_config(Encryption::Plain));
+    pair.wait_for_player();
+    let before = pair.server().endpoint.stats();
+    for number in 0..1_000_u32 {
+        let refused = format!("\x03\x00bot{number}\x00another game");
+        pair.net.inject(([11, 0, 0, number as u8], 5), SERVER, refused.as_bytes());
+        pair.net.run_for(ms(1));
+    }
+    let after = pair.server().endpoint.stats();
+    assert_eq!(after.logins_refused - before.logins_refused, 1_000);
+    let answers = (after.unproven_bytes - before.unproven_bytes) / "_another game is played here".len() as u64;
+    assert!((30..=40).contains(&answers), "{answers} answers in a second");
+}

@@ -40,11 +40,37 @@ fn s11_a_one_byte_query_cannot_be_amplified_beyond_the_budget() {
         }
         pair.net.run_for(secs(1));
         let sent = pair.server().endpoint.stats().unproven_bytes - before;
-        assert!(sent <= 128_000 + 32_000 * (second + 1), "{sent} bytes to one /24 after {second} s");
+        assert!(sent <= 96_000 + 16_000 * (second + 1), "{sent} bytes to one /24 after {second} s");
     }
     let stats = pair.server().endpoint.stats();
     assert!(stats.queries_refused > 9_000, "{stats:?}");
     assert!(pair.client().client.is_connected());
+}
+
+#[test]
+fn s11_forged_queries_from_everywhere_draw_no_more_than_an_honest_room_needs() {
+    let mut pair = answering(vec![vec![0x80; 455]; 7], vec![vec![0x89; 400]; 100]);
+    pair.wait_for_player();
+    let before = pair.server().endpoint.stats().unproven_bytes;
+    for second in 0..10 {
+        for number in 0..2_000_u32 {
+            let [_, a, b, c] = (second as u32 * 2_000 + number).wrapping_mul(0x9e37_79b1).to_be_bytes();
+            pair.net.inject(([20 + a % 100, b, c, 1], 5), SERVER, &[0x88]);
+        }
+        pair.net.run_for(secs(1));
+        let sent = pair.server().endpoint.stats().unproven_bytes - before;
+        assert!(sent <= 256_000 + 128_000 * (second + 1), "{sent} bytes in all after {second} s");
+    }
+    // Somebody who looks at info and players every 5 s is answered as soon as the flood is over.
+    pair.net.run_for(secs(2));
+    let asker = pair.net.add(([10, 0, 2, 1], 7), Puppet::default());
+    let to = pair.net.address(pair.server);
+    for _ in 0..6 {
+        pair.net.with(asker, |asker, _| asker.send(to, &[0x80]));
+        pair.net.with(asker, |asker, _| asker.send(to, &[0x88]));
+        pair.net.run_for(secs(5));
+        assert_eq!(pair.net.take_events(asker).len(), 7 + 40);
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub struct Crowd {
 impl Crowd {
     /// With so many players.
     pub fn new(count: usize) -> Self {
-        let config = EndpointConfig { max_players: 255, ..EndpointConfig::for_game("tag") };
+        let config = EndpointConfig { max_players: 255, max_per_address: 255, ..EndpointConfig::for_game("tag") };
         let endpoint = Endpoint::new(config, [1; 32]).expect("the configuration is in range");
         let mut crowd =
             Self { endpoint, players: Vec::new(), now: Instant::now(), turn: 0, out: Vec::with_capacity(65_536) };

@@ -90,7 +90,11 @@ pub fn ours(encryption: Encryption, size: usize, packed: bool, count: u32) -> Co
 /// The share of one core that a server needs for so many players, who send and get 60 messages of 100 bytes per second each.
 pub fn crowd(players: usize) -> f64 {
     let frame = Duration::from_nanos(1_000_000_000 / 60);
-    let mut options = ServerOptions::from(EndpointConfig { max_players: players, ..EndpointConfig::for_game("bench") });
+    let mut options = ServerOptions::from(EndpointConfig {
+        max_players: players,
+        max_per_address: players,
+        ..EndpointConfig::for_game("bench")
+    });
     options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
     let mut server = PolledServer::bind(options).expect("a free port");
     let address = server.local_addrs().next().expect("an address");

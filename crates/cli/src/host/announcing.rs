@@ -2,8 +2,14 @@
 
 use super::{Args, GAME_NAME};
 use crate::{
-    announce::{lobbies::Host, sender::Sender, server_id},
-    failure::{Failure, complain},
+    announce::{
+        self, Lobby,
+        listed::{Answer, wait, watch},
+        look::Looks,
+        sender::Sender,
+        server_id,
+    },
+    failure::{Failure, complain, say},
 };
 use rallypoint_lobby::Announcer;
 use rallypoint_machine::Machine;
@@ -14,6 +20,7 @@ use std::{
     num::NonZeroU16,
     time::{Duration, Instant},
 };
+use tokio::task::JoinSet;
 
 /// How long after the first word of goodbye the second is sent, in case the first is lost.
 const GOODBYE_AGAIN: Duration = Duration::from_millis(200);
@@ -23,13 +30,17 @@ pub struct Announcing {
     announcer: Announcer,
     sender: Sender,
     slots: u16,
+    looks: Looks,
+    /// What becomes of it in each lobby.
+    answers: JoinSet<(Lobby, Answer)>,
 }
 
 impl Announcing {
     /// Starts to announce a room. Nothing, if no lobby was asked for.
     pub async fn start(args: &Args, port: u16, key: PublicKey) -> Result<Option<Self>, Failure> {
         let Some(port) = NonZeroU16::new(port).filter(|_| !args.lobbies.is_empty()) else { return Ok(None) };
-        let to = resolve(&args.lobbies).await;
+        let lobbies = announce::resolve(&args.lobbies, &[]).await;
+        let to = announce::addrs(&lobbies);
         if to.is_empty() {
             return Err(Failure::failed("no lobby was found to be listed in: leave out --lobby to go without"));
         }
@@ -42,7 +53,13 @@ impl Announcing {
         for (name, value) in keys {
             announcer.set_key(name.as_bytes(), value.as_bytes()).map_err(|error| cannot(error.to_string()))?;
         }
-        let mut announcing = Self { announcer, sender: Sender::open()?, slots: args.max_players.into() };
+        let looks = Looks { lobby_id: args.lobby_id, transport: Transport::Udp, port, name: name.to_vec() };
+        let mut answers = JoinSet::new();
+        for lobby in lobbies {
+            answers.spawn(watch(lobby, looks.clone(), Some("session".into())));
+        }
+        let slots = args.max_players.into();
+        let mut announcing = Self { announcer, sender: Sender::open()?, slots, looks, answers };
         announcing.set_players(0);
         Ok(Some(announcing))
     }
@@ -61,6 +78,20 @@ impl Announcing {
     pub async fn send(&mut self) {
         for (to, datagram) in self.due() {
             self.sender.send(to, &datagram).await;
+        }
+    }
+
+    /// Waits until it is clear whether a lobby lists the room, and says so. If it does not, it is looked at again later.
+    pub async fn hear(&mut self) {
+        match self.answers.join_next().await {
+            // Nobody may be reading, which is no reason not to serve.
+            Some(Ok((_, Answer::Listed(text)))) => drop(say(&format!("-- {text}\n"))),
+            Some(Ok((lobby, Answer::NotListed(text)))) => {
+                complain(text);
+                self.answers.spawn(wait(lobby, self.looks.clone()));
+            }
+            Some(Err(_)) => {}
+            None => std::future::pending().await,
         }
     }
 
@@ -85,17 +116,4 @@ impl Announcing {
         }
         due
     }
-}
-
-async fn resolve(hosts: &[Host]) -> Vec<SocketAddr> {
-    let mut addrs = Vec::new();
-    for host in hosts {
-        match host.resolve().await {
-            Ok(found) if !found.is_empty() => addrs.extend(found),
-            _ => complain(format_args!("the lobby {host} cannot be found: is the name right, and is there a network?")),
-        }
-    }
-    addrs.sort();
-    addrs.dedup();
-    addrs
 }

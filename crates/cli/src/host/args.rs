@@ -24,6 +24,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u8).range(1..))]
     pub max_players: u8,
 
+    /// How many of them can come from one address (or one IPv6 /64)
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..))]
+    pub max_per_address: u8,
+
     /// A team that people can choose; can be repeated [default: red and blue]
     #[arg(long = "team", value_name = "NAME", value_parser = team)]
     pub teams: Vec<String>,
@@ -67,7 +71,7 @@ all that is said follows.
 
 Typed here:
   /who             who is here
-  /kick NAME WHY   sends somebody away
+  /kick NAME WHY   sends somebody away; for 10 minutes nobody gets in from there
   /quit            ends the server; so does Ctrl-C, but not the end of the input
   anything else    is said to all
 

@@ -1,12 +1,19 @@
 //! A chat room: who is in it, and what is said to whom. It knows no network.
 
+mod command;
+mod names;
+
+use crate::lines::{LONGEST_LINE, too_long};
+use command::{Command, Meaning};
 use rallypoint_query::{Player, ServerInfo, Team};
 use rallypoint_wire::text;
 use std::time::{Duration, Instant};
 
-/// The longest name and the longest line, in characters; what is longer is cut.
-const LONGEST_NAME: usize = 32;
-const LONGEST_LINE: usize = 500;
+/// Who was sent away cannot come back for so long.
+pub const AWAY_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// The answer to /who is told in lines of about so many bytes.
+const LINE_OF_NAMES: usize = 400;
 
 /// So many lines may be said at once, and then one in this time.
 const BURST: f64 = 8.0;
@@ -15,9 +22,6 @@ const EVERY: Duration = Duration::from_millis(500);
 /// The colours of teams in server browsers.
 const COLORS: [[u8; 3]; 6] =
     [[204, 51, 51], [51, 102, 204], [51, 153, 51], [204, 153, 0], [153, 51, 153], [0, 153, 153]];
-
-const HELP: &str =
-    "/me does something · /who is here · /team NAME joins a team · /t TEXT says something to the team · /quit";
 
 /// What the room wants to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +47,20 @@ pub struct Room<P> {
 struct Guest<P> {
     id: P,
     name: String,
+    presence: Presence,
     /// By its place in the list of teams.
     team: Option<usize>,
     lines: f64,
     at: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    Here,
+    /// A goodbye came, which nothing proves yet (S28).
+    Leaving,
+    /// And then somebody else came who has the name now.
+    Gone,
 }
 
 impl<P: Copy + PartialEq> Room<P> {
@@ -60,24 +74,34 @@ impl<P: Copy + PartialEq> Room<P> {
     }
 
     pub fn len(&self) -> usize {
-        self.guests.len()
+        self.present().count()
     }
 
     /// Somebody comes in. Names are made different from each other.
     pub fn handle_join(&mut self, now: Instant, id: P, username: &str) {
-        let name = self.free_name(username);
-        self.guests.push(Guest { id, name: name.clone(), team: None, lines: BURST, at: now });
         if let Some(welcome) = self.welcome.clone() {
             self.tell(id, welcome);
         }
-        self.tell(id, format!("-- you are {name}; /help says what can be done"));
-        self.tell_all(&format!("-- {name} has joined"), |guest| guest.id != id);
+        let name = self.free_name(username);
+        let presence = Presence::Here;
+        self.guests.push(Guest { id, name: name.clone(), presence, team: None, lines: BURST, at: now });
+        self.greet(id, &name, username);
+    }
+
+    /// Somebody seems to leave: the name can be had by whoever comes now.
+    pub fn handle_closing(&mut self, id: P) {
+        if let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id && guest.presence == Presence::Here) {
+            guest.presence = Presence::Leaving;
+        }
     }
 
     /// Somebody is gone.
     pub fn handle_leave(&mut self, id: P, why: &str) {
         if let Some(at) = self.guests.iter().position(|guest| guest.id == id) {
-            let name = self.guests.remove(at).name;
+            let Guest { name, presence, .. } = self.guests.remove(at);
+            if presence == Presence::Gone {
+                return;
+            }
             let why = if why.is_empty() { String::new() } else { format!(" ({})", text::harmless(why)) };
             self.tell_all(&format!("-- {name} has left{why}"), |_| true);
         }
@@ -85,7 +109,9 @@ impl<P: Copy + PartialEq> Room<P> {
 
     /// Somebody says something.
     pub fn handle_line(&mut self, now: Instant, id: P, line: &[u8], ping: impl Fn(P) -> Option<Duration>) {
-        let line: String = text::display(line).trim().chars().take(LONGEST_LINE).collect();
+        let line = text::display(line);
+        let line = line.trim();
+        self.come_back(id);
         let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id) else { return };
         if line.is_empty() {
             return;
@@ -94,14 +120,18 @@ impl<P: Copy + PartialEq> Room<P> {
             self.tell(id, "-- not so fast: this was not heard".into());
             return;
         }
+        let characters = line.chars().count();
+        if characters > LONGEST_LINE {
+            return self.tell(id, format!("-- {}", too_long(characters)));
+        }
         let (name, team) = (guest.name.clone(), guest.team);
-        match command(&line) {
-            None => self.tell_all(&format!("{name}: {line}"), |_| true),
-            Some(("me", "")) => self.tell(id, "-- what do you do? /me waves".into()),
-            Some(("me", what)) => self.tell_all(&format!("* {name} {what}"), |_| true),
-            Some(("who", _)) => self.tell(id, self.who(ping)),
-            Some(("team", wanted)) => self.choose_team(id, wanted),
-            Some(("t", what)) => match team {
+        match Meaning::of(line) {
+            Meaning::Said(line) => self.tell_all(&format!("{name}: {line}"), |_| true),
+            Meaning::Command(Command::Me, "") => self.tell(id, "-- what do you do? /me waves".into()),
+            Meaning::Command(Command::Me, what) => self.tell_all(&format!("* {name} {what}"), |_| true),
+            Meaning::Command(Command::Who, _) => self.who(ping).into_iter().for_each(|line| self.tell(id, line)),
+            Meaning::Command(Command::Team, wanted) => self.choose_team(id, wanted),
+            Meaning::Command(Command::TeamTalk, what) => match team {
                 Some(at) if !what.is_empty() => {
                     let line = format!("[{}] {name}: {what}", self.teams[at]);
                     self.tell_all(&line, |guest| guest.team == team);
@@ -109,31 +139,31 @@ impl<P: Copy + PartialEq> Room<P> {
                 Some(_) => self.tell(id, "-- what do you want to say to your team? /t hello".into()),
                 None => self.tell(id, format!("-- you are in no team yet: /team {}", self.team_names())),
             },
-            Some(("help", _)) => self.tell(id, format!("-- {HELP}")),
-            Some(("kick", _)) => self.tell(id, "-- only whoever runs the server can do that".into()),
-            Some((other, _)) => self.tell(id, format!("-- there is no /{other}; there is: {HELP}")),
+            Meaning::Command(Command::Help, _) => self.tell(id, format!("-- {}", Command::help())),
+            Meaning::Unknown("kick") => self.tell(id, "-- only whoever runs the server can do that".into()),
+            Meaning::Unknown(other) => self.tell(id, format!("-- there is no /{other}; there is: {}", Command::help())),
         }
     }
 
     /// Whoever runs the room says something, or asks for something.
     pub fn handle_console(&mut self, line: &str, ping: impl Fn(P) -> Option<Duration>) {
         let line = text::harmless(line.trim()).into_owned();
-        match command(&line) {
+        match command::split(&line) {
             None if line.is_empty() => {}
             None => self.tell_all(&format!("-- server: {line}"), |_| true),
             Some(("who", _)) => {
-                let who = self.who(ping);
-                self.log(who);
+                self.who(ping).into_iter().for_each(|line| self.log(line));
             }
             Some(("kick", whom)) => {
                 let (name, reason) = whom.split_once(' ').unwrap_or((whom, ""));
-                let guest = self.guests.iter().find(|guest| guest.name.eq_ignore_ascii_case(name));
+                let guest = self.present().find(|guest| names::is_same(&guest.name, name));
                 match guest.map(|guest| (guest.id, guest.name.clone())) {
                     Some((id, name)) => {
                         let reason = if reason.is_empty() { "kicked".into() } else { format!("kicked: {reason}") };
                         self.acts.push(Act::Kick(id, reason.clone()));
                         self.handle_leave(id, &reason);
-                        self.log(format!("-- {name} is sent away"));
+                        let minutes = AWAY_FOR.as_secs() / 60;
+                        self.log(format!("-- {name} is sent away; for {minutes} minutes nobody gets in from there"));
                     }
                     None => self.log(format!("-- nobody is called {name:?}; /who is here")),
                 }
@@ -157,9 +187,9 @@ impl<P: Copy + PartialEq> Room<P> {
             ..Player::default()
         };
         ServerInfo {
-            players: Some(u16::try_from(self.guests.len()).unwrap_or(u16::MAX)),
+            players: Some(u16::try_from(self.len()).unwrap_or(u16::MAX)),
             teams: self.teams.iter().enumerate().map(team).collect(),
-            player_list: Some(self.guests.iter().map(player).collect()),
+            player_list: Some(self.present().map(player).collect()),
             ..base.clone()
         }
     }
@@ -176,30 +206,70 @@ impl<P: Copy + PartialEq> Room<P> {
         }
     }
 
-    fn who(&self, ping: impl Fn(P) -> Option<Duration>) -> String {
+    /// Who is here, in as many lines as that takes.
+    fn who(&self, ping: impl Fn(P) -> Option<Duration>) -> Vec<String> {
         let each = |guest: &Guest<P>| {
             let team = guest.team.map(|at| self.teams[at].clone());
             let ping = ping(guest.id).map(|ping| format!("{} ms", ping.as_millis()));
             let about: Vec<_> = team.into_iter().chain(ping).collect();
             if about.is_empty() { guest.name.clone() } else { format!("{} ({})", guest.name, about.join(", ")) }
         };
-        let all: Vec<_> = self.guests.iter().map(each).collect();
-        if all.is_empty() { "-- nobody is here".into() } else { format!("-- {} here: {}", all.len(), all.join(", ")) }
+        let mut lines = vec![match self.len() {
+            0 => "-- nobody is here".into(),
+            count => format!("-- {count} here:"),
+        }];
+        for (n, guest) in self.present().map(each).enumerate() {
+            match lines.last_mut() {
+                Some(line) if line.len() < LINE_OF_NAMES => {
+                    line.push_str(if n == 0 { " " } else { ", " });
+                    line.push_str(&guest);
+                }
+                _ => lines.push(format!("-- and {guest}")),
+            }
+        }
+        lines
+    }
+
+    fn present(&self) -> impl Iterator<Item = &Guest<P>> {
+        self.guests.iter().filter(|guest| guest.presence != Presence::Gone)
+    }
+
+    /// Whoever says something has not left. If somebody else has the name by now, there has to be another.
+    fn come_back(&mut self, id: P) {
+        let Some(at) = self.guests.iter().position(|guest| guest.id == id) else { return };
+        if self.guests[at].presence == Presence::Gone {
+            let asked = self.guests[at].name.clone();
+            let name = self.free_name(&asked);
+            self.guests[at].name.clone_from(&name);
+            self.guests[at].presence = Presence::Here;
+            self.greet(id, &name, &asked);
+        }
+        self.guests[at].presence = Presence::Here;
+    }
+
+    fn greet(&mut self, id: P, name: &str, asked: &str) {
+        if name != asked {
+            let asked = text::harmless(asked).into_owned();
+            self.tell(id, format!("-- the name {asked:?} is taken, or cannot be used here: you have another"));
+        }
+        self.tell(id, format!("-- you are {name}; /help says what can be done"));
+        self.tell_all(&format!("-- {name} has joined"), |guest| guest.id != id);
     }
 
     fn team_names(&self) -> String {
         self.teams.join(", ")
     }
 
-    /// A name that can be typed and that nobody else has.
-    fn free_name(&self, username: &str) -> String {
-        let plain = text::harmless(username);
-        let words: Vec<_> = plain.split_whitespace().collect();
-        let mut name: String = words.join("-").chars().take(LONGEST_NAME).collect();
-        if name.is_empty() {
-            name = "guest".into();
+    /// A name that can be typed and that nobody else has. Who seems to leave has it no longer.
+    fn free_name(&mut self, username: &str) -> String {
+        let name = names::plain(username);
+        let leaves = |guest: &&mut Guest<P>| guest.presence == Presence::Leaving && names::is_same(&guest.name, &name);
+        if let Some(guest) = self.guests.iter_mut().find(leaves) {
+            guest.presence = Presence::Gone;
+            let line = format!("-- {} has left", guest.name);
+            self.tell_all(&line, |guest| guest.presence != Presence::Gone);
         }
-        let is_free = |name: &str| !self.guests.iter().any(|guest| guest.name.eq_ignore_ascii_case(name));
+        let is_free = |name: &str| !self.present().any(|guest| names::is_same(&guest.name, name));
         if is_free(&name) {
             return name;
         }
@@ -230,12 +300,6 @@ impl<P> Guest<P> {
         self.lines -= f64::from(u8::from(may));
         may
     }
-}
-
-/// The word behind the slash, and the rest.
-fn command(line: &str) -> Option<(&str, &str)> {
-    let (word, rest) = line.strip_prefix('/').map(|line| line.split_once(' ').unwrap_or((line, "")))?;
-    Some((word, rest.trim()))
 }
 
 /// In the protocol, 0 is no team.

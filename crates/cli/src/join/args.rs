@@ -58,8 +58,9 @@ Typed there:
 Lines that begin with -- are not what somebody said, but what happened.
 
 Exit codes:
-  0  you left
-  1  there was no way in, or the server ended it; the last line says why
+  0  you left, and everything that was typed has arrived
+  1  there was no way in, the server ended it, or something that was typed has
+     not arrived; the last line says why
   2  wrong usage";
 
 impl Args {

@@ -1,7 +1,7 @@
 //! The async client.
 
 use super::{
-    BindError, ClientOptions, ConnectError, FakeNetwork, PolledClient, SessionEvent,
+    BindError, ClientOptions, ConnectError, FakeNetwork, NotAcknowledged, PolledClient, SessionEvent,
     drive::{Driven, Polled},
     port::Turn,
 };
@@ -134,10 +134,15 @@ impl SessionClient {
     }
 
     /// Delivers what is left, says goodbye, and waits until that is done; 2 s and a moment at most.
-    pub async fn close(self) {
+    ///
+    /// # Errors
+    /// If the server has not acknowledged everything that was sent, in this session or in one that was lost before.
+    pub async fn close(self) -> Result<(), NotAcknowledged> {
         self.driven.run(PolledClient::close);
         self.driven.until(Want::End, |client| client.is_over().then_some(())).await;
+        let is_delivered = self.driven.look(|client| client.is_delivered());
         self.driven.end().await;
+        if is_delivered { Ok(()) } else { Err(NotAcknowledged) }
     }
 
     /// How the connection is doing, while there is one.

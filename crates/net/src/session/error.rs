@@ -57,6 +57,11 @@ pub enum ConnectError {
     Login(#[from] LoginError),
 }
 
+/// A client was closed before the server had acknowledged everything: the last messages may not have arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the server did not acknowledge everything: the last messages may not have arrived")]
+pub struct NotAcknowledged;
+
 impl BindError {
     pub(super) fn new(addr: SocketAddr, source: io::Error) -> Self {
         match source.kind() {

@@ -64,6 +64,8 @@ pub struct PolledClient {
     streams: Option<Streams>,
     peeked: Option<SessionEvent>,
     readable: bool,
+    /// A session ended while its stream had something to send.
+    is_cut: bool,
 }
 
 impl PolledClient {
@@ -88,7 +90,7 @@ impl PolledClient {
         let socket = UdpSocket::bind(local, options.receive_buffer).map_err(|error| BindError::new(local, error))?;
         let client = Client::new(clock::now(), server, options.client, entropy::bytes())?;
         let port = Port::new(client, vec![Arc::new(socket)], options.fake);
-        Ok(Self { port, longest: options.stream, streams: None, peeked: None, readable: false })
+        Ok(Self { port, longest: options.stream, streams: None, peeked: None, readable: false, is_cut: false })
     }
 
     /// Receives what is there, lets the time pass that has passed, and sends what there is to send. Once per frame.
@@ -152,6 +154,13 @@ impl PolledClient {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.port.machine.machine.is_over()
+    }
+
+    /// Whether the server has acknowledged everything that [`send`](Self::send) took, in this session and in those before.
+    #[must_use]
+    pub fn is_delivered(&self) -> bool {
+        let is_flushed = self.streams.as_ref().is_none_or(Streams::is_flushed);
+        !self.is_cut && is_flushed && self.port.machine.machine.undelivered() == 0
     }
 
     /// How the connection is doing, while there is one.
@@ -229,6 +238,7 @@ impl PolledClient {
             _ => return,
         };
         if matches!(told, SessionEvent::Connected | SessionEvent::Disconnected(_)) {
+            self.is_cut |= self.streams.as_ref().is_some_and(|streams| !streams.is_flushed());
             // A new session is a new stream.
             (self.streams, self.readable) = (None, false);
         }

@@ -140,6 +140,13 @@ impl Outgoing {
         self.next().distance_from(self.oldest) as usize
     }
 
+    /// How many messages are not acked, those without bytes not counted, whose datagrams have just `empty` bytes.
+    pub fn undelivered(&self, empty: usize) -> usize {
+        let first = self.oldest.distance_from(self.base) as usize;
+        let is_open = |sent: &&Sent| sent.state != State::Acked && usize::from(sent.place.len) > empty;
+        self.slots.iter().skip(first).filter(is_open).count()
+    }
+
     /// How many messages were never sent.
     pub fn waiting(&self) -> usize {
         self.next().distance_from(self.unsent) as usize

@@ -1,7 +1,7 @@
 //! Logins, and the first message that turns one into a player (S12 to S20).
 
 use super::{
-    Data, Endpoint, Event, MOST_ANSWERS, MOST_EVENTS, Seat,
+    Data, Endpoint, Event, MOST_EVENTS, Seat,
     half_open::{HalfOpen, LoginKey},
 };
 use crate::{
@@ -9,10 +9,14 @@ use crate::{
     connection::{Channel, Outcome, Protection, Side},
     crypto::{self, PublicKey, Sender},
 };
+use rallypoint_limit::Home;
 #[cfg(feature = "rsa")]
 use rallypoint_wire::session::KEY_FIELD;
-use rallypoint_wire::session::{Grant, KeyOffer, Login, LoginSuccess, REVISION, ServerDatagram, SlotIndex, Text, Uid};
+use rallypoint_wire::session::{Grant, KeyOffer, Login, LoginSuccess, REVISION, SlotIndex, Uid};
 use std::{net::SocketAddr, time::Instant};
+
+/// The slots of those who have just left count, too, so that nobody can wear out all of them by coming and going.
+const TOO_MANY: &str = "too many from your address are here, or were within the last 10 seconds";
 
 /// Why a login is refused, in words for the player.
 enum Refusal {
@@ -43,18 +47,14 @@ impl Endpoint {
             Err(Refusal::Busy) => {}
             Err(Refusal::Reason(reason)) => {
                 self.stats.logins_refused += 1;
-                // Cut to what may be sent to somebody who has proved nothing (S16).
-                let room = super::ALWAYS_ALLOWED.max(3 * bytes.len()) - 1;
-                let reason = ServerDatagram::BadLogin(Text::cut_to(room, &reason));
-                self.answer_stranger(from, bytes.len(), reason);
+                self.strangers.refuse(now, from, bytes.len(), &reason);
             }
         }
     }
 
     fn grant(&mut self, to: SocketAddr, answer: Vec<u8>) {
-        if self.answers.len() < MOST_ANSWERS {
+        if self.strangers.grant(to, answer) {
             self.stats.logins_granted += 1;
-            self.answers.push_back((to, answer));
         }
     }
 
@@ -81,6 +81,9 @@ impl Endpoint {
         let offer = login.key.map(KeyOffer::parse).transpose().map_err(|error| Refusal::Reason(error.to_string()))?;
         if self.events.len() >= MOST_EVENTS {
             return Err(Refusal::Busy);
+        }
+        if !self.slots.has_room_for(now, Home::of(key.0.ip())) {
+            return refuse(TOO_MANY);
         }
         let chance = self.entropy.u64();
         let half_open = &self.half_open;
@@ -181,10 +184,11 @@ impl Endpoint {
             self.stats.strays += 1;
             return;
         }
-        if !self.slots.is_free(now, data.index) {
+        let has_room = self.slots.has_room_for(now, Home::of(from.ip()));
+        if !has_room || !self.slots.is_free(now, data.index) {
             // Somebody else was promised the same slot and was faster: the client has to log in again.
             self.half_open.remove(data.uid);
-            return self.answer_stranger(from, length, ServerDatagram::Disconnect(Text::cut("slot taken")));
+            return self.strangers.send_away(from, length, if has_room { "slot taken" } else { TOO_MANY });
         }
         connection.count_received(length);
         self.seat_player(now, from, connection, data.uid);
@@ -202,7 +206,7 @@ impl Endpoint {
         }
         let seat = Seat { connection, is_ready: false, readable: false, writable: false, memory: 0 };
         let player = seat.player();
-        self.slots.take(index);
+        self.slots.take(index, Home::of(from.ip()));
         self.taken += 1;
         self.by_address.insert(from, index);
         if let Some(place) = self.seats.get_mut(usize::from(index)) {

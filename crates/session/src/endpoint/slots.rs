@@ -1,30 +1,49 @@
-//! Which player slots are free (S17).
+//! Which player slots are free (S17), and who has the others.
 
+use foldhash::quality::FixedState;
+use rallypoint_limit::Home;
 use rallypoint_wire::session::{SlotIndex, Uid};
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     time::{Duration, Instant},
 };
 
 /// A slot that was freed is not given away for so long: late datagrams of its last player are still about.
 const REST: Duration = Duration::from_secs(10);
 
-#[derive(Debug)]
 pub(super) struct Slots {
     /// One bit per slot that can be given away.
     free: [u64; 4],
     resting: VecDeque<(Instant, SlotIndex)>,
     /// Whose datagrams are met with silence while their slot rests (S28).
     silenced: [Option<Uid>; SlotIndex::COUNT],
+    /// Whom each slot was given to, until it has rested.
+    homes: [Option<Home>; SlotIndex::COUNT],
+    /// How many slots each of them has.
+    held: HashMap<Home, usize, FixedState>,
+    max_per_home: usize,
 }
 
 impl Slots {
-    pub fn new(count: usize) -> Self {
+    pub fn new(count: usize, max_per_home: usize, seed: u64) -> Self {
         let mut free = [0; 4];
         for index in 0..count.min(SlotIndex::COUNT) {
             free[index / 64] |= 1 << (index % 64);
         }
-        Self { free, resting: VecDeque::new(), silenced: [None; _] }
+        Self {
+            free,
+            resting: VecDeque::new(),
+            silenced: [None; _],
+            homes: [None; _],
+            held: HashMap::with_hasher(FixedState::with_seed(seed)),
+            max_per_home,
+        }
+    }
+
+    /// Whether somebody from there can have one more.
+    pub fn has_room_for(&mut self, now: Instant, home: Home) -> bool {
+        self.rise(now);
+        self.held.get(&home).is_none_or(|held| *held < self.max_per_home)
     }
 
     /// The lowest free slot that `is_promised` to nobody; if there is none, any free one, by chance.
@@ -54,10 +73,12 @@ impl Slots {
         self.free[index / 64] & 1 << (index % 64) != 0
     }
 
-    pub fn take(&mut self, index: SlotIndex) {
+    pub fn take(&mut self, index: SlotIndex, home: Home) {
         let at = usize::from(index);
         self.free[at / 64] &= !(1 << (at % 64));
         self.silenced[at] = None;
+        self.homes[at] = Some(home);
+        *self.held.entry(home).or_default() += 1;
     }
 
     /// Gives a slot back. If its session said goodbye, late datagrams of it are not answered.
@@ -78,6 +99,14 @@ impl Slots {
             let index = usize::from(index);
             self.free[index / 64] |= 1 << (index % 64);
             self.silenced[index] = None;
+            if let Some(home) = self.homes[index].take()
+                && let Some(held) = self.held.get_mut(&home)
+            {
+                *held -= 1;
+                if *held == 0 {
+                    self.held.remove(&home);
+                }
+            }
         }
     }
 }
@@ -86,13 +115,30 @@ impl Slots {
 mod tests {
     use super::*;
 
+    fn home(last: u8) -> Home {
+        Home::of([192, 0, 2, last].into())
+    }
+
+    #[test]
+    fn slots_that_rest_count_for_whoever_had_them() {
+        let (now, mut slots) = (Instant::now(), Slots::new(9, 2, 0));
+        for _ in 0..2 {
+            assert!(slots.has_room_for(now, home(1)));
+            let index = slots.choose(now, |_| false, 0).unwrap();
+            slots.take(index, home(1));
+            slots.rest(now, index, None);
+        }
+        assert!(!slots.has_room_for(now, home(1)) && slots.has_room_for(now, home(2)));
+        assert!(slots.has_room_for(now + REST, home(1)) && slots.held.is_empty());
+    }
+
     #[test]
     fn s17_the_lowest_that_was_not_freed_lately() {
-        let (now, mut slots) = (Instant::now(), Slots::new(3));
+        let (now, mut slots) = (Instant::now(), Slots::new(3, 3, 0));
         let choose = |slots: &mut Slots, now| slots.choose(now, |_| false, 0).map(SlotIndex::get);
         for index in 0..3 {
             assert_eq!(choose(&mut slots, now), Some(index));
-            slots.take(SlotIndex::new(index).unwrap());
+            slots.take(SlotIndex::new(index).unwrap(), home(1));
         }
         assert_eq!(choose(&mut slots, now), None);
         let (first, uid) = (SlotIndex::new(0).unwrap(), Uid::new(7));
@@ -105,7 +151,7 @@ mod tests {
 
     #[test]
     fn s14_an_index_is_promised_twice_only_if_all_are() {
-        let (now, mut slots) = (Instant::now(), Slots::new(200));
+        let (now, mut slots) = (Instant::now(), Slots::new(200, 200, 0));
         assert_eq!(slots.choose(now, |index| index < 77, 0).map(SlotIndex::get), Some(77));
         assert_eq!(slots.choose(now, |_| true, 199).map(SlotIndex::get), Some(199));
         assert_eq!(slots.choose(now, |_| true, 200).map(SlotIndex::get), Some(0));

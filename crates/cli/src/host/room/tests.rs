@@ -55,7 +55,78 @@ fn a_team_talks_among_itself() {
 fn names_are_different_and_can_be_typed() {
     let mut room = with(&["Ann Lee", "ann-lee", "\u{202e}evil", ""]);
     let line = room.says(0, "/who").remove(0).1;
-    assert_eq!(line, "-- 4 here: Ann-Lee, ann-lee-2, \u{fffd}evil, guest");
+    assert_eq!(line, "-- 4 here: Ann-Lee, ann-lee-2, evil, guest");
+}
+
+#[test]
+fn who_got_another_name_is_told() {
+    let mut room = with(&["alice"]);
+    room.handle_join(Instant::now(), 1, "alice");
+    let heard = room.heard();
+    assert_eq!(heard[0], (1, "-- the name \"alice\" is taken, or cannot be used here: you have another".into()));
+    assert_eq!(heard[1], (1, "-- you are alice-2; /help says what can be done".into()));
+    assert_eq!(heard[2], (0, "-- alice-2 has joined".into()));
+}
+
+#[test]
+fn who_leaves_and_comes_back_at_once_keeps_the_name() {
+    let mut room = with(&["alice", "bob"]);
+    room.handle_closing(0);
+    room.handle_join(Instant::now(), 2, "alice");
+    let heard: Vec<_> = room.heard().into_iter().filter(|(id, _)| *id == 1).map(|(_, line)| line).collect();
+    assert_eq!(heard, ["-- alice has left", "-- alice has joined"]);
+    assert_eq!(room.says(2, "/who")[0].1, "-- 2 here: bob, alice");
+    room.handle_leave(0, "");
+    assert_eq!(room.heard(), [], "that was told already");
+}
+
+#[test]
+fn s28_whose_goodbye_was_forged_is_still_here() {
+    let mut room = with(&["alice", "bob"]);
+    room.handle_closing(0);
+    assert_eq!(room.says(0, "I am here")[1], (1, "alice: I am here".into()));
+    room.handle_join(Instant::now(), 2, "alice");
+    assert!(room.heard().contains(&(2, "-- you are alice-2; /help says what can be done".into())));
+    room.handle_closing(0);
+    room.handle_join(Instant::now(), 3, "alice");
+    room.heard();
+    assert!(room.says(1, "hello").contains(&(0, "bob: hello".into())), "still hears everything");
+    let heard = room.says(0, "I am here");
+    assert!(heard.contains(&(0, "-- you are alice-3; /help says what can be done".into())), "{heard:?}");
+    assert!(heard.contains(&(1, "alice-3: I am here".into())), "{heard:?}");
+}
+
+#[test]
+fn a_full_room_is_told_in_lines_that_can_be_sent() {
+    let names: Vec<_> = (0..255).map(|n| format!("{}{n:03}", "\u{10330}".repeat(29))).collect();
+    let mut room = with(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let lines: Vec<_> = room.says(0, "/who").into_iter().map(|(_, line)| line).collect();
+    assert!(lines[0].starts_with("-- 255 here: ") && lines[1].starts_with("-- and "), "{lines:?}");
+    assert!(lines.iter().all(|line| line.len() < 1_000));
+    assert!(names.iter().all(|name| lines.iter().any(|line| line.contains(name))));
+}
+
+#[test]
+fn help_names_every_command_and_nothing_else() {
+    let mut room = with(&["alice"]);
+    let help = room.says(0, "/help").remove(0).1;
+    let named: Vec<_> = help.split_whitespace().filter_map(|word| word.strip_prefix('/')).collect();
+    let own = [crate::join::STATS, crate::join::QUIT].map(|word| &word[1..]);
+    let all: Vec<_> = Command::ALL.into_iter().map(Command::word).chain(own).collect();
+    assert_eq!(named, all);
+    for word in named.into_iter().filter(|word| !own.contains(word)) {
+        let answer = room.says(0, &format!("/{word}")).remove(0).1;
+        assert!(!answer.contains("there is no"), "{answer}");
+    }
+    assert!(room.says(0, "/dance")[0].1.starts_with("-- there is no /dance; there is: /me "));
+}
+
+#[test]
+fn a_line_that_is_too_long_is_not_cut_in_silence() {
+    let mut room = with(&["alice", "bob"]);
+    let line = "ä".repeat(LONGEST_LINE + 1);
+    assert_eq!(room.says(0, &line), [(0, "-- a line of 501 characters was not said: 500 are the most".into())]);
+    assert_eq!(room.says(0, &line[2..]).len(), 2);
 }
 
 #[test]
