@@ -111,13 +111,6 @@ pub fn unknown(why: impl fmt::Display) -> ExitCode {
     Verdict { state: State::Unknown, text, data: Vec::new() }.tell()
 }
 
-/// What is wrong with the usage, without the hints.
-pub fn in_one_line(error: &str) -> String {
-    let first = error.lines().take_while(|line| !line.trim().is_empty());
-    let words = first.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
-    words.strip_prefix("error: ").unwrap_or(&words).to_owned()
-}
-
 async fn check(args: &Args) -> Result<Verdict, Failure> {
     let (asking, target) = (&args.asking, &args.target);
     let source = match target.clone() {

@@ -12,7 +12,7 @@ use crate::{
         output::{record::Record, terminal::Terminal},
         resolve::resolve,
         tap::route,
-        target::{Host, Lobby, Server, Target},
+        target::{Host, Lobby, MasterList, Server, Target},
     },
     browse::wrap,
     failure::{Failure, say},
@@ -51,6 +51,10 @@ pub struct Args {
     /// If it is not listed: register a test entry from here for a few seconds, to see whether the lobby takes it
     #[arg(long)]
     register_test: bool,
+
+    /// Where the lobby's web API is, if not at its port 29950: http://host:port
+    #[arg(long, value_name = "URL", value_parser = outcomes::api)]
+    api: Option<MasterList>,
 
     /// One JSON document instead of lines
     #[arg(long)]
@@ -328,7 +332,9 @@ impl Doctor<'_> {
 
     /// The lobby knows best why it does not list somebody.
     async fn ask_lobby(&mut self) -> Result<(), Failure> {
-        for (mark, text) in outcomes::ask(&self.args.lobby, &self.facts, &self.args.asking).await {
+        let Args { lobby, api, asking, .. } = self.args;
+        let api = api.clone().unwrap_or_else(|| outcomes::usual(lobby));
+        for (mark, text) in outcomes::ask(&api, &self.facts, asking).await {
             self.steps.push("outcomes", mark, text)?;
         }
         Ok(())

@@ -23,6 +23,13 @@ pub fn complain(what: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{what}");
 }
 
+/// What is wrong with the usage, without the hints.
+pub fn in_one_line(error: &str) -> String {
+    let first = error.lines().take_while(|line| !line.trim().is_empty());
+    let words = first.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+    words.strip_prefix("error: ").unwrap_or(&words).to_owned()
+}
+
 /// Prints what was asked for.
 pub fn say(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();

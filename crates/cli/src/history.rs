@@ -131,13 +131,17 @@ impl From<HistoryError> for Stopped {
 
 impl ExportArgs {
     fn export(&self, handle: &Handle, out: &mut dyn Write) -> Result<(), Stopped> {
+        let lobby = self.lobby.map(Subject::Lobby);
+        let one = self.server.map(Subject::Server).or(lobby).unwrap_or(Subject::Total);
+        if !self.all {
+            // Nothing is printed about what nobody knows.
+            handle.summary(&one, Timestamp::now().as_second())?.ok_or(Stopped::Unknown)?;
+        }
         if self.format == "csv" {
             out.write_all(export::CSV_HEADING.as_bytes())?;
         }
         if !self.all {
-            let lobby = self.lobby.map(Subject::Lobby);
-            let subject = self.server.map(Subject::Server).or(lobby).unwrap_or(Subject::Total);
-            return self.export_subject(handle, &subject, out);
+            return self.export_subject(handle, &one, out);
         }
         let mut subjects = handle.subjects(None, SUBJECTS)?;
         while let Some(last) = subjects.last().copied() {

@@ -19,7 +19,7 @@ use crate::{
 };
 use filter::{Filter, SortArgs};
 use rallypoint_wire::{legacy, lobby::ProtocolId};
-use std::io;
+use std::{io, sync::Arc};
 
 /// Show the servers of a lobby
 ///
@@ -43,8 +43,8 @@ pub struct Args {
     #[arg(long, short = 'q')]
     query: bool,
 
-    /// And who plays there
-    #[arg(long, requires = "query")]
+    /// Ask every server itself, and also who plays there
+    #[arg(long)]
     players: bool,
 
     /// Speak the older protocol of Gang Garrison 2, at port 29942
@@ -90,10 +90,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 fn try_run(args: &Args) -> Result<Exit, Failure> {
     args.asking.validate()?;
     let source = |text: &String| args.source(text).map(Place::List);
-    let places = args.lobbies.iter().map(source).collect::<Result<Vec<_>, _>>()?;
+    let places = args.lobbies.iter().map(source).collect::<Result<Arc<[_]>, _>>()?;
     let mut sink = Sink::new(args.output.format(), Shape::Table, false);
     crate::ask::block_on(async {
-        let survey = match args.query {
+        let survey = match args.query || args.players {
             true => Survey::new(&args.asking, places.clone(), args.players)?,
             false => Survey::of_lists(&args.asking, places.clone()),
         };
@@ -125,7 +125,7 @@ impl Args {
 /// What is to be shown of lists.
 struct Listing<'a> {
     args: &'a Args,
-    places: Vec<Place>,
+    places: Arc<[Place]>,
     listed: usize,
     shown: usize,
     /// What waits to be sorted.
@@ -137,7 +137,7 @@ impl Listing<'_> {
     async fn run(mut self, mut attended: Attended) -> io::Result<Exit> {
         self.sink.begin()?;
         let mut exit = Exit::Answered;
-        while let Some(news) = attended.next(self.sink).await {
+        while let Some(news) = attended.next(self.sink).await? {
             exit = exit.and(self.hear(news)?);
         }
         self.args.sort.sort(&mut self.kept);

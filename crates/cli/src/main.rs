@@ -16,6 +16,7 @@ mod lines;
 mod list;
 mod log;
 mod man;
+mod number;
 mod ping;
 mod query;
 mod respond;
@@ -122,12 +123,22 @@ fn main() -> ExitCode {
 /// What was asked for. A monitoring system takes exit code 2 for an alarm, which a mistake in its own configuration is not.
 fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
-        let is_check = std::env::args_os().nth(1).is_some_and(|verb| verb == "check");
-        if is_check && error.use_stderr() {
-            // On standard error with all its hints, for whoever tries it by hand; monitoring systems read standard output.
-            let _ = error.print();
-            check::unknown(check::in_one_line(&error.to_string()));
-            std::process::exit(3);
+        let verb = std::env::args().nth(1).unwrap_or_default();
+        let in_one_line = || failure::in_one_line(&error.to_string());
+        match &*verb {
+            "check" if error.use_stderr() => {
+                // On standard error with all its hints, for whoever tries it by hand; monitoring systems read standard
+                // output.
+                let _ = error.print();
+                check::unknown(in_one_line());
+                std::process::exit(3);
+            }
+            // Programs read that, too.
+            "query" | "list" if error.use_stderr() => {
+                let format = ask::output::Format::of_words(std::env::args().skip(2));
+                ask::output::sink::fail(format, failure::Failure::Usage(in_one_line()));
+            }
+            _ => {}
         }
         error.exit()
     })

@@ -14,6 +14,7 @@ use crate::{
         target::Server,
     },
     failure::Failure,
+    number::number,
     signals::Signals,
 };
 use rallypoint_query::Target as Probe;
@@ -21,6 +22,7 @@ use serde_json::json;
 use stats::Stats;
 use std::{
     io::{self, Write},
+    num::NonZeroU64,
     time::Duration,
 };
 use tokio::time::{Instant, sleep_until};
@@ -39,8 +41,8 @@ pub struct Args {
     server: Server,
 
     /// Stop after so many
-    #[arg(long, short = 'c', value_name = "N")]
-    count: Option<std::num::NonZeroU64>,
+    #[arg(long, short = 'c', value_name = "N", value_parser = number::<NonZeroU64>(1..=u64::MAX))]
+    count: Option<NonZeroU64>,
 
     /// How long from one to the next
     #[arg(long, short = 'i', value_name = "TIME", default_value = "1s", value_parser = crate::ask::options::time)]
@@ -87,6 +89,11 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
             Ok(addrs) => args.server.probes(&addrs, false),
             Err(trouble) => {
                 crate::failure::complain(format_args!("{}: {trouble}", args.server));
+                if args.jsonl {
+                    let target = args.server.to_string();
+                    let error = json!({ "type": "error", "target": target, "address": null, "error": trouble.code(), "message": trouble.to_string() });
+                    return told(say(&error.to_string()).map(|()| trouble.exit()));
+                }
                 return Ok(trouble.exit());
             }
         };
@@ -110,7 +117,7 @@ struct Pinging<'a> {
 impl Pinging<'_> {
     async fn run(mut self) -> io::Result<Exit> {
         if !self.args.quiet && !self.args.jsonl {
-            self.say(&format!("PING {}", self.args.server))?;
+            say(&format!("PING {}", self.args.server))?;
         }
         for number in 1.. {
             let next = Instant::now() + self.args.interval;
@@ -172,20 +179,20 @@ impl Pinging<'_> {
 
     fn summary(&self) -> io::Result<()> {
         if self.args.jsonl {
-            return self.say(&self.stats.json(&self.args.server.to_string()).to_string());
+            return say(&self.stats.json(&self.args.server.to_string()).to_string());
         }
         let gap = if self.args.quiet { "" } else { "\n" };
-        self.say(&format!("{gap}--- {} ---\n{}", self.args.server, self.stats))
+        say(&format!("{gap}--- {} ---\n{}", self.args.server, self.stats))
     }
 
     fn line(&self, text: &str) -> io::Result<()> {
-        if self.args.quiet { Ok(()) } else { self.say(text) }
+        if self.args.quiet { Ok(()) } else { say(text) }
     }
+}
 
-    fn say(&self, text: &str) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        writeln!(out, "{text}").and_then(|()| out.flush())
-    }
+fn say(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}").and_then(|()| out.flush())
 }
 
 fn server(text: &str) -> Result<Server, String> {

@@ -14,7 +14,7 @@ use crate::{
     },
     failure::Failure,
 };
-use std::io;
+use std::{io, sync::Arc};
 
 /// Ask game servers what they are and who plays there
 ///
@@ -61,7 +61,7 @@ fn try_run(args: &Args) -> Result<Exit, Failure> {
     let is_single = matches!(&targets[..], [Target::Server(_)]);
     let shape = if args.details || is_single { Shape::Details } else { Shape::Table };
     let mut sink = Sink::new(args.output.format(), shape, is_single);
-    let places: Vec<_> = targets.into_iter().map(Place::from).collect();
+    let places: Arc<[_]> = targets.into_iter().map(Place::from).collect();
     crate::ask::block_on(async {
         let survey = Survey::new(&args.asking, places.clone(), !args.no_players)?;
         told(ask(&places, Attended::new(survey)?, &mut sink).await)
@@ -71,7 +71,7 @@ fn try_run(args: &Args) -> Result<Exit, Failure> {
 async fn ask(places: &[Place], mut attended: Attended, sink: &mut Sink) -> io::Result<Exit> {
     sink.begin()?;
     let mut exit = Exit::Answered;
-    while let Some(news) = attended.next(sink).await {
+    while let Some(news) = attended.next(sink).await? {
         exit = exit.and(match news {
             // It is asked itself: that tells more.
             News::Listed { asked: true, .. } => Exit::Answered,

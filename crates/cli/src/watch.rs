@@ -46,7 +46,7 @@ pub struct Args {
     jsonl: bool,
 
     /// End after so many looks
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = crate::number::number::<u64>(1..=u64::MAX))]
     looks: Option<u64>,
 
     #[command(flatten)]

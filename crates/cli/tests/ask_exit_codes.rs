@@ -47,6 +47,11 @@ fn two_wrong_usage() {
         assert_eq!((code, &*out), (2, ""), "{args:?}");
         assert!(!errors.is_empty());
     }
+    let (_, _, errors) = query(&["-r", "16", "x"]);
+    assert!(
+        errors.starts_with("error: invalid value '16' for '--retries <N>': expected a number from 0 to 15\n"),
+        "{errors}"
+    );
 }
 
 #[test]

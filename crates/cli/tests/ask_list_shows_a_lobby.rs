@@ -133,7 +133,7 @@ fn query_asks_every_server_too() {
     assert_eq!(lines, expected);
     assert_eq!(output.status.code(), Some(1), "one did not answer");
 
-    let output = list(home.path(), &[&lobby, "--query", "--players", "--json", "-t", SHORT]);
+    let output = list(home.path(), &[&lobby, "--players", "--json", "-t", SHORT]);
     let mut document: Value = serde_json::from_str(&stdout(&output)).unwrap();
     without_times(&mut document);
     let servers = document["servers"].as_array().unwrap();

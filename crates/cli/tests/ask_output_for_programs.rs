@@ -94,6 +94,12 @@ fn gamedig_has_its_own_keys() {
     assert_eq!(value["connect"], server.text());
     assert_eq!(value["queryPort"], server.addr.port());
     assert!(value["ping"].is_u64(), "{value}");
+    // What npm's gamedig 5.3 prints has exactly these.
+    let keys: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    let gamedig = "bots connect map maxplayers name numplayers password ping players queryPort raw version";
+    assert_eq!(keys.join(" "), gamedig);
+    let player: Vec<_> = value["players"][0].as_object().unwrap().keys().collect();
+    assert_eq!(player, ["name", "raw"]);
     // Of several servers it is a list; what failed has an error.
     let (text, _) = query(&["--compat", "gamedig", &server.text(), &closed()]);
     let list = parsed(&text);
@@ -110,12 +116,20 @@ fn whatever_fails_as_a_whole_is_an_object_too() {
         (&["query", "--json", "--capture", "/nonexistent/x", "127.0.0.1"][..], 5, "local"),
         (&["query", "--json", "two words"], 2, "usage"),
         (&["list", "--json", "session://127.0.0.1"], 2, "usage"),
+        (&["query", "--json"], 2, "usage"),
+        (&["list", "--json", "--limit", "few"], 2, "usage"),
     ] {
         let output = run(home.path(), args);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         assert_eq!(parsed(&stdout(&output))["errors"][0]["error"], what);
-        assert!(stderr(&output).starts_with("rallypoint: "), "{output:?}");
+        assert!(!stderr(&output).is_empty(), "{output:?}");
     }
+    let output = run(home.path(), &["query", "--jsonl", "--rate", "0", "127.0.0.1"]);
+    let error = parsed(&stdout(&output));
+    let message = "invalid value '0' for '--rate <N>': expected a number from 1 to 10000000";
+    assert_eq!((&error["type"], &error["message"]), (&json!("error"), &json!(message)));
+    let output = run(home.path(), &["query", "--rate", "0", "127.0.0.1"]);
+    assert_eq!(stdout(&output), "", "people read it on standard error");
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod ask_support;
 mod common;
 
 use ask_support::{Server, Speaks, closed, steady};
-use common::{Running, rallypoint, run, stdout, until};
+use common::{Running, rallypoint, run, stderr, stdout, until};
 use serde_json::Value;
 
 #[test]
@@ -55,6 +55,16 @@ fn json_on_each_line() {
     let quiet = stdout(&run(home.path(), &["ping", "-q", "-c", "2", "-i", "10ms", "--jsonl", &server.text()]));
     assert!(quiet.lines().count() == 1 && quiet.contains("statistics"), "{quiet}");
     assert!(lines[0]["ping_ms"].is_f64() && lines[2]["avg_ms"].is_f64());
+}
+
+#[test]
+fn a_name_that_cannot_be_found_is_told_to_programs_too() {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(home.path(), &["ping", "--jsonl", "nobody.invalid"]);
+    assert_eq!(output.status.code(), Some(1));
+    let error: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&error["type"], &error["error"]), (&"error".into(), &"not_found".into()), "{error}");
+    assert!(stderr(&output).starts_with("nobody.invalid: the name cannot be found"), "{output:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 use ask_support::{SHORT, Server, Speaks, info, run_with_input};
 use common::{has_ipv6, run, stderr, stdout};
 use rallypoint_query::ServerInfo;
-use std::fs;
+use std::{fs, net::Ipv4Addr};
 
 #[test]
 fn a_file_and_standard_input() {
@@ -89,4 +89,19 @@ fn a_thousand_at_once() {
     assert_eq!(text.lines().count(), 1_001);
     assert_eq!(text.lines().filter(|line| line.ends_with(",true,")).count(), 20, "{text}");
     assert_eq!(output.status.code(), Some(4));
+}
+
+#[test]
+fn more_than_are_asked_at_a_time() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::new(Speaks::Bloodmasters);
+    // The last one of 17,000 is there.
+    let targets = (0..17_000u32).rev();
+    let text: String = targets
+        .map(|n| format!("bloodmasters://{}:{}\n", Ipv4Addr::from_bits(0x7f00_0001 + n), server.addr.port()))
+        .collect();
+    let output = run_with_input(home.path(), &["query", "--csv", "-", "--rate", "1000000", "-t", "1s"], &text);
+    let text = stdout(&output);
+    assert_eq!(text.lines().count(), 17_001);
+    assert_eq!(text.lines().filter(|line| line.ends_with(",true,")).count(), 1);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Lobby, Running, rallypoint, run, stderr, stdout};
+use common::{Lobby, Running, rallypoint, run, stderr, stdout, until};
 use std::{
     fs,
     net::{SocketAddr, TcpListener, UdpSocket},
@@ -50,19 +50,37 @@ fn a_healthy_server() {
 fn nothing_listens() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start(home.path(), &[]);
-    let at = free_port();
-    let (text, code) = doctor(home.path(), lobby.v4(), &[&at]);
+    let (at, api) = (free_port(), format!("http://{}", free_port()));
+    let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--api", &api]);
     assert_eq!(code, 1, "{text}");
+    let outcomes =
+        format!("the lobby itself cannot be asked for the reason: its web API ({api}/api/v1/outcomes) does not answer");
     for part in [
-        &*format!("problem  tcp       {at}: refused"),
+        &*format!("note     outcomes  {outcomes}"),
+        &format!("problem  tcp       {at}: refused"),
         "problem  listed    the list does not have it",
-        "note     outcomes  the lobby itself cannot be asked for the reason: its web API (port 29950) does not answer",
         "What to do:",
         "start the server, and compare the port with its settings",
         "--register-test tries it",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+#[test]
+fn the_lobby_is_asked_for_the_reason() {
+    let home = tempfile::tempdir().unwrap();
+    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0", "--set", "lobby.allow_private=false"]);
+    let api = lobby.program.line().replace("http tcp ", "http://");
+    let at = free_port();
+    let (text, _) = doctor(home.path(), lobby.v4(), &[&at, "--api", &api]);
+    assert!(text.contains("note     outcomes  the lobby has not heard of this address lately"), "{text}");
+    lobby.register("Arena", at.rsplit_once(':').unwrap().1.parse().unwrap());
+    let text = until("the lobby has heard of it", || {
+        let (text, _) = doctor(home.path(), lobby.v4(), &[&at, "--api", &api]);
+        Some(text).filter(|text| text.contains("problem  outcomes  "))
+    });
+    assert!(text.contains("problem  outcomes  the lobby says private_source: "), "{text}");
 }
 
 #[test]

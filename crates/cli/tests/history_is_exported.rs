@@ -13,6 +13,9 @@ fn the_history_of_a_running_lobby_can_be_exported() {
         Some(stdout(&output)).filter(|text| output.status.success() && text.lines().count() == 2)
     });
     assert!(csv.starts_with("kind,id,time,") && csv.contains("\ntotal,,20"), "{csv}");
+    let output = run(home.path(), &["history", "export", "--server", &"0".repeat(32)]);
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(1), ""), "nothing is printed of what nobody knows");
+    assert!(stderr(&output).contains("there is no history of that"), "{}", stderr(&output));
     lobby.program.signal("TERM");
     assert_eq!(lobby.program.wait().code(), Some(0));
     let output = run(home.path(), &["history", "export", "--all", "--resolution", "day", "--format", "json"]);
@@ -35,7 +38,7 @@ fn what_makes_no_sense_is_told() {
     let home = tempfile::tempdir().unwrap();
     for (args, told) in [
         (&["history", "export", "--server", "1"][..], "32 hexadecimal digits"),
-        (&["history", "export", "--from", "yesterday"], "2026-11-16"),
+        (&["history", "export", "--from", "yesterday"], "'--from <TIME>': expected a time such as 2026-11-16"),
         (&["history", "export", "--resolution", "week"], "minute"),
     ] {
         let output = run(home.path(), args);

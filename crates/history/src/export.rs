@@ -1,6 +1,6 @@
 //! The history as CSV or JSON.
 
-use crate::{HistoryError, Point, Series, Subject, Summary, UnixSeconds};
+use crate::{Point, Series, Subject, Summary, UnixSeconds};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -56,13 +56,16 @@ pub fn rfc3339(time: UnixSeconds) -> String {
 }
 
 /// Reads such a moment, or a number of seconds since 1970.
-pub fn parse_time(text: &str) -> Result<UnixSeconds, HistoryError> {
+pub fn parse_time(text: &str) -> Result<UnixSeconds, InvalidTime> {
     let date = || format!("{text}T00:00:00Z").parse::<Timestamp>();
     let time = text.parse::<Timestamp>().or_else(|_| date()).map(Timestamp::as_second);
-    time.ok().or_else(|| text.parse().ok()).ok_or_else(|| {
-        HistoryError::Other(format!("expected a time such as 2026-11-16 or 2026-11-16T12:00:00Z, not {text:?}"))
-    })
+    time.ok().or_else(|| text.parse().ok()).ok_or(InvalidTime)
 }
+
+/// What was given is no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a time such as 2026-11-16 or 2026-11-16T12:00:00Z, or seconds since 1970")]
+pub struct InvalidTime;
 
 #[derive(Serialize)]
 struct Object<'a> {

@@ -4,7 +4,7 @@ use crate::sys;
 use rallypoint_bench::{Failure, address, pinned};
 use std::{
     env, fs,
-    io::Read,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -22,6 +22,9 @@ pub const PAUSE: Duration = Duration::from_millis(500);
 /// How fast we and the bare loop send.
 pub const RATE: u32 = 100_000;
 
+/// How often most are measured, and the median counts.
+pub const ROUNDS: usize = 5;
+
 /// The version of npm's package that is compared.
 const NPM: &str = "gamedig@5.3.3";
 
@@ -35,7 +38,7 @@ pub enum Contender {
     Crate,
     /// With so many questions at a time.
     Npm(u32),
-    Quakestat(u32),
+    Quakestat,
 }
 
 /// How one run went.
@@ -95,7 +98,7 @@ impl Contender {
             Self::Bare => "bare sendmmsg/recvmmsg loop".into(),
             Self::Crate => "gamedig (crate), 700 threads".into(),
             Self::Npm(at_a_time) => format!("gamedig (npm), {at_a_time} at a time"),
-            Self::Quakestat(at_a_time) => format!("quakestat, {at_a_time} at a time"),
+            Self::Quakestat => "quakestat".into(),
         }
     }
 
@@ -104,39 +107,39 @@ impl Contender {
             Self::Rallypoint | Self::Bare => "Bloodmasters",
             Self::Session => "session",
             Self::Crate => "A2S",
-            Self::Npm(_) | Self::Quakestat(_) => "Quake 3",
+            Self::Npm(_) | Self::Quakestat => "Quake 3",
         }
     }
 
-    /// Asks so many servers.
+    /// How often it is measured: who needs a minute, once.
+    pub const fn rounds(self) -> usize {
+        if matches!(self, Self::Quakestat) { 1 } else { ROUNDS }
+    }
+
+    /// Asks so many servers, with the same patience as everybody.
     pub fn ask(self, core: usize, files: &Files, port: u16, count: u32, rate: u32) -> Result<Run, Failure> {
-        let patience = [TIMEOUT.as_secs().to_string(), RETRIES.to_string()];
-        self.run(self.command(core, files, port, count, rate, patience)?)
+        self.run(self.command(core, files, port, count, rate, true)?)
     }
 
     /// The same with our own retries and deadline.
     pub fn ask_with_defaults(self, core: usize, files: &Files, port: u16, count: u32) -> Result<Run, Failure> {
-        self.run(self.command(core, files, port, count, RATE, ["4".into(), "15".into()])?)
+        self.run(self.command(core, files, port, count, RATE, false)?)
     }
 
     fn run(self, mut command: Command) -> Result<Run, Failure> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let start = Instant::now();
         let mut child = command.spawn()?;
-        let (mut output, mut first, mut piece) = (Vec::new(), None, vec![0; 1 << 16]);
-        if let Some(mut stdout) = child.stdout.take() {
-            loop {
-                let length = stdout.read(&mut piece)?;
-                if length == 0 {
-                    break;
-                }
-                first.get_or_insert_with(|| start.elapsed());
-                output.extend_from_slice(&piece[..length]);
-            }
+        let (mut found, mut first) = (0, None);
+        // Nothing is kept: what this process has at most counts for its children, too, as the system sees it.
+        for line in BufReader::new(child.stdout.take().ok_or_else(|| Failure("it has no output".into()))?).split(b'\n')
+        {
+            let line = line?;
+            first.get_or_insert_with(|| start.elapsed());
+            found += usize::from(self.is_found(&String::from_utf8_lossy(&line)));
         }
         let (cpu, memory) = sys::end_of(&child)?;
         let time = start.elapsed();
-        let found = String::from_utf8_lossy(&output).lines().filter(|line| self.is_found(line)).count();
         Ok(Run { time, first: first.unwrap_or(time), cpu, memory, found })
     }
 
@@ -147,7 +150,7 @@ impl Contender {
         port: u16,
         count: u32,
         rate: u32,
-        [seconds, retries]: [String; 2],
+        as_others: bool,
     ) -> Result<Command, Failure> {
         let this = env::current_exe()?;
         let (port_text, count_text, rate_text) = (port.to_string(), count.to_string(), rate.to_string());
@@ -157,8 +160,12 @@ impl Contender {
                 let list = files.list(count, |n| format!("{scheme}://{}:{port}\n", address(n)))?;
                 // It was built into the same directory.
                 let mut command = pinned(core, this.with_file_name("rallypoint"));
-                command.args(["query", "--jsonl", "--timeout", &seconds, "--retries", &retries, "--rate", &rate_text]);
-                command.arg("--file").arg(list);
+                command.args(["query", "--jsonl", "--rate", &rate_text, "--file"]).arg(list);
+                if as_others {
+                    let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
+                    command.args(["--timeout", &milliseconds(TIMEOUT), "--retry-after", &milliseconds(PAUSE)]);
+                    command.args(["--retries", &RETRIES.to_string()]);
+                }
                 command
             }
             Self::Bare => {
@@ -182,12 +189,12 @@ impl Contender {
                 ]);
                 command
             }
-            Self::Quakestat(at_a_time) => {
+            Self::Quakestat => {
                 let list = files.list(count, |n| format!("q3s {}:{port}\n", address(n)))?;
                 let mut command = pinned(core, "quakestat");
                 command.args(["-nocfg", "-nh", "-u", "-raw", ",", "-sendinterval", "0"]);
                 command.args(["-retry", &(RETRIES + 1).to_string(), "-interval", "0.5"]);
-                command.args(["-maxsim", &at_a_time.to_string(), "-f"]).arg(list);
+                command.args(["-maxsim", "1000", "-f"]).arg(list);
                 command
             }
         })
@@ -195,7 +202,7 @@ impl Contender {
 
     fn is_found(self, line: &str) -> bool {
         match self {
-            Self::Rallypoint | Self::Session | Self::Quakestat(_) => line.contains("Bacon Town"),
+            Self::Rallypoint | Self::Session | Self::Quakestat => line.contains("Bacon Town"),
             Self::Bare | Self::Crate | Self::Npm(_) => !line.is_empty(),
         }
     }

@@ -7,16 +7,22 @@ mod contender;
 mod servers;
 mod sys;
 
-use contender::{BARE, CRATE, Contender, Files, PAUSE, RATE, RETRIES, Run, TIMEOUT, has};
+use contender::{BARE, CRATE, Contender, Files, PAUSE, RATE, RETRIES, ROUNDS, Run, TIMEOUT, has};
 use rallypoint_bench::{Failure, Promises, Table, cores, machine, nanoseconds, pin_this_thread, rate, ratio};
-use servers::{Servers, WINDOW, Weather};
-use std::{env, process::ExitCode, time::Duration};
+use servers::{Evenness, Servers, WINDOW, Weather};
+use std::{env, net::UdpSocket, process::ExitCode, time::Duration};
+
+/// The hidden verb that only has the servers, for looking at one asker by hand.
+const SERVE: &str = "serve";
 
 /// How many servers are asked.
 const SERVERS: u32 = 10_000;
 
-/// How often, and the median counts.
-const ROUNDS: usize = 5;
+/// How many must not take much memory.
+const MANY: u32 = 100_000;
+
+/// With how many it is found out what suits a contender best.
+const TRIAL: u32 = 2_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -25,6 +31,7 @@ fn main() -> ExitCode {
         [BARE, port, count, rate] => bare::ask(number(port) as u16, number(count), number(rate)).map_err(Failure::from),
         #[cfg(feature = "query-peers")]
         [CRATE, port, count] => contender::ask_by_crate(number(port) as u16, number(count)).map_err(Failure::from),
+        [SERVE] => serve(),
         [] => measure(),
         _ => Err(Failure("no arguments".into())),
     };
@@ -37,6 +44,13 @@ fn main() -> ExitCode {
     }
 }
 
+fn serve() -> Result<(), Failure> {
+    let servers = Servers::start(Weather::default())?;
+    println!("port {} of every address of 127.0.0.0/8, until the end of standard input", servers.port);
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    Ok(())
+}
+
 /// Who can be compared, and who can't be had.
 fn contenders(core: usize, files: &Files, port: u16) -> Result<(Vec<Contender>, Vec<&'static str>), Failure> {
     let (mut those, mut skipped) = (vec![Contender::Rallypoint, Contender::Session, Contender::Bare], Vec::new());
@@ -45,24 +59,20 @@ fn contenders(core: usize, files: &Files, port: u16) -> Result<(Vec<Contender>, 
     } else {
         skipped.push(CRATE);
     }
-    // Those that depend on it: with as many at a time as suits them best.
-    let mut best = |of: fn(u32) -> Contender, choices: &[u32]| -> Result<(), Failure> {
+    if files.fetch_npm() {
+        // It depends much on how many are asked at a time: as many as suits it best.
         let mut runs = Vec::new();
-        for choice in choices {
-            let run = of(*choice).ask(core, files, port, 2_000, RATE)?;
-            eprintln!("{}: {} of 2000 in {:?}", of(*choice).name(), run.found, run.time);
-            runs.push((run.found as f64 / run.time.as_secs_f64(), of(*choice)));
+        for contender in [50, 100, 200, 400, 1_000].map(Contender::Npm) {
+            let run = contender.ask(core, files, port, TRIAL, RATE)?;
+            eprintln!("{}: {} of {TRIAL} in {:?}", contender.name(), run.found, run.time);
+            runs.push((run.found as f64 / run.time.as_secs_f64(), contender));
         }
         those.extend(runs.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best));
-        Ok(())
-    };
-    if files.fetch_npm() {
-        best(Contender::Npm, &[50, 100, 200, 400, 1_000])?;
     } else {
         skipped.push("gamedig (npm)");
     }
     if has("quakestat") {
-        best(Contender::Quakestat, &[20, 100, 500, 1_000])?;
+        those.push(Contender::Quakestat);
     } else {
         skipped.push("quakestat");
     }
@@ -81,7 +91,7 @@ fn measure() -> Result<(), Failure> {
 
     let mut runs: Vec<Vec<Run>> = vec![Vec::new(); those.len()];
     for round in 0..ROUNDS {
-        for (contender, runs) in those.iter().zip(&mut runs) {
+        for (contender, runs) in those.iter().zip(&mut runs).filter(|(contender, _)| round < contender.rounds()) {
             let run = contender.ask(asks, &files, servers.port, SERVERS, RATE)?;
             eprintln!("{round} {}: {} in {:?}, CPU {:?}", contender.name(), run.found, run.time, run.cpu);
             runs.push(run);
@@ -91,6 +101,7 @@ fn measure() -> Result<(), Failure> {
     sections += &beside_others(&runs, &skipped, &mut promises);
     sections += &with_trouble(asks, &files, &mut promises)?;
     sections += &pacing(asks, &files, &servers, &mut promises)?;
+    sections += &memory(asks, &files, &servers, &mut promises)?;
     println!(
         "{}\nOn {}. Who asks has core {asks}, the servers core {answers}; over loopback.\n{sections}",
         promises,
@@ -121,13 +132,13 @@ fn beside_others(runs: &[(Contender, Run)], skipped: &[&str], promises: &mut Pro
             ratio(speed(ours), speed(run)),
             (SERVERS as usize).saturating_sub(run.found).to_string(),
             nanoseconds(cpu(run)),
-            nanoseconds(run.first.as_nanos() as f64),
+            time(run.first),
             rate(run.memory as f64, "B"),
         ]);
         let least = match contender {
             Contender::Crate => 2.0,
             Contender::Npm(_) => 10.0,
-            Contender::Quakestat(_) => 50.0,
+            Contender::Quakestat => 50.0,
             Contender::Bare => {
                 let times = cpu(ours) / cpu(run);
                 promises.add("CPU per server, of the bare loop's", ratio(times, 1.0), "at most 3×", times <= 3.0);
@@ -144,12 +155,13 @@ fn beside_others(runs: &[(Contender, Run)], skipped: &[&str], promises: &mut Pro
     let skipped = if skipped.is_empty() { String::new() } else { format!(" Not to be had: {}.", skipped.join(", ")) };
     format!(
         "\n### Beside others\n\n{table}\n{SERVERS} servers that answer after 20 ms, each asked in the asker's own protocol \
-         for about the same, {RETRIES} retries, given up after {TIMEOUT:?} (who has no such limit: a retry every \
-         {PAUSE:?}). Medians of {ROUNDS} runs in turn, from the start of the process to its end. We and the bare loop \
-         send {RATE} datagrams a second, the others as fast as they can: the crate waits in one thread for each server, \
-         npm's package hands every datagram to everybody who waits for one, and quakestat has a socket for each server \
-         and looks at all of them for each; these two are shown with as many at a time as suited them best (of 20 to \
-         1,000, tried with 2,000 servers). quakestat shows nothing before the end. CPU: of the whole process, starting \
+         for about the same; asked again {RETRIES} times every {PAUSE:?}, and given up after {TIMEOUT:?}. Medians of \
+         {ROUNDS} runs in turn, from the start of the process to its end; quakestat, which takes a minute, is run once. \
+         We and the bare loop send {RATE} datagrams a second, the others as fast as they can: the crate waits in one \
+         thread for each server; npm's package hands every datagram to everybody who waits for one, and is shown with \
+         as many at a time as suited it best (of 50 to 1,000, tried with {TRIAL} servers); quakestat (`-sendinterval 0 \
+         -maxsim 1000`) asks the next one only when an answer has come or 10 ms have passed, however many it may ask at \
+         a time, and shows nothing before the end. CPU: of the whole process, starting \
          included. The bare loop asks each server once, wakes up once a millisecond as we do, and compares nothing but \
          the address.{skipped}\n",
     )
@@ -164,8 +176,7 @@ fn with_trouble(core: usize, files: &Files, promises: &mut Promises) -> Result<S
         let run = Contender::Rallypoint.ask_with_defaults(core, files, servers.port, SERVERS)?;
         missed += living.saturating_sub(run.found);
         slowest = slowest.max(run.time);
-        let time = nanoseconds(run.time.as_nanos() as f64);
-        table.row(["rallypoint query --jsonl", &run.found.to_string(), &living.to_string(), &time]);
+        table.row(["rallypoint query --jsonl", &run.found.to_string(), &living.to_string(), &time(run.time)]);
     }
     // The last dead one is asked after a tenth of a second, and has four.
     let limit = Duration::from_millis(4_500);
@@ -175,12 +186,7 @@ fn with_trouble(core: usize, files: &Files, promises: &mut Promises) -> Result<S
         "none",
         missed == 0,
     );
-    promises.add(
-        "the same: time, with a deadline of 4 s",
-        nanoseconds(slowest.as_nanos() as f64),
-        "at most 4.5 s",
-        slowest <= limit,
-    );
+    promises.add("the same: time, with a deadline of 4 s", time(slowest), "at most 4.5 s", slowest <= limit);
     Ok(format!(
         "\n### Dead servers and loss\n\n{table}\nEvery tenth server never answers, and every twentieth datagram is lost \
          in each direction.\n"
@@ -188,35 +194,53 @@ fn with_trouble(core: usize, files: &Files, promises: &mut Promises) -> Result<S
 }
 
 fn pacing(core: usize, files: &Files, servers: &Servers, promises: &mut Promises) -> Result<String, Failure> {
-    let mut table = Table::new(&["datagrams a second", "servers", "largest burst in 10 ms", "even would be", "memory"]);
-    for (per_second, count) in [(2_000, 4_000), (RATE, 100_000)] {
-        servers.take_burst();
+    let mut table = Table::new(&[
+        "datagrams a second",
+        "servers",
+        "largest burst in 10 ms",
+        "even would be",
+        "longest gap",
+        "time",
+        "first result",
+    ]);
+    for (per_second, count) in [(2_000, 4_000), (RATE, SERVERS)] {
+        servers.take_evenness();
         let run = Contender::Rallypoint.ask(core, files, servers.port, count, per_second)?;
-        let (burst, even) = (servers.take_burst(), per_second as usize * WINDOW.as_millis() as usize / 1_000);
+        let Evenness { burst, gap } = servers.take_evenness();
+        let even = per_second as usize * WINDOW.as_millis() as usize / 1_000;
         table.row([
             per_second.to_string(),
             count.to_string(),
             burst.to_string(),
             even.to_string(),
-            rate(run.memory as f64, "B"),
+            time(gap),
+            time(run.time),
+            time(run.first),
         ]);
         if per_second == 2_000 {
             promises.add("largest burst in 10 ms at the default pace", burst.to_string(), "at most 40", burst <= 40);
-        }
-        if count == 100_000 {
-            let is_kept = run.memory < 50_000_000;
-            promises.add("memory for 100,000 targets", rate(run.memory as f64, "B"), "under 50 MB", is_kept);
-        }
-        if per_second == 2_000 {
-            let first = nanoseconds(run.first.as_nanos() as f64);
             let is_kept = run.first < run.time / 4;
-            promises.add("first result, of a sweep of two seconds", first, "as it comes", is_kept);
+            promises.add("first result, of a sweep of two seconds", time(run.first), "as it comes", is_kept);
         }
     }
-    Ok(format!(
-        "\n### Pacing and memory\n\n{table}\nBursts as the servers see them, also if the machine is late with either side. \
-         Memory: the most that the process had.\n"
-    ))
+    Ok(format!("\n### Pacing\n\n{table}\nAs the servers see it, also if the machine is late with either side.\n"))
+}
+
+fn memory(core: usize, files: &Files, servers: &Servers, promises: &mut Promises) -> Result<String, Failure> {
+    let mut table = Table::new(&["100,000 targets", "found", "time", "memory"]);
+    // A port at which nothing listens, now that this is dropped.
+    let closed = UdpSocket::bind("0.0.0.0:0")?.local_addr()?.port();
+    for (which, port) in [("that answer", servers.port), ("that refuse", closed)] {
+        let run = Contender::Rallypoint.ask(core, files, port, MANY, RATE)?;
+        table.row([which.to_owned(), run.found.to_string(), time(run.time), rate(run.memory as f64, "B")]);
+        let name = format!("memory for 100,000 targets {which}");
+        promises.add(&name, rate(run.memory as f64, "B"), "under 50 MB", run.memory < 50_000_000);
+    }
+    Ok(format!("\n### Memory\n\n{table}\nThe most that the process had. {RATE} datagrams a second.\n"))
+}
+
+fn time(time: Duration) -> String {
+    nanoseconds(time.as_nanos() as f64)
 }
 
 /// The run with the median time, with the medians of the rest; the most missed.

@@ -37,16 +37,27 @@ pub struct Weather {
 pub struct Servers {
     pub port: u16,
     is_over: Arc<AtomicBool>,
-    burst: Arc<Mutex<Burst>>,
+    flow: Arc<Mutex<Flow>>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// How many datagrams came within [`WINDOW`], at most.
+/// How evenly datagrams came.
 #[derive(Default)]
-struct Burst {
+struct Flow {
+    /// Within [`WINDOW`].
     recent: VecDeque<(Instant, usize)>,
     sum: usize,
-    most: usize,
+    last: Option<Instant>,
+    seen: Evenness,
+}
+
+/// How uneven it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Evenness {
+    /// How many datagrams came within [`WINDOW`], at most.
+    pub burst: usize,
+    /// How long nothing came, at most.
+    pub gap: Duration,
 }
 
 impl Servers {
@@ -54,17 +65,17 @@ impl Servers {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
         sys::prepare(&socket, true)?;
         let port = socket.local_addr()?.port();
-        let (is_over, burst) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Burst::default())));
+        let (is_over, flow) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Flow::default())));
         let thread = std::thread::spawn({
-            let (is_over, burst) = (is_over.clone(), burst.clone());
-            move || serve(&socket, weather, &is_over, &burst)
+            let (is_over, flow) = (is_over.clone(), flow.clone());
+            move || serve(&socket, weather, &is_over, &flow)
         });
-        Ok(Self { port, is_over, burst, thread: Some(thread) })
+        Ok(Self { port, is_over, flow, thread: Some(thread) })
     }
 
-    /// The largest burst since the last time.
-    pub fn take_burst(&self) -> usize {
-        std::mem::take(&mut *self.burst.lock().expect("nobody panics with it")).most
+    /// How evenly they were asked since the last time.
+    pub fn take_evenness(&self) -> Evenness {
+        std::mem::take(&mut *self.flow.lock().expect("nobody panics with it")).seen
     }
 }
 
@@ -75,25 +86,27 @@ impl Drop for Servers {
     }
 }
 
-impl Burst {
+impl Flow {
     fn add(&mut self, now: Instant, count: usize) {
+        self.seen.gap = self.seen.gap.max(self.last.map_or(Duration::ZERO, |last| now - last));
+        self.last = Some(now);
         self.recent.push_back((now, count));
         self.sum += count;
         while let Some((_, count)) = self.recent.pop_front_if(|(at, _)| *at + WINDOW <= now) {
             self.sum -= count;
         }
-        self.most = self.most.max(self.sum);
+        self.seen.burst = self.seen.burst.max(self.sum);
     }
 }
 
-fn serve(socket: &UdpSocket, weather: Weather, is_over: &AtomicBool, burst: &Mutex<Burst>) -> io::Result<()> {
+fn serve(socket: &UdpSocket, weather: Weather, is_over: &AtomicBool, flow: &Mutex<Flow>) -> io::Result<()> {
     let (answers, mut batch, mut random) = (Answers::new(), Batch::new(), Random::new(7));
     let mut waiting: VecDeque<(Instant, Datagram)> = VecDeque::new();
     while !is_over.load(Relaxed) {
         let now = Instant::now();
         let count = batch.receive(socket, true)?;
         if count > 0 {
-            burst.lock().expect("nobody panics with it").add(now, count);
+            flow.lock().expect("nobody panics with it").add(now, count);
         }
         for n in 0..count {
             let (peer, local, bytes) = batch.received(n);
@@ -164,13 +177,18 @@ impl Answers {
                 let tail = b"\xdc\x00\x00\x10\x00dl\x00\x001.0.0.0\0\x00";
                 vec![[b"\xff\xff\xff\xff", texts.as_bytes(), tail].concat()]
             }
-            [255, 255, 255, 255, b'g', b'e', b't', b's', ..] => {
-                let rest = format!(
-                    "statusResponse\n\\sv_hostname\\{NAME}\\mapname\\ctf_harvest\\gamename\\tag\\sv_maxclients\\16\\version\\1.0\n"
-                );
-                vec![[b"\xff\xff\xff\xff", rest.as_bytes()].concat()]
-            }
+            // Quake 3: getstatus and getinfo.
+            [255, 255, 255, 255, b'g', b'e', b't', b's', ..] => quake3(&format!(
+                "statusResponse\n\\sv_hostname\\{NAME}\\mapname\\ctf_harvest\\gamename\\tag\\sv_maxclients\\16\\version\\1.0\n"
+            )),
+            [255, 255, 255, 255, b'g', b'e', b't', b'i', ..] => quake3(&format!(
+                "infoResponse\n\\hostname\\{NAME}\\mapname\\ctf_harvest\\game\\tag\\clients\\0\\sv_maxclients\\16\\protocol\\68"
+            )),
             _ => Vec::new(),
         }
     }
+}
+
+fn quake3(answer: &str) -> Vec<Vec<u8>> {
+    vec![[b"\xff\xff\xff\xff", answer.as_bytes()].concat()]
 }

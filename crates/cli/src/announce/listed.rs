@@ -54,15 +54,25 @@ pub async fn watch(lobby: Lobby, server: Looks, x_query: Option<String>) -> (Lob
 }
 
 /// Looks into a lobby's list from time to time until the server is there, however long that takes.
-pub async fn wait(lobby: Lobby, server: Looks) -> (Lobby, Answer) {
+pub async fn wait(mut lobby: Lobby, server: Looks) -> (Lobby, Answer) {
     loop {
         tokio::time::sleep(AGAIN).await;
+        find_again(&mut lobby).await;
         if let Ok(listed) = look_anywhere(&lobby, &server).await
             && !listed.is_empty()
         {
             let answer = Answer::Listed(is_listed(&lobby, &server, &listed));
             return (lobby, answer);
         }
+    }
+}
+
+/// It may have moved. If it cannot be found now, it stays where it was.
+async fn find_again(lobby: &mut Lobby) {
+    if let Ok(addrs) = lobby.host.resolve().await
+        && !addrs.is_empty()
+    {
+        lobby.addrs = addrs;
     }
 }
 
@@ -130,5 +140,19 @@ fn explain(error: &io::Error) -> String {
         }
         io::ErrorKind::TimedOut => "it does not answer in time".into(),
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lobby_that_has_moved_is_found_again() {
+        let host = "127.0.0.1:7".parse().unwrap();
+        let mut lobby = Lobby { host, addrs: vec!["192.0.2.1:7".parse().unwrap()] };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(find_again(&mut lobby));
+        assert_eq!(lobby.addrs, ["127.0.0.1:7".parse().unwrap()]);
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     failure::Failure,
     signals::Signals,
 };
-use std::{io, time::Duration};
+use std::{future::ready, io, time::Duration};
 use tokio::time::interval;
 
 /// A look that is under way.
@@ -33,15 +33,30 @@ impl Attended {
     }
 
     /// The next news; `None` if there will be no more, or after Ctrl-C: what has come by then is worth showing.
-    pub async fn next(&mut self, sink: &mut Sink) -> Option<News> {
+    ///
+    /// # Errors
+    /// If what was told before cannot be written.
+    pub async fn next(&mut self, sink: &mut Sink) -> io::Result<Option<News>> {
+        let news = self.wait(sink).await?;
+        self.answered += usize::from(matches!(news, Some(News::Answered(_))));
+        Ok(news)
+    }
+
+    async fn wait(&mut self, sink: &mut Sink) -> io::Result<Option<News>> {
+        if !self.is_stopped {
+            tokio::select! {
+                biased;
+                news = self.survey.next() => return Ok(news),
+                () = ready(()) => {}
+            }
+        }
+        // Nothing more has come yet: whoever reads gets what there is, in one piece.
+        sink.flush()?;
         let mut tick = interval(TICK);
         while !self.is_stopped {
             tokio::select! {
                 biased;
-                news = self.survey.next() => {
-                    self.answered += usize::from(matches!(news, Some(News::Answered(_))));
-                    return news;
-                }
+                news = self.survey.next() => return Ok(news),
                 () = self.signals.stop() => self.is_stopped = true,
                 _ = tick.tick(), if sink.progress.is_lively() => {
                     let (asked, open) = self.survey.progress();
@@ -49,7 +64,7 @@ impl Attended {
                 }
             }
         }
-        None
+        Ok(None)
     }
 
     /// How it went, if all that was told went like this.

@@ -1,6 +1,6 @@
 //! The flags that all commands which ask have in common.
 
-use crate::failure::Failure;
+use crate::{failure::Failure, number::number};
 use jiff::SignedDuration;
 use rallypoint_query::ProberConfig;
 use std::{
@@ -19,11 +19,15 @@ pub struct Asking {
     pub timeout: Duration,
 
     /// How often to ask again who does not answer, within that time
-    #[arg(long, short = 'r', value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u8).range(..=15))]
+    #[arg(long, short = 'r', value_name = "N", default_value_t = 15, value_parser = number::<u8>(0..=15))]
     pub retries: u8,
 
+    /// How long to wait before asking again; less if all retries would not fit into the time otherwise
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = time)]
+    pub retry_after: Duration,
+
     /// How many datagrams to send in a second, evenly
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = number::<u32>(1..=10_000_000))]
     pub rate: u32,
 
     /// Use only IPv4
@@ -84,7 +88,7 @@ impl Asking {
             packets_per_second: self.rate,
             deadline: self.timeout,
             retries: self.retries,
-            retry_after: default.retry_after.min(fits),
+            retry_after: self.retry_after.min(fits),
             ..default
         }
     }
@@ -150,7 +154,15 @@ mod tests {
 
     #[test]
     fn retries_fit_into_the_time() {
-        for args in [&["-t", "100ms"][..], &["-t", "1", "-r", "15"], &["-t", "10s"], &["-t", "1ms"], &["-r", "0"]] {
+        assert_eq!(parse(&["--retry-after", "500ms", "-r", "3"]).prober().retry_after, Duration::from_millis(500));
+        for args in [
+            &["-t", "100ms"][..],
+            &["-t", "1", "-r", "15"],
+            &["-t", "10s"],
+            &["-t", "1ms"],
+            &["-r", "0"],
+            &["--retry-after", "1h"],
+        ] {
             let asking = parse(args);
             asking.validate().unwrap();
             let config = asking.prober();

@@ -55,6 +55,22 @@ pub enum Format {
     GamedigLines,
 }
 
+impl Format {
+    /// What a command line that makes no sense asks for, as far as one can tell.
+    pub fn of_words(words: impl Iterator<Item = String>) -> Self {
+        let words: Vec<_> = words.collect();
+        let has = |word: &str| words.iter().any(|it| it == word);
+        let compat = has("--compat") || has("--compat=gamedig");
+        match (compat, has("--jsonl"), has("--json")) {
+            (true, true, _) => Self::GamedigLines,
+            (true, ..) => Self::Gamedig,
+            (_, true, _) => Self::Jsonl,
+            (.., true) => Self::Json,
+            _ => Self::Text,
+        }
+    }
+}
+
 impl OutputArgs {
     /// Whether it is for people.
     pub fn is_text(&self) -> bool {

@@ -12,14 +12,16 @@ use crate::{
 };
 use rallypoint_query::ServerInfo;
 use rallypoint_wire::lobby::Transport;
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range, sync::Arc};
 use tokio::{sync::mpsc, task::JoinSet};
 
 /// Looks at the same places, as often as it is told to.
 #[derive(Debug)]
 pub struct Survey {
     asking: Asking,
-    places: Vec<Place>,
+    places: Arc<[Place]>,
+    /// Places whose servers are not asked yet in this look: what waits here takes no memory.
+    ahead: Range<usize>,
     /// None if only lists are looked at.
     sweep: Option<Sweep>,
     players: bool,
@@ -83,15 +85,15 @@ enum Arrived {
 
 impl Survey {
     /// Opens sockets. With `players` servers are asked who plays there, too.
-    pub fn new(asking: &Asking, places: Vec<Place>, players: bool) -> Result<Self, Failure> {
+    pub fn new(asking: &Asking, places: Arc<[Place]>, players: bool) -> Result<Self, Failure> {
         let sweep = Sweep::new(Engine::start(asking)?, asking, players);
         Ok(Self { sweep: Some(sweep), players, ..Self::of_lists(asking, places) })
     }
 
     /// Looks only at lists, and asks no server.
-    pub fn of_lists(asking: &Asking, places: Vec<Place>) -> Self {
+    pub fn of_lists(asking: &Asking, places: Arc<[Place]>) -> Self {
         let (asking, open, lists) = (asking.clone(), HashMap::new(), JoinSet::new());
-        Self { asking, places, sweep: None, players: false, open, last_key: 0, lists, arrived: None }
+        Self { asking, places, ahead: 0..0, sweep: None, players: false, open, last_key: 0, lists, arrived: None }
     }
 
     /// Looks once at every place. It can be cancelled at any time: what was asked is told by the next look.
@@ -111,27 +113,22 @@ impl Survey {
     pub fn begin(&mut self) {
         let (sender, arrived) = mpsc::unbounded_channel();
         (self.lists, self.arrived) = (JoinSet::new(), Some(arrived));
-        for place in 0..self.places.len() {
-            match &self.places[place] {
-                Place::Server(server) => {
-                    let server = server.clone();
-                    self.ask(Open::Named(place), Whom::Server(server));
-                }
-                Place::List(source) => {
-                    let (source, asking, sender) = (source.clone(), self.asking.clone(), sender.clone());
-                    self.lists.spawn(async move {
-                        let pass_on = |listed| drop(sender.send(Arrived::Listed(place, Box::new(listed))));
-                        let result = fetch(&source, &asking, pass_on).await;
-                        let _ = sender.send(Arrived::Done(place, result));
-                    });
-                }
-            }
+        self.ahead = 0..self.places.len();
+        for (place, source) in self.places.iter().enumerate() {
+            let Place::List(source) = source else { continue };
+            let (source, asking, sender) = (source.clone(), self.asking.clone(), sender.clone());
+            self.lists.spawn(async move {
+                let pass_on = |listed| drop(sender.send(Arrived::Listed(place, Box::new(listed))));
+                let result = fetch(&source, &asking, pass_on).await;
+                let _ = sender.send(Arrived::Done(place, result));
+            });
         }
     }
 
     /// What is learned next; `None` if nothing is under way. It can be cancelled at any time.
     pub async fn next(&mut self) -> Option<News> {
         loop {
+            self.feed();
             let is_asking = self.sweep.as_ref().is_some_and(|sweep| sweep.open() > 0);
             tokio::select! {
                 arrived = receive(&mut self.arrived), if self.arrived.is_some() => match arrived {
@@ -162,9 +159,21 @@ impl Survey {
         }
     }
 
-    /// How many were asked so far, and how many of them have no finding yet.
+    /// How many there are to ask, as far as that is known, and how many of them have no finding yet.
     pub fn progress(&self) -> (usize, usize) {
-        (usize::try_from(self.last_key).unwrap_or(usize::MAX), self.open.len())
+        let asked = usize::try_from(self.last_key).unwrap_or(usize::MAX);
+        (asked.saturating_add(self.ahead.len()), self.open.len() + self.ahead.len())
+    }
+
+    /// Asks the next servers, as many as there is room for.
+    fn feed(&mut self) {
+        while self.sweep.as_ref().is_some_and(Sweep::has_room) {
+            let Some(place) = self.ahead.next() else { return };
+            if let Place::Server(server) = &self.places[place] {
+                let server = server.clone();
+                self.ask(Open::Named(place), Whom::Server(server));
+            }
+        }
     }
 
     fn take(&mut self, place: usize, listed: Listed) -> News {

@@ -38,7 +38,7 @@ pub struct Sweep {
     resolving: JoinSet<(u64, Server, Result<Vec<SocketAddr>, Trouble>)>,
 }
 
-/// How many are handed to the engine at a time: as many as it asks at the same time. What waits here takes less memory.
+/// How many are handed to the engine at a time: as many as it asks at the same time.
 const IN_FLIGHT: usize = 16_384;
 
 /// How many names are looked up at a time.
@@ -53,6 +53,11 @@ impl Sweep {
     /// Adds somebody to ask.
     pub fn add(&mut self, key: u64, whom: Whom) {
         self.waiting.push_back(Request { key, whom });
+    }
+
+    /// Whether more can be asked at once. Whoever does not want memory to grow adds nobody before.
+    pub fn has_room(&self) -> bool {
+        self.open() < IN_FLIGHT
     }
 
     /// How many are not done.

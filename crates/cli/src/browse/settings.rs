@@ -3,29 +3,29 @@
 use super::join::JoinCommand;
 use crate::{
     ask::{Target, target::Lobby},
-    config::{Document, Mistakes},
+    config::{Document, Mistakes, found, nearest, syntax},
     failure::Failure,
 };
-use serde::{Deserialize, Deserializer, de::Error};
 use std::{
     collections::BTreeMap,
     env, fmt, fs, io,
+    ops::Range,
     path::{Path, PathBuf},
     str::FromStr,
 };
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 /// What a file says. Everything in it can be left out.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Default)]
 pub struct Settings {
     /// Where to look if the command line does not say it.
-    #[serde(deserialize_with = "places")]
     pub lobbies: Vec<Place>,
     /// What joins a server.
-    #[serde(deserialize_with = "command")]
     pub join: Option<JoinCommand>,
     /// What joins a server of a certain game, by its short name.
-    #[serde(deserialize_with = "commands")]
     pub join_game: BTreeMap<String, JoinCommand>,
 }
 
@@ -43,22 +43,84 @@ impl Settings {
     /// What the file says; nothing, if there is no such file and nobody has named it.
     pub fn load(named: Option<&Path>) -> Result<Self, Failure> {
         let Some(file) = named.map(Path::to_owned).or_else(usual_file) else { return Ok(Self::default()) };
-        let mut mistakes = Mistakes::default();
-        let name = file.display().to_string();
+        let (mut mistakes, name) = (Mistakes::default(), file.display().to_string());
         match fs::read_to_string(&file) {
-            Ok(text) => match toml::from_str(&text) {
-                Ok(settings) => return Ok(settings),
-                Err(error) => {
-                    let place = Document { name: &name, text: &text }.place(&error.span().unwrap_or(0..0));
-                    mistakes.push(place, error.message());
-                }
-            },
+            Ok(text) => {
+                let (settings, mut wrongs) = Self::read(&text);
+                // The keys of a file are not in the order of their lines.
+                wrongs.sort_by_key(|(at, _)| at.start);
+                let document = Document { name: &name, text: &text };
+                wrongs.iter().for_each(|(at, message)| mistakes.push(document.place(at), message));
+                mistakes.into_result()?;
+                return Ok(settings);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => return Ok(Self::default()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => mistakes.push(name, "there is no such file"),
             Err(error) => mistakes.push(name, error),
         }
         Err(mistakes.into())
     }
+
+    /// What a text says, and all that is wrong with it.
+    fn read(text: &str) -> (Self, Vec<Wrong>) {
+        let (mut settings, mut wrongs) = (Self::default(), Vec::new());
+        let Ok(table) = DeTable::parse(text) else { return (settings, syntax(text)) };
+        for (key, value) in table.get_ref() {
+            match &**key.get_ref() {
+                "lobbies" => match value.get_ref() {
+                    DeValue::Array(items) => {
+                        settings.lobbies =
+                            items.iter().filter_map(|item| parse("lobbies", LOBBY, item, &mut wrongs)).collect();
+                    }
+                    other => {
+                        wrongs.push((value.span(), format!("lobbies: expected a list of lobbies, {}", found(other))));
+                    }
+                },
+                "join" => settings.join = parse("join", COMMAND, value, &mut wrongs),
+                "join_game" => match value.get_ref() {
+                    DeValue::Table(games) => {
+                        let read = |(game, value): (&Spanned<_>, &Value<'_>)| {
+                            let path = format!("join_game.{}", game.get_ref());
+                            let command = parse(&path, COMMAND, value, &mut wrongs)?;
+                            Some((AsRef::<str>::as_ref(game.get_ref()).to_lowercase(), command))
+                        };
+                        settings.join_game = games.iter().filter_map(read).collect();
+                    }
+                    other => {
+                        let message = format!("expected the section [join_game], {}", found(other));
+                        wrongs.push((value.span(), message));
+                    }
+                },
+                other => {
+                    let hint = nearest(other, ["lobbies", "join", "join_game"]);
+                    wrongs.push((key.span(), format!("unknown key \"{other}\"{hint}")));
+                }
+            }
+        }
+        (settings, wrongs)
+    }
+}
+
+type Value<'a> = Spanned<DeValue<'a>>;
+
+/// What is wrong, and where.
+type Wrong = (Range<usize>, String);
+
+const LOBBY: &str = "a lobby, such as \"lobby.example.org\"";
+const COMMAND: &str = "a command, such as \"mygame --connect {host} {port}\"";
+
+/// A text that means something.
+fn parse<T: FromStr<Err = String>>(
+    path: &str,
+    expected: &str,
+    value: &Value<'_>,
+    wrongs: &mut Vec<Wrong>,
+) -> Option<T> {
+    let parsed = match value.get_ref() {
+        DeValue::String(text) => text.parse(),
+        other => Err(format!("expected {expected}, {}", found(other))),
+    };
+    parsed.map_err(|why| wrongs.push((value.span(), format!("{path}: {why}")))).ok()
 }
 
 /// `$XDG_CONFIG_HOME/rallypoint/browse.toml`.
@@ -83,20 +145,6 @@ impl fmt::Display for Place {
     }
 }
 
-fn places<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Place>, D::Error> {
-    Vec::<String>::deserialize(deserializer)?.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
-}
-
-fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<JoinCommand>, D::Error> {
-    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
-}
-
-fn commands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, JoinCommand>, D::Error> {
-    let texts = BTreeMap::<String, String>::deserialize(deserializer)?;
-    let parse = |(game, text): (String, String)| text.parse().map(|command| (game.to_lowercase(), command));
-    texts.into_iter().map(parse).collect::<Result<_, String>>().map_err(D::Error::custom)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,11 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_line() {
+    fn mistakes_are_told_with_their_line_all_at_once() {
         for (text, expected) in [
-            ("\njoin = \"mygame\"", "browse.toml:2: it does not say where to go"),
-            ("lobbies = [\"a b\"]", "browse.toml:1: expected a lobby"),
-            ("\n\njoyn = 1", "browse.toml:3: unknown field `joyn`"),
+            ("\njoin = \"mygame\"", "browse.toml:2: join: it does not say where to go"),
+            ("lobbies = [\"a b\"]", "browse.toml:1: lobbies: expected a lobby"),
+            (
+                "lobbies = [\n  \"a\",\n  7]",
+                "browse.toml:3: lobbies: expected a lobby, such as \"lobby.example.org\", not 7",
+            ),
+            ("lobbies = \"a\"", "browse.toml:1: lobbies: expected a list of lobbies, not \"a\""),
+            ("join = true", "browse.toml:1: join: expected a command, such as"),
+            ("\n\njoyn = 1", "browse.toml:3: unknown key \"joyn\"; did you mean \"join\"?"),
+            ("join_game = 1", "browse.toml:1: expected the section [join_game], not 1"),
+            ("[join_game]\nGG2 = 1", "browse.toml:2: join_game.GG2: expected a command"),
+            ("joyn = 1\njoin = 1", "browse.toml:2: join: expected"),
+            ("join = ", "browse.toml:1: "),
         ] {
             let error = load(text).unwrap_err();
             assert!(error.contains(expected), "{error}");

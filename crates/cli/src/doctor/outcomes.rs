@@ -4,7 +4,7 @@ use super::{facts::Facts, step::Mark};
 use crate::ask::{
     Asking, Trouble,
     lobby::page,
-    target::{Lobby, MasterList},
+    target::{Lobby, MasterList, Target},
 };
 use rallypoint_wire::text;
 use serde::Deserialize;
@@ -12,6 +12,8 @@ use std::num::NonZeroU16;
 
 /// Where a lobby's web server is, if its operator has not moved it.
 const HTTP: NonZeroU16 = NonZeroU16::new(29_950).expect("it is not 0");
+
+const PATH: &str = "/api/v1/outcomes";
 
 /// What the API answers.
 #[derive(Deserialize)]
@@ -33,13 +35,26 @@ struct Outcome {
     accepted: bool,
 }
 
+/// Where the API of a lobby is by default.
+pub fn usual(lobby: &Lobby) -> MasterList {
+    MasterList { host: lobby.host.clone(), port: HTTP, path: PATH.into() }
+}
+
+/// Where it is, as a person names it.
+pub fn api(text: &str) -> Result<MasterList, String> {
+    match format!("{}{PATH}", text.trim_end_matches('/')).parse() {
+        Ok(Target::MasterList(api)) => Ok(api),
+        Err(why) if text.contains("://") => Err(why),
+        _ => Err("expected the address of a web server, such as http://lobby.example.org:8080".into()),
+    }
+}
+
 /// What there is to say about it.
-pub async fn ask(lobby: &Lobby, facts: &Facts, asking: &Asking) -> Vec<(Mark, String)> {
+pub async fn ask(api: &MasterList, facts: &Facts, asking: &Asking) -> Vec<(Mark, String)> {
     let mut said = Vec::new();
     for address in &facts.addresses {
-        let path = format!("/api/v1/outcomes?address={}", address.ip);
-        let list = MasterList { host: lobby.host.clone(), port: HTTP, path };
-        match page(&list, asking).await {
+        let path = format!("{}?address={}", api.path, address.ip);
+        match page(&MasterList { path, ..api.clone() }, asking).await {
             Ok(body) => said.extend(explain(&body, facts.port)),
             Err(trouble) => {
                 let why = match trouble {
@@ -48,7 +63,7 @@ pub async fn ask(lobby: &Lobby, facts: &Facts, asking: &Asking) -> Vec<(Mark, St
                 };
                 said.push((
                     Mark::Note,
-                    format!("the lobby itself cannot be asked for the reason: its web API (port {HTTP}) {why}"),
+                    format!("the lobby itself cannot be asked for the reason: its web API ({api}) {why}; --api says where it is"),
                 ));
                 // It is the same for every address.
                 break;
@@ -83,6 +98,20 @@ fn explain(body: &[u8], port: Option<u16>) -> Vec<(Mark, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_api_is_named_as_people_name_it() {
+        let shown = |text| api(text).map(|api| api.to_string());
+        assert_eq!(shown("http://lobby.example.org:8080"), Ok("http://lobby.example.org:8080/api/v1/outcomes".into()));
+        assert_eq!(
+            shown("http://lobby.example.org/rally/"),
+            Ok("http://lobby.example.org/rally/api/v1/outcomes".into())
+        );
+        assert!(shown("lobby.example.org").unwrap_err().contains("http://lobby.example.org:8080"));
+        assert!(shown("https://lobby.example.org").unwrap_err().contains("https is not supported"));
+        let usual = usual(&"[2001:db8::1]:7".parse().unwrap());
+        assert_eq!(usual.to_string(), "http://[2001:db8::1]:29950/api/v1/outcomes");
+    }
 
     #[test]
     fn reasons_are_told_in_the_lobbys_words() {

@@ -21,7 +21,7 @@ pub struct Args {
     pub listen: Vec<SocketAddr>,
 
     /// How many people fit in
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::number::number::<u8>(1..=255))]
     pub max_players: u8,
 
     /// How many of them can come from one address (or one IPv6 /64)

@@ -49,7 +49,7 @@ pub struct SortArgs {
     reverse: bool,
 
     /// Show so many at most
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::number::number::<usize>(0..=u64::MAX))]
     pub limit: Option<usize>,
 }
 

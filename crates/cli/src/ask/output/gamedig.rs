@@ -18,7 +18,7 @@ pub fn server(record: &Record) -> Value {
         "numplayers": info.players.unwrap_or(0),
         "maxplayers": info.max_players.unwrap_or(0),
         "players": players,
-        "bots": (0..info.bots.unwrap_or(0)).map(|_| json!({})).collect::<Vec<_>>(),
+        "bots": (0..info.bots.unwrap_or(0)).map(|_| json!({ "name": "", "raw": {} })).collect::<Vec<_>>(),
         "version": info.version.clone().unwrap_or_default(),
         "queryPort": record.address.map(|address| address.port()),
         "connect": record.address.map(|address| address.to_string()).unwrap_or_default(),

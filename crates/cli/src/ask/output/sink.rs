@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
-/// Takes results and tells them: at once where that is possible, otherwise at the end.
+/// Takes results and tells them: with the next [`flush`](Self::flush) where that is possible, otherwise at the end.
 #[derive(Debug)]
 pub struct Sink {
     format: Format,
@@ -106,8 +106,7 @@ impl Sink {
             Format::Text => {
                 let gap = if self.servers > 1 { "\n" } else { "" };
                 let text = gap.to_owned() + &details::server(record, self.terminal);
-                self.write(&text)?;
-                self.flush()
+                self.write(&text)
             }
             Format::Json => self.item(self.servers, &record.view()),
             Format::Jsonl => self.object(&Typed { r#type: "server", of: record.view() }),
@@ -120,6 +119,10 @@ impl Sink {
     /// Tells a target that gave no answer: on standard error, and where programs read.
     pub fn missed(&mut self, missed: Missed) -> io::Result<()> {
         self.progress.clear();
+        if self.format == Format::Text {
+            // Both may be the same terminal.
+            self.flush()?;
+        }
         let Missed { target, address, message, .. } = &missed;
         match address.map(|address| address.to_string()) {
             Some(address) if !target.ends_with(&address) => complain(format_args!("{target} ({address}): {message}")),
@@ -176,6 +179,11 @@ impl Sink {
         self.flush()
     }
 
+    /// Whoever reads gets what was told so far.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// An item of a list in a document.
     fn item(&mut self, number: usize, value: &impl Serialize) -> io::Result<()> {
         self.write(if number > 1 { ",\n" } else { "\n" })?;
@@ -191,7 +199,7 @@ impl Sink {
         self.line(&text)
     }
 
-    /// An object on a line of its own, at once.
+    /// An object on a line of its own.
     fn object(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value)?;
         self.line(&text)
@@ -200,16 +208,11 @@ impl Sink {
     fn line(&mut self, text: &str) -> io::Result<()> {
         self.progress.clear();
         self.write(text)?;
-        self.write("\n")?;
-        self.flush()
+        self.write("\n")
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }
 
