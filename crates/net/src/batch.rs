@@ -2,10 +2,14 @@
 
 use crate::{
     UdpSocket,
-    sys::{self, BATCH, Piece, RawAddr},
+    sys::{self, BATCH, Note, Piece, RawAddr},
 };
 use rallypoint_machine::Transmit;
-use std::{io, net::SocketAddr, ops::Range};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    ops::Range,
+};
 
 /// The longest that the system makes of datagrams which it hands over in one piece.
 const LONGEST_PIECE: usize = 65_535;
@@ -25,8 +29,8 @@ pub struct RecvBatch {
     max: usize,
     names: Box<[RawAddr; BATCH]>,
     lengths: Box<[u32; BATCH]>,
-    /// How long each datagram in a buffer is, or 0: there is only one in it.
-    segments: Option<Box<[u16; BATCH]>>,
+    /// What the system tells of each buffer, if there is room for it.
+    notes: Option<Box<[Note; BATCH]>>,
     /// How many buffers are filled.
     filled: usize,
     /// How many datagrams are in them.
@@ -38,6 +42,8 @@ pub struct RecvBatch {
 pub struct Received<'a> {
     /// Who sent it.
     pub from: SocketAddr,
+    /// The address of this machine that it was sent to, if that is known: see [`UdpSocket::tell_local`].
+    pub local: Option<IpAddr>,
     /// Its bytes: not all of them if it was longer than the batch's datagrams can be.
     pub bytes: &'a [u8],
     /// How long it was.
@@ -55,16 +61,16 @@ impl RecvBatch {
     #[must_use]
     pub fn coalesced() -> Self {
         // Memory that was not written to yet costs nothing.
-        Self::with(LONGEST_PIECE, PIECES, Some(Box::new([0; BATCH])))
+        Self::with(LONGEST_PIECE, PIECES, Some(Box::new([Note::default(); BATCH])))
     }
 
-    fn with(max: usize, buffers: usize, segments: Option<Box<[u16; BATCH]>>) -> Self {
+    fn with(max: usize, buffers: usize, notes: Option<Box<[Note; BATCH]>>) -> Self {
         Self {
             buffers: vec![0; buffers * stride(max)],
             max,
             names: Box::new([RawAddr::default(); BATCH]),
             lengths: Box::new([0; BATCH]),
-            segments,
+            notes,
             filled: 0,
             count: 0,
         }
@@ -85,12 +91,12 @@ impl RecvBatch {
             buffer_size: stride(self.max),
             names: &mut self.names,
             lengths: &mut self.lengths,
-            segments: self.segments.as_deref_mut(),
+            notes: self.notes.as_deref_mut(),
         };
         match sys::receive(socket.fd(), slots) {
             Ok(filled) => {
                 self.filled = filled;
-                self.count = match &self.segments {
+                self.count = match &self.notes {
                     None => filled,
                     Some(_) => (0..filled).map(|slot| self.datagrams_in(slot)).sum(),
                 };
@@ -131,7 +137,7 @@ impl RecvBatch {
 
     /// How long the datagrams of a slot are.
     fn size_in(&self, slot: usize) -> usize {
-        match self.segments.as_ref().map_or(0, |segments| segments[slot]) {
+        match self.notes.as_ref().map_or(0, |notes| notes[slot].segment) {
             0 => usize::MAX,
             size => size.into(),
         }
@@ -160,7 +166,8 @@ impl<'a> Iterator for Iter<'a> {
         // A datagram always has a sender of one of the two families. If it had not, nobody would be charged for it.
         let from = batch.names[slot].parse().unwrap_or_else(|| (std::net::Ipv4Addr::UNSPECIFIED, 0).into());
         (self.slot, self.at) = if at + len < whole { (slot, at + len) } else { (slot + 1, 0) };
-        Some(Received { from, bytes: &batch.buffers[start..][..len.min(batch.max.saturating_sub(at))], len })
+        let local = batch.notes.as_ref().and_then(|notes| notes[slot].local);
+        Some(Received { from, local, bytes: &batch.buffers[start..][..len.min(batch.max.saturating_sub(at))], len })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -236,6 +243,15 @@ impl SendBatch {
     /// Sends as much as the system takes now, each datagram from the first socket of its family. What remains is there
     /// for the next call: then a socket had no room, and this says which.
     pub fn flush(&mut self, sockets: &[impl AsRef<UdpSocket>]) -> Option<usize> {
+        self.flush_from(sockets, |_| None)
+    }
+
+    /// The same, but `local` says from which address of this machine to send to each receiver, if it matters.
+    pub(crate) fn flush_from(
+        &mut self,
+        sockets: &[impl AsRef<UdpSocket>],
+        local: impl Fn(&SocketAddr) -> Option<IpAddr>,
+    ) -> Option<usize> {
         let mut failed = None;
         while let Some(part) = self.parts.get(self.done) {
             let (to, is_one) = (part.to, part.count() == 1);
@@ -249,7 +265,11 @@ impl SendBatch {
             };
             let socket = sockets[index].as_ref();
             let whole = socket.segments();
-            let pieces = left.flat_map(|part| part.pieces(whole).map(|range| part.piece(&self.bytes, range)));
+            let bytes = &self.bytes;
+            let pieces = left.flat_map(|part| {
+                let from = local(&part.to);
+                part.pieces(whole).map(move |range| part.piece(bytes, range, from))
+            });
             match sys::send(socket.fd(), pieces) {
                 Ok(count) => self.advance(count, whole),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(index),
@@ -295,8 +315,8 @@ impl Part {
         (start..end).step_by(step).map(move |at| at..end.min(at + step))
     }
 
-    fn piece<'a>(&self, bytes: &'a [u8], range: Range<usize>) -> Piece<'a> {
+    fn piece<'a>(&self, bytes: &'a [u8], range: Range<usize>, from: Option<IpAddr>) -> Piece<'a> {
         let segment = if range.len() > self.size { u16::try_from(self.size).ok() } else { None };
-        Piece { to: self.to, bytes: &bytes[range], segment }
+        Piece { to: self.to, from, bytes: &bytes[range], segment }
     }
 }

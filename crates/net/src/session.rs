@@ -14,6 +14,7 @@ mod client;
 mod drive;
 mod error;
 mod fake;
+mod locals;
 mod options;
 mod polled_client;
 mod polled_server;

@@ -9,7 +9,7 @@ use socket2::Socket;
 use std::{
     io,
     mem::MaybeUninit,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
     os::fd::{AsRawFd, BorrowedFd},
     ptr,
     sync::Arc,
@@ -25,11 +25,20 @@ pub(crate) const BATCH: usize = 128;
 #[repr(C, align(4))]
 pub(crate) struct RawAddr([u8; 28]);
 
-/// What the system tells of a buffer that it has put several datagrams into, and is told of one that is to become several:
-/// room for one control message with a number.
-#[derive(Clone, Copy, Default)]
+/// Room for what the system tells of a buffer besides its bytes, and is told: a control message with a number, and one with
+/// an address of either family.
+#[derive(Clone, Copy)]
 #[repr(C, align(8))]
-pub(crate) struct Control([u8; 32]);
+pub(crate) struct Control([u8; 64]);
+
+/// What the system tells of a buffer that it has filled.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Note {
+    /// How long each datagram in it is, or 0 if there is only one.
+    pub segment: u16,
+    /// The address of this machine that it was sent to, if that is asked for.
+    pub local: Option<IpAddr>,
+}
 
 /// Where [`receive`] puts what arrives.
 pub(crate) struct Slots<'a> {
@@ -38,13 +47,13 @@ pub(crate) struct Slots<'a> {
     pub names: &'a mut [RawAddr; BATCH],
     /// How long they really were, also if they did not fit.
     pub lengths: &'a mut [u32; BATCH],
-    /// Of a socket that coalesces: how long each datagram in a buffer is, or 0 if there is only one in it.
-    pub segments: Option<&'a mut [u16; BATCH]>,
+    /// What else there is to know about each.
+    pub notes: Option<&'a mut [Note; BATCH]>,
 }
 
 /// Receives what is there, at most into each of the first [`BATCH`] buffers, without waiting. Says into how many.
 pub(crate) fn receive(fd: BorrowedFd<'_>, slots: Slots<'_>) -> io::Result<usize> {
-    let Slots { buffers, buffer_size, names, lengths, segments } = slots;
+    let Slots { buffers, buffer_size, names, lengths, notes } = slots;
     let count = (buffers.len() / buffer_size.max(1)).min(BATCH);
     let mut buffers = buffers.chunks_exact_mut(buffer_size);
     let mut iovecs: [libc::iovec; BATCH] = std::array::from_fn(|_| {
@@ -55,7 +64,7 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, slots: Slots<'_>) -> io::Result<usize>
     let mut headers: [libc::mmsghdr; BATCH] =
         std::array::from_fn(|n| header(&mut names[n], size_of::<RawAddr>(), &mut iovecs[n]));
     let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
-    if segments.is_some() {
+    if notes.is_some() {
         for (header, control) in headers.iter_mut().zip(&mut controls) {
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
             header.msg_hdr.msg_controllen = size_of::<Control>() as _;
@@ -70,34 +79,49 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, slots: Slots<'_>) -> io::Result<usize>
     for (length, header) in lengths.iter_mut().zip(&headers[..count]) {
         *length = header.msg_len;
     }
-    if let Some(segments) = segments {
-        for (segment, header) in segments.iter_mut().zip(&headers[..count]) {
-            *segment = segment_size(&header.msg_hdr);
+    if let Some(notes) = notes {
+        for (note, header) in notes.iter_mut().zip(&headers[..count]) {
+            *note = read_note(&header.msg_hdr);
         }
     }
     Ok(count)
 }
 
-/// How long the datagrams in a buffer are that the system has put several into; 0 if it has not.
-fn segment_size(header: &libc::msghdr) -> u16 {
+/// What the system tells of a buffer.
+fn read_note(header: &libc::msghdr) -> Note {
+    let mut note = Note::default();
     // SAFETY: the system has filled the control buffer with whole messages and says how far in the header, which these
-    // functions go by. A message of this type holds an int, which is read without assuming an alignment.
+    // functions go by. The messages of these types hold an int, an in_pktinfo and an in6_pktinfo, which are read without
+    // assuming an alignment.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(header);
         while let Some(found) = message.as_ref() {
-            if (found.cmsg_level, found.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO) {
-                let size = libc::CMSG_DATA(message).cast::<libc::c_int>().read_unaligned();
-                return u16::try_from(size).unwrap_or(0);
+            let data = libc::CMSG_DATA(message);
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    note.segment = u16::try_from(data.cast::<libc::c_int>().read_unaligned()).unwrap_or(0);
+                }
+                (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                    let info = data.cast::<libc::in_pktinfo>().read_unaligned();
+                    note.local = Some(Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()).into());
+                }
+                (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                    let info = data.cast::<libc::in6_pktinfo>().read_unaligned();
+                    note.local = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+                }
+                _ => {}
             }
             message = libc::CMSG_NXTHDR(header, message);
         }
     }
-    0
+    note
 }
 
 /// A datagram to send, or several for one receiver: then they have this size, but for the last, which may be shorter.
 pub(crate) struct Piece<'a> {
     pub to: SocketAddr,
+    /// The address of this machine to send from, if it matters.
+    pub from: Option<IpAddr>,
     pub bytes: &'a [u8],
     pub segment: Option<u16>,
 }
@@ -107,21 +131,20 @@ pub(crate) fn send<'a>(fd: BorrowedFd<'_>, pieces: impl IntoIterator<Item = Piec
     let mut names = [RawAddr::default(); BATCH];
     let mut iovecs = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH];
     let mut name_sizes = [0; BATCH];
-    let mut segments = [None; BATCH];
+    let mut wishes = [(None, None); BATCH];
     let mut count = 0;
-    for (n, Piece { to, bytes, segment }) in pieces.into_iter().take(BATCH).enumerate() {
+    for (n, Piece { to, from, bytes, segment }) in pieces.into_iter().take(BATCH).enumerate() {
         (names[n], name_sizes[n]) = RawAddr::emit(to);
         iovecs[n] = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-        segments[n] = segment;
+        wishes[n] = (segment, from);
         count = n + 1;
     }
     let mut headers: [libc::mmsghdr; BATCH] =
         std::array::from_fn(|n| header(&mut names[n], name_sizes[n], &mut iovecs[n]));
     let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
-    for (n, segment) in segments.iter().enumerate().take(count) {
-        if let Some(segment) = *segment {
-            let control = controls[n].write(Control::default());
-            set_segment_size(&mut headers[n].msg_hdr, control, segment);
+    for (n, (segment, from)) in wishes.into_iter().enumerate().take(count) {
+        if segment.is_some() || from.is_some() {
+            write_wishes(&mut headers[n].msg_hdr, controls[n].write(Control([0; _])), segment, from);
         }
     }
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
@@ -132,20 +155,52 @@ pub(crate) fn send<'a>(fd: BorrowedFd<'_>, pieces: impl IntoIterator<Item = Piec
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Asks for the bytes to become several datagrams of this size.
-fn set_segment_size(header: &mut libc::msghdr, control: &mut Control, size: u16) {
+/// Asks for the bytes to become several datagrams of this size, and to be sent from this address.
+fn write_wishes(header: &mut libc::msghdr, control: &mut Control, segment: Option<u16>, from: Option<IpAddr>) {
     header.msg_control = ptr::from_mut(control).cast();
-    header.msg_controllen = size_of::<Control>() as _;
-    // SAFETY: the control buffer is all zeros and has room for one message with a u16, so there is a first header, and its
-    // data lie in the buffer. The number is written without assuming an alignment.
-    unsafe {
-        let message = libc::CMSG_FIRSTHDR(header);
-        (*message).cmsg_level = libc::SOL_UDP;
-        (*message).cmsg_type = libc::UDP_SEGMENT;
-        (*message).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
-        libc::CMSG_DATA(message).cast::<u16>().write_unaligned(size);
-        header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
+    header.msg_controllen = 0;
+    if let Some(size) = segment {
+        push_control(header, libc::SOL_UDP, libc::UDP_SEGMENT, size);
     }
+    match from {
+        Some(IpAddr::V4(ip)) => {
+            let none = libc::in_addr { s_addr: 0 };
+            let ipi_spec_dst = libc::in_addr { s_addr: u32::from_ne_bytes(ip.octets()) };
+            let info = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst, ipi_addr: none };
+            push_control(header, libc::IPPROTO_IP, libc::IP_PKTINFO, info);
+        }
+        Some(IpAddr::V6(ip)) => {
+            let ipi6_addr = libc::in6_addr { s6_addr: ip.octets() };
+            let info = libc::in6_pktinfo { ipi6_addr, ipi6_ifindex: 0 };
+            push_control(header, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info);
+        }
+        None => {}
+    }
+}
+
+/// Appends a control message to those of a header whose control buffer is a [`Control`]; the room is for the two above.
+fn push_control<T: Copy>(header: &mut libc::msghdr, level: libc::c_int, kind: libc::c_int, value: T) {
+    let (used, size) = (header.msg_controllen as usize, size_of::<T>() as u32);
+    // SAFETY: a plain calculation.
+    let (length, space) = unsafe { (libc::CMSG_LEN(size), libc::CMSG_SPACE(size)) };
+    assert!(used + space as usize <= size_of::<Control>());
+    // SAFETY: from `used` on there is room for the whole message in the control buffer, which is aligned for a header, and
+    // every message takes a space that keeps the next one aligned. The value is written without assuming an alignment.
+    unsafe {
+        let message = header.msg_control.cast::<u8>().add(used).cast::<libc::cmsghdr>();
+        (*message).cmsg_level = level;
+        (*message).cmsg_type = kind;
+        (*message).cmsg_len = length as _;
+        libc::CMSG_DATA(message).cast::<T>().write_unaligned(value);
+    }
+    header.msg_controllen = (used + space as usize) as _;
+}
+
+/// Has the system tell which of its addresses each datagram was sent to.
+pub(crate) fn tell_local(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
+    let (level, option) =
+        if is_v4 { (libc::IPPROTO_IP, libc::IP_PKTINFO) } else { (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO) };
+    set_int(fd, level, option, 1)
 }
 
 /// Has the system put datagrams of one sender that arrive together into one buffer (GRO).

@@ -81,6 +81,12 @@ impl UdpSocket {
         coalesces
     }
 
+    /// Has the system tell which of this machine's addresses each datagram was sent to, if it can.
+    /// [`RecvBatch::coalesced`](crate::RecvBatch::coalesced) has room for that.
+    pub fn tell_local(&self) -> io::Result<()> {
+        sys::tell_local(self.fd(), self.local.is_ipv4())
+    }
+
     /// Whether datagrams that arrive together are handed over in one piece.
     #[must_use]
     pub fn coalesces(&self) -> bool {

@@ -92,6 +92,9 @@ fn game() -> String {
         "### A game's traffic\n\nMilliseconds to delivery, in order: median / 99 % / slowest.\n\n{times}\n\
          60 messages of 100 bytes per second each way, {SEEDS} seeds of {LENGTH:?}, both ways together.\n\n\
          Bytes on the wire for each byte of payload, with 28 for IP and UDP in every datagram:\n\n{wire}\n\
+         What ours sends more than the others under loss are the copies of a thin stream (S25): one of each message while losses \
+         are seen, never more than 16 kB/s, and none where nothing gets lost. Without them it would be 2.05× at 10 ms and 5 %, \
+         but 99 % of the messages would take 32 ms instead of 6.\n\n\
          renet sends once per frame, acks in datagrams of their own, and again what is not acked after 100 ms. ENet is serviced \
          every millisecond and whenever something arrives. quinn has its default settings and one stream. Ours is plain, \
          ENet too; renet and quinn encrypt.\n\n"

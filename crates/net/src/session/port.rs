@@ -1,12 +1,11 @@
 //! A machine of the session protocol at its sockets, without a thread.
 
-use super::{BindError, FakeNetwork, Faked};
+use super::{BindError, FakeNetwork, Faked, locals::Locals};
 use crate::{
     RecvBatch, SendBatch, UdpSocket, clock,
     sys::{self, BATCH, Watch},
 };
 use rallypoint_machine::Machine;
-use rallypoint_wire::session::MAX_DATAGRAM;
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -21,6 +20,7 @@ pub(super) struct Port<M> {
     sockets: Vec<Arc<UdpSocket>>,
     received: RecvBatch,
     outgoing: SendBatch,
+    locals: Locals,
     /// This socket had no room for what is to be sent.
     full: Option<usize>,
 }
@@ -39,10 +39,11 @@ impl<M: Machine> Port<M> {
     pub fn new(machine: M, sockets: Vec<Arc<UdpSocket>>, fake: Option<FakeNetwork>) -> Self {
         let mut machine = Faked::new(machine);
         machine.set_fake(fake);
-        // All or none, because there is one kind of buffer for all of them.
-        let coalesce = sockets.iter().all(|socket| socket.coalesce());
-        let received = if coalesce { RecvBatch::coalesced() } else { RecvBatch::new(MAX_DATAGRAM) };
-        Self { machine, sockets, received, outgoing: SendBatch::default(), full: None }
+        for socket in &sockets {
+            socket.coalesce();
+        }
+        let (received, outgoing) = (RecvBatch::coalesced(), SendBatch::default());
+        Self { machine, sockets, received, outgoing, locals: Locals::default(), full: None }
     }
 
     pub fn sockets(&self) -> &[Arc<UdpSocket>] {
@@ -71,7 +72,7 @@ impl<M: Machine> Port<M> {
 
     /// Sends what there is to send. Says whether there may be more of it.
     pub fn transmit(&mut self, now: Instant) -> bool {
-        self.full = self.outgoing.flush(&self.sockets);
+        self.full = self.flush();
         for _ in 0..ROUNDS {
             if self.full.is_some() {
                 return false;
@@ -80,9 +81,13 @@ impl<M: Machine> Port<M> {
             if self.outgoing.is_empty() {
                 return false;
             }
-            self.full = self.outgoing.flush(&self.sockets);
+            self.full = self.flush();
         }
         self.full.is_none()
+    }
+
+    fn flush(&mut self) -> Option<usize> {
+        self.outgoing.flush_from(&self.sockets, |to| self.locals.of(to))
     }
 
     /// Waits until something arrives, there is something to do, or the time is up.
@@ -106,6 +111,7 @@ impl<M: Machine> Port<M> {
                 continue;
             }
             for datagram in self.received.iter().filter(|datagram| !datagram.is_cut()) {
+                self.locals.note(datagram.from, datagram.local);
                 self.machine.handle_datagram(now, datagram.from, datagram.bytes);
             }
             more |= !self.received.had_room();
@@ -119,7 +125,15 @@ pub(super) fn listen(addrs: &[SocketAddr], receive_buffer: usize) -> Result<Vec<
     let (mut sockets, mut missing) = (Vec::new(), None);
     for &addr in addrs {
         match UdpSocket::bind(addr, receive_buffer).map_err(|error| BindError::new(addr, error)) {
-            Ok(socket) => sockets.push(Arc::new(socket)),
+            Ok(socket) => {
+                // Who listens at all addresses answers from the one that was asked; a client goes where its routes lead.
+                if addr.ip().is_unspecified()
+                    && let Err(error) = socket.tell_local()
+                {
+                    tracing::debug!(%error, "the system does not tell which address was asked");
+                }
+                sockets.push(Arc::new(socket));
+            }
             Err(error @ BindError::NoSuchAddress(_)) if addr.ip().is_unspecified() => missing = Some(error),
             Err(error) => return Err(error),
         }

@@ -24,9 +24,9 @@ pub enum Event {
         /// The game that was asked for.
         game: String,
     },
-    /// There are messages to [`recv`](Endpoint::recv).
+    /// There are messages to [`recv`](crate::Endpoint::recv).
     Readable(PlayerId),
-    /// After [`SendError::WouldBlock`]: there is room again.
+    /// After [`SendError::WouldBlock`](crate::SendError::WouldBlock): there is room again.
     Writable(PlayerId),
     /// A datagram says that the player goes. Nothing proves it: either [`Disconnected`](Self::Disconnected) follows, or it
     /// was forged and nothing does (S28).
