@@ -26,6 +26,7 @@ pub mod session;
 pub mod session_endpoint;
 pub mod session_pair;
 pub mod transmit;
+pub mod web_query;
 
 /// A function that panics if something does not hold for these bytes.
 pub type Target = fn(&[u8]);
@@ -45,4 +46,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("session_endpoint", session_endpoint::run),
     ("session_pair", session_pair::run),
     ("transmit", transmit::run),
+    ("web_query", web_query::run),
 ];

@@ -15,9 +15,12 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::tool("tests", "cargo-nextest"),
     // Without it the tests of what is shown in a terminal skip themselves.
     Requirement::debian("tests", "tmux", "tmux").optional(),
-    // Without them the tests of the pages in a browser skip themselves.
-    Requirement::debian("tests", "chromium", "chromium").optional(),
-    Requirement::debian("tests", "chromium-driver", "chromedriver").optional(),
+    // The pages are tested in a real browser.
+    Requirement::debian("tests", "chromium", "chromium"),
+    Requirement::debian("tests", "chromium-driver", "chromedriver"),
+    // What looks for faults in the pages that keep people out, and what fetches it.
+    Requirement::debian("tests", "npm", "npm"),
+    Requirement::npm("tests", "axe-core"),
     Requirement::tool("fuzz", "cargo-fuzz"),
     Requirement::debian("fuzz", "g++", "c++"),
     // Without it a suite says n/a where it would count instructions.
@@ -29,6 +32,9 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::debian("bench query", "nodejs", "node").optional(),
     Requirement::debian("bench query", "npm", "npm").optional(),
 ];
+
+/// Where packages of npm go, in the project's root: wherever Cargo builds, tests look for them there.
+const TOOLS: &str = "target/tools";
 
 /// Makes sure that what the jobs need is there: installs it, or says what is missing and stops. A job is a step of
 /// `cargo xtask test`, or `fuzz`, `bench`, `bench SUITE`.
@@ -65,6 +71,8 @@ enum Source {
     Cargo,
     /// A package of Debian.
     Debian(&'static str),
+    /// A package of npm, which goes below `target/tools`. It is not a program, and named like itself.
+    Npm,
 }
 
 impl Requirement {
@@ -80,6 +88,10 @@ impl Requirement {
         Self { job, program, source: Source::Debian(package), optional: false }
     }
 
+    const fn npm(job: &'static str, package: &'static str) -> Self {
+        Self { job, program: package, source: Source::Npm, optional: false }
+    }
+
     /// The job goes on without it.
     const fn optional(mut self) -> Self {
         self.optional = true;
@@ -93,6 +105,8 @@ struct Machine {
     search: Vec<PathBuf>,
     /// Where the toolchain keeps its programs. A component's name in the search path can be a mere proxy of rustup's.
     toolchain: PathBuf,
+    /// Where packages of npm are.
+    modules: PathBuf,
     /// Debian's packages can be installed: apt is there and we are root.
     can_apt: bool,
 }
@@ -111,13 +125,14 @@ impl Machine {
         };
         let toolchain = Path::new(&answer("rustc", &["--print", "sysroot"])).join("bin");
         let can_apt = answer("id", &["-u"]) == "0" && find(&search, "apt-get");
-        Self { search, toolchain, can_apt }
+        Self { search, toolchain, modules: workspace.root.join(TOOLS).join("node_modules"), can_apt }
     }
 
     fn has(&self, requirement: &Requirement) -> bool {
         match requirement.source {
             Source::Component(_) => self.toolchain.join(requirement.program).is_file(),
             Source::Cargo | Source::Debian(_) => find(&self.search, requirement.program),
+            Source::Npm => self.modules.join(requirement.program).join("package.json").is_file(),
         }
     }
 }
@@ -144,6 +159,9 @@ fn plan(requirements: &[Requirement], jobs: &[&str], machine: &Machine) -> Plan 
             Source::Debian(package) if !packages.contains(&package) => packages.push(package),
             Source::Debian(_) => {}
             Source::Cargo => commands.push(vec!["cargo", "install", "--locked", requirement.program]),
+            Source::Npm => {
+                commands.push(vec!["npm", "install", "--silent", "--no-save", "--prefix", TOOLS, requirement.program]);
+            }
             Source::Component(component) => commands.push(vec!["rustup", "component", "add", component]),
         }
     }
@@ -192,6 +210,8 @@ mod tests {
         Requirement::debian("tests", "redis", "redis-server"),
         Requirement::debian("tests", "redis", "redis-cli"),
         Requirement::debian("bench", "valgrind", "valgrind").optional(),
+        Requirement::debian("doc", "npm", "npm"),
+        Requirement::npm("doc", "some-module"),
     ];
 
     fn machine(programs: &[&str], can_apt: bool) -> (Temporary, Machine) {
@@ -200,8 +220,8 @@ mod tests {
             directory.file(&format!("bin/{program}"), "");
         }
         let search = vec![directory.join("not-there"), directory.join("bin")];
-        let toolchain = directory.join("toolchain");
-        (directory, Machine { search, toolchain, can_apt })
+        let (toolchain, modules) = (directory.join("toolchain"), directory.join("node_modules"));
+        (directory, Machine { search, toolchain, modules, can_apt })
     }
 
     #[test]
@@ -251,6 +271,30 @@ mod tests {
         let plan = plan(TABLE, &["tests"], &machine);
         assert_eq!(plan.commands, [["cargo", "install", "--locked", "cargo-nextest"]]);
         assert_eq!(plan.sentence, None);
+    }
+
+    #[test]
+    fn modules_are_fetched_after_the_program_that_fetches_them() {
+        let (guard, machine) = machine(&[], true);
+        let fetch = vec!["npm", "install", "--silent", "--no-save", "--prefix", "target/tools", "some-module"];
+        let commands = plan(TABLE, &["doc"], &machine).commands;
+        assert_eq!(commands[1].last(), Some(&"npm"));
+        assert_eq!(commands.last(), Some(&fetch));
+        guard.file("bin/npm", "");
+        guard.file("node_modules/some-module/package.json", "");
+        assert_eq!(plan(TABLE, &["doc"], &machine), Plan::default());
+    }
+
+    #[test]
+    fn what_cannot_be_installed_is_named() {
+        let workspace = Workspace::here().unwrap();
+        let install = |command: &[&'static str]| match install(&workspace, &[command.to_vec()]) {
+            Err(Stop::Failed(message)) => message,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(install(&["false", "install", "chromium"]), "the set-up failed at: false install chromium");
+        let message = install(&["no-such-program", "chromium"]);
+        assert!(message.starts_with("could not run no-such-program chromium: "), "{message}");
     }
 
     #[test]

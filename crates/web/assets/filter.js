@@ -22,6 +22,7 @@ export function fits(server, parameters) {
     is("lobby", server.lobby) &&
     is("map", server.map) &&
     is("version", server.version) &&
+    is("verified", server.verified) &&
     is("game", server.game, server.game_name) &&
     !(parameters.has("not_empty") && server.numplayers === 0) &&
     !(parameters.has("not_full") && server.numplayers >= server.maxplayers) &&

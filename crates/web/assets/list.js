@@ -45,7 +45,7 @@ function facts(row) {
 /** Favourites that are not in the list are shown as offline, below the others. */
 function appendOffline() {
   const body = document.getElementById("rows");
-  const onlyThese = ["q", "lobby", "game", "map", "version", "page"].every((name) => !parameters().get(name));
+  const onlyThese = ["q", "lobby", "game", "map", "version", "verified", "page"].every((name) => !parameters().get(name));
   if (body === null || parameters().get("favourites") !== "1" || !onlyThese || !list().dataset.ids) return;
   for (const [id, known] of Object.entries(favourites())) {
     if (rows.has(id)) continue;
@@ -125,7 +125,8 @@ function announce() {
   }
 }
 
-function handleServer(server) {
+/** A server came, or one that is there has changed. */
+function handleServer(server, { isListed = false } = {}) {
   const row = rows.get(server.id);
   if (row !== undefined) {
     if (row.querySelector(".v-players") === null) {
@@ -141,7 +142,14 @@ function handleServer(server) {
   const view = parameters();
   const isWanted = view.get("favourites") !== "1" || isFavourite(server.id);
   const isFirstPage = (view.get("page") ?? "1") === "1";
-  return { isNew: isWanted && isFirstPage && fits(server, view) };
+  // One that only changes may be on a page further back: then it is not new.
+  const isElsewhere = !isListed && document.querySelector(".pager") !== null;
+  if (isWanted && isFirstPage && !isElsewhere && fits(server, view)) {
+    newcomers.add(server.id);
+    announce();
+  } else if (newcomers.delete(server.id)) {
+    announce();
+  }
 }
 
 /** Listens to what happens after the list that is shown. */
@@ -152,13 +160,8 @@ function follow() {
   heard = lobby;
   stop = listen(list().dataset.cursor, lobby, {
     state: setState,
-    changed: handleServer,
-    listed(server) {
-      if (handleServer(server)?.isNew) {
-        newcomers.add(server.id);
-        announce();
-      }
-    },
+    changed: (server) => handleServer(server),
+    listed: (server) => handleServer(server, { isListed: true }),
     unlisted({ id }) {
       if (rows.has(id)) goOffline(rows.get(id));
       if (newcomers.delete(id)) announce();

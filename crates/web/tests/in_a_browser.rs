@@ -1,8 +1,10 @@
-//! The pages in a real browser. Without chromedriver these tests skip themselves.
+//! The pages in a real browser. Without one these tests skip themselves, but not under `cargo xtask test`.
 
 mod common;
 
-use common::{Server, Site, browser::Browser};
+use common::{Server, Site, browser::Browser, until};
+use rallypoint_history::{History, Options, Sweep};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const ORDER: &str = "[...document.querySelectorAll('#rows .v-name')].map((name) => name.textContent).join()";
 const IS_LIVE: &str = "document.querySelector('#liveness.on')";
@@ -58,6 +60,96 @@ fn keys_and_filters_work_at_once_and_are_in_the_address() {
 }
 
 #[test]
+fn a_view_is_shared_by_its_address() {
+    let Some(browser) = Browser::start(1_400) else { return };
+    let site = site();
+    browser.open(&format!("http://{}/", site.addr()));
+    browser.wait_for(IS_LIVE);
+    browser.press("/a");
+    browser.wait_for("location.search === '?q=a'");
+    browser.click("input[name=not_empty]");
+    browser.wait_for("location.search.includes('not_empty=1')");
+    browser.click("th.c-name a");
+    browser.wait_for("document.querySelector('th.c-name').getAttribute('aria-sort') === 'ascending'");
+    let view = format!("return [location.href, {ORDER}, document.querySelector('#q').value]");
+    let seen = browser.run(&view);
+    // Somebody else, who has nothing but the address.
+    let Some(other) = Browser::start(1_400) else { return };
+    other.open(seen[0].as_str().unwrap());
+    assert_eq!(other.run(&view), seen);
+    assert_eq!(other.run("return document.querySelector('input[name=not_empty]').checked"), true);
+    // And the way back.
+    browser.run("history.back()");
+    browser.wait_for("!location.search.includes('sort') && document.querySelector('#q').value === 'a'");
+}
+
+#[test]
+fn who_fits_a_filter_from_now_on_is_announced() {
+    let Some(browser) = Browser::start(1_400) else { return };
+    let site = site();
+    browser.open(&format!("http://{}/?q=omega", site.addr()));
+    browser.wait_for(IS_LIVE);
+    site.register(&Server::new(2, "Omega").players(2));
+    browser.wait_for("document.querySelector('#news[role=status] button')?.textContent === '1 new server: show'");
+    site.register(&Server::new(2, "Beta").players(2));
+    browser.wait_for("document.querySelector('#news button') === null");
+}
+
+#[test]
+fn a_copied_address_is_confirmed() {
+    let Some(browser) = Browser::start(1_400) else { return };
+    let site = site();
+    browser.open(&format!("http://{}/", site.addr()));
+    browser.wait_for(IS_LIVE);
+    browser.click("#rows button.copy");
+    browser.wait_for("document.querySelector('#rows button.copy.done')?.getAttribute('aria-label') === 'Copied'");
+}
+
+#[test]
+fn a_server_has_a_page_with_graphs() {
+    let Some(browser) = Browser::start(1_400) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let history = History::start(Options::new(dir.path().join("history.db"))).unwrap();
+    let handle = history.handle();
+    let site = Site::of(rallypoint_web::WebOptions::default(), |parts| parts.history = Some(handle));
+    let list = site.fill(&[Server::new(1, "Alpha").players(3)]);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
+    for minute in (1..90).rev() {
+        let listed = site.lobby.lists().directory();
+        history.record(Sweep { time: now - 60 * minute, listed, moves: Vec::new() });
+        history.flush();
+    }
+    let page = format!("/servers/{}", list["servers"][0]["id"].as_str().unwrap());
+    until("the past is written", || site.get(&page).text().contains("most players").then_some(()));
+    browser.open(&format!("http://{}{page}", site.addr()));
+    let is_drawn = "document.querySelector('#past svg path, #past svg polyline')?.getBoundingClientRect().width > 0";
+    browser.wait_for(is_drawn);
+    assert_eq!(browser.run("return document.querySelector('.v-players').textContent"), "3 / 10");
+    browser.click("#past .tabs a:nth-child(2)");
+    browser.wait_for(&format!("location.search === '?range=7d' && {is_drawn}"));
+    // It is alive, too.
+    site.register(&Server::new(1, "Alpha").players(7));
+    browser.wait_for("document.querySelector('.v-players').textContent === '7 / 10'");
+}
+
+#[test]
+fn without_script_everything_is_there_but_the_extras() {
+    let Some(browser) = Browser::without_script(1_400) else { return };
+    let site = site();
+    browser.open(&format!("http://{}/", site.addr()));
+    browser.wait_for(&format!("{ORDER} === 'Alpha,Beta,Gamma'"));
+    let hidden = "[...document.querySelectorAll('.needs-script')].every((one) => one.getClientRects().length === 0)";
+    assert_eq!(browser.run(&format!("return {hidden}")), true, "no button that does nothing");
+    browser.click("th.c-name a");
+    browser.wait_for("location.search === '?sort=name'");
+    browser.click("input[name=not_empty]");
+    browser.click("#filter button.primary");
+    browser.wait_for(&format!("location.search.includes('not_empty=1') && {ORDER} === 'Alpha,Beta,Gamma'"));
+    browser.click("#rows .v-name");
+    browser.wait_for("document.querySelector('h1').textContent === 'Alpha'");
+}
+
+#[test]
 fn favourites_outlive_a_reload_and_the_server() {
     let Some(browser) = Browser::start(1_400) else { return };
     let site = site();
@@ -80,7 +172,12 @@ fn hostile_names_are_harmless_on_a_phone() {
     let Some(browser) = Browser::start(390) else { return };
     let site = Site::start();
     let wide = "寬".repeat(85);
-    let names = ["<script>document.title='bad'</script>", "\"><img src=x onerror=\"document.title='bad'\">", &wide];
+    let names = [
+        "<script>document.title='bad'</script>",
+        "\"><img src=x onerror=\"document.title='bad'\">",
+        "\u{202e}sdrawkcab\u{2066}\u{200f}",
+        &wide,
+    ];
     let servers: Vec<_> = (1..).zip(names).map(|(number, name)| Server::new(number, name)).collect();
     let list = site.fill(&servers);
     let fits = "document.documentElement.scrollWidth <= innerWidth";
@@ -88,7 +185,7 @@ fn hostile_names_are_harmless_on_a_phone() {
     browser.wait_for(IS_LIVE);
     assert_eq!(
         browser.run(&format!("return [document.title, {fits}, document.querySelectorAll('#rows tr').length]")),
-        { serde_json::json!(["Servers · Rallypoint", true, 3]) }
+        { serde_json::json!(["Servers · Rallypoint", true, 4]) }
     );
     // What changes goes into the page another way than what was there.
     site.register(&servers[0].players(7));

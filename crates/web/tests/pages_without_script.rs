@@ -134,11 +134,3 @@ fn mistakes_are_told_to_people_as_pages() {
     assert_eq!(site.get("/assets/list.js").status, 404, "only by its hash");
     assert_eq!(site.get("/favicon.ico").header("content-type"), Some("image/svg+xml"));
 }
-
-#[test]
-fn the_old_status_page_is_still_there() {
-    let (site, _) = site();
-    let html = site.get("/status").text();
-    assert_eq!(order(&html, &["Alpha", "127.0.0.1:8001"]).len(), 2, "{html}");
-    assert!(!html.contains("<script"));
-}

@@ -18,13 +18,19 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts a browser; nothing if this machine has none, and then the test skips itself.
+    /// Starts a browser; nothing if this machine has none, and then the test skips itself, unless all tests have to run.
     pub fn start(width: u16) -> Option<Self> {
+        Self::with(width, &json!({}))
+    }
+
+    /// One that runs no scripts of pages.
+    pub fn without_script(width: u16) -> Option<Self> {
+        Self::with(width, &json!({"profile.managed_default_content_settings.javascript": 2}))
+    }
+
+    fn with(width: u16, prefs: &Value) -> Option<Self> {
         let driver = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let Ok(mut driver) = driver else {
-            eprintln!("skipped: there is no chromedriver on this machine");
-            return None;
-        };
+        let Ok(mut driver) = driver else { return skip("chromedriver") };
         let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = lines.find_map(|line| {
             line.ok()?.split_once("successfully on port ")?.1.trim_end_matches('.').parse::<u16>().ok()
@@ -32,7 +38,7 @@ impl Browser {
         let addr = SocketAddr::from(([127, 0, 0, 1], port.expect("chromedriver says its port")));
         // It must not stand still when nobody reads what it says.
         std::thread::spawn(move || lines.for_each(drop));
-        let profile = std::env::temp_dir().join(format!("rallypoint-browser-{}-{width}", std::process::id()));
+        let profile = std::env::temp_dir().join(format!("rallypoint-browser-{}-{}", std::process::id(), addr.port()));
         let mut browser = Self { driver, addr, session: String::new(), profile };
         let mut args: Vec<String> = [
             "--headless",
@@ -47,7 +53,7 @@ impl Browser {
         .into();
         args.push(format!("--window-size={width},900"));
         args.push(format!("--user-data-dir={}", browser.profile.display()));
-        let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": args}}}});
+        let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": args, "prefs": prefs}}}});
         let session = browser.call("POST", "/session", &wanted);
         browser.session = session["sessionId"].as_str().unwrap_or_else(|| panic!("{session}")).to_owned();
         Some(browser)
@@ -60,6 +66,25 @@ impl Browser {
     /// Runs a script in the page.
     pub fn run(&self, script: &str) -> Value {
         self.command("execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    /// Runs a script that ends by calling its last argument.
+    pub fn run_async(&self, script: &str) -> Value {
+        self.command("execute/async", &json!({"script": script, "args": []}))
+    }
+
+    /// Has pages see a visitor who likes it dark, or light.
+    pub fn prefer(&self, scheme: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        let params = json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}});
+        self.command("goog/cdp/execute", &params);
+    }
+
+    /// Clicks on what a selector finds first.
+    pub fn click(&self, selector: &str) {
+        let found = self.command("element", &json!({"using": "css selector", "value": selector}));
+        let id = found.as_object().and_then(|found| found.values().next()).and_then(Value::as_str);
+        self.command(&format!("element/{}/click", id.unwrap_or_else(|| panic!("{selector}: {found}"))), &json!({}));
     }
 
     /// Waits until an expression of the page is true.
@@ -92,6 +117,19 @@ impl Browser {
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         answer.json()["value"].take()
     }
+}
+
+/// The bytes of axe-core, which finds faults that keep people out. `cargo xtask test` fetches it.
+pub fn axe() -> Option<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/node_modules/axe-core/axe.min.js");
+    std::fs::read_to_string(path).ok().or_else(|| skip("axe-core"))
+}
+
+/// Skips a test for want of a tool; `cargo xtask test` has seen to it that all are there, and wants them used.
+fn skip<T>(tool: &str) -> Option<T> {
+    assert!(std::env::var_os("RALLYPOINT_ALL_TESTS").is_none(), "there is no {tool}: cargo xtask test installs it");
+    eprintln!("skipped: there is no {tool} on this machine");
+    None
 }
 
 impl Drop for Browser {

@@ -3,6 +3,7 @@
 
 pub mod browser;
 pub mod responder;
+pub mod schema;
 
 use rallypoint_net::{LobbyOptions, LobbyService};
 use rallypoint_web::{Parts, WebOptions, WebService};

@@ -1,0 +1,117 @@
+//! As much of JSON Schema as the document of the API uses. A keyword that it does not know is a fault, so that nothing in
+//! the document goes unchecked.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Panics if a value is not what a schema of the document says, or has a key that the schema does not name.
+pub fn check(document: &Value, schema: &Value, value: &Value, at: &str) {
+    check_part(document, schema, value, at);
+    if let Some(known) = keys(document, schema) {
+        for key in value.as_object().into_iter().flat_map(|object| object.keys()) {
+            assert!(known.contains(key), "{at}: nothing is said about {key}");
+        }
+    }
+}
+
+/// The same, where others may have more to say about the value.
+fn check_part(document: &Value, schema: &Value, value: &Value, at: &str) {
+    for (keyword, expected) in schema.as_object().unwrap_or_else(|| panic!("{at}: {schema} is no schema")) {
+        let holds = match keyword.as_str() {
+            "description" | "example" | "examples" | "default" => true,
+            "$ref" => {
+                check_part(document, resolve(document, expected), value, at);
+                true
+            }
+            "allOf" => {
+                expected.as_array().unwrap().iter().for_each(|schema| check_part(document, schema, value, at));
+                true
+            }
+            "type" => match expected {
+                Value::Array(types) => types.iter().any(|one| is_of(one, value)),
+                one => is_of(one, value),
+            },
+            "enum" => expected.as_array().unwrap().contains(value),
+            "const" => expected == value,
+            "pattern" => value.as_str().is_none_or(|text| fits(expected.as_str().unwrap(), text)),
+            "format" => value.as_str().is_none_or(|text| is_format(expected.as_str().unwrap(), text)),
+            "minimum" => value.as_f64().is_none_or(|number| number >= expected.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|number| number <= expected.as_f64().unwrap()),
+            "required" => value.as_object().is_none_or(|object| {
+                expected.as_array().unwrap().iter().all(|key| object.contains_key(key.as_str().unwrap()))
+            }),
+            "properties" => {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    if let Some(schema) = expected.get(key) {
+                        check(document, schema, value, &format!("{at}.{key}"));
+                    }
+                }
+                true
+            }
+            "additionalProperties" => {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    if schema["properties"].get(key).is_none() && expected.is_object() {
+                        check(document, expected, value, &format!("{at}.{key}"));
+                    }
+                }
+                true
+            }
+            "items" => {
+                for (place, value) in value.as_array().into_iter().flatten().enumerate() {
+                    check(document, expected, value, &format!("{at}[{place}]"));
+                }
+                true
+            }
+            "maxLength" => value.as_str().is_none_or(|text| text.chars().count() as u64 <= expected.as_u64().unwrap()),
+            unknown => panic!("{at}: the keyword {unknown} is not known here"),
+        };
+        assert!(holds, "{at}: {keyword} {expected} does not hold for {value}");
+    }
+}
+
+/// All keys that a schema names; nothing if there may be others.
+fn keys(document: &Value, schema: &Value) -> Option<BTreeSet<String>> {
+    if schema.get("additionalProperties").is_some() {
+        return None;
+    }
+    if let Some(name) = schema.get("$ref") {
+        return keys(document, resolve(document, name));
+    }
+    let mut all: BTreeSet<_> =
+        schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        all.extend(keys(document, part)?);
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+fn resolve<'a>(document: &'a Value, name: &Value) -> &'a Value {
+    &document["components"]["schemas"][name.as_str().unwrap().rsplit('/').next().unwrap()]
+}
+
+fn is_of(kind: &Value, value: &Value) -> bool {
+    match kind.as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        unknown => panic!("the type {unknown} is not known here"),
+    }
+}
+
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern {
+        "^[0-9a-f]{32}$" => text.len() == 32 && text.bytes().all(|byte| b"0123456789abcdef".contains(&byte)),
+        unknown => panic!("the pattern {unknown} is not known here"),
+    }
+}
+
+fn is_format(format: &str, text: &str) -> bool {
+    match format {
+        "uuid" => text.parse::<rallypoint_wire::lobby::LobbyId>().is_ok(),
+        unknown => panic!("the format {unknown} is not known here"),
+    }
+}
