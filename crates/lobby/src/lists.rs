@@ -14,7 +14,10 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use rallypoint_wire::lobby::{LobbyId, ProtocolId};
-use std::sync::Arc;
+use std::{
+    any::Any,
+    sync::{Arc, OnceLock},
+};
 
 /// The published lists, for any thread.
 #[derive(Debug)]
@@ -40,6 +43,7 @@ pub struct LobbyList {
 pub struct ListReply {
     count: [u8; 4],
     pieces: Vec<Arc<Vec<u8>>>,
+    companion: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// A part of a list, as bytes and as servers.
@@ -144,5 +148,11 @@ impl ListReply {
     #[must_use]
     pub fn size(&self) -> usize {
         self.pieces().map(<[u8]>::len).sum()
+    }
+
+    /// What a service keeps beside the reply for as long as that is there, say a copy in another form. The first call
+    /// decides what it is; `None` if that was something of another type.
+    pub fn companion<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.companion.get_or_init(|| Box::new(make())).downcast_ref()
     }
 }

@@ -3,11 +3,13 @@
 //! A client sends a few bytes and gets a reply that is already there. What needs care is everything else: clients that
 //! send nothing, that read slowly, that send more than they should, and too many of all of them.
 
+mod copies;
 mod counters;
 mod exchange;
 mod places;
 mod reply;
 
+pub(crate) use copies::MOST_COPIES;
 pub use counters::ListStats;
 pub(crate) use exchange::Protocol;
 
@@ -16,6 +18,7 @@ use counters::Counters;
 use exchange::{Exchange, Phase, Step};
 use places::{Place, Places, Refused};
 use rallypoint_lobby::Lists;
+use reply::Replies;
 use socket2::{Domain, Socket, Type};
 use std::{
     io,
@@ -84,7 +87,7 @@ pub(crate) struct ListService {
 #[derive(Debug)]
 struct Shared {
     began: Instant,
-    lists: Arc<Lists>,
+    replies: Replies,
     limits: ListLimits,
     places: Arc<Places>,
     counters: Counters,
@@ -98,8 +101,9 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
     }
     // Connections of a lobby that ran here before do not keep a new one from starting.
     socket.set_reuse_address(true)?;
-    // What is accepted inherits this, so it costs nothing per connection.
-    socket.set_tcp_nodelay(true)?;
+    // What is accepted inherits this, so it costs nothing per connection. It holds the last segment of a reply back until the
+    // end of the stream goes with it (L14): that follows at once.
+    socket.set_tcp_cork(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&addr.into())?;
     socket.listen(BACKLOG)?;
@@ -118,7 +122,8 @@ impl ListService {
         let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((sys::register(Arc::new(socket))?, protocol)));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         let places = Arc::new(Places::new(&limits));
-        let shared = Arc::new(Shared { began: clock::now(), lists, limits, places, counters: Counters::default() });
+        let (replies, counters) = (Replies::new(lists), Counters::default());
+        let shared = Arc::new(Shared { began: clock::now(), replies, limits, places, counters });
         let accept = |(socket, protocol)| runtime.spawn(accept(socket, protocol, shared.clone()));
         let listeners = sockets.into_iter().map(accept).collect();
         Ok(Self { shared, listeners })
@@ -208,10 +213,15 @@ impl Shared {
         // Many requests are there by now, and most replies fit into the system's buffer. Then there is nothing to wait for
         // but the client's end, which nobody is in a hurry for: it is looked at together with that of others, which
         // is far less work than being told of each.
-        let mut step = self.advance_all(&mut exchange, &socket, &mut place);
-        if step == Step::Read && exchange.phase() == Phase::Drain {
+        let mut step = Step::Again;
+        while step == Step::Again && exchange.phase() != Phase::Drain {
+            step = self.advance(&mut exchange, &socket, &mut place);
+        }
+        if step == Step::Again {
             tokio::time::sleep_until(self.next_look().into()).await;
-            step = self.advance_all(&mut exchange, &socket, &mut place);
+        }
+        while step == Step::Again {
+            step = self.advance(&mut exchange, &socket, &mut place);
         }
         if step == Step::End {
             return;
@@ -238,16 +248,6 @@ impl Shared {
         }
     }
 
-    /// Goes on as far as possible without waiting.
-    fn advance_all(&self, exchange: &mut Exchange, socket: &Socket, place: &mut Place) -> Step {
-        loop {
-            match self.advance(exchange, socket, place) {
-                Step::Again => {}
-                step => return step,
-            }
-        }
-    }
-
     /// When clients that have their reply are looked at together: the one after the next, so that there is time to close.
     fn next_look(&self) -> Instant {
         let looks = self.began.elapsed().as_millis() / LOOK_EVERY.as_millis() + 2;
@@ -256,7 +256,7 @@ impl Shared {
 
     /// Goes on without waiting, and notes how far the exchange is.
     fn advance(&self, exchange: &mut Exchange, socket: &Socket, place: &mut Place) -> Step {
-        let step = exchange.advance(socket, &self.lists, &self.counters);
+        let step = exchange.advance(socket, &self.replies, &self.counters);
         place.enter(exchange.phase(), exchange.since());
         match (step, exchange.reply()) {
             (Step::Write, Some(reply)) => place.hold(reply, clock::now()),

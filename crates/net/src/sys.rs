@@ -7,10 +7,11 @@
 use crate::{UdpSocket, Undelivered};
 use socket2::Socket;
 use std::{
+    fs::File,
     io,
     mem::MaybeUninit,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
-    os::fd::{AsRawFd, BorrowedFd},
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd},
     ptr,
     sync::Arc,
     time::Duration,
@@ -404,6 +405,17 @@ pub(crate) fn dropped(fd: BorrowedFd<'_>) -> Option<u32> {
         )
     };
     (result == 0).then_some(memory[DROPS])
+}
+
+/// A file without a name that exists only in memory.
+pub(crate) fn memory_file() -> io::Result<File> {
+    // SAFETY: the name is a string with a NUL at its end, and lives longer than the call.
+    let fd = unsafe { libc::memfd_create(c"list".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open, and nobody else knows it.
+    Ok(unsafe { File::from_raw_fd(fd) })
 }
 
 /// Lets this process open as many files as the system permits. Says how many that are.

@@ -239,7 +239,8 @@ impl LobbyBuilder {
         let used = self.chunks.iter_mut().filter(|chunk| !chunk.members.is_empty());
         let (pieces, listings) =
             used.map(|chunk| chunk.build(work)).map(|Chunk { bytes, listings }| (bytes, listings)).unzip();
-        LobbyList { reply: Arc::new(ListReply { count: (self.count as u32).to_be_bytes(), pieces }), listings, version }
+        let reply = ListReply { count: (self.count as u32).to_be_bytes(), pieces, ..ListReply::default() };
+        LobbyList { reply: Arc::new(reply), listings, version }
     }
 }
 

@@ -1,8 +1,10 @@
 //! One client: a request, a reply, and an end that loses nothing.
 
-use super::{counters::Counters, reply::Reply};
+use super::{
+    counters::Counters,
+    reply::{Replies, Reply},
+};
 use crate::clock;
-use rallypoint_lobby::Lists;
 use rallypoint_wire::{DecodeError, Reason, legacy, lobby::ListRequest};
 use socket2::Socket;
 use std::{
@@ -102,8 +104,8 @@ impl Exchange {
     }
 
     /// Goes on without waiting, and no further than to the next phase.
-    pub fn advance(&mut self, socket: &Socket, lists: &Lists, counters: &Counters) -> Step {
-        let result = self.try_advance(socket, lists, counters);
+    pub fn advance(&mut self, socket: &Socket, replies: &Replies, counters: &Counters) -> Step {
+        let result = self.try_advance(socket, replies, counters);
         result.unwrap_or_else(|error| match error.kind() {
             io::ErrorKind::WouldBlock if self.phase == Phase::Reply => Step::Write,
             io::ErrorKind::WouldBlock => Step::Read,
@@ -113,21 +115,21 @@ impl Exchange {
         })
     }
 
-    fn try_advance(&mut self, socket: &Socket, lists: &Lists, counters: &Counters) -> io::Result<Step> {
+    fn try_advance(&mut self, socket: &Socket, replies: &Replies, counters: &Counters) -> io::Result<Step> {
         match self.phase {
-            Phase::Request => self.read_request(socket, lists, counters),
+            Phase::Request => self.read_request(socket, replies, counters),
             Phase::Reply => self.write_reply(socket, counters),
             Phase::Drain => self.drain(socket),
         }
     }
 
-    fn read_request(&mut self, socket: &Socket, lists: &Lists, counters: &Counters) -> io::Result<Step> {
+    fn read_request(&mut self, socket: &Socket, replies: &Replies, counters: &Counters) -> io::Result<Step> {
         let read = receive(socket, &mut self.request[self.filled..])?;
         if read == 0 {
             return Ok(Step::End);
         }
         self.filled += read;
-        match self.requested(lists) {
+        match self.requested(replies) {
             Ok(reply) => {
                 counters.requested();
                 self.reply = Some(reply);
@@ -172,15 +174,11 @@ impl Exchange {
     }
 
     /// The reply to what has arrived so far.
-    fn requested(&self, lists: &Lists) -> Result<Reply, DecodeError> {
+    fn requested(&self, replies: &Replies) -> Result<Reply, DecodeError> {
         let request = &self.request[..self.filled];
         match self.protocol {
-            Protocol::Modern => {
-                ListRequest::parse(request).map(|request| Reply::modern(lists.reply(&request.lobby_id)))
-            }
-            Protocol::Legacy => {
-                legacy::ListRequest::parse(request).map(|request| Reply::legacy(lists.legacy(&request.protocol_id)))
-            }
+            Protocol::Modern => ListRequest::parse(request).map(|request| replies.modern(&request.lobby_id)),
+            Protocol::Legacy => legacy::ListRequest::parse(request).map(|request| replies.legacy(&request.protocol_id)),
         }
     }
 

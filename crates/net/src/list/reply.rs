@@ -1,8 +1,17 @@
 //! The bytes of a reply, and how many of them are gone.
 
-use rallypoint_lobby::ListReply;
+use super::copies::{Copies, Copy};
+use rallypoint_lobby::{ListReply, Lists};
+use rallypoint_wire::lobby::{LobbyId, ProtocolId};
 use socket2::Socket;
 use std::{io, io::IoSlice, sync::Arc};
+
+/// All that there is to reply.
+#[derive(Debug)]
+pub(super) struct Replies {
+    lists: Arc<Lists>,
+    copies: Copies,
+}
 
 /// How many pieces go into one system call: far more bytes than the system takes at a time.
 const PIECES: usize = 64;
@@ -19,16 +28,35 @@ pub(super) struct Reply {
 #[derive(Debug)]
 enum Bytes {
     Modern(Arc<ListReply>),
+    Copied(Arc<Copy>),
     Legacy(Arc<[u8]>),
 }
 
+impl Replies {
+    pub fn new(lists: Arc<Lists>) -> Self {
+        Self { lists, copies: Copies::default() }
+    }
+
+    /// The list of a lobby as it is now.
+    pub fn modern(&self, lobby: &LobbyId) -> Reply {
+        let list = self.lists.reply(lobby);
+        let copy = self.copies.copy_of(&list).map(Bytes::Copied);
+        Reply::new(copy.unwrap_or(Bytes::Modern(list)))
+    }
+
+    /// What clients of an old protocol get (L16).
+    pub fn legacy(&self, protocol: &ProtocolId) -> Reply {
+        Reply::legacy(self.lists.legacy(protocol))
+    }
+}
+
 impl Reply {
-    pub fn modern(list: Arc<ListReply>) -> Self {
-        Self { bytes: Bytes::Modern(list), piece: 0, offset: 0 }
+    fn new(bytes: Bytes) -> Self {
+        Self { bytes, piece: 0, offset: 0 }
     }
 
     pub fn legacy(reply: Arc<[u8]>) -> Self {
-        Self { bytes: Bytes::Legacy(reply), piece: 0, offset: 0 }
+        Self::new(Bytes::Legacy(reply))
     }
 
     /// Where its pieces are in memory, and how long they are: what it keeps from being freed.
@@ -37,6 +65,7 @@ impl Reply {
         match &self.bytes {
             // The first is the count, which is nothing to speak of.
             Bytes::Modern(list) => list.pieces().skip(1).map(place).collect(),
+            Bytes::Copied(copy) => vec![(Arc::as_ptr(copy) as usize, copy.size())],
             Bytes::Legacy(reply) => vec![place(reply)],
         }
     }
@@ -45,25 +74,34 @@ impl Reply {
     pub fn write(&mut self, socket: &Socket) -> io::Result<(bool, usize)> {
         let mut total = 0;
         loop {
-            let mut slices = [IoSlice::new(&[]); PIECES];
-            let count = self.slices(&mut slices);
-            let offered: usize = slices[..count].iter().map(|slice| slice.len()).sum();
-            if offered == 0 {
-                return Ok((true, total));
-            }
-            // "More" holds the last segment back until the end of the stream goes with it: that follows at once.
-            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_MORE;
-            let sent = match socket.send_vectored_with_flags(&slices[..count], flags) {
+            let (offered, result) = self.write_once(socket);
+            let sent = match result {
                 Ok(sent) => sent,
                 Err(error) if total > 0 && error.kind() == io::ErrorKind::WouldBlock => return Ok((false, total)),
                 Err(error) => return Err(error),
             };
             total += sent;
             self.skip(sent);
-            if sent < offered {
-                return Ok((false, total));
+            if sent < offered || offered == 0 {
+                return Ok((offered == 0, total));
             }
         }
+    }
+
+    /// How many bytes there are to hand over at once, and what came of trying to.
+    fn write_once(&self, socket: &Socket) -> (usize, io::Result<usize>) {
+        if let Bytes::Copied(copy) = &self.bytes {
+            let left = copy.size() - self.offset;
+            return (left, copy.send(socket, self.offset));
+        }
+        let mut slices = [IoSlice::new(&[]); PIECES];
+        let count = self.slices(&mut slices);
+        let offered = slices[..count].iter().map(|slice| slice.len()).sum();
+        if offered == 0 {
+            return (0, Ok(0));
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        (offered, socket.send_vectored_with_flags(&slices[..count], flags))
     }
 
     /// Fills in what goes next. Says how many pieces that are.
@@ -77,13 +115,17 @@ impl Reply {
         match &self.bytes {
             Bytes::Modern(list) => list.pieces().skip(self.piece).take(PIECES).for_each(add),
             Bytes::Legacy(reply) if self.piece == 0 => add(reply),
-            Bytes::Legacy(_) => {}
+            Bytes::Legacy(_) | Bytes::Copied(_) => {}
         }
         count
     }
 
     /// So many bytes are gone.
     fn skip(&mut self, mut bytes: usize) {
+        if let Bytes::Copied(_) = self.bytes {
+            self.offset += bytes;
+            return;
+        }
         let mut slices = [IoSlice::new(&[]); PIECES];
         let count = self.slices(&mut slices);
         let lengths = slices.map(|slice| slice.len());

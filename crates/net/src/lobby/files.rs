@@ -1,13 +1,13 @@
 //! Who may have how many descriptors: when they are used up, nobody can be served and nothing can be saved.
 
-use crate::{ListLimits, sys};
+use crate::{ListLimits, list::MOST_COPIES, sys};
 use rallypoint_lobby::Config;
 
 /// If the system does not say how many there are.
 const USUAL: u64 = 1_024;
 
-/// Descriptors for sockets, files and the rest of the program.
-const REST: usize = 128;
+/// Descriptors for copies of lists, sockets, files and the rest of the program.
+const REST: usize = MOST_COPIES + 128;
 
 /// How many descriptors there are, for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ mod tests {
             assert!(shared.lists >= 1 && checks >= 1);
             assert!(files < 8 || shared.lists + checks < files, "{files}: {shared:?}");
         }
-        assert_eq!(Files::share(1_024, &limits, &registry), Files { lists: 672, checks: 224 });
-        assert_eq!(Files::share(20_000, &limits, &registry), Files { lists: 16_384, checks: 4_968 });
+        assert_eq!(Files::share(1_024, &limits, &registry), Files { lists: 624, checks: 208 });
+        assert_eq!(Files::share(20_000, &limits, &registry), Files { lists: 16_384, checks: 4_952 });
     }
 }
