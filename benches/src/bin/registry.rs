@@ -4,9 +4,11 @@
 use rallypoint_bench::{Micro, REGISTRATION_SIZE, Random, address, registration};
 use rallypoint_limit::{Limiter, Verdict};
 use rallypoint_lobby::{Config, Registry, Seed};
+use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     hint::black_box,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    num::NonZeroU16,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
     refresh_batch(&mut suite, "refresh 128 of 1,000 servers as a batch", 1_000);
     refresh_batch(&mut suite, "refresh 128 of 100,000 servers as a batch", 100_000);
     change(&mut suite, "a changed registration, one of 1,000 servers", 1_000);
+    many_keys(&mut suite, "a changed registration of 600 keys, from anywhere");
     junk(&mut suite, "a datagram of another protocol, from anywhere");
     suite.main()
 }
@@ -77,6 +80,26 @@ fn change(suite: &mut Micro<'_>, name: &str, servers: u32) {
         let (from, datagram) = datagram(random.below(servers), random.below(24) as u16);
         let registry = registry.get_or_insert_with(|| registry_of(servers, now));
         let outcome = registry.handle_datagram(now, from, black_box(&datagram));
+        while registry.poll_event().is_some() {}
+        outcome
+    });
+}
+
+/// As much work as one datagram of the usual size can ask for.
+fn many_keys(suite: &mut Micro<'_>, name: &str) {
+    let (mut registry, mut random, mut now) = (None, Random::new(1), Instant::now());
+    let (mut table, mut bytes) = (TableBuf::new(), Vec::new());
+    table.push(b"name", b"many").expect("it fits");
+    (0..600u16).for_each(|key| table.push(&key.to_be_bytes(), b"x").expect("it fits"));
+    let (id, port) = (ServerId::from_bytes([7; 16]), NonZeroU16::MIN);
+    let new =
+        Registration::new(id, LobbyId::GANG_GARRISON_2, Transport::Udp, port, Occupancy::default(), table.as_table());
+    new.expect("it has a name").emit(&mut bytes);
+    suite.op(name, bytes.len(), move || {
+        now += Duration::from_millis(1);
+        let from = (Ipv4Addr::from_bits(0x0b00_0000 + random.below(1 << 24)), 9).into();
+        let registry = registry.get_or_insert_with(|| registry_of(1_000, now));
+        let outcome = registry.handle_datagram(now, from, black_box(&bytes));
         while registry.poll_event().is_some() {}
         outcome
     });

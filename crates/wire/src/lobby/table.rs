@@ -9,7 +9,10 @@
 
 use super::MAX_REGISTRATION;
 use crate::{DecodeError, Reader, Reason, Writer};
-use alloc::vec::{self, Vec};
+use alloc::{
+    vec,
+    vec::{IntoIter, Vec},
+};
 use core::fmt;
 
 /// Where the table starts in a registration of document 001.
@@ -93,6 +96,9 @@ impl<'a> Table<'a> {
             writer.bytes(self.bytes);
         } else {
             let merged = self.merged();
+            if merged.len() == self.count() {
+                return writer.bytes(self.bytes);
+            }
             // There are at most as many as were parsed, and those were counted in 16 bits.
             writer.patch(at, &(merged.len() as u16).to_be_bytes());
             merged.iter().for_each(|entry| entry.emit(writer));
@@ -120,20 +126,35 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The entries with repeated keys merged (L4), by sorting: a hostile table costs no more than n log n.
+    /// The entries with repeated keys merged (L4), by sorting: a hostile table costs no more than n log n, and most of
+    /// that are comparisons of numbers.
     fn merged(&self) -> Vec<Entry<'a>> {
-        let mut entries: Vec<(usize, Entry<'a>)> = self.as_sent().enumerate().collect();
-        entries.sort_by(|(_, a), (_, b)| a.key.cmp(b.key));
-        entries.dedup_by(|(_, later), (_, kept)| {
-            let same = later.key == kept.key;
-            if same {
-                kept.value = later.value;
+        let mut entries: Vec<Entry<'a>> = self.as_sent().collect();
+        let mut order: Vec<(u64, &[u8], usize)> =
+            entries.iter().enumerate().map(|(place, entry)| (head(entry.key), entry.key, place)).collect();
+        order.sort_unstable();
+        let mut is_first = vec![true; entries.len()];
+        for same in order.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            if let [(.., first), later @ ..] = same
+                && let Some((.., last)) = later.last()
+            {
+                entries[*first].value = entries[*last].value;
+                later.iter().for_each(|(.., place)| is_first[*place] = false);
             }
-            same
-        });
-        entries.sort_unstable_by_key(|&(place, _)| place);
-        entries.into_iter().map(|(_, entry)| entry).collect()
+        }
+        let mut is_first = is_first.into_iter();
+        entries.retain(|_| is_first.next() == Some(true));
+        entries
     }
+}
+
+/// What a key begins with, as a number. Keys of up to seven bytes that have the same are the same.
+fn head(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let count = key.len().min(7);
+    head[..count].copy_from_slice(&key[..count]);
+    head[7] = key.len().min(8) as u8;
+    u64::from_be_bytes(head)
 }
 
 impl<'a> Entry<'a> {
@@ -188,7 +209,7 @@ pub struct Entries<'a>(Walk<'a>);
 #[derive(Debug)]
 enum Walk<'a> {
     AsSent(AsSent<'a>),
-    Merged(vec::IntoIter<Entry<'a>>),
+    Merged(IntoIter<Entry<'a>>),
 }
 
 impl<'a> Iterator for Entries<'a> {
@@ -281,7 +302,6 @@ impl core::error::Error for EntryError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec;
 
     fn table(entries: &[(&[u8], &[u8])]) -> TableBuf {
         let mut table = TableBuf::new();
@@ -306,6 +326,24 @@ mod tests {
         while buf.push(b"k", b"").is_ok() {}
         assert!(buf.count > 16_000);
         assert_eq!(buf.as_table().iter().count(), 1);
+    }
+
+    #[test]
+    fn l4_long_keys_that_begin_the_same_are_told_apart() {
+        let mut buf = TableBuf::new();
+        let keys: Vec<Vec<u8>> =
+            (0..50u8).map(|n| [&b"x-the-same-"[..], &[n; 3][..usize::from(n) % 4]].concat()).collect();
+        (0u8..).zip(&keys).for_each(|(n, key)| buf.push(key, &[n]).unwrap());
+        let mut naive: Vec<(&[u8], u8)> = Vec::new();
+        for (n, key) in (0u8..).zip(&keys) {
+            match naive.iter_mut().find(|(known, _)| known == key) {
+                Some((_, value)) => *value = n,
+                None => naive.push((key, n)),
+            }
+        }
+        let entries: Vec<_> = buf.as_table().iter().map(|entry| (entry.key, entry.value[0])).collect();
+        assert_eq!(entries, naive);
+        assert!(entries.len() < keys.len());
     }
 
     #[test]
