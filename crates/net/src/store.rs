@@ -21,6 +21,29 @@ pub(crate) struct Store {
     _lock: File,
 }
 
+/// A file that takes the place of an old one when it is safely on the disk. Until then nothing has changed.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    file: File,
+    new: PathBuf,
+    path: PathBuf,
+    dir: PathBuf,
+}
+
+impl NewFile {
+    /// Adds these bytes.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    /// It is whole: now it counts.
+    pub fn commit(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.new, &self.path)?;
+        File::open(&self.dir)?.sync_all()
+    }
+}
+
 impl Store {
     /// Opens the directory, and makes it if it is not there.
     pub fn open(dir: &Path) -> Result<Self, StartError> {
@@ -50,7 +73,7 @@ impl Store {
             }
         }
         let key = entropy::bytes();
-        self.replace(KEY, &key).map_err(fail)?;
+        self.new_file(KEY).and_then(|mut file| file.write(&key).and_then(|()| file.commit())).map_err(fail)?;
         Ok(key)
     }
 
@@ -59,9 +82,9 @@ impl Store {
         self.read(SERVERS).map_err(|source| StartError::DataDir { path: self.dir.join(SERVERS), source })
     }
 
-    /// Saves the list.
-    pub fn save_servers(&self, bytes: &[u8]) -> io::Result<()> {
-        self.replace(SERVERS, bytes)
+    /// Begins to save the list.
+    pub fn new_servers(&self) -> io::Result<NewFile> {
+        self.new_file(SERVERS)
     }
 
     /// The list cannot be used: it is kept for whoever wants to look at it.
@@ -77,19 +100,15 @@ impl Store {
         }
     }
 
-    /// Writes to another file, and lets that take the place of the old one when it is safely on the disk.
-    fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    fn new_file(&self, name: &str) -> io::Result<NewFile> {
         let (path, new) = (self.dir.join(name), self.dir.join(format!("{name}.new")));
         // What a crash has left here may belong to somebody else.
         match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&new, &path)?;
-        File::open(&self.dir)?.sync_all()
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        Ok(NewFile { file, new, path, dir: self.dir.clone() })
     }
 
     fn set_aside(&self, name: &str, why: &dyn std::fmt::Display) {

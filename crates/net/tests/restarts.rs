@@ -39,6 +39,30 @@ fn a_restart_does_not_empty_the_list() {
 }
 
 #[test]
+fn a_list_of_many_parts_is_saved_as_a_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || {
+        let mut options = kept(dir.path());
+        options.registry.caps.per_address = 20_000;
+        options
+    };
+    let lobby = Lobby::start(options());
+    let names: Vec<_> = (0..10_000).map(|number| format!("server {number:05}")).collect();
+    let server = |(number, name): (u16, &String)| {
+        common::registration(name, 1_000 + number, rallypoint_wire::lobby::Transport::Udp, &[])
+    };
+    lobby.send_all((0..).zip(&names).map(server));
+    eventually("all are listed", || lobby.stats().listed == names.len());
+    let save = dir.path().join("servers.save");
+    let has = |name: &str| fs::read(&save).is_ok_and(|bytes| bytes.windows(12).any(|bytes| bytes == name.as_bytes()));
+    eventually("the first and the last are saved", || has(&names[0]) && has(&names[9_999]));
+    lobby.shutdown();
+    let lobby = Lobby::start(options());
+    assert_eq!(lobby.names(), names);
+    lobby.shutdown();
+}
+
+#[test]
 fn a_kill_loses_only_the_last_moments() {
     let dir = tempfile::tempdir().unwrap();
     let lobby = Lobby::start(kept(dir.path()));

@@ -1,9 +1,12 @@
 //! Saving the list while the lobby goes on.
 //!
 //! The registry gives out a few thousand servers per turn, so that no datagram waits for it; another thread writes them to
-//! the disk.
+//! the disk before it gets the next ones, so that a save never is in memory as a whole.
 
-use crate::{clock, store::Store};
+use crate::{
+    clock,
+    store::{NewFile, Store},
+};
 use rallypoint_lobby::{Registry, Saver};
 use std::{
     io,
@@ -52,11 +55,12 @@ pub(super) struct Saves {
 enum State {
     Waiting { until: Instant },
     Gathering { saver: Saver, began: Instant },
-    Writing { began: Instant },
+    /// A part is being written: the last one, if there is no saver.
+    Writing { saver: Option<Saver>, began: Instant },
 }
 
 impl Saves {
-    /// `written` is told, in another thread, whenever a save has ended.
+    /// `written` is told, in another thread, whenever a part is written.
     pub fn start(
         store: Store,
         every: Duration,
@@ -65,7 +69,7 @@ impl Saves {
         written: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let store = Arc::new(store);
-        let writer = Writer::start(store.clone(), stats.clone(), written)?;
+        let writer = Writer::start(Output::new(store.clone(), stats.clone()), written)?;
         Ok(Self { every, store, stats, writer, state: State::Waiting { until: now + every }, saved: 0 })
     }
 
@@ -78,12 +82,14 @@ impl Saves {
             self.saved = published;
             self.state = State::Gathering { saver: Saver::new(), began: now };
         }
-        if let State::Gathering { saver, began } = &mut self.state
-            && registry.save_some(now, saver, PER_TURN)
-        {
-            let saver = std::mem::take(saver);
-            self.state = State::Writing { began: *began };
-            self.writer.write(saver);
+        if let State::Gathering { saver, began } = &mut self.state {
+            let (mut saver, began) = (std::mem::take(saver), *began);
+            let (part, saver) = match registry.save_some(now, &mut saver, PER_TURN) {
+                true => (Part::Last(saver.finish()), None),
+                false => (Part::More(saver.take()), Some(saver)),
+            };
+            self.state = State::Writing { saver, began };
+            self.writer.write(part);
         }
     }
 
@@ -96,11 +102,14 @@ impl Saves {
         }
     }
 
-    /// A save has ended.
+    /// A part is written.
     pub fn handle_written(&mut self, now: Instant) {
-        if let State::Writing { began } = self.state {
-            let took = now.saturating_duration_since(began);
-            self.state = State::Waiting { until: began + self.every.max(took * SHARE) };
+        if let State::Writing { saver, began } = &mut self.state {
+            let took = now.saturating_duration_since(*began);
+            self.state = match saver.take() {
+                Some(saver) => State::Gathering { saver, began: *began },
+                None => State::Waiting { until: *began + self.every.max(took * SHARE) },
+            };
         }
     }
 
@@ -108,33 +117,35 @@ impl Saves {
     pub fn finish(self, registry: &Registry) -> bool {
         let Self { store, stats, mut writer, .. } = self;
         writer.end();
-        let mut saver = Saver::new();
-        registry.save_some(clock::now(), &mut saver, u32::MAX);
-        write(&store, saver, &stats)
+        let (mut saver, mut output) = (Saver::new(), Output::new(store, stats));
+        while !registry.save_some(clock::now(), &mut saver, PER_TURN) {
+            output.write(&Part::More(saver.take()));
+        }
+        output.write(&Part::Last(saver.finish()))
     }
 }
 
 /// The thread that writes. It ends when this is dropped, after what it has to write.
 struct Writer {
-    sender: Option<mpsc::Sender<Saver>>,
+    sender: Option<mpsc::Sender<Part>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
-    fn start(store: Arc<Store>, stats: SharedStats, written: impl Fn() + Send + 'static) -> io::Result<Self> {
+    fn start(mut output: Output, written: impl Fn() + Send + 'static) -> io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
         let thread = std::thread::Builder::new().name("lobby-save".into()).spawn(move || {
-            for saver in receiver {
-                write(&store, saver, &stats);
+            for part in receiver {
+                output.write(&part);
                 written();
             }
         })?;
         Ok(Self { sender: Some(sender), thread: Some(thread) })
     }
 
-    fn write(&self, saver: Saver) {
+    fn write(&self, part: Part) {
         if let Some(sender) = &self.sender {
-            let _ = sender.send(saver);
+            let _ = sender.send(part);
         }
     }
 
@@ -153,29 +164,64 @@ impl Drop for Writer {
     }
 }
 
-/// Writes the list and says whether that worked. The operator is told once when it fails, and once when it works again.
-fn write(store: &Store, saver: Saver, stats: &Mutex<SaveStats>) -> bool {
-    let (began, bytes) = (clock::now(), saver.finish());
-    let result = store.save_servers(&bytes);
-    let mut stats = stats.lock().unwrap_or_else(PoisonError::into_inner);
-    match (&result, stats.is_failing) {
-        (Err(error), false) => {
-            tracing::warn!(%error, "the list cannot be saved: the lobby goes on, but a restart would go back to the last save");
-        }
-        (Ok(()), true) => tracing::info!("the list can be saved again"),
-        _ => {}
+/// What is written at a time.
+enum Part {
+    More(Vec<u8>),
+    /// Then the save is whole.
+    Last(Vec<u8>),
+}
+
+/// Puts saves together on the disk.
+struct Output {
+    store: Arc<Store>,
+    stats: SharedStats,
+    /// The save that is not whole yet, or why it will not be.
+    file: Option<io::Result<NewFile>>,
+    began: Instant,
+    bytes: usize,
+}
+
+impl Output {
+    fn new(store: Arc<Store>, stats: SharedStats) -> Self {
+        Self { store, stats, file: None, began: clock::now(), bytes: 0 }
     }
-    stats.is_failing = result.is_err();
-    if result.is_ok() {
-        *stats = SaveStats {
-            written: stats.written + 1,
-            last: Some(SystemTime::now()),
-            took: began.elapsed(),
-            bytes: bytes.len(),
-            ..*stats
+
+    /// Writes the next part. Says whether there is a new save.
+    fn write(&mut self, part: &Part) -> bool {
+        let (bytes, is_last) = match part {
+            Part::More(bytes) => (bytes, false),
+            Part::Last(bytes) => (bytes, true),
         };
-    } else {
-        stats.failed += 1;
+        let file = self.file.take().unwrap_or_else(|| {
+            (self.began, self.bytes) = (clock::now(), 0);
+            self.store.new_servers()
+        });
+        let file = file.and_then(|mut file| file.write(bytes).map(|()| file));
+        self.bytes += bytes.len();
+        if is_last {
+            return self.tell(file.and_then(NewFile::commit));
+        }
+        self.file = Some(file);
+        false
     }
-    result.is_ok()
+
+    /// Notes what came of a save. The operator is told once when saving fails, and once when it works again.
+    fn tell(&self, result: io::Result<()>) -> bool {
+        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&result, stats.is_failing) {
+            (Err(error), false) => {
+                tracing::warn!(%error, "the list cannot be saved: the lobby goes on, but a restart would go back to the last save");
+            }
+            (Ok(()), true) => tracing::info!("the list can be saved again"),
+            _ => {}
+        }
+        stats.is_failing = result.is_err();
+        if result.is_err() {
+            stats.failed += 1;
+            return false;
+        }
+        let (last, took) = (Some(SystemTime::now()), self.began.elapsed());
+        *stats = SaveStats { written: stats.written + 1, last, took, bytes: self.bytes, ..*stats };
+        true
+    }
 }
