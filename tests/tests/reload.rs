@@ -1,6 +1,6 @@
 //! SIGHUP has bans, limits and names read again, and drops nothing. A mistake changes nothing.
 
-use rallypoint_e2e::{GameServer, Lobby, TcpPort, connect, eventually, read_to_end, request};
+use rallypoint_e2e::{GameServer, Lobby, TcpPort, ask, connect, eventually, read_to_end, request};
 use rallypoint_wire::lobby::LobbyId;
 use std::io::Write;
 
@@ -104,16 +104,16 @@ fn checks_and_the_address_map_count_from_the_next_registration_on() {
 }
 
 #[test]
-fn names_of_lobbies_are_in_the_log() {
+fn names_of_lobbies() {
     let id = "99999999-9999-9999-9999-999999999999";
-    let named = |name: &str| format!("[log]\nlevel = \"debug\"\n[lobby.names]\n{id} = \"{name}\"\n");
+    let named = |name: &str| format!("[lobby.names]\n{id} = \"{name}\"\n");
     let lobby = Lobby::setup().config(&named("First name")).start();
-    let server = GameServer::named("somewhere").of_lobby(LobbyId::from_bytes([0x99; 16]));
-    lobby.register(&server);
-    lobby.until_logged("First name");
+    lobby.register(&GameServer::named("somewhere").of_lobby(LobbyId::from_bytes([0x99; 16])));
+    let request = b"GET /api/v1/lobbies HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let is_told = |name: &str| String::from_utf8_lossy(&ask(lobby.http(), request)).contains(name);
+    eventually("the first name is told", || is_told("First name"));
     lobby.reload(&named("Second name"));
-    lobby.register(&server.renamed("somewhere else"));
-    lobby.until_logged("Second name");
+    eventually("the second name is told", || is_told("Second name"));
 }
 
 #[test]

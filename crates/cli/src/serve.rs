@@ -69,7 +69,7 @@ impl Server {
         let told = web.as_ref().map(|web| web.live().telling());
         let mut watcher = Watcher::new(service.clone(), asker, told);
         watcher.set(&self.settings.watch).await;
-        let (mut events, mut reporter) = (service.subscribe(), Reporter::new(&service));
+        let mut reporter = Reporter::new(&service);
         tell_addresses(&service, web.as_ref());
         info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), listed = service.stats().listed, "serving");
         notify::ready();
@@ -80,7 +80,6 @@ impl Server {
                     Told::Reload => self.reload(&service, web.as_ref(), &mut watcher).await,
                     Told::Stop => break,
                 },
-                event = events.recv() => reporter.handle_event(event, &self.settings),
                 _ = look.tick() => reporter.look(&service),
                 // The rest would go on giving out a list that nobody changes any more. Whoever starts the program again
                 // finds the list as it was saved.

@@ -3,7 +3,7 @@
 use crate::prefixes::Prefixes;
 use ipnet::IpNet;
 use rallypoint_wire::text;
-use std::{net::IpAddr, time::Instant};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
 /// The operator's ban list: addresses, networks and patterns of names, each with a reason and perhaps an end.
 ///
@@ -20,7 +20,7 @@ pub struct Ban {
     /// Who.
     pub who: Banned,
     /// Why: for the operator, and for the banned.
-    pub reason: String,
+    pub reason: Arc<str>,
     /// Until when; for good if not set.
     pub until: Option<Instant>,
 }
@@ -99,6 +99,13 @@ impl Bans {
         let name = folded(&text::display(name));
         let fits = |ban: &&Ban| matches!(&ban.who, Banned::Name(pattern) if pattern.matches_folded(&name));
         self.names.iter().filter(|ban| ban.is_in_force(now)).find(fits)
+    }
+
+    /// Why a server with this address, and this name if it is known, is banned now: nothing if it is not, or if the
+    /// operator has not said.
+    pub(crate) fn reason(&self, now: Instant, ip: IpAddr, name: Option<&[u8]>) -> Option<Arc<str>> {
+        let ban = self.of_address(now, ip).or_else(|| self.of_name(now, name?))?;
+        (!ban.reason.is_empty()).then(|| ban.reason.clone())
     }
 
     /// Whether nobody is banned.

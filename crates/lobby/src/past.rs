@@ -4,7 +4,7 @@ use crate::{
     Outcome,
     hash::{Keyed, KeyedMap},
 };
-use std::{net::IpAddr, time::Instant};
+use std::{fmt, net::IpAddr, sync::Arc, time::Instant};
 
 /// How many addresses are remembered; then the one that was first heard of longest ago is forgotten.
 const ADDRESSES: usize = 16_384;
@@ -13,16 +13,33 @@ const ADDRESSES: usize = 16_384;
 const PER_ADDRESS: usize = 8;
 
 /// An outcome that an address had, perhaps several times in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastOutcome {
     /// When it last happened.
     pub at: Instant,
     /// What happened.
     pub outcome: Outcome,
+    /// What the operator has said about it: the reason of a ban.
+    pub reason: Option<Arc<str>>,
     /// The port that was to be registered, if the datagram could be read that far.
     pub port: Option<u16>,
     /// How often it happened in a row.
     pub times: u32,
+}
+
+/// In plain words, as [`Outcome`] says it, and with the operator's reason.
+impl fmt::Display for PastOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        tell(f, self.outcome, self.reason.as_deref())
+    }
+}
+
+/// An outcome in plain words, and the operator's reason for it.
+pub(crate) fn tell(f: &mut fmt::Formatter<'_>, outcome: Outcome, reason: Option<&str>) -> fmt::Result {
+    match reason {
+        Some(reason) => write!(f, "{outcome} ({reason})"),
+        None => write!(f, "{outcome}"),
+    }
 }
 
 /// Outcomes by source address, in memory that does not grow.
@@ -45,7 +62,7 @@ impl Past {
         Self { by_ip: keyed.map(), rows: Vec::new(), next: 0 }
     }
 
-    pub fn record(&mut self, now: Instant, ip: IpAddr, outcome: Outcome, port: Option<u16>) {
+    pub fn record(&mut self, now: Instant, ip: IpAddr, outcome: Outcome, port: Option<u16>, reason: Option<Arc<str>>) {
         let row = match self.by_ip.get(&ip) {
             Some(&row) => row as usize,
             None => self.row_for(ip),
@@ -54,6 +71,7 @@ impl Past {
         if let Some(last) = outcomes.last_mut()
             && last.outcome == outcome
             && last.port == port
+            && last.reason == reason
         {
             last.at = now;
             last.times = last.times.saturating_add(1);
@@ -62,7 +80,7 @@ impl Past {
         if outcomes.len() == PER_ADDRESS {
             outcomes.remove(0);
         }
-        outcomes.push(PastOutcome { at: now, outcome, port, times: 1 });
+        outcomes.push(PastOutcome { at: now, outcome, reason, port, times: 1 });
     }
 
     /// The outcomes of an address, the latest last.
@@ -95,7 +113,7 @@ mod tests {
     fn memory_is_bounded_and_the_oldest_goes_first() {
         let (mut past, now) = (Past::new(Keyed::new(7)), Instant::now());
         for n in 0..ADDRESSES as u32 + 1 {
-            past.record(now, Ipv4Addr::from_bits(n).into(), Outcome::TooLarge, None);
+            past.record(now, Ipv4Addr::from_bits(n).into(), Outcome::TooLarge, None, None);
         }
         assert_eq!(past.rows.len(), ADDRESSES);
         assert!(past.of(Ipv4Addr::from_bits(0).into()).is_empty());
@@ -106,8 +124,8 @@ mod tests {
     fn repeats_are_counted_and_only_the_last_eight_are_kept() {
         let (mut past, now, ip) = (Past::new(Keyed::new(7)), Instant::now(), Ipv4Addr::LOCALHOST.into());
         for port in 0..10 {
-            past.record(now, ip, Outcome::Unreachable, Some(port));
-            past.record(now, ip, Outcome::Unreachable, Some(port));
+            past.record(now, ip, Outcome::Unreachable, Some(port), None);
+            past.record(now, ip, Outcome::Unreachable, Some(port), None);
         }
         let ports: Vec<_> = past.of(ip).iter().map(|past| (past.port, past.times)).collect();
         assert_eq!(ports, (2..10).map(|port| (Some(port), 2)).collect::<Vec<_>>());

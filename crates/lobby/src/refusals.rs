@@ -1,10 +1,10 @@
 //! What was refused, for the log: how often, and the latest of each kind.
 
-use crate::Outcome;
-use std::net::IpAddr;
+use crate::{Outcome, past::tell};
+use std::{fmt, net::IpAddr, sync::Arc};
 
 /// Something that was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// Whom.
     pub source: IpAddr,
@@ -12,8 +12,17 @@ pub struct Refused {
     pub port: Option<u16>,
     /// Why.
     pub outcome: Outcome,
+    /// What the operator has said about it: the reason of a ban.
+    pub reason: Option<Arc<str>>,
     /// How often something was refused for a reason of this code, until now.
     pub times: u64,
+}
+
+/// In plain words, as [`Outcome`] says it, and with the operator's reason.
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        tell(f, self.outcome, self.reason.as_deref())
+    }
 }
 
 /// The latest refusals, by code.
@@ -21,11 +30,11 @@ pub struct Refused {
 pub(crate) struct Refusals([Option<Refused>; Outcome::CODES.len()]);
 
 impl Refusals {
-    pub fn note(&mut self, source: IpAddr, outcome: Outcome, port: Option<u16>) {
+    pub fn note(&mut self, source: IpAddr, outcome: Outcome, port: Option<u16>, reason: Option<Arc<str>>) {
         if outcome.is_refusal() {
             let latest = &mut self.0[outcome.index()];
-            let times = latest.map_or(1, |latest| latest.times + 1);
-            *latest = Some(Refused { source, port, outcome, times });
+            let times = latest.as_ref().map_or(1, |latest| latest.times + 1);
+            *latest = Some(Refused { source, port, outcome, reason, times });
         }
     }
 

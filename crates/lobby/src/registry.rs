@@ -3,6 +3,7 @@
 mod batch;
 mod index;
 mod invariants;
+mod legacy;
 mod lobbies;
 mod register;
 mod reload;
@@ -29,7 +30,7 @@ use foldhash::fast::FixedState;
 use lobbies::Lobbies;
 use rallypoint_limit::{Home, Limiter};
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::lobby::{Datagram, ServerId, Unregister};
+use rallypoint_wire::lobby::{Datagram, Registration, ServerId, Unregister};
 use slots::Slots;
 use std::{
     collections::VecDeque,
@@ -231,30 +232,18 @@ impl Registry {
         outcome
     }
 
-    /// A datagram to the legacy UDP port 29942 (L16).
-    pub fn handle_legacy_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Outcome {
-        let source = canonical(from.ip());
-        let otherwise = match crate::legacy::to_registration(bytes, source, &self.seed.public_ids) {
-            // A server that speaks both protocols says more in the one of today (W29).
-            Ok(modern) if self.is_elsewhere_known(source, &modern) => Outcome::Refreshed,
-            Ok(modern) => return self.handle_datagram(now, from, &modern),
-            Err(error) => Outcome::Malformed(error),
-        };
-        let outcome = self.admit(now, None, source, bytes.len()).err().unwrap_or(otherwise);
-        if outcome != Outcome::Refreshed {
-            self.past_unread.record(now, source, outcome, None);
-            self.refusals.note(source, outcome, None);
-        }
-        self.stats.outcomes[outcome.index()] += 1;
-        outcome
+    /// A datagram, to whichever port, of which only the length is known because it is longer than any that is accepted
+    /// (L15).
+    pub fn handle_too_large(&mut self, now: Instant, from: SocketAddr, size: usize) -> Outcome {
+        self.handle_unread(now, canonical(from.ip()), size, Outcome::TooLarge)
     }
 
-    /// Whether another server is registered where this one would be.
-    fn is_elsewhere_known(&self, source: IpAddr, registration: &[u8]) -> bool {
-        let Ok(Datagram::Register(new)) = Datagram::parse(registration) else { return false };
-        let place = self.endpoint(source, new.port()).outside;
-        let owner = self.slots.at_endpoint((place, new.transport()));
-        owner.is_some_and(|owner| self.slots.hot(owner).id != new.server_id())
+    /// A datagram that says nothing new. If nothing else is wrong, this is what becomes of it.
+    fn handle_unread(&mut self, now: Instant, source: IpAddr, size: usize, otherwise: Outcome) -> Outcome {
+        let outcome = self.admit(now, None, source, size).err().unwrap_or(otherwise);
+        self.note(now, source, outcome, None);
+        self.stats.outcomes[outcome.index()] += 1;
+        outcome
     }
 
     /// What came of a check that [`Event::Check`] asked for.
@@ -342,23 +331,32 @@ impl Registry {
     }
 
     fn handle_new(&mut self, now: Instant, known: Option<u32>, source: IpAddr, bytes: &[u8]) -> Outcome {
-        let (outcome, port) = match self.admit(now, known, source, bytes.len()) {
+        let (outcome, new) = match self.admit(now, known, source, bytes.len()) {
             Err(refused) => (refused, None),
             Ok(()) => match Datagram::parse(bytes) {
                 Err(error) => (Outcome::Malformed(error), None),
                 Ok(Datagram::Unregister(Unregister { server_id })) => (self.unregister(now, server_id), None),
                 Ok(Datagram::Register(registration)) => {
                     let print = self.fingerprint(source, bytes);
-                    (self.register(now, source, &registration, print), Some(registration.port().get()))
+                    (self.register(now, source, &registration, print), Some(registration))
                 }
             },
         };
-        if outcome != Outcome::Refreshed {
-            let past = if port.is_some() { &mut self.past } else { &mut self.past_unread };
-            past.record(now, source, outcome, port);
-            self.refusals.note(source, outcome, port);
-        }
+        self.note(now, source, outcome, new.as_ref());
         outcome
+    }
+
+    /// Notes what became of a datagram, and of the registration if it was one, for those who ask why.
+    fn note(&mut self, now: Instant, source: IpAddr, outcome: Outcome, new: Option<&Registration<'_>>) {
+        if outcome == Outcome::Refreshed {
+            return;
+        }
+        let port = new.map(|new| new.port().get());
+        let is_banned = outcome == Outcome::Banned;
+        let reason = is_banned.then(|| self.config.bans.reason(now, source, new.map(Registration::name))).flatten();
+        let past = if port.is_some() { &mut self.past } else { &mut self.past_unread };
+        past.record(now, source, outcome, port, reason.clone());
+        self.refusals.note(source, outcome, port, reason);
     }
 
     /// Whether a datagram is looked at at all.

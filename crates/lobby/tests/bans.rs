@@ -121,3 +121,20 @@ fn ten_thousand_bans_are_found() {
     }
     assert_eq!(lobby.register(address(10_000), &udp(1)), Outcome::Listed);
 }
+
+#[test]
+fn the_banned_are_told_why() {
+    let ban = |who, reason: &str| Ban { who, reason: reason.into(), until: None };
+    let bans = [ban(network("203.0.113.9/32"), "spam"), ban(name("*casino*"), "no gambling"), ban(name("quiet"), "")];
+    let mut lobby = Lobby::new(Config { bans: bans.into_iter().collect(), ..Config::default() });
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.register("198.51.100.9", &udp(2).name("Best Casino"));
+    lobby.register("198.51.100.9", &udp(2).name("quiet"));
+    let told = |lobby: &Lobby, from| -> Vec<String> {
+        lobby.past_outcomes(ip(from)).iter().map(ToString::to_string).collect()
+    };
+    let banned = "the operator of this lobby has banned this address, network or name";
+    assert_eq!(told(&lobby, "203.0.113.9"), [format!("{banned} (spam)")]);
+    assert_eq!(told(&lobby, "198.51.100.9"), [format!("{banned} (no gambling)"), banned.into()]);
+    assert_eq!(lobby.latest_refusals().map(ToString::to_string).collect::<Vec<_>>(), [banned]);
+}

@@ -23,6 +23,18 @@ fn l15_more_than_4096_bytes_are_refused_by_default() {
 }
 
 #[test]
+fn l15_what_is_too_large_is_charged_with_its_true_length() {
+    let mut lobby = Lobby::default();
+    let from = (ip("203.0.113.9"), 9).into();
+    let now = lobby.now;
+    let outcomes: Vec<_> = (0..40).map(|_| lobby.handle_too_large(now, from, 60_000).code()).collect();
+    let allowed = outcomes.iter().filter(|code| **code == "too_large").count();
+    assert_eq!(allowed, 1_200_000 / 60_000, "of one address, 1.2 MB at once");
+    assert!(outcomes[allowed..].iter().all(|code| *code == "over_budget"));
+    assert_eq!(lobby.past_outcomes(ip("203.0.113.9")).len(), 2);
+}
+
+#[test]
 fn l15_the_limit_can_be_configured_up_to_what_fits_in_a_datagram() {
     let mut lobby = Lobby::with(|config| config.max_registration = 65_507);
     assert_eq!(lobby.register("203.0.113.9", &of_size(65_507)), Outcome::Listed);

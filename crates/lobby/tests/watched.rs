@@ -111,7 +111,7 @@ fn who_registers_does_not_make_way_for_it_but_the_other_way_round() {
 
 #[test]
 fn who_is_not_welcome_is_not_listed() {
-    let ban = |who| Ban { who, reason: String::new(), until: None };
+    let ban = |who| Ban { who, reason: "".into(), until: None };
     let refused = |change: &dyn Fn(&mut Config)| {
         let mut lobby = Lobby::with(|config| change(config));
         watch(&mut lobby, &watched("a", &["192.168.1.9"]))
@@ -130,7 +130,7 @@ fn who_is_not_welcome_is_not_listed() {
 fn a_ban_that_comes_later_takes_it_off_the_list() {
     let mut lobby = Lobby::default();
     watch(&mut lobby, &watched("a", &[HERE]));
-    let ban = Ban { who: Banned::Network("203.0.113.9/32".parse().unwrap()), reason: String::new(), until: None };
+    let ban = Ban { who: Banned::Network("203.0.113.9/32".parse().unwrap()), reason: "".into(), until: None };
     lobby.set(|config| config.bans = [ban].into_iter().collect());
     assert_eq!(lobby.list(), [""; 0]);
 }

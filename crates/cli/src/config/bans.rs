@@ -44,7 +44,7 @@ impl BanLine {
             Who::Network(net) => Banned::Network(*net),
             Who::Name(pattern) => Banned::Name(NamePattern::new(pattern)),
         };
-        Some(Ban { who, reason: self.reason.clone(), until })
+        Some(Ban { who, reason: self.reason.as_str().into(), until })
     }
 }
 

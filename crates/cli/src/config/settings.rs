@@ -129,9 +129,4 @@ impl Settings {
         web.require_ipv6 = web.listen.iter().any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
         web
     }
-
-    /// What a lobby is called: its name, or else its UUID.
-    pub fn lobby_name(&self, id: &LobbyId) -> String {
-        self.names.get(id).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| id.to_string())
-    }
 }

@@ -153,7 +153,7 @@ fn values_outside_of_a_file_need_no_quotes() {
     assert_eq!(settings.check_exempt, ["10.0.0.0/8".parse().unwrap()]);
     assert_eq!(settings.log.level, tracing::Level::WARN);
     assert_eq!(settings.data_dir, Some("1234".into()));
-    assert_eq!(settings.lobby_name(&"00000000-0000-0000-0000-000000000001".parse().unwrap()), "One");
+    assert_eq!(settings.names[&"00000000-0000-0000-0000-000000000001".parse().unwrap()], "One");
 }
 
 #[test]

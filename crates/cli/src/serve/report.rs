@@ -1,17 +1,14 @@
 //! What the log says about a lobby that runs.
 
-use crate::config::Settings;
-use rallypoint_lobby::{Event, Outcome, Stats};
+use rallypoint_lobby::{Outcome, Stats};
 use rallypoint_net::LobbyService;
-use rallypoint_wire::text;
 use std::time::{Duration, Instant};
-use tokio::sync::broadcast::error::RecvError;
-use tracing::{Level, debug, info, warn};
+use tracing::{info, warn};
 
 /// How often the numbers are told.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// Turns what happens into lines of the log.
+/// Turns numbers into lines of the log. What happens to single servers is told by the lobby itself.
 pub struct Reporter {
     last: Stats,
     last_at: Instant,
@@ -24,25 +21,6 @@ impl Reporter {
     pub fn new(service: &LobbyService) -> Self {
         let now = Instant::now();
         Self { last: service.stats(), last_at: now, asked: 0, dropped: 0 }
-    }
-
-    /// Something happened in the list. The lobby itself tells what everybody may know; the whole addresses are for whoever
-    /// looks for a fault.
-    pub fn handle_event(&self, event: Result<Event, RecvError>, settings: &Settings) {
-        if !tracing::enabled!(Level::DEBUG) {
-            return;
-        }
-        let (what, server) = match event {
-            Ok(Event::Listed(server)) => ("listed", server),
-            Ok(Event::Changed(server)) => ("changed", server),
-            Ok(Event::Unlisted(server, why)) => (why.code(), server),
-            Ok(Event::Check(_)) | Err(_) => return,
-        };
-        let block = server.block();
-        let name = text::display(block.table.get(b"name").unwrap_or_default());
-        let addresses: Vec<_> = block.endpoints().map(|addr| addr.to_string()).collect();
-        let lobby = settings.lobby_name(&server.lobby_id());
-        debug!(what, lobby, address = addresses.join(" "), name = &*name, "server");
     }
 
     /// Looks at the numbers, and tells those that somebody should know.

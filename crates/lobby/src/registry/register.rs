@@ -291,7 +291,7 @@ impl Registry {
         };
         self.relist(now, slot, None, Gone::Unreachable);
         if let Some(EndpointEntry { inside, .. }) = self.slots.cold(slot).endpoints[family] {
-            self.past.record(now, inside.ip, outcome, Some(inside.port.get()));
+            self.past.record(now, inside.ip, outcome, Some(inside.port.get()), None);
         }
         outcome
     }
@@ -336,8 +336,8 @@ impl Registry {
         if let Some(endpoint) = self.slots.cold(slot).endpoints[family].filter(|_| before != after) {
             let outcome = if after == State::Listed { Outcome::Listed } else { Outcome::Unreachable };
             let port = Some(endpoint.inside.port.get());
-            self.past.record(now, endpoint.inside.ip, outcome, port);
-            self.refusals.note(endpoint.inside.ip, outcome, port);
+            self.past.record(now, endpoint.inside.ip, outcome, port, None);
+            self.refusals.note(endpoint.inside.ip, outcome, port, None);
         }
     }
 
@@ -352,8 +352,8 @@ impl Registry {
         hot.prints[family] = 0;
         if let Some(endpoint) = self.slots.cold(slot).endpoints[family] {
             let port = Some(endpoint.inside.port.get());
-            self.past.record(now, endpoint.inside.ip, Outcome::CheckBusy, port);
-            self.refusals.note(endpoint.inside.ip, Outcome::CheckBusy, port);
+            self.past.record(now, endpoint.inside.ip, Outcome::CheckBusy, port, None);
+            self.refusals.note(endpoint.inside.ip, Outcome::CheckBusy, port, None);
         }
     }
 

@@ -68,7 +68,7 @@ impl Registry {
 
     /// Notes for its owner what became of a server that announced itself.
     pub fn note_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: Outcome) {
-        self.past.record(now, canonical(ip), outcome, Some(port.get()));
+        self.past.record(now, canonical(ip), outcome, Some(port.get()), None);
     }
 
     fn watch(&mut self, now: Instant, watched: &Watched) -> Watching {

@@ -97,7 +97,7 @@ impl Knobs {
         }
         let network = Banned::Network(format!("{BANNED}/32").parse().unwrap());
         let name = Banned::Name(NamePattern::new(BAD_NAME));
-        let ban = |who| Ban { who, reason: String::new(), until: None };
+        let ban = |who| Ban { who, reason: "".into(), until: None };
         let bans = [(self.bans_network, network), (self.bans_name, name)];
         config.bans = bans.into_iter().filter(|(is_set, _)| *is_set).map(|(_, who)| ban(who)).collect();
         if self.has_small_caps {

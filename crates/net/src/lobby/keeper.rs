@@ -1,7 +1,7 @@
 //! Keeps the registry: what its thread does besides handing it datagrams.
 
 use super::{log::EventLog, refusals::RefusalLog, saves::Saves};
-use crate::{Commands, Driven, RecvBatch, check::check, seldom::Seldom};
+use crate::{Commands, Driven, Received, RecvBatch, check::check, seldom::Seldom};
 use arc_swap::ArcSwap;
 use rallypoint_lobby::{Event, Registry, Stats, Target, Verdict};
 use rallypoint_machine::Transmit;
@@ -99,13 +99,16 @@ impl Keeper {
 
 impl Driven for Keeper {
     fn handle_batch(&mut self, now: Instant, socket: usize, batch: &RecvBatch) {
-        // A datagram that was cut is longer than any that is accepted: the registry says so.
+        let whole = batch.iter().filter(|datagram| !datagram.is_cut());
         if socket < self.legacy_from {
-            self.registry.handle_datagrams(now, batch.iter().map(|datagram| (datagram.from, datagram.bytes)));
+            self.registry.handle_datagrams(now, whole.map(|datagram| (datagram.from, datagram.bytes)));
         } else {
-            for datagram in batch.iter() {
+            for datagram in whole {
                 self.registry.handle_legacy_datagram(now, datagram.from, datagram.bytes);
             }
+        }
+        for cut in batch.iter().filter(Received::is_cut) {
+            self.registry.handle_too_large(now, cut.from, cut.len);
         }
     }
 
@@ -140,7 +143,6 @@ impl Driven for Keeper {
     }
 
     fn max_datagram(&self) -> usize {
-        // One byte more than is accepted shows that it is too much.
-        self.registry.config().max_registration + 1
+        self.registry.config().max_registration
     }
 }

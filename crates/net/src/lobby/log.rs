@@ -1,4 +1,5 @@
-//! What the log says about servers that come and go.
+//! What the log says about servers that come and go: in short and with masked addresses for everybody, or in full for
+//! whoever looks for a fault.
 
 use crate::Masked;
 use rallypoint_lobby::{Event, Listing};
@@ -7,6 +8,7 @@ use std::{
     net::IpAddr,
     time::{Duration, Instant},
 };
+use tracing::Level;
 
 /// So many lines are written per second; a flood is a number.
 const LINES: u32 = 50;
@@ -27,26 +29,23 @@ impl EventLog {
     }
 
     pub fn event(&mut self, now: Instant, event: &Event) {
-        if !tracing::enabled!(tracing::Level::INFO) || !self.has_room(now) {
+        let (what, listing, why) = match event {
+            Event::Listed(listing) => ("listed", listing, None),
+            Event::Changed(listing) => ("changed", listing, None),
+            Event::Unlisted(listing, why) => ("unlisted", listing, Some(why.code())),
+            Event::Check(_) => return,
+        };
+        let is_in_full = tracing::enabled!(Level::DEBUG);
+        let is_told = is_in_full || (tracing::enabled!(Level::INFO) && what != "changed");
+        if !is_told || !self.has_room(now) {
             return;
         }
-        match event {
-            Event::Listed(listing) => tracing::info!(
-                id = %listing.public_id(),
-                lobby = %listing.lobby_id(),
-                address = %address(listing),
-                name = &*name(listing),
-                "listed"
-            ),
-            Event::Unlisted(listing, why) => tracing::info!(
-                id = %listing.public_id(),
-                lobby = %listing.lobby_id(),
-                address = %address(listing),
-                name = &*name(listing),
-                why = why.code(),
-                "unlisted"
-            ),
-            Event::Changed(_) | Event::Check(_) => {}
+        let (id, lobby, name) = (listing.public_id(), listing.lobby_id(), name(listing));
+        if is_in_full {
+            let address: Vec<_> = listing.block().endpoints().map(|addr| addr.to_string()).collect();
+            tracing::debug!(%id, %lobby, address = address.join(" "), name, why, "{what}");
+        } else {
+            tracing::info!(%id, %lobby, address = %address(listing), name, why, "{what}");
         }
     }
 

@@ -75,7 +75,7 @@ fn tell(refused: &Refused, times: u64) {
         address = %Masked(refused.source),
         port = refused.port,
         times,
-        why = %refused.outcome,
+        why = %refused,
         "refused"
     );
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn refused(outcome: Outcome, times: u64) -> Refused {
-        Refused { source: [203, 0, 113, 9].into(), port: None, outcome, times }
+        Refused { source: [203, 0, 113, 9].into(), port: None, outcome, reason: None, times }
     }
 
     #[test]

@@ -53,10 +53,18 @@ pub(super) struct Saves {
 }
 
 enum State {
-    Waiting { until: Instant },
-    Gathering { saver: Saver, began: Instant },
+    Waiting {
+        until: Instant,
+    },
+    Gathering {
+        saver: Saver,
+        began: Instant,
+    },
     /// A part is being written: the last one, if there is no saver.
-    Writing { saver: Option<Saver>, began: Instant },
+    Writing {
+        saver: Option<Saver>,
+        began: Instant,
+    },
 }
 
 impl Saves {
@@ -199,16 +207,16 @@ impl Output {
         let file = file.and_then(|mut file| file.write(bytes).map(|()| file));
         self.bytes += bytes.len();
         if is_last {
-            return self.tell(file.and_then(NewFile::commit));
+            return self.tell(&file.and_then(NewFile::commit));
         }
         self.file = Some(file);
         false
     }
 
     /// Notes what came of a save. The operator is told once when saving fails, and once when it works again.
-    fn tell(&self, result: io::Result<()>) -> bool {
+    fn tell(&self, result: &io::Result<()>) -> bool {
         let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
-        match (&result, stats.is_failing) {
+        match (result, stats.is_failing) {
             (Err(error), false) => {
                 tracing::warn!(%error, "the list cannot be saved: the lobby goes on, but a restart would go back to the last save");
             }

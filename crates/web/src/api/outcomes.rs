@@ -1,14 +1,13 @@
 //! `GET /api/v1/outcomes`: why a server is not listed.
 
 use super::answer::JSON;
-use crate::{Outcomes, book::text, filter::BadParameter, gate::Visitor, problem::Problem, shared::Web};
+use crate::{Outcomes, filter::BadParameter, gate::Visitor, problem::Problem, shared::Web};
 use axum::{
     Extension,
     extract::{RawQuery, State},
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use rallypoint_lobby::PastOutcome;
 use serde::Serialize;
 use std::{net::IpAddr, time::Instant};
 
@@ -26,8 +25,7 @@ pub(crate) struct Outcome {
     /// The reason code.
     pub code: &'static str,
     /// The same in plain words.
-    #[serde(serialize_with = "text")]
-    pub text: rallypoint_lobby::Outcome,
+    pub text: String,
     /// The port that was to be registered, if that could be read.
     pub port: Option<u16>,
     /// Whether the server was in the list after this.
@@ -62,13 +60,13 @@ impl Answer {
             return Err(Problem::new(StatusCode::FORBIDDEN, detail).of("address"));
         }
         let (past, now) = (web.lobby.past_outcomes(address).await, Instant::now());
-        let outcomes = past.into_iter().map(|PastOutcome { at, outcome, port, times }| Outcome {
-            code: outcome.code(),
-            text: outcome,
-            port,
-            accepted: outcome.is_listed(),
-            times,
-            seconds_ago: now.saturating_duration_since(at).as_secs(),
+        let outcomes = past.iter().map(|past| Outcome {
+            code: past.outcome.code(),
+            text: past.to_string(),
+            port: past.port,
+            accepted: past.outcome.is_listed(),
+            times: past.times,
+            seconds_ago: now.saturating_duration_since(past.at).as_secs(),
         });
         Ok(Self { address, outcomes: outcomes.collect() })
     }
