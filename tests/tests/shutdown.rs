@@ -80,7 +80,11 @@ fn a_list_that_cannot_be_saved_is_an_error() {
     let mut lobby = Lobby::start();
     lobby.register(&GameServer::named("Bacon Town"));
     lobby.until_listed(&["Bacon Town"]);
-    std::fs::remove_dir_all(lobby.data("")).unwrap();
+    // A file in its place keeps others from making it again.
+    let lock = lobby.data("lock");
+    let data = lock.parent().unwrap();
+    std::fs::remove_dir_all(data).unwrap();
+    std::fs::write(data, "").unwrap();
     let ended = lobby.stop();
     assert_eq!(ended.code, Some(5), "{}", ended.err);
     assert!(ended.err.contains("ERROR") && ended.err.contains("could not be saved"), "{}", ended.err);
