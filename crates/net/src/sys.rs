@@ -181,7 +181,7 @@ fn write_wishes(header: &mut libc::msghdr, control: &mut Control, segment: Optio
 
 /// Appends a control message to those of a header whose control buffer is a [`Control`]; the room is for the two above.
 fn push_control<T: Copy>(header: &mut libc::msghdr, level: libc::c_int, kind: libc::c_int, value: T) {
-    let (used, size) = (header.msg_controllen as usize, size_of::<T>() as u32);
+    let (used, size): (usize, _) = (header.msg_controllen as _, size_of::<T>() as u32);
     // SAFETY: a plain calculation.
     let (length, space) = unsafe { (libc::CMSG_LEN(size), libc::CMSG_SPACE(size)) };
     assert!(used + space as usize <= size_of::<Control>());
