@@ -98,7 +98,7 @@ fn s16_nobody_gets_more_than_three_times_what_came_or_16_bytes() {
 }
 
 #[test]
-fn s16_refusals_have_a_budget_per_network() {
+fn w36_refusals_have_a_budget_per_network() {
     let mut pair = Pair::start(1, Link::default(), server_config(), client_config(Encryption::Plain));
     pair.wait_for_player();
     let before = pair.server().endpoint.stats();

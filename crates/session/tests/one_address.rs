@@ -1,4 +1,4 @@
-//! One address cannot have all slots, not even by coming and going.
+//! One address cannot have all slots, not even by coming and going (W35).
 
 mod common;
 
@@ -66,7 +66,7 @@ fn at(host: u8, port: u16) -> SocketAddr {
 }
 
 #[test]
-fn one_address_has_a_share_of_the_slots() {
+fn w35_one_address_has_a_share_of_the_slots() {
     let mut house = House::new();
     let in_house: Vec<_> = (1..=8).map(|port| house.visit(at(1, port))).filter_map(Result::ok).collect();
     assert_eq!(in_house.len(), 3);
@@ -75,7 +75,7 @@ fn one_address_has_a_share_of_the_slots() {
 }
 
 #[test]
-fn slots_that_rest_belong_to_the_share_of_whoever_left_them() {
+fn w35_slots_that_rest_belong_to_the_share_of_whoever_left_them() {
     let mut house = House::new();
     let come_and_go = |house: &mut House, port| {
         let mut client = house.visit(at(1, port))?;

@@ -1,4 +1,4 @@
-//! Which player slots are free (S17), and who has the others.
+//! Which player slots are free (S17), and who has the others (W35).
 
 use foldhash::quality::FixedState;
 use rallypoint_limit::Home;

@@ -13,7 +13,7 @@ const ALWAYS_ALLOWED: usize = 16;
 /// How many networks are remembered, of those that were told something lately.
 const REMEMBERED: usize = 4_096;
 
-/// How often one network is told that a session is unknown (S32), and why a login is refused. A client that is not answered
+/// How often one network is told that a session is unknown (S32), and why a login is refused (W36). A client that is not answered
 /// asks up to eight times, so that a dozen of them can be refused at once.
 const UNKNOWN: Rate = Rate::per_second(1, 1);
 const REFUSALS: Rate = Rate::per_second(10, 30);
