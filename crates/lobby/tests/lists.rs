@@ -77,6 +77,20 @@ fn readers_keep_the_list_that_they_have() {
 }
 
 #[test]
+fn what_is_kept_beside_a_reply_belongs_to_that_version() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.list();
+    let old = lobby.lists().reply(&LOBBY);
+    assert_eq!(old.companion(|| 7), Some(&7));
+    assert_eq!(lobby.lists().reply(&LOBBY).companion(|| 8), Some(&7), "the first call decides");
+    assert_eq!(old.companion(String::new), None, "also what it is");
+    lobby.register("203.0.113.9", &udp(1).name("renamed"));
+    lobby.list();
+    assert_eq!(lobby.lists().reply(&LOBBY).companion(|| 9), Some(&9));
+}
+
+#[test]
 fn the_version_grows_with_every_change_of_the_lobby() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
