@@ -418,6 +418,17 @@ pub(crate) fn memory_file() -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
+/// Whether writing to a connection that its client has closed is an error and no more. Programs in Rust ignore the signal
+/// that would end them, unless they were made not to.
+pub(crate) fn ignores_broken_pipes() -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: no new action is set, and the one in force is written to a whole sigaction. All zeros are one, too.
+    unsafe {
+        libc::sigaction(libc::SIGPIPE, ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Lets this process open as many files as the system permits. Says how many that are.
 pub(crate) fn raise_open_files() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

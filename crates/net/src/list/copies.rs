@@ -29,9 +29,10 @@ pub(crate) const MOST_COPIES: usize = 64;
 /// How many bytes there can be in them.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Makes copies, but not too many.
-#[derive(Debug, Default)]
-pub(super) struct Copies(Arc<Used>);
+/// Makes copies, but not too many; none if that could end the process: what is sent from a file cannot be sent without the
+/// signal of a broken pipe.
+#[derive(Debug)]
+pub(super) struct Copies(Option<Arc<Used>>);
 
 #[derive(Debug, Default)]
 struct Used {
@@ -54,8 +55,13 @@ struct Demand {
 }
 
 impl Copies {
+    pub fn new() -> Self {
+        Self(sys::ignores_broken_pipes().then(Arc::default))
+    }
+
     /// The copy of a reply that a client wants, if it has one by now. Nobody waits for another to make it.
     pub fn copy_of(&self, reply: &ListReply) -> Option<Arc<Copy>> {
+        let used = self.0.as_ref()?;
         let demand = reply.companion(Demand::default)?;
         if let Some(copy) = demand.copy.get() {
             return Some(copy.clone());
@@ -64,7 +70,7 @@ impl Copies {
             return None;
         }
         // Without a copy it goes on as before.
-        let copy = Arc::new(Copy::new(reply, self.0.take(reply.size())?).ok()?);
+        let copy = Arc::new(Copy::new(reply, used.take(reply.size())?).ok()?);
         Some(demand.copy.get_or_init(|| copy).clone())
     }
 }

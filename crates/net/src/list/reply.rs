@@ -34,7 +34,7 @@ enum Bytes {
 
 impl Replies {
     pub fn new(lists: Arc<Lists>) -> Self {
-        Self { lists, copies: Copies::default() }
+        Self { lists, copies: Copies::new() }
     }
 
     /// The list of a lobby as it is now.
