@@ -1,6 +1,6 @@
 //! A real browser, driven by just enough of WebDriver.
 
-use super::{connect, read_answer, until};
+use super::{Answer, connect, read_answer, until};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -82,9 +82,19 @@ impl Browser {
 
     /// Clicks on what a selector finds first.
     pub fn click(&self, selector: &str) {
-        let found = self.command("element", &json!({"using": "css selector", "value": selector}));
-        let id = found.as_object().and_then(|found| found.values().next()).and_then(Value::as_str);
-        self.command(&format!("element/{}/click", id.unwrap_or_else(|| panic!("{selector}: {found}"))), &json!({}));
+        let element = format!("/session/{}/element", self.session);
+        // The page may replace it in between; then it is looked for again.
+        until(&format!("{selector} is clicked"), || {
+            let found = self.ask("POST", &element, &json!({"using": "css selector", "value": selector}));
+            let id = found.json()["value"].as_object()?.values().next()?.as_str()?.to_owned();
+            (self.ask("POST", &format!("{element}/{id}/click"), &json!({})).status == 200).then_some(())
+        });
+    }
+
+    /// Has a script run in every page that is opened from now on, before its own.
+    pub fn bring(&self, script: &str) {
+        let params = json!({"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": script}});
+        self.command("goog/cdp/execute", &params);
     }
 
     /// Waits until an expression of the page is true.
@@ -106,6 +116,12 @@ impl Browser {
     }
 
     fn call(&self, method: &str, path: &str, body: &Value) -> Value {
+        let answer = self.ask(method, path, body);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.json()["value"].take()
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Answer {
         let (mut tcp, body) = (connect(self.addr), body.to_string());
         let length = body.len();
         write!(
@@ -113,9 +129,7 @@ impl Browser {
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
         )
         .unwrap();
-        let answer = read_answer(&mut BufReader::new(tcp), false).expect("chromedriver answers");
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        answer.json()["value"].take()
+        read_answer(&mut BufReader::new(tcp), false).expect("chromedriver answers")
     }
 }
 
