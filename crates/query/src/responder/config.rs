@@ -9,14 +9,15 @@ pub struct ResponderConfig {
     pub bloodmasters: bool,
     /// Whether queries of document 003 are answered. By default yes.
     pub session: bool,
-    /// Bytes that one address can draw. The burst has to have room for the largest answer. By default 16 kB per second,
-    /// 64 KiB at once.
+    /// Bytes that one address can draw. The burst has to have room for the largest answer. By default 4 kB per second,
+    /// 32 KiB at once: somebody who looks every few seconds.
     pub per_address: Rate,
-    /// Bytes that one IPv4 /24 or IPv6 /56 can draw. By default 64 kB per second, 256 KiB at once.
+    /// Bytes that one IPv4 /24 or IPv6 /56 can draw. By default 16 kB per second, 128 KiB at once.
     pub per_network: Rate,
     /// Bytes that one IPv6 /48 can draw. By default twice as many as one network.
     pub per_site: Rate,
-    /// Bytes that all together can draw. By default 1 MB per second, 4 MiB at once.
+    /// Bytes that all together can draw. By default 128 kB per second, 512 KiB at once: a
+    /// hundred people who look, and no more than that for a victim of forged queries.
     pub total: Rate,
     /// How many addresses are remembered. From 8 to 16,777,216; by default 16,384, which take 0.9 MB.
     pub max_addresses: usize,
@@ -49,10 +50,10 @@ impl Default for ResponderConfig {
         Self {
             bloodmasters: true,
             session: true,
-            per_address: Rate::per_second(16_000, 64 << 10),
-            per_network: Rate::per_second(64_000, 256 << 10),
-            per_site: Rate::per_second(128_000, 512 << 10),
-            total: Rate::per_second(1_000_000, 4 << 20),
+            per_address: Rate::per_second(4_000, 32 << 10),
+            per_network: Rate::per_second(16_000, 128 << 10),
+            per_site: Rate::per_second(32_000, 256 << 10),
+            total: Rate::per_second(128_000, 512 << 10),
             max_addresses: 16_384,
         }
     }
