@@ -335,6 +335,7 @@ impl Doctor<'_> {
         let Args { lobby, api, asking, .. } = self.args;
         let api = api.clone().unwrap_or_else(|| outcomes::usual(lobby));
         for (mark, text) in outcomes::ask(&api, &self.facts, asking).await {
+            self.facts.is_refused |= mark == Mark::Problem;
             self.steps.push("outcomes", mark, text)?;
         }
         Ok(())

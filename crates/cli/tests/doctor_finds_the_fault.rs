@@ -81,6 +81,7 @@ fn the_lobby_is_asked_for_the_reason() {
         Some(text).filter(|text| text.contains("problem  outcomes  "))
     });
     assert!(text.contains("problem  outcomes  the lobby says private_source: "), "{text}");
+    assert!(text.contains("The server does announce itself"), "{text}");
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub struct Facts {
     pub has_list: bool,
     /// Whether a test entry was listed, if one was sent.
     pub test: Option<bool>,
+    /// Whether the lobby says that it has heard of the server, and does not take it.
+    pub is_refused: bool,
 }
 
 /// What was found out about one of its addresses.
@@ -185,6 +187,11 @@ impl Facts {
             ));
         }
         match self.test {
+            _ if self.is_refused => advice.push(
+                "The server does announce itself, but the lobby does not take it: what it says about that above is what to \
+                 mend."
+                    .into(),
+            ),
             Some(true) => advice.push(format!(
                 "A test entry from here was listed, so the way to the lobby is open and the server itself does not announce, \
                  or to another lobby. Look at its settings, or let rallypoint do it: rallypoint announce --name NAME \
@@ -258,6 +265,8 @@ mod tests {
         assert!(advice(&inside).contains("192.168.1.5 is an address inside a home"));
         let unlisted = facts(vec![address(public, Some(Ok(())), None)], vec![]);
         assert!(advice(&unlisted).contains("--register-test tries it"));
+        let refused = advice(&Facts { is_refused: true, ..unlisted });
+        assert!(refused.contains("does announce itself") && !refused.contains("may not announce itself"));
         let no_list = Facts { has_list: false, ..facts(vec![address(public, Some(Ok(())), None)], vec![]) };
         assert!(advice(&no_list).contains("lobby.example.org does not give its list"));
         let elsewhere =
