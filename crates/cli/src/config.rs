@@ -11,6 +11,7 @@ mod knobs;
 mod mistake;
 pub mod names;
 mod print;
+mod secret;
 mod settings;
 mod sources;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use kind::found;
 pub use knobs::{KNOBS, Knob};
 pub use mistake::{Document, Mistakes, syntax};
 pub use print::print;
+pub use secret::read_token;
 pub use settings::{HistorySettings, LogFormat, LogSettings, Settings};
 pub use sources::{Loaded, Override, Sources};
 

@@ -1,6 +1,7 @@
 //! The program `rallypoint`: every verb is a module of its own.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod announce;
 mod ask;
 mod browse;
@@ -48,6 +49,7 @@ enum Verb {
     Doctor(doctor::Args),
     Respond(respond::Args),
     History(history::Args),
+    Admin(admin::Args),
     Host(host::Args),
     Join(join::Args),
     Completions(completions::Args),
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         },
         Verb::Respond(args) => respond::run(&args),
         Verb::History(args) => history::run(&args),
+        Verb::Admin(args) => return ask::exit::finish(admin::run(&args)),
         Verb::Host(args) => host::run(&args),
         Verb::Join(args) => join::run(&args),
         Verb::Completions(args) => completions::run(&args, Cli::command()),

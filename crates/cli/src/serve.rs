@@ -16,7 +16,7 @@ use crate::{
 };
 use jiff::Timestamp;
 use rallypoint_net::{LobbyOptions, LobbyService, StartError};
-use rallypoint_web::{Asker, Parts, Watcher, WebService};
+use rallypoint_web::{Admin, Asker, Parts, Watcher, WebService};
 use recording::Recording;
 use report::Reporter;
 use std::{
@@ -60,12 +60,13 @@ impl Server {
         // Before anything else, so that no signal is missed once the ports are open.
         let mut signals = Signals::new().map_err(Failure::failed)?;
         tell_notes(loaded);
-        let options = options(&self.settings, data_dir.clone());
+        let admin = Admin::open(&data_dir).map_err(Failure::failed)?;
+        let options = LobbyOptions { more_bans: admin.bans(), ..options(&self.settings, data_dir.clone()) };
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_failure(&error))?;
         let recording = Recording::start(&service, &self.settings.history, &data_dir);
         let asker = Asker::start().map_err(|error| Failure::failed(format!("servers cannot be asked: {error}")))?;
-        let web = self.start_web(&service, recording.as_ref(), &asker)?;
+        let web = self.start_web(&service, recording.as_ref(), &asker, admin)?;
         let told = web.as_ref().map(|web| web.live().telling());
         let mut watcher = Watcher::new(service.clone(), asker, told);
         watcher.set(&self.settings.watch).await;
@@ -120,13 +121,18 @@ impl Server {
         service: &LobbyService,
         recording: Option<&Recording>,
         asker: &Asker,
+        admin: Admin,
     ) -> Result<Option<WebService>, Failure> {
         let options = self.settings.web();
         if options.listen.is_empty() {
             return Ok(None);
         }
-        let parts =
-            Parts { lobby: service.clone(), history: recording.map(Recording::handle), asker: Some(asker.clone()) };
+        let parts = Parts {
+            lobby: service.clone(),
+            history: recording.map(Recording::handle),
+            asker: Some(asker.clone()),
+            admin: Some(admin),
+        };
         WebService::start(options, parts).map(Some).map_err(Failure::failed)
     }
 
@@ -190,6 +196,7 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
         save_every: settings.save_every,
         list: settings.list.clone(),
         receive_buffer: settings.receive_buffer,
+        ..LobbyOptions::default()
     }
 }
 

@@ -68,6 +68,14 @@ impl<K: Key> Buckets<K> {
         Taken { allowed: taken.is_ok(), left, wait: Duration::from_nanos(wait) }
     }
 
+    /// How many are in the bucket of `key`. Nothing is taken.
+    #[must_use]
+    pub fn left(&mut self, now: Instant, key: K) -> u64 {
+        let now = self.clock.advance(now);
+        let slot = self.table.find(key.bits(), now);
+        self.paces.packets_left(slot.state.meter, now).0
+    }
+
     /// Another rate from now on. What was taken stays taken.
     pub fn set_rate(&mut self, rate: Rate) {
         self.paces = paces(rate);
@@ -112,6 +120,7 @@ mod tests {
         let none = Duration::ZERO;
         let expected = [(true, 2, none), (true, 1, none), (true, 0, half), (false, 0, half)];
         assert_eq!(told, expected.map(|(allowed, left, wait)| Taken { allowed, left, wait }));
+        assert_eq!((buckets.left(now, net), buckets.left(now + half, net)), (0, 1));
         assert_eq!(buckets.take_one(now + half, net), Taken { allowed: true, left: 0, wait: half });
         assert_eq!(buckets.take_one(now + 8 * half, net).left, 2, "no more than the burst");
     }

@@ -32,7 +32,7 @@ pub enum Outcome {
     TooLarge,
     /// The sender's budget, that of its network, or that of the whole lobby is used up.
     OverBudget(Refusal),
-    /// The operator has banned the address, its network or the name.
+    /// The operator has banned the address, its network or the name, or has taken this server off the list.
     Banned,
     /// A source address from which no server can be reached by others, at a lobby that wants only public ones.
     PrivateSource,
@@ -147,7 +147,7 @@ impl fmt::Display for Outcome {
             Self::Malformed(error) => write!(f, "the registration is not valid: {error}"),
             Self::TooLarge => f.write_str("the registration is larger than this lobby accepts: send fewer or shorter keys"),
             Self::OverBudget(refusal) => write!(f, "too many registrations: {refusal}; one every 30 seconds is enough"),
-            Self::Banned => f.write_str("the operator of this lobby has banned this address, network or name"),
+            Self::Banned => f.write_str("the operator of this lobby has banned this address, network or name, or taken the server off the list"),
             Self::PrivateSource => f.write_str(
                 "the registration came from a private address, which players cannot reach: send it from the public one",
             ),

@@ -5,6 +5,7 @@ mod index;
 mod invariants;
 mod legacy;
 mod lobbies;
+mod operator;
 mod register;
 mod reload;
 mod save;
@@ -16,7 +17,8 @@ pub use save::{RestoreError, Saver};
 pub use watched::{Watched, Watching};
 
 use crate::{
-    CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, Refused, Stats, Target, Verdict,
+    Bans, CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, Refused, Stats, Target,
+    Verdict,
     addresses::{canonical, is_possible_source},
     checks::{Checks, Waiter},
     entry::{Family, State, V4, V6, family_of},
@@ -28,6 +30,7 @@ use crate::{
 };
 use foldhash::fast::FixedState;
 use lobbies::Lobbies;
+use operator::KeptOff;
 use rallypoint_limit::{Home, Limiter};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::lobby::{Datagram, Registration, ServerId, Unregister};
@@ -56,8 +59,9 @@ const MAX_EVENTS: usize = 65_536;
 /// * In: [`handle_datagram`](Self::handle_datagram), [`handle_legacy_datagram`](Self::handle_legacy_datagram),
 ///   [`handle_check`](Self::handle_check), [`handle_watched`](Self::handle_watched),
 ///   [`handle_timeout`](Self::handle_timeout).
-/// * Commands: [`set_config`](Self::set_config), [`forget_watched`](Self::forget_watched), [`publish`](Self::publish), and
-///   for a restart [`save_some`](Self::save_some) and [`restore`](Self::restore).
+/// * Commands: [`set_config`](Self::set_config), [`set_more_bans`](Self::set_more_bans),
+///   [`unlist_server`](Self::unlist_server), [`forget_watched`](Self::forget_watched), [`publish`](Self::publish), and for
+///   a restart [`save_some`](Self::save_some) and [`restore`](Self::restore).
 /// * Out: [`poll_event`](Self::poll_event), [`poll_timeout`](Self::poll_timeout). It never sends anything by itself.
 ///
 /// Changes show in [`lists`](Self::lists) when they are published: by [`handle_timeout`](Self::handle_timeout) at the
@@ -78,6 +82,9 @@ pub struct Registry {
     /// An estimate of the bytes that all entries take.
     memory: usize,
     tombstones: Tombstones,
+    /// Bans that are not of the configuration.
+    more_bans: Bans,
+    kept_off: KeptOff,
     limiter: Limiter,
     checks: Checks,
     /// Outcomes of registrations, and apart from them those of what could not be read: a flood of the latter must not
@@ -143,6 +150,8 @@ impl Registry {
             per_home: keyed.map(),
             memory: 0,
             tombstones: Tombstones::new(keyed),
+            more_bans: Bans::default(),
+            kept_off: KeptOff::new(keyed),
             limiter: Limiter::new(&config.limits, u128::from(seed.tables)),
             checks: Checks::new(&config.checks, keyed, seed.tables),
             past: Past::new(keyed),
@@ -373,7 +382,7 @@ impl Registry {
                 return Err(Outcome::OverBudget(refusal));
             }
         }
-        if self.config.bans.of_address(now, source).is_some() {
+        if self.is_address_banned(now, source) {
             return Err(Outcome::Banned);
         }
         if size > self.config.max_registration {

@@ -50,4 +50,5 @@ pub use session::{
     BindError, ClientOptions, ConnectError, FakeNetwork, Faked, Joined, NotAcknowledged, PolledClient, PolledServer,
     ServerEvent, ServerOptions, SessionClient, SessionEvent, SessionServer, new_static_key,
 };
+pub use store::{replace_file, set_file_aside};
 pub use udp::{UdpSocket, Undelivered};

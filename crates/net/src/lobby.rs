@@ -19,8 +19,10 @@ use files::Files;
 use keeper::Keeper;
 use log::EventLog;
 use rallypoint_lobby::{
-    Config, ConfigError, Directory, Event, Lists, Outcome, PastOutcome, Registry, Seed, Stats, Watched, Watching,
+    Bans, Config, ConfigError, Directory, Event, Lists, Outcome, PastOutcome, PublicId, Registry, Seed, Stats, Watched,
+    Watching,
 };
+use rallypoint_wire::lobby::Transport;
 use refusals::RefusalLog;
 use saves::Saves;
 use std::{
@@ -30,7 +32,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{
     runtime::Handle,
@@ -116,6 +118,7 @@ impl LobbyService {
         let public_ids = store.as_ref().map_or_else(|| Ok(entropy::bytes()), Store::public_id_key)?;
         let seed = Seed { tables: entropy::number(), public_ids };
         let mut registry = Registry::new(files.config(options.registry), seed, now)?;
+        registry.set_more_bans(now, options.more_bans);
         if let Some(store) = &store {
             restore(&mut registry, store)?;
         }
@@ -246,6 +249,21 @@ impl LobbyService {
     /// Notes for its owner what became of a server that announced itself.
     pub fn note_announced(&self, ip: IpAddr, port: NonZeroU16, outcome: Outcome) {
         self.0.commands.run(move |keeper, now| keeper.registry.note_announced(now, ip, port, outcome));
+    }
+
+    /// Bans beside those of the configuration: they stay when that is changed. Nothing happens after a shutdown.
+    pub async fn set_more_bans(&self, bans: Bans) {
+        self.0.commands.ask(move |keeper, now| keeper.registry.set_more_bans(now, bans)).await;
+    }
+
+    /// Takes a server off the list, and keeps it off for a while: the one with this ID, which is listed there. Says whether
+    /// it was there.
+    pub async fn unlist(&self, id: PublicId, at: (SocketAddr, Transport), keep_off: Duration) -> bool {
+        let unlist = move |keeper: &mut Keeper, now: Instant| {
+            let until = now.checked_add(keep_off).unwrap_or(now);
+            keeper.registry.unlist_server(now, id, at, until)
+        };
+        self.0.commands.ask(unlist).await.unwrap_or(false)
     }
 
     /// What happens from now on: servers that are listed, changed and unlisted.

@@ -27,10 +27,20 @@ pub(crate) struct NewFile {
     file: File,
     new: PathBuf,
     path: PathBuf,
-    dir: PathBuf,
 }
 
 impl NewFile {
+    fn create(path: PathBuf) -> io::Result<Self> {
+        let new = beside(&path, "new");
+        // What a crash has left here may belong to somebody else.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        Ok(Self { file, new, path })
+    }
+
     /// Adds these bytes.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
@@ -40,7 +50,7 @@ impl NewFile {
     pub fn commit(self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.new, &self.path)?;
-        File::open(&self.dir)?.sync_all()
+        File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()
     }
 }
 
@@ -69,11 +79,11 @@ impl Store {
         if let Some(bytes) = self.read(KEY).map_err(fail)? {
             match bytes.try_into() {
                 Ok(key) => return Ok(key),
-                Err(_) => self.set_aside(KEY, &"it is not 16 bytes long"),
+                Err(_) => set_file_aside(&path, &"it is not 16 bytes long"),
             }
         }
         let key = entropy::bytes();
-        self.new_file(KEY).and_then(|mut file| file.write(&key).and_then(|()| file.commit())).map_err(fail)?;
+        replace_file(&path, &key).map_err(fail)?;
         Ok(key)
     }
 
@@ -84,12 +94,12 @@ impl Store {
 
     /// Begins to save the list.
     pub fn new_servers(&self) -> io::Result<NewFile> {
-        self.new_file(SERVERS)
+        NewFile::create(self.dir.join(SERVERS))
     }
 
     /// The list cannot be used: it is kept for whoever wants to look at it.
     pub fn set_servers_aside(&self, why: &dyn std::fmt::Display) {
-        self.set_aside(SERVERS, why);
+        set_file_aside(&self.dir.join(SERVERS), why);
     }
 
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
@@ -99,33 +109,37 @@ impl Store {
             Err(error) => Err(error),
         }
     }
+}
 
-    fn new_file(&self, name: &str) -> io::Result<NewFile> {
-        let (path, new) = (self.dir.join(name), self.dir.join(format!("{name}.new")));
-        // What a crash has left here may belong to somebody else.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        Ok(NewFile { file, new, path, dir: self.dir.clone() })
-    }
+/// Replaces a file as a whole, or not at all, whenever the power fails. Only this user can read it.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = NewFile::create(path.to_owned())?;
+    file.write(bytes)?;
+    file.commit()
+}
 
-    fn set_aside(&self, name: &str, why: &dyn std::fmt::Display) {
-        let path = self.dir.join(name);
-        let free = (1..).map(|n| self.dir.join(format!("{name}.damaged-{n}"))).find(|aside| !aside.exists());
-        let Some(aside) = free else { return };
-        match fs::rename(&path, &aside) {
-            Ok(()) => tracing::warn!(
-                file = %path.display(),
-                kept_as = %aside.display(),
-                "a file cannot be used, because {why}: it is set aside, and the lobby starts without it"
-            ),
-            Err(error) => tracing::warn!(
-                file = %path.display(),
-                %error,
-                "a file cannot be used, because {why}, nor set aside: the lobby starts without it"
-            ),
-        }
+/// Moves a file that cannot be used out of the way, for whoever wants to look at it, and says so in the log.
+pub fn set_file_aside(path: &Path, why: &dyn std::fmt::Display) {
+    let free = (1..).map(|n| beside(path, &format!("damaged-{n}"))).find(|aside| !aside.exists());
+    let Some(aside) = free else { return };
+    match fs::rename(path, &aside) {
+        Ok(()) => tracing::warn!(
+            file = %path.display(),
+            kept_as = %aside.display(),
+            "a file cannot be used, because {why}: it is set aside, and the lobby starts without it"
+        ),
+        Err(error) => tracing::warn!(
+            file = %path.display(),
+            %error,
+            "a file cannot be used, because {why}, nor set aside: the lobby starts without it"
+        ),
     }
+}
+
+/// The same path with something behind its name.
+fn beside(path: &Path, what: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(what);
+    name.into()
 }

@@ -4,17 +4,17 @@ mod budget;
 mod held;
 mod visitor;
 
+pub(crate) use budget::Budget;
 pub(crate) use held::ForAll;
 pub(crate) use visitor::Visitor;
 
-use crate::{api, health, masterlist, metrics, page, problem::Problem, shared::Web};
+use crate::{admin, api, health, masterlist, metrics, page, problem::Problem, shared::Web};
 use axum::{
     Router,
     body::Body,
     http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header},
     response::IntoResponse,
 };
-use budget::Budget;
 use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Instant};
 use tower_service::Service;
 
@@ -60,8 +60,13 @@ const PREFLIGHT: [(HeaderName, HeaderValue); 3] = [
 
 impl Gate {
     pub fn new(web: Web, seed: u128) -> Self {
-        let router = Router::new().merge(page::router()).merge(api::router()).merge(masterlist::router());
-        let router = router.merge(metrics::router()).merge(health::router());
+        let router = Router::new()
+            .merge(page::router())
+            .merge(api::router())
+            .merge(admin::router(&web))
+            .merge(masterlist::router())
+            .merge(metrics::router())
+            .merge(health::router());
         let router = router.fallback(page::nowhere);
         Self { router: router.with_state(Web::clone(&web)), web, budget: Arc::new(Budget::new(seed)) }
     }

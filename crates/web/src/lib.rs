@@ -28,6 +28,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod admin;
 mod api;
 mod asker;
 pub mod book;
@@ -52,6 +53,7 @@ mod turns;
 mod verify;
 mod watch;
 
+pub use admin::{Admin, AdminError, BanRule, Network, NotABan, NotAToken, Token};
 pub use asker::Asker;
 pub use compare::Differences;
 pub use join::{JoinLink, NotAJoinLink};

@@ -44,6 +44,7 @@ async fn show(State(web): State<Web>, Extension(visitor): Extension<Visitor>) ->
     process::build(&mut out, env!("CARGO_PKG_VERSION"));
     process::tell(&mut out);
     lobby::tell(&mut out, &web);
+    web.refusals.tell(&mut out);
     web.traffic.tell(&mut out, &web);
     let headers = [(header::CONTENT_TYPE, KIND), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     Ok((headers, out.finish()).into_response())

@@ -1,6 +1,6 @@
 //! Everything that can be said about the web server.
 
-use crate::{Asker, JoinLink};
+use crate::{Admin, Asker, BanRule, JoinLink, Token};
 use ipnet::IpNet;
 use rallypoint_history::Handle;
 use rallypoint_limit::Rate;
@@ -68,6 +68,10 @@ pub struct WebSettings {
     pub trusted_proxies: Vec<IpNet>,
     /// Whose outcomes can be asked for.
     pub outcomes: Outcomes,
+    /// What the operator is known by. `None`: there is no admin API.
+    pub admin_token: Option<Token>,
+    /// The bans of the configuration, which the admin API shows.
+    pub bans: Vec<BanRule>,
     /// Networks that may read the metrics: loopback, which is only who is on this machine itself. Empty: nobody.
     pub metrics: Vec<IpNet>,
 }
@@ -95,13 +99,15 @@ pub struct Parts {
     pub history: Option<Handle>,
     /// Who asks servers, if they are to be asked.
     pub asker: Option<Asker>,
+    /// Where the operator's decisions are kept. Without it there is no admin API.
+    pub admin: Option<Admin>,
 }
 
 impl Parts {
     /// Only a lobby.
     #[must_use]
     pub fn new(lobby: LobbyService) -> Self {
-        Self { lobby, history: None, asker: None }
+        Self { lobby, history: None, asker: None, admin: None }
     }
 }
 
@@ -152,6 +158,8 @@ impl Default for WebSettings {
             requests: Some(Rate::per_second(20, 200)),
             exempt: loopback.into(),
             metrics: loopback.into(),
+            admin_token: None,
+            bans: Vec::new(),
             trusted_proxies: Vec::new(),
             outcomes: Outcomes::Own,
         }

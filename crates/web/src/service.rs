@@ -2,6 +2,7 @@
 
 use crate::{
     Live, Parts, StartError, WebOptions, WebSettings,
+    admin::Refusals,
     book::{Book, Calendar},
     gate::Gate,
     keeper,
@@ -54,6 +55,8 @@ impl WebService {
         let shared = Arc::new(Shared {
             lobby: parts.lobby.clone(),
             history: parts.history,
+            admin: parts.admin,
+            refusals: Refusals::new(seed),
             live: Arc::new(live),
             master_list: MasterList::new(parts.asker.clone(), seed),
             prebuilt: Default::default(),

@@ -1,8 +1,8 @@
 //! What all requests share.
 
 use crate::{
-    Live, WebLimits, WebSettings, gate::Visitor, masterlist::MasterList, metrics::Traffic, prebuilt::Prebuilt,
-    serve::Places, turns::Turns,
+    Admin, Live, WebLimits, WebSettings, admin::Refusals, gate::Visitor, masterlist::MasterList, metrics::Traffic,
+    prebuilt::Prebuilt, serve::Places, turns::Turns,
 };
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_history::Handle;
@@ -17,6 +17,10 @@ pub(crate) type Web = Arc<Shared>;
 pub(crate) struct Shared {
     pub lobby: LobbyService,
     pub history: Option<Handle>,
+    /// What the operator decides by HTTP, if that is possible.
+    pub admin: Option<Admin>,
+    /// Those who are not the operator.
+    pub refusals: Refusals,
     pub live: Arc<Live>,
     pub master_list: MasterList,
     pub prebuilt: Prebuilt,

@@ -126,7 +126,8 @@ fn outcomes_are_for_their_owner() {
 fn the_document_of_the_api_tells_the_truth() {
     let site = Site::start();
     let document = site.json("/api/v1/openapi.json");
-    for (path, methods) in document["paths"].as_object().unwrap() {
+    let paths = document["paths"].as_object().unwrap().iter();
+    for (path, methods) in paths.filter(|(path, _)| !path.starts_with("/api/v1/admin")) {
         let parameters = methods["get"]["parameters"].as_array().cloned().unwrap_or_default();
         let path =
             parameters.iter().filter(|parameter| parameter["in"] == "path").fold(path.clone(), |path, parameter| {

@@ -3,6 +3,8 @@
 mod connect;
 mod http;
 
+pub use http::{Answer, Request};
+
 use crate::ask::{
     Asking, Trouble,
     resolve::resolve,
@@ -89,6 +91,12 @@ pub async fn knock(addr: SocketAddr, asking: &Asking) -> Result<Duration, Troubl
 pub async fn page(page: &MasterList, asking: &Asking) -> Result<Vec<u8>, Trouble> {
     let addrs = resolve(&page.host, page.port.get(), asking.family()).await?;
     http::get(connect::connect(&addrs, asking).await?, page).await
+}
+
+/// Asks something by HTTP, and gets the answer, whatever it is.
+pub async fn request(to: &MasterList, request: Request<'_>, asking: &Asking) -> Result<Answer, Trouble> {
+    let addrs = resolve(&to.host, to.port.get(), asking.family()).await?;
+    http::ask(connect::connect(&addrs, asking).await?, to, request).await
 }
 
 impl Listed {

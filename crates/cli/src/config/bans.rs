@@ -5,6 +5,7 @@ use super::nearest;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use rallypoint_lobby::{Ban, Banned, NamePattern};
+use rallypoint_web::{BanRule, Network};
 use std::{fmt, time::Instant};
 use toml::de::DeValue;
 
@@ -45,6 +46,16 @@ impl BanLine {
             Who::Name(pattern) => Banned::Name(NamePattern::new(pattern)),
         };
         Some(Ban { who, reason: self.reason.as_str().into(), until })
+    }
+
+    /// For those who want to see it.
+    pub fn rule(&self) -> BanRule {
+        let (network, name) = match &self.who {
+            Who::Network(net) => (Some(Network(*net)), None),
+            Who::Name(pattern) => (None, Some(pattern.clone())),
+        };
+        let until = self.until.map(|until| u64::try_from(until.as_second()).unwrap_or(0));
+        BanRule { network, name, reason: self.reason.clone(), until }
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
         Kind, Limit, List, Path, Switch, Time, Value, Word, Wrong, number, read_network, read_socket, show_network,
     },
     names::{Joins, Names},
+    secret::Secret,
     settings::{LogFormat, Settings},
     watch::WatchList,
 };
@@ -147,6 +148,11 @@ fn table() -> Vec<Knob> {
             "Whose outcomes a visitor can ask for (\"why is my server not listed?\"): those of the own address, or of any.";
         LIVE "web.metrics": networks() => web.settings.metrics,
             "Networks that may read /metrics, for Prometheus. Loopback is only who is on this machine itself.";
+        LIVE "web.admin_token": Secret => web.settings.admin_token,
+            "What the operator is known by in the admin API. Without a token there is no such API. A file or a variable \
+             is a better place than this one.";
+        LIVE "web.admin_token_file": Path("a file") => admin_token_file,
+            "The file that the token is in. A relative path starts at the folder of the configuration file.";
         LIVE "web.joins": Joins => web.settings.joins,
             "Links that start a game and join a server, by lobby: {address}, {ip} and {port} are replaced.";
         START "web.connections": number(AT_LEAST_1) => web.limits.connections, "How many connections there can be.";

@@ -16,6 +16,11 @@ pub fn print(settings: &Settings) -> String {
         let (home, key) = knob.path.rsplit_once('.').unwrap_or(("", knob.path));
         match knob.path {
             "lobby.names" => table(&mut out, knob, settings),
+            // It stays out of what people show to others; and as it stands here it would be no token.
+            "web.admin_token" if settings.web.settings.admin_token.is_some() => {
+                comment(&mut out, knob);
+                out.push_str("# admin_token = (there is one, and it is not shown)\n");
+            }
             "ban" => ban_tables(&mut out, knob, settings),
             "watch" => watch_tables(&mut out, knob, settings),
             _ => {

@@ -24,6 +24,8 @@ pub struct Settings {
     pub ban_file: Option<PathBuf>,
     pub lobby_listen: Vec<SocketAddr>,
     pub legacy_listen: Vec<SocketAddr>,
+    /// The file that the operator's token is in.
+    pub admin_token_file: Option<PathBuf>,
     /// The registry's own settings, but for the lists that follow: [`Self::registry`] puts all of them together.
     pub registry: rallypoint_lobby::Config,
     pub address_map: Vec<Mapping>,
@@ -87,6 +89,7 @@ impl Default for Settings {
             ban_file: None,
             lobby_listen: net.listen,
             legacy_listen: net.legacy,
+            admin_token_file: None,
             registry: net.registry,
             address_map: Vec::new(),
             check_exempt: Vec::new(),
@@ -126,6 +129,7 @@ impl Settings {
     pub fn web(&self) -> WebOptions {
         let mut web = self.web.clone();
         web.settings.names = LobbyNames(self.names.clone());
+        web.settings.bans = self.all_bans().map(BanLine::rule).collect();
         web.require_ipv6 = web.listen.iter().any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
         web
     }

@@ -6,6 +6,7 @@ use super::{
     knobs::{KNOBS, Knob},
     mistake::{Document, Mistakes, syntax},
     nearest,
+    secret::read_token,
     settings::Settings,
     variables,
 };
@@ -85,11 +86,27 @@ impl Sources {
             settings.more_bans = more.bans;
             settings.ban_file = Some(ban_file);
         }
+        let mut notes = Vec::new();
+        if let Some(token_file) = settings.admin_token_file.take() {
+            let token_file =
+                file.as_deref().and_then(Path::parent).map_or(token_file.clone(), |dir| dir.join(&token_file));
+            match read_token(&token_file) {
+                _ if settings.web.settings.admin_token.is_some() => {
+                    mistakes.push("web.admin_token_file", "there is a web.admin_token already: one of them is enough");
+                }
+                Ok((token, note)) => {
+                    settings.web.settings.admin_token = Some(token);
+                    notes.extend(note);
+                }
+                Err(wrong) => mistakes.push(token_file.display().to_string(), wrong),
+            }
+            settings.admin_token_file = Some(token_file);
+        }
         for wrong in clashes(&settings) {
             mistakes.push("lobby.listen and legacy.listen", wrong);
         }
         mistakes.into_result()?;
-        let notes = variables::unknown(&self.variables).into_iter().chain(ended(&settings)).collect();
+        notes.extend(variables::unknown(&self.variables).into_iter().chain(ended(&settings)));
         Ok(Loaded { settings, file, notes })
     }
 

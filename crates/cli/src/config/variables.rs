@@ -28,7 +28,7 @@ pub fn unknown(variables: &BTreeMap<String, String>) -> Option<String> {
 }
 
 /// Variables that mean something elsewhere.
-const OTHERS: [&str; 2] = ["RALLYPOINT_CONFIG", "RALLYPOINT_LOBBY"];
+const OTHERS: [&str; 3] = ["RALLYPOINT_CONFIG", "RALLYPOINT_LOBBY", "RALLYPOINT_ADMIN_TOKEN"];
 
 /// Whether a container engine makes such names from those of services.
 fn is_invented(name: &str) -> bool {

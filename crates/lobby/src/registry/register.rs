@@ -46,13 +46,16 @@ impl Newcomer {
 
 impl Registry {
     pub(super) fn register(&mut self, now: Instant, source: IpAddr, new: &Registration<'_>, print: u64) -> Outcome {
-        if self.config.bans.of_name(now, new.name()).is_some() {
+        if self.is_name_banned(now, new.name()) {
             return Outcome::Banned;
         }
         if self.tombstones.contains(now, new.server_id()) {
             return Outcome::JustUnregistered;
         }
         let endpoint = self.endpoint(source, new.port());
+        if self.is_kept_off(now, new.server_id(), (endpoint.outside, new.transport())) {
+            return Outcome::Banned;
+        }
         if !self.config.allow_private && !is_public(endpoint.outside.ip) {
             return Outcome::PrivateSource;
         }

@@ -19,12 +19,17 @@ impl Registry {
         self.limiter.set_config(&config.limits);
         self.checks.set_config(&config.checks);
         self.config = config;
+        self.begin_review(now);
+        Ok(())
+    }
+
+    /// The rules have changed: holds all entries against the new ones.
+    pub(super) fn begin_review(&mut self, now: Instant) {
         // No fingerprint fits any more: the next registration of each server is looked at under the new rules.
         self.reloads += 1;
         self.print = self.keyed.fingerprints(self.reloads);
         self.to_review = Some((now, 0));
         self.review(now);
-        Ok(())
     }
 
     /// Holds the next entries against the configuration.
@@ -63,7 +68,6 @@ impl Registry {
         let cold = self.slots.cold(slot);
         let mut sources = cold.endpoints.iter().flatten().map(|endpoint| endpoint.inside.ip);
         let name = || cold.listing.block().table.get(b"name").unwrap_or_default();
-        sources.any(|ip| self.config.bans.of_address(now, ip).is_some())
-            || self.config.bans.of_name(now, name()).is_some()
+        sources.any(|ip| self.is_address_banned(now, ip)) || self.is_name_banned(now, name())
     }
 }

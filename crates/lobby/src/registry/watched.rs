@@ -123,8 +123,10 @@ impl Registry {
         watched: &Watched,
         new: &Registration<'_>,
     ) -> Option<Outcome> {
-        let bans = &self.config.bans;
-        if bans.of_name(now, new.name()).is_some() || watched.ips.iter().any(|ip| bans.of_address(now, *ip).is_some()) {
+        let place = |ip: IpAddr| (self.endpoint(ip, watched.port).outside, new.transport());
+        let is_unwanted =
+            |ip: &IpAddr| self.is_address_banned(now, *ip) || self.is_kept_off(now, new.server_id(), place(*ip));
+        if self.is_name_banned(now, new.name()) || watched.ips.iter().any(is_unwanted) {
             return Some(Outcome::Banned);
         }
         let is_private = |ip: &IpAddr| !is_public(self.endpoint(*ip, watched.port).outside.ip);

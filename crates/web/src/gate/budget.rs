@@ -28,7 +28,7 @@ impl Key for Party {
 
 /// The requests of every visitor.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     seed: u128,
     /// The rate that is in force, and what was taken.
     buckets: Mutex<Option<(Rate, Buckets<Party>)>>,
@@ -40,13 +40,22 @@ impl Budget {
     }
 
     pub fn take(&self, now: Instant, ip: IpAddr, rate: Rate) -> Taken {
+        self.with(rate, |buckets| buckets.take_one(now, Party(party(ip))))
+    }
+
+    /// How many requests somebody has left.
+    pub fn left(&self, now: Instant, ip: IpAddr, rate: Rate) -> u64 {
+        self.with(rate, |buckets| buckets.left(now, Party(party(ip))))
+    }
+
+    fn with<T>(&self, rate: Rate, work: impl FnOnce(&mut Buckets<Party>) -> T) -> T {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let (in_force, buckets) = buckets.get_or_insert_with(|| (rate, Buckets::new(rate, VISITORS, self.seed)));
         if *in_force != rate {
             buckets.set_rate(rate);
             *in_force = rate;
         }
-        buckets.take_one(now, Party(party(ip)))
+        work(buckets)
     }
 }
 

@@ -5,6 +5,7 @@ pub mod browser;
 pub mod responder;
 pub mod schema;
 
+use rallypoint_lobby::Bans;
 use rallypoint_net::{LobbyOptions, LobbyService};
 use rallypoint_web::{Parts, WebOptions, WebService};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
@@ -52,6 +53,11 @@ impl Site {
     /// One that keeps its list on the disk.
     pub fn saving(options: WebOptions, dir: &std::path::Path, set: impl FnOnce(&mut Parts)) -> Self {
         Self::at(LobbyOptions { data_dir: Some(dir.into()), ..LobbyOptions::default() }, options, set)
+    }
+
+    /// One that begins with bans.
+    pub fn banning(options: WebOptions, more_bans: Bans, set: impl FnOnce(&mut Parts)) -> Self {
+        Self::at(LobbyOptions { more_bans, ..LobbyOptions::default() }, options, set)
     }
 
     pub fn at(lobby: LobbyOptions, options: WebOptions, set: impl FnOnce(&mut Parts)) -> Self {

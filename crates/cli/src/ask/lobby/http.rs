@@ -1,4 +1,4 @@
-//! As much HTTP as a master list needs: one GET of version 1.0, so that the answer is never in chunks.
+//! As much HTTP as master lists and a lobby's API need: one request of version 1.0, so that the answer is never in chunks.
 
 use super::connect::Stream;
 use crate::ask::{Trouble, target::MasterList};
@@ -8,20 +8,47 @@ use rallypoint_wire::text;
 const MAX_HEADER: usize = 16 << 10;
 const MAX_BODY: usize = 4 << 20;
 
-/// The body of the answer.
-pub async fn get(mut stream: Stream, list: &MasterList) -> Result<Vec<u8>, Trouble> {
-    let MasterList { host, port, path } = list;
-    let version = env!("CARGO_PKG_VERSION");
-    let request = format!(
-        "GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nUser-Agent: rallypoint/{version}\r\nAccept: text/plain\r\n\
-         Connection: close\r\n\r\n"
-    );
-    stream.write_all(request.as_bytes()).await?;
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub method: &'a str,
+    /// More lines of the head, each with its end.
+    pub headers: &'a str,
+    pub body: &'a [u8],
+}
+
+/// What came back.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    /// Where to ask instead, if that is what it says.
+    pub location: Option<String>,
+    pub body: Vec<u8>,
+}
+
+/// The body of the answer, if there is one.
+pub async fn get(stream: Stream, list: &MasterList) -> Result<Vec<u8>, Trouble> {
+    let request = Request { method: "GET", headers: "Accept: text/plain\r\n", body: &[] };
+    page(ask(stream, list, request).await?)
+}
+
+/// Sends a request, and gets the answer, whatever it is.
+pub async fn ask(mut stream: Stream, to: &MasterList, request: Request<'_>) -> Result<Answer, Trouble> {
+    let MasterList { host, port, path } = to;
+    let Request { method, headers, body } = request;
+    let (version, length) = (env!("CARGO_PKG_VERSION"), body.len());
+    let mut bytes = format!(
+        "{method} {path} HTTP/1.0\r\nHost: {host}:{port}\r\nUser-Agent: rallypoint/{version}\r\n{headers}\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    )
+    .into_bytes();
+    bytes.extend_from_slice(body);
+    stream.write_all(&bytes).await?;
     let (mut answer, mut buffer) = (Vec::new(), vec![0; 16 << 10]);
     loop {
         let read = stream.read(&mut buffer).await?;
         if read == 0 {
-            return body(answer);
+            return parse(answer);
         }
         answer.extend_from_slice(&buffer[..read]);
         let limit = if header_end(&answer).is_some() { MAX_HEADER + MAX_BODY } else { MAX_HEADER };
@@ -31,27 +58,32 @@ pub async fn get(mut stream: Stream, list: &MasterList) -> Result<Vec<u8>, Troub
     }
 }
 
-/// Takes the header off, if all is well.
-fn body(mut answer: Vec<u8>) -> Result<Vec<u8>, Trouble> {
-    let end = header_end(&answer).ok_or_else(|| Trouble::Malformed("it is not a web page".into()))?;
-    let header = text::display(&answer[..end]).into_owned();
+/// Takes an answer apart.
+fn parse(mut answer: Vec<u8>) -> Result<Answer, Trouble> {
+    let no_page = || Trouble::Malformed("it is not a web page".into());
+    let end = header_end(&answer).ok_or_else(no_page)?;
     let head = String::from_utf8_lossy(&answer[..end]).into_owned();
-    let mut words = header.split_whitespace();
-    match (words.next(), words.next()) {
-        (Some(version), Some("200")) if version.starts_with("HTTP/1.") => {}
-        (Some(version), Some(status)) if version.starts_with("HTTP/") => {
-            return Err(Trouble::Malformed(match field(&head, "location") {
-                Some(to) => format!("it has moved to {}: ask there, by http", text::harmless(&to)),
-                None => format!("the page answers with status {status}"),
-            }));
-        }
-        _ => return Err(Trouble::Malformed("it is not a web page".into())),
-    }
+    let mut words = head.split_whitespace();
+    let status = match (words.next(), words.next()) {
+        (Some(version), Some(status)) if version.starts_with("HTTP/1.") => status.parse().map_err(|_| no_page())?,
+        _ => return Err(no_page()),
+    };
     let body = answer.split_off(end);
     // Who closes early has not told everything.
     match field(&head, "content-length").and_then(|length| length.parse().ok()) {
         Some(length) if body.len() < length => Err(Trouble::Malformed("it ends before it is complete".into())),
-        _ => Ok(body),
+        _ => Ok(Answer { status, location: field(&head, "location"), body }),
+    }
+}
+
+/// The body, if all is well.
+fn page(answer: Answer) -> Result<Vec<u8>, Trouble> {
+    match (answer.status, answer.location) {
+        (200, _) => Ok(answer.body),
+        (_, Some(to)) => {
+            Err(Trouble::Malformed(format!("it has moved to {}: ask there, by http", text::harmless(&to))))
+        }
+        (status, None) => Err(Trouble::Malformed(format!("the page answers with status {status}"))),
     }
 }
 
@@ -72,7 +104,10 @@ mod tests {
     use super::*;
 
     fn read(answer: &str) -> Result<String, String> {
-        body(answer.into()).map(|body| String::from_utf8(body).unwrap()).map_err(|error| error.to_string())
+        parse(answer.into())
+            .and_then(page)
+            .map(|body| String::from_utf8(body).unwrap())
+            .map_err(|error| error.to_string())
     }
 
     #[test]

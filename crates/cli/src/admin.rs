@@ -1,0 +1,140 @@
+//! `rallypoint admin`: what the operator of a lobby decides while it runs.
+
+mod args;
+mod client;
+mod show;
+
+pub use args::Args;
+
+use crate::{
+    ask::{Exit, output::terminal::Terminal},
+    failure::{Failure, complain, say},
+};
+use args::{BanArgs, NoteArgs, UnbanArgs, UnlistArgs, Verb};
+use client::{Client, Refused};
+use serde_json::{Value, json};
+
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    if let Verb::Token = args.verb {
+        return say(&format!("{}\n", new_token()?)).map(|()| Exit::Answered);
+    }
+    let client = Client::new(args)?;
+    let result = crate::ask::block_on(async { Ok(work(&client, &args.verb).await) })?;
+    match result {
+        Ok(done) => {
+            let text = if args.json { format!("{}\n", done.json) } else { done.text };
+            say(&text).map(|()| Exit::Answered)
+        }
+        Err(Refused { why, exit }) => {
+            complain(format_args!("rallypoint: {why}"));
+            Ok(exit)
+        }
+    }
+}
+
+/// What came of it, for people and for programs.
+struct Done {
+    text: String,
+    json: Value,
+}
+
+async fn work(client: &Client, verb: &Verb) -> Result<Done, Refused> {
+    let terminal = Terminal::of_stdout();
+    match verb {
+        Verb::Ban(args) => ban(client, args).await,
+        Verb::Unban(args) => unban(client, args).await,
+        Verb::Bans => {
+            let json = client.get("/bans").await?;
+            Ok(Done { text: show::bans(&json, terminal), json })
+        }
+        Verb::Unlist(args) => unlist(client, args).await,
+        Verb::Note(args) => note(client, args).await,
+        Verb::Notes { about } => {
+            let query = about.as_ref().map_or(String::new(), |about| format!("?about={}", escaped(about)));
+            let json = client.get(&format!("/notes{query}")).await?;
+            Ok(Done { text: show::notes(&json, terminal), json })
+        }
+        Verb::Forget { id } => {
+            client.delete(&format!("/notes/{id}")).await?;
+            Ok(Done { text: format!("note {id} is forgotten\n"), json: json!({ "forgotten": id }) })
+        }
+        Verb::Audit { limit } => {
+            let json = client.get(&format!("/audit?limit={limit}")).await?;
+            Ok(Done { text: show::audit(&json, terminal), json })
+        }
+        Verb::Token => Err(Refused::local("a token is made without a lobby")),
+    }
+}
+
+async fn ban(client: &Client, args: &BanArgs) -> Result<Done, Refused> {
+    let mut wanted = json!({ "reason": args.reason });
+    match (&args.whom.network, &args.whom.name) {
+        (Some(network), _) => wanted["network"] = network.to_string().into(),
+        (None, name) => wanted["name"] = name.clone().into(),
+    }
+    if let Some(until) = &args.until {
+        wanted["until"] = until.clone().into();
+    }
+    if let Some(time) = args.time {
+        wanted["seconds"] = time.as_secs().into();
+    }
+    let json = client.post("/bans", &wanted).await?;
+    Ok(Done { text: format!("banned: {}\n", show::ban(&json)), json })
+}
+
+async fn unban(client: &Client, args: &UnbanArgs) -> Result<Done, Refused> {
+    let id = match args.id() {
+        Some(id) => id,
+        None => {
+            let all = client.get("/bans").await?;
+            let is_meant = |ban: &&Value| match (&args.whom, &args.name) {
+                (Some(whom), _) => ban["network"] == **whom,
+                (None, Some(name)) => ban["name"] == **name,
+                (None, None) => false,
+            };
+            let bans = all["bans"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let known: Vec<_> = bans.iter().filter(is_meant).collect();
+            match known.iter().find_map(|ban| ban["id"].as_u64()) {
+                Some(id) => id,
+                None if known.is_empty() => {
+                    return Err(Refused::by_lobby("there is no such ban: see rallypoint admin bans"));
+                }
+                None => return Err(Refused::by_lobby("this ban is in the lobby's configuration: remove it there")),
+            }
+        }
+    };
+    client.delete(&format!("/bans/{id}")).await?;
+    Ok(Done { text: format!("ban {id} is removed\n"), json: json!({ "unbanned": id }) })
+}
+
+async fn unlist(client: &Client, args: &UnlistArgs) -> Result<Done, Refused> {
+    let mut wanted = json!({ "reason": args.reason, "ban": args.ban });
+    if let Some(time) = args.time {
+        wanted["seconds"] = time.as_secs().into();
+    }
+    let json = client.post(&format!("/servers/{}/unlist", args.server), &wanted).await?;
+    Ok(Done { text: show::unlisted(&json), json })
+}
+
+async fn note(client: &Client, args: &NoteArgs) -> Result<Done, Refused> {
+    let json = client.post("/notes", &json!({ "about": args.about, "text": args.text })).await?;
+    Ok(Done { text: format!("noted as {}\n", json["id"]), json })
+}
+
+/// A text within an address.
+fn escaped(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'.' | b':' | b'/' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// A token that nobody can guess.
+fn new_token() -> Result<String, Failure> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,122 @@
+//! The operator bans, unlists and notes, and the lobby keeps all of it.
+
+mod common;
+
+use common::{Lobby, rallypoint, run, stderr, stdout};
+use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt, path::Path, process::Output};
+
+/// A lobby with an operator, and where its web server is.
+fn start(home: &Path, token_file: &Path) -> (Lobby, String) {
+    let setting = format!("web.admin_token_file={}", token_file.display());
+    let mut lobby = Lobby::start(home, &["--http", "127.0.0.1:0", "--set", &setting]);
+    let line = lobby.program.line();
+    let addr: SocketAddr = line.strip_prefix("http tcp ").unwrap().parse().unwrap();
+    (lobby, format!("http://{addr}"))
+}
+
+fn admin(home: &Path, url: &str, args: &[&str]) -> Output {
+    let token = home.join("token");
+    let mut command = rallypoint(home);
+    command.args(["admin", "--url", url, "--token-file"]).arg(token).args(args);
+    command.output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output)
+}
+
+fn new_token(home: &Path) -> std::path::PathBuf {
+    let file = home.join("token");
+    fs::write(&file, said(&run(home, &["admin", "token"]))).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    file
+}
+
+#[test]
+fn decisions_take_effect_and_outlive_restart_and_reload() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, token) = (home.path(), new_token(home.path()));
+    let (lobby, url) = start(home, &token);
+    lobby.register("Casino Royale", 8_190);
+    lobby.register("Bacon Town", 8_191);
+    lobby.wait_for_list("both are listed", |list| list.len() == 2);
+    assert_eq!(said(&admin(home, &url, &["bans"])), "nobody is banned\n");
+    let text = said(&admin(home, &url, &["ban", "--name", "*casino*", "--reason", "advertising"]));
+    assert_eq!(text, "banned: name *casino* for good (ban 1)\n");
+    lobby.wait_for_list("it is gone", |list| list.len() == 1 && list[0].name == "Bacon Town");
+    assert_eq!(said(&admin(home, &url, &["note", "127.0.0.1", "said sorry"])), "noted as 2\n");
+    lobby.program.signal("HUP");
+    lobby.program.wait_for_log("the configuration was read again");
+    lobby.register("Casino Royale", 8_190);
+    lobby.program.signal("TERM");
+    assert!(lobby.program.wait().success());
+
+    let (lobby, url) = start(home, &token);
+    lobby.register("Casino Royale", 8_190);
+    lobby.register("Bacon Town", 8_191);
+    lobby.wait_for_list("only one is listed", |list| list.len() == 1 && list[0].name == "Bacon Town");
+    let table = said(&admin(home, &url, &["bans"]));
+    assert!(table.contains("name *casino*") && table.contains("advertising"), "{table}");
+    assert!(said(&admin(home, &url, &["notes", "127.0.0.1"])).contains("said sorry"));
+    assert_eq!(said(&admin(home, &url, &["unban", "--name", "*casino*"])), "ban 1 is removed\n");
+    lobby.register("Casino Royale", 8_190);
+    lobby.wait_for_list("both are listed", |list| list.len() == 2);
+    let audit = said(&admin(home, &url, &["audit", "--json"]));
+    let audit: serde_json::Value = serde_json::from_str(&audit).unwrap();
+    let actions: Vec<_> = audit["entries"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
+    assert_eq!(actions, ["unban", "note", "ban"]);
+}
+
+#[test]
+fn what_goes_wrong_is_told_in_one_sentence() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, token) = (home.path(), new_token(home.path()));
+    let (_lobby, url) = start(home, &token);
+    let cases: [(&[&str], i32, &str); 4] = [
+        (&["unban", "203.0.113.9"], 1, "there is no such ban"),
+        (&["unlist", "0123456789abcdef0123456789abcdef"], 1, "no server of this ID"),
+        (&["ban", "0.0.0.0/0"], 1, "too wide"),
+        (&["ban", "everybody"], 2, "expected an address"),
+    ];
+    for (args, code, part) in cases {
+        let output = admin(home, &url, args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(part), "{args:?}: {}", stderr(&output));
+    }
+    let output = run(home, &["admin", "--url", &url, "bans"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("there is no token"), "{}", stderr(&output));
+    let output = rallypoint(home)
+        .args(["admin", "--url", &url, "bans"])
+        .env("RALLYPOINT_ADMIN_TOKEN", "not-the-token-at-all")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("this is not the operator's token"), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("not-the-token"), "a token is never repeated");
+    let output = admin(home, "http://127.0.0.1:1", &["bans"]);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+}
+
+#[test]
+fn a_token_is_never_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, secret) = (home.path(), "a-secret-of-some-length");
+    let with = |value: &str, args: &[&str]| {
+        rallypoint(home).arg("serve").args(args).env("RALLYPOINT_WEB_ADMIN_TOKEN", value).output().unwrap()
+    };
+    let printed = said(&with(secret, &["--print-config"]));
+    assert!(!printed.contains(secret) && printed.contains("# admin_token = (there is one"), "{printed}");
+    let wrong = with("too-short", &["--check-config"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(!stderr(&wrong).contains("too-short") && stderr(&wrong).contains("16 characters"), "{}", stderr(&wrong));
+    fs::write(home.join("open"), secret).unwrap();
+    fs::set_permissions(home.join("open"), fs::Permissions::from_mode(0o644)).unwrap();
+    let setting = format!("web.admin_token_file={}", home.join("open").display());
+    let checked = run(home, &["serve", "--check-config", "--set", &setting]);
+    assert!(said(&checked).contains("note: other users of this machine may read"), "{}", stdout(&checked));
+    let both = with(secret, &["--check-config", "--set", &setting]);
+    assert_eq!(both.status.code(), Some(2));
+    assert!(stderr(&both).contains("one of them is enough"), "{}", stderr(&both));
+}

@@ -1,0 +1,58 @@
+//! What the operator does while the lobby runs: bans of its own, and servers taken off the list.
+
+mod support;
+use rallypoint_lobby::{Ban, Banned, Bans, Config, Gone, Outcome};
+use rallypoint_wire::lobby::Transport;
+use std::net::SocketAddr;
+use support::*;
+
+fn bans(network: &str) -> Bans {
+    let who = Banned::Network(network.parse().unwrap());
+    [Ban { who, reason: "spam".into(), until: None }].into_iter().collect()
+}
+
+#[test]
+fn bans_of_both_kinds_count_and_outlive_each_other() {
+    let mut lobby = Lobby::new(Config { bans: bans("203.0.113.0/24"), ..Config::default() });
+    assert_eq!(lobby.register("198.51.100.7", &udp(1)), Outcome::Listed);
+    lobby.registry.set_more_bans(lobby.now, bans("198.51.100.0/24"));
+    assert_eq!((lobby.registry.stats().listed, lobby.gone(Gone::Banned)), (0, 1), "it goes at once");
+    assert_eq!(lobby.register("198.51.100.7", &udp(1)), Outcome::Banned);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Banned);
+    lobby.set(|config| config.bans = Bans::default());
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Listed);
+    assert_eq!(lobby.register("198.51.100.7", &udp(1)), Outcome::Banned, "a reload does not touch these");
+    lobby.registry.set_more_bans(lobby.now, Bans::default());
+    assert_eq!(lobby.register("198.51.100.7", &udp(1)), Outcome::Listed);
+}
+
+#[test]
+fn an_unlisted_server_stays_away_for_a_while() {
+    let mut lobby = Lobby::default();
+    let (server, neighbour) = (udp(1).port(8_190), udp(2).port(8_191));
+    assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &neighbour), Outcome::Listed);
+    lobby.registry.publish(lobby.now);
+    let directory = lobby.registry.lists().directory();
+    let id_at = |addr: SocketAddr| {
+        let mut all = directory.lobbies().flat_map(|(_, list)| list.listings());
+        all.find(|listing| listing.block().endpoints().any(|at| at == addr)).unwrap().public_id()
+    };
+    let at: SocketAddr = "203.0.113.9:8190".parse().unwrap();
+    let other = id_at("203.0.113.9:8191".parse().unwrap());
+    let (id, now, until) = (id_at(at), lobby.now, lobby.now + secs(600));
+    let mut unlist = |id, transport| lobby.registry.unlist_server(now, id, (at, transport), until);
+    assert!(!unlist(other, Transport::Udp), "another server is there");
+    assert!(!unlist(id, Transport::Tcp));
+    assert!(unlist(id, Transport::Udp));
+    assert!(!unlist(id, Transport::Udp), "it is gone");
+    assert_eq!((lobby.registry.stats().listed, lobby.gone(Gone::Banned)), (1, 1));
+    assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Banned);
+    let again = udp(77).port(8_190);
+    assert_eq!(lobby.register("203.0.113.9", &again), Outcome::Banned, "it was started again at the same place");
+    assert_eq!(lobby.register("203.0.113.10", &server), Outcome::Banned, "the same server elsewhere");
+    assert_eq!(lobby.register("203.0.113.10", &again), Outcome::Listed, "somebody else");
+    assert_eq!(lobby.register("203.0.113.9", &neighbour), Outcome::Refreshed);
+    lobby.wait(secs(601));
+    assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Listed);
+}

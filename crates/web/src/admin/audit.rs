@@ -1,0 +1,123 @@
+//! The audit log: who did what, and when. Lines are only ever added.
+
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufRead, BufReader, Write},
+    net::IpAddr,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+const FILE: &str = "audit.jsonl";
+
+/// When a file is longer than this, in bytes, a new one is begun.
+const LONGEST: u64 = 1 << 20;
+
+/// How many of the files before are kept.
+const KEPT: u32 = 4;
+
+/// Something that the operator did, or tried to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// In seconds since 1970.
+    pub time: u64,
+    /// From where.
+    pub from: IpAddr,
+    /// `ban`, `unban`, `unlist`, `note`, `forget_note`.
+    pub action: String,
+    /// To whom.
+    pub about: String,
+    /// Why, or what was noted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Until when, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct AuditLog {
+    dir: PathBuf,
+}
+
+impl AuditLog {
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    /// Adds a line, and waits until it is on the disk.
+    pub fn add(&self, entry: &Entry) -> io::Result<()> {
+        let path = self.file(0);
+        if fs::metadata(&path).is_ok_and(|file| file.len() >= LONGEST) {
+            self.begin_another()?;
+        }
+        let mut line = serde_json::to_vec(entry)?;
+        line.push(b'\n');
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+        file.write_all(&line)?;
+        file.sync_data()
+    }
+
+    /// The last entries, the latest first. What cannot be read (half a line, after a crash) is passed over.
+    pub fn last(&self, count: usize) -> io::Result<Vec<Entry>> {
+        let mut last = Vec::new();
+        for number in 0..=KEPT {
+            let file = match File::open(self.file(number)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                file => file?,
+            };
+            let lines = BufReader::new(file).lines().collect::<io::Result<Vec<_>>>()?;
+            last.extend(lines.iter().rev().filter_map(|line| serde_json::from_str(line).ok()));
+            if last.len() >= count {
+                break;
+            }
+        }
+        last.truncate(count);
+        Ok(last)
+    }
+
+    fn begin_another(&self) -> io::Result<()> {
+        for number in (0..KEPT).rev() {
+            match fs::rename(self.file(number), self.file(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&self, number: u32) -> PathBuf {
+        self.dir.join(if number == 0 { FILE.into() } else { format!("{FILE}.{number}") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_bounded_and_the_latest_come_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = AuditLog::new(dir.path());
+        assert!(log.last(10).unwrap().is_empty());
+        let entry = |time| Entry {
+            time,
+            from: [127, 0, 0, 1].into(),
+            action: "ban".into(),
+            about: "192.0.2.1".into(),
+            reason: "x".repeat(200),
+            until: None,
+        };
+        // As if there had been thousands: files are filled up without writing every line.
+        for time in 0..20 {
+            log.add(&entry(time)).unwrap();
+            OpenOptions::new().write(true).open(log.file(0)).unwrap().set_len(LONGEST).unwrap();
+        }
+        log.add(&entry(20)).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1 + KEPT as usize);
+        let times: Vec<_> = log.last(3).unwrap().iter().map(|entry| entry.time).collect();
+        assert_eq!(times, [20, 19, 18]);
+        assert_eq!(log.last(1_000).unwrap().len(), 1 + KEPT as usize);
+    }
+}

@@ -1,0 +1,333 @@
+//! What the operator asks for.
+
+use super::{
+    Admin, BanRule, Network, NotABan,
+    audit::Entry,
+    desk::today,
+    record::{MOST, Note, NumberedBan, Record, text},
+};
+use crate::{api::answer::JSON, filter::BadParameter, gate::Visitor, problem::Problem, shared::Web};
+use axum::{
+    Extension,
+    extract::{Path, RawQuery, State, rejection::BytesRejection},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use rallypoint_history::export::parse_time;
+use rallypoint_lobby::PublicId;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::time::Duration;
+
+/// How long a server that was taken off the list is kept off, if nothing is said. In seconds.
+const KEEP_OFF: u64 = 600;
+
+/// The longest that can be said, in seconds: a year.
+const LONGEST: u64 = 366 * 24 * 60 * 60;
+
+type Body = Result<Bytes, BytesRejection>;
+
+/// A ban that is wanted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WantedBan {
+    address: Option<String>,
+    network: Option<String>,
+    name: Option<String>,
+    #[serde(default)]
+    reason: String,
+    /// A date, a time, or seconds since 1970.
+    until: Option<String>,
+    /// Or how long.
+    seconds: Option<u64>,
+}
+
+/// How a server is to be taken off the list.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct WantedUnlist {
+    reason: String,
+    seconds: Option<u64>,
+    ban: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WantedNote {
+    about: String,
+    text: String,
+}
+
+/// A ban as it is shown.
+#[derive(Serialize)]
+struct ShownBan<'a> {
+    /// `None` for those of the configuration, which can be changed only there.
+    id: Option<u64>,
+    #[serde(flatten)]
+    rule: &'a BanRule,
+    since: Option<u64>,
+    source: &'static str,
+    in_force: bool,
+}
+
+/// `GET /api/v1/admin/bans`
+pub(super) async fn bans(State(web): State<Web>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
+    no_parameters(query.as_deref())?;
+    let (settings, admin, now) = (web.settings(), admin(&web)?, today());
+    let record = admin.record();
+    let ours = record.bans.iter().map(|ban| shown(ban, now));
+    let of_files = settings.bans.iter().map(|rule| {
+        let in_force = rule.is_in_force(now);
+        ShownBan { id: None, rule, since: None, source: "configuration", in_force }
+    });
+    let all: Vec<_> = ours.chain(of_files).collect();
+    Ok(json(StatusCode::OK, &serde_json::json!({ "bans": all })))
+}
+
+/// `POST /api/v1/admin/bans`
+pub(super) async fn ban(
+    State(web): State<Web>,
+    Extension(visitor): Extension<Visitor>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let wanted: WantedBan = read(body)?;
+    let now = today();
+    let until = match (&wanted.until, wanted.seconds) {
+        (None, None) => None,
+        (None, Some(seconds)) => Some(now.saturating_add(within_a_year("seconds", seconds)?)),
+        (Some(until), None) => Some(moment(until, now)?),
+        (Some(_), Some(_)) => return Err(wrong("until", "expected until or seconds, not both")),
+    };
+    let network = match (wanted.address, wanted.network) {
+        (Some(address), None) => Some(address.parse().map_err(|error| of("address", &error))?),
+        (None, Some(network)) => Some(network.parse().map_err(|error| of("network", &error))?),
+        (None, None) => None,
+        (Some(_), Some(_)) => return Err(of("network", &NotABan::Whom)),
+    };
+    let field = if network.is_some() { "network" } else { "name" };
+    let rule = BanRule::new(network, wanted.name, &wanted.reason, until).map_err(|error| of(field, &error))?;
+    let entry = entry(visitor, "ban", rule.whom(), rule.reason.clone(), until);
+    let (status, ban) = admin(&web)?.change(&web.lobby, move |record| Ok((put(record, rule, now)?, entry))).await?;
+    Ok(json(status, &shown(&ban, now)))
+}
+
+/// `DELETE /api/v1/admin/bans/{id}`
+pub(super) async fn unban(
+    State(web): State<Web>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let id = number(&id)?;
+    let change = move |record: &mut Record| {
+        let place = record.bans.iter().position(|ban| ban.id == id);
+        let place = place.ok_or_else(|| {
+            Problem::not_found("there is no such ban; those of the configuration can be changed only there")
+        })?;
+        let ban = record.bans.remove(place);
+        Ok(((), entry(visitor, "unban", ban.rule.whom(), ban.rule.reason, None)))
+    };
+    admin(&web)?.change(&web.lobby, change).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// `POST /api/v1/admin/servers/{id}/unlist`
+pub(super) async fn unlist(
+    State(web): State<Web>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let id: PublicId = id.parse().map_err(|error| wrong("id", format!("id: {error}")))?;
+    let wanted = match body {
+        Ok(body) if body.is_empty() => WantedUnlist::default(),
+        body => read(body)?,
+    };
+    let seconds = within_a_year("seconds", wanted.seconds.unwrap_or(KEEP_OFF))?;
+    let reason = text(&wanted.reason).map_err(|error| of("reason", &error))?;
+    let admin = admin(&web)?;
+    let unknown = || Problem::not_found("no server of this ID is in the list");
+    let row = web.live.snapshot().row(id).cloned().ok_or_else(unknown)?;
+    let (v4, v6) = (row.v4.map(std::net::SocketAddr::from), row.v6.map(std::net::SocketAddr::from));
+    let (now, until) = (today(), today().saturating_add(seconds));
+    let entry = entry(visitor, "unlist", format!("server {id}"), reason.clone(), Some(until));
+    admin.note_down(entry.clone()).await?;
+    let mut is_unlisted = false;
+    for at in v4.into_iter().chain(v6) {
+        is_unlisted |= web.lobby.unlist(id, (at, row.transport), Duration::from_secs(seconds)).await;
+    }
+    let mut banned = Vec::new();
+    if wanted.ban {
+        for ip in v4.into_iter().chain(v6).map(|at| at.ip()) {
+            let rule =
+                BanRule { network: Some(Network(ip.into())), name: None, reason: reason.clone(), until: Some(until) };
+            let entry = Entry { action: "ban".into(), about: rule.whom(), ..entry.clone() };
+            admin.change(&web.lobby, move |record| Ok((put(record, rule, now)?, entry))).await?;
+            banned.push(ip);
+        }
+    }
+    if !is_unlisted && banned.is_empty() {
+        return Err(unknown());
+    }
+    Ok(json(
+        StatusCode::OK,
+        &serde_json::json!({ "id": id.to_string(), "name": row.name, "until": until, "banned": banned }),
+    ))
+}
+
+/// `GET /api/v1/admin/notes`
+pub(super) async fn notes(State(web): State<Web>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
+    let mut wanted = None;
+    for (name, value) in form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes()) {
+        match &*name {
+            "about" if value.is_empty() => {}
+            "about" => wanted = Some(subject(&value)?),
+            _ => return Err(BadParameter::new(&name, "there is no such parameter; there is only about").into()),
+        }
+    }
+    let admin = admin(&web)?;
+    let record = admin.record();
+    let notes = record.notes.iter().filter(|note| wanted.as_ref().is_none_or(|about| note.about == *about));
+    Ok(json(StatusCode::OK, &serde_json::json!({ "notes": notes.collect::<Vec<_>>() })))
+}
+
+/// `POST /api/v1/admin/notes`
+pub(super) async fn note(
+    State(web): State<Web>,
+    Extension(visitor): Extension<Visitor>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let wanted: WantedNote = read(body)?;
+    let about = subject(&wanted.about)?;
+    let text = text(&wanted.text).map_err(|error| of("text", &error))?;
+    if text.is_empty() {
+        return Err(wrong("text", "text: it is empty"));
+    }
+    let change = move |record: &mut Record| {
+        is_room(record.notes.len(), "notes")?;
+        let entry = entry(visitor, "note", about.clone(), text.clone(), None);
+        let note = Note { id: take_number(record), about, text, time: entry.time };
+        record.notes.push(note.clone());
+        Ok((note, entry))
+    };
+    let note = admin(&web)?.change(&web.lobby, change).await?;
+    Ok(json(StatusCode::CREATED, &note))
+}
+
+/// `DELETE /api/v1/admin/notes/{id}`
+pub(super) async fn forget_note(
+    State(web): State<Web>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let id = number(&id)?;
+    let change = move |record: &mut Record| {
+        let place = record.notes.iter().position(|note| note.id == id);
+        let note = record.notes.remove(place.ok_or_else(|| Problem::not_found("there is no such note"))?);
+        Ok(((), entry(visitor, "forget_note", note.about, note.text, None)))
+    };
+    admin(&web)?.change(&web.lobby, change).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// `GET /api/v1/admin/audit`
+pub(super) async fn audit(State(web): State<Web>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
+    let mut count = 100;
+    for (name, value) in form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes()) {
+        count = match &*name {
+            "limit" => value.parse().ok().filter(|count| (1..=1_000).contains(count)),
+            _ => return Err(BadParameter::new(&name, "there is no such parameter; there is only limit").into()),
+        }
+        .ok_or_else(|| BadParameter::new(&name, "expected a number from 1 to 1000"))?;
+    }
+    let entries = admin(&web)?.audit(count).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "entries": entries })))
+}
+
+/// There is one wherever a request gets this far.
+fn admin(web: &Web) -> Result<&Admin, Problem> {
+    web.admin.as_ref().ok_or_else(|| Problem::not_found("there is no admin API here"))
+}
+
+/// Adds a ban, or puts it in the place of one of the same network or pattern.
+fn put(record: &mut Record, rule: BanRule, now: u64) -> Result<(StatusCode, NumberedBan), Problem> {
+    let is_same = |ban: &&mut NumberedBan| (ban.rule.network, &ban.rule.name) == (rule.network, &rule.name);
+    if let Some(known) = record.bans.iter_mut().find(is_same) {
+        (known.rule, known.since) = (rule, now);
+        return Ok((StatusCode::OK, known.clone()));
+    }
+    is_room(record.bans.len(), "bans")?;
+    let ban = NumberedBan { id: take_number(record), rule, since: now };
+    record.bans.push(ban.clone());
+    Ok((StatusCode::CREATED, ban))
+}
+
+fn is_room(count: usize, what: &str) -> Result<(), Problem> {
+    let full = || Problem::new(StatusCode::CONFLICT, format!("there are {MOST} {what}: remove some first"));
+    (count < MOST).then_some(()).ok_or_else(full)
+}
+
+fn take_number(record: &mut Record) -> u64 {
+    record.next += 1;
+    record.next - 1
+}
+
+fn entry(Visitor { ip, .. }: Visitor, action: &str, about: String, reason: String, until: Option<u64>) -> Entry {
+    Entry { time: today(), from: ip, action: action.into(), about, reason, until }
+}
+
+fn shown(ban: &NumberedBan, now: u64) -> ShownBan<'_> {
+    let NumberedBan { id, rule, since } = ban;
+    ShownBan { id: Some(*id), rule, since: Some(*since), source: "admin", in_force: rule.is_in_force(now) }
+}
+
+/// What a note is about: a server by its public ID, an address or a network.
+fn subject(about: &str) -> Result<String, Problem> {
+    let about = about.trim();
+    let network = || about.parse::<Network>().map(|network| network.to_string());
+    about
+        .parse::<PublicId>()
+        .map(|id| id.to_string())
+        .or_else(|_| network())
+        .map_err(|_| wrong("about", "about: expected the public ID of a server, an address or a network"))
+}
+
+/// A moment to come.
+fn moment(text: &str, now: u64) -> Result<u64, Problem> {
+    let expected = || wrong("until", "until: expected a date such as 2027-01-31 or 2027-01-31T18:00:00Z, to come");
+    let moment = parse_time(text).ok().and_then(|time| u64::try_from(time).ok());
+    moment.filter(|moment| *moment > now && *moment <= 253_402_300_799).ok_or_else(expected)
+}
+
+fn within_a_year(field: &str, seconds: u64) -> Result<u64, Problem> {
+    let expected = || wrong(field, format!("{field}: expected a number of seconds from 1 to {LONGEST}, a year"));
+    Some(seconds).filter(|seconds| (1..=LONGEST).contains(seconds)).ok_or_else(expected)
+}
+
+fn number(id: &str) -> Result<u64, Problem> {
+    id.parse().map_err(|_| wrong("id", "id: expected a number, as in the list"))
+}
+
+fn no_parameters(query: Option<&str>) -> Result<(), Problem> {
+    crate::api::no_parameters(query).map_err(Problem::from)
+}
+
+/// The body of a request.
+fn read<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
+    let body = body.map_err(|error| Problem::new(error.status(), "the request is too long"))?;
+    serde_json::from_slice(&body).map_err(|error| {
+        let detail = format!("the body of the request is not what is expected: {error}");
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    })
+}
+
+fn of(field: &str, error: &NotABan) -> Problem {
+    wrong(field, format!("{field}: {error}"))
+}
+
+fn wrong(field: &str, detail: impl Into<String>) -> Problem {
+    Problem::parameter(field, detail)
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    (status, [(header::CONTENT_TYPE, JSON)], serde_json::to_vec(body).unwrap_or_default()).into_response()
+}
