@@ -3,6 +3,7 @@
 mod announcing;
 mod args;
 mod key;
+mod metrics;
 mod room;
 
 pub use args::Args;
@@ -14,6 +15,7 @@ use crate::{
     signals::Signals,
 };
 use announcing::Announcing;
+use metrics::Metrics;
 use rallypoint_limit::Home;
 use rallypoint_net::{ServerEvent, ServerOptions, SessionServer};
 use rallypoint_query::ServerInfo;
@@ -63,6 +65,7 @@ struct Hosting {
     room: Room<PlayerId>,
     info: ServerInfo,
     announcing: Option<Announcing>,
+    metrics: Option<Metrics>,
     /// From where people were sent away, and until when nobody gets in from there.
     away: HashMap<Home, Instant>,
 }
@@ -83,9 +86,15 @@ impl Hosting {
         let server = SessionServer::bind(options).await.map_err(Failure::failed)?;
         let addrs = server.local_addrs();
         let announcing = Announcing::start(args, addrs.first().map_or(0, SocketAddr::port), public).await?;
+        let metrics = match args.metrics {
+            Some(addr) => Some(Metrics::bind(addr).await?),
+            None => None,
+        };
         let lines: String = addrs.iter().map(|addr| format!("session udp {addr}\n")).collect();
         // Nobody may be reading, which is no reason not to serve.
-        let _ = say(&format!("{lines}key {public}\n"));
+        let at =
+            metrics.as_ref().and_then(Metrics::local_addr).map_or(String::new(), |at| format!("metrics tcp {at}\n"));
+        let _ = say(&format!("{lines}{at}key {public}\n"));
         for lobby in &args.lobbies {
             let list =
                 if names::find("rooms") == Ok(args.lobby_id) { "rooms".into() } else { args.lobby_id.to_string() };
@@ -101,7 +110,7 @@ impl Hosting {
             ..ServerInfo::default()
         };
         let room = Room::new(teams, args.welcome.clone());
-        let mut hosting = Self { server, room, info, announcing, away: HashMap::new() };
+        let mut hosting = Self { server, room, info, announcing, metrics, away: HashMap::new() };
         hosting.tell_browsers();
         Ok(hosting)
     }
@@ -121,6 +130,12 @@ impl Hosting {
             let due = async {
                 match announce {
                     Some(at) => tokio::time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let asked = async {
+                match &self.metrics {
+                    Some(metrics) => metrics.next().await,
                     None => std::future::pending().await,
                 }
             };
@@ -144,6 +159,7 @@ impl Hosting {
                     }
                 }
                 () = answer => {}
+                client = asked => client.answer(self.server.endpoint_stats()),
             }
             self.act();
         }

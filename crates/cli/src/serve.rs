@@ -123,9 +123,15 @@ impl Server {
         asker: &Asker,
         admin: Admin,
     ) -> Result<Option<WebService>, Failure> {
-        let options = self.settings.web();
+        let mut options = self.settings.web();
         if options.listen.is_empty() {
             return Ok(None);
+        }
+        let wanted = options.limits.connections;
+        options.limits.connections = wanted.min(service.other_files()).max(1);
+        if options.limits.connections < wanted {
+            let connections = options.limits.connections;
+            warn!(connections, "the system's limit of open files lowers that of web connections");
         }
         let parts = Parts {
             lobby: service.clone(),
@@ -196,6 +202,7 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
         save_every: settings.save_every,
         list: settings.list.clone(),
         receive_buffer: settings.receive_buffer,
+        other_files: if settings.web.listen.is_empty() { 0 } else { settings.web.limits.connections },
         ..LobbyOptions::default()
     }
 }

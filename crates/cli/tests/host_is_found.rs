@@ -5,6 +5,10 @@ mod room_support;
 
 use common::{Lobby, run, stdout, until};
 use room_support::Room;
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+};
 
 #[test]
 fn from_the_lobby_to_the_players() {
@@ -28,4 +32,27 @@ fn from_the_lobby_to_the_players() {
     assert_eq!(code, Some(0));
     assert!(complaints.contains(&format!("to find it: rallypoint list {at}/rooms --query\n")), "{complaints}");
     until("it is off the list", || (!list(&[]).contains("Bacon Town")).then_some(()));
+}
+
+#[test]
+fn its_numbers_are_for_prometheus() {
+    let home = tempfile::tempdir().unwrap();
+    let room = Room::open(home.path(), &["--metrics", "127.0.0.1:0"]);
+    let at: SocketAddr = room.metrics.unwrap();
+    let _alice = room.guest(home.path(), "alice", &[]);
+    let get = |path: &str| {
+        let mut tcp = TcpStream::connect(at).unwrap();
+        write!(tcp, "GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        tcp.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let has_player = |text: &String| text.contains("\nrallypoint_session_players 1\n");
+    let text = until("a player is counted", || Some(get("/metrics")).filter(has_player));
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4"), "{text}");
+    for name in ["session_logins_total{result=\"granted\"}", "unproven_bytes_total", "session_half_open", "build_info"]
+    {
+        assert!(text.contains(&format!("\nrallypoint_{name}")), "{name}: {text}");
+    }
+    assert!(get("/").starts_with("HTTP/1.1 404"));
 }

@@ -362,7 +362,7 @@ impl Registry {
         }
         let port = new.map(|new| new.port().get());
         let is_banned = outcome == Outcome::Banned;
-        let reason = is_banned.then(|| self.config.bans.reason(now, source, new.map(Registration::name))).flatten();
+        let reason = is_banned.then(|| self.ban_reason(now, source, new.map(Registration::name))).flatten();
         let past = if port.is_some() { &mut self.past } else { &mut self.past_unread };
         past.record(now, source, outcome, port, reason.clone());
         self.refusals.note(source, outcome, port, reason);

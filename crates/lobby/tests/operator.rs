@@ -18,6 +18,8 @@ fn bans_of_both_kinds_count_and_outlive_each_other() {
     lobby.registry.set_more_bans(lobby.now, bans("198.51.100.0/24"));
     assert_eq!((lobby.registry.stats().listed, lobby.gone(Gone::Banned)), (0, 1), "it goes at once");
     assert_eq!(lobby.register("198.51.100.7", &udp(1)), Outcome::Banned);
+    let past = lobby.registry.past_outcomes(ip("198.51.100.7"));
+    assert_eq!(past.last().unwrap().reason.as_deref(), Some("spam"), "the owner is told why");
     assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Banned);
     lobby.set(|config| config.bans = Bans::default());
     assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Listed);

@@ -111,7 +111,7 @@ impl LobbyService {
     /// its own.
     pub fn start(options: LobbyOptions, runtime: &Handle) -> Result<Self, StartError> {
         let now = clock::now();
-        let files = Files::claim(&options.list, &options.registry);
+        let files = Files::claim(&options.list, &options.registry, options.other_files);
         // What arrives while the list is read back waits in the sockets.
         let bound = bind::bind(&options)?;
         let store = options.data_dir.as_deref().map(Store::open).transpose()?;
@@ -180,6 +180,12 @@ impl LobbyService {
     #[must_use]
     pub fn local_addrs(&self) -> &LocalAddrs {
         &self.0.addrs
+    }
+
+    /// How many of the descriptors that other parts wanted they can have.
+    #[must_use]
+    pub fn other_files(&self) -> usize {
+        self.0.files.others
     }
 
     /// The published lists.

@@ -2,7 +2,7 @@
 
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_net::{Driven, Driver, RecvBatch, UdpSocket, Undelivered};
-use rallypoint_query::{Outcome, Prober, ProberConfig, Report, Target};
+use rallypoint_query::{Outcome, Prober, ProberConfig, ProberStats, Report, Target};
 use std::{
     collections::HashMap,
     io,
@@ -56,6 +56,11 @@ impl Asker {
         let (sender, answer) = oneshot::channel();
         self.0.driver.commands().run(move |asking, _| asking.ask(target, sender));
         answer.await.unwrap_or(Outcome::TimedOut)
+    }
+
+    /// What it has done; nothing if its thread is gone.
+    pub async fn stats(&self) -> Option<ProberStats> {
+        self.0.driver.commands().ask(|asking, _| asking.prober.stats()).await
     }
 }
 

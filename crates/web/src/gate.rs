@@ -91,6 +91,7 @@ impl Gate {
         let is_question = request.method() == Method::OPTIONS;
         let path = request.uri().path().to_owned();
         let is_for_all = is_for_all(&path);
+        let wants_page = page::wants_page(&path, request.headers());
         let taken = (!self.web.is_exempt(visitor)).then(|| {
             let rate = self.web.settings().requests?;
             Some((rate, self.budget.take(Instant::now(), visitor.ip, rate)))
@@ -105,6 +106,9 @@ impl Gate {
             if is_question && is_for_all {
                 insert(response.headers_mut(), PREFLIGHT);
             }
+        }
+        if wants_page {
+            response = page::as_page(response);
         }
         let headers = response.headers_mut();
         insert(headers, ALWAYS);

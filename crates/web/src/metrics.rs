@@ -6,10 +6,11 @@
 mod exposition;
 mod lobby;
 mod process;
+mod queries;
 mod traffic;
 
 pub use exposition::{Exposition, Family, Kind};
-pub(crate) use process::started;
+pub use process::{process, started};
 pub(crate) use traffic::Traffic;
 
 use crate::{gate::Visitor, problem::Problem, shared::Web};
@@ -41,9 +42,13 @@ async fn show(State(web): State<Web>, Extension(visitor): Extension<Visitor>) ->
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
     let mut out = Exposition::default();
-    process::build(&mut out, env!("CARGO_PKG_VERSION"));
-    process::tell(&mut out);
+    process(&mut out, env!("CARGO_PKG_VERSION"));
     lobby::tell(&mut out, &web);
+    if let Some(asker) = &web.asker
+        && let Some(stats) = asker.stats().await
+    {
+        queries::tell(&mut out, &stats);
+    }
     web.refusals.tell(&mut out);
     web.traffic.tell(&mut out, &web);
     let headers = [(header::CONTENT_TYPE, KIND), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];

@@ -19,7 +19,7 @@ mod sorry;
 mod status;
 mod why;
 
-pub(crate) use sorry::nowhere;
+pub(crate) use sorry::{as_page, nowhere, wants_page};
 
 use crate::shared::Web;
 use axum::{Router, middleware::from_fn, routing::get};

@@ -58,6 +58,8 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = (self.status, body).into_response();
+        // For those who want a page instead.
+        response.extensions_mut().insert(self);
         let json = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -57,6 +57,7 @@ impl WebService {
             history: parts.history,
             admin: parts.admin,
             refusals: Refusals::new(seed),
+            asker: parts.asker.clone(),
             live: Arc::new(live),
             master_list: MasterList::new(parts.asker.clone(), seed),
             prebuilt: Default::default(),

@@ -19,6 +19,7 @@ fn a_wrong_parameter_is_named() {
         ("/api/v1/servers?limit=-1", "limit"),
         ("/api/v1/servers?offset=x", "offset"),
         ("/api/v1/servers?not_empty=maybe", "not_empty"),
+        ("/api/v1/servers?not_empty=yes", "not_empty"),
         ("/api/v1/servers?ids=1,2", "ids"),
         ("/api/v1/servers?page=1", "page"),
         ("/api/v1/servers?map=a&map=b", "map"),

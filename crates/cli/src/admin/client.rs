@@ -43,18 +43,8 @@ impl Refused {
 impl Client {
     pub fn new(args: &Args) -> Result<Self, Failure> {
         let token = token(args)?;
-        let asking = Asking {
-            timeout: args.timeout,
-            retries: 0,
-            rate: 1,
-            v4: false,
-            v6: false,
-            source: None,
-            debug: false,
-            capture: None,
-        };
         let authorization = format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n");
-        Ok(Self { url: args.url.clone(), authorization, asking })
+        Ok(Self { url: args.url.clone(), authorization, asking: Asking::once(args.timeout) })
     }
 
     pub async fn get(&self, path: &str) -> Result<Value, Refused> {

@@ -59,6 +59,21 @@ pub enum Family {
 }
 
 impl Asking {
+    /// One question by any family, and so long a wait for the answer.
+    pub fn once(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            retries: 0,
+            retry_after: timeout,
+            rate: 1,
+            v4: false,
+            v6: false,
+            source: None,
+            debug: false,
+            capture: None,
+        }
+    }
+
     /// The family that is wanted, if only one is.
     pub fn family(&self) -> Option<Family> {
         match (self.v4, self.v6, self.source) {

@@ -48,6 +48,10 @@ pub struct Args {
     #[arg(long)]
     pub encrypted_only: bool,
 
+    /// Where Prometheus can have its numbers, at /metrics; nowhere by default
+    #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
+    pub metrics: Option<SocketAddr>,
+
     /// Where the secret key is kept by which people recognise this server
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
@@ -62,10 +66,13 @@ Examples:
   rallypoint host --team cats --team dogs --team birds --encrypted-only
   rallypoint host --listen 127.0.0.1:0
       at a free port, which it prints
+  rallypoint host --metrics 127.0.0.1:29951
+      with numbers for Prometheus at http://127.0.0.1:29951/metrics
 
 On standard output it prints a line for each address, and its public key:
   session udp 0.0.0.0:45555
   key 8520f009...
+(and with --metrics, before the key, where these are)
 Whoever joins with --key and that key cannot be deceived about who it is. Then
 all that is said follows.
 

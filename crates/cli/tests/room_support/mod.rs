@@ -85,6 +85,8 @@ impl Drop for Talk {
 pub struct Room {
     pub host: Talk,
     pub addr: SocketAddr,
+    /// Where its numbers are, if it was asked for them.
+    pub metrics: Option<SocketAddr>,
     pub key: String,
 }
 
@@ -96,8 +98,13 @@ impl Room {
     pub fn open_at(home: &Path, listen: &str, args: &[&str]) -> Self {
         let host = Talk::start(rallypoint(home).args(["host", "--listen", listen]).args(args));
         let addr = host.line().strip_prefix("session udp ").unwrap().parse().unwrap();
-        let key = host.line().strip_prefix("key ").unwrap().to_owned();
-        Self { host, addr, key }
+        let mut line = host.line();
+        let metrics = line.strip_prefix("metrics tcp ").map(|addr| addr.parse().unwrap());
+        if metrics.is_some() {
+            line = host.line();
+        }
+        let key = line.strip_prefix("key ").unwrap().to_owned();
+        Self { host, addr, metrics, key }
     }
 
     /// Somebody comes in.

@@ -6,6 +6,7 @@ use rallypoint_wire::lobby::{ServerId, Transport};
 use std::{
     net::{IpAddr, SocketAddr},
     num::NonZeroU16,
+    sync::Arc,
     time::Instant,
 };
 
@@ -49,6 +50,11 @@ impl Registry {
 
     pub(super) fn is_address_banned(&self, now: Instant, ip: IpAddr) -> bool {
         [&self.config.bans, &self.more_bans].iter().any(|bans| bans.of_address(now, ip).is_some())
+    }
+
+    /// Why somebody is banned, if the ban says so.
+    pub(super) fn ban_reason(&self, now: Instant, ip: IpAddr, name: Option<&[u8]>) -> Option<Arc<str>> {
+        [&self.config.bans, &self.more_bans].iter().find_map(|bans| bans.reason(now, ip, name))
     }
 
     pub(super) fn is_name_banned(&self, now: Instant, name: &[u8]) -> bool {

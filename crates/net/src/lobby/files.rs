@@ -16,13 +16,15 @@ pub(super) struct Files {
     pub lists: usize,
     /// For checks under way.
     pub checks: usize,
+    /// For other parts of the program.
+    pub others: usize,
 }
 
 impl Files {
     /// Lets this process have as many as the system permits, and shares them out.
-    pub fn claim(limits: &ListLimits, registry: &Config) -> Self {
+    pub fn claim(limits: &ListLimits, registry: &Config, others: usize) -> Self {
         let files = sys::raise_open_files().unwrap_or(USUAL);
-        let shared = Self::share(usize::try_from(files).unwrap_or(usize::MAX), limits, registry);
+        let shared = Self::share(usize::try_from(files).unwrap_or(usize::MAX), limits, registry, others);
         if shared.lists < limits.connections {
             tracing::warn!(
                 files,
@@ -33,12 +35,14 @@ impl Files {
         shared
     }
 
-    /// Checks may have a quarter if lists want the rest, and what lists do not want.
-    fn share(files: usize, limits: &ListLimits, registry: &Config) -> Self {
-        let free = files - REST.min(files / 4);
+    /// Other parts may have a quarter of all. Of the rest, checks may have a quarter if lists want all, and what lists do not
+    /// want.
+    fn share(files: usize, limits: &ListLimits, registry: &Config, others: usize) -> Self {
+        let others = others.min(files / 4);
+        let free = files - REST.min(files / 4) - others;
         let checks = (free / 4).max(free.saturating_sub(limits.connections)).max(1);
         let lists = free - checks.min(registry.checks.in_flight).min(free);
-        Self { lists: limits.connections.min(lists).max(1), checks }
+        Self { lists: limits.connections.min(lists).max(1), checks, others }
     }
 
     /// The same limits, within what there is.
@@ -61,12 +65,16 @@ mod tests {
     fn lists_and_checks_have_room_beside_each_other() {
         let (limits, registry) = (ListLimits::default(), Config::default());
         for files in [0, 1, 4, 64, 256, 1_024, 4_096, 20_000, 1 << 20] {
-            let shared = Files::share(files, &limits, &registry);
-            let checks = shared.config(registry.clone()).checks.in_flight;
-            assert!(shared.lists >= 1 && checks >= 1);
-            assert!(files < 8 || shared.lists + checks < files, "{files}: {shared:?}");
+            for others in [0, 1, 4_096] {
+                let shared = Files::share(files, &limits, &registry, others);
+                let checks = shared.config(registry.clone()).checks.in_flight;
+                assert!(shared.lists >= 1 && checks >= 1 && shared.others <= others);
+                assert!(files < 8 || shared.lists + checks + shared.others < files, "{files}: {shared:?}");
+            }
         }
-        assert_eq!(Files::share(1_024, &limits, &registry), Files { lists: 624, checks: 208 });
-        assert_eq!(Files::share(20_000, &limits, &registry), Files { lists: 16_384, checks: 4_952 });
+        let share = |files, others| Files::share(files, &limits, &registry, others);
+        assert_eq!(share(1_024, 0), Files { lists: 624, checks: 208, others: 0 });
+        assert_eq!(share(1_024, 4_096), Files { lists: 432, checks: 144, others: 256 });
+        assert_eq!(share(20_000, 0), Files { lists: 16_384, checks: 4_952, others: 0 });
     }
 }

@@ -29,6 +29,8 @@ pub struct LobbyOptions {
     pub save_every: Duration,
     /// How much the list service takes on.
     pub list: ListLimits,
+    /// How many descriptors other parts of the program want: they get a quarter of all that there are at most. 0.
+    pub other_files: usize,
     /// How many bytes the system should keep for each UDP socket. It may give less. 8 MiB.
     pub receive_buffer: usize,
 }
@@ -45,6 +47,7 @@ impl Default for LobbyOptions {
             data_dir: None,
             save_every: Duration::from_secs(2),
             list: ListLimits::default(),
+            other_files: 0,
             receive_buffer: 8 << 20,
         }
     }

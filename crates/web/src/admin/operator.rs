@@ -7,12 +7,13 @@ use crate::{
     shared::Web,
 };
 use axum::{
+    Extension,
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use rallypoint_limit::{Rate, Taken};
+use rallypoint_limit::Rate;
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::{Duration, Instant},
@@ -46,54 +47,50 @@ impl Refusals {
 }
 
 /// Lets only the operator pass. Nothing of the request but its head was read before.
-pub(super) async fn admit(State(web): State<Web>, request: Request, next: Next) -> Response {
-    let visitor = request.extensions().get::<Visitor>().copied();
-    match visitor.map_or_else(|| Err(nothing_here()), |visitor| check(&web, visitor, request.headers())) {
-        Ok(()) => {
-            let mut response = next.run(request).await;
-            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            response
-        }
-        Err(refused) => refused,
+pub(super) async fn admit(
+    State(web): State<Web>,
+    Extension(visitor): Extension<Visitor>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Some(refused) = refuse(&web, visitor, request.headers()) {
+        return refused;
     }
+    let mut response = next.run(request).await;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
-fn nothing_here() -> Response {
-    Problem::not_found("there is no admin API here: its operator has set no token (web.admin_token_file)")
-        .into_response()
-}
-
-fn check(web: &Web, visitor: Visitor, headers: &HeaderMap) -> Result<(), Response> {
+/// The answer to whoever is not the operator.
+fn refuse(web: &Web, visitor: Visitor, headers: &HeaderMap) -> Option<Response> {
     let settings = web.settings();
     let Some(token) = settings.admin_token.as_ref().filter(|_| web.admin.is_some()) else {
-        return Err(nothing_here());
+        let detail = "there is no admin API here: its operator has set no token (web.admin_token_file)";
+        return Some(Problem::not_found(detail).into_response());
     };
-    let refuse = |reason: usize, problem: Problem| {
+    let refuse = |reason: usize, status, detail, (name, value)| {
         web.refusals.counts[reason].fetch_add(1, Relaxed);
-        problem
+        let mut response = Problem::new(status, detail).into_response();
+        response.headers_mut().insert(name, value);
+        Some(response)
     };
-    let unauthorized = |reason, detail| {
-        let mut response = refuse(reason, Problem::new(StatusCode::UNAUTHORIZED, detail)).into_response();
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        response
-    };
+    let challenge = (header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     let Some(guess) = bearer(headers) else {
-        return Err(unauthorized(0, "the operator's token is needed: Authorization: Bearer TOKEN"));
+        let detail = "the operator's token is needed: Authorization: Bearer TOKEN";
+        return refuse(0, StatusCode::UNAUTHORIZED, detail, challenge);
     };
+    let (guesses, now) = (&web.refusals.guesses, Instant::now());
     // Who is on this machine itself has other ways, and cannot be locked out by those who are not.
-    let guesses = &web.refusals.guesses;
-    let now = Instant::now();
     if !visitor.is_local && guesses.left(now, visitor.ip, GUESSES) == 0 {
         let detail = "too many wrong tokens from your address: wait a minute";
-        let mut response = refuse(2, Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)).into_response();
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(60));
-        return Err(response);
+        return refuse(2, StatusCode::TOO_MANY_REQUESTS, detail, (header::RETRY_AFTER, HeaderValue::from(60)));
     }
     if token.is(guess) {
-        return Ok(());
+        return None;
     }
-    let Taken { .. } = guesses.take(now, visitor.ip, GUESSES);
-    Err(unauthorized(1, "this is not the operator's token"))
+    // It was looked at, and it was wrong.
+    let _ = guesses.take(now, visitor.ip, GUESSES);
+    refuse(1, StatusCode::UNAUTHORIZED, "this is not the operator's token", challenge)
 }
 
 /// The token that a request brings.

@@ -145,7 +145,7 @@ impl BanRule {
         };
         // What is too far away for the clock does not end while the program runs.
         let until = self.until.and_then(|until| now.checked_add(Duration::from_secs(until.saturating_sub(today))));
-        self.is_in_force(today).then(|| Ban { who, reason: self.reason.clone(), until })
+        self.is_in_force(today).then(|| Ban { who, reason: self.reason.as_str().into(), until })
     }
 }
 

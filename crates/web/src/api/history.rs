@@ -64,28 +64,44 @@ async fn tell(web: &Web, subject: Subject, query: &str, headers: &HeaderMap) -> 
     let wanted = Wanted::parse(query, now)?;
     let off = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "this lobby keeps no history");
     let history = web.history.clone().ok_or_else(off)?;
-    let is_csv = wanted.is_csv;
+    let (is_csv, is_known) = (wanted.is_csv, is_known(web, &subject));
     // It reads from the disk.
-    let body = tokio::task::spawn_blocking(move || write(&history, &subject, &wanted, now)).await;
+    let body = tokio::task::spawn_blocking(move || write(&history, &subject, is_known, &wanted, now)).await;
     let failed = |error: &dyn std::fmt::Display| {
         tracing::warn!(%error, "the history cannot be read");
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the history cannot be read right now")
     };
-    let body = body.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    let body = match body.map_err(|error| failed(&error))? {
+        Err(HistoryError::Missing(_)) => {
+            let detail = "the history is not there yet: ask again in a moment";
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
+        }
+        body => body.map_err(|error| failed(&error))?,
+    };
     let body = body.ok_or_else(|| Problem::not_found("nothing is known of it; its history may be too long ago"))?;
     let kind = if is_csv { HeaderValue::from_static("text/csv; charset=utf-8") } else { answer::JSON };
     Ok(answer::tagged(body.into(), kind, headers))
 }
 
+/// Whether something is there now. It may have no history yet: servers get one after five minutes.
+fn is_known(web: &Web, subject: &Subject) -> bool {
+    let snapshot = web.live.snapshot();
+    match subject {
+        Subject::Total => true,
+        Subject::Lobby(id) => snapshot.lobbies().contains_key(id) || web.settings().names.name(id).is_some(),
+        Subject::Server(id) => snapshot.row(*id).is_some(),
+    }
+}
+
 fn write(
     history: &Handle,
     subject: &Subject,
+    is_known: bool,
     wanted: &Wanted,
     now: UnixSeconds,
 ) -> Result<Option<Vec<u8>>, HistoryError> {
     let summary = history.summary(subject, now)?;
-    // The total is always there, if only as nothing.
-    if summary.is_none() && *subject != Subject::Total {
+    if summary.is_none() && !is_known {
         return Ok(None);
     }
     let series = history.series(subject, wanted.range.clone(), wanted.resolution)?;

@@ -153,8 +153,9 @@ fn words(name: &str, value: &str) -> Result<Option<String>, BadParameter> {
 
 fn switch(name: &str, value: &str) -> Result<bool, BadParameter> {
     match value {
-        "1" | "true" | "on" | "yes" | "" => Ok(true),
-        "0" | "false" | "off" | "no" => Ok(false),
+        // What browsers make of a box that is ticked is `on`.
+        "1" | "true" | "on" | "" => Ok(true),
+        "0" | "false" => Ok(false),
         _ => Err(BadParameter::new(name, "expected 1 or 0")),
     }
 }

@@ -11,18 +11,14 @@ use std::{
 static START: LazyLock<SystemTime> = LazyLock::new(SystemTime::now);
 
 /// Notes the time. What is counted begins now.
-pub(crate) fn started() {
+pub fn started() {
     LazyLock::force(&START);
 }
 
-/// Which program it is.
-pub(super) fn build(out: &mut Exposition, version: &str) {
+/// Which version of the program this is, and what the system says about its process. What it does not say is left out.
+pub fn process(out: &mut Exposition, version: &str) {
     let help = "Which version of Rallypoint this is; the number is always 1.";
     out.family("rallypoint_build_info", Kind::Gauge, help).sample(&[("version", version)], 1);
-}
-
-/// What the system says. What it does not say is left out.
-pub(super) fn tell(out: &mut Exposition) {
     let start = START.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     out.gauge("rallypoint_process_start_time_seconds", "When it started, in seconds since 1970.", start);
     if let Some(bytes) = resident_bytes() {

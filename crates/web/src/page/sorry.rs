@@ -4,7 +4,7 @@ use super::frame::{Frame, page};
 use crate::{filter::BadParameter, problem::Problem};
 use askama::Template;
 use axum::{
-    http::{HeaderMap, Uri, header},
+    http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
 
@@ -19,15 +19,25 @@ struct SorryPage<'a> {
     detail: &'a str,
 }
 
-/// What is at an address where nothing is: a page for people, JSON for programs.
-pub(crate) async fn nowhere(uri: Uri, headers: HeaderMap) -> Response {
-    let problem = Problem::not_found("there is nothing at this address");
+/// What is at an address where nothing is.
+pub(crate) async fn nowhere() -> Problem {
+    Problem::not_found("there is nothing at this address")
+}
+
+/// Whether an error should be told by a page: to people, and not by the API.
+pub(crate) fn wants_page(path: &str, headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    if accept.contains("text/html") && !uri.path().starts_with("/api/") {
-        Sorry(problem).into_response()
-    } else {
-        problem.into_response()
+    accept.contains("text/html") && !path.starts_with("/api/")
+}
+
+/// The same answer, as a page if it is a problem.
+pub(crate) fn as_page(mut response: Response) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let mut page = Sorry(problem).into_response();
+    for name in [header::RETRY_AFTER, header::ALLOW] {
+        page.headers_mut().extend(response.headers_mut().remove(&name).map(|value| (name, value)));
     }
+    page
 }
 
 impl From<Problem> for Sorry {
