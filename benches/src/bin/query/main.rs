@@ -161,7 +161,7 @@ fn beside_others(runs: &[(Contender, Run)], skipped: &[&str], promises: &mut Pro
          thread for each server; npm's package hands every datagram to everybody who waits for one, and is shown with \
          as many at a time as suited it best (of 50 to 1,000, tried with {TRIAL} servers); quakestat (`-sendinterval 0 \
          -maxsim 1000`) asks the next one only when an answer has come or 10 ms have passed, however many it may ask at \
-         a time, and shows nothing before the end. CPU: of the whole process, starting \
+         a time. CPU: of the whole process, starting \
          included. The bare loop asks each server once, wakes up once a millisecond as we do, and compares nothing but \
          the address.{skipped}\n",
     )
