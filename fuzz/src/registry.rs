@@ -122,7 +122,7 @@ fn config(choice: u8) -> Config {
     }
     if is_set(5) {
         let network = Banned::Network("203.0.113.2/32".parse().expect("a network"));
-        let ban = |who| Ban { who, reason: String::new(), until: None };
+        let ban = |who| Ban { who, reason: "".into(), until: None };
         config.bans = [network, Banned::Name(NamePattern::new("cas*"))].into_iter().map(ban).collect();
     }
     if is_set(6) {
