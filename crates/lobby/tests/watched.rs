@@ -60,7 +60,7 @@ fn both_families_are_one_entry_under_one_id() {
 }
 
 #[test]
-fn it_is_marked_and_counts_for_nobody() {
+fn w38_it_is_marked_and_counts_for_nobody() {
     let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
     for (label, port) in [("a", 1), ("b", 2), ("c", 3)] {
         let watched = Watched { port: port.try_into().unwrap(), ..watched(label, &[HERE]) };
@@ -75,7 +75,7 @@ fn it_is_marked_and_counts_for_nobody() {
 }
 
 #[test]
-fn who_announced_itself_is_charged_for_it_and_told_why() {
+fn w38_who_announced_itself_is_charged_for_it_and_told_why() {
     let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
     let announced = |label, port: u16| Watched {
         origin: Origin::Announced,
@@ -96,7 +96,7 @@ fn who_announced_itself_is_charged_for_it_and_told_why() {
 }
 
 #[test]
-fn who_registers_does_not_make_way_for_it_but_the_other_way_round() {
+fn w38_who_registers_does_not_make_way_for_it_but_the_other_way_round() {
     let mut lobby = Lobby::default();
     watch(&mut lobby, &watched("a", &[HERE, "2001:db8::9"]));
     assert_eq!(lobby.register(HERE, &udp(1).port(6969)), Outcome::Listed);

@@ -1,4 +1,4 @@
-//! What a server registered beside what it answers.
+//! What a server registered beside what it answers (W37).
 
 use crate::{book::Row, text::fold};
 use rallypoint_query::ServerInfo;
@@ -31,7 +31,7 @@ impl Differences {
             some(told.as_deref().map(|told| !told.is_empty() && !listed.is_empty() && !is_same_text(listed, told)))
         };
         Self {
-            players: some(info.players.map(|told| !is_about(row, told))),
+            players: some(info.players.map(|told| !is_about(row.players, row.bots, told))),
             // Document 003 has one byte for it.
             slots: some(info.max_players.map(|told| told != row.slots && !(told == 255 && row.slots > 255))),
             name: texts(&row.name, &info.name),
@@ -55,16 +55,11 @@ impl Differences {
 }
 
 /// Whether so many players can be those of the list. Some games count bots among them.
-fn is_about(row: &Row, told: u16) -> bool {
-    let is_near = |listed: u16| {
-        let allowed = COME_AND_GO + listed.max(told) / 4;
-        listed.abs_diff(told) <= allowed
-    };
+fn is_about(players: u16, bots: u16, told: u16) -> bool {
+    let is_near = |listed: u16| listed.abs_diff(told) <= COME_AND_GO + listed.max(told) / 4;
     // Document 003 has one byte for it.
     let told_is_most = |listed: u16| told == 255 && listed > 255;
-    [row.players, row.players.saturating_add(row.bots)]
-        .into_iter()
-        .any(|listed| is_near(listed) || told_is_most(listed))
+    [players, players.saturating_add(bots)].into_iter().any(|listed| is_near(listed) || told_is_most(listed))
 }
 
 /// Whether two texts are the same, or one is the beginning of the other: answers have little room. Colours, letters that
@@ -84,7 +79,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_the_same_in_spite_of_colours_case_letters_and_length() {
+    fn w37_people_come_and_go_but_not_by_the_dozen() {
+        for (players, bots, told) in
+            [(0, 0, 2), (2, 0, 0), (12, 0, 9), (10, 0, 14), (4, 8, 12), (300, 0, 255), (0, 0, 0)]
+        {
+            assert!(is_about(players, bots, told), "{players} + {bots}, {told}");
+        }
+        for (players, bots, told) in [(0, 0, 4), (23, 0, 0), (12, 0, 6), (4, 8, 20), (40, 0, 255), (u16::MAX, 9, 0)] {
+            assert!(!is_about(players, bots, told), "{players} + {bots}, {told}");
+        }
+    }
+
+    #[test]
+    fn w37_texts_are_the_same_in_spite_of_colours_case_letters_and_length() {
         for (listed, told) in [
             ("Bacon Town", "bacon town"),
             ("^1Bacon^7 Town ", "Bacon Town"),

@@ -75,7 +75,7 @@ async fn answer(
         Ok(Request::List) => Ok(text(list(&web))),
         Ok(Request::Update(update)) => {
             announce(&web, visitor, update.port).await?;
-            // The bans, a line each: there are none.
+            // The bans, a line each: there are none (W39).
             Ok(text(Vec::new()))
         }
         Err(error) => Err(Problem::parameter(error.field, error.to_string())),

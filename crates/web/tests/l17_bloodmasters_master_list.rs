@@ -73,7 +73,7 @@ fn l17_who_does_not_answer_is_not_listed_and_learns_why() {
 }
 
 #[test]
-fn l17_nobody_else_is_asked_than_the_one_who_announces_itself() {
+fn l17_w39_nobody_else_is_asked_than_the_one_who_announces_itself() {
     let site = site();
     let at = respond("127.0.0.1:0", &info("Blood", 1));
     let path = format!("{PATH}?action=update&port={}&ip=192.0.2.7&address=192.0.2.7", at.port());

@@ -52,7 +52,7 @@ pub enum Watching {
 }
 
 impl Registry {
-    /// A server that does not register has answered. Nobody who registers has to make way for it.
+    /// A server that does not register has answered. Nobody who registers has to make way for it (W38).
     pub fn handle_watched(&mut self, now: Instant, watched: &Watched) -> Watching {
         let watching = self.watch(now, watched);
         let outcome = match watching {
