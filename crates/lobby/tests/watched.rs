@@ -52,6 +52,8 @@ fn both_families_are_one_entry_under_one_id() {
     let first = watch(&mut lobby, &watched("a", &[HERE]));
     assert_eq!(watch(&mut lobby, &watched("a", &[HERE, "2001:db8::9"])), first);
     assert_eq!(lobby.list(), ["[2001:db8::9]:6969 203.0.113.9:6969 udp a"]);
+    assert_eq!(watch(&mut lobby, &watched("a", &["::ffff:203.0.113.9"])), first);
+    assert_eq!(lobby.list(), ["[2001:db8::9]:6969 203.0.113.9:6969 udp a"], "a mapped address is an IPv4 one");
     assert_eq!(watch(&mut lobby, &watched("a", &["203.0.113.10"])), first, "its name leads to another address now");
     lobby.wait(secs(50));
     watch(&mut lobby, &watched("a", &["203.0.113.10"]));
@@ -123,7 +125,9 @@ fn who_is_not_welcome_is_not_listed() {
     let mut lobby = Lobby::with(|config| config.caps.total = 1);
     lobby.register(HERE, &udp(1));
     assert_eq!(watch(&mut lobby, &watched("a", &[HERE])), Watching::Refused(Outcome::RegistryFull));
-    assert_eq!(watch(&mut lobby, &watched("a", &[])), Watching::Refused(Outcome::InvalidSource));
+    for nowhere in [&[][..], &["0.0.0.0"], &[HERE, "ff02::1"]] {
+        assert_eq!(watch(&mut lobby, &watched("a", nowhere)), Watching::Refused(Outcome::InvalidSource));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Registry, register::Newcomer};
 use crate::{
     Gone, Origin, Outcome, PublicId,
-    addresses::{canonical, is_public},
+    addresses::{canonical, is_possible_source, is_public},
     entry::{State, family_of},
 };
 use rallypoint_limit::Home;
@@ -54,6 +54,8 @@ pub enum Watching {
 impl Registry {
     /// A server that does not register has answered. Nobody who registers has to make way for it (W38).
     pub fn handle_watched(&mut self, now: Instant, watched: &Watched) -> Watching {
+        let ips = watched.ips.iter().map(|ip| canonical(*ip)).collect();
+        let watched = &Watched { ips, ..watched.clone() };
         let watching = self.watch(now, watched);
         let outcome = match watching {
             Watching::Listed(_) => Outcome::Refreshed,
@@ -72,7 +74,7 @@ impl Registry {
     }
 
     fn watch(&mut self, now: Instant, watched: &Watched) -> Watching {
-        if watched.ips.is_empty() {
+        if watched.ips.is_empty() || !watched.ips.iter().all(|ip| is_possible_source(*ip)) {
             return Watching::Refused(Outcome::InvalidSource);
         }
         let Watched { lobby, port, occupancy, .. } = *watched;
