@@ -22,7 +22,8 @@ pub struct Config {
     pub address_map: AddressMap,
     /// Whether servers with loopback and private addresses are welcome. LANs are real, so: yes.
     pub allow_private: bool,
-    /// How much each address, network and all together may send.
+    /// How much each address, network and all together may send. Each key of a registration beyond 16 counts as 16 bytes
+    /// more.
     pub limits: rallypoint_limit::Config,
     /// Who may send as much as they like. Loopback.
     pub limit_exempt: Networks,

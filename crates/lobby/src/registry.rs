@@ -1,5 +1,6 @@
 //! The list of servers.
 
+mod admit;
 mod batch;
 mod index;
 mod invariants;
@@ -19,7 +20,7 @@ pub use watched::{Watched, Watching};
 use crate::{
     Bans, CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, Refused, Stats, Target,
     Verdict,
-    addresses::{canonical, is_possible_source},
+    addresses::canonical,
     checks::{Checks, Waiter},
     entry::{Family, State, V4, V6, family_of},
     hash::{Keyed, KeyedMap},
@@ -249,7 +250,7 @@ impl Registry {
 
     /// A datagram that says nothing new. If nothing else is wrong, this is what becomes of it.
     fn handle_unread(&mut self, now: Instant, source: IpAddr, size: usize, otherwise: Outcome) -> Outcome {
-        let outcome = self.admit(now, None, source, size).err().unwrap_or(otherwise);
+        let outcome = self.admit(now, None, source, size, size).err().unwrap_or(otherwise);
         self.note(now, source, outcome, None);
         self.stats.outcomes[outcome.index()] += 1;
         outcome
@@ -340,7 +341,7 @@ impl Registry {
     }
 
     fn handle_new(&mut self, now: Instant, known: Option<u32>, source: IpAddr, bytes: &[u8]) -> Outcome {
-        let (outcome, new) = match self.admit(now, known, source, bytes.len()) {
+        let (outcome, new) = match self.admit(now, known, source, bytes.len(), admit::charge(bytes)) {
             Err(refused) => (refused, None),
             Ok(()) => match Datagram::parse(bytes) {
                 Err(error) => (Outcome::Malformed(error), None),
@@ -366,33 +367,6 @@ impl Registry {
         let past = if port.is_some() { &mut self.past } else { &mut self.past_unread };
         past.record(now, source, outcome, port, reason.clone());
         self.refusals.note(source, outcome, port, reason);
-    }
-
-    /// Whether a datagram is looked at at all.
-    fn admit(&mut self, now: Instant, known: Option<u32>, source: IpAddr, size: usize) -> Result<(), Outcome> {
-        if !is_possible_source(source) {
-            return Err(Outcome::InvalidSource);
-        }
-        if !self.config.limit_exempt.contains(source) {
-            if known.is_some_and(|slot| self.is_from(slot, source)) {
-                // Whoever knows the secret of a server at this address is not forged: a flood does not touch its share.
-                self.limiter.vouch(now, source);
-            }
-            if let rallypoint_limit::Verdict::Refused(refusal) = self.limiter.check(now, source, size) {
-                return Err(Outcome::OverBudget(refusal));
-            }
-        }
-        if self.is_address_banned(now, source) {
-            return Err(Outcome::Banned);
-        }
-        if size > self.config.max_registration {
-            return Err(Outcome::TooLarge);
-        }
-        Ok(())
-    }
-
-    fn is_from(&self, slot: u32, source: IpAddr) -> bool {
-        self.slots.cold(slot).endpoints.iter().flatten().any(|endpoint| endpoint.inside.ip == source)
     }
 
     fn unregister(&mut self, now: Instant, id: ServerId) -> Outcome {

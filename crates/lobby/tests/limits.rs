@@ -150,3 +150,18 @@ fn nor_is_one_that_only_refreshes_by_those_who_take_all_seats() {
     assert!(flood(&mut lobby, 2_000, 99) > 1_000);
     assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), Outcome::Changed);
 }
+
+#[test]
+fn many_keys_cost_more_than_as_many_bytes() {
+    let allowed = |server: &Server| {
+        let mut lobby = Lobby::default();
+        (0..300).filter(|n| lobby.register("203.0.113.9", &server.clone().players(*n)).is_listed()).count()
+    };
+    let few = udp(1).key("x-filler", vec![b'x'; 3_800]);
+    let many = (0..600).fold(udp(1), |server, n| server.key(&format!("{n:03}"), ""));
+    assert!(many.datagram().len() < few.datagram().len());
+    assert_eq!(allowed(&few), 300, "what one address may send at once");
+    assert!((80..120).contains(&allowed(&many)), "{}", allowed(&many));
+    let usual = (0..10).fold(udp(1), |server, n| server.key(&format!("{n:03}"), "value"));
+    assert_eq!(allowed(&usual), 300);
+}

@@ -14,7 +14,7 @@
 //! + 61    key/value table
 //! ```
 
-use super::{LobbyId, ProtocolId, ServerId, Table};
+use super::{LobbyId, ProtocolId, ServerId, Table, table};
 use crate::{DecodeError, Reader, Reason, Writer};
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
@@ -107,6 +107,15 @@ impl<'a> Datagram<'a> {
         let (message, rest) = bytes.split_first_chunk()?;
         let (server_id, _) = rest.split_first_chunk()?;
         (*message == REGISTER).then_some(ServerId::from_bytes(*server_id))
+    }
+
+    /// How many keys a registration claims to have, unread otherwise, but no more than it has room for: an estimate of
+    /// the work to read it.
+    #[must_use]
+    pub fn peek_count(bytes: &[u8]) -> usize {
+        let claimed = bytes.get(table::OFFSET - 2..table::OFFSET).and_then(<[u8]>::first_chunk);
+        let room = bytes.len().saturating_sub(table::OFFSET);
+        claimed.map_or(0, |count| usize::from(u16::from_be_bytes(*count))).min(room / table::SMALLEST_ENTRY)
     }
 }
 

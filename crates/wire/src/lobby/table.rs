@@ -18,6 +18,9 @@ use core::fmt;
 /// Where the table starts in a registration of document 001.
 pub(super) const OFFSET: usize = 61;
 
+/// An entry with an empty key and an empty value, in bytes.
+pub(super) const SMALLEST_ENTRY: usize = 3;
+
 /// Up to this many entries are compared pairwise to see whether a key appears twice. Real servers send 5 to 12.
 const PAIRWISE: usize = 16;
 
