@@ -163,6 +163,12 @@ fn table() -> Vec<Knob> {
             "How many connections can listen to live events.";
         START "web.listeners_per_address": number(AT_LEAST_1) => web.limits.listeners_per_address,
             "How many of them one IPv4 address or IPv6 /56 can have.";
+        START "web.answer_bytes": number(1 << 20..=1 << 40) => web.limits.answer_bytes,
+            "How many bytes of answers that were made for one client each may wait to be taken.";
+        START "web.answer_bytes_per_address": number(1 << 20..=1 << 40) => web.limits.answer_bytes_per_address,
+            "How many of them those of one IPv4 address or IPv6 /56 can have.";
+        START "web.list_bytes_per_address": number(1 << 20..=1 << 40) => web.limits.list_bytes_per_address,
+            "How many bytes of whole lists, which are the same for all, one IPv4 address or IPv6 /56 can be slow to take.";
         START "web.request_timeout": tenth_to(600) => web.limits.request_timeout,
             "How long a client has for a request, and how long a connection is kept for the next one.";
         START "web.stall_timeout": tenth_to(600) => web.limits.stall_timeout,
