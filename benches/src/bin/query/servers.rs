@@ -45,9 +45,8 @@ pub struct Servers {
 #[derive(Default)]
 struct Flow {
     /// Within [`WINDOW`].
-    recent: VecDeque<(Instant, usize)>,
-    sum: usize,
-    last: Option<Instant>,
+    recent: VecDeque<Duration>,
+    last: Option<Duration>,
     seen: Evenness,
 }
 
@@ -87,15 +86,13 @@ impl Drop for Servers {
 }
 
 impl Flow {
-    fn add(&mut self, now: Instant, count: usize) {
-        self.seen.gap = self.seen.gap.max(self.last.map_or(Duration::ZERO, |last| now - last));
+    /// A datagram has come.
+    fn add(&mut self, now: Duration) {
+        self.seen.gap = self.seen.gap.max(self.last.map_or(Duration::ZERO, |last| now.saturating_sub(last)));
         self.last = Some(now);
-        self.recent.push_back((now, count));
-        self.sum += count;
-        while let Some((_, count)) = self.recent.pop_front_if(|(at, _)| *at + WINDOW <= now) {
-            self.sum -= count;
-        }
-        self.seen.burst = self.seen.burst.max(self.sum);
+        self.recent.push_back(now);
+        while self.recent.pop_front_if(|at| *at + WINDOW <= now).is_some() {}
+        self.seen.burst = self.seen.burst.max(self.recent.len());
     }
 }
 
@@ -106,7 +103,8 @@ fn serve(socket: &UdpSocket, weather: Weather, is_over: &AtomicBool, flow: &Mute
         let now = Instant::now();
         let count = batch.receive(socket, true)?;
         if count > 0 {
-            flow.lock().expect("nobody panics with it").add(now, count);
+            let mut flow = flow.lock().expect("nobody panics with it");
+            (0..count).for_each(|n| flow.add(batch.arrived(n)));
         }
         for n in 0..count {
             let (peer, local, bytes) = batch.received(n);

@@ -26,11 +26,12 @@ pub struct Datagram {
     pub bytes: Vec<u8>,
 }
 
-/// Has the system tell to which address a datagram came, and keep many of them.
+/// Has the system tell when and to which address a datagram came, and keep many of them.
 pub fn prepare(socket: &UdpSocket, tells_address: bool) -> io::Result<()> {
     let size = 32 << 20;
     set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, size)
         .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, size))?;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, tells_address.into())?;
     set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, tells_address.into())
 }
 
@@ -49,11 +50,21 @@ struct Control {
     info: libc::in_pktinfo,
 }
 
+/// The control messages of a datagram that came: when, and to which address, in the order of the system.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Arrival {
+    header: libc::cmsghdr,
+    time: libc::timespec,
+    address: Control,
+}
+
 /// What one system call needs for many datagrams. Everything stays where it is for as long as this lives.
 pub struct Batch {
     buffers: Vec<[u8; ROOM]>,
     names: Vec<libc::sockaddr_in>,
     controls: Vec<Control>,
+    arrivals: Vec<Arrival>,
     iovecs: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
 }
@@ -61,31 +72,38 @@ pub struct Batch {
 impl Batch {
     pub fn new() -> Self {
         // SAFETY: all zeros are valid for these plain structures of the system.
-        let (name, control, header) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
+        let (name, control, arrival, header) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed(), mem::zeroed()) };
         Self {
             buffers: vec![[0; ROOM]; BATCH],
             names: vec![name; BATCH],
             controls: vec![control; BATCH],
+            arrivals: vec![arrival; BATCH],
             iovecs: vec![libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH],
             headers: vec![header; BATCH],
         }
     }
 
-    fn point(&mut self, n: usize, length: usize, has_control: bool) {
+    /// `control` is where control messages are, and how long.
+    fn point(&mut self, n: usize, length: usize, (control, size): (*mut libc::c_void, usize)) {
         self.iovecs[n] = libc::iovec { iov_base: self.buffers[n].as_mut_ptr().cast(), iov_len: length };
         let header = &mut self.headers[n].msg_hdr;
         header.msg_name = ptr::from_mut(&mut self.names[n]).cast();
         header.msg_namelen = size_of::<libc::sockaddr_in>() as _;
         header.msg_iov = ptr::from_mut(&mut self.iovecs[n]);
         header.msg_iovlen = 1;
-        header.msg_control = if has_control { ptr::from_mut(&mut self.controls[n]).cast() } else { ptr::null_mut() };
-        header.msg_controllen = if has_control { size_of::<Control>() as _ } else { 0 };
+        (header.msg_control, header.msg_controllen) = (control, size as _);
     }
 
     /// Receives what is there: how many datagrams.
     pub fn receive(&mut self, socket: &UdpSocket, tells_address: bool) -> io::Result<usize> {
-        (0..BATCH).for_each(|n| self.point(n, ROOM, tells_address));
-        // SAFETY: every header points to a name, a control message or none, and an iovec, and every iovec to a buffer of
+        for n in 0..BATCH {
+            let control = match tells_address {
+                true => (ptr::from_mut(&mut self.arrivals[n]).cast(), size_of::<Arrival>()),
+                false => (ptr::null_mut(), 0),
+            };
+            self.point(n, ROOM, control);
+        }
+        // SAFETY: every header points to a name, control messages or none, and an iovec, and every iovec to a buffer of
         // its own, of the sizes that they say; all of them stay in their vectors until after the call.
         let count = unsafe {
             libc::recvmmsg(
@@ -111,7 +129,13 @@ impl Batch {
         let ip = |address: libc::in_addr| Ipv4Addr::from(address.s_addr.to_ne_bytes());
         let peer = SocketAddrV4::new(ip(name.sin_addr), u16::from_be(name.sin_port));
         let length = (self.headers[n].msg_len as usize).min(ROOM);
-        (peer, ip(self.controls[n].info.ipi_addr), &self.buffers[n][..length])
+        (peer, ip(self.arrivals[n].address.info.ipi_addr), &self.buffers[n][..length])
+    }
+
+    /// When the network had one of those that were received, by the system's clock: that is before this program came to it.
+    pub fn arrived(&self, n: usize) -> Duration {
+        let time = self.arrivals[n].time;
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
     }
 
     /// Sends datagrams, at most [`BATCH`], and waits until all of them are sent.
@@ -136,7 +160,11 @@ impl Batch {
                 },
                 info: libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: address(local), ipi_addr: address(local) },
             };
-            self.point(n, length, !local.is_unspecified());
+            let control = match local.is_unspecified() {
+                true => (ptr::null_mut(), 0),
+                false => (ptr::from_mut(&mut self.controls[n]).cast(), size_of::<Control>()),
+            };
+            self.point(n, length, control);
             count = n + 1;
         }
         let mut done = 0;
