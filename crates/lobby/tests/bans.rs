@@ -133,8 +133,8 @@ fn the_banned_are_told_why() {
     let told = |lobby: &Lobby, from| -> Vec<String> {
         lobby.past_outcomes(ip(from)).iter().map(ToString::to_string).collect()
     };
-    let banned = "the operator of this lobby has banned this address, network or name";
+    let banned = Outcome::Banned.to_string();
     assert_eq!(told(&lobby, "203.0.113.9"), [format!("{banned} (spam)")]);
-    assert_eq!(told(&lobby, "198.51.100.9"), [format!("{banned} (no gambling)"), banned.into()]);
+    assert_eq!(told(&lobby, "198.51.100.9"), [format!("{banned} (no gambling)"), banned.clone()]);
     assert_eq!(lobby.latest_refusals().map(ToString::to_string).collect::<Vec<_>>(), [banned]);
 }
