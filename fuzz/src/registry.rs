@@ -2,7 +2,8 @@
 //! outcome, and the published lists are replies that a client can read.
 
 use rallypoint_lobby::{
-    Ban, Banned, Config, Event, Mapping, NamePattern, Networks, Outcome, Registry, Saver, Seed, Target, Verdict,
+    Ban, Banned, Config, Event, Mapping, NamePattern, Networks, Origin, Outcome, Registry, Saver, Seed, Target,
+    Verdict, Watched,
 };
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
 use std::{
@@ -35,6 +36,9 @@ const SOURCES: [&str; 8] = [
     "127.0.0.1:9",
     "0.0.0.0:9",
 ];
+
+/// What servers are watched as.
+const LABELS: [&str; 3] = ["one", "two", "three"];
 
 /// Bytes that are read as choices; after the last one, all choices are 0.
 struct Script<'a>(&'a [u8]);
@@ -151,7 +155,7 @@ impl World {
     }
 
     fn step(&mut self, script: &mut Script<'_>) {
-        match script.byte() % 16 {
+        match script.byte() % 18 {
             0..=5 => {
                 let (from, bytes) = (script.source(), script.registration());
                 self.send(from, &bytes);
@@ -174,6 +178,8 @@ impl World {
                 self.datagrams += 1;
             }
             14 => self.restart(script.config()),
+            15 => self.watch(script),
+            16 => self.registry.forget_watched(self.now, LABELS[usize::from(script.byte()) % LABELS.len()]),
             _ => self.poll(),
         }
     }
@@ -184,6 +190,25 @@ impl World {
         let past = self.registry.past_outcomes(from.ip());
         assert!(past.len() <= 16 && past.is_sorted_by_key(|past| past.at));
         assert!(outcome.code() != "listed" || past.iter().any(|past| past.outcome == Outcome::Listed));
+    }
+
+    /// A server that does not register, at a place where another one may be.
+    fn watch(&mut self, script: &mut Script<'_>) {
+        let mut table = TableBuf::new();
+        table.push(b"name", &[script.byte() % 4]).expect("a short name");
+        let choice = usize::from(script.byte());
+        let watched = Watched {
+            label: LABELS[choice % LABELS.len()].into(),
+            origin: [Origin::Announced, Origin::Watched][choice / 4 % 2],
+            lobby: LobbyId::from_bytes([script.byte() % 3; 16]),
+            ips: (0..choice / 8 % 3).map(|_| script.source().ip()).collect(),
+            port: (1 + u16::from(script.byte() % 3)).try_into().expect("a port"),
+            occupancy: Occupancy::default(),
+            table,
+            latency: Duration::from_millis(1),
+            lease: Duration::from_secs(u64::from(script.byte() % 128)),
+        };
+        self.registry.handle_watched(self.now, &watched);
     }
 
     fn batch(&mut self, script: &mut Script<'_>) {
