@@ -131,7 +131,7 @@ impl Server {
         options.limits.connections = wanted.min(service.other_files()).max(1);
         if options.limits.connections < wanted {
             let connections = options.limits.connections;
-            warn!(connections, "the system's limit of open files lowers that of web connections");
+            info!(connections, "the system's limit of open files lowers that of web connections");
         }
         let parts = Parts {
             lobby: service.clone(),

@@ -35,10 +35,10 @@ impl Files {
         shared
     }
 
-    /// Other parts may have a quarter of all. Of the rest, checks may have a quarter if lists want all, and what lists do not
+    /// Other parts may have an eighth of all. Of the rest, checks may have a quarter if lists want all, and what lists do not
     /// want.
     fn share(files: usize, limits: &ListLimits, registry: &Config, others: usize) -> Self {
-        let others = others.min(files / 4);
+        let others = others.min(files / 8);
         let free = files - REST.min(files / 4) - others;
         let checks = (free / 4).max(free.saturating_sub(limits.connections)).max(1);
         let lists = free - checks.min(registry.checks.in_flight).min(free);
@@ -74,7 +74,7 @@ mod tests {
         }
         let share = |files, others| Files::share(files, &limits, &registry, others);
         assert_eq!(share(1_024, 0), Files { lists: 624, checks: 208, others: 0 });
-        assert_eq!(share(1_024, 4_096), Files { lists: 432, checks: 144, others: 256 });
+        assert_eq!(share(1_024, 4_096), Files { lists: 528, checks: 176, others: 128 });
         assert_eq!(share(20_000, 0), Files { lists: 16_384, checks: 4_952, others: 0 });
     }
 }

@@ -29,7 +29,7 @@ pub struct LobbyOptions {
     pub save_every: Duration,
     /// How much the list service takes on.
     pub list: ListLimits,
-    /// How many descriptors other parts of the program want: they get a quarter of all that there are at most. 0.
+    /// How many descriptors other parts of the program want: they get an eighth of all that there are at most. 0.
     pub other_files: usize,
     /// How many bytes the system should keep for each UDP socket. It may give less. 8 MiB.
     pub receive_buffer: usize,
