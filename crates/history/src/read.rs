@@ -32,14 +32,14 @@ pub(crate) fn series(
     let window = Window { level, first, count: count.max(0) };
     // One moment of the file, whatever is rolled up meanwhile.
     let transaction = connection.unchecked_transaction()?;
-    let observed = window.sums(&transaction, TOTAL)?;
-    let sums = match key(&transaction, subject)? {
+    let found = place(&transaction, subject)?;
+    let observed = window.observed(&transaction, found.map_or(UnixSeconds::MIN, |(_, start)| start))?;
+    let sums = match found {
         None => vec![Sum::default(); observed.len()],
-        Some(TOTAL) => observed.clone(),
-        Some(key) => window.sums(&transaction, key)?,
+        Some((key, _)) => window.sums(&transaction, key)?,
     };
     let points = (first..).zip(sums.iter().zip(&observed));
-    let points = points.map(|(index, (sum, observed))| Point::new(index * step, sum, observed)).collect();
+    let points = points.map(|(index, (sum, observed))| Point::new(index * step, sum, *observed)).collect();
     Ok(Series { step, points })
 }
 
@@ -56,15 +56,13 @@ pub(crate) fn summary(
     let Some(mut summary) = found.transpose()?.flatten() else { return Ok(None) };
     let last = Window { level: Level::Minutes, first: now.div_euclid(60) - 59, count: 60 };
     let hours = Window { level: Level::Hours, first: layout::hour(now) - 30 * 24, count: 30 * 24 + 1 };
-    let key = key(&transaction, subject)?.unwrap_or(TOTAL);
-    let (sums, observed) = (hours.sums(&transaction, key)?, hours.sums(&transaction, TOTAL)?);
-    // What was before it came is not held against it.
-    let came = layout::hour(summary.first);
+    let Some((key, start)) = place(&transaction, subject)? else { return Ok(None) };
+    let (sums, observed) = (hours.sums(&transaction, key)?, hours.observed(&transaction, start)?);
     for (uptime, hours_back) in summary.uptime.iter_mut().zip([24, 7 * 24, 30 * 24]) {
-        let from = (hours.first.max(came).max(layout::hour(now) - hours_back) - hours.first).max(0) as usize;
-        let minutes = |sums: &[Sum]| sums.iter().skip(from).map(|sum| f64::from(sum.up)).sum::<f64>();
-        let looked = minutes(&observed);
-        *uptime = (looked > 0.0).then(|| (minutes(&sums) / looked).min(1.0));
+        let from = 30 * 24 - hours_back;
+        let up: u32 = sums[from..].iter().map(|sum| sum.up).sum();
+        let looked: u32 = observed[from..].iter().sum();
+        *uptime = (looked > 0).then(|| (f64::from(up) / f64::from(looked)).min(1.0));
     }
     // Rows say when it was last seen only when their hour is over.
     let seen = last.sums(&transaction, key)?.iter().rposition(|sum| sum.up > 0);
@@ -98,7 +96,7 @@ pub(crate) fn events(
     limit: usize,
     before: UnixSeconds,
 ) -> Result<Vec<Event>, HistoryError> {
-    let Some(key) = key(connection, subject)? else { return Ok(Vec::new()) };
+    let Some((key, _)) = place(connection, subject)? else { return Ok(Vec::new()) };
     let mut statement = connection.prepare_cached(
         "SELECT time, code, detail FROM event WHERE subject = ?1 AND lane IN (0, 1) AND time < ?2
          ORDER BY time DESC, number DESC LIMIT ?3",
@@ -132,10 +130,11 @@ pub(crate) fn subjects(
     Ok(subjects)
 }
 
-fn key(connection: &Connection, subject: &Subject) -> Result<Option<Key>, HistoryError> {
+/// The key of a subject, and since when it has a history.
+fn place(connection: &Connection, subject: &Subject) -> Result<Option<(Key, UnixSeconds)>, HistoryError> {
     let (kind, id) = subject.parts();
-    let mut statement = connection.prepare_cached("SELECT key FROM subject WHERE kind = ?1 AND id = ?2")?;
-    Ok(statement.query_row(params![kind, id], |row| row.get(0)).optional()?)
+    let mut statement = connection.prepare_cached("SELECT key, start FROM subject WHERE kind = ?1 AND id = ?2")?;
+    Ok(statement.query_row(params![kind, id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
 /// Steps behind each other.
@@ -155,6 +154,19 @@ impl Window {
             self.add_fresh(connection, key, &mut sums)?;
         }
         Ok(sums)
+    }
+
+    /// In how many minutes of each step somebody looked since `start`: what was before is not held against a subject. In
+    /// the step in which that is, they can be no more than have passed since.
+    fn observed(&self, connection: &Connection, start: UnixSeconds) -> Result<Vec<u32>, HistoryError> {
+        let mut last = connection.prepare_cached("SELECT value FROM counter WHERE name = 'last_minute'")?;
+        let end: UnixSeconds = last.query_row([], |row| row.get::<_, UnixSeconds>(0))?.saturating_add(60);
+        let since = |step: i64| {
+            let minutes = ((step + 1) * self.level.step()).min(end).saturating_sub(start) / 60;
+            u32::try_from(minutes.max(0)).unwrap_or(u32::MAX)
+        };
+        let sums = self.sums(connection, TOTAL)?;
+        Ok((self.first..).zip(&sums).map(|(step, sum)| sum.up.min(since(step))).collect())
     }
 
     fn add(&self, step: i64, sum: &Sum, sums: &mut [Sum]) {

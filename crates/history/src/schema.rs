@@ -47,6 +47,12 @@ pub(crate) const STEPS: &[&str] = &[
     ) WITHOUT ROWID;
     CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO counter VALUES ('next_key', 1), ('last_minute', 0);",
+    // 2
+    //
+    // start: the first minute that was recorded of a subject. It was first seen before that, and while it was not known
+    //   whether it stays, nothing was written.
+    "ALTER TABLE subject ADD COLUMN start INTEGER NOT NULL DEFAULT 0;
+    UPDATE subject SET start = first;",
 ];
 
 /// Makes the tables, or makes them those of today: all of it, or nothing.
@@ -91,7 +97,7 @@ mod tests {
 
     /// What a later version may well add.
     const LATER: &[&str] =
-        &[STEPS[0], "ALTER TABLE subject ADD COLUMN note TEXT NOT NULL DEFAULT ''", "CREATE TABLE x (y)"];
+        &[STEPS[0], STEPS[1], "ALTER TABLE subject ADD COLUMN note TEXT NOT NULL DEFAULT ''", "CREATE TABLE x (y)"];
 
     #[test]
     fn an_old_file_becomes_one_of_today_and_keeps_what_it_has() {
@@ -101,20 +107,32 @@ mod tests {
             "INSERT INTO subject (key, kind, id, name, map, first, last) VALUES (1, 2, x'00', 'Bacon', '', 1, 2)";
         connection.execute_batch(insert).unwrap();
         migrate(&mut connection, LATER).unwrap();
-        assert_eq!(version(&connection).unwrap(), 3);
+        assert_eq!(version(&connection).unwrap(), 4);
         let row = connection.query_row("SELECT name || note FROM subject", [], |row| row.get::<_, String>(0));
         assert_eq!(row.unwrap(), "Bacon");
         // Nothing is done twice.
         migrate(&mut connection, LATER).unwrap();
-        assert_eq!(version(&connection).unwrap(), 3);
+        assert_eq!(version(&connection).unwrap(), 4);
+    }
+
+    #[test]
+    fn what_was_recorded_before_starts_when_it_was_first_seen() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, &STEPS[..1]).unwrap();
+        let insert =
+            "INSERT INTO subject (key, kind, id, name, map, first, last) VALUES (1, 2, x'00', 'Bacon', '', 7, 9)";
+        connection.execute_batch(insert).unwrap();
+        migrate(&mut connection, STEPS).unwrap();
+        let start = connection.query_row("SELECT start FROM subject", [], |row| row.get::<_, i64>(0));
+        assert_eq!(start.unwrap(), 7);
     }
 
     #[test]
     fn a_step_that_fails_leaves_the_old_version() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, STEPS).unwrap();
-        assert!(migrate(&mut connection, &[STEPS[0], "CREATE TABLE x (y)", "no SQL"]).is_err());
-        assert_eq!(version(&connection).unwrap(), 1);
+        assert!(migrate(&mut connection, &[STEPS[0], STEPS[1], "CREATE TABLE x (y)", "no SQL"]).is_err());
+        assert_eq!(version(&connection).unwrap(), 2);
         assert!(connection.execute_batch("SELECT y FROM x").is_err());
     }
 
@@ -122,7 +140,7 @@ mod tests {
     fn a_file_of_the_future_is_left_alone() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, LATER).unwrap();
-        let newer = HistoryError::Newer { found: 3, known: 1 };
+        let newer = HistoryError::Newer { found: 4, known: 2 };
         assert_eq!(migrate(&mut connection, STEPS).unwrap_err().to_string(), newer.to_string());
         assert_eq!(check(&connection).unwrap_err().to_string(), newer.to_string());
     }

@@ -31,8 +31,8 @@ pub struct Series {
 pub struct Point {
     /// When the step begins.
     pub time: UnixSeconds,
-    /// In how many of its minutes somebody looked. If in none, nothing is known: the program did not run, or it is too
-    /// long ago.
+    /// In how many of its minutes somebody looked since the subject has a history. If in none, nothing is known: the
+    /// program did not run, or it is too long ago.
     pub observed: u32,
     /// In how many of them the subject was listed.
     pub up: u32,
@@ -79,7 +79,7 @@ impl Resolution {
 }
 
 impl Point {
-    pub(crate) fn new(time: UnixSeconds, sum: &Sum, observed: &Sum) -> Self {
+    pub(crate) fn new(time: UnixSeconds, sum: &Sum, observed: u32) -> Self {
         let average = |of: u64| of as f64 / f64::from(sum.up);
         let players = (sum.up > 0).then(|| Players {
             min: sum.min,
@@ -89,7 +89,7 @@ impl Point {
             slots: average(sum.slots),
             servers: average(sum.servers),
         });
-        Self { time, observed: observed.up.max(sum.up), up: sum.up, players }
+        Self { time, observed: observed.max(sum.up), up: sum.up, players }
     }
 
     /// The share of the time for which it was listed; nothing if nobody looked.

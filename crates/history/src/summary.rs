@@ -20,7 +20,7 @@ pub struct Summary {
     /// When it had the most players, if it ever had one.
     pub peak: Option<Peak>,
     /// For which share of the last 24 hours, 7 and 30 days it was listed. Counted are only minutes in which somebody
-    /// looked, from the hour on in which it was first seen; nothing if there are none.
+    /// looked since it has a history, which begins when it was listed for a few minutes; nothing if there are none.
     pub uptime: [Option<f64>; 3],
 }
 

@@ -119,7 +119,8 @@ fn insert(transaction: &Transaction<'_>, new: &New, now: UnixSeconds) -> Result<
     let (kind, id) = new.subject.parts();
     let lobby = new.lobby.as_ref().map(LobbyId::as_bytes);
     let mut statement = transaction.prepare_cached(
-        "INSERT INTO subject (key, kind, id, lobby, name, map, first, last) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO subject (key, kind, id, lobby, name, map, first, start, last)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
     )?;
     statement.execute(params![new.key, kind, id, lobby, new.name, new.map, new.first, now])?;
     Ok(())

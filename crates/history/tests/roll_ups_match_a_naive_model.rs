@@ -83,9 +83,10 @@ fn naive(model: &Model, subject: &Subject, time: UnixSeconds, step: i64) -> Poin
     let count = samples.len() as f64;
     let average = |column: usize| samples.iter().map(|sample| sample[column]).sum::<f64>() / count;
     let players = || samples.iter().map(|sample| sample[0] as u32);
+    let first = self::samples(model, subject, START, 10_000 * DAY).first().map(|(time, _)| *time);
     Point {
         time,
-        observed: model.range(time..time + step).count() as u32,
+        observed: looked(model, first, time, step).max(samples.len() as u32),
         up: samples.len() as u32,
         players: (!samples.is_empty()).then(|| Players {
             min: players().min().unwrap(),
@@ -96,6 +97,13 @@ fn naive(model: &Model, subject: &Subject, time: UnixSeconds, step: i64) -> Poin
             servers: average(3),
         }),
     }
+}
+
+/// In how many minutes of a time somebody looked since the subject came, as far as the time in which it came tells.
+fn looked(model: &Model, first: Option<UnixSeconds>, time: UnixSeconds, step: i64) -> u32 {
+    let end = model.last_key_value().map_or(0, |(last, _)| last + 60).min(time + step);
+    let since = first.map_or(i64::MAX, |first| (end - first).max(0) / 60);
+    (model.range(time..time + step).count() as i64).min(since) as u32
 }
 
 fn summaries(handle: &Handle, model: &Model, now: UnixSeconds) {
@@ -111,10 +119,11 @@ fn summaries(handle: &Handle, model: &Model, now: UnixSeconds) {
         let first = all.iter().find(|(_, sample)| sample[0] as u32 == most).unwrap().0;
         assert_eq!(summary.peak.map(|peak| (peak.players, peak.time)), (most > 0).then_some((most, first)));
         for (uptime, hours) in summary.uptime.iter().zip([24, 7 * 24, 30 * 24]) {
-            let from = (now.div_euclid(HOUR) - hours).max(summary.first.div_euclid(HOUR)) * HOUR;
-            let looked = model.range(from..).count() as f64;
+            let from = (now.div_euclid(HOUR) - hours) * HOUR;
+            let each = (0..=hours).map(|hour| looked(model, Some(summary.first), from + hour * HOUR, HOUR));
+            let looked = f64::from(each.sum::<u32>());
             let up = all.iter().filter(|(time, _)| *time >= from).count() as f64;
-            assert_eq!(*uptime, (looked > 0.0).then_some(up / looked), "{subject:?}");
+            assert_eq!(*uptime, (looked > 0.0).then_some((up / looked).min(1.0)), "{subject:?}");
         }
     }
     assert_eq!(handle.record().unwrap(), handle.summary(&Subject::Total, now).unwrap().unwrap().peak);
