@@ -99,6 +99,9 @@ impl Gate {
         let taken = taken.flatten();
         let mut response = match &taken {
             Some((_, taken)) if !taken.allowed => budget::refuse(taken),
+            _ if request.headers().get_all(header::HOST).iter().nth(1).is_some() => {
+                Problem::new(StatusCode::BAD_REQUEST, "a request has one Host header (RFC 9112)").into_response()
+            }
             _ => held::hold(&self.web, visitor, self.route(request).await).await,
         };
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {

@@ -119,8 +119,17 @@ fn outcomes_are_for_their_owner() {
     // Somebody behind a proxy on this machine is not this machine, whether the proxy is believed or not.
     let refused = site.ask("GET", other, &[("x-forwarded-for", "198.51.100.7")]);
     assert_eq!((refused.status, refused.json()["parameter"].clone()), (403, "address".into()));
-    let refused = site.ask("GET", other, &[("x-real-ip", "198.51.100.7")]);
-    assert_eq!(refused.status, 403);
+    for header in ["x-real-ip", "x-forwarded-host", "x-forwarded-proto"] {
+        assert_eq!(site.ask("GET", other, &[(header, "https")]).status, 403, "{header}");
+    }
+}
+
+#[test]
+fn a_request_has_one_host() {
+    let site = Site::start();
+    for path in ["/metrics", "/", "/api/v1/servers"] {
+        assert_eq!(site.ask("GET", path, &[("host", "evil.example")]).status, 400, "{path}");
+    }
 }
 
 #[test]

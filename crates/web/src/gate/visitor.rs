@@ -39,12 +39,14 @@ impl Visitor {
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// What a proxy adds to a request, one or another of them.
-const PROXY_HEADERS: [&str; 4] = [FORWARDED_FOR, "forwarded", "via", "x-real-ip"];
+const PROXY_HEADERS: [&str; 6] =
+    [FORWARDED_FOR, "forwarded", "via", "x-real-ip", "x-forwarded-host", "x-forwarded-proto"];
 
 /// Whether this machine was asked for as itself. A page can have a name of its own lead to 127.0.0.1, and would then read
 /// what is meant for the operator; but its name stays in the request.
 fn is_meant_for_loopback(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next().and_then(|host| host.to_str().ok()), hosts.next()) else { return false };
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
@@ -127,6 +129,7 @@ mod tests {
             assert!(!is_local(&[("host", host)]), "{host}");
         }
         assert!(!is_local(&[]));
+        assert!(!is_local(&[("host", "localhost"), ("host", "evil.example")]));
         for header in PROXY_HEADERS {
             assert!(!is_local(&[("host", "localhost"), (header, "192.0.2.1")]), "{header}");
         }
