@@ -65,7 +65,7 @@ impl Server {
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_failure(&error))?;
         let recording = Recording::start(&service, &self.settings.history, &data_dir);
-        let asker = Asker::start().map_err(|error| Failure::failed(format!("servers cannot be asked: {error}")))?;
+        let asker = Asker::new(service.other_files() / 4);
         let web = self.start_web(&service, recording.as_ref(), &asker, admin)?;
         let told = web.as_ref().map(|web| web.live().telling());
         let mut watcher = Watcher::new(service.clone(), asker, told);
@@ -128,7 +128,7 @@ impl Server {
             return Ok(None);
         }
         let wanted = options.limits.connections;
-        options.limits.connections = wanted.min(service.other_files()).max(1);
+        options.limits.connections = wanted.min(service.other_files().saturating_sub(asker.sockets())).max(1);
         if options.limits.connections < wanted {
             let connections = options.limits.connections;
             info!(connections, "the system's limit of open files lowers that of web connections");
@@ -202,7 +202,7 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
         save_every: settings.save_every,
         list: settings.list.clone(),
         receive_buffer: settings.receive_buffer,
-        other_files: if settings.web.listen.is_empty() { 0 } else { settings.web.limits.connections },
+        other_files: Asker::SOCKETS + if settings.web.listen.is_empty() { 0 } else { settings.web.limits.connections },
         ..LobbyOptions::default()
     }
 }

@@ -71,7 +71,7 @@ impl FromStr for PublicId {
     }
 }
 
-/// How a server came into the list.
+/// How a server came into the list. Where two are at the same place, the greater one counts (W38).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
     /// It registered by itself.

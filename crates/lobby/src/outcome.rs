@@ -48,11 +48,14 @@ pub enum Outcome {
     RegistryFull,
     /// All servers together say as much as there is memory for.
     MemoryFull,
+    /// The lobby asks the server at this place itself, and lists what it answers: whoever registers it could be anybody
+    /// (W38).
+    KnownByAsking,
 }
 
 impl Outcome {
     /// Every code, in the order of [`index`](Self::index): for counters.
-    pub const CODES: [&str; 20] = [
+    pub const CODES: [&str; 21] = [
         "listed",
         "changed",
         "refreshed",
@@ -73,6 +76,7 @@ impl Outcome {
         "too_many_lobbies",
         "registry_full",
         "memory_full",
+        "known_by_asking",
     ];
 
     /// The stable reason code, for counters, logs and the API.
@@ -105,6 +109,7 @@ impl Outcome {
             Self::TooManyLobbies => 17,
             Self::RegistryFull => 18,
             Self::MemoryFull => 19,
+            Self::KnownByAsking => 20,
         }
     }
 
@@ -162,6 +167,9 @@ impl fmt::Display for Outcome {
             Self::RegistryFull => f.write_str("no further server can be registered here"),
             Self::MemoryFull => {
                 f.write_str("the lobby has no memory left for what this server says; send fewer or shorter keys")
+            }
+            Self::KnownByAsking => {
+                f.write_str("the lobby asks the server at this address and port itself, and lists what it answers")
             }
         }
     }

@@ -98,17 +98,74 @@ fn w38_who_announced_itself_is_charged_for_it_and_told_why() {
 }
 
 #[test]
-fn w38_who_registers_does_not_make_way_for_it_but_the_other_way_round() {
+fn w38_what_was_found_by_asking_does_not_make_way_for_what_a_datagram_says() {
+    for origin in [Origin::Watched, Origin::Announced] {
+        let mut lobby = Lobby::default();
+        let asked = Watched { origin, ..watched("a", &[HERE, "2001:db8::9"]) };
+        watch(&mut lobby, &asked);
+        let list = lobby.list();
+        let silent = udp(1).port(6969).key("x-query", "session:9");
+        let honest = udp(2).port(6969).key("x-query", "bloodmasters");
+        for server in [&udp(3).port(6969), &silent, &honest] {
+            assert_eq!(lobby.register(HERE, server), Outcome::KnownByAsking);
+            assert_eq!(lobby.register("2001:db8::9", server), Outcome::KnownByAsking);
+        }
+        assert_eq!((lobby.list(), lobby.checks()), (list, Vec::new()));
+        assert_eq!(lobby.register(HERE, &udp(4)), Outcome::Listed, "another port is another server");
+        let past: Vec<_> = lobby.past_outcomes(ip(HERE)).iter().map(|past| (past.outcome, past.port)).collect();
+        assert!(past.contains(&(Outcome::KnownByAsking, Some(6969))), "{past:?}");
+        // When it does not answer any more, whoever registers there counts.
+        lobby.wait(secs(100) + GRAIN);
+        assert_eq!(lobby.register(HERE, &udp(3).port(6969)), Outcome::Listed);
+    }
+}
+
+#[test]
+fn w38_an_answer_takes_the_place_of_a_registration_and_the_operator_comes_first() {
     let mut lobby = Lobby::default();
-    watch(&mut lobby, &watched("a", &[HERE, "2001:db8::9"]));
     assert_eq!(lobby.register(HERE, &udp(1).port(6969)), Outcome::Listed);
-    assert_eq!(lobby.list(), ["203.0.113.9:6969 udp server 1"]);
-    assert_eq!(watch(&mut lobby, &watched("a", &["2001:db8::9", HERE])), Watching::Taken);
-    assert_eq!(watch(&mut lobby, &watched("b", &[HERE])), Watching::Taken);
-    assert_eq!(lobby.list(), ["203.0.113.9:6969 udp server 1"], "one line for one server");
-    lobby.unregister(HERE, 1);
-    assert!(matches!(watch(&mut lobby, &watched("a", &[HERE])), Watching::Listed(_)));
-    assert_eq!(watch(&mut lobby, &watched("b", &[HERE])), Watching::Taken, "watched already");
+    lobby.register("2001:db8::9", &udp(1).port(6969));
+    let announced = |label| Watched { origin: Origin::Announced, ..watched(label, &[HERE, "2001:db8::9"]) };
+    assert!(matches!(watch(&mut lobby, &announced("a")), Watching::Listed(_)));
+    assert_eq!(lobby.list(), ["[2001:db8::9]:6969 203.0.113.9:6969 udp a"], "one line for one server");
+    assert_eq!(lobby.gone(Gone::Replaced), 1);
+    assert_eq!(watch(&mut lobby, &announced("b")), Watching::Taken);
+    assert!(matches!(watch(&mut lobby, &watched("c", &[HERE])), Watching::Listed(_)));
+    assert_eq!(lobby.list(), ["203.0.113.9:6969 udp c"]);
+    assert_eq!(watch(&mut lobby, &announced("a")), Watching::Taken);
+    assert_eq!(watch(&mut lobby, &watched("d", &["2001:db8::9", HERE])), Watching::Taken, "watched already");
+    assert_eq!(lobby.list(), ["203.0.113.9:6969 udp c"]);
+}
+
+#[test]
+fn w38_to_make_way_for_an_answer_frees_a_place() {
+    let mut lobby = Lobby::with(|config| (config.caps.total, config.caps.per_address) = (1, 1));
+    lobby.register(HERE, &udp(1).port(6969));
+    assert!(matches!(
+        watch(&mut lobby, &Watched { origin: Origin::Announced, ..watched("a", &[HERE]) }),
+        Watching::Listed(_)
+    ));
+    assert!(matches!(watch(&mut lobby, &watched("b", &[HERE])), Watching::Listed(_)));
+    assert_eq!(lobby.list(), ["203.0.113.9:6969 udp b"]);
+}
+
+#[test]
+fn who_is_banned_is_not_even_asked_when_it_announces_itself_and_is_told_why() {
+    let ban = Ban { who: Banned::Network("203.0.113.0/24".parse().unwrap()), reason: "floods".into(), until: None };
+    let mut lobby = Lobby::with(|config| {
+        config.bans = [ban.clone()].into_iter().collect();
+        config.allow_private = false;
+    });
+    let (now, port) = (lobby.now, 6969.try_into().unwrap());
+    assert_eq!(lobby.registry.refuse_announced(now, ip(HERE), port), Some(Outcome::Banned));
+    assert_eq!(lobby.registry.refuse_announced(now, ip("192.168.1.9"), port), Some(Outcome::PrivateSource));
+    assert_eq!(lobby.registry.refuse_announced(now, ip("198.51.100.9"), port), None);
+    let past = lobby.past_outcomes(ip(HERE));
+    assert_eq!(
+        (past[0].outcome, past[0].port, past[0].reason.as_deref()),
+        (Outcome::Banned, Some(6969), Some("floods"))
+    );
+    assert_eq!(lobby.past_outcomes(ip("198.51.100.9")).len(), 0);
 }
 
 #[test]

@@ -252,6 +252,12 @@ impl LobbyService {
         self.0.commands.ask(move |keeper, now| keeper.registry.forget_watched(now, &label)).await;
     }
 
+    /// Whether a server that announces itself is refused whatever it would answer: then nobody has to ask it. Its owner can
+    /// read why.
+    pub async fn refuse_announced(&self, ip: IpAddr, port: NonZeroU16) -> Option<Outcome> {
+        self.0.commands.ask(move |keeper, now| keeper.registry.refuse_announced(now, ip, port)).await.flatten()
+    }
+
     /// Notes for its owner what became of a server that announced itself.
     pub fn note_announced(&self, ip: IpAddr, port: NonZeroU16, outcome: Outcome) {
         self.0.commands.run(move |keeper, now| keeper.registry.note_announced(now, ip, port, outcome));

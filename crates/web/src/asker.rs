@@ -1,145 +1,200 @@
 //! Asks game servers, for whoever in the program wants to know something of them.
+//!
+//! Every question has a socket of its own, with a port that nobody can guess and that hears nobody but the server: an answer
+//! of document 003 repeats nothing of its question, so this is all that keeps strangers from giving it (W41). Whoever stops
+//! waiting takes the socket and the place along, so nothing is left of questions that nobody wants to be answered.
 
-use rallypoint_machine::{Machine, Transmit};
-use rallypoint_net::{Driven, Driver, RecvBatch, UdpSocket, Undelivered};
+mod fit;
+
+use fit::fit;
+use rallypoint_machine::Machine;
 use rallypoint_query::{Outcome, Prober, ProberConfig, ProberStats, Report, Target};
 use std::{
-    collections::HashMap,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::{
+    io::Interest,
+    net::UdpSocket,
+    sync::{Semaphore, SemaphorePermit},
+    time::sleep_until,
+};
 
-/// So many servers are asked at once; whoever comes then waits.
-const AT_ONCE: usize = 1_024;
+/// For how long a server is asked.
+const DEADLINE: Duration = Duration::from_secs(3);
 
-/// How much the system keeps of what arrives while the thread does something else.
-const RECEIVE_BUFFER: usize = 4 << 20;
+/// Longer than any datagram.
+const BUFFER: usize = 1 << 16;
 
-/// A prober on a socket of each family, in a thread of its own. Clones are the same; it ends with the last of them.
+/// So many datagrams are taken before somebody else has a turn.
+const PER_TURN: usize = 64;
+
+/// Asks servers, each on a socket of its own. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct Asker(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    driver: Driver<Asking>,
-    places: Semaphore,
+    /// For servers that the operator has chosen, so that nobody else can be in their way.
+    watched: Semaphore,
+    /// For all others.
+    others: Semaphore,
+    sockets: usize,
+    stats: Mutex<ProberStats>,
+}
+
+/// Who is asked, which says how much it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// A server that the operator wants to be asked.
+    Watched,
+    /// One that wants to be asked itself: it has answered before, or said so in a way that cannot be forged.
+    Willing,
+    /// One of which a datagram says so, and datagrams can be forged.
+    Claimed,
 }
 
 impl Asker {
-    /// Opens its sockets. It is an error if the machine has neither family, or no thread and no random bytes to give.
-    pub fn start() -> io::Result<Self> {
-        let config = ProberConfig {
-            // As much as anybody's network takes, beside everything else that a lobby does.
-            packets_per_second: 1_000,
-            max_in_flight: AT_ONCE,
-            max_targets: AT_ONCE,
-            deadline: Duration::from_secs(3),
-            retries: 4,
-            retry_after: Duration::from_millis(400),
-            backoff: 1.2,
+    /// How many sockets it has at most, if there are enough.
+    pub const SOCKETS: usize = 512;
+
+    /// One that has at most so many sockets at a time. A quarter of them are for servers that the operator has chosen.
+    #[must_use]
+    pub fn new(sockets: usize) -> Self {
+        let sockets = sockets.clamp(2, Self::SOCKETS);
+        let watched = (sockets / 4).max(1);
+        let (watched, others) = (Semaphore::new(watched), Semaphore::new(sockets - watched));
+        Self(Arc::new(Inner { watched, others, sockets, stats: Mutex::default() }))
+    }
+
+    /// How many sockets it has at most.
+    #[must_use]
+    pub fn sockets(&self) -> usize {
+        self.0.sockets
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub fn stats(&self) -> ProberStats {
+        *self.0.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks a server, for three seconds at most. Texts of its answer are cut to a length that can be kept. `None` if it was
+    /// not asked, because there are too many others or because of trouble of this machine: that says nothing about it.
+    pub(crate) async fn ask(&self, target: Target, whom: Whom) -> Option<Outcome> {
+        let _place = self.place(whom).await?;
+        let retries = match whom {
+            Whom::Watched | Whom::Willing => 4,
+            Whom::Claimed => 1,
         };
-        let mut seed = [0; 32];
-        getrandom::fill(&mut seed).map_err(io::Error::other)?;
-        let prober = Prober::new(config, seed).map_err(io::Error::other)?;
-        let sockets = sockets()?;
-        let asking = Asking { prober, sockets: sockets.clone(), asked: HashMap::new(), last: 0 };
-        let driver = Driver::start("web-ask", sockets, |_| asking)?;
-        Ok(Self(Arc::new(Inner { driver, places: Semaphore::new(AT_ONCE) })))
+        let mut prober = prober(retries).ok()?;
+        if prober.ask(target).is_err() {
+            // No answer could come from such an address.
+            return Some(Outcome::TimedOut);
+        }
+        let outcome = converse(&mut prober, target).await.ok()?;
+        let mut stats = self.0.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        *stats += prober.stats();
+        // The prober does not know it: the socket ends it.
+        stats.refused += u64::from(outcome == Outcome::Refused);
+        Some(match outcome {
+            Outcome::Answered(mut answer) => {
+                answer.info = fit(answer.info);
+                Outcome::Answered(answer)
+            }
+            other => other,
+        })
     }
 
-    /// Asks a server. This takes three seconds at most once it is its turn, and then it did not answer.
-    pub async fn ask(&self, target: Target) -> Outcome {
-        let Ok(_place) = self.0.places.acquire().await else { return Outcome::TimedOut };
-        let (sender, answer) = oneshot::channel();
-        self.0.driver.commands().run(move |asking, _| asking.ask(target, sender));
-        answer.await.unwrap_or(Outcome::TimedOut)
-    }
-
-    /// What it has done; nothing if its thread is gone.
-    pub async fn stats(&self) -> Option<ProberStats> {
-        self.0.driver.commands().ask(|asking, _| asking.prober.stats()).await
-    }
-}
-
-/// What the thread has.
-#[derive(Debug)]
-struct Asking {
-    prober: Prober,
-    sockets: Vec<Arc<UdpSocket>>,
-    /// By the tag of the target.
-    asked: HashMap<u64, oneshot::Sender<Outcome>>,
-    last: u64,
-}
-
-impl Asking {
-    fn ask(&mut self, target: Target, sender: oneshot::Sender<Outcome>) {
-        self.last += 1;
-        // Whom nobody can ask does not answer: the sender goes, and that is noticed.
-        if self.prober.ask(Target { tag: self.last, ..target }).is_ok() {
-            self.asked.insert(self.last, sender);
+    async fn place(&self, whom: Whom) -> Option<SemaphorePermit<'_>> {
+        match whom {
+            // Nobody but the operator can make them many, so each has its turn.
+            Whom::Watched => self.0.watched.acquire().await.ok(),
+            Whom::Willing | Whom::Claimed => self.0.others.try_acquire().ok(),
         }
     }
+}
 
-    fn take_errors(&mut self) {
-        for socket in &self.sockets {
-            while let Ok(Some(Undelivered { to, error, quoted })) = socket.next_error() {
-                if error.kind() == io::ErrorKind::ConnectionRefused {
-                    self.prober.handle_refused(to, &quoted);
+impl Default for Asker {
+    fn default() -> Self {
+        Self::new(Self::SOCKETS)
+    }
+}
+
+/// One for one question.
+fn prober(retries: u8) -> io::Result<Prober> {
+    let config = ProberConfig {
+        packets_per_second: 1_000,
+        max_in_flight: 1,
+        max_targets: 1,
+        deadline: DEADLINE,
+        retries,
+        retry_after: Duration::from_millis(400),
+        backoff: 1.2,
+    };
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(io::Error::other)?;
+    Prober::new(config, seed).map_err(io::Error::other)
+}
+
+/// Lets a prober ask its only target. It is an error if this machine could not even try.
+async fn converse(prober: &mut Prober, target: Target) -> io::Result<Outcome> {
+    let to = target.address;
+    let local: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((local, 0)).await?;
+    socket.connect(to).await?;
+    let mut out = Vec::new();
+    loop {
+        let now = Instant::now();
+        prober.handle_timeout(now);
+        while prober.poll_transmit(now, &mut out).is_some() {
+            // What is not sent is as good as lost, and asked again.
+            if socket.send(&out).await.is_err_and(|error| is_refused(&error)) {
+                return Ok(Outcome::Refused);
+            }
+            out.clear();
+        }
+        if let Some(Report { outcome, .. }) = prober.poll_event() {
+            return Ok(outcome);
+        }
+        let wake = prober.poll_timeout().unwrap_or(now + DEADLINE);
+        tokio::select! {
+            ready = socket.ready(Interest::READABLE | Interest::ERROR) => {
+                ready?;
+                if receive(&socket, target, prober) {
+                    return Ok(Outcome::Refused);
                 }
             }
+            () = sleep_until(wake.into()) => {}
         }
     }
 }
 
-impl Driven for Asking {
-    fn handle_batch(&mut self, now: Instant, _socket: usize, batch: &RecvBatch) {
-        for datagram in batch.iter().filter(|datagram| !datagram.is_cut()) {
-            self.prober.handle_datagram(now, datagram.from, datagram.bytes);
+/// Takes in what has come. Says whether the server's machine says that nothing listens there: the system makes sure that it
+/// speaks of this very socket, whose port nobody can guess.
+fn receive(socket: &UdpSocket, target: Target, prober: &mut Prober) -> bool {
+    let next_error = || Err(socket.take_error()?.unwrap_or_else(|| io::ErrorKind::WouldBlock.into()));
+    let trouble: io::Result<()> = socket.try_io(Interest::ERROR, next_error);
+    if trouble.is_err_and(|error| is_refused(&error)) {
+        return true;
+    }
+    let mut buffer = vec![0; BUFFER];
+    for _ in 0..PER_TURN {
+        match socket.try_recv(&mut buffer) {
+            Ok(length) => prober.handle_datagram(Instant::now(), target.address, &buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if is_refused(&error) => return true,
+            Err(error) => tracing::debug!(%error, server = %target.address, "a server cannot be asked"),
         }
     }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.prober.handle_timeout(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.prober.poll_transmit(now, out)
-    }
-
-    fn handle_turn(&mut self, _now: Instant) {
-        self.take_errors();
-        while let Some(Report { target, outcome, .. }) = self.prober.poll_event() {
-            if let Some(sender) = self.asked.remove(&target.tag) {
-                // Whoever asked may have stopped waiting.
-                let _ = sender.send(outcome);
-            }
-        }
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.prober.poll_timeout()
-    }
-
-    fn max_datagram(&self) -> usize {
-        rallypoint_wire::bloodmasters::MAX_REPLY
-    }
+    false
 }
 
-/// A socket for each family that this machine has.
-fn sockets() -> io::Result<Vec<Arc<UdpSocket>>> {
-    let (mut opened, mut trouble) = (Vec::new(), None);
-    for ip in [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()] {
-        let socket = UdpSocket::bind((ip, 0).into(), RECEIVE_BUFFER);
-        match socket.and_then(|socket| socket.keep_errors().map(|()| socket)) {
-            Ok(socket) => opened.push(Arc::new(socket)),
-            Err(error) => trouble = Some(error),
-        }
-    }
-    match trouble {
-        Some(error) if opened.is_empty() => Err(error),
-        _ => Ok(opened),
-    }
+fn is_refused(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
 }
+
+#[cfg(test)]
+mod tests;

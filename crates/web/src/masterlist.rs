@@ -3,11 +3,19 @@
 //! A server announces its port, and is asked there before it is listed. It is asked at no other address than the one that
 //! the announcement came from, so nobody can have somebody else asked.
 
-use crate::{Asker, Problem, Told, WatchTarget, book::Verified, gate::Visitor, shared::Web, watch::watched};
+use crate::{
+    Asker, Problem, Told, WatchTarget,
+    asker::Whom,
+    book::Verified,
+    gate::Visitor,
+    serve::{Place, Places},
+    shared::Web,
+    watch::watched,
+};
 use axum::{
     Extension, Router,
     extract::{RawQuery, State},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -19,12 +27,12 @@ use rallypoint_wire::{
     lobby::{Endpoint, LobbyId},
 };
 use std::{
+    collections::HashSet,
     net::{IpAddr, SocketAddr},
     num::NonZeroU16,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
-use tokio::sync::Semaphore;
 
 /// For how long an announcement counts. Servers announce themselves every 60 seconds, so one may get lost.
 const LEASE: Duration = Duration::from_secs(150);
@@ -36,7 +44,10 @@ const PER_NETWORK: Rate = Rate::per_minute(600, 600);
 const NETWORKS: usize = 8_192;
 
 /// So many announcements are looked into at once.
-const AT_ONCE: usize = 256;
+const AT_ONCE: usize = 128;
+
+/// Those of one IPv4 address or IPv6 /56.
+const PER_ADDRESS: usize = 16;
 
 /// The most servers in a list: no client expects more.
 const MOST: usize = 10_000;
@@ -46,20 +57,52 @@ const MOST: usize = 10_000;
 pub(crate) struct MasterList {
     asker: Option<Asker>,
     budget: Mutex<Buckets<Net>>,
-    places: Semaphore,
+    places: Places,
+    /// Those that are being looked at.
+    pending: Arc<Mutex<HashSet<SocketAddr>>>,
+}
+
+/// A server that is being looked at, until this is dropped.
+#[derive(Debug)]
+struct Pending {
+    at: SocketAddr,
+    all: Arc<Mutex<HashSet<SocketAddr>>>,
+    _place: Place,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.at);
+    }
 }
 
 impl MasterList {
     /// Without somebody who asks, nobody is listed.
     pub fn new(asker: Option<Asker>, seed: u128) -> Self {
         let budget = Mutex::new(Buckets::new(PER_NETWORK, NETWORKS, seed));
-        Self { asker, budget, places: Semaphore::new(AT_ONCE) }
+        Self { asker, budget, places: Places::with(AT_ONCE, PER_ADDRESS), pending: Arc::default() }
     }
 
     fn is_over_budget(&self, ip: IpAddr) -> bool {
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         !budget.take(Instant::now(), Net::of(ip))
     }
+
+    /// Begins to look at a server, unless that is being done already. It is an error if there are too many.
+    fn begin(&self, at: SocketAddr) -> Result<Option<Pending>, Problem> {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.contains(&at) {
+            return Ok(None);
+        }
+        let place = self.places.take(at.ip(), false).ok_or_else(busy)?;
+        pending.insert(at);
+        Ok(Some(Pending { at, all: Arc::clone(&self.pending), _place: place }))
+    }
+}
+
+fn busy() -> Problem {
+    let detail = "too many servers are being looked at: announce yourself again in a minute";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
 }
 
 pub(crate) fn router() -> Router<Web> {
@@ -67,12 +110,16 @@ pub(crate) fn router() -> Router<Web> {
 }
 
 async fn answer(
+    method: Method,
     State(web): State<Web>,
     Extension(visitor): Extension<Visitor>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     match Request::parse(query.as_deref().unwrap_or_default()) {
         Ok(Request::List) => Ok(text(list(&web))),
+        Ok(Request::Update(_)) if method != Method::GET => {
+            Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, "a server announces itself with GET"))
+        }
         Ok(Request::Update(update)) => {
             announce(&web, visitor, update.port).await?;
             // The bans, a line each: there are none (W39).
@@ -109,25 +156,42 @@ fn list(web: &Web) -> Vec<u8> {
 
 /// Asks a server that announced itself, and lists it if it answers.
 async fn announce(web: &Web, visitor: Visitor, port: NonZeroU16) -> Result<(), Problem> {
-    let busy = |detail: &str| Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
     let ip = visitor.ip;
     if ip.is_loopback() && !visitor.is_local {
         let detail = "a proxy passes this on, and the lobby does not know for whom: the operator has to name it in \
                       web.trusted_proxies";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
-    let asker = web.master_list.asker.as_ref().ok_or_else(|| busy("this lobby does not ask servers"))?;
+    let unable = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "this lobby does not ask servers");
+    let asker = web.master_list.asker.clone().ok_or_else(unable)?;
     if !web.is_exempt(visitor) && web.master_list.is_over_budget(ip) {
         let detail = "too many announcements from your network: one per minute and server is enough";
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
     }
-    let place = web.master_list.places.try_acquire();
-    let _place =
-        place.map_err(|_| busy("too many servers are being looked at: announce yourself again in a minute"))?;
+    let Some(pending) = web.master_list.begin((ip, port.get()).into())? else { return Ok(()) };
+    // In a task of its own it comes to its end whether or not the server waits for it.
+    let web = Web::clone(web);
+    let look = tokio::spawn(async move {
+        let is_done = look_at(&web, &asker, ip, port).await;
+        drop(pending);
+        is_done
+    });
+    if look.await.unwrap_or(false) { Ok(()) } else { Err(busy()) }
+}
+
+/// Looks at a server that announced itself. Says whether that could be done.
+async fn look_at(web: &Web, asker: &Asker, ip: IpAddr, port: NonZeroU16) -> bool {
+    if web.lobby.refuse_announced(ip, port).await.is_some() {
+        return true;
+    }
     let question = Question::Bloodmasters;
-    let Outcome::Answered(answer) = asker.ask(Target::new((ip, port.get()).into(), question)).await else {
-        web.lobby.note_announced(ip, port, rallypoint_lobby::Outcome::Unreachable);
-        return Ok(());
+    let answer = match asker.ask(Target::new((ip, port.get()).into(), question), Whom::Willing).await {
+        Some(Outcome::Answered(answer)) => answer,
+        Some(_) => {
+            web.lobby.note_announced(ip, port, rallypoint_lobby::Outcome::Unreachable);
+            return true;
+        }
+        None => return false,
     };
     let target = WatchTarget { host: ip.to_string(), port, question, lobby: LobbyId::BLOODMASTERS };
     let watched = Watched {
@@ -140,5 +204,5 @@ async fn announce(web: &Web, visitor: Visitor, port: NonZeroU16) -> Result<(), P
         // Nobody listens when the program ends.
         let _ = web.live.telling().send(told).await;
     }
-    Ok(())
+    true
 }

@@ -44,10 +44,8 @@ async fn show(State(web): State<Web>, Extension(visitor): Extension<Visitor>) ->
     let mut out = Exposition::default();
     process(&mut out, env!("CARGO_PKG_VERSION"));
     lobby::tell(&mut out, &web);
-    if let Some(asker) = &web.asker
-        && let Some(stats) = asker.stats().await
-    {
-        queries::tell(&mut out, &stats);
+    if let Some(asker) = &web.asker {
+        queries::tell(&mut out, &asker.stats());
     }
     web.refusals.tell(&mut out);
     web.traffic.tell(&mut out, &web);

@@ -72,7 +72,7 @@ impl WebService {
             ending,
         });
         let keeper = tokio::spawn(keeper::keep(book, parts.lobby, Arc::clone(&shared.live), told));
-        let verifier = parts.asker.map(|asker| tokio::spawn(verify(Arc::clone(&shared.live), asker)));
+        let verifier = parts.asker.map(|asker| tokio::spawn(verify(Arc::clone(&shared.live), asker, seed)));
         let tasks = [Some(keeper), verifier].into_iter().flatten().map(|task| task.abort_handle()).collect();
         let addrs = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let gate = Gate::new(Arc::clone(&shared), seed);

@@ -1,35 +1,38 @@
 //! Asks the servers that say how they can be asked (E1), and compares their answers with what they registered.
 
+mod agenda;
+
 use crate::{
     Asker, Differences, Live, Told,
+    asker::Whom,
     book::{Row, Verified},
 };
+use agenda::Agenda;
 use rallypoint_lobby::{Origin, PublicId};
 use rallypoint_query::{Answer, Outcome, Target};
-use std::{sync::Arc, time::Duration};
-use tokio::{
-    sync::{Semaphore, broadcast},
-    time,
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
 };
+use tokio::{sync::broadcast, time};
 
 /// How often every server is asked.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// So many are asked at once. Who finds no place is asked the next time.
-const AT_ONCE: usize = 512;
-
-/// Runs until the web server ends: asks new servers at once, and all of them once a minute.
-pub(crate) async fn verify(live: Arc<Live>, asker: Asker) {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let ask = |row: &Arc<Row>| {
-        if row.targets().next().is_some()
-            && let Ok(place) = Arc::clone(&places).try_acquire_owned()
-        {
+/// Runs until the web server ends: asks new servers at once, and all of them once a minute. The seed has to be one that nobody
+/// can guess.
+pub(crate) async fn verify(live: Arc<Live>, asker: Asker, seed: u128) {
+    let mut agenda = Agenda::new(seed);
+    let mut ask = |row: &Arc<Row>| {
+        let targets: Vec<_> = row.targets().collect();
+        let ips = targets.iter().map(|target| target.address.ip());
+        if let Some(places) = agenda.begin(Instant::now(), row.id, ips) {
             let (row, live, asker) = (Arc::clone(row), Arc::clone(&live), asker.clone());
             tokio::spawn(async move {
-                let told = find_out(&row, &live, &asker).await;
-                let _ = live.telling().send(told).await;
-                drop(place);
+                if let Some(told) = find_out(&row, &targets, &live, &asker).await {
+                    let _ = live.telling().send(told).await;
+                }
+                drop(places);
             });
         }
     };
@@ -42,7 +45,7 @@ pub(crate) async fn verify(live: Arc<Live>, asker: Asker) {
             new = newcomers.recv() => match new {
                 Ok(new) => {
                     let snapshot = live.snapshot();
-                    new.iter().filter_map(|id| snapshot.row(*id)).for_each(ask);
+                    new.iter().filter_map(|id| snapshot.row(*id)).for_each(&mut ask);
                 }
                 // Their turn comes.
                 Err(broadcast::error::RecvError::Lagged(_)) => {}
@@ -50,21 +53,25 @@ pub(crate) async fn verify(live: Arc<Live>, asker: Asker) {
             },
             _ = turns.tick() => {
                 let snapshot = live.snapshot();
-                snapshot.part(part).for_each(ask);
+                snapshot.part(part).for_each(&mut ask);
                 part = (part + 1) % snapshot.parts();
             }
         }
     }
 }
 
-/// Asks a server at each of its addresses until it answers.
-async fn find_out(row: &Row, live: &Live, asker: &Asker) -> Told {
-    for target in row.targets() {
-        if let Outcome::Answered(answer) = asker.ask(target).await {
-            return verdict(row.id, live, *answer);
+/// Asks a server at each of its addresses until it answers. Nothing, if it could not be asked.
+async fn find_out(row: &Row, targets: &[Target], live: &Live, asker: &Asker) -> Option<Told> {
+    let has_answered = matches!(row.verified, Verified::Verified | Verified::Differs);
+    let whom = if has_answered { Whom::Willing } else { Whom::Claimed };
+    let mut was_asked = false;
+    for target in targets {
+        match asker.ask(*target, whom).await {
+            Some(Outcome::Answered(answer)) => return Some(verdict(row.id, live, *answer)),
+            outcome => was_asked |= outcome.is_some(),
         }
     }
-    Told::new(row.id, Verified::Unreachable)
+    was_asked.then(|| Told::new(row.id, Verified::Unreachable))
 }
 
 fn verdict(id: PublicId, live: &Live, answer: Answer) -> Told {

@@ -1,6 +1,6 @@
 //! Servers that cannot register, and that the operator wants in the list: they are asked every 30 seconds.
 
-use crate::{Asker, Told, book::Verified};
+use crate::{Asker, Told, asker::Whom, book::Verified};
 use rallypoint_lobby::{Origin, Watched, Watching};
 use rallypoint_net::LobbyService;
 use rallypoint_query::{Answer, Outcome, Question, ServerInfo, Target};
@@ -24,9 +24,6 @@ const LEASE: Duration = Duration::from_secs(3 * EVERY.as_secs() + 10);
 /// How often a name is looked up, and how long that may take. A server that does not answer may have moved: then at once.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(300);
 const LOOK_UP_PATIENCE: Duration = Duration::from_secs(10);
-
-/// The longest text that is shown of a server, in characters. Who is asked says what it likes.
-const LONGEST_TEXT: usize = 200;
 
 /// A server to watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -115,8 +112,10 @@ impl Asks {
                 addrs = look_up(&target).await;
                 looked_up = Some(Instant::now());
             }
-            let answers = self.ask(&target, &addrs).await;
-            let news = self.show(&target, answers, &mut state).await;
+            let news = match self.ask(&target, &addrs).await {
+                Some(answers) => self.show(&target, answers, &mut state).await,
+                None => News::Unasked,
+            };
             if news != state.news {
                 match news {
                     News::Answers => tracing::info!(server = %target, "a watched server answers"),
@@ -124,9 +123,10 @@ impl Asks {
                         tracing::warn!(server = %target, "a watched server has no address: its name is not known");
                     }
                     News::Silent => tracing::warn!(server = %target, "a watched server does not answer"),
-                    News::Taken => tracing::info!(
+                    News::Taken => tracing::info!(server = %target, "a server is watched twice: it is listed once"),
+                    News::Unasked => tracing::warn!(
                         server = %target,
-                        "a watched server registers by itself, or is watched twice: it is listed once"
+                        "a watched server cannot be asked: this machine has no way to it, or no files left"
                     ),
                     News::Refused(why) => tracing::warn!(server = %target, why, "a watched server cannot be listed"),
                 }
@@ -135,20 +135,22 @@ impl Asks {
         }
     }
 
-    /// Asks at all addresses, and gives those that answered.
-    async fn ask(&self, target: &WatchTarget, addrs: &[SocketAddr]) -> Vec<(IpAddr, Box<Answer>)> {
+    /// Asks at all addresses, and gives those that answered. Nothing, if it has addresses and could be asked at none.
+    async fn ask(&self, target: &WatchTarget, addrs: &[SocketAddr]) -> Option<Vec<(IpAddr, Box<Answer>)>> {
         let mut asked = Vec::new();
         for &addr in addrs {
             let (asker, target) = (self.asker.clone(), Target::new(addr, target.question));
-            asked.push((addr.ip(), tokio::spawn(async move { asker.ask(target).await })));
+            asked.push((addr.ip(), tokio::spawn(async move { asker.ask(target, Whom::Watched).await })));
         }
-        let mut answers = Vec::new();
+        let (mut answers, mut was_asked) = (Vec::new(), addrs.is_empty());
         for (ip, outcome) in asked {
-            if let Ok(Outcome::Answered(answer)) = outcome.await {
-                answers.push((ip, answer));
+            match outcome.await {
+                Ok(Some(Outcome::Answered(answer))) => answers.push((ip, answer)),
+                Ok(Some(_)) => was_asked = true,
+                Ok(None) | Err(_) => {}
             }
         }
-        answers
+        (was_asked || !answers.is_empty()).then_some(answers)
     }
 
     /// Lists what was answered.
@@ -194,6 +196,7 @@ enum News {
     #[default]
     Answers,
     Silent,
+    Unasked,
     Taken,
     Refused(&'static str),
 }
@@ -233,7 +236,7 @@ pub(crate) fn watched(
         ips,
         port: target.port,
         occupancy,
-        // What is cut to its length always fits.
+        // What the asker has cut to its length always fits.
         table: table(info, target).unwrap_or_default(),
         latency: answer.round_trip.time,
         lease,
@@ -254,7 +257,6 @@ fn table(info: &ServerInfo, target: &WatchTarget) -> Result<TableBuf, EntryError
     ];
     for (key, text) in texts {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            let text: String = text.chars().take(LONGEST_TEXT).collect();
             table.push(key.as_bytes(), text.as_bytes())?;
         }
     }

@@ -7,14 +7,15 @@ use common::{
     responder::{answering, info, respond},
     until,
 };
+use rallypoint_lobby::{Ban, Banned};
 use rallypoint_web::{Asker, WebOptions};
 use serde_json::Value;
-use std::net::UdpSocket;
+use std::{io::Write, net::UdpSocket};
 
 const PATH: &str = "/bloodmasterslist.php";
 
 fn site() -> Site {
-    Site::of(WebOptions::default(), |parts| parts.asker = Some(Asker::start().unwrap()))
+    Site::of(WebOptions::default(), |parts| parts.asker = Some(Asker::default()))
 }
 
 fn announce(site: &Site, port: u16) -> common::Answer {
@@ -83,6 +84,59 @@ fn l17_w39_nobody_else_is_asked_than_the_one_who_announces_itself() {
 }
 
 #[test]
+fn l17_who_goes_away_and_comes_back_at_once_is_asked_once() {
+    let site = site();
+    let (asked, questions) = std::sync::mpsc::channel();
+    // It answers when it is told to.
+    let (go_on, wait) = std::sync::mpsc::channel::<()>();
+    let reply = captured();
+    let at = answering("127.0.0.1:0", move |from, query| {
+        asked.send(from).unwrap();
+        let _ = wait.recv();
+        let mut reply = reply.clone();
+        reply[3..7].copy_from_slice(&query[3..7]);
+        vec![reply]
+    });
+    let mut tcp = common::connect(site.addr());
+    write!(tcp, "GET {PATH}?action=update&port={} HTTP/1.1\r\nhost: localhost\r\n\r\n", at.port()).unwrap();
+    let first = questions.recv().unwrap();
+    drop(tcp);
+    for _ in 0..8 {
+        assert_eq!(announce(&site, at.port()).status, 200, "it is being looked at");
+    }
+    drop(go_on);
+    until("it is listed", || (list(&site) == [at.to_string()]).then_some(()));
+    assert!(questions.try_iter().all(|from| from == first), "every question has a port of its own (W41)");
+}
+
+#[test]
+fn l17_only_get_announces() {
+    let site = site();
+    let at = respond("127.0.0.1:0", &info("Blood", 1));
+    let path = format!("{PATH}?action=update&port={}", at.port());
+    assert_eq!(site.ask("HEAD", &path, &[]).status, 405);
+    assert_eq!(site.ask("HEAD", PATH, &[]).status, 200);
+    assert_eq!(list(&site), [""; 0]);
+}
+
+#[test]
+fn l17_who_is_banned_is_not_asked_and_learns_why() {
+    let ban = Ban { who: Banned::Network("127.0.0.0/8".parse().unwrap()), reason: "floods".into(), until: None };
+    let bans = [ban].into_iter().collect();
+    let site = Site::banning(WebOptions::default(), bans, |parts| parts.asker = Some(Asker::default()));
+    let (asked, questions) = std::sync::mpsc::channel();
+    let at = answering("127.0.0.1:0", move |_, _| {
+        asked.send(()).unwrap();
+        Vec::new()
+    });
+    assert_eq!(announce(&site, at.port()).status, 200);
+    let outcome = &site.json("/api/v1/outcomes")["outcomes"][0];
+    assert_eq!((&outcome["code"], &outcome["port"]), (&"banned".into(), &at.port().into()));
+    assert!(outcome.to_string().contains("floods"), "{outcome}");
+    assert!(questions.try_recv().is_err(), "nobody has asked it");
+}
+
+#[test]
 fn l17_mistakes_are_named() {
     let site = site();
     for (query, parameter) in [
@@ -104,7 +158,7 @@ fn l17_a_network_has_a_budget() {
     let mut options = WebOptions::default();
     options.settings.exempt.clear();
     options.settings.requests = None;
-    let site = Site::of(options, |parts| parts.asker = Some(Asker::start().unwrap()));
+    let site = Site::of(options, |parts| parts.asker = Some(Asker::default()));
     let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     until("the budget is used up", || (announce(&site, closed.port()).status == 429).then_some(()));
     assert_eq!(site.get(PATH).status, 200, "the list is for everybody");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::net::UdpSocket;
 
 fn site() -> Site {
-    Site::of(WebOptions::default(), |parts| parts.asker = Some(Asker::start().unwrap()))
+    Site::of(WebOptions::default(), |parts| parts.asker = Some(Asker::default()))
 }
 
 /// Registers a server that says so many players, while it answers something.
@@ -71,7 +71,7 @@ fn who_does_not_answer_any_more_is_unreachable() {
     let mut options = rallypoint_net::LobbyOptions::default();
     // Otherwise it would not even be listed (L12).
     options.registry.checks.enabled = false;
-    let site = Site::at(options, WebOptions::default(), |parts| parts.asker = Some(Asker::start().unwrap()));
+    let site = Site::at(options, WebOptions::default(), |parts| parts.asker = Some(Asker::default()));
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     register(&site, 1, 3, &format!("bloodmasters:{}", silent.local_addr().unwrap().port()));
     wait_for(&site, "unreachable");

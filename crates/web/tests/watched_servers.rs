@@ -15,7 +15,7 @@ fn target(at: SocketAddr, host: &str, question: Question) -> WatchTarget {
 }
 
 fn watcher(site: &Site) -> Watcher {
-    Watcher::new(site.lobby.clone(), Asker::start().unwrap(), Some(site.web.live().telling()))
+    Watcher::new(site.lobby.clone(), Asker::default(), Some(site.web.live().telling()))
 }
 
 #[test]
@@ -46,14 +46,17 @@ fn they_are_in_every_list_and_go_when_nobody_wants_them_any_more() {
 }
 
 #[test]
-fn who_registers_by_itself_is_listed_once() {
+fn w38_a_registration_does_not_take_its_place() {
     let site = Site::start();
     let at = respond("127.0.0.1:8001", &info("Watched", 3));
     let mut watcher = watcher(&site);
     site.runtime.block_on(watcher.set(&[target(at, "127.0.0.1", Question::Bloodmasters)]));
     site.wait_for("/api/v1/servers", |list| list["servers"][0]["name"] == "Watched");
-    site.register(&Server::new(1, "Registered"));
-    site.wait_for("/api/v1/servers", |list| list["total"] == 1 && list["servers"][0]["origin"] == "registered");
+    site.register(&Server { more: &[(b"x-query", b"session:9")], ..Server::new(1, "Bait") });
+    let outcomes = site.wait_for("/api/v1/outcomes", |past| past["outcomes"][0]["code"] == "known_by_asking");
+    assert_eq!(outcomes["outcomes"][0]["port"], 8_001);
+    let list = site.json("/api/v1/servers");
+    assert_eq!((&list["total"], &list["servers"][0]["origin"]), (&1.into(), &"watched".into()));
 }
 
 #[test]

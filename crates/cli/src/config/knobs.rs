@@ -156,7 +156,8 @@ fn table() -> Vec<Knob> {
         LIVE "web.joins": Joins => web.settings.joins,
             "Links that start a game and join a server, by lobby: {address}, {ip} and {port} are replaced.";
         START "web.connections": number(AT_LEAST_1) => web.limits.connections,
-            "How many connections there can be. An eighth of the system's limit of open files at most.";
+            "How many connections there can be. An eighth of the system's limit of open files at most, less what is for \
+             asking servers (up to 512).";
         START "web.per_address": number(AT_LEAST_1) => web.limits.per_address,
             "How many of them one IPv4 address or IPv6 /56 can have.";
         START "web.listeners": number(AT_LEAST_1) => web.limits.listeners,

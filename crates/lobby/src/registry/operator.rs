@@ -44,8 +44,15 @@ impl Registry {
     }
 
     pub(super) fn is_kept_off(&self, now: Instant, id: ServerId, place: (Addr, Transport)) -> bool {
-        let is_in_force = |until: Option<&Instant>| until.is_some_and(|until| now < *until);
-        is_in_force(self.kept_off.ids.get(&id)) || is_in_force(self.kept_off.places.get(&place))
+        self.is_id_kept_off(now, id) || self.is_place_kept_off(now, place)
+    }
+
+    pub(super) fn is_id_kept_off(&self, now: Instant, id: ServerId) -> bool {
+        self.kept_off.ids.get(&id).is_some_and(|until| now < *until)
+    }
+
+    pub(super) fn is_place_kept_off(&self, now: Instant, place: (Addr, Transport)) -> bool {
+        self.kept_off.places.get(&place).is_some_and(|until| now < *until)
     }
 
     pub(super) fn is_address_banned(&self, now: Instant, ip: IpAddr) -> bool {

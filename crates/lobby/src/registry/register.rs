@@ -62,6 +62,9 @@ impl Registry {
         let known = self.slots.find(new.server_id());
         let owner = self.slots.at_endpoint((endpoint.outside, new.transport()));
         let replaced = owner.filter(|&slot| Some(slot) != known);
+        if replaced.is_some_and(|slot| self.slots.cold(slot).listing.origin != Origin::Registered) {
+            return Outcome::KnownByAsking;
+        }
         let (home, opener) = (Some(Home::of(source)), Some(Area::of(source)));
         let newcomer = Newcomer { home, opener, ..Newcomer::unrelated(new) };
         if let Some(refused) = self.at_cap(&newcomer, known, replaced) {

@@ -45,14 +45,16 @@ pub struct Watched {
 pub enum Watching {
     /// It is in the list, under this ID.
     Listed(PublicId),
-    /// It is not, because a server at that address is in the registry by itself, or watched under another label.
+    /// It is not, because a server at that address is watched under another label, or announced itself while this one did
+    /// not.
     Taken,
     /// It is not welcome, or there is no room.
     Refused(Outcome),
 }
 
 impl Registry {
-    /// A server that does not register has answered. Nobody who registers has to make way for it (W38).
+    /// A server that does not register has answered. Whoever registered there makes way for it: an answer is worth more than
+    /// a datagram, which anybody can have sent (W38).
     pub fn handle_watched(&mut self, now: Instant, watched: &Watched) -> Watching {
         let ips = watched.ips.iter().map(|ip| canonical(*ip)).collect();
         let watched = &Watched { ips, ..watched.clone() };
@@ -63,14 +65,29 @@ impl Registry {
             Watching::Refused(outcome) => outcome,
         };
         if watched.origin == Origin::Announced {
-            watched.ips.iter().for_each(|ip| self.note_announced(now, *ip, watched.port, outcome));
+            let name = watched.table.as_table().get(b"name");
+            watched.ips.iter().for_each(|ip| self.note_outcome(now, *ip, watched.port, outcome, name));
         }
         watching
     }
 
+    /// Whether a server that announces itself is refused whatever it would answer: then nobody has to ask it. It is noted for
+    /// its owner.
+    pub fn refuse_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<Outcome> {
+        let refused = self.refused_at(now, canonical(ip), port)?;
+        self.note_announced(now, ip, port, refused);
+        Some(refused)
+    }
+
     /// Notes for its owner what became of a server that announced itself.
     pub fn note_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: Outcome) {
-        self.past.record(now, canonical(ip), outcome, Some(port.get()), None);
+        self.note_outcome(now, canonical(ip), port, outcome, None);
+    }
+
+    fn note_outcome(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: Outcome, name: Option<&[u8]>) {
+        let is_banned = outcome == Outcome::Banned;
+        let reason = is_banned.then(|| self.ban_reason(now, ip, name)).flatten();
+        self.past.record(now, ip, outcome, Some(port.get()), reason);
     }
 
     fn watch(&mut self, now: Instant, watched: &Watched) -> Watching {
@@ -84,17 +101,18 @@ impl Registry {
             Err(error) => return Watching::Refused(Outcome::Malformed(error)),
         };
         let known = self.slots.find(id);
-        let is_taken = |ip: &IpAddr| {
-            let owner = self.slots.at_endpoint((self.endpoint(*ip, port).outside, Transport::Udp));
-            owner.is_some_and(|owner| Some(owner) != known)
-        };
-        if watched.ips.iter().any(is_taken) {
+        let owner = |ip: &IpAddr| self.slots.at_endpoint((self.endpoint(*ip, port).outside, Transport::Udp));
+        let mut owners: Vec<u32> = watched.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect();
+        if owners.iter().any(|&slot| self.slots.cold(slot).listing.origin >= watched.origin) {
             self.forget_watched(now, &watched.label);
             return Watching::Taken;
         }
-        if let Some(refused) = self.is_unwelcome(now, known, watched, &new) {
+        if let Some(refused) = self.is_unwelcome(now, (known, owners.first().copied()), watched, &new) {
             return Watching::Refused(refused);
         }
+        owners.sort_unstable();
+        owners.dedup();
+        owners.into_iter().for_each(|slot| self.remove(now, slot, Gone::Replaced));
         let slot = known.unwrap_or_else(|| self.create(now, None, &new, watched.origin));
         self.move_lobby(now, slot, None, lobby);
         let deadline = self.wheel.deadline(now, watched.lease);
@@ -121,25 +139,30 @@ impl Registry {
     fn is_unwelcome(
         &self,
         now: Instant,
-        known: Option<u32>,
+        (known, replaced): (Option<u32>, Option<u32>),
         watched: &Watched,
         new: &Registration<'_>,
     ) -> Option<Outcome> {
-        let place = |ip: IpAddr| (self.endpoint(ip, watched.port).outside, new.transport());
-        let is_unwanted =
-            |ip: &IpAddr| self.is_address_banned(now, *ip) || self.is_kept_off(now, new.server_id(), place(*ip));
-        if self.is_name_banned(now, new.name()) || watched.ips.iter().any(is_unwanted) {
+        if self.is_name_banned(now, new.name()) || self.is_id_kept_off(now, new.server_id()) {
             return Some(Outcome::Banned);
         }
-        let is_private = |ip: &IpAddr| !is_public(self.endpoint(*ip, watched.port).outside.ip);
-        if !self.config.allow_private && watched.ips.iter().any(is_private) {
-            return Some(Outcome::PrivateSource);
+        if let Some(refused) = watched.ips.iter().find_map(|ip| self.refused_at(now, *ip, watched.port)) {
+            return Some(refused);
         }
-        let refused = |home| self.at_cap(&Newcomer { home, ..Newcomer::unrelated(new) }, known, None);
+        let refused = |home| self.at_cap(&Newcomer { home, ..Newcomer::unrelated(new) }, known, replaced);
         match watched.origin.is_charged() {
             true => watched.ips.iter().find_map(|ip| refused(Some(Home::of(*ip)))),
             false => refused(None),
         }
+    }
+
+    /// Why no server at this place is welcome, if none is.
+    fn refused_at(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<Outcome> {
+        let place = self.endpoint(ip, port).outside;
+        if self.is_address_banned(now, ip) || self.is_place_kept_off(now, (place, Transport::Udp)) {
+            return Some(Outcome::Banned);
+        }
+        (!self.config.allow_private && !is_public(place.ip)).then_some(Outcome::PrivateSource)
     }
 
     /// An ID that nobody else can make: whoever knew it could take the server off the list.

@@ -33,3 +33,39 @@ pub struct ProberStats {
     /// Servers of which the network said that nothing listens there.
     pub refused: u64,
 }
+
+/// What two have done.
+impl std::ops::AddAssign for ProberStats {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            sent,
+            sent_bytes,
+            retries,
+            received,
+            unasked,
+            wrong_echo,
+            malformed,
+            useless,
+            over_memory,
+            complete,
+            partial,
+            nonsense,
+            timed_out,
+            refused,
+        } = other;
+        self.sent += sent;
+        self.sent_bytes += sent_bytes;
+        self.retries += retries;
+        self.received += received;
+        self.unasked += unasked;
+        self.wrong_echo += wrong_echo;
+        self.malformed += malformed;
+        self.useless += useless;
+        self.over_memory += over_memory;
+        self.complete += complete;
+        self.partial += partial;
+        self.nonsense += nonsense;
+        self.timed_out += timed_out;
+        self.refused += refused;
+    }
+}

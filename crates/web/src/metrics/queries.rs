@@ -19,6 +19,6 @@ pub(super) fn tell(out: &mut Exposition, stats: &ProberStats) {
     }
     out.counter("rallypoint_query_datagrams_total", "Datagrams that were sent to ask them.", stats.sent);
     out.counter("rallypoint_query_bytes_total", "Bytes in these.", stats.sent_bytes);
-    let help = "Datagrams that came, but from nobody who was asked, or with an echo that was not sent: late or forged.";
-    out.counter("rallypoint_query_strays_total", help, stats.unasked + stats.wrong_echo);
+    let help = "Datagrams that came with an echo that was not sent: late or forged.";
+    out.counter("rallypoint_query_strays_total", help, stats.wrong_echo);
 }
