@@ -71,7 +71,8 @@ impl Acks {
         }
     }
 
-    /// A new message arrived. It is urgent if one before it is missing; and every second one is.
+    /// A new message arrived. It is urgent if one before it is missing; and every second one is. So is the very first: until
+    /// that is acked, a client that is not encrypted drops what it is sent.
     pub fn arrived(&mut self, now: Instant, number: MessageNumber, urgent: bool) {
         let soon = now.saturating_duration_since(self.last_arrival) <= EVEN_DELAY;
         self.even = if soon { (self.even + 1).min(EVEN_AFTER) } else { 0 };
@@ -79,7 +80,8 @@ impl Acks {
         if urgent {
             self.worried = WORRIED_FOR;
         }
-        self.push(now, number, urgent);
+        let is_first = self.remembered == 0 && self.pending.is_empty();
+        self.push(now, number, urgent || is_first);
     }
 
     /// A message arrived again. If it came twice in a moment, the peer sent it twice to be sure; otherwise the peer did not get
@@ -177,12 +179,15 @@ mod tests {
         let now = Instant::now();
         let mut acks = Acks::new(now);
         acks.arrived(now, MessageNumber::new(0), false);
-        assert_eq!(acks.due(), Some(now + ACK_DELAY));
+        assert_eq!(acks.due(), Some(now), "the very first");
+        assert_eq!(numbers(&mut acks, now), [0]);
         acks.arrived(now, MessageNumber::new(1), false);
+        assert_eq!(acks.due(), Some(now + ACK_DELAY));
+        acks.arrived(now, MessageNumber::new(2), false);
         assert_eq!(acks.due(), Some(now));
-        assert_eq!(numbers(&mut acks, now), [0, 1]);
+        assert_eq!(numbers(&mut acks, now), [1, 2, 0]);
         assert_eq!(acks.due(), None);
-        acks.arrived(now, MessageNumber::new(3), true);
+        acks.arrived(now, MessageNumber::new(4), true);
         assert_eq!(acks.due(), Some(now));
     }
 
@@ -202,7 +207,7 @@ mod tests {
     fn w31_two_messages_of_an_even_stream_share_an_ack_and_nothing_is_repeated_until_something_is_lost() {
         let start = Instant::now();
         let (mut acks, mut now) = (Acks::new(start), start);
-        for number in 0..20 {
+        for number in 0..21 {
             now += ms(16);
             acks.arrived(now, MessageNumber::new(number), false);
             if acks.due().is_some_and(|due| due <= now) {
@@ -210,14 +215,14 @@ mod tests {
             }
         }
         now += ms(16);
-        acks.arrived(now, MessageNumber::new(20), false);
+        acks.arrived(now, MessageNumber::new(21), false);
         assert_eq!(acks.due(), Some(now + EVEN_DELAY));
         now += ms(16);
-        acks.arrived(now, MessageNumber::new(21), false);
-        assert_eq!((acks.due(), numbers(&mut acks, now)), (Some(now), vec![20, 21]));
+        acks.arrived(now, MessageNumber::new(22), false);
+        assert_eq!((acks.due(), numbers(&mut acks, now)), (Some(now), vec![21, 22]));
         now += ms(32);
-        acks.arrived(now, MessageNumber::new(23), true);
-        assert_eq!((acks.due(), numbers(&mut acks, now)), (Some(now), vec![23, 21, 20, 19, 18]));
+        acks.arrived(now, MessageNumber::new(24), true);
+        assert_eq!((acks.due(), numbers(&mut acks, now)), (Some(now), vec![24, 22, 21, 20, 19]));
     }
 
     #[test]
@@ -226,7 +231,7 @@ mod tests {
         let mut acks = Acks::new(now);
         acks.arrived(now, MessageNumber::new(0), false);
         acks.arrived_again(now + ms(1), MessageNumber::new(0));
-        assert_eq!(acks.due(), Some(now + ACK_DELAY));
+        assert_eq!(acks.due(), Some(now));
         assert_eq!(numbers(&mut acks, now + ms(10)), [0]);
         acks.arrived_again(now + ms(15), MessageNumber::new(0));
         assert_eq!(acks.due(), Some(now + ms(15) + SAY_AGAIN_AFTER));
