@@ -6,6 +6,7 @@
 mod copies;
 mod counters;
 mod exchange;
+mod leaving;
 mod places;
 mod reply;
 
@@ -16,7 +17,8 @@ pub(crate) use exchange::Protocol;
 use crate::{clock, seldom::Seldom, sys};
 use counters::Counters;
 use exchange::{Exchange, Phase, Step};
-use places::{Place, Places, Refused};
+use leaving::{Connection, Leaving};
+use places::{Place, Places};
 use rallypoint_lobby::Lists;
 use reply::Replies;
 use socket2::{Domain, Socket, Type};
@@ -71,9 +73,6 @@ const ACCEPT_BURST: usize = 64;
 /// When the system has no more descriptors or memory, this passes before the next try.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often clients that have their reply are looked at for the first time.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-
 /// When the service ends, a client whose reply is all handed over has this long to close its side.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -82,14 +81,15 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(crate) struct ListService {
     shared: Arc<Shared>,
     listeners: Vec<JoinHandle<()>>,
+    farewell: JoinHandle<()>,
 }
 
 #[derive(Debug)]
 struct Shared {
-    began: Instant,
     replies: Replies,
     limits: ListLimits,
     places: Arc<Places>,
+    leaving: Leaving,
     counters: Counters,
 }
 
@@ -123,10 +123,11 @@ impl ListService {
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         let places = Arc::new(Places::new(&limits));
         let (replies, counters) = (Replies::new(lists), Counters::default());
-        let shared = Arc::new(Shared { began: clock::now(), replies, limits, places, counters });
+        let shared = Arc::new(Shared { replies, limits, places, leaving: Leaving::default(), counters });
         let accept = |(socket, protocol)| runtime.spawn(accept(socket, protocol, shared.clone()));
         let listeners = sockets.into_iter().map(accept).collect();
-        Ok(Self { shared, listeners })
+        let farewell = runtime.spawn(see_off(shared.clone()));
+        Ok(Self { shared, listeners, farewell })
     }
 
     pub fn stats(&self) -> ListStats {
@@ -155,6 +156,7 @@ impl ListService {
 impl Drop for ListService {
     fn drop(&mut self) {
         self.stop_listening();
+        self.farewell.abort();
         self.shared.places.close(&[Phase::Request, Phase::Reply, Phase::Drain]);
     }
 }
@@ -190,6 +192,21 @@ async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<
     }
 }
 
+/// Ends the connections of those who have their reply and have closed, for good. The others are waited for.
+async fn see_off(shared: Arc<Shared>) {
+    loop {
+        for mut connection in shared.leaving.next().await {
+            let mut step = Step::Again;
+            while step == Step::Again {
+                step = shared.advance(&mut connection);
+            }
+            if step != Step::End {
+                tokio::spawn(shared.clone().serve(connection, step));
+            }
+        }
+    }
+}
+
 /// Whether it is the system that cannot, rather than this client.
 fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
@@ -198,66 +215,58 @@ fn is_shortage(error: &io::Error) -> bool {
 impl Shared {
     fn take(self: &Arc<Self>, socket: Socket, from: SocketAddr, protocol: Protocol) {
         self.counters.accepted();
-        let socket = Arc::new(socket);
-        match self.places.admit(&socket, from.ip(), clock::now()) {
-            Ok(place) => {
-                tokio::spawn(self.clone().serve(socket, protocol, place));
+        let (socket, now) = (Arc::new(socket), clock::now());
+        let Ok(place) = self.places.admit(&socket, from.ip(), now) else {
+            return self.counters.refused();
+        };
+        let mut connection = Connection { socket, exchange: Exchange::new(protocol, now), place };
+        // Many requests are there by now, and most replies fit into the system's buffer: such a client is served without
+        // waiting for anything.
+        let mut step = Step::Again;
+        while step == Step::Again && connection.exchange.phase() != Phase::Drain {
+            step = self.advance(&mut connection);
+        }
+        match step {
+            Step::Again => self.leaving.push(connection),
+            Step::Read | Step::Write => {
+                tokio::spawn(self.clone().serve(connection, step));
             }
-            Err(Refused) => self.counters.refused(),
+            Step::End => {}
         }
     }
 
-    /// Serves one client.
-    async fn serve(self: Arc<Self>, socket: Arc<Socket>, protocol: Protocol, mut place: Place) {
-        let mut exchange = Exchange::new(protocol, clock::now());
-        // Many requests are there by now, and most replies fit into the system's buffer. Then there is nothing to wait for
-        // but the client's end, which nobody is in a hurry for: it is looked at together with that of others, which
-        // is far less work than being told of each.
-        let mut step = Step::Again;
-        while step == Step::Again && exchange.phase() != Phase::Drain {
-            step = self.advance(&mut exchange, &socket, &mut place);
-        }
-        if step == Step::Again {
-            tokio::time::sleep_until(self.next_look().into()).await;
-        }
-        while step == Step::Again {
-            step = self.advance(&mut exchange, &socket, &mut place);
-        }
-        if step == Step::End {
-            return;
-        }
-        let Ok(socket) = sys::register(socket) else { return };
-        let sleep = tokio::time::sleep_until(self.deadline(&exchange).into());
+    /// Serves one client that has to be waited for.
+    async fn serve(self: Arc<Self>, mut connection: Connection, mut step: Step) {
+        let Ok(socket) = sys::register(connection.socket.clone()) else { return };
+        let sleep = tokio::time::sleep_until(self.deadline(&connection.exchange).into());
         tokio::pin!(sleep);
         loop {
             let interest = if step == Step::Write { Interest::WRITABLE } else { Interest::READABLE };
             tokio::select! {
                 ready = socket.ready(interest) => {
                     let Ok(mut ready) = ready else { return };
-                    step = self.advance(&mut exchange, socket.get_ref(), &mut place);
+                    step = self.advance(&mut connection);
                     match step {
                         Step::Read => ready.clear_ready_matching(Ready::READABLE),
                         Step::Write => ready.clear_ready_matching(Ready::WRITABLE),
                         Step::Again => {}
                         Step::End => return,
                     }
-                    sleep.as_mut().reset(self.deadline(&exchange).into());
+                    sleep.as_mut().reset(self.deadline(&connection.exchange).into());
                 }
-                () = &mut sleep => return self.counters.timed_out(exchange.phase()),
+                () = &mut sleep => return self.counters.timed_out(connection.exchange.phase()),
             }
         }
     }
 
-    /// When clients that have their reply are looked at together: the one after the next, so that there is time to close.
-    fn next_look(&self) -> Instant {
-        let looks = self.began.elapsed().as_millis() / LOOK_EVERY.as_millis() + 2;
-        self.began + LOOK_EVERY * u32::try_from(looks).unwrap_or(u32::MAX)
-    }
-
     /// Goes on without waiting, and notes how far the exchange is.
-    fn advance(&self, exchange: &mut Exchange, socket: &Socket, place: &mut Place) -> Step {
+    fn advance(&self, connection: &mut Connection) -> Step {
+        let Connection { socket, exchange, place } = connection;
         let step = exchange.advance(socket, &self.replies, &self.counters);
-        place.enter(exchange.phase(), exchange.since());
+        // Who gets on at once takes up no place of a kind.
+        if step != Step::Again || exchange.phase() == Phase::Drain {
+            place.enter(exchange.phase(), exchange.since());
+        }
         match (step, exchange.reply()) {
             (Step::Write, Some(reply)) => place.hold(reply, clock::now()),
             // A connection that was cut to make room looks as if its client had gone.
