@@ -263,10 +263,7 @@ impl Shared {
     fn advance(&self, connection: &mut Connection) -> Step {
         let Connection { socket, exchange, place } = connection;
         let step = exchange.advance(socket, &self.replies, &self.counters);
-        // Who gets on at once takes up no place of a kind.
-        if step != Step::Again || exchange.phase() == Phase::Drain {
-            place.enter(exchange.phase(), exchange.since());
-        }
+        place.enter(exchange.phase(), exchange.since());
         match (step, exchange.reply()) {
             (Step::Write, Some(reply)) => place.hold(reply, clock::now()),
             // A connection that was cut to make room looks as if its client had gone.
