@@ -190,11 +190,13 @@ pub enum Gone {
     Unreachable,
     /// The operator banned or unlisted it.
     Banned,
+    /// It did not register by itself, and is watched no more.
+    Unwatched,
 }
 
 impl Gone {
     /// Every code, in the order of the variants: for counters.
-    pub const CODES: [&str; 6] = ["expired", "unregistered", "replaced", "moved", "unreachable", "banned"];
+    pub const CODES: [&str; 7] = ["expired", "unregistered", "replaced", "moved", "unreachable", "banned", "unwatched"];
 
     /// The stable reason code.
     #[must_use]

@@ -205,7 +205,7 @@ fn who_is_watched_no_more_goes_at_once() {
     lobby.forget_watched(now, "b");
     lobby.forget_watched(now, "a");
     lobby.check_invariants();
-    assert_eq!(lobby.events(), ["unregistered 203.0.113.9:6969 udp a"]);
+    assert_eq!(lobby.events(), ["unwatched 203.0.113.9:6969 udp a"]);
     assert_eq!(lobby.list(), [""; 0]);
 }
 

@@ -104,7 +104,7 @@ impl Registry {
         let owner = |ip: &IpAddr| self.slots.at_endpoint((self.endpoint(*ip, port).outside, Transport::Udp));
         let mut owners: Vec<u32> = watched.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect();
         if owners.iter().any(|&slot| self.slots.cold(slot).listing.origin >= watched.origin) {
-            self.forget_watched(now, &watched.label);
+            known.into_iter().for_each(|slot| self.remove(now, slot, Gone::Replaced));
             return Watching::Taken;
         }
         if let Some(refused) = self.is_unwelcome(now, (known, owners.first().copied()), watched, &new) {
@@ -132,7 +132,7 @@ impl Registry {
     /// A server is watched no more: it goes at once.
     pub fn forget_watched(&mut self, now: Instant, label: &str) {
         if let Some(slot) = self.slots.find(self.watched_id(label)) {
-            self.remove(now, slot, Gone::Unregistered);
+            self.remove(now, slot, Gone::Unwatched);
         }
     }
 
