@@ -52,7 +52,7 @@ export function update(row, server) {
   row.classList.remove("gone");
   write(row, "name", nameOf(server));
   write(row, "map", server.map);
-  write(row, "game", server.game, server.game_name);
+  write(row, "game", server.game_name || server.game);
   write(row, "version", server.version);
   write(row, "players", players(server), spoken(server));
   if (server.connect !== null) write(row, "address", server.connect);

@@ -32,6 +32,7 @@ fn it_shows_everything_that_was_sent() {
     for text in ["<title>Bacon Town ", "koth", "x-mood", "sunny", "x-bytes", "0001ff", "127.0.0.1:8001", "online"] {
         assert!(html.contains(text), "{text}: {html}");
     }
+    assert!(!html.contains("<dt>Game</dt>"), "it did not say what is played: {html}");
     assert!(
         html.contains(&format!("http://localhost/servers/{id}/badge.svg")),
         "the snippet has the visitor's address"

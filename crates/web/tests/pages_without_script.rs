@@ -40,6 +40,17 @@ fn the_list_has_every_column() {
 }
 
 #[test]
+fn a_game_has_its_full_name() {
+    let site = Site::start();
+    let more: &[(&[u8], &[u8])] = &[(b"game", b"Gang Garrison 2"), (b"game_short", b"gg2")];
+    let list = site.fill(&[Server { more, ..Server::new(1, "Alpha") }]);
+    let html = site.get("/").text();
+    assert!(html.contains("<span class=\"v-game\" title=\"Gang Garrison 2\" dir=\"auto\">Gang Garrison 2<"), "{html}");
+    let id = list["servers"][0]["id"].as_str().unwrap();
+    assert!(site.get(&format!("/servers/{id}")).text().contains("<dt>Game</dt><dd dir=\"auto\">Gang Garrison 2 "));
+}
+
+#[test]
 fn filters_and_order_are_in_the_address() {
     let (site, _) = site();
     let names = [">Alpha<", ">Beta<", ">Gamma<"];

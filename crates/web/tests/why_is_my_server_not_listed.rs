@@ -19,6 +19,19 @@ fn it_tells_what_became_of_the_last_registrations() {
 }
 
 #[test]
+fn a_goodbye_is_nothing_bad() {
+    let site = Site::start();
+    site.fill(&[Server::new(1, "Alpha")]);
+    // It is said more than once, as datagrams can be lost.
+    site.unregister(1);
+    site.unregister(1);
+    let is_told = |html: &String| html.contains("<code>not_registered</code>");
+    let html = until("both goodbyes are told", || Some(site.get("/why").text()).filter(is_told));
+    let verdict = "<p class=\"notice calm\">the server was taken off the list by its owner";
+    assert!(html.contains(verdict), "{html}");
+}
+
+#[test]
 fn an_address_that_is_none_is_told_and_kept_in_the_field() {
     let site = Site::start();
     let answer = site.get("/why?address=%3Cb%3E");

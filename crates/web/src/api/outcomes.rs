@@ -30,6 +30,8 @@ pub(crate) struct Outcome {
     pub port: Option<u16>,
     /// Whether the server was in the list after this.
     pub accepted: bool,
+    /// Whether the lobby did not do what was asked for.
+    pub refused: bool,
     /// How often it happened in a row.
     pub times: u32,
     /// When it last happened.
@@ -65,6 +67,7 @@ impl Answer {
             text: past.to_string(),
             port: past.port,
             accepted: past.outcome.is_listed(),
+            refused: past.outcome.is_refusal(),
             times: past.times,
             seconds_ago: now.saturating_duration_since(past.at).as_secs(),
         });

@@ -28,6 +28,11 @@ impl<'a> Line<'a> {
         if self.row.name.trim().is_empty() { NAMELESS } else { &self.row.name }
     }
 
+    /// The full name of the game, or the short one if there is no other.
+    pub fn game(&self) -> &'a str {
+        if self.row.game_name.is_empty() { &self.row.game } else { &self.row.game_name }
+    }
+
     pub fn lobby(&self) -> String {
         self.settings.names.name(&self.row.lobby).map_or_else(|| shown::short(&self.row.lobby), Into::into)
     }

@@ -67,6 +67,7 @@ pub(super) fn words(what: &What, settings: &WebSettings) -> String {
             "moved" => "left the list: moved to another lobby",
             "unreachable" => "left the list: it could not be reached",
             "banned" => "left the list: unlisted by the operator",
+            "unwatched" => "left the list: no longer watched",
             _ => "left the list",
         }
         .into(),

@@ -4,7 +4,12 @@ use super::{
     frame::{Frame, page},
     shown,
 };
-use crate::{Outcomes, api::outcomes::Answer, gate::Visitor, shared::Web};
+use crate::{
+    Outcomes,
+    api::outcomes::{Answer, Outcome},
+    gate::Visitor,
+    shared::Web,
+};
 use askama::Template;
 use axum::{
     Extension,
@@ -62,12 +67,19 @@ fn read(text: &str) -> Option<IpAddr> {
 }
 
 impl WhyPage {
-    /// The verdict of the latest outcome, as a class.
-    fn mood(&self) -> &'static str {
-        match self.answer.as_ref().map(|answer| answer.outcomes.last().map(|outcome| outcome.accepted)) {
-            Ok(Some(true)) => "good",
-            Ok(Some(false)) => "bad",
-            _ => "",
+    /// The answer to the question: the latest outcome, but for goodbyes of a server that is gone already, as they are said
+    /// more than once.
+    fn latest(answer: &Answer) -> Option<&Outcome> {
+        let counts = |outcome: &&Outcome| outcome.code != "not_registered";
+        answer.outcomes.iter().rfind(counts).or(answer.outcomes.last())
+    }
+
+    /// Its verdict, as a class.
+    fn mood(outcome: &Outcome) -> &'static str {
+        match outcome {
+            Outcome { accepted: true, .. } => "good",
+            Outcome { refused: true, .. } => "bad",
+            _ => "calm",
         }
     }
 }
