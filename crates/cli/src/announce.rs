@@ -13,7 +13,7 @@ use crate::{
     failure::{Failure, complain},
     signals::Signals,
 };
-use listed::{Answer, wait, watch};
+use listed::{Answer, Watched, change, watch};
 use lobbies::Host;
 use look::Looks;
 use rallypoint_lobby::Announcer;
@@ -53,8 +53,10 @@ struct Announcement<'a> {
     announcer: Announcer,
     sender: Sender,
     signals: Signals,
-    /// Whether a lobby has listed the server, as far as that was asked.
-    is_listed: bool,
+    /// Which lobbies list the server, as far as they were asked.
+    listed_by: Vec<Host>,
+    /// Whether one ever did.
+    was_listed: bool,
     /// Whether a lobby was asked, and did not list it.
     is_missed: bool,
 }
@@ -76,7 +78,8 @@ impl<'a> Announcement<'a> {
             return Err(Failure::failed("no lobby was found, so there is nobody to announce to"));
         }
         let announcer = args.announcer(id, to, Instant::now())?;
-        Ok(Self { args, id, lobbies, announcer, sender, signals, is_listed: false, is_missed: false })
+        let (listed_by, was_listed, is_missed) = (Vec::new(), false, false);
+        Ok(Self { args, id, lobbies, announcer, sender, signals, listed_by, was_listed, is_missed })
     }
 
     async fn run(mut self) -> Result<(), Failure> {
@@ -92,11 +95,11 @@ impl<'a> Announcement<'a> {
             tokio::select! {
                 () = self.signals.stop() => return self.stop().await,
                 () = time::sleep_until(next.into()) => drop(self.send().await),
-                Some(Ok((lobby, answer))) = answers.join_next() => {
-                    let is_listed = self.tell(&answer);
+                Some(Ok((watched, answer))) = answers.join_next() => {
+                    let is_listed = self.tell(&watched, &answer);
                     all_listed &= is_listed;
-                    if !is_listed && !self.args.once {
-                        answers.spawn(wait(lobby, self.looks()));
+                    if !self.args.once {
+                        answers.spawn(change(watched, is_listed));
                     }
                 }
                 _ = resolve_again.tick() => self.resolve_again().await?,
@@ -123,30 +126,34 @@ impl<'a> Announcement<'a> {
     }
 
     /// Asks every lobby, in the background, whether the server has arrived in its list.
-    fn ask(&self) -> JoinSet<(Lobby, Answer)> {
+    fn ask(&self) -> JoinSet<(Watched, Answer)> {
         let mut answers = JoinSet::new();
         if !self.args.no_check {
+            let Args { lobby_id, transport, port, .. } = *self.args;
+            let looks = Looks { lobby_id, transport, port, name: self.args.name.clone().into_bytes() };
             for lobby in self.lobbies.iter().cloned() {
-                answers.spawn(watch(lobby, self.looks(), self.args.x_query()));
+                let (looks, x_query, api) = (looks.clone(), self.args.x_query(), self.args.api.clone());
+                answers.spawn(watch(Watched { lobby, looks, x_query, api }));
             }
         }
         answers
     }
 
-    fn looks(&self) -> Looks {
-        let Args { lobby_id, transport, port, .. } = *self.args;
-        Looks { lobby_id, transport, port, name: self.args.name.clone().into_bytes() }
-    }
-
-    fn tell(&mut self, answer: &Answer) -> bool {
+    fn tell(&mut self, watched: &Watched, answer: &Answer) -> bool {
+        let host = &watched.lobby.host;
+        self.listed_by.retain(|other| other != host);
         match answer {
-            Answer::Listed(text) => self.say(text),
-            Answer::NotListed(text) => complain(text),
+            Answer::Listed(text) => {
+                self.say(text);
+                self.listed_by.push(host.clone());
+                self.was_listed = true;
+            }
+            Answer::NotListed(text) => {
+                complain(text);
+                self.is_missed = true;
+            }
         }
-        let is_listed = matches!(answer, Answer::Listed(_));
-        self.is_listed |= is_listed;
-        self.is_missed |= !is_listed;
-        is_listed
+        matches!(answer, Answer::Listed(_))
     }
 
     async fn resolve_again(&mut self) -> Result<(), Failure> {
@@ -179,7 +186,8 @@ impl<'a> Announcement<'a> {
         }
         // A lobby does not answer a goodbye, so nothing is claimed that was not seen.
         self.say(match self {
-            _ if self.is_listed => "taken off the list",
+            _ if !self.listed_by.is_empty() => "taken off the list",
+            _ if self.was_listed => "stopped; it was no longer in the list",
             _ if self.is_missed => return Err(Failure::failed("stopped; it was never seen in the list")),
             _ if self.args.no_check => "stopped; a goodbye was sent",
             _ => "stopped before it was seen in the list; a goodbye was sent",

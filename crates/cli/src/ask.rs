@@ -14,6 +14,7 @@ pub mod exit;
 pub mod gather;
 pub mod lobby;
 pub mod options;
+pub mod outcomes;
 pub mod output;
 pub mod resolve;
 pub mod survey;

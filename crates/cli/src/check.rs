@@ -6,7 +6,7 @@ use crate::{
     ask::{
         Asking, Sweep, Target, Trouble, Whom,
         engine::{Engine, Failed},
-        lobby::{Fetched, Source, fetch},
+        lobby::{Fetched, Listed, Source, fetch},
         output::{Record, details},
     },
     failure::Failure,
@@ -77,7 +77,8 @@ Exit codes:
   0  OK
   1  WARNING
   2  CRITICAL: also if it does not answer, or makes no sense
-  3  UNKNOWN: wrong usage, a name that cannot be found, no network";
+  3  UNKNOWN: wrong usage, a threshold for what the target does not tell, a name
+     that cannot be found, no network";
 
 /// What is told to the monitoring system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +98,8 @@ struct Verdict {
 
 /// Checks once. A wrong usage is found before; see [`unknown`].
 pub fn run(args: &Args) -> ExitCode {
-    let verdict = args.asking.validate().and_then(|()| crate::ask::block_on(check(args)));
+    let valid = args.asking.validate().and_then(|()| args.validate());
+    let verdict = valid.and_then(|()| crate::ask::block_on(check(args)));
     match verdict {
         Ok(verdict) => verdict.tell(),
         Err(failure) => unknown(&failure),
@@ -109,6 +111,27 @@ pub fn unknown(why: impl fmt::Display) -> ExitCode {
     let text = why.to_string();
     let text = text.strip_prefix("rallypoint: ").unwrap_or(&text).to_owned();
     Verdict { state: State::Unknown, text, data: Vec::new() }.tell()
+}
+
+impl Args {
+    /// A threshold for what the target does not have would never raise an alarm.
+    fn validate(&self) -> Result<(), Failure> {
+        let has_servers = !matches!(self.target, Target::Server(_));
+        let has_players = !matches!(self.target, Target::MasterList(_));
+        let is_wanted = |warn: &Option<Range>, crit: &Option<Range>| warn.is_some() || crit.is_some();
+        let target = &self.target;
+        if !has_servers && is_wanted(&self.warn_servers, &self.crit_servers) {
+            return Err(Failure::Usage(format!(
+                "{target} is a server: --warn-servers and --crit-servers are for lists, such as lobby://lobby.example.org"
+            )));
+        }
+        if !has_players && is_wanted(&self.warn_players, &self.crit_players) {
+            return Err(Failure::Usage(format!(
+                "{target} does not tell how many play: --warn-players and --crit-players are for servers and lobbies"
+            )));
+        }
+        Ok(())
+    }
 }
 
 async fn check(args: &Args) -> Result<Verdict, Failure> {
@@ -129,8 +152,10 @@ async fn check(args: &Args) -> Result<Verdict, Failure> {
         Target::Lobby(lobby) => Source::Lobby(lobby),
         Target::MasterList(list) => Source::MasterList(list),
     };
-    let mut players = 0u64;
-    let fetched = fetch(&source, asking, |listed| players += u64::from(listed.info.players.unwrap_or(0))).await;
+    // A master list has addresses only.
+    let mut players = matches!(source, Source::Lobby(_)).then_some(0u64);
+    let count = |listed: Listed| players = players.map(|sum| sum + u64::from(listed.info.players.unwrap_or(0)));
+    let fetched = fetch(&source, asking, count).await;
     Ok(match fetched {
         Ok(fetched) => list_verdict(args, &fetched, players),
         Err(trouble) => Verdict::failed(target, &trouble),
@@ -159,14 +184,17 @@ fn server_verdict(args: &Args, record: &Record) -> Verdict {
     verdict
 }
 
-fn list_verdict(args: &Args, fetched: &Fetched, players: u64) -> Verdict {
+fn list_verdict(args: &Args, fetched: &Fetched, players: Option<u64>) -> Verdict {
     let Fetched { connected, servers, malformed, .. } = *fetched;
     let ping = (connected.as_secs_f64() * 1e6).round() / 1e3;
-    let (count, people) = (many(servers as u64, "server"), many(players, "player"));
-    let text = format!("{}, {count}, {people}, ping {}", args.target, details::ping(ping));
+    let count = many(servers as u64, "server");
+    let people = players.map_or_else(String::new, |players| format!(", {}", many(players, "player")));
+    let text = format!("{}, {count}{people}, ping {}", args.target, details::ping(ping));
     let mut verdict = Verdict { state: State::Ok, text, data: Vec::new() };
     verdict.measure("servers", servers as f64, "", &args.warn_servers, &args.crit_servers, "");
-    verdict.measure("players", players as f64, "", &args.warn_players, &args.crit_players, "");
+    if let Some(players) = players {
+        verdict.measure("players", players as f64, "", &args.warn_players, &args.crit_players, "");
+    }
     verdict.measure("ping", ping, "ms", &args.warn_ping, &args.crit_ping, "");
     if malformed > 0 {
         verdict.raise(State::Warning, &format!("{malformed} more make no sense"));

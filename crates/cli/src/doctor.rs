@@ -1,7 +1,6 @@
 //! `rallypoint doctor`: why is a server not listed, and what to do about it.
 
 mod facts;
-mod outcomes;
 mod step;
 mod test_entry;
 
@@ -9,6 +8,7 @@ use crate::{
     ask::{
         self, Asking, Engine, Protocol, Trouble,
         lobby::{Fetched, Listed, Source, fetch, knock},
+        outcomes::{self, Outcome},
         output::{record::Record, terminal::Terminal},
         resolve::resolve,
         tap::route,
@@ -251,19 +251,18 @@ impl Doctor<'_> {
                     Ok(()) => told.push(("tcp", Mark::Ok, format!("{at} takes connections"))),
                     // A server that answers queries need not take connections.
                     Err(_) if transport == Some(Transport::Udp) => {}
-                    // Of two families one may be enough, but whoever has only the other one is left out.
-                    Err(trouble) => told.push(("tcp", Mark::Problem, format!("{at}: {trouble}"))),
+                    // Of two families one is enough, but whoever has only the other one is left out.
+                    Err(trouble) => {
+                        let mark = if any_answers { Mark::Note } else { Mark::Problem };
+                        told.push(("tcp", mark, format!("{at}: {trouble}")));
+                    }
                 }
             }
             for (protocol, at, result) in &address.queries {
                 match result {
                     Ok(text) => told.push(("query", Mark::Ok, format!("{at} answers by {protocol}: {text}"))),
                     Err(_) if address.answers_query() || transport == Some(Transport::Tcp) => {}
-                    Err(trouble) => {
-                        let is_bad = transport == Some(Transport::Udp) && any_answers;
-                        let mark = if is_bad { Mark::Problem } else { Mark::Note };
-                        told.push(("query", mark, format!("{at} by {protocol}: {trouble}")));
-                    }
+                    Err(trouble) => told.push(("query", Mark::Note, format!("{at} by {protocol}: {trouble}"))),
                 }
             }
         }
@@ -333,10 +332,47 @@ impl Doctor<'_> {
     /// The lobby knows best why it does not list somebody.
     async fn ask_lobby(&mut self) -> Result<(), Failure> {
         let Args { lobby, api, asking, .. } = self.args;
-        let api = api.clone().unwrap_or_else(|| outcomes::usual(lobby));
-        for (mark, text) in outcomes::ask(&api, &self.facts, asking).await {
-            self.facts.is_refused |= mark == Mark::Problem;
-            self.steps.push("outcomes", mark, text)?;
+        let api = api.clone().unwrap_or_else(|| outcomes::usual(lobby.host.clone()));
+        let ips: Vec<_> = self.facts.addresses.iter().map(|address| address.ip).collect();
+        for ip in ips {
+            match outcomes::ask(&api, Some(ip), asking).await {
+                Ok(outcomes) => self.tell_outcomes(&outcomes)?,
+                Err(trouble) => {
+                    let why = match trouble {
+                        Trouble::Malformed(why) => format!("says nothing of use: {why}"),
+                        _ => "does not answer".into(),
+                    };
+                    let text = format!(
+                        "the lobby itself cannot be asked for the reason: its web API ({api}) {why}; --api says where it is"
+                    );
+                    // It is the same for every address.
+                    return self.steps.push("outcomes", Mark::Note, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The one that decides, and then a few others, the latest first.
+    fn tell_outcomes(&mut self, outcomes: &[Outcome]) -> Result<(), Failure> {
+        let about = outcomes::about(outcomes, self.facts.port);
+        let decisive = outcomes::decisive(&about, self.facts.port);
+        if about.is_empty() {
+            let text = if outcomes.is_empty() {
+                "the lobby has not heard of this address lately: nothing announces from there"
+            } else {
+                "the lobby has heard of this address lately, but not of this port"
+            };
+            return self.steps.push("outcomes", Mark::Note, text);
+        }
+        let is_other = |outcome: &&Outcome| decisive.is_none_or(|decisive| !std::ptr::eq(*outcome, decisive));
+        let others = about.iter().rev().copied().filter(is_other).map(|other| (Mark::Note, other));
+        let first = decisive.map(|outcome| {
+            self.facts.is_refused |= outcome.refused;
+            (if outcome.refused { Mark::Problem } else { Mark::Note }, outcome)
+        });
+        for (mark, outcome) in first.into_iter().chain(others).take(8) {
+            self.steps.push("outcomes", mark, format!("the lobby says {outcome}"))?;
         }
         Ok(())
     }

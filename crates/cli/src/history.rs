@@ -1,7 +1,7 @@
 //! `rallypoint history`: what was listed when.
 
 use crate::{
-    config::{Override, Sources},
+    config::{Override, Sources, names},
     failure::Failure,
     serve::data_dir,
 };
@@ -50,8 +50,8 @@ struct ExportArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["lobby", "all"])]
     server: Option<PublicId>,
 
-    /// One lobby, by its UUID
-    #[arg(long, value_name = "UUID", conflicts_with = "all")]
+    /// One lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
+    #[arg(long, value_name = "UUID|NAME", conflicts_with = "all", value_parser = names::find)]
     lobby: Option<LobbyId>,
 
     /// Everything: the total, every lobby and every server
@@ -90,6 +90,9 @@ Exit codes:
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let Verb::Export(args) = &args.verb;
+    if args.from.zip(args.to).is_some_and(|(from, to)| from > to) {
+        return Err(Failure::Usage("--from is later than --to".into()));
+    }
     let mut sources = Sources::new(None);
     if let Some(dir) = &args.data_dir {
         let value = dir.display().to_string();

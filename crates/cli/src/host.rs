@@ -96,8 +96,7 @@ impl Hosting {
             metrics.as_ref().and_then(Metrics::local_addr).map_or(String::new(), |at| format!("metrics tcp {at}\n"));
         let _ = say(&format!("{lines}{at}key {public}\n"));
         for lobby in &args.lobbies {
-            let list =
-                if names::find("rooms") == Ok(args.lobby_id) { "rooms".into() } else { args.lobby_id.to_string() };
+            let list = names::shown(args.lobby_id);
             complain(format_args!("to find it: rallypoint list {lobby}/{list} --query"));
         }
         let teams = if args.teams.is_empty() { vec!["red".into(), "blue".into()] } else { args.teams.clone() };

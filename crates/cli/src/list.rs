@@ -35,7 +35,7 @@ pub struct Args {
                   master list; can be several")]
     lobbies: Vec<String>,
 
-    /// Which of its lists, if the lobby does not name it: a UUID, or gg2, pygg2, vanguard, rooms
+    /// Which of its lists, if the lobby does not name it: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
     #[arg(long, value_name = "UUID|NAME", value_parser = crate::config::names::find)]
     lobby_id: Option<rallypoint_wire::lobby::LobbyId>,
 

@@ -76,6 +76,30 @@ To find out: rallypoint doctor YOUR-ADDRESS:8190 --lobby {to} --transport udp
 }
 
 #[test]
+fn what_the_lobby_says_is_told_instead_of_guesses() {
+    let home = tempfile::tempdir().unwrap();
+    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
+    let api = lobby.program.line().replace("http tcp ", "http://");
+    let to = lobby.v4().to_string();
+    let long = format!("x-story={}", "x".repeat(5_000));
+    let args = ["--port", "8190", "--transport", "udp", "--lobby", &to, "--api", &api, "--once", "--key", &long];
+    let output = run(home.path(), &[&["announce", "--name", "Long Story"], &args[..]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let told = format!("not listed by {to} yet: the lobby says too_large: the registration is larger than this lobby");
+    assert!(stderr(&output).contains(&told), "{output:?}");
+    assert!(!stderr(&output).contains("Likely causes"), "{output:?}");
+}
+
+#[test]
+fn a_name_that_is_too_long_is_not_repeated() {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(home.path(), &["announce", "--name", &"x".repeat(5_000), "--port", "8190"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("the name has 5000 characters; at most 200 are possible"), "{output:?}");
+    assert!(stderr(&output).len() < 200, "{output:?}");
+}
+
+#[test]
 fn a_tcp_server_that_does_not_run_is_told_first() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start(home.path(), &["--set", "ban=[{ name = \"*spam*\" }]"]);

@@ -94,6 +94,28 @@ fn a_lobby_by_its_list() {
 }
 
 #[test]
+fn a_threshold_that_cannot_apply_is_told() {
+    let server = Server::new(Speaks::Session);
+    let (code, text) = check(&[&server.text(), "--warn-servers", "1:"]);
+    assert_eq!(code, 3, "{text}");
+    let said = format!("RALLYPOINT UNKNOWN - {} is a server: --warn-servers and --crit-servers are for", server.text());
+    assert!(text.starts_with(&said), "{text}");
+}
+
+#[test]
+fn a_master_list_has_no_players() {
+    let home = tempfile::tempdir().unwrap();
+    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
+    let list = lobby.program.line().replace("http tcp ", "http://") + "/bloodmasterslist.php";
+    let (code, text) = check(&[&list, "--warn-servers", "0:"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains(", 0 servers, ping ") && !text.contains("players"), "{text}");
+    let (code, text) = check(&[&list, "--warn-players", "3"]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.starts_with(&format!("RALLYPOINT UNKNOWN - {list} does not tell how many play")), "{text}");
+}
+
+#[test]
 fn a_wrong_usage_is_one_line_for_the_monitoring_system() {
     let home = tempfile::tempdir().unwrap();
     for (args, said) in [

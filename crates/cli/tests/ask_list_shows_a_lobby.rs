@@ -273,7 +273,7 @@ fn lists_that_are_none() {
     let home = tempfile::tempdir().unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (addr, code, part) in [
-        (says(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()), 3, "makes no sense"),
+        (says(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()), 3, "is this a lobby's port (29944)?"),
         (says(vec![0, 0, 0, 1, 0]), 3, "truncated in list"),
         (says(vec![0, 0, 0, 0, 0]), 3, "trailing bytes"),
         (says(Vec::new()), 3, "truncated in list"),

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Lobby, Running, rallypoint, run, stderr, stdout, until};
+use common::{Lobby, Running, has_ipv6, rallypoint, run, stderr, stdout, until};
 use std::{
     fs,
     net::{SocketAddr, TcpListener, UdpSocket},
@@ -44,6 +44,48 @@ fn a_healthy_server() {
     ] {
         assert!(text.contains(&part), "{part}\n{text}");
     }
+}
+
+#[test]
+fn a_server_with_one_family_is_well() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let info = home.path().join("info.toml");
+    fs::write(&info, "name = \"Arena\"\nmax_players = 8\n").unwrap();
+    let mut respond = rallypoint(home.path());
+    let mut respond = Running::start(respond.args(["respond", "--session", "127.0.0.1:0", "--info"]).arg(&info));
+    let port = respond.line().rsplit_once(':').unwrap().1.to_owned();
+    lobby.register("Arena", port.parse().unwrap());
+    lobby.wait_for_list("the server is listed", |list| list.len() == 1);
+    let (text, code) = doctor(home.path(), lobby.v4(), &[&format!("localhost:{port}"), "--timeout", "500ms"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("All is well.") && !text.contains("problem"), "{text}");
+    if has_ipv6() {
+        assert!(text.contains(&format!("note     query     [::1]:{port} by session: refused")), "{text}");
+    }
+}
+
+#[test]
+fn what_a_server_said_before_is_no_problem() {
+    let home = tempfile::tempdir().unwrap();
+    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
+    let api = lobby.program.line().replace("http tcp ", "http://");
+    let mut announce = rallypoint(home.path());
+    let to = lobby.v4().to_string();
+    announce.args(["announce", "--name", "Arena", "--port", "8190", "--transport", "udp", "--lobby", &to]);
+    let mut announce = Running::start(&mut announce);
+    announce.line();
+    assert!(announce.line().starts_with("listed by "));
+    announce.signal("TERM");
+    announce.wait();
+    let args = ["127.0.0.1:8190", "--transport", "udp", "--timeout", "100ms", "--api", &api];
+    let text = until("the goodbye has arrived", || {
+        let (text, _) = doctor(home.path(), lobby.v4(), &args);
+        Some(text).filter(|text| text.contains("the lobby says not_registered"))
+    });
+    assert!(text.contains("note     outcomes  the lobby says listed: the server is now in the list ("), "{text}");
+    assert!(text.contains("note     outcomes  the lobby says unregistered"), "{text}");
+    assert!(!text.contains("problem  outcomes") && text.contains("it may not announce itself"), "{text}");
 }
 
 #[test]

@@ -16,6 +16,10 @@ fn the_history_of_a_running_lobby_can_be_exported() {
     let output = run(home.path(), &["history", "export", "--server", &"0".repeat(32)]);
     assert_eq!((output.status.code(), &*stdout(&output)), (Some(1), ""), "nothing is printed of what nobody knows");
     assert!(stderr(&output).contains("there is no history of that"), "{}", stderr(&output));
+    // A lobby is known by its name, too.
+    let output = run(home.path(), &["history", "export", "--lobby", "vanguard"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("there is no history of that"), "{}", stderr(&output));
     lobby.program.signal("TERM");
     assert_eq!(lobby.program.wait().code(), Some(0));
     let output = run(home.path(), &["history", "export", "--all", "--resolution", "day", "--format", "json"]);
@@ -40,6 +44,8 @@ fn what_makes_no_sense_is_told() {
         (&["history", "export", "--server", "1"][..], "32 hexadecimal digits"),
         (&["history", "export", "--from", "yesterday"], "'--from <TIME>': expected a time such as 2026-11-16"),
         (&["history", "export", "--resolution", "week"], "minute"),
+        (&["history", "export", "--lobby", "quake"], "vanguard (Vanguard)"),
+        (&["history", "export", "--from", "2026-11-16", "--to", "2026-11-15"], "--from is later than --to"),
     ] {
         let output = run(home.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

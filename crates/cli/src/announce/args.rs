@@ -1,6 +1,11 @@
 //! The flags of `rallypoint announce`.
 
-use crate::{announce::lobbies::Host, config::names, failure::Failure};
+use crate::{
+    announce::lobbies::Host,
+    ask::{outcomes, target::MasterList},
+    config::names,
+    failure::Failure,
+};
 use rallypoint_lobby::{AnnounceError, Announcer};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
 use std::{net::SocketAddr, num::NonZeroU16, path::PathBuf, time::Instant};
@@ -37,7 +42,7 @@ pub struct Args {
     )]
     pub lobbies: Vec<Host>,
 
-    /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms
+    /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
     #[arg(long, value_name = "UUID|NAME", default_value = "gg2", value_parser = names::find)]
     pub lobby_id: LobbyId,
 
@@ -90,6 +95,10 @@ pub struct Args {
     #[arg(long)]
     pub once: bool,
 
+    /// Where the lobby's web API is, which says why a server is not listed, if not at its port 29950: http://host:port
+    #[arg(long, value_name = "URL", value_parser = outcomes::api)]
+    pub api: Option<MasterList>,
+
     /// Do not ask the lobby whether the server is listed
     #[arg(long)]
     pub no_check: bool,
@@ -121,12 +130,22 @@ Exit codes:
      not listed
   2  wrong usage";
 
+/// How many characters a name can have: no list shows more, and a lobby takes 4,096 bytes in all by default.
+const LONGEST_NAME: usize = 200;
+
 /// The keys that document 001 knows.
 const KNOWN: [&str; 7] = ["name", "game", "game_short", "game_ver", "game_url", "map", "protocol_id"];
 
 impl Args {
     /// The announcer of the server that was described.
     pub fn announcer(&self, id: ServerId, to: Vec<SocketAddr>, now: Instant) -> Result<Announcer, Failure> {
+        let length = self.name.chars().count();
+        if length > LONGEST_NAME {
+            // Not where flags are read: what is wrong there is repeated in full.
+            return Err(Failure::Usage(format!(
+                "the name has {length} characters; at most {LONGEST_NAME} are possible"
+            )));
+        }
         let refuse =
             |key: &str, error: AnnounceError| Failure::Usage(format!("the server cannot be announced: {key}: {error}"));
         let mut announcer = Announcer::new(id, self.lobby_id, self.transport, self.port, self.name.as_bytes(), to, now)

@@ -5,10 +5,17 @@ use super::{
     look::{self, Looks},
 };
 use crate::{
-    ask::{options::Family, tap::route},
+    ask::{
+        Asking,
+        options::Family,
+        outcomes::{self, Outcome},
+        tap::route,
+        target::{Host, MasterList},
+    },
+    config::names,
     doctor::Reach,
 };
-use rallypoint_wire::lobby::Transport;
+use rallypoint_wire::lobby::{LobbyId, Transport};
 use std::{io, net::SocketAddr, time::Duration};
 
 /// How long to wait before each look into the list: soon for those who wait for it; after the announcer's second
@@ -20,6 +27,23 @@ const WAITS: [Duration; 4] =
 /// How long between later looks: as often as the announcer says again that the server is there.
 const AGAIN: Duration = Duration::from_secs(30);
 
+/// How long between looks while it is there: often enough to be told soon if it is gone, and a list is not small.
+const STILL: Duration = Duration::from_secs(60);
+
+/// How long the lobby's web API has for its answer.
+const API_PATIENCE: Duration = Duration::from_secs(3);
+
+/// A server that should be in the list of a lobby.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    pub lobby: Lobby,
+    pub looks: Looks,
+    /// How the lobby is to query the server before it lists it, if it is to.
+    pub x_query: Option<String>,
+    /// Where the lobby's web API is, if not where it usually is.
+    pub api: Option<MasterList>,
+}
+
 /// What there is to say about one lobby.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -28,14 +52,15 @@ pub enum Answer {
 }
 
 /// Looks into a lobby's list until the server is there, or there is no more hope.
-pub async fn watch(lobby: Lobby, server: Looks, x_query: Option<String>) -> (Lobby, Answer) {
+pub async fn watch(watched: Watched) -> (Watched, Answer) {
+    let Watched { lobby, looks: server, .. } = &watched;
     let mut last = Ok(Vec::new());
     for (look, wait) in WAITS.into_iter().enumerate() {
         tokio::time::sleep(wait).await;
-        last = look_anywhere(&lobby, &server).await;
+        last = look_anywhere(lobby, server).await;
         let enough = match &last {
             // One family may have no way to the lobby; if it has, it does not take long.
-            Ok(listed) if !listed.is_empty() => look > 0 || missing(&lobby, listed).is_none(),
+            Ok(listed) if !listed.is_empty() => look > 0 || missing(lobby, listed).is_none(),
             Ok(_) => look == 2 && server.transport == Transport::Udp,
             // It may be starting just now, but it will not start for long.
             Err(_) => look == 1,
@@ -46,24 +71,48 @@ pub async fn watch(lobby: Lobby, server: Looks, x_query: Option<String>) -> (Lob
     }
     let host = &lobby.host;
     let answer = match last {
-        Ok(listed) if !listed.is_empty() => Answer::Listed(is_listed(&lobby, &server, &listed)),
-        Ok(_) => Answer::NotListed(not_listed(&lobby, &server, x_query.as_deref()).await),
+        Ok(listed) if !listed.is_empty() => Answer::Listed(is_listed(lobby, server, &listed)),
+        Ok(_) => Answer::NotListed(not_listed(&format!("not listed by {host} yet"), &watched).await),
         Err(error) => Answer::NotListed(format!("cannot ask {host} for its list: {}", explain(&error))),
     };
-    (lobby, answer)
+    (watched, answer)
 }
 
-/// Looks into a lobby's list from time to time until the server is there, however long that takes.
-pub async fn wait(mut lobby: Lobby, server: Looks) -> (Lobby, Answer) {
+/// Looks into a lobby's list from time to time until the server that was not there is there, or the other way round, however
+/// long that takes.
+pub async fn change(mut watched: Watched, was_listed: bool) -> (Watched, Answer) {
+    let mut presence = Presence { was_listed, missed: false };
     loop {
-        tokio::time::sleep(AGAIN).await;
-        find_again(&mut lobby).await;
-        if let Ok(listed) = look_anywhere(&lobby, &server).await
-            && !listed.is_empty()
-        {
-            let answer = Answer::Listed(is_listed(&lobby, &server, &listed));
-            return (lobby, answer);
+        tokio::time::sleep(if was_listed && !presence.missed { STILL } else { AGAIN }).await;
+        find_again(&mut watched.lobby).await;
+        let Ok(listed) = look_anywhere(&watched.lobby, &watched.looks).await else {
+            // That says nothing about the server.
+            continue;
+        };
+        if presence.handle_look(!listed.is_empty()) {
+            let answer = if was_listed {
+                Answer::NotListed(not_listed(&format!("no longer listed by {}", watched.lobby.host), &watched).await)
+            } else {
+                Answer::Listed(is_listed(&watched.lobby, &watched.looks, &listed))
+            };
+            return (watched, answer);
         }
+    }
+}
+
+/// Whether a server is where it was before.
+struct Presence {
+    was_listed: bool,
+    /// Whether the last look did not find it.
+    missed: bool,
+}
+
+impl Presence {
+    /// A look has found the server, or not. Says whether that is a change. It is gone only when it was missed twice: a lobby
+    /// that was just started again has to hear of it first.
+    fn handle_look(&mut self, is_listed: bool) -> bool {
+        let missed_before = std::mem::replace(&mut self.missed, !is_listed);
+        if self.was_listed { missed_before && !is_listed } else { is_listed }
     }
 }
 
@@ -101,13 +150,53 @@ fn missing(lobby: &Lobby, listed: &[SocketAddr]) -> Option<Family> {
     lobby.addrs.iter().map(family).find(|wanted| listed.iter().all(|addr| family(addr) != *wanted))
 }
 
-/// What is likely to be wrong. The protocol has no answers, so nobody knows; what was seen from here comes first.
-async fn not_listed(lobby: &Lobby, server: &Looks, x_query: Option<&str>) -> String {
+/// What is wrong. The protocol has no answers: what was seen from here comes first, then what the lobby's web API says, and if
+/// that says nothing, what is likely.
+async fn not_listed(what: &str, watched: &Watched) -> String {
+    let Watched { lobby, looks: server, .. } = watched;
     let (host, port) = (&lobby.host, server.port);
     let mut causes = Vec::new();
     if server.transport == Transport::Tcp && !look::answers_here(port).await {
         causes.push(format!("nothing answers at TCP port {port} of this machine; is the game server running?"));
     }
+    match refusal(watched).await {
+        Some(outcome) if causes.is_empty() => return format!("{what}: the lobby says {outcome}"),
+        Some(outcome) => causes.push(format!("the lobby says {outcome}")),
+        None => guess(watched, &mut causes),
+    }
+    let lines: String = causes.iter().enumerate().map(|(n, cause)| format!("\n  {}. {cause}", n + 1)).collect();
+    let transport = if server.transport == Transport::Udp { " --transport udp" } else { "" };
+    let is_usual = server.lobby_id == LobbyId::GANG_GARRISON_2;
+    let list = if is_usual { String::new() } else { format!("/{}", names::shown(server.lobby_id)) };
+    format!(
+        "{what}. Likely causes, the likeliest first:{lines}\n\
+         To find out: rallypoint doctor YOUR-ADDRESS:{port} --lobby {host}{list}{transport}"
+    )
+}
+
+/// Why the lobby does not take the server, if its web API tells.
+async fn refusal(watched: &Watched) -> Option<Outcome> {
+    let Watched { lobby, looks: server, api, .. } = watched;
+    let mut apis: Vec<_> = api.iter().cloned().collect();
+    if apis.is_empty() {
+        // It tells what became of whoever asks, which is another address in each family.
+        apis.extend(lobby.addrs.iter().map(|addr| outcomes::usual(Host::Ip(addr.ip()))));
+    }
+    let port = Some(server.port.get());
+    for api in apis {
+        let Ok(outcomes) = outcomes::ask(&api, None, &Asking::once(API_PATIENCE)).await else { continue };
+        let decisive = outcomes::decisive(&outcomes::about(&outcomes, port), port);
+        if let Some(outcome) = decisive.filter(|outcome| outcome.refused) {
+            return Some(outcome.clone());
+        }
+    }
+    None
+}
+
+/// What can be wrong if nobody knows.
+fn guess(watched: &Watched, causes: &mut Vec<String>) {
+    let Watched { lobby, looks: server, x_query, .. } = watched;
+    let port = server.port;
     let sources = lobby.addrs.iter().filter_map(|addr| route(*addr).ok());
     if let Some(source) = sources.into_iter().find(|ip| Reach::of(*ip) != Reach::Everywhere)
         && lobby.addrs.iter().all(|addr| Reach::of(addr.ip()) != Reach::Everywhere)
@@ -125,12 +214,6 @@ async fn not_listed(lobby: &Lobby, server: &Looks, x_query: Option<&str>) -> Str
     }
     causes.push("the datagrams do not arrive; does a firewall let UDP out to the lobby?".into());
     causes.push("the lobby refuses it: the address or the name is banned there, or has too many servers".into());
-    let lines: String = causes.iter().enumerate().map(|(n, cause)| format!("\n  {}. {cause}", n + 1)).collect();
-    let transport = if server.transport == Transport::Udp { " --transport udp" } else { "" };
-    format!(
-        "not listed by {host} yet. Likely causes, the likeliest first:{lines}\n\
-         To find out: rallypoint doctor YOUR-ADDRESS:{port} --lobby {host}{transport}"
-    )
 }
 
 fn explain(error: &io::Error) -> String {
@@ -146,6 +229,16 @@ fn explain(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_gone_when_it_was_missed_twice() {
+        let changes = |was_listed, looks: &[bool]| {
+            let mut presence = Presence { was_listed, missed: false };
+            looks.iter().map(|is_listed| presence.handle_look(*is_listed)).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(true, &[true, false, true, false, false]), [false, false, false, false, true]);
+        assert_eq!(changes(false, &[false, false, true]), [false, false, true]);
+    }
 
     #[test]
     fn a_lobby_that_has_moved_is_found_again() {

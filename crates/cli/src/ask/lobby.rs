@@ -139,8 +139,15 @@ async fn lobby_list(
     loop {
         let read = stream.read(&mut buffer).await?;
         if read == 0 {
-            reader.finish()?;
-            return Ok((servers, malformed));
+            return match reader.finish() {
+                Ok(()) => Ok((servers, malformed)),
+                // Whatever that is, it has not begun like a list.
+                Err(error) if servers == 0 => Err(Trouble::Malformed(format!(
+                    "{error}; is this a lobby's port ({})?",
+                    rallypoint_wire::lobby::PORT
+                ))),
+                Err(error) => Err(error.into()),
+            };
         }
         reader.push(&buffer[..read]);
         while let Some(block) = reader.next_block() {

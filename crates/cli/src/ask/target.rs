@@ -255,10 +255,7 @@ impl fmt::Display for Server {
 impl fmt::Display for Lobby {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "lobby://{}{}", self.host, Port(self.port))?;
-        match self.id {
-            Some(id) => write!(f, "/{id}"),
-            None => Ok(()),
-        }
+        self.id.map_or(Ok(()), |id| write!(f, "/{}", names::shown(id)))
     }
 }
 
@@ -307,8 +304,10 @@ mod tests {
             ("Session://[::1]:7/", "session://[::1]:7"),
             ("lobby://lobby.example.org", "lobby://lobby.example.org"),
             ("lobby://lobby.example.org:1/", "lobby://lobby.example.org:1"),
-            ("lobby://[::1]:1/gg2", "lobby://[::1]:1/1ccf16b1-436d-856f-504d-cc1af306aaa7"),
-            ("lobby://l/1CCF16B1-436d-856f-504d-cc1af306aaa7", "lobby://l/1ccf16b1-436d-856f-504d-cc1af306aaa7"),
+            ("lobby://[::1]:1/gg2", "lobby://[::1]:1/gg2"),
+            ("lobby://l/Rallypoint rooms", "lobby://l/rooms"),
+            ("lobby://l/1CCF16B1-436d-856f-504d-cc1af306aaa7", "lobby://l/gg2"),
+            ("lobby://l/1CCF16B1-436d-856f-504d-cc1af306aaa8", "lobby://l/1ccf16b1-436d-856f-504d-cc1af306aaa8"),
             ("http://lobby.example.org", "http://lobby.example.org/bloodmasterslist.php"),
             ("http://lobby.example.org:8080/list?x=1", "http://lobby.example.org:8080/list?x=1"),
         ] {

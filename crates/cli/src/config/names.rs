@@ -26,6 +26,13 @@ pub fn known() -> BTreeMap<LobbyId, String> {
     KNOWN.iter().filter_map(|(id, name, _)| Some((id.parse().ok()?, (*name).to_owned()))).collect()
 }
 
+/// As a person would name a lobby: the short name if it is known, otherwise the UUID. [`find`] finds it by that.
+pub fn shown(id: LobbyId) -> String {
+    let is_it = |known: &str| known.parse::<LobbyId>().is_ok_and(|known| known == id);
+    let known = KNOWN.iter().find(|(known, ..)| is_it(known));
+    known.map_or_else(|| id.to_string(), |(_, _, short)| (*short).to_owned())
+}
+
 /// A lobby by its UUID or by one of the known names; upper and lower case, spaces and hyphens make no difference.
 pub fn find(text: &str) -> Result<LobbyId, String> {
     let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();

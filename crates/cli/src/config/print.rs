@@ -37,7 +37,8 @@ pub fn print(settings: &Settings) -> String {
 }
 
 fn comment(out: &mut String, knob: &Knob) {
-    for line in wrap(&format!("{} ({})", knob.about, knob.expects)) {
+    let restart = if knob.reloads { "" } else { "; needs a restart" };
+    for line in wrap(&format!("{} ({}{restart})", knob.about, knob.expects)) {
         let _ = writeln!(out, "# {line}");
     }
 }

@@ -235,7 +235,10 @@ impl Walk<'_> {
 fn unknown_path(path: &str) -> String {
     match path.rsplit_once('.') {
         Some((section, key)) if Knob::is_section(section) => unknown_key(section, key),
-        _ => format!("there is no setting \"{path}\"{}", nearest(path, KNOBS.iter().map(|knob| knob.path))),
+        _ => {
+            let meant = path.strip_prefix("http.").map_or_else(|| path.to_owned(), |key| format!("web.{key}"));
+            format!("there is no setting \"{path}\"{}", nearest(&meant, KNOBS.iter().map(|knob| knob.path)))
+        }
     }
 }
 
@@ -251,6 +254,8 @@ fn unknown_key(section: &str, key: &str) -> String {
     let elsewhere = KNOBS.iter().filter_map(|knob| knob.path.rsplit_once('.')).find(|(_, name)| *name == key);
     let hint = match elsewhere {
         Some((home, _)) => format!("; did you mean the one in [{home}]?"),
+        // As its flag is called.
+        None if section.is_empty() && key == "http" => "; did you mean \"web\"?".into(),
         None => nearest(key, siblings),
     };
     format!("unknown key \"{key}\"{place}{hint}")

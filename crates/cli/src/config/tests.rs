@@ -119,6 +119,14 @@ fn what_is_printed_reads_back_the_same() {
 }
 
 #[test]
+fn what_is_printed_says_what_needs_a_restart() {
+    let printed = print(&Settings::default());
+    let count = KNOBS.iter().filter(|knob| !knob.reloads).count();
+    // Long lines are wrapped.
+    assert_eq!(printed.replace("\n# ", " ").matches("; needs a restart)").count(), count);
+}
+
+#[test]
 fn every_setting_can_be_made_by_a_variable_and_by_a_flag() {
     let printed = Settings::default();
     for knob in KNOBS.iter() {
@@ -161,6 +169,7 @@ fn a_mistake_names_the_file_the_line_and_what_was_expected() {
     for (text, expected) in [
         ("[lobby]\n\nleese = \"70s\"", r#"rallypoint.toml:3: unknown key "leese" in [lobby]; did you mean "lease"?"#),
         ("lease = \"70s\"", r#"rallypoint.toml:1: unknown key "lease"; did you mean the one in [lobby]?"#),
+        ("[http]\nlisten = \"127.0.0.1:0\"", r#"rallypoint.toml:1: unknown key "http"; did you mean "web"?"#),
         ("\n[loby]\nlease = \"70s\"", r#"rallypoint.toml:2: unknown key "loby"; did you mean "lobby"?"#),
         ("[log]\nverbosity = 3", r#"rallypoint.toml:2: unknown key "verbosity" in [log]; there are level, format"#),
         ("[lobby]\nlease = 70", r#"rallypoint.toml:2: lobby.lease: expected a time from "1s" to "24h", not 70"#),
@@ -263,6 +272,7 @@ fn variables_and_flags_are_named_in_their_mistakes() {
     for (path, value, expected) in [
         ("lobby.lease", "soon", r#"--set lobby.lease: expected a time from "1s" to "24h", not "soon""#),
         ("lobby.leese", "1m", r#"--set lobby.leese: unknown key "leese" in [lobby]; did you mean "lease"?"#),
+        ("http.listen", "off", r#"--set http.listen: there is no setting "http.listen"; did you mean "web.listen"?"#),
         ("loby.lease", "1m", r#"--set loby.lease: there is no setting "loby.lease"; did you mean "lobby.lease"?"#),
     ] {
         assert_eq!(with_flags(&[(path, value)]).unwrap_err(), expected);

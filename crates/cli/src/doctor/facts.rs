@@ -2,7 +2,10 @@
 
 use crate::ask::{Protocol, Trouble, lobby::Listed};
 use rallypoint_wire::lobby::Transport;
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+};
 
 /// All that was found out about a server.
 #[derive(Debug, Default)]
@@ -139,7 +142,7 @@ impl Facts {
     }
 
     fn advise_on_reaching(&self, advice: &mut Vec<String>) {
-        let port = self.port.map_or_else(String::new, |port| format!(" {port}"));
+        let ports = self.ports();
         let reachable: Vec<_> = self.addresses.iter().filter(|address| address.no_way.is_none()).collect();
         if reachable.is_empty() {
             advice.push("This machine has no way to the server's addresses: try doctor from another machine.".into());
@@ -160,18 +163,26 @@ impl Facts {
         match self.transport() {
             // A game that is played over UDP need not have a query.
             Some(Transport::Udp) => advice.push(format!(
-                "Nothing answers a query at UDP port{port}. If the game has no query of its own, that is normal (rallypoint \
+                "Nothing answers a query at UDP {ports}. If the game has no query of its own, that is normal (rallypoint \
                  respond can answer for it). If it has, allow the port in the firewall and forward it in the router."
             )),
             _ if refused => advice.push(format!(
-                "The machine is there, but nothing listens at port{port}: start the server, and compare the port with its \
+                "The machine is there, but nothing listens at {ports}: start the server, and compare the port with its \
                  settings."
             )),
             _ => advice.push(format!(
-                "Nothing answers at port{port}. Does the server run? Then allow the port in the machine's firewall, and \
+                "Nothing answers at {ports}. Does the server run? Then allow the port in the machine's firewall, and \
                  forward it in the router (a lobby lists a TCP server only if it can connect to it)."
             )),
         }
+    }
+
+    /// `port 8190`, or, if none was named, those that were tried: `port 6969 or 45555`.
+    fn ports(&self) -> String {
+        let queried = self.addresses.iter().flat_map(|address| &address.queries).map(|(_, at, _)| at.port());
+        let ports: BTreeSet<u16> = self.port.map_or_else(|| queried.collect(), |port| [port].into());
+        let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+        format!("port {}", ports.join(" or "))
     }
 
     fn advise_on_listing(&self, advice: &mut Vec<String>) {
@@ -195,7 +206,8 @@ impl Facts {
             Some(true) => advice.push(format!(
                 "A test entry from here was listed, so the way to the lobby is open and the server itself does not announce, \
                  or to another lobby. Look at its settings, or let rallypoint do it: rallypoint announce --name NAME \
-                 --port {port} --lobby {lobby}"
+                 --port {port} --lobby {}",
+                lobby.replacen('/', " --lobby-id ", 1)
             )),
             Some(false) => advice.push(format!(
                 "A test entry from here was not listed either. The lobby may refuse this address (bans, private addresses, too \
@@ -259,6 +271,10 @@ mod tests {
         assert!(advice(&not_found).contains("has no address"));
         let closed = facts(vec![address(public, Some(Err(Trouble::Refused)), Some(Err(Trouble::Refused)))], vec![]);
         assert!(advice(&closed).contains("nothing listens at port 8190: start the server"));
+        let mut unnamed = Facts { port: None, ..closed };
+        let at = SocketAddr::new(public.parse().unwrap(), 45_555);
+        unnamed.addresses[0].queries.push((Protocol::Session, at, Err(Trouble::Refused)));
+        assert!(advice(&unnamed).contains("nothing listens at port 8190 or 45555: start the server"));
         let filtered = facts(vec![address(public, Some(Err(TIMED_OUT)), Some(Err(TIMED_OUT)))], vec![]);
         assert!(advice(&filtered).contains("forward it in the router"));
         let inside = facts(vec![address("192.168.1.5", Some(Ok(())), None)], vec![]);
@@ -280,7 +296,12 @@ mod tests {
     #[test]
     fn a_test_entry_tells_where_the_fault_is() {
         let tested = |test| Facts { test, ..facts(vec![address("198.51.100.1", Some(Ok(())), None)], vec![]) };
-        assert!(advice(&tested(Some(true))).contains("rallypoint announce --name NAME --port 8190"));
+        assert!(
+            advice(&tested(Some(true)))
+                .ends_with("rallypoint announce --name NAME --port 8190 --lobby lobby.example.org")
+        );
+        let list = Facts { lobby: "lobby.example.org/rooms".into(), ..tested(Some(true)) };
+        assert!(advice(&list).ends_with("--lobby lobby.example.org --lobby-id rooms"), "{}", advice(&list));
         assert!(advice(&tested(Some(false))).contains("may refuse this address"));
     }
 

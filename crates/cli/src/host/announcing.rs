@@ -3,8 +3,8 @@
 use super::{Args, GAME_NAME};
 use crate::{
     announce::{
-        self, Lobby,
-        listed::{Answer, wait, watch},
+        self,
+        listed::{Answer, Watched, change, watch},
         look::Looks,
         sender::Sender,
         server_id,
@@ -30,9 +30,8 @@ pub struct Announcing {
     announcer: Announcer,
     sender: Sender,
     slots: u16,
-    looks: Looks,
     /// What becomes of it in each lobby.
-    answers: JoinSet<(Lobby, Answer)>,
+    answers: JoinSet<(Watched, Answer)>,
 }
 
 impl Announcing {
@@ -56,10 +55,11 @@ impl Announcing {
         let looks = Looks { lobby_id: args.lobby_id, transport: Transport::Udp, port, name: name.to_vec() };
         let mut answers = JoinSet::new();
         for lobby in lobbies {
-            answers.spawn(watch(lobby, looks.clone(), Some("session".into())));
+            let (looks, x_query) = (looks.clone(), Some("session".into()));
+            answers.spawn(watch(Watched { lobby, looks, x_query, api: None }));
         }
         let slots = args.max_players.into();
-        let mut announcing = Self { announcer, sender: Sender::open()?, slots, looks, answers };
+        let mut announcing = Self { announcer, sender: Sender::open()?, slots, answers };
         announcing.set_players(0);
         Ok(Some(announcing))
     }
@@ -81,14 +81,17 @@ impl Announcing {
         }
     }
 
-    /// Waits until it is clear whether a lobby lists the room, and says so. If it does not, it is looked at again later.
+    /// Waits until it is clear whether a lobby lists the room, or until that changes, and says so.
     pub async fn hear(&mut self) {
         match self.answers.join_next().await {
-            // Nobody may be reading, which is no reason not to serve.
-            Some(Ok((_, Answer::Listed(text)))) => drop(say(&format!("-- {text}\n"))),
-            Some(Ok((lobby, Answer::NotListed(text)))) => {
-                complain(text);
-                self.answers.spawn(wait(lobby, self.looks.clone()));
+            Some(Ok((watched, answer))) => {
+                let is_listed = matches!(answer, Answer::Listed(_));
+                match answer {
+                    // Nobody may be reading, which is no reason not to serve.
+                    Answer::Listed(text) => drop(say(&format!("-- {text}\n"))),
+                    Answer::NotListed(text) => complain(text),
+                }
+                self.answers.spawn(change(watched, is_listed));
             }
             Some(Err(_)) => {}
             None => std::future::pending().await,

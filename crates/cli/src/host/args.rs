@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long = "lobby", value_name = "HOST[:PORT]")]
     pub lobbies: Vec<Host>,
 
-    /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms
+    /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
     #[arg(long, value_name = "UUID|NAME", default_value = "rooms", value_parser = names::find)]
     pub lobby_id: LobbyId,
 
