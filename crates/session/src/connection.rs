@@ -211,7 +211,7 @@ impl Connection {
         }
     }
 
-    /// Where the peer is.
+    /// Where the peer is. An address that is new may be a forged one: [`proven_peer`](Self::proven_peer) is not.
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
         self.peer

@@ -37,7 +37,9 @@ impl Table {
         let mut datagram = Vec::new();
         while let Some(transmit) = self.server.poll_transmit(self.now, &mut datagram) {
             for (client, _) in clients.iter_mut().filter(|(_, at)| *at == transmit.to) {
-                client.handle_datagram(self.now, SERVER.into(), &datagram);
+                for piece in transmit.datagrams(&datagram) {
+                    client.handle_datagram(self.now, SERVER.into(), piece);
+                }
             }
             datagram.clear();
         }
@@ -108,5 +110,32 @@ fn s31_nobody_moves_to_where_another_player_is() {
         }
         table.pass(&mut [(&mut victim, at(1))]);
         assert_eq!(victim.recv(), Some(&b"hello"[..]));
+    }
+}
+
+#[test]
+fn s31_a_claimed_address_is_not_taken_for_a_proven_one() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut table = Table::new();
+        let mut forger = table.client(encryption, 1);
+        table.connect(&mut forger, at(1));
+        let places = |table: &Table| {
+            let player = table.server.endpoint.players().next().unwrap();
+            let connection = table.server.endpoint.connection(player).unwrap();
+            (connection.peer(), connection.proven_peer())
+        };
+        assert_eq!(places(&table), (at(1), at(1)));
+        for claimed in [at(2), at(3)] {
+            forger.send(table.now, b"rude").unwrap();
+            table.deliver(&mut forger, claimed);
+            table.answer(&mut []);
+            assert_eq!(places(&table), (claimed, at(1)));
+        }
+        // Where it really is, it answers.
+        for _ in 0..200 {
+            forger.send(table.now, b"here").unwrap();
+            table.pass(&mut [(&mut forger, at(4))]);
+        }
+        assert_eq!(places(&table), (at(4), at(4)));
     }
 }

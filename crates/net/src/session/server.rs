@@ -187,10 +187,17 @@ impl SessionServer {
         self.driven.look(|server| server.stats(player))
     }
 
-    /// Where a player is.
+    /// Where a player is. A player can claim to have moved to somebody else's address, so whatever has consequences for an
+    /// address asks for [`proven_addr`](Self::proven_addr).
     #[must_use]
     pub fn addr(&self, player: PlayerId) -> Option<SocketAddr> {
         self.driven.look(|server| Some(server.connection(player)?.peer()))
+    }
+
+    /// Where a player was when that was last proved, at the latest by the login (S31).
+    #[must_use]
+    pub fn proven_addr(&self, player: PlayerId) -> Option<SocketAddr> {
+        self.driven.look(|server| Some(server.connection(player)?.proven_peer()))
     }
 
     /// Whether a player's messages are encrypted.

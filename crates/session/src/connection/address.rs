@@ -24,6 +24,8 @@ pub(super) struct Address {
 
 #[derive(Debug)]
 struct Unproven {
+    /// The last address that has answered.
+    proven: SocketAddr,
     /// Since when no address has answered.
     since: Instant,
     challenge: Option<Challenge>,
@@ -84,11 +86,19 @@ impl Address {
 }
 
 impl Connection {
+    /// Where the peer was when it last showed that it sees what is sent there: never an address that it only claims to have
+    /// (S31).
+    #[must_use]
+    pub fn proven_peer(&self) -> SocketAddr {
+        self.address.unproven.as_ref().map_or(self.peer, |unproven| unproven.proven)
+    }
+
     /// The peer has another address (S31). `chance` is one that nobody can guess.
     pub(crate) fn move_to(&mut self, now: Instant, peer: SocketAddr, chance: u64) {
+        let proven = self.proven_peer();
         self.peer = peer;
         let since = self.address.unproven.as_ref().map_or(now, |unproven| unproven.since);
-        self.address.unproven = Some(Unproven { since, challenge: None, chance, credit: 0, is_short: false });
+        self.address.unproven = Some(Unproven { proven, since, challenge: None, chance, credit: 0, is_short: false });
         self.rtt.forget_path();
         self.congestion.on_new_path(now);
         self.progress(now);
