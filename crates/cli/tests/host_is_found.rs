@@ -5,6 +5,7 @@ mod room_support;
 
 use common::{Lobby, run, stdout, until};
 use room_support::Room;
+use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
@@ -26,6 +27,9 @@ fn from_the_lobby_to_the_players() {
     for part in ["Bacon Town", "alice", "rallypoint-room", "\"red\""] {
         assert!(asked.contains(part), "{part} is not in {asked}");
     }
+    let asked: Value = serde_json::from_str(&asked).unwrap();
+    let shown = &asked["servers"][0];
+    assert_eq!((&shown["version"], &shown["session"]["version"]), (&Value::Null, &json!(0)), "a room has no version");
     assert_eq!(room.host.hears("listed"), format!("-- listed by {at} as 127.0.0.1:{}", room.addr.port()));
     room.host.signal("TERM");
     let (code, complaints) = room.host.ends();

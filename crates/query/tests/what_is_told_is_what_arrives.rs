@@ -52,7 +52,7 @@ prop_compose! {
             game: Some(game),
             game_name: Some(game_name),
             map: Some(map),
-            version: Some(version.to_string()),
+            version: ((version_type, version) != (0, 0)).then(|| version.to_string()),
             players: Some(players.len() as u16),
             max_players: Some(max_players.into()),
             mods,
@@ -179,4 +179,13 @@ fn spectators_are_told_where_the_protocol_knows_them() {
     assert_eq!((told.players, told.player_list.unwrap().len()), (Some(1), 1));
     let told = ask(&info, Question::Bloodmasters).info;
     assert_eq!((told.players, told.spectators, told.player_list.unwrap().len()), (Some(1), Some(1), 2));
+}
+
+#[test]
+fn w43_a_version_that_the_game_does_not_give_is_not_shown() {
+    let own = |version_type, version| SessionInfo { version_type, version, ..SessionInfo::default() };
+    for (session, shown) in [(own(0, 0), None), (own(1, 0), Some("0")), (own(0, 292), Some("292"))] {
+        let told = ask(&ServerInfo { session: Some(session), ..ServerInfo::default() }, INFOS).info;
+        assert_eq!((told.version.as_deref(), told.session), (shown, Some(session)));
+    }
 }

@@ -15,7 +15,7 @@ pub struct SessionInfo {
     pub engine_revision: u32,
     /// What kind of version the next one is.
     pub version_type: u8,
-    /// The game's version.
+    /// The game's version; none if both are 0 (W43).
     pub version: u32,
 }
 
@@ -72,7 +72,8 @@ impl ServerInfo {
 
     fn take_summary(&mut self, summary: &Summary<'_>) {
         self.game = Some(show(summary.game));
-        self.version = Some(summary.version.to_string());
+        let has_version = (summary.version_type, summary.version) != (0, 0);
+        self.version = has_version.then(|| summary.version.to_string());
         self.players = Some(summary.players.into());
         self.max_players = Some(summary.max_players.into());
         self.session = Some(SessionInfo {

@@ -87,7 +87,7 @@ fn lines(model: &Model, row: &Row, theme: Theme, wide: usize) -> Vec<Line<'stati
 
 fn game(info: &ServerInfo) -> Option<String> {
     let name = info.game_name.clone().filter(|name| !name.is_empty()).or_else(|| info.game.clone());
-    match (name, info.version.as_deref().filter(|version| !matches!(*version, "" | "0"))) {
+    match (name, info.version.as_deref().filter(|version| !version.is_empty())) {
         (Some(name), Some(version)) => Some(format!("{name} {version}")),
         (name, _) => name,
     }
