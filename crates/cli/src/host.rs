@@ -7,6 +7,7 @@ mod metrics;
 mod room;
 
 pub use args::Args;
+pub use room::{ALL_HEARD, ASK_IF_HEARD, NOT_HEARD};
 
 use crate::{
     config::names,
@@ -199,7 +200,7 @@ impl Hosting {
                     }
                 }
                 Act::Kick(player, reason) => {
-                    if let Some(addr) = self.server.addr(player) {
+                    if let Some(addr) = self.server.proven_addr(player) {
                         self.away.insert(Home::of(addr.ip()), Instant::now() + AWAY_FOR);
                     }
                     self.server.disconnect(player, &reason);
@@ -212,7 +213,7 @@ impl Hosting {
     /// For how much longer nobody gets in from where this player is.
     fn is_away(&mut self, now: Instant, player: PlayerId) -> Option<Duration> {
         self.away.retain(|_, until| *until > now);
-        let home = Home::of(self.server.addr(player)?.ip());
+        let home = Home::of(self.server.proven_addr(player)?.ip());
         self.away.get(&home).map(|until| until.saturating_duration_since(now))
     }
 

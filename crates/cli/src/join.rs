@@ -7,22 +7,27 @@ pub use args::Args;
 use crate::{
     ask::resolve,
     failure::{Failure, complain, say},
-    host::{GAME, LONGEST_MESSAGE},
+    host::{ALL_HEARD, ASK_IF_HEARD, GAME, LONGEST_MESSAGE, NOT_HEARD},
     lines::{Lines, too_long},
+    pace::Pace,
     signals::Signals,
 };
-use rallypoint_net::{ClientOptions, ConnectError, SessionClient, SessionEvent};
+use rallypoint_net::{ClientOptions, ConnectError, NotAcknowledged, SessionClient, SessionEvent};
 use rallypoint_session::{ClientConfig, ConnectionStats, LoginError, Reason, SendError};
 use rallypoint_wire::{session, text};
 use std::{
     cell::Cell,
     io::{IsTerminal, stdin, stdout},
     num::NonZeroU16,
+    time::{Duration, Instant},
 };
 
 /// What is typed for this program, and not for the server.
 pub const STATS: &str = "/stats";
 pub const QUIT: &str = "/quit";
+
+/// A room welcomes whoever comes in, and says that it has heard what was said, within this time.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Takes part until one side has had enough.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -45,16 +50,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         result?;
         closed.map_err(Failure::failed)?;
-        if unsaid > 0 { Err(Failure::failed(format!("{unsaid} of the lines were not said"))) } else { Ok(()) }
+        match unsaid {
+            0 => Ok(()),
+            1 => Err(Failure::failed("one of the lines was not said")),
+            _ => Err(Failure::failed(format!("{unsaid} of the lines were not said"))),
+        }
     })
 }
 
 struct Joined {
     client: SessionClient,
+    /// How safe it is, in words.
+    how: &'static str,
     team: Option<String>,
     /// A person types here: what was typed is replaced by what the server makes of it.
     is_typed: bool,
-    /// How many lines could not be sent.
+    /// How many lines could not be sent, or were not heard.
     unsaid: Cell<usize>,
 }
 
@@ -67,29 +78,43 @@ impl Joined {
         config.reconnect = !args.no_reconnect;
         let options = ClientOptions { stream: Some(LONGEST_MESSAGE), ..config.into() };
         let client = SessionClient::connect(&addrs[..], options).await.map_err(|error| explain(&error, args))?;
-        let is_typed = stdin().is_terminal() && stdout().is_terminal();
-        let joined = Self { client, team: args.team.clone(), is_typed, unsaid: Cell::new(0) };
         let how = match (args.plain, args.key) {
             (true, _) => "not encrypted",
             (_, None) => "encrypted",
             (_, Some(_)) => "encrypted, and it is the server with that key",
         };
-        joined.tell(&format!("-- connected to {} ({how}); /quit leaves", joined.client.server()))?;
-        Ok(joined)
+        let is_typed = stdin().is_terminal() && stdout().is_terminal();
+        Ok(Self { client, how, team: args.team.clone(), is_typed, unsaid: Cell::new(0) })
     }
 
     async fn run(&self) -> Result<(), Failure> {
-        let (mut lines, mut message) = (Lines::of_stdin(), Vec::new());
-        self.enter().await;
-        let mut is_lost = false;
+        let mut message = Vec::new();
+        self.come_in(&mut message).await?;
+        let (mut lines, mut pace) = (Lines::of_stdin(), Pace::of_guest(Instant::now()));
+        self.enter(&mut pace).await;
+        let (mut is_lost, mut leaves_by) = (false, None);
         loop {
+            let ready = pace.ready_at();
+            let line = async {
+                until(ready).await;
+                lines.next().await
+            };
             tokio::select! {
                 event = self.client.event(&mut message) => match event {
-                    Some(SessionEvent::Message) => self.tell(&text::display(&message))?,
+                    Some(SessionEvent::Message) => {
+                        let line = text::display(&message);
+                        if leaves_by.is_some() && line == ALL_HEARD {
+                            return Ok(());
+                        }
+                        self.hear(&line)?;
+                    }
                     Some(SessionEvent::Connected) => {
                         is_lost = false;
                         self.tell("-- connected again")?;
-                        self.enter().await;
+                        self.enter(&mut pace).await;
+                        if leaves_by.is_some() {
+                            self.ask().await;
+                        }
                     }
                     Some(SessionEvent::Disconnected(reason)) => {
                         if !self.comes_back(&reason) {
@@ -100,10 +125,16 @@ impl Joined {
                     }
                     Some(SessionEvent::LoginFailed(error @ LoginError::Refused(_))) => return Err(refused(&error)),
                     Some(_) => {}
-                    None => return Err(Failure::failed("the session is over")),
+                    None => return Err(over()),
                 },
-                line = lines.next() => match line.as_ref().map(|line| line.as_deref().map(str::trim)) {
-                    None | Some(Ok(QUIT)) => return Ok(()),
+                line = line, if leaves_by.is_none() => match line.as_ref().map(|line| line.as_deref().map(str::trim)) {
+                    None | Some(Ok(QUIT)) => {
+                        // A person has seen what became of the lines.
+                        if self.is_typed || !self.ask().await {
+                            return Ok(());
+                        }
+                        leaves_by = Some(Instant::now() + ANSWERS_WITHIN);
+                    }
                     Some(Ok("")) => {}
                     Some(Ok(STATS)) => self.tell(&stats(self.client.stats()))?,
                     Some(Ok(line)) => {
@@ -111,6 +142,7 @@ impl Joined {
                             // The line as it was typed goes; it comes back from the server with a name before it.
                             say("\x1b[1A\x1b[2K")?;
                         }
+                        pace.spend(Instant::now());
                         if let Err(error) = self.client.send(line.as_bytes()).await {
                             let why = if is_lost { "not connected".into() } else { error.to_string() };
                             self.not_said(&format!("this was not said ({why}): {}", text::harmless(line)))?;
@@ -118,21 +150,54 @@ impl Joined {
                     }
                     Some(Err(characters)) => self.not_said(&too_long(*characters))?,
                 },
+                () = until(leaves_by), if leaves_by.is_some() => return Err(Failure::failed(NotAcknowledged)),
             }
         }
     }
 
+    /// Waits for the first words of the room. Who is not wanted there hears that instead, and has said nothing yet.
+    async fn come_in(&self, message: &mut Vec<u8>) -> Result<(), Failure> {
+        let first = async {
+            loop {
+                match self.client.event(message).await {
+                    Some(SessionEvent::Message) => return Ok(()),
+                    Some(SessionEvent::Disconnected(reason)) => return Err(ended(&reason)),
+                    Some(_) => {}
+                    None => return Err(over()),
+                }
+            }
+        };
+        let silent = |_| Err(Failure::failed("the server lets people in, but does not welcome them: it is no room"));
+        tokio::time::timeout(ANSWERS_WITHIN, first).await.unwrap_or_else(silent)?;
+        self.tell(&format!("-- connected to {} ({}); /quit leaves", self.client.server(), self.how))?;
+        self.tell(&text::display(message))
+    }
+
     /// After coming in, also again.
-    async fn enter(&self) {
+    async fn enter(&self, pace: &mut Pace) {
         if let Some(team) = &self.team {
+            pace.spend(Instant::now());
             // If the connection is gone again, the next one does it.
             let _: Result<(), SendError> = self.client.send(format!("/team {team}").as_bytes()).await;
         }
     }
 
+    /// Asks the room to answer when it has dealt with all that was said; false if there is no connection.
+    async fn ask(&self) -> bool {
+        self.client.send(ASK_IF_HEARD.as_bytes()).await.is_ok()
+    }
+
     fn comes_back(&self, reason: &Reason) -> bool {
         // The client decides; after an end that one side wanted there is nothing more to come.
         !matches!(reason, Reason::Closed) && !self.client.is_over()
+    }
+
+    /// What somebody says, or the room.
+    fn hear(&self, line: &str) -> Result<(), Failure> {
+        match line.strip_prefix("-- ") {
+            Some(why) if line.starts_with(NOT_HEARD) => self.not_said(why),
+            _ => self.tell(line),
+        }
     }
 
     /// A person sees it among what is said; a program that writes into a pipe learns it from the exit code, too.
@@ -147,6 +212,12 @@ impl Joined {
 
     fn tell(&self, line: &str) -> Result<(), Failure> {
         say(&format!("{line}\n"))
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    if let Some(at) = at {
+        tokio::time::sleep_until(at.into()).await;
     }
 }
 
@@ -184,6 +255,10 @@ fn explain(error: &ConnectError, args: &Args) -> Failure {
 
 fn refused(error: &LoginError) -> Failure {
     Failure::failed(text::harmless(&error.to_string()))
+}
+
+fn over() -> Failure {
+    Failure::failed("the session is over")
 }
 
 fn ended(reason: &Reason) -> Failure {

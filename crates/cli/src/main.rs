@@ -18,6 +18,7 @@ mod list;
 mod log;
 mod man;
 mod number;
+mod pace;
 mod ping;
 mod query;
 mod respond;

@@ -35,56 +35,6 @@ fn two_people_talk() {
 }
 
 #[test]
-fn whoever_runs_it_can_speak_and_send_people_away() {
-    let home = tempfile::tempdir().unwrap();
-    let mut room = Room::open(home.path(), &[]);
-    let alice = room.guest(home.path(), "alice", &[]);
-    let bob = room.guest(home.path(), "bob", &[]);
-    room.host.types("good evening");
-    bob.hears("-- server: good evening");
-    room.host.types("/kick bob too loud");
-    let (code, complaint) = bob.ends();
-    assert_eq!(code, Some(1));
-    assert!(complaint.contains("the server ended it: kicked: too loud"), "{complaint}");
-    alice.hears("-- bob has left (kicked: too loud)");
-    room.host.hears("-- bob is sent away; for 10 minutes nobody gets in from there");
-    let (code, complaint) = join(home.path(), room.addr, "bob", &[]).ends();
-    assert!(code == Some(1) && complaint.contains("sent away; come back in 10 min"), "{complaint}");
-    room.host.types("/quit");
-    let (code, complaint) = alice.ends();
-    assert!(code == Some(1) && complaint.contains("the server is closing"), "{complaint}");
-    assert_eq!(room.host.ends().0, Some(0));
-}
-
-#[test]
-fn a_pipe_says_its_lines_and_leaves() {
-    let home = tempfile::tempdir().unwrap();
-    let room = Room::open(home.path(), &[]);
-    let alice = room.guest(home.path(), "alice", &[]);
-    let mut bot = join(home.path(), room.addr, "bot", &[]);
-    bot.types("the build is green\nred\x1b[31m alert");
-    bot.closes_input();
-    assert_eq!(bot.ends().0, Some(0));
-    alice.hears("bot: the build is green");
-    alice.hears("bot: red\u{fffd}[31m alert");
-    alice.hears("-- bot has left");
-}
-
-#[test]
-fn a_line_that_is_too_long_is_told() {
-    let home = tempfile::tempdir().unwrap();
-    let room = Room::open(home.path(), &[]);
-    let alice = room.guest(home.path(), "alice", &[]);
-    let mut bot = join(home.path(), room.addr, "bot", &[]);
-    bot.types(&format!("{}\nshort", "ä".repeat(32_768)));
-    bot.closes_input();
-    let (code, complaint) = bot.ends();
-    assert_eq!(code, Some(1));
-    assert!(complaint.starts_with("a line of 32768 characters was not said: 500 are the most\n"), "{complaint}");
-    alice.hears("bot: short");
-}
-
-#[test]
 fn who_comes_back_at_once_has_the_same_name() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::open(home.path(), &[]);
@@ -136,6 +86,12 @@ fn what_cannot_be_is_told() {
     let output = run(home.path(), &["host", "--listen", &room.addr.to_string()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("is used by another program"), "{}", stderr(&output));
+    let missing = home.path().join("missing/key");
+    let output = run(home.path(), &["host", "--listen", "127.0.0.1:0", "--key-file", missing.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let sentence = format!("rallypoint: cannot keep the key in {}: No such file or directory", missing.display());
+    assert!(stderr(&output).starts_with(&sentence), "{}", stderr(&output));
+    assert!(!home.path().join("missing").exists());
     let nowhere = Talk::start(rallypoint(home.path()).args(["join", "no-such-name.invalid"]));
     assert_eq!(nowhere.ends().0, Some(1));
 }

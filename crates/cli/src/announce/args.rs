@@ -87,7 +87,8 @@ pub struct Args {
 
     /// Where the server's secret ID is kept
     ///
-    /// With it the server stays the same server for the lobby after a restart. The file is made if it is not there.
+    /// With it the server stays the same server for the lobby after a restart. The file is made if it is not
+    /// there; its folder has to be there.
     #[arg(long, value_name = "FILE")]
     pub id_file: Option<PathBuf>,
 

@@ -53,6 +53,8 @@ pub struct Args {
     pub metrics: Option<SocketAddr>,
 
     /// Where the secret key is kept by which people recognise this server
+    ///
+    /// The file is made if it is not there; its folder has to be there.
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
 }

@@ -12,8 +12,8 @@ use std::{
 };
 
 /// The key that is kept in a file; a new one if there is none yet.
-pub fn choose(file: Option<&Path>) -> Result<StaticKey, Failure> {
-    let file = match file {
+pub fn choose(chosen: Option<&Path>) -> Result<StaticKey, Failure> {
+    let file = match chosen {
         Some(file) => file.to_owned(),
         None => usual_place(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
             .ok_or_else(|| Failure::Usage("there is no home folder to keep the key in: choose a --key-file".into()))?,
@@ -25,7 +25,9 @@ pub fn choose(file: Option<&Path>) -> Result<StaticKey, Failure> {
         Ok(text) => parse(&text).ok_or_else(|| cannot("use", &"it is not 64 hexadecimal digits")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let key = new_static_key();
-            keep(&file, &key).map_err(|error| cannot("keep", &error))?;
+            // Only the usual folder is made: in another name there may be a mistake.
+            let made = if chosen.is_none() { make_folder(&file) } else { Ok(()) };
+            made.and_then(|()| keep(&file, &key)).map_err(|error| cannot("keep", &error))?;
             Ok(key)
         }
         Err(error) => Err(cannot("read", &error)),
@@ -54,11 +56,12 @@ fn parse(text: &str) -> Option<StaticKey> {
     StaticKey::from_bytes(bytes).ok()
 }
 
+fn make_folder(file: &Path) -> io::Result<()> {
+    file.parent().map_or(Ok(()), |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder))
+}
+
 /// Whoever can read it can pose as the server, so nobody else may.
 fn keep(file: &Path, key: &StaticKey) -> io::Result<()> {
-    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
     writeln!(file, "{}", PublicKey::new(*key.expose()))?;
     file.sync_all()
@@ -71,12 +74,14 @@ mod tests {
     #[test]
     fn a_key_is_kept_for_its_owner_only() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("deep/inside/key");
+        let file = dir.path().join("key");
         let first = choose(Some(&file)).unwrap();
         assert_eq!(choose(Some(&file)).unwrap().public(), first.public());
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::write(&file, "not a key").unwrap();
         assert!(choose(Some(&file)).unwrap_err().to_string().contains("64 hexadecimal digits"));
+        assert!(choose(Some(&dir.path().join("missing/key"))).is_err());
+        assert!(!dir.path().join("missing").exists());
     }
 
     #[test]

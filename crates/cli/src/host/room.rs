@@ -3,7 +3,10 @@
 mod command;
 mod names;
 
-use crate::lines::{LONGEST_LINE, too_long};
+use crate::{
+    lines::{LONGEST_LINE, too_long},
+    pace::Pace,
+};
 use command::{Command, Meaning};
 use rallypoint_query::{Player, ServerInfo, Team};
 use rallypoint_wire::text;
@@ -15,9 +18,12 @@ pub const AWAY_FOR: Duration = Duration::from_secs(10 * 60);
 /// The answer to /who is told in lines of about so many bytes.
 const LINE_OF_NAMES: usize = 400;
 
-/// So many lines may be said at once, and then one in this time.
-const BURST: f64 = 8.0;
-const EVERY: Duration = Duration::from_millis(500);
+/// What a client says that wants to know whether everything before it was dealt with, and the answer: nothing that people see.
+pub const ASK_IF_HEARD: &str = "/heard";
+pub const ALL_HEARD: &str = "-- heard";
+
+/// What is told to a guest, with the line, of which nothing was heard: it was said too fast.
+pub const NOT_HEARD: &str = "-- not so fast: this was not heard";
 
 /// The colours of teams in server browsers.
 const COLORS: [[u8; 3]; 6] =
@@ -50,8 +56,7 @@ struct Guest<P> {
     presence: Presence,
     /// By its place in the list of teams.
     team: Option<usize>,
-    lines: f64,
-    at: Instant,
+    pace: Pace,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +88,8 @@ impl<P: Copy + PartialEq> Room<P> {
             self.tell(id, welcome);
         }
         let name = self.free_name(username);
-        let presence = Presence::Here;
-        self.guests.push(Guest { id, name: name.clone(), presence, team: None, lines: BURST, at: now });
+        let (presence, pace) = (Presence::Here, Pace::of_room(now));
+        self.guests.push(Guest { id, name: name.clone(), presence, team: None, pace });
         self.greet(id, &name, username);
     }
 
@@ -116,14 +121,17 @@ impl<P: Copy + PartialEq> Room<P> {
         if line.is_empty() {
             return;
         }
-        if !guest.may_speak(now) {
-            self.tell(id, "-- not so fast: this was not heard".into());
-            return;
+        if line == ASK_IF_HEARD {
+            return self.tell(id, ALL_HEARD.into());
         }
         let characters = line.chars().count();
         if characters > LONGEST_LINE {
             return self.tell(id, format!("-- {}", too_long(characters)));
         }
+        if !guest.pace.is_ready(now) {
+            return self.tell(id, format!("{NOT_HEARD}: {line}"));
+        }
+        guest.pace.spend(now);
         let (name, team) = (guest.name.clone(), guest.team);
         match Meaning::of(line) {
             Meaning::Said(line) => self.tell_all(&format!("{name}: {line}"), |_| true),
@@ -154,6 +162,7 @@ impl<P: Copy + PartialEq> Room<P> {
             Some(("who", _)) => {
                 self.who(ping).into_iter().for_each(|line| self.log(line));
             }
+            Some(("kick", "")) => self.log("-- whom? /kick NAME REASON".into()),
             Some(("kick", whom)) => {
                 let (name, reason) = whom.split_once(' ').unwrap_or((whom, ""));
                 let guest = self.present().find(|guest| names::is_same(&guest.name, name));
@@ -196,7 +205,8 @@ impl<P: Copy + PartialEq> Room<P> {
 
     fn choose_team(&mut self, id: P, wanted: &str) {
         let Some(at) = self.teams.iter().position(|team| team.eq_ignore_ascii_case(wanted)) else {
-            return self.tell(id, format!("-- the teams are: {}", self.team_names()));
+            let missing = if wanted.is_empty() { String::new() } else { format!("there is no team {wanted}; ") };
+            return self.tell(id, format!("-- {missing}the teams are: {}", self.team_names()));
         };
         let team = self.teams[at].clone();
         let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id) else { return };
@@ -289,16 +299,6 @@ impl<P: Copy + PartialEq> Room<P> {
 
     fn log(&mut self, line: String) {
         self.acts.push(Act::Log(line));
-    }
-}
-
-impl<P> Guest<P> {
-    fn may_speak(&mut self, now: Instant) -> bool {
-        let passed = now.saturating_duration_since(self.at).as_secs_f64() / EVERY.as_secs_f64();
-        (self.lines, self.at) = ((self.lines + passed).min(BURST), now);
-        let may = self.lines >= 1.0;
-        self.lines -= f64::from(u8::from(may));
-        may
     }
 }
 

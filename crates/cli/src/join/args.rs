@@ -46,6 +46,11 @@ Examples:
       the file session.key of a host is secret, and nobody else's business
   echo \"the build is green\" | rallypoint join play.example.org --name bot
       says one line and leaves
+  echo /who | rallypoint join play.example.org --name bot
+      shows the answer and leaves
+
+What is piped in is said as fast as a room listens: four lines at once, and
+then two per second.
 
 Typed there:
   /me waves     does something
@@ -58,9 +63,9 @@ Typed there:
 Lines that begin with -- are not what somebody said, but what happened.
 
 Exit codes:
-  0  you left, and everything that was typed has arrived
-  1  there was no way in, the server ended it, or something that was typed has
-     not arrived; the last line says why
+  0  you left, and everything has arrived; what was piped in was heard, too
+  1  there was no way in, the server ended it, something has not arrived, or a
+     line from a pipe was not heard; the last line says why
   2  wrong usage";
 
 impl Args {

@@ -1,6 +1,8 @@
 //! Rooms and their guests: the real program, with somebody who types and reads.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub mod router;
+
 use crate::common::{rallypoint, until};
 use std::{
     io::{BufRead, BufReader, Read, Write},

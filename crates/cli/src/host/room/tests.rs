@@ -48,7 +48,7 @@ fn a_team_talks_among_itself() {
     assert_eq!(room.says(0, "/team red"), [], "nothing has changed");
     let line = "[red] carol: left!".to_owned();
     assert_eq!(room.says(2, "/t left!"), [(0, line.clone()), (2, line)]);
-    assert_eq!(room.says(1, "/team green"), [(1, "-- the teams are: red, blue".into())]);
+    assert_eq!(room.says(1, "/team green"), [(1, "-- there is no team green; the teams are: red, blue".into())]);
 }
 
 #[test]
@@ -140,6 +140,8 @@ fn only_the_console_kicks() {
     assert_eq!(room.len(), 1);
     room.handle_console("/kick nobody", no_ping);
     assert_eq!(room.take_acts(), [Act::Log("-- nobody is called \"nobody\"; /who is here".into())]);
+    room.handle_console("/kick", no_ping);
+    assert_eq!(room.take_acts(), [Act::Log("-- whom? /kick NAME REASON".into())]);
     room.handle_console("hello", no_ping);
     assert_eq!(room.heard(), [(0, "-- server: hello".into())]);
 }
@@ -153,7 +155,9 @@ fn who_talks_too_fast_is_not_heard() {
     }
     let heard = room.heard().into_iter().filter(|(id, _)| *id == 1).count();
     assert_eq!(heard, 8);
-    room.handle_line(now + 4 * EVERY, 0, b"calm", no_ping);
+    assert_eq!(room.says(0, "more"), [(0, "-- not so fast: this was not heard: more".into())]);
+    assert_eq!(room.says(0, ASK_IF_HEARD), [(0, ALL_HEARD.into())], "that is always answered");
+    room.handle_line(now + Duration::from_secs(2), 0, b"calm", no_ping);
     assert_eq!(room.heard().last(), Some(&(1, "alice: calm".into())));
 }
 
