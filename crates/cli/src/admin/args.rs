@@ -71,7 +71,7 @@ pub struct BanArgs {
     #[command(flatten)]
     pub whom: Whom,
 
-    /// Why
+    /// Why: whoever is banned can read it
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub reason: String,
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, BufRead, BufReader, Write},
+    fs::{self, OpenOptions},
+    io::{self, Write},
     net::IpAddr,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -46,7 +46,7 @@ impl AuditLog {
         Self { dir: dir.to_owned() }
     }
 
-    /// Adds a line, and waits until it is on the disk.
+    /// Adds a line, all of it or nothing, and waits until it is on the disk.
     pub fn add(&self, entry: &Entry) -> io::Result<()> {
         let path = self.file(0);
         if fs::metadata(&path).is_ok_and(|file| file.len() >= LONGEST) {
@@ -54,21 +54,33 @@ impl AuditLog {
         }
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
-        file.write_all(&line)?;
-        file.sync_data()
+        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path)?;
+        let length = file.metadata()?.len();
+        let mut last = [b'\n'];
+        if length > 0 {
+            file.read_exact_at(&mut last, length - 1)?;
+        }
+        // A crash may have left half a line, which must not spoil this one.
+        if last != [b'\n'] {
+            line.insert(0, b'\n');
+        }
+        let written = file.write_all(&line).and_then(|()| file.sync_data());
+        if written.is_err() {
+            let _ = file.set_len(length);
+        }
+        written
     }
 
     /// The last entries, the latest first. What cannot be read (half a line, after a crash) is passed over.
     pub fn last(&self, count: usize) -> io::Result<Vec<Entry>> {
         let mut last = Vec::new();
         for number in 0..=KEPT {
-            let file = match File::open(self.file(number)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                file => file?,
+            let bytes = match fs::read(self.file(number)) {
+                // The first is not there if a crash came just before it was begun.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                bytes => bytes?,
             };
-            let lines = BufReader::new(file).lines().collect::<io::Result<Vec<_>>>()?;
-            last.extend(lines.iter().rev().filter_map(|line| serde_json::from_str(line).ok()));
+            last.extend(bytes.rsplit(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()));
             if last.len() >= count {
                 break;
             }
@@ -96,19 +108,36 @@ impl AuditLog {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_log_is_bounded_and_the_latest_come_first() {
-        let dir = tempfile::tempdir().unwrap();
-        let log = AuditLog::new(dir.path());
-        assert!(log.last(10).unwrap().is_empty());
-        let entry = |time| Entry {
+    fn entry(time: u64) -> Entry {
+        Entry {
             time,
             from: [127, 0, 0, 1].into(),
             action: "ban".into(),
             about: "192.0.2.1".into(),
             reason: "x".repeat(200),
             until: None,
-        };
+        }
+    }
+
+    #[test]
+    fn half_a_line_and_bytes_that_are_no_text_spoil_no_other_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = AuditLog::new(dir.path());
+        log.add(&entry(1)).unwrap();
+        let file = OpenOptions::new().append(true).open(log.file(0));
+        file.unwrap().write_all(b"{\"time\":2,\xff").unwrap();
+        log.add(&entry(3)).unwrap();
+        let times: Vec<_> = log.last(10).unwrap().iter().map(|entry| entry.time).collect();
+        assert_eq!(times, [3, 1]);
+        fs::rename(log.file(0), log.file(1)).unwrap();
+        assert_eq!(log.last(10).unwrap().len(), 2, "the first file is not begun yet");
+    }
+
+    #[test]
+    fn the_log_is_bounded_and_the_latest_come_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = AuditLog::new(dir.path());
+        assert!(log.last(10).unwrap().is_empty());
         // As if there had been thousands: files are filled up without writing every line.
         for time in 0..20 {
             log.add(&entry(time)).unwrap();

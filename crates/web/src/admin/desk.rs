@@ -9,6 +9,7 @@ use arc_swap::{ArcSwap, Guard};
 use axum::http::StatusCode;
 use rallypoint_lobby::Bans;
 use rallypoint_net::{LobbyService, replace_file, set_file_aside};
+use serde::Deserialize;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -30,6 +31,12 @@ struct Inner {
     turn: tokio::sync::Mutex<()>,
     record: ArcSwap<Record>,
     audit: AuditLog,
+}
+
+/// All that is asked of a file before it is read.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
 }
 
 /// Why decisions cannot be read back.
@@ -58,8 +65,11 @@ impl Admin {
                 Record::default()
             }
             Err(source) => return Err(AdminError::Unreadable { path, source }),
+            // A later version may look different in everything else.
+            Ok(bytes) if serde_json::from_slice(&bytes).is_ok_and(|Version { version }| version > Record::VERSION) => {
+                return Err(AdminError::TooNew(path));
+            }
             Ok(bytes) => match serde_json::from_slice::<Record>(&bytes) {
-                Ok(record) if record.version > Record::VERSION => return Err(AdminError::TooNew(path)),
                 Ok(record) => record,
                 Err(error) => {
                     set_file_aside(&path, &error);
@@ -88,25 +98,31 @@ impl Admin {
         lobby: &LobbyService,
         change: impl FnOnce(&mut Record) -> Result<(T, Entry), Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let _turn = self.0.turn.lock().await;
-        let inner = Arc::clone(&self.0);
-        let value = blocking(move || {
-            let mut record = Record::clone(&inner.record.load());
-            let (value, entry) = change(&mut record)?;
-            inner.audit.add(&entry).map_err(|error| cannot_write(&error))?;
-            record.bans.retain(|ban| ban.rule.is_in_force(entry.time));
-            let json = serde_json::to_vec(&record).unwrap_or_default();
-            replace_file(&inner.path, &json).map_err(|error| cannot_write(&error))?;
-            inner.record.store(Arc::new(record));
+        let (admin, lobby) = (self.clone(), lobby.clone());
+        to_its_end(async move {
+            let _turn = admin.0.turn.lock().await;
+            let inner = Arc::clone(&admin.0);
+            let value = blocking(move || {
+                let mut record = Record::clone(&inner.record.load());
+                let now = today();
+                record.bans.retain(|ban| ban.rule.is_in_force(now));
+                let (value, entry) = change(&mut record)?;
+                inner.audit.add(&entry).map_err(|error| cannot_write(&error))?;
+                let json = serde_json::to_vec(&record).unwrap_or_default();
+                replace_file(&inner.path, &json).map_err(|error| cannot_write(&error))?;
+                inner.record.store(Arc::new(record));
+                Ok(value)
+            })
+            .await?;
+            lobby.set_more_bans(admin.bans()).await;
             Ok(value)
         })
-        .await?;
-        lobby.set_more_bans(self.bans()).await;
-        Ok(value)
+        .await
     }
 
     /// Writes down what is done elsewhere.
     pub(super) async fn note_down(&self, entry: Entry) -> Result<(), Problem> {
+        let _turn = self.0.turn.lock().await;
         let inner = Arc::clone(&self.0);
         blocking(move || inner.audit.add(&entry).map_err(|error| cannot_write(&error))).await
     }
@@ -123,13 +139,55 @@ pub(super) fn today() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
+/// Something that is not left half done when whoever asked for it hangs up.
+pub(super) async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::spawn(work).await.unwrap_or_else(|_| Err(fault()))
+}
+
 /// Something that waits for the disk.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Problem> + Send + 'static) -> Result<T, Problem> {
-    let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "this is a fault of the program");
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(failed(error)))
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(fault()))
+}
+
+fn fault() -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "this is a fault of the program")
 }
 
 fn cannot_write(error: &io::Error) -> Problem {
     tracing::warn!(%error, "what the operator decided cannot be kept");
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the data folder cannot be used, so nothing was changed: see the log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{future::poll_fn, task::Poll};
+    use tokio::sync::oneshot;
+
+    #[test]
+    fn what_is_begun_is_done_even_if_nobody_waits_for_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let ((go, wait), (done, is_done)) = (oneshot::channel::<()>(), oneshot::channel());
+            let mut work = Box::pin(to_its_end(async move {
+                let _ = wait.await;
+                done.send(()).unwrap();
+                Ok(())
+            }));
+            assert!(poll_fn(|context| Poll::Ready(work.as_mut().poll(context).is_pending())).await);
+            drop(work);
+            go.send(()).unwrap();
+            is_done.await.unwrap();
+        });
+    }
+
+    #[test]
+    fn a_file_of_a_later_version_is_left_alone_whatever_else_it_has() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(FILE), r#"{"version":2,"bans":{}}"#).unwrap();
+        assert!(matches!(Admin::open(dir.path()), Err(AdminError::TooNew(_))));
+        assert!(dir.path().join(FILE).exists());
+    }
 }

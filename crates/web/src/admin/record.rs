@@ -162,7 +162,15 @@ impl FromStr for Network {
     fn from_str(text: &str) -> Result<Self, NotABan> {
         let one = text.parse::<IpAddr>().map(|ip| IpNet::from(ip.to_canonical()));
         let network = one.or_else(|_| text.parse::<IpNet>().map(|net| net.trunc()));
-        network.map(Self).map_err(|_| NotABan::Network)
+        network.map(canonical).map(Self).map_err(|_| NotABan::Network)
+    }
+}
+
+/// A network of IPv4 addresses in IPv6's words is one of IPv4.
+fn canonical(net: IpNet) -> IpNet {
+    match (net.addr().to_canonical(), net.prefix_len().checked_sub(96)) {
+        (IpAddr::V4(ip), Some(length)) if net.addr().is_ipv6() => IpNet::new(ip.into(), length).unwrap_or(net),
+        _ => net,
     }
 }
 
@@ -201,13 +209,18 @@ mod tests {
 
     #[test]
     fn who_can_be_banned() {
-        for (text, whom) in
-            [("203.0.113.9", "203.0.113.9"), ("203.0.113.9/24", "203.0.113.0/24"), ("::ffff:192.0.2.1", "192.0.2.1")]
-        {
+        for (text, whom) in [
+            ("203.0.113.9", "203.0.113.9"),
+            ("203.0.113.9/24", "203.0.113.0/24"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("::ffff:192.0.2.1/128", "192.0.2.1"),
+            ("::ffff:192.0.2.1/120", "192.0.2.0/24"),
+        ] {
             assert_eq!(network(text).unwrap().whom(), whom);
         }
         assert_eq!(network("0.0.0.0/0"), Err(NotABan::TooWide));
         assert_eq!(network("2001::/15"), Err(NotABan::TooWide));
+        assert_eq!(network("::ffff:0:0/96"), Err(NotABan::TooWide), "all of IPv4");
         assert_eq!(network("example.org"), Err(NotABan::Network));
         assert_eq!(name(" *casino* ").unwrap().whom(), "name *casino*");
         assert_eq!(name("*a?*"), Err(NotABan::TooVague));

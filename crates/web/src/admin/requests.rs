@@ -3,7 +3,7 @@
 use super::{
     Admin, BanRule, Network, NotABan,
     audit::Entry,
-    desk::today,
+    desk::{to_its_end, today},
     record::{MOST, Note, NumberedBan, Record, text},
 };
 use crate::{api::answer::JSON, filter::BadParameter, gate::Visitor, problem::Problem, shared::Web};
@@ -144,7 +144,19 @@ pub(super) async fn unlist(
     };
     let seconds = within_a_year("seconds", wanted.seconds.unwrap_or(KEEP_OFF))?;
     let reason = text(&wanted.reason).map_err(|error| of("reason", &error))?;
-    let admin = admin(&web)?;
+    let ban = wanted.ban;
+    to_its_end(async move { take_off(&web, visitor, id, reason, seconds, ban).await }).await
+}
+
+async fn take_off(
+    web: &Web,
+    visitor: Visitor,
+    id: PublicId,
+    reason: String,
+    seconds: u64,
+    ban: bool,
+) -> Result<Response, Problem> {
+    let admin = admin(web)?;
     let unknown = || Problem::not_found("no server of this ID is in the list");
     let row = web.live.snapshot().row(id).cloned().ok_or_else(unknown)?;
     let (v4, v6) = (row.v4.map(std::net::SocketAddr::from), row.v6.map(std::net::SocketAddr::from));
@@ -156,7 +168,7 @@ pub(super) async fn unlist(
         is_unlisted |= web.lobby.unlist(id, (at, row.transport), Duration::from_secs(seconds)).await;
     }
     let mut banned = Vec::new();
-    if wanted.ban {
+    if ban {
         for ip in v4.into_iter().chain(v6).map(|at| at.ip()) {
             let rule =
                 BanRule { network: Some(Network(ip.into())), name: None, reason: reason.clone(), until: Some(until) };
