@@ -1,6 +1,6 @@
 //! Why nothing could be measured.
 
-use std::{fmt, io};
+use std::{fmt, io, process::ExitCode};
 
 /// Why a suite could not measure something, in one sentence.
 #[derive(Debug)]
@@ -15,5 +15,19 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl Failure {
+    /// How a suite ends: what went wrong is told.
+    #[must_use]
+    pub fn exit(result: Result<(), Self>) -> ExitCode {
+        match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("{failure}");
+                ExitCode::FAILURE
+            }
+        }
     }
 }

@@ -29,16 +29,7 @@ const LONGEST: Duration = Duration::from_millis(20);
 const MAPS: [&str; 6] = ["ctf_truefort", "ctf_2dfort", "cp_dirtbowl", "koth_valley", "arena_montane", "gen_destroy"];
 
 fn main() -> ExitCode {
-    match measure() {
-        Ok(section) => {
-            println!("{section}");
-            ExitCode::SUCCESS
-        }
-        Err(failure) => {
-            eprintln!("{failure}");
-            ExitCode::FAILURE
-        }
-    }
+    Failure::exit(measure().map(|section| println!("{section}")))
 }
 
 fn measure() -> Result<String, Failure> {

@@ -22,17 +22,23 @@ fn free_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-#[test]
-fn a_healthy_server() {
-    let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
-    let info = home.path().join("info.toml");
+/// A server that answers on IPv4 and is in the list, and its address.
+fn listed_arena(home: &Path, lobby: &Lobby) -> (Running, String) {
+    let info = home.join("info.toml");
     fs::write(&info, "name = \"Arena\"\nmax_players = 8\n").unwrap();
-    let mut respond = rallypoint(home.path());
+    let mut respond = rallypoint(home);
     let mut respond = Running::start(respond.args(["respond", "--session", "127.0.0.1:0", "--info"]).arg(&info));
     let at = respond.line().replace("session udp ", "");
     lobby.register("Arena", at.rsplit_once(':').unwrap().1.parse().unwrap());
     lobby.wait_for_list("the server is listed", |list| list.len() == 1);
+    (respond, at)
+}
+
+#[test]
+fn a_healthy_server() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let (_arena, at) = listed_arena(home.path(), &lobby);
     let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--register-test"]);
     assert_eq!(code, 0, "{text}");
     for part in [
@@ -50,13 +56,8 @@ fn a_healthy_server() {
 fn a_server_with_one_family_is_well() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start(home.path(), &[]);
-    let info = home.path().join("info.toml");
-    fs::write(&info, "name = \"Arena\"\nmax_players = 8\n").unwrap();
-    let mut respond = rallypoint(home.path());
-    let mut respond = Running::start(respond.args(["respond", "--session", "127.0.0.1:0", "--info"]).arg(&info));
-    let port = respond.line().rsplit_once(':').unwrap().1.to_owned();
-    lobby.register("Arena", port.parse().unwrap());
-    lobby.wait_for_list("the server is listed", |list| list.len() == 1);
+    let (_arena, at) = listed_arena(home.path(), &lobby);
+    let (_, port) = at.rsplit_once(':').unwrap();
     let (text, code) = doctor(home.path(), lobby.v4(), &[&format!("localhost:{port}"), "--timeout", "500ms"]);
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("All is well.") && !text.contains("problem"), "{text}");

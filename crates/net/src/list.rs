@@ -17,7 +17,7 @@ pub(crate) use exchange::Protocol;
 use crate::{clock, seldom::Seldom, sys};
 use counters::Counters;
 use exchange::{Exchange, Phase, Step};
-use leaving::{Connection, Leaving};
+use leaving::Leaving;
 use places::{Place, Places};
 use rallypoint_lobby::Lists;
 use reply::Replies;
@@ -91,6 +91,14 @@ struct Shared {
     places: Arc<Places>,
     leaving: Leaving,
     counters: Counters,
+}
+
+/// A client, and how far it is.
+#[derive(Debug)]
+struct Connection {
+    socket: Arc<Socket>,
+    exchange: Exchange,
+    place: Place,
 }
 
 /// Opens a socket that listens.

@@ -23,13 +23,7 @@ fn main() -> ExitCode {
         names if names.iter().all(|name| PARTS.iter().any(|(part, _)| part == name)) => measure(names),
         _ => Err(Failure(format!("no arguments, or some of {}", PARTS.map(|(name, _)| name).join(", ")))),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("{failure}");
-            ExitCode::FAILURE
-        }
-    }
+    Failure::exit(result)
 }
 
 /// Measures on a core, notes how it did, and writes it down.

@@ -35,13 +35,7 @@ fn main() -> ExitCode {
         [] => measure(),
         _ => Err(Failure("no arguments".into())),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("{failure}");
-            ExitCode::FAILURE
-        }
-    }
+    Failure::exit(result)
 }
 
 fn serve() -> Result<(), Failure> {

@@ -23,16 +23,7 @@ const CHANGES: usize = 40;
 const QUERIES: usize = 200;
 
 fn main() -> ExitCode {
-    match measure() {
-        Ok(section) => {
-            println!("{section}");
-            ExitCode::SUCCESS
-        }
-        Err(failure) => {
-            eprintln!("{failure}");
-            ExitCode::FAILURE
-        }
-    }
+    Failure::exit(measure().map(|section| println!("{section}")))
 }
 
 fn measure() -> Result<String, Failure> {

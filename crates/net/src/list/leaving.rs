@@ -3,26 +3,17 @@
 //! Nobody is in a hurry for that, so they are looked at together a little later. Most have closed by then, and that is far
 //! less work than being told of each.
 
-use super::{Exchange, Place};
+use super::Connection;
 use crate::clock;
-use socket2::Socket;
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 use tokio::sync::Notify;
 
 /// How long a client has before it is looked at.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
-
-/// A client, and how far it is.
-#[derive(Debug)]
-pub(super) struct Connection {
-    pub socket: Arc<Socket>,
-    pub exchange: Exchange,
-    pub place: Place,
-}
 
 /// Those who are leaving, in the order in which they got their reply.
 #[derive(Debug, Default)]
