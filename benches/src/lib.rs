@@ -8,10 +8,12 @@
 //! * [`Table`], [`ratio`], [`rate`], [`nanoseconds`] write the tables of the others.
 //! * [`Promises`] is the table that a section begins with, [`Failure`] why there is none.
 //! * [`cores`], [`pin_this_thread`], [`pinned`], [`cpu_time`] keep a server and its load on different cores, and tell what it cost.
+//! * [`Awake`] keeps cores from halting while a latency is measured.
 //! * [`registration`], [`address`] are those of any number of game servers; [`Random`] chooses among them.
 //! * [`machine`] says what it was measured on.
 #![forbid(unsafe_code)]
 
+mod awake;
 mod failure;
 mod instructions;
 mod micro;
@@ -20,6 +22,7 @@ mod promises;
 mod servers;
 mod table;
 
+pub use awake::Awake;
 pub use failure::Failure;
 pub use instructions::per_operation as instructions_per_operation;
 pub use micro::{Goal, Micro, Op};

@@ -20,13 +20,22 @@ pub fn cores() -> Vec<usize> {
 ///
 /// If there is no such core, or no `taskset` (of util-linux).
 pub fn pin_this_thread(core: usize) -> io::Result<()> {
+    on_this_thread(Command::new("taskset").args(["--cpu-list", "--pid", &core.to_string()]))
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot be pinned to core {core}: {error}")))
+}
+
+/// Lets the calling thread run only when nobody else wants its core.
+pub(crate) fn yield_to_all() -> io::Result<()> {
+    on_this_thread(Command::new("chrt").args(["--idle", "--pid", "0"]))
+}
+
+/// Runs a tool of util-linux that takes the number of the calling thread as its last argument.
+fn on_this_thread(tool: &mut Command) -> io::Result<()> {
     // "PID/task/TID"
     let link = fs::read_link("/proc/thread-self")?;
     let thread = link.file_name().unwrap_or_default();
-    let mut taskset = Command::new("taskset");
-    taskset.args(["--cpu-list", "--pid", &core.to_string()]).arg(thread);
-    let status = taskset.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-    if status.success() { Ok(()) } else { Err(io::Error::other(format!("cannot be pinned to core {core}"))) }
+    let status = tool.arg(thread).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("{tool:?}: {status}"))) }
 }
 
 /// A command that runs on one core only, to be completed and started by the caller.
