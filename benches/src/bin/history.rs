@@ -44,7 +44,7 @@ fn measure() -> Result<String, Failure> {
         month.most_bytes < MOST_BYTES,
     );
     let mut graphs = Table::new(&["graph", "points", "median", "99 %", "slowest"]);
-    let mut late = Duration::ZERO;
+    let mut slowest = Duration::ZERO;
     let servers = |number| Subject::Server(id(number));
     let lobby = |_| Subject::Lobby(LobbyId::GANG_GARRISON_2);
     for (name, days, subject) in [
@@ -62,10 +62,10 @@ fn measure() -> Result<String, Failure> {
             duration(graph.slowest),
         ]);
         if days == DAYS {
-            late = late.max(graph.late);
+            slowest = slowest.max(graph.slowest);
         }
     }
-    promises.add("a graph of 30 days, 99 of 100", duration(late), "less than 20 ms", late < LONGEST);
+    promises.add("a graph of 30 days, the slowest", duration(slowest), "less than 20 ms", slowest < LONGEST);
     let mut writing = Table::new(&["", "median", "99 %"]);
     writing.row(["writing a minute of 10,000 servers".to_owned(), duration(month.middle), duration(month.late)]);
     Ok(format!(

@@ -33,6 +33,7 @@
 extern crate alloc;
 
 pub mod bloodmasters;
+mod counted;
 mod error;
 pub mod legacy;
 pub mod lobby;

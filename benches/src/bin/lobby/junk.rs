@@ -8,7 +8,7 @@ use crate::{
     stats::{median, quantile},
 };
 use rallypoint_bench::{
-    Awake, Failure, Promises, REGISTRATION_SIZE, Random, Table, address, cores, nanoseconds, rate, registration,
+    Awake, Failure, Promises, REGISTRATION_SIZE, Random, Table, address, nanoseconds, rate, registration,
 };
 use rallypoint_wire::lobby::blocks;
 use std::{
@@ -46,8 +46,7 @@ pub fn beside_junk(core: usize, promises: &mut Promises) -> Result<String, Failu
         "CPU",
     ]);
     let (mut p99s, mut missing) = ([Vec::new(), Vec::new()], 0);
-    // The server's, and the one that this thread is on.
-    let _awake = Awake::keep(&[&[core], &cores()[..]].concat())?;
+    let _awake = Awake::keep(core)?;
     // The first is without junk, for comparison.
     for round in 0..=ROUNDS {
         let junk_per_second = if round == 0 { 0 } else { JUNK_PER_SECOND };
@@ -102,8 +101,8 @@ pub fn beside_junk(core: usize, promises: &mut Promises) -> Result<String, Failu
          (from connect to the end of the reply), {CHANGED} listed servers report a change and {NEW} new ones register; they \
          got through if the list says so at the end of the round. The bare loops have the same core and the same junk in \
          turn: one counts datagrams, the other writes the list of the moment as a constant. What they need is the machine's. \
-         A thread of the lowest priority keeps each core from halting, because a virtual machine's host wakes it up again \
-         as late as it likes.\n"
+         {}\n",
+        Awake::NOTE
     ))
 }
 

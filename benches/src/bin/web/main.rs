@@ -6,7 +6,7 @@ mod program;
 mod requests;
 
 use program::{Lobby, nginx};
-use rallypoint_bench::{Failure, Promises, Table, cores, machine, nanoseconds, pin_this_thread, rate};
+use rallypoint_bench::{Awake, Failure, Promises, Table, cores, machine, nanoseconds, pin_this_thread, rate};
 use requests::{Client, Listener};
 use std::{
     process::ExitCode,
@@ -117,6 +117,7 @@ struct Slowest {
 fn listeners(core: usize) -> Result<Slowest, Failure> {
     let lobby = Lobby::start(core, 1_000)?;
     let mut listeners = (0..LISTENERS).map(|_| Listener::new(lobby.http)).collect::<Result<Vec<_>, _>>()?;
+    let _awake = Awake::keep(core)?;
     let mut times = Vec::new();
     for change in 0..CHANGES {
         let name = format!("change number {change}");
@@ -134,6 +135,7 @@ fn listeners(core: usize) -> Result<Slowest, Failure> {
 fn queries(core: usize) -> Result<(String, f64), Failure> {
     let lobby = Lobby::start(core, 10_000)?;
     let mut client = Client::connect(lobby.http)?;
+    let _awake = Awake::keep(core)?;
     let mut table = Table::new(&["query", "bytes", "median", "99 %"]);
     let mut worst: f64 = 0.0;
     for query in [
@@ -156,7 +158,8 @@ fn queries(core: usize) -> Result<(String, f64), Failure> {
         worst = worst.max(middle);
         table.row([format!("`{query}`"), size.to_string(), nanoseconds(middle * 1e9), nanoseconds(late * 1e9)]);
     }
-    Ok((format!("### Filtered queries over 10,000 servers\n\n{table}\nOne client, {QUERIES} times each.\n"), worst))
+    let note = format!("One client, {QUERIES} times each. {}", Awake::NOTE);
+    Ok((format!("### Filtered queries over 10,000 servers\n\n{table}\n{note}\n"), worst))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

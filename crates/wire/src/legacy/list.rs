@@ -13,6 +13,7 @@
 use super::{Info, MAX_SERVERS, version};
 use crate::{
     DecodeError, Reader, Reason, Writer,
+    counted::counted,
     lobby::{Endpoint, ProtocolId},
 };
 use alloc::vec::Vec;
@@ -86,46 +87,8 @@ pub fn emit_list<'a>(entries: impl IntoIterator<Item = ListEntry<'a>>, out: &mut
 /// behind its last entry ends with an error.
 pub fn entries(reply: &[u8]) -> impl Iterator<Item = Result<ListEntry<'_>, DecodeError>> {
     let mut reader = Reader::new(reply);
-    let mut progress = Progress::Count;
-    core::iter::from_fn(move || {
-        if let Progress::Count = progress {
-            match reader.u8("server count") {
-                Ok(count) => progress = Progress::Entries(count),
-                Err(error) => return progress.fail(error),
-            }
-        }
-        match progress {
-            Progress::Entries(0) => {
-                progress = Progress::Done;
-                reader.finish("list").err().map(Err)
-            }
-            Progress::Entries(left) => match ListEntry::parse(&mut reader) {
-                Ok(entry) => {
-                    progress = Progress::Entries(left - 1);
-                    Some(entry)
-                }
-                Err(error) => progress.fail(error),
-            },
-            Progress::Count | Progress::Done => None,
-        }
-    })
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Progress {
-    /// The server count comes next.
-    Count,
-    /// So many entries are left.
-    Entries(u8),
-    /// All entries were given out, or the reply is broken.
-    Done,
-}
-
-impl Progress {
-    fn fail<T>(&mut self, error: DecodeError) -> Option<Result<T, DecodeError>> {
-        *self = Self::Done;
-        Some(Err(error))
-    }
+    let count = reader.u8("server count").map(u32::from);
+    counted(reader, count, ListEntry::parse)
 }
 
 /// Reads a reply as it arrives, one entry at a time, in the way of [`lobby::ListReader`](crate::lobby::ListReader).

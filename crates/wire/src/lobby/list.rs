@@ -8,7 +8,7 @@
 //! ```
 
 use super::{ListBlock, LobbyId, block::checked_length, registration::hex};
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, Reader, Reason, Writer, counted::counted};
 use alloc::vec::Vec;
 
 const LIST: [u8; 16] = hex(b"297d0df4430cbf61640a640897eaef57");
@@ -59,29 +59,8 @@ pub fn emit_list<'a>(blocks: impl IntoIterator<Item = ListBlock<'a>>, out: &mut 
 /// too much or goes on behind its last block ends with an error.
 pub fn blocks(reply: &[u8]) -> impl Iterator<Item = Result<ListBlock<'_>, DecodeError>> {
     let mut reader = Reader::new(reply);
-    let mut progress = Progress::Count;
-    core::iter::from_fn(move || {
-        if let Progress::Count = progress {
-            match reader.u32_be("server count") {
-                Ok(count) => progress = Progress::Blocks(count),
-                Err(error) => return progress.fail(error),
-            }
-        }
-        match progress {
-            Progress::Blocks(0) => {
-                progress = Progress::Done;
-                reader.finish("list").err().map(Err)
-            }
-            Progress::Blocks(left) => match ListBlock::parse_framed(&mut reader) {
-                Ok(block) => {
-                    progress = Progress::Blocks(left - 1);
-                    Some(block)
-                }
-                Err(error) => progress.fail(error),
-            },
-            Progress::Count | Progress::Done => None,
-        }
-    })
+    let count = reader.u32_be("server count");
+    counted(reader, count, ListBlock::parse_framed)
 }
 
 /// Reads a reply as it arrives, one block at a time: the whole reply never needs to be in memory.
@@ -113,15 +92,8 @@ enum Progress {
     Count,
     /// So many blocks are left.
     Blocks(u32),
-    /// All blocks were given out, or the reply is broken.
-    Done,
-}
-
-impl Progress {
-    fn fail<T>(&mut self, error: DecodeError) -> Option<Result<T, DecodeError>> {
-        *self = Self::Done;
-        Some(Err(error))
-    }
+    /// What came makes no sense.
+    Broken,
 }
 
 impl Default for ListReader {
@@ -146,7 +118,7 @@ impl ListReader {
             // Behind the last block one byte is enough to know that it is one too many.
             Progress::Blocks(0) if !self.buffer.is_empty() => self.buffer.truncate(1),
             // Nothing of a broken reply is looked at any more.
-            Progress::Done => self.buffer.clear(),
+            Progress::Broken => self.buffer.clear(),
             _ => self.buffer.extend_from_slice(bytes),
         }
     }
@@ -164,7 +136,10 @@ impl ListReader {
         let Progress::Blocks(left @ 1..) = self.progress else { return None };
         let length = match checked_length(reader.u32_be("block length").ok()?) {
             Ok(length) => length,
-            Err(error) => return self.progress.fail(error),
+            Err(error) => {
+                self.progress = Progress::Broken;
+                return Some(Err(error));
+            }
         };
         let block = reader.bytes(length, "block").ok()?;
         self.taken += 4 + length;
@@ -178,7 +153,7 @@ impl ListReader {
         match self.progress {
             Progress::Count => None,
             Progress::Blocks(left) => Some(left),
-            Progress::Done => Some(0),
+            Progress::Broken => Some(0),
         }
     }
 
@@ -187,7 +162,7 @@ impl ListReader {
         match self.progress {
             Progress::Blocks(0) => Reader::new(&self.buffer[self.taken..]).finish("list"),
             Progress::Count | Progress::Blocks(_) => Err(DecodeError::new("list", Reason::Truncated)),
-            Progress::Done => Err(DecodeError::new("block", Reason::TooLong)),
+            Progress::Broken => Err(DecodeError::new("block", Reason::TooLong)),
         }
     }
 }
