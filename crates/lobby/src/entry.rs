@@ -115,7 +115,12 @@ pub struct Listing {
     latency: AtomicU32,
     /// The block of the list reply, with its length.
     pub(crate) block: Box<[u8]>,
+    /// Where its addresses are before the address map; nothing for most, which are listed where they are.
+    pub(crate) inside: Option<Box<Inside>>,
 }
+
+/// The place of an endpoint before the address map, by family; nothing if the map does not change it.
+pub(crate) type Inside = [Option<Addr>; 2];
 
 const NOT_MEASURED: u32 = u32::MAX;
 
@@ -153,6 +158,14 @@ impl Listing {
         }
     }
 
+    /// Where the lobby itself reaches an address that is listed: there, unless it comes from the address map. The way from the
+    /// inside to an outer address and back in is one that many routers do not know.
+    #[must_use]
+    pub fn inside(&self, listed: SocketAddr) -> SocketAddr {
+        let inside = self.inside.as_ref().and_then(|inside| inside[family_of(listed.ip())]);
+        inside.map_or(listed, Into::into)
+    }
+
     /// The server as the list has it.
     #[must_use]
     pub fn block(&self) -> ListBlock<'_> {
@@ -162,7 +175,7 @@ impl Listing {
     /// A server with its block, which has been emitted.
     pub(crate) fn new(public_id: PublicId, lobby_id: LobbyId, since: Instant, block: &[u8]) -> Self {
         let latency = AtomicU32::new(NOT_MEASURED);
-        Self { public_id, lobby_id, since, origin: Origin::Registered, latency, block: block.into() }
+        Self { public_id, lobby_id, since, origin: Origin::Registered, latency, block: block.into(), inside: None }
     }
 
     /// One that came into the list in this way.
@@ -170,10 +183,15 @@ impl Listing {
         Self { origin, ..self }
     }
 
+    /// One that is there, before the address map.
+    pub(crate) fn at(self, inside: Option<Box<Inside>>) -> Self {
+        Self { inside, ..self }
+    }
+
     /// The same server, which says something else.
     pub(crate) fn with(&self, lobby_id: LobbyId, block: &[u8]) -> Self {
         let latency = self.latency.load(Ordering::Relaxed).into();
-        Self { lobby_id, latency, block: block.into(), ..*self }
+        Self { lobby_id, latency, block: block.into(), inside: self.inside.clone(), ..*self }
     }
 
     /// How many bytes an entry takes that shows this: an estimate.

@@ -74,6 +74,30 @@ fn l12_a_mapped_server_is_checked_where_the_lobby_can_reach_it() {
 }
 
 #[test]
+fn a_listing_knows_where_the_lobby_reaches_a_mapped_server() {
+    let mappings = [map("192.168.1.0/24", None, "203.0.113.5", Some(9000)), map("fd00::/8", None, "2001:db8::5", None)];
+    let mut lobby = Lobby::with(|config| config.address_map = mappings.into_iter().collect());
+    let inside = |lobby: &mut Lobby, listed: [&str; 2]| {
+        assert_eq!(lobby.list().len(), 1);
+        let directory = lobby.lists().directory();
+        let listing = directory.lobbies().flat_map(|(_, list)| list.listings()).next().unwrap();
+        listed.map(|listed| listing.inside(listed.parse().unwrap()).to_string())
+    };
+    let listed = ["203.0.113.5:9000", "[2001:db8::5]:8190"];
+    lobby.register("192.168.1.10", &udp(1));
+    lobby.register("fd00::1", &udp(1));
+    assert_eq!(inside(&mut lobby, listed), ["192.168.1.10:8190", "[fd00::1]:8190"]);
+    // It moves, and the world does not see it.
+    lobby.register("192.168.1.11", &udp(1));
+    assert_eq!(inside(&mut lobby, listed), ["192.168.1.11:8190", "[fd00::1]:8190"]);
+    lobby.set(|config| config.address_map = AddressMap::default());
+    lobby.register("192.168.1.11", &udp(1));
+    lobby.register("fd00::1", &udp(1));
+    let listed = ["192.168.1.11:8190", "[fd00::1]:8190"];
+    assert_eq!(inside(&mut lobby, listed), listed);
+}
+
+#[test]
 fn l8_inner_servers_under_one_public_endpoint_replace_each_other() {
     let mapping = map("192.168.1.0/24", None, "203.0.113.5", None);
     let mut lobby = Lobby::with(|config| config.address_map = [mapping].into_iter().collect());

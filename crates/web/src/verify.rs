@@ -88,8 +88,11 @@ impl Row {
     /// whoever brought it there.
     fn targets(&self) -> impl Iterator<Item = Target> {
         let listing = self.listing.as_ref().filter(|_| self.origin == Origin::Registered);
-        let x_query = listing.and_then(|listing| listing.block().table.get(b"x-query").map(<[u8]>::to_vec));
-        self.addresses().filter_map(move |addr| Target::from_x_query(x_query.as_deref()?, addr))
+        let asked = listing.and_then(|listing| Some((listing, listing.block().table.get(b"x-query")?.to_vec())));
+        self.addresses().filter_map(move |listed| {
+            let (listing, x_query) = asked.as_ref()?;
+            Target::from_x_query(x_query, listing.inside(listed))
+        })
     }
 
     /// How long it just took to answer. The list shows it when it looks at latencies again.

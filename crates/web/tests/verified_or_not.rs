@@ -6,6 +6,7 @@ use common::{
     Server, Site,
     responder::{info, respond},
 };
+use rallypoint_lobby::Mapping;
 use rallypoint_query::ServerInfo;
 use rallypoint_web::{Asker, WebOptions};
 use rallypoint_wire::lobby::Occupancy;
@@ -40,6 +41,7 @@ fn who_tells_the_truth_is_verified_and_its_players_are_shown() {
         assert_eq!(one["players"][1]["name"], "player 1", "{protocol}: {one}");
         let page = site.get(&format!("/servers/{id}")).text();
         assert!(page.contains("player 1") && page.contains("Verified: the server itself says the same"), "{page}");
+        assert!(page.contains("</span> from the lobby, when that last asked"), "{page}");
         assert!(site.get("/").text().contains(r#"aria-label="Verified: the server itself says the same""#));
     }
 }
@@ -64,6 +66,20 @@ fn other_lies_are_told_by_name() {
         respond("127.0.0.1:0", &ServerInfo { map: Some("dm_one".into()), max_players: Some(4), ..info("Tofu", 3) });
     register(&site, 1, 3, &format!("session:{}", at.port()));
     assert_eq!(wait_for(&site, "differs")["differs"], json!(["slots", "name", "map"]));
+}
+
+#[test]
+fn a_server_behind_the_address_map_is_asked_where_the_lobby_reaches_it() {
+    let mut options = rallypoint_net::LobbyOptions::default();
+    // Nobody is at the outer address, as for a lobby whose router does not let it back in.
+    let outside =
+        Mapping { from: "127.0.0.1/32".parse().unwrap(), port: None, to: [203, 0, 113, 5].into(), to_port: None };
+    options.registry.address_map = [outside].into_iter().collect();
+    let site = Site::at(options, WebOptions::default(), |parts| parts.asker = Some(Asker::default()));
+    let at = respond("127.0.0.1:0", &info("Bacon Town", 2));
+    register(&site, 1, 3, &format!("session:{}", at.port()));
+    let server = wait_for(&site, "verified").to_string();
+    assert!(server.contains("203.0.113.5:") && !server.contains("127.0.0.1"), "{server}");
 }
 
 #[test]

@@ -33,6 +33,7 @@ impl Registry {
             let (v4, v6) = self.shown_endpoints(slot);
             let block = cold.listing.block();
             assert_eq!((block.v4, block.v6), (v4, v6), "endpoints in the list");
+            assert_eq!(cold.listing.inside, self.inside_endpoints(slot), "where the lobby reaches them");
             assert_eq!(cold.place.is_some(), v4.is_some() || v6.is_some(), "a place in the list");
             assert!(cold.endpoints.iter().any(Option::is_some), "an entry without an endpoint");
             assert_eq!(block.transport, cold.transport, "transport in the list");

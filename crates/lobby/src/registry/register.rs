@@ -5,7 +5,7 @@ use crate::{
     Config, Event, Gone, Listing, Origin, Outcome, PublicId, Target, Verdict,
     addresses::is_public,
     checks::Answer,
-    entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of, memory_of},
+    entry::{Addr, Cold, EndpointEntry, Family, Inside, Probe, State, V4, V6, family_of, memory_of},
 };
 use rallypoint_limit::{Area, Home};
 use rallypoint_wire::lobby::{Endpoint, ListBlock, LobbyId, Registration, TableBuf, Transport};
@@ -383,15 +383,17 @@ impl Registry {
     /// Brings the list in line with the entry, and the entry with what its server says now. Says whether that changed
     /// anything that is shown.
     pub(super) fn relist(&mut self, now: Instant, slot: u32, new: Option<&Registration<'_>>, why: Gone) -> bool {
-        let (v4, v6) = self.shown_endpoints(slot);
+        let ((v4, v6), inside) = (self.shown_endpoints(slot), self.inside_endpoints(slot));
         let cold = self.slots.cold_mut(slot);
         let shown = cold.listing.block();
-        if new.is_some() || (shown.v4, shown.v6) != (v4, v6) {
+        let is_moved = inside != cold.listing.inside;
+        if new.is_some() || (shown.v4, shown.v6) != (v4, v6) || is_moved {
             self.scratch.clear();
             new.map_or(ListBlock { v4, v6, ..shown }, |new| block(new, v4, v6)).emit(&mut self.scratch);
-            if *self.scratch != *cold.listing.block {
+            if *self.scratch != *cold.listing.block || is_moved {
                 self.memory -= cold.listing.memory();
-                cold.listing = Arc::new(cold.listing.with(cold.listing.lobby_id, &self.scratch));
+                let listing = cold.listing.with(cold.listing.lobby_id, &self.scratch);
+                cold.listing = Arc::new(listing.at(inside));
                 self.memory += cold.listing.memory();
                 if new.is_some() {
                     // The last registration counts: what the other family sent before is no refresh of it (L8).
@@ -420,6 +422,16 @@ impl Registry {
             }
             Some(_) => false,
         }
+    }
+
+    /// Where those of an entry's endpoints are that the list has under another address.
+    pub(super) fn inside_endpoints(&self, slot: u32) -> Option<Box<Inside>> {
+        let (hot, cold) = (self.slots.hot(slot), self.slots.cold(slot));
+        let inside = [V4, V6].map(|family| {
+            let listed = cold.endpoints[family].filter(|_| hot.states[family] == State::Listed);
+            listed.filter(|at| at.inside != at.outside).map(|at| at.inside)
+        });
+        (inside != Inside::default()).then(|| Box::new(inside))
     }
 
     /// The endpoints of an entry that the list has.
