@@ -1,6 +1,6 @@
 //! What the recorder wants to have written.
 
-use crate::{Event, Sample, Subject, UnixSeconds, subject::Key};
+use crate::{Event, Sample, Subject, UnixSeconds, clock::Clock, subject::Key};
 use rallypoint_wire::lobby::LobbyId;
 
 /// What one sweep adds to the file. All of it is written, or nothing.
@@ -8,6 +8,10 @@ use rallypoint_wire::lobby::LobbyId;
 pub(crate) struct Batch {
     /// The beginning of the minute.
     pub time: UnixSeconds,
+    /// What the clock is known for, from this minute on.
+    pub clock: Clock,
+    /// Whatever the file has after this is wrong, and goes before anything else is done.
+    pub wrong_after: Option<UnixSeconds>,
     /// They have a history from now on.
     pub new: Vec<New>,
     /// They have none any more. A key is never both new and forgotten.
@@ -36,7 +40,7 @@ pub(crate) struct New {
 pub(crate) struct Known {
     pub key: Key,
     pub subject: Subject,
-    /// When it was last seen; within the last hour this may be too early.
+    /// When it was last seen, as far as that is rolled up: it may have been seen later.
     pub last: UnixSeconds,
     /// How many minutes it was seen in all.
     pub minutes: u32,

@@ -1,7 +1,7 @@
 //! Reading, from any thread, while somebody writes.
 
 use crate::{
-    Event, HistoryError, Peak, Resolution, Series, Stats, Subject, Summary, UnixSeconds, read, schema, stats::Shared,
+    Event, HistoryError, Resolution, Series, Stats, Subject, Summary, UnixSeconds, read, schema, stats::Shared,
 };
 use rusqlite::{Connection, OpenFlags};
 use std::{
@@ -79,11 +79,6 @@ impl Handle {
         before: Option<UnixSeconds>,
     ) -> Result<Vec<Event>, HistoryError> {
         self.read(|connection| read::events(connection, subject, limit, before.unwrap_or(UnixSeconds::MAX)))
-    }
-
-    /// The most players that ever were in all lobbies together.
-    pub fn record(&self) -> Result<Option<Peak>, HistoryError> {
-        Ok(self.read(|connection| read::summary(connection, &Subject::Total, 0))?.and_then(|total| total.peak))
     }
 
     /// Everything that has a history: the total, then lobbies, then servers; so many of them, from behind `after` on.

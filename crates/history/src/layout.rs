@@ -63,9 +63,17 @@ pub(crate) const fn fresh(time: UnixSeconds, key: Key) -> i64 {
     fresh_of_hour(hour(time)) | part(key) << 6 | time.div_euclid(60).rem_euclid(60)
 }
 
+/// The last hour that a row can have.
+pub(crate) const LAST_HOUR: i64 = i64::MAX >> 30;
+
 /// The first row of an hour, which none of the hours before can have.
 pub(crate) const fn fresh_of_hour(hour: i64) -> i64 {
     hour << 30
+}
+
+/// The last row that an hour can have.
+pub(crate) const fn last_fresh_of_hour(hour: i64) -> i64 {
+    hour << 30 | 0x3fff_ffff
 }
 
 pub(crate) const fn hour_of_fresh(at: i64) -> i64 {

@@ -3,7 +3,7 @@
 //! * [`History`] is the thread that writes. Once a minute it is given what is listed ([`Sweep`]), without waiting for
 //!   anything; it decides what of that is worth a row, and writes it in one transaction. Minutes are rolled up to hours and
 //!   days, each kept for a while ([`Retention`]).
-//! * [`Handle`] reads, from any thread: [`Series`] for graphs, [`Summary`], [`Event`]s, the record. It also reads the file
+//! * [`Handle`] reads, from any thread: [`Series`] for graphs, [`Summary`], [`Event`]s. It also reads the file
 //!   of another program that runs.
 //! * [`export`] writes all of it as CSV or JSON.
 //!
@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod clock;
 mod error;
 mod event;
 pub mod export;

@@ -6,14 +6,11 @@ use crate::{
     event::What,
     layout::{self, Level},
     pack,
-    sample::Sum,
+    sample::{Sample, Sum},
     subject::{Key, TOTAL},
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use std::ops::Range;
-
-/// The most points that a series can have.
-pub(crate) const MAX_POINTS: i64 = 50_000;
+use std::ops::{Range, RangeInclusive};
 
 /// The points of a subject within some time, which is rounded outwards to whole steps.
 pub(crate) fn series(
@@ -22,14 +19,11 @@ pub(crate) fn series(
     range: &Range<UnixSeconds>,
     resolution: Resolution,
 ) -> Result<Series, HistoryError> {
-    let level = resolution.level(range);
-    let step = level.step();
-    let first = range.start.div_euclid(step);
-    let count = range.end.saturating_add(step - 1).div_euclid(step).saturating_sub(first);
-    if count > MAX_POINTS {
+    if resolution.is_too_fine(range) {
         return Err(HistoryError::TooMany);
     }
-    let window = Window { level, first, count: count.max(0) };
+    let (level, Range { start: first, end }) = (resolution.level(range), resolution.steps(range));
+    let window = Window { level, first, count: end.saturating_sub(first).max(0) };
     // One moment of the file, whatever is rolled up meanwhile.
     let transaction = connection.unchecked_transaction()?;
     let found = place(&transaction, subject)?;
@@ -38,6 +32,7 @@ pub(crate) fn series(
         None => vec![Sum::default(); observed.len()],
         Some((key, _)) => window.sums(&transaction, key)?,
     };
+    let step = level.step();
     let points = (first..).zip(sums.iter().zip(&observed));
     let points = points.map(|(index, (sum, observed))| Point::new(index * step, sum, *observed)).collect();
     Ok(Series { step, points })
@@ -51,12 +46,12 @@ pub(crate) fn summary(
 ) -> Result<Option<Summary>, HistoryError> {
     let transaction = connection.unchecked_transaction()?;
     let (kind, id) = subject.parts();
-    let sql = format!("SELECT {SUMMARY} FROM subject WHERE kind = ?1 AND id = ?2");
-    let found = transaction.prepare_cached(&sql)?.query_row(params![kind, id], |row| Ok(summary_of(row))).optional()?;
-    let Some(mut summary) = found.transpose()?.flatten() else { return Ok(None) };
-    let last = Window { level: Level::Minutes, first: now.div_euclid(60) - 59, count: 60 };
+    let mut select = transaction.prepare_cached(
+        "SELECT key, start, name, map, first, last, listed, peak, peak_at FROM subject WHERE kind = ?1 AND id = ?2",
+    )?;
+    let found = select.query_row(params![kind, id], |row| Ok((row.get(0)?, row.get(1)?, summary_of(*subject, row)?)));
+    let Some((key, start, mut summary)) = found.optional()? else { return Ok(None) };
     let hours = Window { level: Level::Hours, first: layout::hour(now) - 30 * 24, count: 30 * 24 + 1 };
-    let Some((key, start)) = place(&transaction, subject)? else { return Ok(None) };
     let (sums, observed) = (hours.sums(&transaction, key)?, hours.observed(&transaction, start)?);
     for (uptime, hours_back) in summary.uptime.iter_mut().zip([24, 7 * 24, 30 * 24]) {
         let from = 30 * 24 - hours_back;
@@ -64,29 +59,23 @@ pub(crate) fn summary(
         let looked: u32 = observed[from..].iter().sum();
         *uptime = (looked > 0).then(|| (f64::from(up) / f64::from(looked)).min(1.0));
     }
-    // Rows say when it was last seen only when their hour is over.
-    let seen = last.sums(&transaction, key)?.iter().rposition(|sum| sum.up > 0);
-    if let Some(seen) = seen {
-        summary.last = summary.last.max((last.first + seen as i64) * 60);
-    }
+    // Rows say when it was last seen only when their hour is rolled up.
+    each_fresh(&transaction, key, 0..=layout::LAST_HOUR, |time, _| summary.last = summary.last.max(time))?;
     Ok(Some(summary))
 }
 
-const SUMMARY: &str = "kind, id, name, map, first, last, peak, peak_at, listed";
-
-fn summary_of(row: &Row<'_>) -> Result<Option<Summary>, HistoryError> {
-    let Some(subject) = Subject::from_parts(row.get(0)?, row.get(1)?) else { return Ok(None) };
-    let (peak, peak_at): (u32, i64) = (row.get(6)?, row.get(7)?);
-    Ok(Some(Summary {
+fn summary_of(subject: Subject, row: &Row<'_>) -> rusqlite::Result<Summary> {
+    let peak = Peak { players: row.get(7)?, time: row.get(8)? };
+    Ok(Summary {
         subject,
         name: row.get(2)?,
         map: row.get(3)?,
         first: row.get(4)?,
         last: row.get(5)?,
-        listed: row.get(8)?,
-        peak: (peak > 0).then_some(Peak { players: peak, time: peak_at }),
+        listed: row.get(6)?,
+        peak: (peak.players > 0).then_some(peak),
         uptime: [None; 3],
-    }))
+    })
 }
 
 /// The latest events of a subject before some moment, the latest first.
@@ -207,27 +196,40 @@ impl Window {
         Ok(())
     }
 
-    /// Of the hour that is not over.
+    /// Of what is not.
     fn add_fresh(&self, connection: &Connection, key: Key, sums: &mut [Sum]) -> Result<(), HistoryError> {
-        let mut bounds =
-            connection.prepare_cached("SELECT (SELECT min(at) FROM fresh), (SELECT max(at) FROM fresh)")?;
-        let bounds: (Option<i64>, Option<i64>) = bounds.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let (Some(oldest), Some(latest)) = bounds else { return Ok(()) };
         let step = self.level.step();
-        let hours = layout::hour(self.first * step).max(layout::hour_of_fresh(oldest))
-            ..=layout::hour((self.first + self.count) * step - 1).min(layout::hour_of_fresh(latest));
-        let mut select = connection.prepare_cached("SELECT at, data FROM fresh WHERE at BETWEEN ?1 AND ?2")?;
-        for hour in hours {
-            let from = layout::fresh(hour * 3_600, key);
-            let mut rows = select.query(params![from, from | 0x3f])?;
-            while let Some(row) = rows.next()? {
-                let minute = layout::minute_of_fresh(row.get(0)?) as i64;
-                let mut samples = pack::samples(row.get_ref(1)?.as_blob().unwrap_or_default());
-                if let Some((_, sample)) = samples.find(|(low_byte, _)| *low_byte == key as u8) {
-                    self.add((hour * 3_600 + minute * 60).div_euclid(step), &sample.into(), sums);
-                }
+        let hours = layout::hour(self.first * step)..=layout::hour((self.first + self.count) * step - 1);
+        each_fresh(connection, key, hours, |time, sample| self.add(time.div_euclid(step), &sample.into(), sums))
+    }
+}
+
+/// Shows the minutes of these hours that are not rolled up.
+fn each_fresh(
+    connection: &Connection,
+    key: Key,
+    hours: RangeInclusive<i64>,
+    mut show: impl FnMut(UnixSeconds, Sample),
+) -> Result<(), HistoryError> {
+    let mut next = connection.prepare_cached("SELECT min(at) FROM fresh WHERE at > ?1")?;
+    let mut select = connection.prepare_cached("SELECT at, data FROM fresh WHERE at BETWEEN ?1 AND ?2")?;
+    let mut after = layout::fresh_of_hour((*hours.start()).clamp(0, layout::LAST_HOUR)) - 1;
+    // From one to the next that is there: after a step of the clock there can be months between them.
+    while let Some(at) = next.query_row([after], |row| row.get::<_, Option<i64>>(0))? {
+        let hour = layout::hour_of_fresh(at);
+        if !hours.contains(&hour) {
+            break;
+        }
+        let from = layout::fresh(hour * 3_600, key);
+        let mut rows = select.query(params![from, from | 0x3f])?;
+        while let Some(row) = rows.next()? {
+            let minute = layout::minute_of_fresh(row.get(0)?) as i64;
+            let mut samples = pack::samples(row.get_ref(1)?.as_blob().unwrap_or_default());
+            if let Some((_, sample)) = samples.find(|(low_byte, _)| *low_byte == key as u8) {
+                show(hour * 3_600 + minute * 60, sample);
             }
         }
-        Ok(())
+        after = layout::last_fresh_of_hour(hour);
     }
+    Ok(())
 }

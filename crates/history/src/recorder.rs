@@ -6,7 +6,9 @@ mod tests;
 use crate::{
     Event, Limits, Sample, Subject, Sweep, UnixSeconds,
     batch::{Batch, Known, New},
+    clock::Clock,
     event::What,
+    layout,
     subject::{Key, TOTAL},
     sweep::{CameOrWent, Move, Seen},
 };
@@ -36,8 +38,9 @@ pub(crate) struct Recorder {
     /// How many of the tracked are of each kind: the total, lobbies, servers.
     counts: [usize; 3],
     next_key: Key,
-    /// The minute of the last sweep.
-    last: UnixSeconds,
+    clock: Clock,
+    /// The hour in which somebody last looked for those who are to be forgotten.
+    looked_for_old: i64,
 }
 
 #[derive(Debug)]
@@ -78,8 +81,8 @@ struct Face {
 }
 
 impl Recorder {
-    /// A recorder that goes on where the file ends: with all its subjects and the time of its last sweep.
-    pub fn new(limits: Limits, keep_days: u32, known: Vec<Known>, next_key: Key, last: UnixSeconds) -> Self {
+    /// A recorder that goes on where the file ends: with all its subjects and what it knows of the clock.
+    pub fn new(limits: Limits, keep_days: u32, known: Vec<Known>, next_key: Key, clock: Clock) -> Self {
         let mut recorder = Self {
             limits,
             keep: i64::from(keep_days) * 86_400,
@@ -87,7 +90,8 @@ impl Recorder {
             waiting: HashMap::new(),
             counts: [0; 3],
             next_key: next_key.max(TOTAL + 1),
-            last,
+            clock,
+            looked_for_old: layout::hour(clock.last),
         };
         for Known { key, subject, last, minutes, peak, listed, name, map } in known {
             recorder.counts[kind(&subject)] += 1;
@@ -103,19 +107,21 @@ impl Recorder {
 
     /// The minute of the last sweep.
     pub fn last(&self) -> UnixSeconds {
-        self.last
+        self.clock.last
     }
 
     /// Looks at what is listed now. There is nothing to write if this minute, or a later one, was written already: clocks
     /// are set back sometimes.
     pub fn handle_sweep(&mut self, sweep: &Sweep) -> Option<Batch> {
         let now = sweep.time - sweep.time.rem_euclid(60);
-        if now <= self.last {
-            return None;
+        let wrong_after = self.clock.handle_minute(now)?.wrong_after;
+        if let Some(time) = wrong_after {
+            self.take_back(time);
         }
-        let mut batch = Batch { time: now, ..Batch::default() };
+        let mut batch = Batch { time: now, clock: self.clock, wrong_after, ..Batch::default() };
         for change in &sweep.moves {
-            self.handle_move(change, &mut batch);
+            // By then the clock may have been wrong.
+            self.handle_move(&Move { time: change.time.min(sweep.time), ..*change }, &mut batch);
         }
         let (mut total, mut lobbies) = (Sample::default(), HashMap::<LobbyId, Sample>::new());
         let mut faces = HashMap::new();
@@ -135,8 +141,10 @@ impl Recorder {
         self.handle_sample(now, Subject::Total, total, &mut batch);
         self.promote(now, &mut faces, &mut batch);
         self.find_missing(now, &mut batch);
-        self.forget_old(now, &mut batch);
-        self.last = now;
+        if self.clock.is_believed() && layout::hour(now) != self.looked_for_old {
+            self.looked_for_old = layout::hour(now);
+            self.forget_old(now, &mut batch);
+        }
         batch.samples.sort_unstable_by_key(|(key, _)| *key);
         Some(batch)
     }
@@ -219,7 +227,9 @@ impl Recorder {
     ) {
         let limit = if of == SERVER { self.limits.servers } else { self.limits.lobbies };
         let room = limit.saturating_sub(self.counts[of]);
-        let mut weaker = if candidates.len() > room { self.weakest(now, of, limit) } else { Vec::new() }.into_iter();
+        // Nobody is forgotten at a time that may be wrong.
+        let is_short = candidates.len() > room && self.clock.is_believed();
+        let mut weaker = if is_short { self.weakest(now, of, limit) } else { Vec::new() }.into_iter();
         for (index, candidate) in candidates.into_iter().enumerate() {
             if index >= room {
                 let Some((_, weaker)) = weaker.next().filter(|(minutes, _)| *minutes < candidate.minutes) else {
@@ -269,16 +279,19 @@ impl Recorder {
         }
     }
 
-    /// Once an hour, those whom nobody has seen for so long that nothing is left of them.
+    /// Those whom nobody has seen for so long that nothing is left of them.
     fn forget_old(&mut self, now: UnixSeconds, batch: &mut Batch) {
-        if now.div_euclid(3_600) == self.last.div_euclid(3_600) {
-            return;
-        }
         let old = self.tracked.iter().filter(|(subject, _)| **subject != Subject::Total);
         let old = old.filter(|(_, tracked)| tracked.last < now - self.keep);
         for subject in old.map(|(subject, _)| *subject).collect::<Vec<_>>() {
             self.forget(&subject, batch);
         }
+    }
+
+    /// After this minute the clock was wrong: what was seen then was seen just after it, as far as anybody knows.
+    fn take_back(&mut self, time: UnixSeconds) {
+        self.tracked.values_mut().for_each(|tracked| tracked.last = tracked.last.min(time));
+        self.waiting.values_mut().for_each(|waiting| waiting.since = waiting.since.min(time + 60));
     }
 
     fn forget(&mut self, subject: &Subject, batch: &mut Batch) {

@@ -3,6 +3,9 @@
 use crate::{UnixSeconds, layout::Level, sample::Sum};
 use std::ops::Range;
 
+/// The most points that a series can have: a bound on what one question can cost.
+const MAX_POINTS: i64 = 50_000;
+
 /// How fine a series is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resolution {
@@ -61,6 +64,19 @@ impl Resolution {
     /// All of them, by name.
     pub const NAMES: [(&str, Self); 4] =
         [("auto", Self::Auto), ("minute", Self::Minute), ("hour", Self::Hour), ("day", Self::Day)];
+
+    /// Whether a time has more steps than a series can have points.
+    #[must_use]
+    pub fn is_too_fine(self, range: &Range<UnixSeconds>) -> bool {
+        let steps = self.steps(range);
+        steps.end.saturating_sub(steps.start) > MAX_POINTS
+    }
+
+    /// The steps of a time, which is rounded outwards, counted from 1970.
+    pub(crate) fn steps(self, range: &Range<UnixSeconds>) -> Range<i64> {
+        let step = self.level(range).step();
+        range.start.div_euclid(step)..range.end.saturating_add(step - 1).div_euclid(step)
+    }
 
     pub(crate) fn level(self, range: &Range<UnixSeconds>) -> Level {
         const DAY: i64 = 86_400;

@@ -5,6 +5,7 @@ mod aside;
 use crate::{
     Handle, HistoryError, Options, Sweep,
     batch::Batch,
+    export,
     recorder::Recorder,
     stats::Shared,
     write::{Loaded, Writer},
@@ -127,13 +128,23 @@ struct Keeper {
     /// Not there until the file could be read once, and after so much was lost that it has to be read again.
     recorder: Option<Recorder>,
     pending: VecDeque<Batch>,
-    /// What was last told to be wrong.
-    trouble: Option<String>,
+    /// Something is wrong with the file, and that was told.
+    is_in_trouble: bool,
+    /// The clock says a time that the history has gone beyond.
+    is_behind: bool,
 }
 
 impl Keeper {
     fn new(options: Options, shared: Arc<Shared>) -> Self {
-        Self { options, shared, writer: None, recorder: None, pending: VecDeque::new(), trouble: None }
+        Self {
+            options,
+            shared,
+            writer: None,
+            recorder: None,
+            pending: VecDeque::new(),
+            is_in_trouble: false,
+            is_behind: false,
+        }
     }
 
     fn run(mut self, orders: &Receiver<Order>) {
@@ -158,8 +169,8 @@ impl Keeper {
         let opened = self.open();
         match &mut self.recorder {
             Some(recorder) => match recorder.handle_sweep(sweep) {
-                Some(batch) => self.pending.push_back(batch),
-                None => self.tell_clock(sweep),
+                Some(batch) => self.handle_batch(batch),
+                None => self.handle_set_back(sweep),
             },
             None => self.drop_some(1),
         }
@@ -172,15 +183,38 @@ impl Keeper {
         self.tell();
     }
 
+    fn handle_batch(&mut self, batch: Batch) {
+        self.is_behind = false;
+        if let Some(time) = batch.wrong_after {
+            let after = export::rfc3339(time);
+            tracing::warn!(%after, "the clock was wrong: what was recorded after this time is taken back");
+        }
+        self.pending.push_back(batch);
+    }
+
+    /// This minute, or a later one, was recorded already.
+    fn handle_set_back(&mut self, sweep: &Sweep) {
+        self.drop_some(1);
+        let ahead = self.recorder.as_ref().map_or(0, Recorder::last) - sweep.time;
+        // A second or a minute twice is nobody's fault.
+        let was_behind = std::mem::replace(&mut self.is_behind, ahead > 120);
+        if self.is_behind && !was_behind {
+            tracing::warn!(
+                seconds = ahead,
+                "the clock was set back: the history goes on in so many seconds at the latest"
+            );
+        }
+    }
+
     /// Opens the file, if it is not open, and reads what the recorder has to know, if that does not know it.
     fn open(&mut self) -> Result<(), HistoryError> {
         if self.writer.is_none() {
             self.writer = Some(Writer::open(&self.options)?);
         }
         if let (Some(writer), None) = (&self.writer, &self.recorder) {
-            let Loaded { known, next_key, last } = writer.load()?;
+            let Loaded { known, next_key, clock } = writer.load()?;
             let Options { limits, retention, .. } = &self.options;
-            self.recorder = Some(Recorder::new(*limits, retention.days, known, next_key, last));
+            self.recorder = Some(Recorder::new(*limits, retention.days, known, next_key, clock));
         }
         Ok(())
     }
@@ -197,8 +231,8 @@ impl Keeper {
     }
 
     fn handle_success(&mut self) {
-        self.shared.is_writing.store(true, Relaxed);
-        if self.trouble.take().is_some() {
+        self.shared.is_writing.store(!self.is_behind, Relaxed);
+        if std::mem::take(&mut self.is_in_trouble) {
             let dropped = self.shared.dropped.load(Relaxed);
             tracing::info!(dropped, "the history is recorded again");
         }
@@ -206,11 +240,10 @@ impl Keeper {
 
     fn handle_trouble(&mut self, error: &HistoryError) {
         self.shared.is_writing.store(false, Relaxed);
-        let is_new = self.trouble.is_none();
+        let is_new = !std::mem::replace(&mut self.is_in_trouble, true);
         if is_new {
             tracing::warn!("{error}; everything else goes on, and it is tried again every minute");
         }
-        self.trouble = Some(error.to_string());
         match error {
             HistoryError::Damaged(_) => {
                 self.start_over();
@@ -242,18 +275,5 @@ impl Keeper {
         let servers = self.recorder.as_ref().map_or(0, Recorder::servers);
         self.shared.servers.store(servers as u64, Relaxed);
         self.shared.bytes.store(fs::metadata(&self.options.path).map_or(0, |file| file.len()), Relaxed);
-    }
-
-    fn tell_clock(&mut self, sweep: &Sweep) {
-        self.drop_some(1);
-        let ahead = self.recorder.as_ref().map_or(0, Recorder::last) - sweep.time;
-        // A second or a minute twice is nobody's fault.
-        if ahead > 120 && self.trouble.is_none() {
-            tracing::warn!(
-                seconds = ahead,
-                "the clock was set back: the history goes on where it was, which is so many seconds from now"
-            );
-            self.trouble = Some("clock".into());
-        }
     }
 }

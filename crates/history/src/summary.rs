@@ -13,7 +13,7 @@ pub struct Summary {
     pub map: String,
     /// When it was first seen.
     pub first: UnixSeconds,
-    /// When it was last seen; of what was over more than an hour ago, to the minute.
+    /// When it was last seen, to the minute.
     pub last: UnixSeconds,
     /// Whether it was listed at the last look. Only of servers.
     pub listed: bool,

@@ -3,6 +3,7 @@
 use crate::{
     HistoryError, Options, Retention, Subject, UnixSeconds,
     batch::{Batch, Known, New},
+    clock::{Clock, Step},
     event::{Event, What},
     layout::{self, Level},
     pack::{self, Minutes},
@@ -17,6 +18,9 @@ use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt};
 /// How many events are kept of a subject, in each lane.
 const EVENTS: i64 = 100;
 
+/// The counters that have the last [`Step`] of the clock: its fields in order, all 0 if there was none.
+const STEP: [&str; 3] = ["step_before", "step_after", "step_minutes"];
+
 /// The one connection that writes.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -29,7 +33,7 @@ pub(crate) struct Writer {
 pub(crate) struct Loaded {
     pub known: Vec<Known>,
     pub next_key: Key,
-    pub last: UnixSeconds,
+    pub clock: Clock,
 }
 
 impl Writer {
@@ -73,7 +77,10 @@ impl Writer {
             known.push(Known { key, subject, last, minutes, peak, listed, name, map });
         }
         let next_key = u32::try_from(counter("next_key")?).unwrap_or(Key::MAX);
-        Ok(Loaded { known, next_key, last: counter("last_minute")? })
+        let [before, after, minutes] = [counter(STEP[0])?, counter(STEP[1])?, counter(STEP[2])?];
+        let step = Step { before, after, minutes: u32::try_from(minutes).unwrap_or(u32::MAX) };
+        let clock = Clock::new(counter("last_minute")?, (minutes > 0).then_some(step));
+        Ok(Loaded { known, next_key, clock })
     }
 
     /// Puts everything in its place, so that the file is complete without what SQLite has beside it.
@@ -86,6 +93,9 @@ impl Writer {
     pub fn apply(&mut self, batch: &Batch) -> Result<(), HistoryError> {
         let retention = self.retention;
         let transaction = self.connection.transaction()?;
+        if let Some(time) = batch.wrong_after {
+            take_back(&transaction, time)?;
+        }
         for key in &batch.forgotten {
             forget(&transaction, *key, batch.time, &retention)?;
         }
@@ -101,11 +111,16 @@ impl Writer {
             happen(&transaction, *key, number, event)?;
         }
         write_samples(&transaction, batch)?;
-        if seal(&transaction, layout::hour(batch.time))? {
+        // An hour that is rolled up is over for good, so that waits for a time that is believed, too.
+        if batch.clock.is_believed() && seal(&transaction, layout::hour(batch.time))? {
             expire(&transaction, batch.time, &retention)?;
         }
-        let mut count = transaction.prepare_cached("UPDATE counter SET value = ?2 WHERE name = ?1")?;
+        let mut count = transaction.prepare_cached("INSERT OR REPLACE INTO counter VALUES (?1, ?2)")?;
         count.execute(params!["last_minute", batch.time])?;
+        let step = batch.clock.step.map_or([0; 3], |step| [step.before, step.after, step.minutes.into()]);
+        for (name, value) in STEP.iter().zip(step) {
+            count.execute(params![name, value])?;
+        }
         if let Some(last) = batch.new.iter().map(|new| i64::from(new.key)).max() {
             count.execute(params!["next_key", last + 1])?;
         }
@@ -233,6 +248,25 @@ fn add_sum(
     sums[place].merge(sum);
     let mut write = transaction.prepare_cached("INSERT OR REPLACE INTO block VALUES (?1, ?2, ?3, ?4)")?;
     write.execute(params![level as i64, slot, key, pack::pack_sums(&sums)])?;
+    Ok(())
+}
+
+/// Deletes what was recorded after a minute, at times that were wrong. Who was first seen then was seen just after it, and so
+/// was a record.
+///
+/// Rows that begin before it are left: what is wrong in them is less than a day of hours and less than 32 of days, and is added
+/// to what comes.
+fn take_back(transaction: &Transaction<'_>, time: UnixSeconds) -> Result<(), HistoryError> {
+    transaction.execute("DELETE FROM fresh WHERE at >= ?1", [layout::fresh_of_hour(layout::hour(time) + 1)])?;
+    for level in Level::ALL {
+        transaction
+            .execute("DELETE FROM block WHERE level = ?1 AND slot > ?2", params![level as i64, level.slot(time)])?;
+    }
+    transaction.execute("DELETE FROM event WHERE time > ?1", [time])?;
+    transaction.execute(
+        "UPDATE subject SET first = min(first, ?2), start = min(start, ?2), last = min(last, ?1), peak_at = min(peak_at, ?2)",
+        params![time, time + 60],
+    )?;
     Ok(())
 }
 

@@ -27,7 +27,7 @@ fn id(number: u8) -> PublicId {
 }
 
 fn recorder(limits: Limits) -> Recorder {
-    Recorder::new(limits, 730, Vec::new(), 1, 0)
+    Recorder::new(limits, 730, Vec::new(), 1, Clock::new(START - 60, None))
 }
 
 fn sweep(minute: i64, servers: &[u8]) -> Sweep {
@@ -179,14 +179,39 @@ fn a_clock_that_is_set_back_changes_nothing_that_was() {
 }
 
 #[test]
+fn while_it_is_in_doubt_what_time_it_is_nobody_is_forgotten() {
+    let mut recorder = recorder(Limits { warm_up: 0, servers: 1, ..SMALL });
+    recorder.handle_sweep(&sweep(0, &[1])).unwrap();
+    let three_years = 3 * 365 * 24 * 60;
+    for minute in three_years..three_years + 59 {
+        let batch = recorder.handle_sweep(&sweep(minute, &[2])).unwrap();
+        assert!(batch.forgotten.is_empty() && !batch.clock.is_believed(), "neither for being old nor to make room");
+    }
+    let batch = recorder.handle_sweep(&sweep(three_years + 59, &[2])).unwrap();
+    assert_eq!((batch.forgotten.len(), recorder.servers()), (1, 1));
+}
+
+#[test]
+fn a_move_is_not_later_than_the_look_after_it() {
+    let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
+    recorder.handle_sweep(&sweep(0, &[1])).unwrap();
+    // For a moment, the clock was wrong.
+    let went = Move { id: id(1), time: 2 * START, what: CameOrWent::Went(Gone::Expired) };
+    let batch = recorder.handle_sweep(&sweep_of(1, Vec::new(), vec![went])).unwrap();
+    assert_eq!(batch.events[0].1.time, START + 67);
+}
+
+#[test]
 fn who_is_not_seen_for_two_years_is_forgotten() {
     let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
     recorder.handle_sweep(&sweep(0, &[1])).unwrap();
     let day = 24 * 60;
-    let batch = recorder.handle_sweep(&sweep(730 * day, &[2])).unwrap();
-    assert!(batch.forgotten.is_empty());
-    let batch = recorder.handle_sweep(&sweep(730 * day + 60, &[2])).unwrap();
-    assert_eq!((batch.forgotten.len(), recorder.servers()), (1, 1));
+    let mut run = |minutes: std::ops::Range<i64>| {
+        minutes.map(|minute| recorder.handle_sweep(&sweep(minute, &[2])).unwrap().forgotten.len()).sum::<usize>()
+    };
+    assert_eq!(run(730 * day - 60..730 * day + 60), 0);
+    assert_eq!(run(730 * day + 60..730 * day + 61), 1);
+    assert_eq!(recorder.servers(), 1);
 }
 
 #[test]
@@ -201,7 +226,8 @@ fn after_a_restart_it_goes_on() {
         name: "Bacon Town".into(),
         map: "ctf_square".into(),
     };
-    let mut recorder = Recorder::new(SMALL, 730, vec![known(7, 1, true), known(8, 2, true)], 9, START - 600);
+    let mut recorder =
+        Recorder::new(SMALL, 730, vec![known(7, 1, true), known(8, 2, true)], 9, Clock::new(START - 600, None));
     let batch = recorder.handle_sweep(&sweep(0, &[1, 3])).unwrap();
     assert_eq!(batch.events, [(8, Event { time: START, what: What::Unlisted(None) })]);
     assert!(batch.samples.iter().any(|(key, _)| *key == 7));
