@@ -12,11 +12,12 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+pub use crate::calendar::Calendar;
 pub use batch::Batch;
 pub use cursor::{Cursor, NotACursor};
 pub use json::ServerView;
 pub(crate) use json::text;
-pub use row::{Calendar, Row, Verified};
+pub use row::{Row, Verified};
 pub use snapshot::{Snapshot, Totals};
 
 use crate::Told;

@@ -32,6 +32,7 @@ mod admin;
 mod api;
 mod asker;
 pub mod book;
+mod calendar;
 mod compare;
 pub mod filter;
 mod gate;

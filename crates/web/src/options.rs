@@ -117,6 +117,11 @@ impl LobbyNames {
     pub fn name(&self, id: &LobbyId) -> Option<&str> {
         self.0.get(id).map(String::as_str).filter(|name| !name.is_empty())
     }
+
+    /// Its name or else the beginning of its ID: short enough for a list.
+    pub(crate) fn short(&self, id: &LobbyId) -> String {
+        self.name(id).map_or_else(|| format!("{:.8}…", id.to_string()), Into::into)
+    }
 }
 
 impl Default for WebOptions {

@@ -5,9 +5,8 @@
 //! client that goes on with events misses nothing.
 
 use crate::{
-    api::servers::write_list,
+    api::servers::{whole, write_list},
     book::Snapshot,
-    filter::{Column, Filter, MOST_ROWS, Query, Sort},
     live::Live,
 };
 use arc_swap::ArcSwapOption;
@@ -122,9 +121,7 @@ impl Slot {
 impl Built {
     fn new(snapshot: &Snapshot, lobby: Option<LobbyId>) -> Self {
         let began = Instant::now();
-        let filter = Filter { lobby, ..Filter::default() };
-        let query = Query { filter, sort: Sort::ascending(Column::Id), offset: 0, limit: MOST_ROWS };
-        let json = write_list(&query, snapshot, usize::MAX);
+        let json = write_list(&whole(lobby), snapshot, usize::MAX);
         let tag = |kind| {
             let tag = format!("\"{:08x}-{}{kind}\"", snapshot.cursor().epoch, snapshot.version());
             HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))

@@ -36,6 +36,7 @@ fn the_list_has_every_column() {
         assert!(html.contains(text), "{text}: {html}");
     }
     assert!(html.contains(&format!("href=\"/servers/{id}\"")));
+    assert!(html.contains("From the lobby to the server, when that last answered"), "whose latency it is, and of when");
     assert_eq!(order(&html, &[">Alpha<", ">Beta<", ">Gamma<"]), [">Beta<", ">Alpha<", ">Gamma<"], "players first");
 }
 

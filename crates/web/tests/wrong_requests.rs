@@ -29,6 +29,8 @@ fn a_wrong_parameter_is_named() {
         ("/api/v1/history?from=yesterday", "from"),
         ("/api/v1/history?from=5&to=4", "from"),
         ("/api/v1/history?from=0&resolution=minute", "from"),
+        // 50,000 minutes and a half are 50,001 points.
+        ("/api/v1/history?from=0&to=3000030&resolution=minute", "from"),
         ("/api/v1/history?resolution=second", "resolution"),
         ("/api/v1/history?format=xml", "format"),
         ("/api/v1/events?after=7", "after"),

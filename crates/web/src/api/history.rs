@@ -1,7 +1,7 @@
 //! `GET …/history`: what was, as points of time.
 
 use super::answer;
-use crate::{filter::BadParameter, problem::Problem, shared::Web};
+use crate::{calendar, filter::BadParameter, problem::Problem, shared::Web};
 use axum::{
     extract::{Path, RawQuery, State},
     http::{HeaderMap, HeaderValue, StatusCode},
@@ -11,14 +11,10 @@ use rallypoint_history::{Handle, HistoryError, Resolution, Subject, UnixSeconds,
 use std::{
     io::{self, Write},
     ops::Range,
-    time::SystemTime,
 };
 
 /// If nothing is said, the last day.
 const USUAL: i64 = 24 * 60 * 60;
-
-/// The most points in one answer: a bound on what one request can cost.
-const MOST_POINTS: i64 = 50_000;
 
 /// `GET /api/v1/servers/{id}/history`
 pub(super) async fn server(
@@ -60,7 +56,7 @@ struct Wanted {
 }
 
 async fn tell(web: &Web, subject: Subject, query: &str, headers: &HeaderMap) -> Result<Response, Problem> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
+    let now = calendar::now() as UnixSeconds;
     let wanted = Wanted::parse(query, now)?;
     let off = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "this lobby keeps no history");
     let history = web.history.clone().ok_or_else(off)?;
@@ -149,16 +145,9 @@ impl Wanted {
         if from >= to {
             return Err(BadParameter::new("from", "it has to be before to"));
         }
-        let step = match resolution {
-            Resolution::Minute => 60,
-            Resolution::Hour => 3_600,
-            Resolution::Auto | Resolution::Day => 86_400,
-        };
-        if (to - from) / step > MOST_POINTS {
-            return Err(BadParameter::new(
-                "from",
-                "the range has too many points: ask for less, or for a coarser resolution",
-            ));
+        if resolution.is_too_fine(&(from..to)) {
+            let expected = "the range has too many points: ask for less, or for a coarser resolution";
+            return Err(BadParameter::new("from", expected));
         }
         Ok(Self { range: from..to, resolution, is_csv })
     }

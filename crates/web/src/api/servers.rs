@@ -17,6 +17,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
+use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
 use std::io::Write;
 
@@ -105,11 +106,15 @@ pub(crate) async fn one(
 }
 
 /// The lobby, or all lobbies, whose whole list is asked for in the usual order.
-fn prebuilt_lobby(query: &Query) -> Option<Option<rallypoint_wire::lobby::LobbyId>> {
+fn prebuilt_lobby(query: &Query) -> Option<Option<LobbyId>> {
     let lobby = query.filter.lobby;
+    (*query == whole(lobby)).then_some(lobby)
+}
+
+/// What asks for the whole list of a lobby, or of all lobbies.
+pub(crate) fn whole(lobby: Option<LobbyId>) -> Query {
     let filter = Filter { lobby, ..Filter::default() };
-    let usual = Query { filter, sort: DEFAULTS.sort, offset: 0, limit: DEFAULTS.limit };
-    (*query == usual).then_some(lobby)
+    Query { filter, sort: DEFAULTS.sort, offset: 0, limit: DEFAULTS.limit }
 }
 
 /// What a query finds, as JSON, up to so many bytes: but always at least one server, so that a client gets on.

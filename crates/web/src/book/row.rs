@@ -2,6 +2,7 @@
 
 use crate::{
     Differences, Told,
+    calendar::Calendar,
     text::{fold, link},
 };
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use rallypoint_wire::{
 use std::{
     net::{SocketAddr, SocketAddrV4, SocketAddrV6},
     sync::{Arc, OnceLock},
-    time::{Duration, Instant, SystemTime},
+    time::Duration,
 };
 
 /// A server, fit to be shown: every text is decoded and harmless (L5), and its secret ID is not here (L13).
@@ -91,13 +92,6 @@ pub(crate) struct Folded {
     /// Name, map, game, long name of the game, version: one line each. A text that is shown has no line breaks.
     lines: Box<str>,
     ends: [u32; 4],
-}
-
-/// What turns the moments of this program into those of the calendar.
-#[derive(Clone, Copy, Debug)]
-pub struct Calendar {
-    now: Instant,
-    unix: Duration,
 }
 
 impl Verified {
@@ -253,24 +247,6 @@ impl Folded {
 
     fn line(&self, before: usize, this: usize) -> &str {
         &self.lines[self.ends[before] as usize + 1..self.ends[this] as usize]
-    }
-}
-
-impl Calendar {
-    /// Now, by both clocks.
-    #[must_use]
-    pub fn new(now: Instant, wall: SystemTime) -> Self {
-        Self { now, unix: wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() }
-    }
-
-    /// A moment in seconds since 1970.
-    #[must_use]
-    pub fn unix(&self, at: Instant) -> u64 {
-        match at.checked_duration_since(self.now) {
-            Some(later) => self.unix + later,
-            None => self.unix.saturating_sub(self.now.duration_since(at)),
-        }
-        .as_secs()
     }
 }
 

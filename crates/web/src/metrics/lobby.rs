@@ -1,11 +1,11 @@
 //! What the lobby has and does.
 
 use super::{Exposition, Kind};
-use crate::{book::Totals, shared::Shared};
+use crate::{book::Totals, calendar, shared::Shared};
 use rallypoint_limit::Refusal;
 use rallypoint_lobby::{Gone, Outcome, Stats};
 use rallypoint_net::{ListStats, SaveStats, SocketStats};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 pub(super) fn tell(out: &mut Exposition, web: &Shared) {
     let stats = web.lobby.stats();
@@ -172,8 +172,7 @@ fn saves(out: &mut Exposition, saves: &SaveStats) {
 
 fn history(out: &mut Exposition, history: &rallypoint_history::Stats) {
     out.gauge("rallypoint_history_writing", "1 if the last sweep was written.", u8::from(history.is_writing));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    if let Some(lag) = history.lag(i64::try_from(now).unwrap_or(i64::MAX)) {
+    if let Some(lag) = history.lag(i64::try_from(calendar::now()).unwrap_or(i64::MAX)) {
         let help = "How long ago the last minute of history was written: a minute or so if all is well.";
         out.gauge("rallypoint_history_lag_seconds", help, lag);
     }

@@ -1,6 +1,5 @@
 //! What there is to filter by: offered while somebody types.
 
-use super::shown;
 use crate::{WebSettings, book::Snapshot, filter::Filter};
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -49,7 +48,7 @@ fn lobbies(snapshot: &Snapshot, filter: &Filter, settings: &WebSettings) -> Vec<
     }
     let choice = |(id, servers)| LobbyChoice {
         id: rallypoint_wire::lobby::LobbyId::to_string(&id),
-        name: settings.names.name(&id).map_or_else(|| shown::short(&id), Into::into),
+        name: settings.names.short(&id),
         servers,
         is_chosen: filter.lobby == Some(id),
     };

@@ -34,7 +34,7 @@ impl<'a> Line<'a> {
     }
 
     pub fn lobby(&self) -> String {
-        self.settings.names.name(&self.row.lobby).map_or_else(|| shown::short(&self.row.lobby), Into::into)
+        self.settings.names.short(&self.row.lobby)
     }
 
     /// "5 + 2 / 16": people, bots, places.

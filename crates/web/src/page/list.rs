@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     book::{Cursor, Totals, Verified},
+    calendar,
     filter::{Column, Defaults, Query, Sort},
     shared::Web,
 };
@@ -88,7 +89,7 @@ pub(super) async fn show(State(web): State<Web>, RawQuery(text): RawQuery) -> Re
 }
 
 fn write(web: &Web, query: &Query, wants_favourites: bool) -> Response {
-    let (snapshot, settings, now) = (web.live.snapshot(), web.settings(), shown::now());
+    let (snapshot, settings, now) = (web.live.snapshot(), web.settings(), calendar::now());
     let mut selected = query.select(&snapshot);
     if wants_favourites && query.filter.ids.is_none() {
         (selected.rows, selected.total) = (Vec::new(), 0);

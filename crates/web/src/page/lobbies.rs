@@ -3,7 +3,7 @@
 use super::{
     frame::{Frame, page},
     graph::Span,
-    past::{self, Past},
+    past::{self, Known},
     shown,
     sorry::Sorry,
 };
@@ -28,7 +28,7 @@ struct LobbiesPage {
     /// One lobby; nothing for all.
     lobby: Option<LobbyId>,
     totals: Totals,
-    past: Option<Result<Past, String>>,
+    known: Known,
     span: Span,
     lobbies: Vec<LobbyLine>,
 }
@@ -41,7 +41,7 @@ struct LobbyLine {
 
 pub(super) async fn all(State(web): State<Web>, RawQuery(query): RawQuery) -> Response {
     let span = Span::of(query.as_deref());
-    let past = past::read(&web, Subject::Total, span).await;
+    let known = Known::read(&web, Subject::Total, span).await;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
     let mut lobbies: Vec<_> = snapshot.lobbies().iter().collect();
     lobbies.sort_by_key(|(id, totals)| (Reverse((totals.players, totals.servers)), **id));
@@ -49,7 +49,7 @@ pub(super) async fn all(State(web): State<Web>, RawQuery(query): RawQuery) -> Re
     let line = |(id, totals): (&LobbyId, &Totals)| LobbyLine { id: *id, name: name(id, &settings), totals: *totals };
     let lobbies = lobbies.into_iter().map(line).collect();
     let frame = Frame::new("Lobbies", "/lobbies");
-    page(StatusCode::OK, &LobbiesPage { frame, lobby: None, totals: snapshot.totals(), past, span, lobbies })
+    page(StatusCode::OK, &LobbiesPage { frame, lobby: None, totals: snapshot.totals(), known, span, lobbies })
 }
 
 pub(super) async fn one(
@@ -59,28 +59,17 @@ pub(super) async fn one(
 ) -> Result<Response, Sorry> {
     let id: LobbyId = id.parse().map_err(|_| Problem::not_found("this is not the address of a lobby"))?;
     let span = Span::of(query.as_deref());
-    let past = past::read(&web, Subject::Lobby(id), span).await;
+    let known = Known::read(&web, Subject::Lobby(id), span).await;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
     let totals = snapshot.lobbies().get(&id).copied();
-    let has_past = past.as_ref().and_then(|past| past.as_ref().ok()?.summary.as_ref()).is_some();
-    if totals.is_none() && !has_past && settings.names.name(&id).is_none() {
+    if totals.is_none() && known.summary().is_none() && settings.names.name(&id).is_none() {
         return Err(Problem::not_found("nobody knows this lobby: it opens with its first server").into());
     }
     let frame = Frame::new(name(&id, &settings), "/lobbies");
     let totals = totals.unwrap_or_default();
-    Ok(page(StatusCode::OK, &LobbiesPage { frame, lobby: Some(id), totals, past, span, lobbies: Vec::new() }))
+    Ok(page(StatusCode::OK, &LobbiesPage { frame, lobby: Some(id), totals, known, span, lobbies: Vec::new() }))
 }
 
 fn name(id: &LobbyId, settings: &WebSettings) -> String {
     settings.names.name(id).map_or_else(|| id.to_string(), Into::into)
-}
-
-impl LobbiesPage {
-    fn past_ok(&self) -> Option<&Past> {
-        self.past.as_ref()?.as_ref().ok()
-    }
-
-    fn trouble(&self) -> Option<&str> {
-        self.past.as_ref()?.as_ref().err().map(String::as_str)
-    }
 }

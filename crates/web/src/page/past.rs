@@ -1,10 +1,7 @@
 //! What was, for the pages: read from the history without keeping anybody waiting.
 
-use super::{
-    graph::{Graph, Span},
-    shown,
-};
-use crate::{WebSettings, shared::Web};
+use super::graph::{Graph, Span};
+use crate::{WebSettings, calendar, shared::Web};
 use rallypoint_history::{Event, Handle, HistoryError, Resolution, Subject, Summary, UnixSeconds, What, export};
 
 /// So many events are shown.
@@ -18,16 +15,37 @@ pub(super) struct Past {
     pub events: Vec<Event>,
 }
 
-/// What there is to say about the past: nothing if none is kept; why not, if it cannot be read.
-pub(super) async fn read(web: &Web, subject: Subject, span: Span) -> Option<Result<Past, String>> {
-    let history = web.history.clone()?;
-    let now = shown::now() as UnixSeconds;
-    let past = tokio::task::spawn_blocking(move || Past::read(&history, subject, span, now)).await;
-    Some(match past {
-        Ok(Ok(past)) => Ok(past),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("it could not be read".into()),
-    })
+/// What a page knows of the past.
+#[derive(Debug)]
+pub(super) enum Known {
+    /// No history is kept.
+    Off,
+    /// It is, but it cannot be read: why not.
+    Trouble(String),
+    Past(Box<Past>),
+}
+
+impl Known {
+    pub async fn read(web: &Web, subject: Subject, span: Span) -> Self {
+        let Some(history) = web.history.clone() else { return Self::Off };
+        let now = calendar::now() as UnixSeconds;
+        match tokio::task::spawn_blocking(move || Past::read(&history, subject, span, now)).await {
+            Ok(Ok(past)) => Self::Past(Box::new(past)),
+            Ok(Err(error)) => Self::Trouble(error.to_string()),
+            Err(_) => Self::Trouble("it could not be read".into()),
+        }
+    }
+
+    pub fn summary(&self) -> Option<&Summary> {
+        match self {
+            Self::Past(past) => past.summary.as_ref(),
+            Self::Off | Self::Trouble(_) => None,
+        }
+    }
+
+    pub fn is_kept(&self) -> bool {
+        !matches!(self, Self::Off)
+    }
 }
 
 impl Past {
@@ -56,10 +74,7 @@ pub(super) fn time(time: &UnixSeconds) -> String {
 /// What happened, in words.
 pub(super) fn words(what: &What, settings: &WebSettings) -> String {
     match what {
-        What::Listed(lobby) => {
-            let lobby = settings.names.name(lobby).map_or_else(|| shown::short(lobby), Into::into);
-            format!("came into the list of {lobby}")
-        }
+        What::Listed(lobby) => format!("came into the list of {}", settings.names.short(lobby)),
         What::Unlisted(why) => match why.unwrap_or_default() {
             "expired" => "left the list: no sign of life any more",
             "unregistered" => "left the list: taken off by its owner",

@@ -4,11 +4,11 @@ use super::{
     frame::{Frame, page},
     graph::Span,
     line::Line,
-    past::{self, Past},
+    past::{self, Known},
     shown,
     sorry::Sorry,
 };
-use crate::{WebSettings, book::Row, problem::Problem, shared::Web};
+use crate::{WebSettings, book::Row, calendar, problem::Problem, shared::Web};
 use askama::Template;
 use axum::{
     extract::{Path, RawQuery, State},
@@ -27,7 +27,7 @@ struct ServerPage<'a> {
     line: Option<Line<'a>>,
     players: Option<Vec<PlayerLine<'a>>>,
     join: Option<String>,
-    past: Option<Result<Past, String>>,
+    known: Known,
     span: Span,
     settings: &'a WebSettings,
     cursor: String,
@@ -66,15 +66,12 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, Sorry> {
     let (id, span) = (parse(&id)?, Span::of(query.as_deref()));
-    let past = past::read(&web, Subject::Server(id), span).await;
+    let known = Known::read(&web, Subject::Server(id), span).await;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
     let row = snapshot.row(id);
-    let summary = past.as_ref().and_then(|past| past.as_ref().ok()?.summary.as_ref());
-    if row.is_none() && summary.is_none() {
-        return Err(gone());
-    }
-    let line = row.map(|row| Line::new(row, &settings, shown::now()));
-    let name = line.map(|line| line.name()).or(summary.map(|summary| &*summary.name)).unwrap_or_default().to_owned();
+    let line = row.map(|row| Line::new(row, &settings, calendar::now()));
+    let name = line.map(|line| line.name()).or(known.summary().map(|summary| &*summary.name));
+    let name = name.ok_or_else(gone)?.to_owned();
     let server = ServerPage {
         frame: Frame::new(&*name, "/").with_script("server.js"),
         id,
@@ -82,7 +79,7 @@ pub(super) async fn show(
         line,
         players: row.and_then(|row| players(row)),
         join: row.and_then(|row| Some(settings.joins.get(&row.lobby)?.fill(row.addresses().next()?))),
-        past,
+        known,
         span,
         settings: &settings,
         cursor: snapshot.cursor().to_string(),
@@ -105,7 +102,7 @@ pub(super) async fn website(State(web): State<Web>, Path(id): Path<String>) -> R
 pub(super) async fn embed(State(web): State<Web>, Path(id): Path<String>) -> Result<Response, Sorry> {
     let id = parse(&id)?;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
-    let line = snapshot.row(id).map(|row| Line::new(row, &settings, shown::now()));
+    let line = snapshot.row(id).map(|row| Line::new(row, &settings, calendar::now()));
     let mut response =
         page(StatusCode::OK, &EmbedPage { frame: Frame::new("Server", "/").with_script("embed.js"), id, line });
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
@@ -141,14 +138,6 @@ fn origin(headers: &HeaderMap) -> String {
 }
 
 impl ServerPage<'_> {
-    fn past_ok(&self) -> Option<&Past> {
-        self.past.as_ref()?.as_ref().ok()
-    }
-
-    fn trouble(&self) -> Option<&str> {
-        self.past.as_ref()?.as_ref().err().map(String::as_str)
-    }
-
     fn words(&self, what: &What) -> String {
         past::words(what, self.settings)
     }

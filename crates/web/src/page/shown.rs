@@ -1,15 +1,6 @@
 //! Numbers and times as people read them.
 
-use rallypoint_wire::lobby::LobbyId;
-use std::{
-    fmt,
-    time::{Duration, SystemTime},
-};
-
-/// The time of now, in seconds since 1970.
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
-}
+use std::{fmt, time::Duration};
 
 /// A whole number with commas: 10,000.
 pub(super) fn count(number: impl fmt::Display) -> String {
@@ -55,12 +46,6 @@ pub(super) fn milliseconds(latency: Duration) -> String {
 pub(super) fn percent(share: f64) -> String {
     let tenths = (share.clamp(0.0, 1.0) * 1_000.0).floor() / 10.0;
     if tenths >= 100.0 { "100 %".into() } else { format!("{tenths:.1} %") }
-}
-
-/// A lobby without a name, short enough for a list.
-pub(super) fn short(lobby: &LobbyId) -> String {
-    let id = lobby.to_string();
-    format!("{}…", id.get(..8).unwrap_or(&id))
 }
 
 #[cfg(test)]

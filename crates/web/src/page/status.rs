@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     book::Row,
+    calendar,
     filter::{Column, Filter, Query, Sort},
     shared::Web,
 };
@@ -41,7 +42,7 @@ pub(super) async fn show(State(web): State<Web>) -> Response {
 }
 
 fn write(web: &Web) -> Response {
-    let (snapshot, settings, now) = (web.live.snapshot(), web.settings(), shown::now());
+    let (snapshot, settings, now) = (web.live.snapshot(), web.settings(), calendar::now());
     let sort = Sort::ascending(Column::Lobby);
     let found = Query { filter: Filter::default(), sort, offset: 0, limit: MOST }.select(&snapshot);
     let lobbies = found.rows.chunk_by(|one, next| one.lobby == next.lobby).map(|rows| {
