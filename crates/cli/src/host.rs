@@ -120,16 +120,9 @@ impl Hosting {
         let (mut console, mut message) = (Lines::of_stdin(), Vec::new());
         let mut refresh = tokio::time::interval(REFRESH);
         loop {
-            let announce = self.announcing.as_ref().and_then(Announcing::next);
-            let answer = async {
+            let news = async {
                 match &mut self.announcing {
-                    Some(announcing) => announcing.hear().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let due = async {
-                match announce {
-                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    Some(announcing) => announcing.next().await,
                     None => std::future::pending().await,
                 }
             };
@@ -153,12 +146,11 @@ impl Hosting {
                     self.tell_browsers();
                 }
                 _ = refresh.tick() => self.tell_browsers(),
-                () = due => {
+                news = news => {
                     if let Some(announcing) = &mut self.announcing {
-                        announcing.send().await;
+                        announcing.handle(news).await;
                     }
                 }
-                () = answer => {}
                 client = asked => client.answer(self.server.endpoint_stats()),
             }
             self.act();

@@ -24,8 +24,8 @@ const AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
 /// Keeps a server in the list of its lobbies.
 ///
-/// * Commands: [`set_occupancy`](Self::set_occupancy), [`set_key`](Self::set_key), [`stop`](Self::stop). Changes are sent at
-///   once (at most one datagram a second).
+/// * Commands: [`set_occupancy`](Self::set_occupancy), [`set_key`](Self::set_key), [`set_lobbies`](Self::set_lobbies),
+///   [`stop`](Self::stop). Changes are sent at once (at most one datagram a second).
 /// * Out: the calls of [`Machine`]. It expects no answers: the protocol has none.
 ///
 /// ```
@@ -138,6 +138,16 @@ impl Announcer {
         self.is_changed = true;
         self.hurry();
         Ok(())
+    }
+
+    /// The lobbies are somewhere else now: they hear of the server as soon as they may.
+    pub fn set_lobbies(&mut self, lobbies: Vec<SocketAddr>) {
+        if !self.is_stopped && self.lobbies != lobbies {
+            self.lobbies = lobbies;
+            self.to_send = 0..0;
+            self.is_changed = true;
+            self.hurry();
+        }
     }
 
     /// Takes the server off the list: what [`Machine::poll_transmit`] gives from now on are the last datagrams.

@@ -78,6 +78,26 @@ fn what_it_sends_is_what_was_set() {
 }
 
 #[test]
+fn lobbies_that_have_moved_are_told_at_once_and_only_there() {
+    let mut driven = Driven::new();
+    driven.rounds(secs(50));
+    let elsewhere: SocketAddr = "203.0.113.2:29944".parse().unwrap();
+    driven.announcer.set_lobbies(vec![elsewhere]);
+    let sent = driven.run(secs(31));
+    assert_eq!(
+        sent.iter().map(|(at, to, _)| (*at, *to)).collect::<Vec<_>>(),
+        [(50_000, elsewhere), (80_000, elsewhere)]
+    );
+    // The same addresses are no news.
+    driven.announcer.set_lobbies(vec![elsewhere]);
+    assert_eq!(driven.run(secs(5)), []);
+    driven.announcer.stop();
+    assert_eq!(driven.run(secs(0)).len(), 1);
+    driven.announcer.set_lobbies(LOBBIES.map(|addr| addr.parse().unwrap()).to_vec());
+    assert_eq!(driven.run(secs(100)), []);
+}
+
+#[test]
 fn refreshes_are_the_same_bytes() {
     let sent = Driven::new().run(secs(100));
     assert!(sent.iter().all(|(_, _, bytes)| *bytes == sent[0].2));

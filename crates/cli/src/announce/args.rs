@@ -8,7 +8,12 @@ use crate::{
 };
 use rallypoint_lobby::{AnnounceError, Announcer};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
-use std::{net::SocketAddr, num::NonZeroU16, path::PathBuf, time::Instant};
+use std::{
+    io::{self, Write},
+    num::NonZeroU16,
+    path::PathBuf,
+    time::Instant,
+};
 
 /// Keep a game server in the list of a lobby
 ///
@@ -139,7 +144,7 @@ const KNOWN: [&str; 7] = ["name", "game", "game_short", "game_ver", "game_url", 
 
 impl Args {
     /// The announcer of the server that was described.
-    pub fn announcer(&self, id: ServerId, to: Vec<SocketAddr>, now: Instant) -> Result<Announcer, Failure> {
+    pub fn announcer(&self, id: ServerId, now: Instant) -> Result<Announcer, Failure> {
         let length = self.name.chars().count();
         if length > LONGEST_NAME {
             // Not where flags are read: what is wrong there is repeated in full.
@@ -149,14 +154,23 @@ impl Args {
         }
         let refuse =
             |key: &str, error: AnnounceError| Failure::Usage(format!("the server cannot be announced: {key}: {error}"));
-        let mut announcer = Announcer::new(id, self.lobby_id, self.transport, self.port, self.name.as_bytes(), to, now)
-            .map_err(|error| refuse("name", error))?;
+        let mut announcer =
+            Announcer::new(id, self.lobby_id, self.transport, self.port, self.name.as_bytes(), Vec::new(), now)
+                .map_err(|error| refuse("name", error))?;
         let Self { slots, players, bots, password, .. } = *self;
         announcer.set_occupancy(Occupancy { slots, players, bots, password });
         for (key, value) in self.all_keys() {
             announcer.set_key(key.as_bytes(), value).map_err(|error| refuse(key, error))?;
         }
         Ok(announcer)
+    }
+
+    /// Tells what happens, unless that is not wanted.
+    pub fn say(&self, text: &str) {
+        if !self.quiet {
+            // If nobody reads this any more, the server still wants to be in the list.
+            let _ = writeln!(io::stdout(), "{text}");
+        }
     }
 
     /// Keys that no client will understand, because they are neither known nor marked as one's own.

@@ -1,7 +1,8 @@
 //! Telling the owner whether the server has arrived in the list.
 
 use super::{
-    Lobby, and,
+    and,
+    lobbies::Lobby,
     look::{self, Looks},
 };
 use crate::{

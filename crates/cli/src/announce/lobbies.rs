@@ -1,5 +1,6 @@
 //! Finding the addresses of lobbies.
 
+use crate::failure::complain;
 use std::{
     fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -32,6 +33,13 @@ impl Host {
         found.truncate(16);
         Ok(found)
     }
+}
+
+/// A lobby, and where it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lobby {
+    pub host: Host,
+    pub addrs: Vec<SocketAddr>,
 }
 
 impl fmt::Display for Host {
@@ -69,6 +77,35 @@ impl FromStr for Host {
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
         if name.is_empty() || !name.chars().all(is_name) { Err(expected) } else { of(name, port) }
     }
+}
+
+/// Looks all names up. What cannot be found now stays where it was before.
+pub async fn find(hosts: &[Host], before: &[Lobby]) -> Vec<Lobby> {
+    let mut lobbies = Vec::new();
+    for host in hosts {
+        let known = before.iter().find(|lobby| lobby.host == *host);
+        match (host.resolve().await, known) {
+            (Ok(mut addrs), _) if !addrs.is_empty() => {
+                // The order of a name's addresses changes with every look, which is no change.
+                addrs.sort();
+                lobbies.push(Lobby { host: host.clone(), addrs });
+            }
+            (_, Some(known)) => lobbies.push(known.clone()),
+            (Ok(_), None) => complain(format_args!("the lobby {host} has no address")),
+            (Err(_), None) => {
+                complain(format_args!("the lobby {host} cannot be found: is the name right, and is there a network?"));
+            }
+        }
+    }
+    lobbies
+}
+
+/// All addresses of all lobbies, each once.
+pub fn addrs(lobbies: &[Lobby]) -> Vec<SocketAddr> {
+    let mut addrs: Vec<_> = lobbies.iter().flat_map(|lobby| &lobby.addrs).copied().collect();
+    addrs.sort();
+    addrs.dedup();
+    addrs
 }
 
 #[cfg(test)]
