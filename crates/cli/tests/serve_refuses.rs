@@ -41,12 +41,14 @@ fn a_data_folder_that_cannot_be_written() {
     let (code, text) = refused(home.path(), &["--data-dir", file.join("data").to_str().unwrap()]);
     assert_eq!(code, 1);
     assert!(text.contains("a folder should be there: move that file away, or choose another --data-dir"), "{text}");
-    let data = home.path().join("data");
-    std::fs::create_dir_all(data.join("servers.save")).unwrap();
-    let (code, text) = refused(home.path(), &["--data-dir", data.to_str().unwrap()]);
-    assert_eq!(code, 1);
-    assert!(text.contains("servers.save: Is a directory"), "{text}");
-    assert!(text.contains("move that folder away, or choose another --data-dir"), "{text}");
+    for (name, advice) in [("servers.save", "move that folder away"), ("admin.json", "move it away")] {
+        let data = home.path().join(format!("data-{name}"));
+        std::fs::create_dir_all(data.join(name)).unwrap();
+        let (code, text) = refused(home.path(), &["--data-dir", data.to_str().unwrap()]);
+        assert_eq!(code, 1);
+        assert!(text.contains(&format!("{name}: Is a directory")), "{text}");
+        assert!(text.contains(&format!("{advice}, or choose another --data-dir")), "{text}");
+    }
 }
 
 #[test]

@@ -30,8 +30,9 @@ pub fn is_public(ip: IpAddr) -> bool {
     }
 }
 
-/// Whether a datagram can come from this address at all.
-pub(crate) fn is_possible_source(ip: IpAddr) -> bool {
+/// Whether a datagram can come from this address at all: a server can have it.
+#[must_use]
+pub fn is_possible_source(ip: IpAddr) -> bool {
     !(ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST))
 }
 

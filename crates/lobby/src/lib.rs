@@ -42,7 +42,7 @@ mod registry;
 mod stats;
 mod wheel;
 
-pub use addresses::{AddressMap, Mapping, Networks, canonical, is_public};
+pub use addresses::{AddressMap, Mapping, Networks, canonical, is_possible_source, is_public};
 pub use announcer::{AnnounceError, Announcer};
 pub use bans::{Ban, Banned, Bans, NamePattern};
 pub use checks::{CheckCounts, CheckKind, CheckRequest, Target, Verdict};

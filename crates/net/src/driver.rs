@@ -14,12 +14,16 @@ use std::{
     fmt, io,
     sync::{Arc, mpsc},
     thread::JoinHandle,
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
 
 /// How many datagrams are sent, and how many commands are run, before the sockets are looked at again.
 const PER_TURN: usize = 4 * BATCH;
+
+/// A turn that begins so much too late means that this process was halted, and after that it takes at most this long to
+/// receive what has arrived meanwhile.
+const HALT: Duration = Duration::from_secs(1);
 
 /// What a [`Driver`] drives: a state machine (see [`Solo`]), or something around one.
 pub trait Driven: Send + 'static {
@@ -202,11 +206,16 @@ struct Loop<D> {
 
 impl<D: Driven> Loop<D> {
     fn run(mut self) -> D {
-        let mut is_busy = false;
+        let (mut is_busy, mut last) = (false, clock::now());
         loop {
-            self.wait(is_busy);
+            let until = if is_busy { Some(last) } else { self.driven.poll_timeout() };
+            self.wait(until);
             let now = clock::now();
             self.receive(now);
+            if until.is_some_and(|until| now.saturating_duration_since(until.max(last)) > HALT) {
+                self.catch_up(now);
+            }
+            last = now;
             let Some(more_commands) = self.run_commands(now) else { return self.driven };
             if self.driven.poll_timeout().is_some_and(|at| at <= now) {
                 self.driven.handle_timeout(now);
@@ -217,8 +226,7 @@ impl<D: Driven> Loop<D> {
         }
     }
 
-    fn wait(&mut self, is_busy: bool) {
-        let until = if is_busy { Some(clock::now()) } else { self.driven.poll_timeout() };
+    fn wait(&mut self, until: Option<Instant>) {
         let timeout = until.map(|until| until.saturating_duration_since(clock::now()));
         if let Err(error) = sys::wait(&mut self.watches, timeout) {
             // Only for want of memory: go on with whatever can be received.
@@ -238,6 +246,18 @@ impl<D: Driven> Loop<D> {
                 Ok(()) => self.driven.handle_batch(now, index, &self.received),
                 Err(error) => tracing::debug!(%error, "a socket reports an error"),
             }
+        }
+    }
+
+    /// Receives all that has arrived before any time passes: what ran out while this process was halted may have been renewed
+    /// in time, by a datagram that waits here.
+    fn catch_up(&mut self, now: Instant) {
+        while clock::now() < now + HALT {
+            self.wait(Some(now));
+            if !self.watches[1..].iter().any(Watch::is_readable) {
+                return;
+            }
+            self.receive(now);
         }
     }
 

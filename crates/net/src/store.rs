@@ -54,6 +54,14 @@ impl NewFile {
     }
 }
 
+impl Drop for NewFile {
+    /// What did not become whole takes up no room: most likely there was none.
+    fn drop(&mut self) {
+        // If it is whole, it has another name by now.
+        let _ = fs::remove_file(&self.new);
+    }
+}
+
 impl Store {
     /// Opens the directory, and makes it if it is not there.
     pub fn open(dir: &Path) -> Result<Self, StartError> {
@@ -142,4 +150,24 @@ fn beside(path: &Path, what: &str) -> PathBuf {
     name.push(".");
     name.push(what);
     name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_takes_the_place_of_the_old_one_when_it_is_whole_and_leaves_nothing_if_it_never_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        replace_file(&path, b"old").unwrap();
+        let mut half = NewFile::create(path.clone()).unwrap();
+        half.write(b"ne").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        drop(half);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+        replace_file(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::kind::{quoted, read_network, show_network};
 use ipnet::IpNet;
-use rallypoint_lobby::Mapping;
+use rallypoint_lobby::{Mapping, is_possible_source};
 use std::net::{IpAddr, SocketAddr};
 
 pub fn read_mapping(text: &str) -> Result<Mapping, String> {
@@ -20,6 +20,9 @@ pub fn read_mapping(text: &str) -> Result<Mapping, String> {
     };
     if from.addr().is_ipv4() != to.is_ipv4() {
         return Err(wrong("two addresses of the same family"));
+    }
+    if !is_possible_source(to) {
+        return Err(wrong("an address outside that a server can have"));
     }
     if port == Some(0) || to_port == Some(0) {
         return Err(wrong("ports from 1 to 65535"));

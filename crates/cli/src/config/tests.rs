@@ -214,6 +214,10 @@ fn a_mistake_names_the_file_the_line_and_what_was_expected() {
             r#"rallypoint.toml:2: lobby.address_map: expected two addresses of the same family, not "10.0.0.0/8=2001:db8::1""#,
         ),
         (
+            "[lobby]\naddress_map = [\"10.0.0.0/8=0.0.0.0\"]",
+            r#"rallypoint.toml:2: lobby.address_map: expected an address outside that a server can have, not "10.0.0.0/8=0.0.0.0""#,
+        ),
+        (
             "[[ban]]\nreason = \"spam\"",
             "rallypoint.toml:1: ban: expected an address, a network or a name in this [[ban]]",
         ),

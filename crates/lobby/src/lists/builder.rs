@@ -98,12 +98,14 @@ impl ListBuilder {
     /// Shows something new of a server that stays where it is.
     pub fn replace(&mut self, place: Place, listing: Arc<Listing>) {
         self.dirty.insert(listing.lobby_id);
-        let chunk = &mut self.lobbies[place.lobby as usize].chunks[place.chunk as usize];
+        let builder = &mut self.lobbies[place.lobby as usize];
+        let chunk = &mut builder.chunks[place.chunk as usize];
         chunk.built = None;
         let old = &mut chunk.members[place.position as usize].1;
         chunk.size = chunk.size - old.block.len() + listing.block.len();
         self.legacy.replace(old, &listing);
         *old = listing;
+        builder.open_again(place.chunk);
     }
 
     /// Takes a server out and gives back what was shown of it. Other servers may have to move: `moved` says where to.
@@ -206,9 +208,7 @@ impl LobbyBuilder {
         if let Some(&(slot, _)) = members.members.get(position as usize) {
             moved(slot, chunk, position);
         }
-        if members.size < OPEN && members.open_at.is_none() {
-            self.open(chunk);
-        }
+        self.open_again(chunk);
         if self.chunks[chunk as usize].size < SMALL && self.open.len() > 1 {
             self.close(chunk);
             self.empty.push(chunk);
@@ -224,6 +224,14 @@ impl LobbyBuilder {
     fn open(&mut self, chunk: u32) {
         self.chunks[chunk as usize].open_at = Some(self.open.len());
         self.open.push(chunk);
+    }
+
+    /// A chunk that has shrunk may have room again.
+    fn open_again(&mut self, chunk: u32) {
+        let ChunkBuilder { size, open_at, .. } = self.chunks[chunk as usize];
+        if size < OPEN && open_at.is_none() {
+            self.open(chunk);
+        }
     }
 
     fn close(&mut self, chunk: u32) {

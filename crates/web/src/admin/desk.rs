@@ -43,7 +43,7 @@ struct Version {
 #[derive(Debug, Error)]
 pub enum AdminError {
     /// The file is there, but cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}; make it readable or move it away, or choose another --data-dir", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -1,0 +1,34 @@
+//! A lobby that was halted for a while, by a debugger or by a machine with too much else to do, forgets nobody.
+
+use rallypoint_e2e::{GameServer, Lobby, Signal};
+
+const LEASE: &str = "lobby.lease=3s";
+
+/// Another lobby tells when a lease is over.
+fn until_a_lease_is_over() {
+    let clock = Lobby::with(&[LEASE]);
+    clock.register(&GameServer::named("clock"));
+    clock.until_listed(&["clock"]);
+    clock.until_listed(&[]);
+}
+
+#[test]
+fn l10_who_registered_again_meanwhile_stays_in_the_list() {
+    let mut lobby = Lobby::setup().set(LEASE).config("").start();
+    // More than are received in one go.
+    let servers: Vec<_> = GameServer::many(200).collect();
+    lobby.register_all(&servers);
+    // Now all leases begin anew, however long that took.
+    servers.iter().for_each(|server| lobby.register(server));
+    lobby.settle();
+    // Once that is told, all that happened before is told, too.
+    lobby.reload("");
+    let told_before = lobby.log().len();
+    lobby.process().signal(Signal::STOP);
+    servers.iter().for_each(|server| lobby.register(server));
+    until_a_lease_is_over();
+    lobby.process().signal(Signal::CONT);
+    assert_eq!(lobby.names().len(), 200);
+    let told = &lobby.stop().err[told_before..];
+    assert!(!told.contains("expired"), "{told}");
+}
