@@ -10,8 +10,9 @@ use crate::{
     ask::{Exit, output::terminal::Terminal},
     failure::{Failure, complain, say},
 };
-use args::{BanArgs, NoteArgs, UnbanArgs, UnlistArgs, Verb};
-use client::{Client, Refused};
+use args::{BanArgs, KnownBan, NoteArgs, UnbanArgs, UnlistArgs, Verb};
+use client::{Client, MOST, Refused};
+use rallypoint_web::Network;
 use serde_json::{Value, json};
 
 pub fn run(args: &Args) -> Result<Exit, Failure> {
@@ -44,14 +45,14 @@ async fn work(client: &Client, verb: &Verb) -> Result<Done, Refused> {
         Verb::Ban(args) => ban(client, args).await,
         Verb::Unban(args) => unban(client, args).await,
         Verb::Bans => {
-            let json = client.get("/bans").await?;
+            let json = client.list("/bans?", "bans", MOST).await?;
             Ok(Done { text: show::bans(&json, terminal), json })
         }
         Verb::Unlist(args) => unlist(client, args).await,
         Verb::Note(args) => note(client, args).await,
         Verb::Notes { about } => {
-            let query = about.as_ref().map_or(String::new(), |about| format!("?about={}", escaped(about)));
-            let json = client.get(&format!("/notes{query}")).await?;
+            let about = about.as_ref().map_or(String::new(), |about| format!("about={}&", escaped(about)));
+            let json = client.list(&format!("/notes?{about}"), "notes", MOST).await?;
             Ok(Done { text: show::notes(&json, terminal), json })
         }
         Verb::Forget { id } => {
@@ -59,7 +60,7 @@ async fn work(client: &Client, verb: &Verb) -> Result<Done, Refused> {
             Ok(Done { text: format!("note {id} is forgotten\n"), json: json!({ "forgotten": id }) })
         }
         Verb::Audit { limit } => {
-            let json = client.get(&format!("/audit?limit={limit}")).await?;
+            let json = client.list("/audit?", "entries", usize::from(*limit)).await?;
             Ok(Done { text: show::audit(&json, terminal), json })
         }
         Verb::Token => Err(Refused::local("a token is made without a lobby")),
@@ -83,28 +84,25 @@ async fn ban(client: &Client, args: &BanArgs) -> Result<Done, Refused> {
 }
 
 async fn unban(client: &Client, args: &UnbanArgs) -> Result<Done, Refused> {
-    let id = match args.id() {
-        Some(id) => id,
-        None => {
-            let all = client.get("/bans").await?;
-            let is_meant = |ban: &&Value| match (&args.whom, &args.name) {
-                (Some(whom), _) => ban["network"] == **whom,
-                (None, Some(name)) => ban["name"] == **name,
-                (None, None) => false,
-            };
-            let bans = all["bans"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let known: Vec<_> = bans.iter().filter(is_meant).collect();
-            match known.iter().find_map(|ban| ban["id"].as_u64()) {
-                Some(id) => id,
-                None if known.is_empty() => {
-                    return Err(Refused::by_lobby("there is no such ban: see rallypoint admin bans"));
-                }
-                None => return Err(Refused::by_lobby("this ban is in the lobby's configuration: remove it there")),
-            }
-        }
+    let is_network =
+        |ban: &Value, meant: Network| ban["network"].as_str().and_then(|text| text.parse().ok()) == Some(meant);
+    let id = match (&args.ban, &args.name) {
+        (Some(KnownBan::Id(id)), _) => *id,
+        (Some(KnownBan::Network(network)), _) => find(client, |ban| is_network(ban, *network)).await?,
+        (None, name) => find(client, |ban| ban["name"] == name.as_deref().unwrap_or_default().trim()).await?,
     };
     client.delete(&format!("/bans/{id}")).await?;
     Ok(Done { text: format!("ban {id} is removed\n"), json: json!({ "unbanned": id }) })
+}
+
+/// The number of a ban that can be removed.
+async fn find(client: &Client, is_meant: impl Fn(&Value) -> bool) -> Result<u64, Refused> {
+    let bans = client.list("/bans?", "bans", MOST).await?;
+    let known: Vec<_> = bans["bans"].as_array().into_iter().flatten().filter(|ban| is_meant(ban)).collect();
+    known.iter().find_map(|ban| ban["id"].as_u64()).ok_or_else(|| match known.is_empty() {
+        true => Refused::by_lobby("there is no such ban: see rallypoint admin bans"),
+        false => Refused::by_lobby("this ban is in the lobby's configuration: remove it there"),
+    })
 }
 
 async fn unlist(client: &Client, args: &UnlistArgs) -> Result<Done, Refused> {

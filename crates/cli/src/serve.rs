@@ -181,9 +181,13 @@ impl Server {
 
 /// The settings that are not the same: those that changed at once, and those that need a restart.
 fn changes(old: &Settings, new: &Settings) -> (Vec<&'static str>, Vec<&'static str>) {
-    let in_ban_file = old.more_bans != new.more_bans;
-    let is_changed =
-        |knob: &&config::Knob| knob.show(old) != knob.show(new) || (knob.path == "ban_file" && in_ban_file);
+    // What is in a file, and what is not shown.
+    let is_other = |path| match path {
+        "ban_file" => old.more_bans != new.more_bans,
+        "web.admin_token" => old.web.settings.admin_token != new.web.settings.admin_token,
+        _ => false,
+    };
+    let is_changed = |knob: &&config::Knob| knob.show(old) != knob.show(new) || is_other(knob.path);
     let (now, later): (Vec<_>, Vec<_>) = KNOBS.iter().filter(is_changed).partition(|knob| knob.reloads);
     let paths = |knobs: Vec<&config::Knob>| knobs.iter().map(|knob| knob.path).collect();
     (paths(now), paths(later))

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Lobby, rallypoint, run, stderr, stdout};
+use serde_json::json;
 use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt, path::Path, process::Output};
 
 /// A lobby with an operator, and where its web server is.
@@ -69,12 +70,50 @@ fn decisions_take_effect_and_outlive_restart_and_reload() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_in_one_sentence() {
+fn all_bans_are_shown_and_found_however_many_there_are() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, token) = (home.path(), new_token(home.path()));
+    let ban = |number: u32| {
+        let network = std::net::Ipv4Addr::from((198 << 24) + number);
+        json!({ "id": number, "network": network, "reason": "x".repeat(500), "since": 0, "until": null })
+    };
+    let bans: Vec<_> = (1..=10_000).map(ban).collect();
+    let data = home.join(".local/state/rallypoint");
+    fs::create_dir_all(&data).unwrap();
+    let record = json!({ "version": 1, "next": 10_001, "bans": bans, "notes": [] });
+    fs::write(data.join("admin.json"), record.to_string()).unwrap();
+    let (_lobby, url) = start(home, &token);
+    let told = said(&admin(home, &url, &["bans", "--json"]));
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["bans"].as_array().unwrap().len(), 10_000);
+    assert_eq!(told["bans"][9_999]["id"], 10_000);
+    assert_eq!(said(&admin(home, &url, &["unban", "198.0.39.16"])), "ban 10000 is removed\n");
+}
+
+#[test]
+fn a_ban_is_found_however_its_network_is_written() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
     let (_lobby, url) = start(home, &token);
-    let cases: [(&[&str], i32, &str); 4] = [
+    for (ban, unban) in [
+        ("203.0.113.0/24", "203.0.113.7/24"),
+        ("203.0.113.7", "::ffff:203.0.113.7"),
+        ("2001:db8::/32", "2001:0DB8:0:0::1/32"),
+    ] {
+        said(&admin(home, &url, &["ban", ban]));
+        said(&admin(home, &url, &["unban", unban]));
+        assert_eq!(said(&admin(home, &url, &["bans"])), "nobody is banned\n", "{ban}");
+    }
+}
+
+#[test]
+fn what_goes_wrong_is_told_in_one_sentence() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, token) = (home.path(), new_token(home.path()));
+    let (lobby, url) = start(home, &token);
+    let cases: [(&[&str], i32, &str); 5] = [
         (&["unban", "203.0.113.9"], 1, "there is no such ban"),
+        (&["unban", "somebody"], 2, "expected an address"),
         (&["unlist", "0123456789abcdef0123456789abcdef"], 1, "no server of this ID"),
         (&["ban", "0.0.0.0/0"], 1, "too wide"),
         (&["ban", "everybody"], 2, "expected an address"),
@@ -95,6 +134,9 @@ fn what_goes_wrong_is_told_in_one_sentence() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("this is not the operator's token"), "{}", stderr(&output));
     assert!(!stderr(&output).contains("not-the-token"), "a token is never repeated");
+    let line = lobby.program.wait_for_log("the admin API was asked with a wrong token");
+    assert!(line.contains("address=127.0.0.x") && line.contains("times=1"), "{line}");
+    assert!(!line.contains("not-the-token"), "{line}");
     let output = admin(home, "http://127.0.0.1:1", &["bans"]);
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
 }
@@ -119,4 +161,33 @@ fn a_token_is_never_shown() {
     let both = with(secret, &["--check-config", "--set", &setting]);
     assert_eq!(both.status.code(), Some(2));
     assert!(stderr(&both).contains("one of them is enough"), "{}", stderr(&both));
+}
+
+#[test]
+fn a_token_that_others_can_read_is_told_by_both_sides() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, token) = (home.path(), new_token(home.path()));
+    let warning = "other users of this machine may read the operator's token";
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
+    let (lobby, url) = start(home, &token);
+    lobby.program.wait_for_log(warning);
+    let output = admin(home, &url, &["bans"]);
+    assert_eq!(said(&output), "nobody is banned\n");
+    assert!(stderr(&output).contains(warning), "{}", stderr(&output));
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(stderr(&admin(home, &url, &["bans"])), "", "a group may be there just for this");
+}
+
+#[test]
+fn a_new_token_counts_after_a_reload_and_the_log_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, token) = (home.path(), new_token(home.path()));
+    let (lobby, url) = start(home, &token);
+    new_token(home);
+    assert_eq!(admin(home, &url, &["bans"]).status.code(), Some(1), "the old one is in force");
+    lobby.program.signal("HUP");
+    let line = lobby.program.wait_for_log("the configuration was read again");
+    assert!(line.contains("changed=\"web.admin_token\""), "{line}");
+    assert!(!line.contains(fs::read_to_string(&token).unwrap().trim()), "{line}");
+    said(&admin(home, &url, &["bans"]));
 }

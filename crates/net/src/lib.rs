@@ -46,6 +46,7 @@ pub use driver::{Commands, Driven, Driver, Solo};
 pub use list::{ListLimits, ListStats};
 pub use lobby::{LobbyOptions, LobbyService, LocalAddrs, SaveStats, SocketStats, StartError};
 pub use mask::Masked;
+pub use seldom::Seldom;
 pub use session::{
     BindError, ClientOptions, ConnectError, FakeNetwork, Faked, Joined, NotAcknowledged, PolledClient, PolledServer,
     ServerEvent, ServerOptions, SessionClient, SessionEvent, SessionServer, new_static_key,

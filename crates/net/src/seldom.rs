@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 /// How often the same trouble is told.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Whether it is time to tell of something again.
+/// Whether it is time to tell of something again: at once, and then once a minute.
 #[derive(Debug, Default)]
-pub(crate) struct Seldom {
+pub struct Seldom {
     told: Option<Instant>,
     times: u64,
 }

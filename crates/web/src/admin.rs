@@ -7,6 +7,7 @@
 mod audit;
 mod desk;
 mod operator;
+mod part;
 mod record;
 mod requests;
 mod token;

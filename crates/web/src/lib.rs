@@ -37,6 +37,7 @@ mod compare;
 pub mod filter;
 mod gate;
 mod health;
+mod id;
 mod join;
 mod keeper;
 mod live;

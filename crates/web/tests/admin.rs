@@ -149,7 +149,7 @@ fn bans_of_the_configuration_are_shown_and_stay() {
     let rule = BanRule::new(Some("203.0.113.0/24".parse().unwrap()), None, "floods", Some(1_000)).unwrap();
     let site = site_of(dir.path(), |options| options.settings.bans = vec![rule]);
     let bans = ask(&site, "GET", "/bans", &Value::Null).json();
-    let expected = json!({ "bans": [{
+    let expected = json!({ "total": 1, "offset": 0, "count": 1, "bans": [{
         "id": null, "network": "203.0.113.0/24", "reason": "floods", "until": 1000, "since": null,
         "source": "configuration", "in_force": false,
     }] });
@@ -187,7 +187,9 @@ fn notes_are_kept() {
     let site = site(dir.path());
     ask(&site, "POST", "/notes", &json!({ "about": "2001:db8::1", "text": "x" }));
     let notes = ask(&site, "GET", "/notes?about=203.0.113.0/24", &Value::Null).json();
-    assert_eq!(notes, json!({ "notes": [made] }));
+    assert_eq!(notes["notes"], json!([made]));
+    let second = ask(&site, "GET", "/notes?offset=1&limit=1", &Value::Null).json();
+    assert_eq!((&second["total"], &second["count"], &second["notes"][0]["text"]), (&2.into(), &1.into(), &"x".into()));
     assert_eq!(ask(&site, "DELETE", &format!("/notes/{}", made["id"]), &Value::Null).status, 204);
     assert_eq!(ask(&site, "GET", "/notes", &Value::Null).json()["notes"].as_array().unwrap().len(), 1);
 }
@@ -208,6 +210,7 @@ fn what_makes_no_sense_changes_nothing() {
         ("/bans", json!({ "address": "192.0.2.1", "reason": "x".repeat(501) }), "network"),
         ("/notes", json!({ "about": "somebody", "text": "x" }), "about"),
         ("/notes", json!({ "about": "192.0.2.1", "text": " " }), "text"),
+        ("/notes", json!({ "about": "192.0.2.1", "text": "to\u{202e}gnp.exe" }), "text"),
         ("/servers/7/unlist", Value::Null, "id"),
         ("/servers/0123456789abcdef0123456789abcdef/unlist", json!({ "seconds": 1_000_000_000 }), "seconds"),
     ];
@@ -225,6 +228,47 @@ fn what_makes_no_sense_changes_nothing() {
 }
 
 #[test]
+fn what_only_looks_right_is_refused_in_the_form_of_the_api() {
+    let dir = tempfile::tempdir().unwrap();
+    let site = site(dir.path());
+    assert_eq!(ask(&site, "POST", "/bans", &json!({ "address": "192.0.2.1" })).json()["id"], 1);
+    for id in ["+1", "%2B1", "01", "1%20", "%ff"] {
+        let answer = ask(&site, "DELETE", &format!("/bans/{id}"), &Value::Null);
+        assert_eq!((answer.status, answer.header("content-type")), (400, Some("application/problem+json")), "{id}");
+        assert_eq!(answer.json()["parameter"], "id");
+    }
+    // The fields of a structure, in their order.
+    for (path, body) in [
+        ("/bans", json!(["192.0.2.9", null, null, "", null, null])),
+        ("/notes", json!(["192.0.2.9", "x"])),
+        ("/servers/0123456789abcdef0123456789abcdef/unlist", json!(["x", 1, false])),
+    ] {
+        let answer = ask(&site, "POST", path, &body);
+        assert_eq!(answer.status, 400, "{path}: {answer:?}");
+        assert!(answer.json()["detail"].as_str().unwrap().contains("no JSON object"), "{answer:?}");
+    }
+    let right = ("authorization", &*format!("Bearer {TOKEN}"));
+    let twice = ask_as(&site, "GET", "/bans", b"", &[right, ("authorization", "Bearer another-token-0123")]);
+    assert_eq!((twice.status, twice.header("www-authenticate")), (401, Some("Bearer")));
+    assert_eq!(ask(&site, "GET", "/bans", &Value::Null).json()["total"], 1);
+    assert_eq!(ask(&site, "GET", "/notes", &Value::Null).json()["total"], 0);
+}
+
+#[test]
+fn when_there_are_no_numbers_left_that_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = json!({ "version": 1, "next": u64::MAX, "bans": [], "notes": [] });
+    std::fs::write(dir.path().join("admin.json"), file.to_string()).unwrap();
+    let site = site(dir.path());
+    for (path, body) in
+        [("/bans", json!({ "address": "192.0.2.1" })), ("/notes", json!({ "about": "192.0.2.1", "text": "x" }))]
+    {
+        let answer = ask(&site, "POST", path, &body);
+        assert_eq!((answer.status, answer.header("content-type")), (409, Some("application/problem+json")), "{path}");
+    }
+}
+
+#[test]
 fn what_cannot_be_kept_is_not_done() {
     let dir = tempfile::tempdir().unwrap();
     let site = site(dir.path());
@@ -232,7 +276,7 @@ fn what_cannot_be_kept_is_not_done() {
     // Nothing can be written where a folder is in the way.
     std::fs::create_dir_all(dir.path().join("audit.jsonl/in-the-way")).unwrap();
     assert_eq!(ask(&site, "POST", "/bans", &json!({ "name": "casino" })).status, 503);
-    assert_eq!(ask(&site, "GET", "/bans", &Value::Null).json(), json!({ "bans": [] }));
+    assert_eq!(ask(&site, "GET", "/bans", &Value::Null).json()["bans"], json!([]));
     assert_eq!(site.json("/api/v1/servers")["total"], 1);
 }
 
@@ -241,7 +285,7 @@ fn a_damaged_file_is_set_aside() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("admin.json"), "{\"version\":1,").unwrap();
     let site = site(dir.path());
-    assert_eq!(ask(&site, "GET", "/bans", &Value::Null).json(), json!({ "bans": [] }));
+    assert_eq!(ask(&site, "GET", "/bans", &Value::Null).json()["bans"], json!([]));
     assert!(dir.path().join("admin.json.damaged-1").exists());
     std::fs::write(dir.path().join("admin.json"), r#"{"version":2,"next":1,"bans":[],"notes":[]}"#).unwrap();
     assert!(Admin::open(dir.path()).unwrap_err().to_string().contains("later version"));

@@ -24,6 +24,7 @@ fn a_wrong_parameter_is_named() {
         ("/api/v1/servers?page=1", "page"),
         ("/api/v1/servers?map=a&map=b", "map"),
         ("/api/v1/servers/7", "id"),
+        ("/api/v1/servers/%ff", "id"),
         ("/api/v1/servers/7/history", "id"),
         ("/api/v1/lobbies/7/history", "id"),
         ("/api/v1/history?from=yesterday", "from"),

@@ -6,7 +6,7 @@ use crate::ask::{
 };
 use rallypoint_lobby::PublicId;
 use rallypoint_web::Network;
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 /// Ban, unban, unlist and note, while a lobby runs
 ///
@@ -103,11 +103,20 @@ pub struct Whom {
 pub struct UnbanArgs {
     /// Its number, as in bans; or the address or network
     #[arg(value_name = "ID|NETWORK")]
-    pub whom: Option<String>,
+    pub ban: Option<KnownBan>,
 
     /// The pattern, as in bans
     #[arg(long, value_name = "PATTERN")]
     pub name: Option<String>,
+}
+
+/// A ban that there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KnownBan {
+    /// By its number.
+    Id(u64),
+    /// By whom it is about.
+    Network(Network),
 }
 
 /// Take a server off the list, and keep it off for a while
@@ -142,7 +151,7 @@ pub struct NoteArgs {
 
 const MORE: &str = "\
 Examples:
-  rallypoint admin token > /etc/rallypoint/token
+  rallypoint admin token | install -m 600 /dev/stdin /etc/rallypoint/token
   rallypoint admin bans
   rallypoint admin ban 203.0.113.0/24 --reason floods --for 7d
   rallypoint admin ban --name '*casino*' --until 2027-01-31
@@ -159,12 +168,14 @@ Exit codes:
   2  wrong usage, or there is no token
   3  its answer makes no sense: that is no lobby
   4  nothing listens there
-  5  this machine could not do it: no network, no such file";
+  5  this machine could not do it: no network";
 
-impl UnbanArgs {
-    /// The number of the ban, if that is what was given.
-    pub fn id(&self) -> Option<u64> {
-        self.whom.as_ref()?.parse().ok()
+impl FromStr for KnownBan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let network = || text.parse().map(Self::Network);
+        text.parse().map(Self::Id).or_else(|_| network()).map_err(|error| format!("{error}, or the number of a ban"))
     }
 }
 
@@ -203,6 +214,15 @@ mod tests {
         for wrong in ["", "7", "d", "0d", "-1h", "2y", "400d", "1\u{e4}", "99999999999999999999w"] {
             assert!(long_time(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_ban_is_known_by_its_number_or_by_its_network_however_that_is_written() {
+        assert_eq!("7".parse(), Ok(KnownBan::Id(7)));
+        let network = |text: &str| Ok(KnownBan::Network(text.parse().unwrap()));
+        assert_eq!("203.0.113.7/24".parse(), network("203.0.113.0/24"));
+        assert_eq!("2001:DB8:0::1/32".parse(), network("2001:db8::/32"));
+        assert!("somebody".parse::<KnownBan>().unwrap_err().contains("expected an address"));
     }
 
     #[test]

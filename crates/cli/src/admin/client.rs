@@ -8,10 +8,18 @@ use crate::{
         target::MasterList,
     },
     config::{Sources, read_token},
-    failure::Failure,
+    failure::{Failure, complain},
 };
+use rallypoint_web::Token;
 use rallypoint_wire::text;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// No list of a lobby is longer.
+pub const MOST: usize = 1_000_000;
+
+/// The most that a lobby tells in one answer.
+const PART: usize = 1_000;
 
 /// A lobby, and the token for it.
 pub struct Client {
@@ -43,12 +51,27 @@ impl Refused {
 impl Client {
     pub fn new(args: &Args) -> Result<Self, Failure> {
         let token = token(args)?;
+        let token = token.expose();
         let authorization = format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n");
         Ok(Self { url: args.url.clone(), authorization, asking: Asking::once(args.timeout) })
     }
 
-    pub async fn get(&self, path: &str) -> Result<Value, Refused> {
-        self.ask("GET", path, &[]).await
+    /// A list, or its first so many: the lobby tells it in parts. `path` is all but the part, with its `?`.
+    pub async fn list(&self, path: &str, name: &str, most: usize) -> Result<Value, Refused> {
+        let mut all = Vec::new();
+        loop {
+            let (offset, limit) = (all.len(), PART.min(most - all.len()));
+            let mut answer = self.ask("GET", &format!("{path}offset={offset}&limit={limit}"), &[]).await?;
+            let total = answer["total"].as_u64().map_or(most, |total| most.min(total as usize));
+            let Value::Array(part) = answer[name].take() else {
+                return Err(self.failed(&Trouble::Malformed(format!("it tells no {name}, and is no lobby"))));
+            };
+            let is_end = part.is_empty();
+            all.extend(part);
+            if is_end || all.len() >= total {
+                return Ok(json!({ name: all }));
+            }
+        }
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value, Refused> {
@@ -62,9 +85,8 @@ impl Client {
     async fn ask(&self, method: &str, path: &str, body: &[u8]) -> Result<Value, Refused> {
         let to = MasterList { path: format!("/api/v1/admin{path}"), ..self.url.clone() };
         let asked = Request { method, headers: &self.authorization, body };
-        let place = format!("http://{}:{}", to.host, to.port);
-        let failed = |trouble: Trouble| Refused { why: format!("{place}: {trouble}"), exit: trouble.exit() };
-        let Answer { status, body, .. } = request(&to, asked, &self.asking).await.map_err(failed)?;
+        let answer = request(&to, asked, &self.asking).await;
+        let Answer { status, body, .. } = answer.map_err(|trouble| self.failed(&trouble))?;
         if status == 204 {
             return Ok(Value::Null);
         }
@@ -73,21 +95,28 @@ impl Client {
             (200 | 201, Some(answer)) => Ok(answer),
             (_, Some(problem)) if problem["detail"].is_string() => {
                 let detail = problem["detail"].as_str().unwrap_or_default();
-                Err(Refused::by_lobby(format!("{place} refuses: {}", text::harmless(detail))))
+                Err(Refused::by_lobby(format!("{} refuses: {}", self.place(), text::harmless(detail))))
             }
-            _ => Err(failed(Trouble::Malformed(format!("it answers with status {status}, and is no lobby")))),
+            _ => Err(self.failed(&Trouble::Malformed(format!("it answers with status {status}, and is no lobby")))),
         }
+    }
+
+    fn failed(&self, trouble: &Trouble) -> Refused {
+        Refused { why: format!("{}: {trouble}", self.place()), exit: trouble.exit() }
+    }
+
+    fn place(&self) -> String {
+        format!("http://{}:{}", self.url.host, self.url.port)
     }
 }
 
 /// The token: never a flag, because flags can be seen by everybody on the machine.
-fn token(args: &Args) -> Result<String, Failure> {
+fn token(args: &Args) -> Result<Token, Failure> {
     if let Some(file) = &args.token_file {
-        let wrong = |wrong| Failure::failed(format!("{}: {wrong}", file.display()));
-        return read_token(file).map(|(token, _)| token.expose().to_owned()).map_err(wrong);
+        return token_in(file);
     }
     if let Some(token) = std::env::var("RALLYPOINT_ADMIN_TOKEN").ok().filter(|token| !token.trim().is_empty()) {
-        return Ok(token.trim().to_owned());
+        return Token::new(token.trim()).map_err(|error| Failure::Usage(format!("RALLYPOINT_ADMIN_TOKEN: {error}")));
     }
     let missing = || {
         Failure::Usage(
@@ -97,6 +126,17 @@ fn token(args: &Args) -> Result<String, Failure> {
         )
     };
     let settings = Sources::new(None).load()?.settings;
-    let token = settings.web.settings.admin_token.ok_or_else(missing)?;
-    Ok(token.expose().to_owned())
+    match settings.admin_token_file {
+        Some(file) => token_in(&file),
+        None => settings.web.settings.admin_token.ok_or_else(missing),
+    }
+}
+
+/// The token in a file; if that is not as it should be, but can be used, the operator gets to know.
+fn token_in(file: &Path) -> Result<Token, Failure> {
+    let (token, note) = read_token(file).map_err(|wrong| Failure::Usage(format!("{}: {wrong}", file.display())))?;
+    if let Some(note) = note {
+        complain(format_args!("note: {note}"));
+    }
+    Ok(token)
 }

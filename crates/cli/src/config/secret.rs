@@ -32,7 +32,8 @@ impl Kind for Secret {
 pub fn read_token(file: &Path) -> Result<(Token, Option<String>), String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot read the token: {error}"))?;
     let token = Token::new(text.trim()).map_err(|error| error.to_string())?;
-    let is_open = fs::metadata(file).is_ok_and(|file| file.mode() & 0o077 != 0);
+    // A group may be there just for the lobby, and systemd's credentials look like that, too.
+    let is_open = fs::metadata(file).is_ok_and(|file| file.mode() & 0o007 != 0);
     let note = is_open.then(|| {
         let file = file.display();
         format!("other users of this machine may read the operator's token in {file}: chmod 600 {file}")

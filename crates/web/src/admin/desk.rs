@@ -107,9 +107,9 @@ impl Admin {
                 let now = today();
                 record.bans.retain(|ban| ban.rule.is_in_force(now));
                 let (value, entry) = change(&mut record)?;
-                inner.audit.add(&entry).map_err(|error| cannot_write(&error))?;
+                inner.audit.add(&entry).map_err(|error| cannot_use(&error))?;
                 let json = serde_json::to_vec(&record).unwrap_or_default();
-                replace_file(&inner.path, &json).map_err(|error| cannot_write(&error))?;
+                replace_file(&inner.path, &json).map_err(|error| cannot_use(&error))?;
                 inner.record.store(Arc::new(record));
                 Ok(value)
             })
@@ -124,13 +124,13 @@ impl Admin {
     pub(super) async fn note_down(&self, entry: Entry) -> Result<(), Problem> {
         let _turn = self.0.turn.lock().await;
         let inner = Arc::clone(&self.0);
-        blocking(move || inner.audit.add(&entry).map_err(|error| cannot_write(&error))).await
+        blocking(move || inner.audit.add(&entry).map_err(|error| cannot_use(&error))).await
     }
 
-    /// The last entries of the audit log, the latest first.
-    pub(super) async fn audit(&self, count: usize) -> Result<Vec<Entry>, Problem> {
+    /// The audit log, the latest entry first.
+    pub(super) async fn audit(&self) -> Result<Vec<Entry>, Problem> {
         let inner = Arc::clone(&self.0);
-        blocking(move || inner.audit.last(count).map_err(|error| cannot_write(&error))).await
+        blocking(move || inner.audit.entries().map_err(|error| cannot_use(&error))).await
     }
 }
 
@@ -155,8 +155,8 @@ fn fault() -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "this is a fault of the program")
 }
 
-fn cannot_write(error: &io::Error) -> Problem {
-    tracing::warn!(%error, "what the operator decided cannot be kept");
+fn cannot_use(error: &io::Error) -> Problem {
+    tracing::warn!(%error, "the operator's decisions cannot be kept or read");
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the data folder cannot be used, so nothing was changed: see the log")
 }
 

@@ -14,8 +14,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use rallypoint_limit::Rate;
+use rallypoint_net::{Masked, Seldom};
 use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -28,13 +32,24 @@ pub(crate) struct Refusals {
     guesses: Budget,
     /// In the order of [`REASONS`].
     counts: [AtomicU64; REASONS.len()],
+    /// Wrong tokens, for the log.
+    wrong: Mutex<Seldom>,
 }
 
 const REASONS: [&str; 3] = ["no_token", "wrong_token", "too_many_wrong_tokens"];
 
 impl Refusals {
     pub fn new(seed: u128) -> Self {
-        Self { guesses: Budget::new(seed), counts: Default::default() }
+        Self { guesses: Budget::new(seed), counts: Default::default(), wrong: Mutex::default() }
+    }
+
+    /// Somebody has brought a wrong token. The log says so, once in a while.
+    fn warn(&self, now: Instant, visitor: Visitor) {
+        let times = self.wrong.lock().unwrap_or_else(PoisonError::into_inner).happens(now);
+        if let Some(times) = times {
+            let address = Masked(visitor.ip);
+            tracing::warn!(%address, times, "the admin API was asked with a wrong token");
+        }
     }
 
     pub fn tell(&self, out: &mut Exposition) {
@@ -76,12 +91,13 @@ fn refuse(web: &Web, visitor: Visitor, headers: &HeaderMap) -> Option<Response> 
     };
     let challenge = (header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     let Some(guess) = bearer(headers) else {
-        let detail = "the operator's token is needed: Authorization: Bearer TOKEN";
+        let detail = "the operator's token is needed, once: Authorization: Bearer TOKEN";
         return refuse(0, StatusCode::UNAUTHORIZED, detail, challenge);
     };
     let (guesses, now) = (&web.refusals.guesses, Instant::now());
     // Who is on this machine itself has other ways, and cannot be locked out by those who are not.
     if !visitor.is_local && guesses.left(now, visitor.ip, GUESSES) == 0 {
+        web.refusals.warn(now, visitor);
         let detail = "too many wrong tokens from your address: wait a minute";
         return refuse(2, StatusCode::TOO_MANY_REQUESTS, detail, (header::RETRY_AFTER, HeaderValue::from(60)));
     }
@@ -89,13 +105,15 @@ fn refuse(web: &Web, visitor: Visitor, headers: &HeaderMap) -> Option<Response> 
         return None;
     }
     // It was looked at, and it was wrong.
+    web.refusals.warn(now, visitor);
     let _ = guesses.take(now, visitor.ip, GUESSES);
     refuse(1, StatusCode::UNAUTHORIZED, "this is not the operator's token", challenge)
 }
 
-/// The token that a request brings.
+/// The token that a request brings. Of two nobody could say which one counts.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
-    let (scheme, token) = value.split_at_checked(7)?;
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let (scheme, token) = value.as_bytes().split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }

@@ -2,6 +2,7 @@
 
 use ipnet::IpNet;
 use rallypoint_lobby::{Ban, Banned, Bans, NamePattern};
+use rallypoint_wire::text::harmless;
 use serde::{Deserialize, Serialize};
 use std::{
     fmt,
@@ -52,8 +53,8 @@ pub enum NotABan {
     /// It would fit nearly every name.
     #[error("the pattern has to have at least three characters besides * and ?")]
     TooVague,
-    /// A text is too long, or has control characters.
-    #[error("a text has at most {LONGEST} characters, and no control characters")]
+    /// A text is too long, or has characters that cannot be seen.
+    #[error("a text has one line of at most {LONGEST} characters, all of which can be seen")]
     Text,
 }
 
@@ -149,10 +150,11 @@ impl BanRule {
     }
 }
 
-/// A text of the operator, without what would spoil a log or a terminal.
+/// A text of the operator: what would be replaced in a text of a stranger (L5) is refused here. It would spoil a log or a
+/// terminal, and a pattern that has it fits no name as it is shown.
 pub(super) fn text(text: &str) -> Result<String, NotABan> {
     let text = text.trim();
-    let is_fit = text.chars().count() <= LONGEST && !text.chars().any(char::is_control);
+    let is_fit = text.chars().count() <= LONGEST && harmless(text) == text;
     is_fit.then(|| text.to_owned()).ok_or(NotABan::Text)
 }
 
@@ -224,7 +226,11 @@ mod tests {
         assert_eq!(network("example.org"), Err(NotABan::Network));
         assert_eq!(name(" *casino* ").unwrap().whom(), "name *casino*");
         assert_eq!(name("*a?*"), Err(NotABan::TooVague));
-        assert_eq!(name("evil\u{1b}[2J"), Err(NotABan::Text));
+        for hidden in ["evil\u{1b}[2J", "evil\u{202e}gnp", "ev\u{200b}il", "evil\nname"] {
+            assert_eq!(name(hidden), Err(NotABan::Text), "{hidden:?}");
+            assert_eq!(text(hidden), Err(NotABan::Text), "{hidden:?}");
+        }
+        assert_eq!(text(" Größe 七 👩\u{200d}🚀 "), Ok("Größe 七 👩\u{200d}🚀".into()));
         assert_eq!(BanRule::new(None, None, "", None), Err(NotABan::Whom));
         let both = BanRule::new(Some("192.0.2.1".parse().unwrap()), Some("casino".into()), "", None);
         assert_eq!(both, Err(NotABan::Whom));

@@ -4,12 +4,13 @@ use super::{
     Admin, BanRule, Network, NotABan,
     audit::Entry,
     desk::{to_its_end, today},
+    part::Part,
     record::{MOST, Note, NumberedBan, Record, text},
 };
-use crate::{api::answer::JSON, filter::BadParameter, gate::Visitor, problem::Problem, shared::Web};
+use crate::{api::answer::JSON, gate::Visitor, id::Id, problem::Problem, shared::Web};
 use axum::{
     Extension,
-    extract::{Path, RawQuery, State, rejection::BytesRejection},
+    extract::{RawQuery, State, rejection::BytesRejection},
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -72,7 +73,7 @@ struct ShownBan<'a> {
 
 /// `GET /api/v1/admin/bans`
 pub(super) async fn bans(State(web): State<Web>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
-    no_parameters(query.as_deref())?;
+    let (part, _) = Part::parse(query.as_deref(), None)?;
     let (settings, admin, now) = (web.settings(), admin(&web)?, today());
     let record = admin.record();
     let ours = record.bans.iter().map(|ban| shown(ban, now));
@@ -81,7 +82,7 @@ pub(super) async fn bans(State(web): State<Web>, RawQuery(query): RawQuery) -> R
         ShownBan { id: None, rule, since: None, source: "configuration", in_force }
     });
     let all: Vec<_> = ours.chain(of_files).collect();
-    Ok(json(StatusCode::OK, &serde_json::json!({ "bans": all })))
+    Ok(json(StatusCode::OK, &part.of("bans", &all)))
 }
 
 /// `POST /api/v1/admin/bans`
@@ -115,7 +116,7 @@ pub(super) async fn ban(
 pub(super) async fn unban(
     State(web): State<Web>,
     Extension(visitor): Extension<Visitor>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Problem> {
     let id = number(&id)?;
     let change = move |record: &mut Record| {
@@ -134,7 +135,7 @@ pub(super) async fn unban(
 pub(super) async fn unlist(
     State(web): State<Web>,
     Extension(visitor): Extension<Visitor>,
-    Path(id): Path<String>,
+    Id(id): Id,
     body: Body,
 ) -> Result<Response, Problem> {
     let id: PublicId = id.parse().map_err(|error| wrong("id", format!("id: {error}")))?;
@@ -188,18 +189,11 @@ async fn take_off(
 
 /// `GET /api/v1/admin/notes`
 pub(super) async fn notes(State(web): State<Web>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
-    let mut wanted = None;
-    for (name, value) in form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes()) {
-        match &*name {
-            "about" if value.is_empty() => {}
-            "about" => wanted = Some(subject(&value)?),
-            _ => return Err(BadParameter::new(&name, "there is no such parameter; there is only about").into()),
-        }
-    }
-    let admin = admin(&web)?;
-    let record = admin.record();
-    let notes = record.notes.iter().filter(|note| wanted.as_ref().is_none_or(|about| note.about == *about));
-    Ok(json(StatusCode::OK, &serde_json::json!({ "notes": notes.collect::<Vec<_>>() })))
+    let (part, about) = Part::parse(query.as_deref(), Some("about"))?;
+    let about = about.map(|about| subject(&about)).transpose()?;
+    let record = admin(&web)?.record();
+    let notes = record.notes.iter().filter(|note| about.as_ref().is_none_or(|about| note.about == *about));
+    Ok(json(StatusCode::OK, &part.of("notes", &notes.collect::<Vec<_>>())))
 }
 
 /// `POST /api/v1/admin/notes`
@@ -217,7 +211,7 @@ pub(super) async fn note(
     let change = move |record: &mut Record| {
         is_room(record.notes.len(), "notes")?;
         let entry = entry(visitor, "note", about.clone(), text.clone(), None);
-        let note = Note { id: take_number(record), about, text, time: entry.time };
+        let note = Note { id: take_number(record)?, about, text, time: entry.time };
         record.notes.push(note.clone());
         Ok((note, entry))
     };
@@ -229,7 +223,7 @@ pub(super) async fn note(
 pub(super) async fn forget_note(
     State(web): State<Web>,
     Extension(visitor): Extension<Visitor>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Problem> {
     let id = number(&id)?;
     let change = move |record: &mut Record| {
@@ -243,16 +237,9 @@ pub(super) async fn forget_note(
 
 /// `GET /api/v1/admin/audit`
 pub(super) async fn audit(State(web): State<Web>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
-    let mut count = 100;
-    for (name, value) in form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes()) {
-        count = match &*name {
-            "limit" => value.parse().ok().filter(|count| (1..=1_000).contains(count)),
-            _ => return Err(BadParameter::new(&name, "there is no such parameter; there is only limit").into()),
-        }
-        .ok_or_else(|| BadParameter::new(&name, "expected a number from 1 to 1000"))?;
-    }
-    let entries = admin(&web)?.audit(count).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "entries": entries })))
+    let (part, _) = Part::parse(query.as_deref(), None)?;
+    let entries = admin(&web)?.audit().await?;
+    Ok(json(StatusCode::OK, &part.of("entries", &entries)))
 }
 
 /// There is one wherever a request gets this far.
@@ -268,7 +255,7 @@ fn put(record: &mut Record, rule: BanRule, now: u64) -> Result<(StatusCode, Numb
         return Ok((StatusCode::OK, known.clone()));
     }
     is_room(record.bans.len(), "bans")?;
-    let ban = NumberedBan { id: take_number(record), rule, since: now };
+    let ban = NumberedBan { id: take_number(record)?, rule, since: now };
     record.bans.push(ban.clone());
     Ok((StatusCode::CREATED, ban))
 }
@@ -278,9 +265,13 @@ fn is_room(count: usize, what: &str) -> Result<(), Problem> {
     (count < MOST).then_some(()).ok_or_else(full)
 }
 
-fn take_number(record: &mut Record) -> u64 {
-    record.next += 1;
-    record.next - 1
+/// The number of a new ban or note.
+fn take_number(record: &mut Record) -> Result<u64, Problem> {
+    let number = record.next;
+    // Only somebody who has edited the file gets there.
+    let none_left = || Problem::new(StatusCode::CONFLICT, "there are no numbers left: lower \"next\" in admin.json");
+    record.next = number.checked_add(1).ok_or_else(none_left)?;
+    Ok(number)
 }
 
 fn entry(Visitor { ip, .. }: Visitor, action: &str, about: String, reason: String, until: Option<u64>) -> Entry {
@@ -316,20 +307,21 @@ fn within_a_year(field: &str, seconds: u64) -> Result<u64, Problem> {
 }
 
 fn number(id: &str) -> Result<u64, Problem> {
-    id.parse().map_err(|_| wrong("id", "id: expected a number, as in the list"))
-}
-
-fn no_parameters(query: Option<&str>) -> Result<(), Problem> {
-    crate::api::no_parameters(query).map_err(Problem::from)
+    let is_as_shown = |number: &u64| number.to_string() == id;
+    id.parse().ok().filter(is_as_shown).ok_or_else(|| wrong("id", "id: expected a number, as in the list"))
 }
 
 /// The body of a request.
 fn read<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
     let body = body.map_err(|error| Problem::new(error.status(), "the request is too long"))?;
-    serde_json::from_slice(&body).map_err(|error| {
-        let detail = format!("the body of the request is not what is expected: {error}");
-        Problem::new(StatusCode::BAD_REQUEST, detail)
-    })
+    let wrong = |why: &dyn std::fmt::Display| {
+        Problem::new(StatusCode::BAD_REQUEST, format!("the body of the request is not what is expected: {why}"))
+    };
+    // An array would be taken for the fields in their order, which nobody knows.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(wrong(&"it is no JSON object"));
+    }
+    serde_json::from_slice(&body).map_err(|error| wrong(&error))
 }
 
 fn of(field: &str, error: &NotABan) -> Problem {

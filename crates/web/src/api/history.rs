@@ -1,9 +1,9 @@
 //! `GET …/history`: what was, as points of time.
 
 use super::answer;
-use crate::{calendar, filter::BadParameter, problem::Problem, shared::Web};
+use crate::{calendar, filter::BadParameter, id::Id, problem::Problem, shared::Web};
 use axum::{
-    extract::{Path, RawQuery, State},
+    extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, StatusCode},
     response::Response,
 };
@@ -19,7 +19,7 @@ const USUAL: i64 = 24 * 60 * 60;
 /// `GET /api/v1/servers/{id}/history`
 pub(super) async fn server(
     State(web): State<Web>,
-    Path(id): Path<String>,
+    Id(id): Id,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -30,7 +30,7 @@ pub(super) async fn server(
 /// `GET /api/v1/lobbies/{id}/history`
 pub(super) async fn lobby(
     State(web): State<Web>,
-    Path(id): Path<String>,
+    Id(id): Id,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {

@@ -8,11 +8,12 @@ use crate::{
     book::{ServerView, Snapshot},
     filter::{Column, Defaults, Filter, MOST_ROWS, Query, Sort},
     gate::ForAll,
+    id::Id,
     problem::Problem,
     shared::Web,
 };
 use axum::{
-    extract::{Path, RawQuery, State},
+    extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
@@ -80,7 +81,7 @@ struct PlayerView<'a> {
 /// `GET /api/v1/servers/{id}`
 pub(crate) async fn one(
     State(web): State<Web>,
-    Path(id): Path<String>,
+    Id(id): Id,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {

@@ -1,10 +1,10 @@
 //! `GET /servers/{id}/badge.svg`: a server in one line, for other people's pages.
 
 use super::line::Line;
-use crate::{problem::Problem, shared::Web};
+use crate::{id::Id, problem::Problem, shared::Web};
 use askama::Template;
 use axum::{
-    extract::{Path, State},
+    extract::State,
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
@@ -25,7 +25,7 @@ struct Badge {
     right: usize,
 }
 
-pub(super) async fn show(State(web): State<Web>, Path(id): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn show(State(web): State<Web>, Id(id): Id) -> Result<Response, Problem> {
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
     // A picture on somebody's page should say that a server is not there, not be broken.

@@ -7,10 +7,10 @@ use super::{
     shown,
     sorry::Sorry,
 };
-use crate::{WebSettings, book::Totals, problem::Problem, shared::Web};
+use crate::{WebSettings, book::Totals, id::Id, problem::Problem, shared::Web};
 use askama::Template;
 use axum::{
-    extract::{Path, RawQuery, State},
+    extract::{RawQuery, State},
     http::StatusCode,
     response::Response,
 };
@@ -52,11 +52,7 @@ pub(super) async fn all(State(web): State<Web>, RawQuery(query): RawQuery) -> Re
     page(StatusCode::OK, &LobbiesPage { frame, lobby: None, totals: snapshot.totals(), known, span, lobbies })
 }
 
-pub(super) async fn one(
-    State(web): State<Web>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Sorry> {
+pub(super) async fn one(State(web): State<Web>, Id(id): Id, RawQuery(query): RawQuery) -> Result<Response, Sorry> {
     let id: LobbyId = id.parse().map_err(|_| Problem::not_found("this is not the address of a lobby"))?;
     let span = Span::of(query.as_deref());
     let known = Known::read(&web, Subject::Lobby(id), span).await;

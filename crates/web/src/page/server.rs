@@ -8,10 +8,10 @@ use super::{
     shown,
     sorry::Sorry,
 };
-use crate::{WebSettings, book::Row, calendar, problem::Problem, shared::Web};
+use crate::{WebSettings, book::Row, calendar, id::Id, problem::Problem, shared::Web};
 use askama::Template;
 use axum::{
-    extract::{Path, RawQuery, State},
+    extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
@@ -61,7 +61,7 @@ struct EmbedPage<'a> {
 
 pub(super) async fn show(
     State(web): State<Web>,
-    Path(id): Path<String>,
+    Id(id): Id,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Sorry> {
@@ -89,7 +89,7 @@ pub(super) async fn show(
 }
 
 /// Strangers' links lead through here.
-pub(super) async fn website(State(web): State<Web>, Path(id): Path<String>) -> Result<Response, Sorry> {
+pub(super) async fn website(State(web): State<Web>, Id(id): Id) -> Result<Response, Sorry> {
     let id = parse(&id)?;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
     let row = snapshot.row(id).ok_or_else(gone)?;
@@ -99,7 +99,7 @@ pub(super) async fn website(State(web): State<Web>, Path(id): Path<String>) -> R
 }
 
 /// A small page that others may put into a frame.
-pub(super) async fn embed(State(web): State<Web>, Path(id): Path<String>) -> Result<Response, Sorry> {
+pub(super) async fn embed(State(web): State<Web>, Id(id): Id) -> Result<Response, Sorry> {
     let id = parse(&id)?;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
     let line = snapshot.row(id).map(|row| Line::new(row, &settings, calendar::now()));
