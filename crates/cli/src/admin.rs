@@ -12,7 +12,6 @@ use crate::{
 };
 use args::{BanArgs, KnownBan, NoteArgs, UnbanArgs, UnlistArgs, Verb};
 use client::{Client, MOST, Refused};
-use rallypoint_web::Network;
 use serde_json::{Value, json};
 
 pub fn run(args: &Args) -> Result<Exit, Failure> {
@@ -84,11 +83,13 @@ async fn ban(client: &Client, args: &BanArgs) -> Result<Done, Refused> {
 }
 
 async fn unban(client: &Client, args: &UnbanArgs) -> Result<Done, Refused> {
-    let is_network =
-        |ban: &Value, meant: Network| ban["network"].as_str().and_then(|text| text.parse().ok()) == Some(meant);
+    let is_known =
+        |text: &Value, meant: &KnownBan| text.as_str().is_some_and(|text| text.parse().as_ref() == Ok(meant));
     let id = match (&args.ban, &args.name) {
         (Some(KnownBan::Id(id)), _) => *id,
-        (Some(KnownBan::Network(network)), _) => find(client, |ban| is_network(ban, *network)).await?,
+        (Some(meant), _) => {
+            find(client, |ban| is_known(&ban["network"], meant) || is_known(&ban["server"]["id"], meant)).await?
+        }
         (None, name) => find(client, |ban| ban["name"] == name.as_deref().unwrap_or_default().trim()).await?,
     };
     client.delete(&format!("/bans/{id}")).await?;

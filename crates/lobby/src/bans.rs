@@ -1,17 +1,25 @@
 //! Who is not welcome.
 
-use crate::prefixes::Prefixes;
+use crate::{PublicId, addresses::canonical, prefixes::Prefixes};
 use ipnet::IpNet;
-use rallypoint_wire::text;
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use rallypoint_wire::{lobby::Transport, text};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Instant,
+};
 
-/// The operator's ban list: addresses, networks and patterns of names, each with a reason and perhaps an end.
+/// The operator's ban list: addresses, networks, patterns of names and single servers, each with a reason and perhaps an
+/// end.
 ///
 /// Ten thousand networks cost a datagram a dozen comparisons. Patterns are tried one by one, on names that are new.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bans {
     networks: Prefixes<Ban>,
     names: Vec<Ban>,
+    servers: BTreeMap<PublicId, Arc<Ban>>,
+    places: BTreeMap<(SocketAddr, Transport), Arc<Ban>>,
 }
 
 /// One line of the ban list.
@@ -32,6 +40,15 @@ pub enum Banned {
     Network(IpNet),
     /// Servers whose shown name fits a pattern.
     Name(NamePattern),
+    /// One server: by its ID, and by where it is listed, because a server that is started again has another ID.
+    Server {
+        /// What it is called in public.
+        id: PublicId,
+        /// How players reach it.
+        transport: Transport,
+        /// Where players reach it.
+        addresses: Vec<SocketAddr>,
+    },
 }
 
 /// A pattern for names: `*` stands for anything, `?` for one character; upper and lower case are the same.
@@ -101,17 +118,22 @@ impl Bans {
         self.names.iter().filter(|ban| ban.is_in_force(now)).find(fits)
     }
 
-    /// Why a server with this address, and this name if it is known, is banned now: nothing if it is not, or if the
-    /// operator has not said.
-    pub(crate) fn reason(&self, now: Instant, ip: IpAddr, name: Option<&[u8]>) -> Option<Arc<str>> {
-        let ban = self.of_address(now, ip).or_else(|| self.of_name(now, name?))?;
-        (!ban.reason.is_empty()).then(|| ban.reason.clone())
+    /// The ban that a single server is under now, if any.
+    #[must_use]
+    pub fn of_server(&self, now: Instant, id: PublicId) -> Option<&Ban> {
+        self.servers.get(&id).map(|ban| &**ban).filter(|ban| ban.is_in_force(now))
+    }
+
+    /// The ban of a single server that whoever is listed there now is under, too.
+    #[must_use]
+    pub fn of_place(&self, now: Instant, addr: SocketAddr, transport: Transport) -> Option<&Ban> {
+        self.places.get(&place(addr, transport)).map(|ban| &**ban).filter(|ban| ban.is_in_force(now))
     }
 
     /// Whether nobody is banned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.networks.is_empty() && self.names.is_empty()
+        self.networks.is_empty() && self.names.is_empty() && self.servers.is_empty()
     }
 }
 
@@ -123,15 +145,27 @@ impl Ban {
 
 impl FromIterator<Ban> for Bans {
     fn from_iter<I: IntoIterator<Item = Ban>>(bans: I) -> Self {
-        let (mut networks, mut names) = (Vec::new(), Vec::new());
+        let (mut all, mut networks) = (Self::default(), Vec::new());
         for ban in bans {
-            match ban.who {
-                Banned::Network(network) => networks.push((network, ban)),
-                Banned::Name(_) => names.push(ban),
+            match &ban.who {
+                Banned::Network(network) => networks.push((*network, ban)),
+                Banned::Name(_) => all.names.push(ban),
+                Banned::Server { id, transport, addresses } => {
+                    let (id, places) = (*id, addresses.iter().map(|addr| place(*addr, *transport)).collect::<Vec<_>>());
+                    let ban = Arc::new(ban);
+                    all.places.extend(places.into_iter().map(|place| (place, Arc::clone(&ban))));
+                    all.servers.insert(id, ban);
+                }
             }
         }
-        Self { networks: networks.into_iter().collect(), names }
+        all.networks = networks.into_iter().collect();
+        all
     }
+}
+
+/// A place as it is looked up: whatever else an IPv6 socket address has does not count.
+fn place(addr: SocketAddr, transport: Transport) -> (SocketAddr, Transport) {
+    (SocketAddr::new(canonical(addr.ip()), addr.port()), transport)
 }
 
 #[cfg(test)]
@@ -171,5 +205,28 @@ mod tests {
         assert_eq!(bans.of_address(now, ip).map(|ban| &*ban.reason), Some("spam"));
         assert!(bans.of_address(now + Duration::from_secs(60), ip).is_none());
         assert!(bans.of_address(now, "203.0.114.77".parse().unwrap()).is_none());
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_id_and_by_its_places() {
+        let (now, id) = (Instant::now(), PublicId::from_bytes([7; 16]));
+        let addr = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let addresses = vec![addr("[::ffff:203.0.113.9]:8190"), addr("[2001:db8::9%3]:8190")];
+        let who = Banned::Server { id, transport: Transport::Udp, addresses };
+        let ban = Ban { who, reason: "test".into(), until: Some(now + Duration::from_secs(60)) };
+        let bans: Bans = [ban].into_iter().collect();
+        assert!(!bans.is_empty());
+        let later = now + Duration::from_secs(60);
+        assert!(bans.of_server(now, id).is_some() && bans.of_server(later, id).is_none());
+        assert!(bans.of_server(now, PublicId::from_bytes([8; 16])).is_none());
+        for (at, transport, is_banned) in [
+            ("203.0.113.9:8190", Transport::Udp, true),
+            ("[2001:db8::9]:8190", Transport::Udp, true),
+            ("203.0.113.9:8190", Transport::Tcp, false),
+            ("203.0.113.9:8191", Transport::Udp, false),
+        ] {
+            assert_eq!(bans.of_place(now, addr(at), transport).is_some(), is_banned, "{at} {transport:?}");
+            assert!(bans.of_place(later, addr(at), transport).is_none());
+        }
     }
 }

@@ -18,8 +18,8 @@ pub use save::{RestoreError, Saver};
 pub use watched::{Watched, Watching};
 
 use crate::{
-    Bans, CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, Refused, Stats, Target,
-    Verdict,
+    Bans, CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, PublicId, Refused, Stats,
+    Target, Verdict,
     addresses::canonical,
     checks::{Checks, Waiter},
     entry::{Family, State, V4, V6, family_of},
@@ -31,7 +31,7 @@ use crate::{
 };
 use foldhash::fast::FixedState;
 use lobbies::Lobbies;
-use operator::KeptOff;
+use operator::Suspect;
 use rallypoint_limit::{Home, Limiter};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::lobby::{Datagram, Registration, ServerId, Unregister};
@@ -61,8 +61,7 @@ const MAX_EVENTS: usize = 65_536;
 ///   [`handle_check`](Self::handle_check), [`handle_watched`](Self::handle_watched),
 ///   [`handle_timeout`](Self::handle_timeout).
 /// * Commands: [`set_config`](Self::set_config), [`set_more_bans`](Self::set_more_bans),
-///   [`unlist_server`](Self::unlist_server), [`forget_watched`](Self::forget_watched), [`publish`](Self::publish), and for
-///   a restart [`save_some`](Self::save_some) and [`restore`](Self::restore).
+///   [`forget_watched`](Self::forget_watched), [`publish`](Self::publish), and for a restart [`save_some`](Self::save_some) and [`restore`](Self::restore).
 /// * Out: [`poll_event`](Self::poll_event), [`poll_timeout`](Self::poll_timeout). It never sends anything by itself.
 ///
 /// Changes show in [`lists`](Self::lists) when they are published: by [`handle_timeout`](Self::handle_timeout) at the
@@ -85,7 +84,6 @@ pub struct Registry {
     tombstones: Tombstones,
     /// Bans that are not of the configuration.
     more_bans: Bans,
-    kept_off: KeptOff,
     limiter: Limiter,
     checks: Checks,
     /// Outcomes of registrations, and apart from them those of what could not be read: a flood of the latter must not
@@ -152,7 +150,6 @@ impl Registry {
             memory: 0,
             tombstones: Tombstones::new(keyed),
             more_bans: Bans::default(),
-            kept_off: KeptOff::new(keyed),
             limiter: Limiter::new(&config.limits, u128::from(seed.tables)),
             checks: Checks::new(&config.checks, keyed, seed.tables),
             past: Past::new(keyed),
@@ -362,11 +359,22 @@ impl Registry {
             return;
         }
         let port = new.map(|new| new.port().get());
+        let suspect = || Suspect {
+            ip: source,
+            name: new.map(Registration::name),
+            id: new.map(|new| self.public_id(new.server_id())),
+            place: new.map(|new| (self.endpoint(source, new.port()).outside, new.transport())),
+        };
         let is_banned = outcome == Outcome::Banned;
-        let reason = is_banned.then(|| self.ban_reason(now, source, new.map(Registration::name))).flatten();
+        let reason = is_banned.then(|| self.ban_reason(now, suspect())).flatten();
         let past = if port.is_some() { &mut self.past } else { &mut self.past_unread };
         past.record(now, source, outcome, port, reason.clone());
         self.refusals.note(source, outcome, port, reason);
+    }
+
+    /// What a server is called in public.
+    fn public_id(&self, id: ServerId) -> PublicId {
+        PublicId::of(id, &self.seed.public_ids)
     }
 
     fn unregister(&mut self, now: Instant, id: ServerId) -> Outcome {

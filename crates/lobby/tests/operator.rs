@@ -29,30 +29,28 @@ fn bans_of_both_kinds_count_and_outlive_each_other() {
 }
 
 #[test]
-fn an_unlisted_server_stays_away_for_a_while() {
+fn a_banned_server_stays_away_for_a_while() {
     let mut lobby = Lobby::default();
     let (server, neighbour) = (udp(1).port(8_190), udp(2).port(8_191));
     assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Listed);
     assert_eq!(lobby.register("203.0.113.9", &neighbour), Outcome::Listed);
+    let at: SocketAddr = "203.0.113.9:8190".parse().unwrap();
     lobby.registry.publish(lobby.now);
     let directory = lobby.registry.lists().directory();
-    let id_at = |addr: SocketAddr| {
-        let mut all = directory.lobbies().flat_map(|(_, list)| list.listings());
-        all.find(|listing| listing.block().endpoints().any(|at| at == addr)).unwrap().public_id()
-    };
-    let at: SocketAddr = "203.0.113.9:8190".parse().unwrap();
-    let other = id_at("203.0.113.9:8191".parse().unwrap());
-    let (id, now, until) = (id_at(at), lobby.now, lobby.now + secs(600));
-    let mut unlist = |id, transport| lobby.registry.unlist_server(now, id, (at, transport), until);
-    assert!(!unlist(other, Transport::Udp), "another server is there");
-    assert!(!unlist(id, Transport::Tcp));
-    assert!(unlist(id, Transport::Udp));
-    assert!(!unlist(id, Transport::Udp), "it is gone");
+    let mut all = directory.lobbies().flat_map(|(_, list)| list.listings());
+    let id = all.find(|listing| listing.block().endpoints().any(|endpoint| endpoint == at)).unwrap().public_id();
+    let who = Banned::Server { id, transport: Transport::Udp, addresses: vec![at] };
+    let ban = Ban { who, reason: "wrong game".into(), until: Some(lobby.now + secs(600)) };
+    lobby.registry.set_more_bans(lobby.now, [ban].into_iter().collect());
     assert_eq!((lobby.registry.stats().listed, lobby.gone(Gone::Banned)), (1, 1));
     assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Banned);
     let again = udp(77).port(8_190);
     assert_eq!(lobby.register("203.0.113.9", &again), Outcome::Banned, "it was started again at the same place");
     assert_eq!(lobby.register("203.0.113.10", &server), Outcome::Banned, "the same server elsewhere");
+    for source in ["203.0.113.9", "203.0.113.10"] {
+        let past = lobby.registry.past_outcomes(ip(source));
+        assert_eq!(past.last().unwrap().reason.as_deref(), Some("wrong game"), "the owner is told why");
+    }
     assert_eq!(lobby.register("203.0.113.10", &again), Outcome::Listed, "somebody else");
     assert_eq!(lobby.register("203.0.113.9", &neighbour), Outcome::Refreshed);
     lobby.wait(secs(601));

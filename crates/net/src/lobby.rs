@@ -19,10 +19,8 @@ use files::Files;
 use keeper::Keeper;
 use log::EventLog;
 use rallypoint_lobby::{
-    Bans, Config, ConfigError, Directory, Event, Lists, Outcome, PastOutcome, PublicId, Registry, Seed, Stats, Watched,
-    Watching,
+    Bans, Config, ConfigError, Directory, Event, Lists, Outcome, PastOutcome, Registry, Seed, Stats, Watched, Watching,
 };
-use rallypoint_wire::lobby::Transport;
 use refusals::RefusalLog;
 use saves::Saves;
 use std::{
@@ -32,7 +30,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tokio::{
     runtime::Handle,
@@ -266,16 +264,6 @@ impl LobbyService {
     /// Bans beside those of the configuration: they stay when that is changed. Nothing happens after a shutdown.
     pub async fn set_more_bans(&self, bans: Bans) {
         self.0.commands.ask(move |keeper, now| keeper.registry.set_more_bans(now, bans)).await;
-    }
-
-    /// Takes a server off the list, and keeps it off for a while: the one with this ID, which is listed there. Says whether
-    /// it was there.
-    pub async fn unlist(&self, id: PublicId, at: (SocketAddr, Transport), keep_off: Duration) -> bool {
-        let unlist = move |keeper: &mut Keeper, now: Instant| {
-            let until = now.checked_add(keep_off).unwrap_or(now);
-            keeper.registry.unlist_server(now, id, at, until)
-        };
-        self.0.commands.ask(unlist).await.unwrap_or(false)
     }
 
     /// What happens from now on: servers that are listed, changed and unlisted.

@@ -6,6 +6,7 @@
 
 mod audit;
 mod desk;
+mod network;
 mod operator;
 mod part;
 mod record;
@@ -13,8 +14,9 @@ mod requests;
 mod token;
 
 pub use desk::{Admin, AdminError};
+pub use network::Network;
 pub(crate) use operator::Refusals;
-pub use record::{BanRule, Network, NotABan};
+pub use record::{BanRule, NotABan, Unlisted, Who};
 pub use token::{NotAToken, Token};
 
 use crate::shared::Web;

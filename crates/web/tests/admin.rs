@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Answer, LOBBY, PATIENCE, Server, Site, connect, read_answer, until};
-use rallypoint_web::{Admin, BanRule, Token, WebOptions};
+use common::{Answer, PATIENCE, Server, Site, connect, read_answer, schema::check, until};
+use rallypoint_net::LobbyOptions;
+use rallypoint_web::{Admin, BanRule, Token, WebOptions, Who};
 use serde_json::{Value, json};
 use std::{
     io::{BufReader, Write},
@@ -146,7 +147,8 @@ fn a_ban_takes_servers_off_the_list_and_outlives_a_restart() {
 #[test]
 fn bans_of_the_configuration_are_shown_and_stay() {
     let dir = tempfile::tempdir().unwrap();
-    let rule = BanRule::new(Some("203.0.113.0/24".parse().unwrap()), None, "floods", Some(1_000)).unwrap();
+    let who = Who::Network("203.0.113.0/24".parse().unwrap());
+    let rule = BanRule { who, reason: "floods".into(), until: Some(1_000) };
     let site = site_of(dir.path(), |options| options.settings.bans = vec![rule]);
     let bans = ask(&site, "GET", "/bans", &Value::Null).json();
     let expected = json!({ "total": 1, "offset": 0, "count": 1, "bans": [{
@@ -157,25 +159,57 @@ fn bans_of_the_configuration_are_shown_and_stay() {
 }
 
 #[test]
-fn an_unlisted_server_does_not_come_back_at_once() {
+fn an_unlisted_server_comes_back_neither_at_once_nor_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    // It keeps its list and the key of the public IDs, too.
+    let start = || {
+        let mut options = WebOptions::default();
+        options.settings.admin_token = Some(Token::new(TOKEN).unwrap());
+        let admin = Admin::open(dir.path()).unwrap();
+        let data_dir = Some(dir.path().into());
+        let lobby = LobbyOptions { data_dir, more_bans: admin.bans(), ..LobbyOptions::default() };
+        Site::at(lobby, options, |parts| parts.admin = Some(admin))
+    };
+    let first = start();
+    let (server, other) = (Server::new(1, "a"), Server::new(2, "b"));
+    let list = first.fill(&[server, other]);
+    let of_a = |one: &&Value| one["name"] == "a";
+    let id = list["servers"].as_array().unwrap().iter().find(of_a).unwrap()["id"].as_str().unwrap();
+    let answer = ask(&first, "POST", &format!("/servers/{id}/unlist"), &json!({ "reason": "test" }));
+    assert_eq!((answer.status, &answer.json()["name"], &answer.json()["banned"]), (200, &"a".into(), &json!([])));
+    first.wait_for("/api/v1/servers", |list| list["total"] == 1 && list["servers"][0]["name"] == "b");
+    assert_eq!(ask(&first, "POST", &format!("/servers/{id}/unlist"), &Value::Null).status, 404, "it is not there");
+    first.runtime.block_on(first.lobby.shutdown());
+    drop(first);
+
+    let second = start();
+    second.register(&server);
+    let outcomes = second.wait_for("/api/v1/outcomes", |answer| answer["outcomes"][0].is_object());
+    let outcome = &outcomes["outcomes"][0];
+    assert_eq!(outcome["code"], "banned", "{outcomes}");
+    assert!(outcome["text"].as_str().unwrap().contains("test"), "its owner is told why: {outcomes}");
+    let bans = ask(&second, "GET", "/bans", &Value::Null).json();
+    let ban = &bans["bans"][0];
+    assert_eq!((&ban["server"]["id"], &ban["server"]["addresses"]), (&id.into(), &json!(["127.0.0.1:8001"])), "{bans}");
+    assert_eq!(ask(&second, "DELETE", &format!("/bans/{}", ban["id"]), &Value::Null).status, 204);
+    second.fill(&[server, other]);
+}
+
+#[test]
+fn the_addresses_of_an_unlisted_server_can_be_banned_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let site = site(dir.path());
     let list = site.fill(&[Server::new(1, "a"), Server::new(2, "b")]);
-    let id = list["servers"][0]["id"].as_str().unwrap().to_owned();
-    let number = if list["servers"][0]["name"] == "a" { 1 } else { 2 };
-    let answer = ask(&site, "POST", &format!("/servers/{id}/unlist"), &json!({ "reason": "test", "ban": true }));
+    let id = list["servers"][0]["id"].as_str().unwrap();
+    let answer = ask(&site, "POST", &format!("/servers/{id}/unlist"), &json!({ "ban": true }));
     assert_eq!((answer.status, &answer.json()["banned"]), (200, &json!(["127.0.0.1"])), "{answer:?}");
     site.wait_for("/api/v1/servers", |list| list["total"] == 0);
-    let bans = ask(&site, "GET", "/bans", &Value::Null).json();
-    let ban = format!("/bans/{}", bans["bans"][0]["id"]);
-    assert_eq!(ask(&site, "DELETE", &ban, &Value::Null).status, 204);
-    let other = 3 - number;
-    site.register(&Server::new(number, "a"));
-    site.fill(&[Server::new(other, "b")]);
-    let outcomes = site.json("/api/v1/outcomes");
-    assert_eq!(outcomes["outcomes"].as_array().unwrap().last().unwrap()["code"], "listed", "{outcomes}");
-    assert_eq!(site.json("/api/v1/servers")["total"], 1, "the ban is gone, but it was taken off the list");
-    assert_eq!(ask(&site, "POST", &format!("/servers/{id}/unlist"), &Value::Null).status, 404, "it is not there");
+    assert_eq!(ask(&site, "GET", "/bans", &Value::Null).json()["total"], 2);
+    let audit = ask(&site, "GET", "/audit", &Value::Null).json();
+    let told: Vec<_> =
+        audit["entries"].as_array().unwrap().iter().map(|entry| (&entry["action"], &entry["about"])).collect();
+    let about = format!("server {id}");
+    assert_eq!(told, [(&"ban".into(), &"127.0.0.1".into()), (&"unlist".into(), &about.into())]);
 }
 
 #[test]
@@ -199,7 +233,7 @@ fn what_makes_no_sense_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let site = site(dir.path());
     let cases = [
-        ("/bans", json!({}), "name"),
+        ("/bans", json!({}), "network"),
         ("/bans", json!({ "network": "0.0.0.0/0" }), "network"),
         ("/bans", json!({ "address": "example.org" }), "address"),
         ("/bans", json!({ "name": "*" }), "name"),
@@ -207,7 +241,7 @@ fn what_makes_no_sense_changes_nothing() {
         ("/bans", json!({ "address": "192.0.2.1", "until": "2001-01-01" }), "until"),
         ("/bans", json!({ "address": "192.0.2.1", "until": "2999-01-01", "seconds": 1 }), "until"),
         ("/bans", json!({ "address": "192.0.2.1", "seconds": 0 }), "seconds"),
-        ("/bans", json!({ "address": "192.0.2.1", "reason": "x".repeat(501) }), "network"),
+        ("/bans", json!({ "address": "192.0.2.1", "reason": "x".repeat(501) }), "reason"),
         ("/notes", json!({ "about": "somebody", "text": "x" }), "about"),
         ("/notes", json!({ "about": "192.0.2.1", "text": " " }), "text"),
         ("/notes", json!({ "about": "192.0.2.1", "text": "to\u{202e}gnp.exe" }), "text"),
@@ -295,8 +329,20 @@ fn a_damaged_file_is_set_aside() {
 fn the_document_of_the_api_has_these_too() {
     let dir = tempfile::tempdir().unwrap();
     let site = site(dir.path());
-    site.fill(&[Server { lobby: LOBBY, ..Server::new(1, "a") }]);
+    let list = site.fill(&[Server::new(1, "a")]);
     let document = site.json("/api/v1/openapi.json");
+    let id = list["servers"][0]["id"].as_str().unwrap();
+    // Something for every list, so that the document can be held against it.
+    for (path, body) in [
+        ("/bans", json!({ "name": "casino" })),
+        ("/notes", json!({ "about": "192.0.2.1", "text": "x" })),
+        (&*format!("/servers/{id}/unlist"), json!({ "ban": true })),
+    ] {
+        let answer = ask(&site, "POST", path, &body);
+        let told = &document["paths"][format!("/api/v1/admin{}", path.replace(id, "{id}"))]["post"]["responses"];
+        let schema = &told[answer.status.to_string()]["content"]["application/json"]["schema"];
+        check(&document, schema, &answer.json(), path);
+    }
     let paths = document["paths"].as_object().unwrap();
     let mut operations = 0;
     for (path, methods) in paths.iter().filter(|(path, _)| path.starts_with("/api/v1/admin")) {
@@ -308,8 +354,11 @@ fn the_document_of_the_api_has_these_too() {
                 ask(&site, &method.to_uppercase(), &path, &Value::Null),
             );
             for answer in [refused, answer] {
-                let answers = told["responses"].as_object().unwrap();
-                assert!(answers.contains_key(&answer.status.to_string()), "{method} {path}: {}", answer.status);
+                let told = &told["responses"][answer.status.to_string()];
+                assert!(told.is_object(), "{method} {path}: {}", answer.status);
+                if let Some(kind) = answer.header("content-type") {
+                    check(&document, &told["content"][kind]["schema"], &answer.json(), &path);
+                }
             }
             assert_eq!(told["security"], json!([{ "operator": [] }]), "{method} {path}");
         }

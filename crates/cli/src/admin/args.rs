@@ -5,7 +5,7 @@ use crate::ask::{
     target::{MasterList, Target},
 };
 use rallypoint_lobby::PublicId;
-use rallypoint_web::Network;
+use rallypoint_web::{Network, NotABan};
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 /// Ban, unban, unlist and note, while a lobby runs
@@ -101,8 +101,8 @@ pub struct Whom {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 pub struct UnbanArgs {
-    /// Its number, as in bans; or the address or network
-    #[arg(value_name = "ID|NETWORK")]
+    /// Its number, as in bans; or the address or network, or the public ID of a server that is kept off the list
+    #[arg(value_name = "ID|NETWORK|SERVER")]
     pub ban: Option<KnownBan>,
 
     /// The pattern, as in bans
@@ -117,20 +117,25 @@ pub enum KnownBan {
     Id(u64),
     /// By whom it is about.
     Network(Network),
+    /// By the server that was taken off the list.
+    Server(PublicId),
 }
 
 /// Take a server off the list, and keep it off for a while
+///
+/// Also if it is started again at the same address and port, and also if the lobby is started again. It is among the bans,
+/// and unban lets it come back.
 #[derive(clap::Args)]
 pub struct UnlistArgs {
     /// Its public ID: 32 hexadecimal digits, as in the address of its page
     #[arg(value_name = "SERVER")]
     pub server: PublicId,
 
-    /// For how long: 30m, 12h, 7d; a restart of the lobby ends it [default: 10m]
+    /// For how long: 30m, 12h, 7d [default: 10m]
     #[arg(long = "for", id = "time", value_name = "TIME", value_parser = long_time)]
     pub time: Option<Duration>,
 
-    /// Why
+    /// Why: its owner can read it
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub reason: String,
 
@@ -157,6 +162,7 @@ Examples:
   rallypoint admin ban --name '*casino*' --until 2027-01-31
   rallypoint admin unban 203.0.113.0/24
   rallypoint admin unlist 0123456789abcdef0123456789abcdef --ban --for 1h
+  rallypoint admin unban 0123456789abcdef0123456789abcdef
   rallypoint admin note 203.0.113.9 'asked the owner to move the port'
   rallypoint admin audit --json
   ssh -L 29950:localhost:29950 lobby.example.org
@@ -174,8 +180,9 @@ impl FromStr for KnownBan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let network = || text.parse().map(Self::Network);
-        text.parse().map(Self::Id).or_else(|_| network()).map_err(|error| format!("{error}, or the number of a ban"))
+        let id = text.parse().map(Self::Id);
+        let known = id.or_else(|_| text.parse().map(Self::Server)).or_else(|_| text.parse().map(Self::Network));
+        known.map_err(|error: NotABan| format!("{error}, the number of a ban or the public ID of a server"))
     }
 }
 
@@ -217,11 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn a_ban_is_known_by_its_number_or_by_its_network_however_that_is_written() {
+    fn a_ban_is_known_by_its_number_or_by_whom_it_is_about() {
         assert_eq!("7".parse(), Ok(KnownBan::Id(7)));
         let network = |text: &str| Ok(KnownBan::Network(text.parse().unwrap()));
         assert_eq!("203.0.113.7/24".parse(), network("203.0.113.0/24"));
         assert_eq!("2001:DB8:0::1/32".parse(), network("2001:db8::/32"));
+        let server = "0123456789abcdef0123456789abcdef";
+        assert_eq!(server.parse(), Ok(KnownBan::Server(server.parse().unwrap())));
+        assert_eq!("7".repeat(32).parse(), Ok(KnownBan::Server("7".repeat(32).parse().unwrap())));
         assert!("somebody".parse::<KnownBan>().unwrap_err().contains("expected an address"));
     }
 

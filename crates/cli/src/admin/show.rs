@@ -82,7 +82,11 @@ fn table<const N: usize>(
 }
 
 fn whom(ban: &Value) -> String {
-    if ban["network"].is_string() { words(&ban["network"]) } else { format!("name {}", words(&ban["name"])) }
+    match (&ban["network"], &ban["name"]) {
+        (Value::Null, Value::Null) => format!("server {}", words(&ban["server"]["id"])),
+        (Value::Null, name) => format!("name {}", words(name)),
+        (network, _) => words(network),
+    }
 }
 
 /// Text that came over the network.

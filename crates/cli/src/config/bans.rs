@@ -50,12 +50,12 @@ impl BanLine {
 
     /// For those who want to see it.
     pub fn rule(&self) -> BanRule {
-        let (network, name) = match &self.who {
-            Who::Network(net) => (Some(Network(*net)), None),
-            Who::Name(pattern) => (None, Some(pattern.clone())),
+        let who = match &self.who {
+            Who::Network(net) => rallypoint_web::Who::Network(Network(*net)),
+            Who::Name(pattern) => rallypoint_web::Who::Name(pattern.clone()),
         };
         let until = self.until.map(|until| u64::try_from(until.as_second()).unwrap_or(0));
-        BanRule { network, name, reason: self.reason.clone(), until }
+        BanRule { who, reason: self.reason.clone(), until }
     }
 }
 

@@ -78,18 +78,16 @@ impl Sources {
                 None => mistakes.push(&flag.label, unknown_path(&flag.path)),
             }
         }
-        if let Some(ban_file) = settings.ban_file.take() {
-            // What stands in a file is meant from where that file is.
-            let ban_file = file.as_deref().and_then(Path::parent).map_or(ban_file.clone(), |dir| dir.join(&ban_file));
+        // What stands in a file is meant from where that file is.
+        let folder = file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        if let Some(ban_file) = settings.ban_file.take().map(|ban_file| folder.join(ban_file)) {
             let mut more = Settings::default();
             read_file(&ban_file, "ban", &mut more, &mut mistakes);
             settings.more_bans = more.bans;
             settings.ban_file = Some(ban_file);
         }
         let mut notes = Vec::new();
-        if let Some(token_file) = settings.admin_token_file.take() {
-            let token_file =
-                file.as_deref().and_then(Path::parent).map_or(token_file.clone(), |dir| dir.join(&token_file));
+        if let Some(token_file) = settings.admin_token_file.take().map(|token_file| folder.join(token_file)) {
             match read_token(&token_file) {
                 _ if settings.web.settings.admin_token.is_some() => {
                     mistakes.push("web.admin_token_file", "there is a web.admin_token already: one of them is enough");

@@ -1,24 +1,17 @@
-//! What the operator does while the lobby runs: bans beside those of the configuration, and servers taken off the list.
+//! What the operator decides: the bans of the configuration, and those beside them that change while the lobby runs.
 
 use super::Registry;
-use crate::{Bans, Gone, PublicId, addresses::canonical, entry::Addr, hash::KeyedMap};
-use rallypoint_wire::lobby::{ServerId, Transport};
-use std::{
-    net::{IpAddr, SocketAddr},
-    num::NonZeroU16,
-    sync::Arc,
-    time::Instant,
-};
+use crate::{Bans, PublicId, entry::Addr};
+use rallypoint_wire::lobby::Transport;
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
-/// How many servers can be kept off the list at once. If there are more, those whose time is nearly over may come back.
-const MAX_KEPT_OFF: usize = 10_000;
-
-/// Servers that the operator has taken off the list, until when: by ID, and by where they were, because a server that is
-/// started again has another ID.
-#[derive(Debug)]
-pub(super) struct KeptOff {
-    ids: KeyedMap<ServerId, Instant>,
-    places: KeyedMap<(Addr, Transport), Instant>,
+/// A server that may be banned: as much as is known of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspect<'a> {
+    pub ip: IpAddr,
+    pub name: Option<&'a [u8]>,
+    pub id: Option<PublicId>,
+    pub place: Option<(Addr, Transport)>,
 }
 
 impl Registry {
@@ -29,67 +22,36 @@ impl Registry {
         self.begin_review(now);
     }
 
-    /// Takes a server off the list, and keeps it off for a while: the one with this ID, which is listed there. Says whether
-    /// it was there.
-    pub fn unlist_server(&mut self, now: Instant, id: PublicId, at: (SocketAddr, Transport), until: Instant) -> bool {
-        let (addr, transport) = at;
-        let Some(port) = NonZeroU16::new(addr.port()) else { return false };
-        let slot = self.slots.at_endpoint((Addr { ip: canonical(addr.ip()), port }, transport));
-        let Some(slot) = slot.filter(|&slot| self.slots.cold(slot).listing.public_id() == id) else { return false };
-        let cold = self.slots.cold(slot);
-        let places = cold.endpoints.iter().flatten().map(|endpoint| (endpoint.outside, cold.transport));
-        self.kept_off.insert(now, self.slots.hot(slot).id, places, until);
-        self.remove(now, slot, Gone::Banned);
-        true
-    }
-
-    pub(super) fn is_kept_off(&self, now: Instant, id: ServerId, place: (Addr, Transport)) -> bool {
-        self.is_id_kept_off(now, id) || self.is_place_kept_off(now, place)
-    }
-
-    pub(super) fn is_id_kept_off(&self, now: Instant, id: ServerId) -> bool {
-        self.kept_off.ids.get(&id).is_some_and(|until| now < *until)
-    }
-
-    pub(super) fn is_place_kept_off(&self, now: Instant, place: (Addr, Transport)) -> bool {
-        self.kept_off.places.get(&place).is_some_and(|until| now < *until)
-    }
-
     pub(super) fn is_address_banned(&self, now: Instant, ip: IpAddr) -> bool {
-        [&self.config.bans, &self.more_bans].iter().any(|bans| bans.of_address(now, ip).is_some())
-    }
-
-    /// Why somebody is banned, if the ban says so.
-    pub(super) fn ban_reason(&self, now: Instant, ip: IpAddr, name: Option<&[u8]>) -> Option<Arc<str>> {
-        [&self.config.bans, &self.more_bans].iter().find_map(|bans| bans.reason(now, ip, name))
+        self.all_bans().any(|bans| bans.of_address(now, ip).is_some())
     }
 
     pub(super) fn is_name_banned(&self, now: Instant, name: &[u8]) -> bool {
-        [&self.config.bans, &self.more_bans].iter().any(|bans| bans.of_name(now, name).is_some())
-    }
-}
-
-impl KeptOff {
-    pub fn new(keyed: crate::hash::Keyed) -> Self {
-        Self { ids: keyed.map(), places: keyed.map() }
+        self.all_bans().any(|bans| bans.of_name(now, name).is_some())
     }
 
-    fn insert(&mut self, now: Instant, id: ServerId, places: impl Iterator<Item = (Addr, Transport)>, until: Instant) {
-        make_room(&mut self.ids, now);
-        self.ids.insert(id, until);
-        for place in places {
-            make_room(&mut self.places, now);
-            self.places.insert(place, until);
-        }
+    pub(super) fn is_server_banned(&self, now: Instant, id: PublicId) -> bool {
+        self.all_bans().any(|bans| bans.of_server(now, id).is_some())
     }
-}
 
-/// Forgets what is over, and what is over next if that is not enough.
-fn make_room<K: Copy + Eq + std::hash::Hash>(kept: &mut KeyedMap<K, Instant>, now: Instant) {
-    kept.retain(|_, until| now < *until);
-    if kept.len() >= MAX_KEPT_OFF
-        && let Some(next) = kept.iter().min_by_key(|(_, until)| **until).map(|(key, _)| *key)
-    {
-        kept.remove(&next);
+    pub(super) fn is_place_banned(&self, now: Instant, (addr, transport): (Addr, Transport)) -> bool {
+        self.all_bans().any(|bans| bans.of_place(now, addr.into(), transport).is_some())
+    }
+
+    /// Why somebody is banned, if a ban says so.
+    pub(super) fn ban_reason(&self, now: Instant, suspect: Suspect<'_>) -> Option<Arc<str>> {
+        let Suspect { ip, name, id, place } = suspect;
+        let reason = |bans: &Bans| {
+            let known = bans.of_address(now, ip).or_else(|| bans.of_name(now, name?));
+            let known = known.or_else(|| bans.of_server(now, id?));
+            let known =
+                known.or_else(|| place.and_then(|(addr, transport)| bans.of_place(now, addr.into(), transport)));
+            known.map(|ban| Arc::clone(&ban.reason))
+        };
+        self.all_bans().filter_map(reason).find(|reason| !reason.is_empty())
+    }
+
+    fn all_bans(&self) -> impl Iterator<Item = &Bans> {
+        [&self.config.bans, &self.more_bans].into_iter()
     }
 }

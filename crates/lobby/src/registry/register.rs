@@ -2,7 +2,7 @@
 
 use super::{Registry, slots::Slots};
 use crate::{
-    Config, Event, Gone, Listing, Origin, Outcome, PublicId, Target, Verdict,
+    Config, Event, Gone, Listing, Origin, Outcome, Target, Verdict,
     addresses::is_public,
     checks::Answer,
     entry::{Addr, Cold, EndpointEntry, Family, Inside, Probe, State, V4, V6, family_of, memory_of},
@@ -53,14 +53,15 @@ impl Registry {
             return Outcome::JustUnregistered;
         }
         let endpoint = self.endpoint(source, new.port());
-        if self.is_kept_off(now, new.server_id(), (endpoint.outside, new.transport())) {
+        let place = (endpoint.outside, new.transport());
+        if self.is_server_banned(now, self.public_id(new.server_id())) || self.is_place_banned(now, place) {
             return Outcome::Banned;
         }
         if !self.config.allow_private && !is_public(endpoint.outside.ip) {
             return Outcome::PrivateSource;
         }
         let known = self.slots.find(new.server_id());
-        let owner = self.slots.at_endpoint((endpoint.outside, new.transport()));
+        let owner = self.slots.at_endpoint(place);
         let replaced = owner.filter(|&slot| Some(slot) != known);
         if replaced.is_some_and(|slot| self.slots.cold(slot).listing.origin != Origin::Registered) {
             return Outcome::KnownByAsking;
@@ -162,7 +163,7 @@ impl Registry {
         // What it says comes in when it is listed: writing that down is the expensive part, and done once.
         self.scratch.clear();
         ListBlock { table: TableBuf::new().as_table(), ..block(new, None, None) }.emit(&mut self.scratch);
-        let public_id = PublicId::of(new.server_id(), &self.seed.public_ids);
+        let public_id = self.public_id(new.server_id());
         let listing = Arc::new(Listing::new(public_id, new.lobby_id(), now, &self.scratch).of(origin));
         self.memory += listing.memory();
         let (transport, probe) = (new.transport(), Probe::of(new));

@@ -4,7 +4,7 @@ use super::Registry;
 use crate::{
     Config, ConfigError, Gone,
     addresses::is_public,
-    entry::{State, V4, V6},
+    entry::{EndpointEntry, State, V4, V6},
 };
 use std::time::Instant;
 
@@ -66,8 +66,14 @@ impl Registry {
 
     fn is_banned(&self, now: Instant, slot: u32) -> bool {
         let cold = self.slots.cold(slot);
-        let mut sources = cold.endpoints.iter().flatten().map(|endpoint| endpoint.inside.ip);
+        let mut endpoints = cold.endpoints.iter().flatten();
         let name = || cold.listing.block().table.get(b"name").unwrap_or_default();
-        sources.any(|ip| self.is_address_banned(now, ip)) || self.is_name_banned(now, name())
+        let is_unwelcome = |endpoint: &EndpointEntry| {
+            self.is_address_banned(now, endpoint.inside.ip)
+                || self.is_place_banned(now, (endpoint.outside, cold.transport))
+        };
+        endpoints.any(is_unwelcome)
+            || self.is_name_banned(now, name())
+            || self.is_server_banned(now, cold.listing.public_id())
     }
 }

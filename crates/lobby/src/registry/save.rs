@@ -13,7 +13,7 @@
 
 use super::{Registry, register::Newcomer};
 use crate::{
-    Listing, Origin, PublicId,
+    Listing, Origin,
     entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
 };
 use rallypoint_limit::Home;
@@ -187,7 +187,7 @@ impl Registry {
         if self.slots.find(saved.id).is_some() || endpoints().any(is_taken) || endpoints().any(is_full) {
             return;
         }
-        let public_id = PublicId::of(saved.id, &self.seed.public_ids);
+        let public_id = self.public_id(saved.id);
         let since = now.checked_sub(saved.age).unwrap_or(now);
         let listing = Listing::new(public_id, saved.lobby_id, since, &self.scratch);
         let listing = Arc::new(listing.of(saved.origin));

@@ -1,6 +1,6 @@
 //! Servers that do not register here: somebody asks them, and says here what they answered.
 
-use super::{Registry, register::Newcomer};
+use super::{Registry, operator::Suspect, register::Newcomer};
 use crate::{
     Gone, Origin, Outcome, PublicId,
     addresses::{canonical, is_possible_source, is_public},
@@ -86,7 +86,8 @@ impl Registry {
 
     fn note_outcome(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: Outcome, name: Option<&[u8]>) {
         let is_banned = outcome == Outcome::Banned;
-        let reason = is_banned.then(|| self.ban_reason(now, ip, name)).flatten();
+        let place = Some((self.endpoint(ip, port).outside, Transport::Udp));
+        let reason = is_banned.then(|| self.ban_reason(now, Suspect { ip, name, id: None, place })).flatten();
         self.past.record(now, ip, outcome, Some(port.get()), reason);
     }
 
@@ -143,7 +144,7 @@ impl Registry {
         watched: &Watched,
         new: &Registration<'_>,
     ) -> Option<Outcome> {
-        if self.is_name_banned(now, new.name()) || self.is_id_kept_off(now, new.server_id()) {
+        if self.is_name_banned(now, new.name()) || self.is_server_banned(now, self.public_id(new.server_id())) {
             return Some(Outcome::Banned);
         }
         if let Some(refused) = watched.ips.iter().find_map(|ip| self.refused_at(now, *ip, watched.port)) {
@@ -159,7 +160,7 @@ impl Registry {
     /// Why no server at this place is welcome, if none is.
     fn refused_at(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<Outcome> {
         let place = self.endpoint(ip, port).outside;
-        if self.is_address_banned(now, ip) || self.is_place_kept_off(now, (place, Transport::Udp)) {
+        if self.is_address_banned(now, ip) || self.is_place_banned(now, (place, Transport::Udp)) {
             return Some(Outcome::Banned);
         }
         (!self.config.allow_private && !is_public(place.ip)).then_some(Outcome::PrivateSource)

@@ -46,25 +46,28 @@ impl AuditLog {
         Self { dir: dir.to_owned() }
     }
 
-    /// Adds a line, all of it or nothing, and waits until it is on the disk.
-    pub fn add(&self, entry: &Entry) -> io::Result<()> {
+    /// Adds lines, all of them or nothing, and waits until they are on the disk.
+    pub fn add(&self, entries: &[Entry]) -> io::Result<()> {
         let path = self.file(0);
         if fs::metadata(&path).is_ok_and(|file| file.len() >= LONGEST) {
             self.begin_another()?;
         }
-        let mut line = serde_json::to_vec(entry)?;
-        line.push(b'\n');
+        let mut lines = Vec::new();
+        for entry in entries {
+            serde_json::to_writer(&mut lines, entry)?;
+            lines.push(b'\n');
+        }
         let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path)?;
         let length = file.metadata()?.len();
         let mut last = [b'\n'];
         if length > 0 {
             file.read_exact_at(&mut last, length - 1)?;
         }
-        // A crash may have left half a line, which must not spoil this one.
+        // A crash may have left half a line, which must not spoil these.
         if last != [b'\n'] {
-            line.insert(0, b'\n');
+            lines.insert(0, b'\n');
         }
-        let written = file.write_all(&line).and_then(|()| file.sync_data());
+        let written = file.write_all(&lines).and_then(|()| file.sync_data());
         if written.is_err() {
             let _ = file.set_len(length);
         }
@@ -104,15 +107,15 @@ impl AuditLog {
 mod tests {
     use super::*;
 
-    fn entry(time: u64) -> Entry {
-        Entry {
+    fn entry(time: u64) -> [Entry; 1] {
+        [Entry {
             time,
             from: [127, 0, 0, 1].into(),
             action: "ban".into(),
             about: "192.0.2.1".into(),
             reason: "x".repeat(200),
             until: None,
-        }
+        }]
     }
 
     #[test]

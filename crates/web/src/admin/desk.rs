@@ -96,7 +96,7 @@ impl Admin {
     pub(super) async fn change<T: Send + 'static>(
         &self,
         lobby: &LobbyService,
-        change: impl FnOnce(&mut Record) -> Result<(T, Entry), Problem> + Send + 'static,
+        change: impl FnOnce(&mut Record) -> Result<(T, Vec<Entry>), Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let (admin, lobby) = (self.clone(), lobby.clone());
         to_its_end(async move {
@@ -106,8 +106,8 @@ impl Admin {
                 let mut record = Record::clone(&inner.record.load());
                 let now = today();
                 record.bans.retain(|ban| ban.rule.is_in_force(now));
-                let (value, entry) = change(&mut record)?;
-                inner.audit.add(&entry).map_err(|error| cannot_use(&error))?;
+                let (value, entries) = change(&mut record)?;
+                inner.audit.add(&entries).map_err(|error| cannot_use(&error))?;
                 let json = serde_json::to_vec(&record).unwrap_or_default();
                 replace_file(&inner.path, &json).map_err(|error| cannot_use(&error))?;
                 inner.record.store(Arc::new(record));
@@ -118,13 +118,6 @@ impl Admin {
             Ok(value)
         })
         .await
-    }
-
-    /// Writes down what is done elsewhere.
-    pub(super) async fn note_down(&self, entry: Entry) -> Result<(), Problem> {
-        let _turn = self.0.turn.lock().await;
-        let inner = Arc::clone(&self.0);
-        blocking(move || inner.audit.add(&entry).map_err(|error| cannot_use(&error))).await
     }
 
     /// The audit log, the latest entry first.
@@ -140,7 +133,7 @@ pub(super) fn today() -> u64 {
 }
 
 /// Something that is not left half done when whoever asked for it hangs up.
-pub(super) async fn to_its_end<T: Send + 'static>(
+async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, Problem>> + Send + 'static,
 ) -> Result<T, Problem> {
     tokio::spawn(work).await.unwrap_or_else(|_| Err(fault()))

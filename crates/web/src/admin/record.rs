@@ -1,13 +1,12 @@
 //! What the operator has decided, as it is kept and shown.
 
-use ipnet::IpNet;
-use rallypoint_lobby::{Ban, Banned, Bans, NamePattern};
-use rallypoint_wire::text::harmless;
+use super::network::Network;
+use rallypoint_lobby::{Ban, Banned, Bans, NamePattern, PublicId};
+use rallypoint_wire::{lobby::Transport, text::harmless};
 use serde::{Deserialize, Serialize};
 use std::{
     fmt,
-    net::IpAddr,
-    str::FromStr,
+    net::SocketAddr,
     time::{Duration, Instant},
 };
 use thiserror::Error;
@@ -16,26 +15,52 @@ use thiserror::Error;
 pub(super) const MOST: usize = 10_000;
 
 /// The longest reason, pattern or note, in characters.
-pub(super) const LONGEST: usize = 500;
+const LONGEST: usize = 500;
 
-/// A network, or one address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Network(pub IpNet);
-
-/// One ban: of a network or of a pattern of names.
+/// One ban.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BanRule {
-    /// Who, by address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<Network>,
-    /// Who, by name: `*` stands for anything, `?` for one character.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
+    /// Who.
+    #[serde(flatten)]
+    pub who: Who,
     /// Why.
     pub reason: String,
     /// Until when, in seconds since 1970; for good if not set.
     pub until: Option<u64>,
+}
+
+/// Who is banned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Who {
+    /// Whoever has one of these addresses.
+    Network(#[serde(with = "as_text")] Network),
+    /// Whoever has such a name: `*` stands for anything, `?` for one character.
+    Name(String),
+    /// One server, which was taken off the list.
+    Server(Unlisted),
+}
+
+/// A server that was taken off the list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unlisted {
+    /// What it is called in public.
+    #[serde(with = "as_text")]
+    pub id: PublicId,
+    /// Its name.
+    pub name: String,
+    /// How players reached it.
+    #[serde(with = "TransportCode")]
+    pub transport: Transport,
+    /// Where players reached it.
+    pub addresses: Vec<SocketAddr>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Transport", rename_all = "snake_case")]
+enum TransportCode {
+    Tcp,
+    Udp,
 }
 
 /// Why something cannot be banned.
@@ -105,48 +130,58 @@ impl Record {
 }
 
 impl BanRule {
-    /// A ban of those who are named, if it is one that an operator would want.
-    pub fn new(who: Option<Network>, name: Option<String>, reason: &str, until: Option<u64>) -> Result<Self, NotABan> {
-        let name = name.map(|name| name.trim().to_owned());
-        match (&who, &name) {
-            (Some(Network(net)), None) => {
-                let least = if net.addr().is_ipv4() { 8 } else { 16 };
-                (net.prefix_len() >= least).then_some(()).ok_or(NotABan::TooWide)?;
-            }
-            (None, Some(pattern)) => {
-                let letters = pattern.chars().filter(|c| !matches!(c, '*' | '?' | ' ')).count();
-                (letters >= 3).then_some(()).ok_or(NotABan::TooVague)?;
-                text(pattern)?;
-            }
-            _ => return Err(NotABan::Whom),
-        }
-        Ok(Self { network: who, name, reason: text(reason)?, until })
-    }
-
-    /// Whom it is about, in words.
-    #[must_use]
-    pub fn whom(&self) -> String {
-        match (&self.network, &self.name) {
-            (Some(network), _) => network.to_string(),
-            (None, Some(name)) => format!("name {name}"),
-            (None, None) => String::new(),
-        }
-    }
-
     /// Whether it has not ended.
     pub(super) fn is_in_force(&self, today: u64) -> bool {
         self.until.is_none_or(|until| today < until)
     }
 
     fn in_force(&self, now: Instant, today: u64) -> Option<Ban> {
-        let who = match (&self.network, &self.name) {
-            (Some(Network(net)), _) => Banned::Network(*net),
-            (None, Some(name)) => Banned::Name(NamePattern::new(name)),
-            (None, None) => return None,
-        };
         // What is too far away for the clock does not end while the program runs.
         let until = self.until.and_then(|until| now.checked_add(Duration::from_secs(until.saturating_sub(today))));
-        self.is_in_force(today).then(|| Ban { who, reason: self.reason.as_str().into(), until })
+        self.is_in_force(today).then(|| Ban { who: self.who.banned(), reason: self.reason.as_str().into(), until })
+    }
+}
+
+impl Who {
+    /// A network, if it is one that an operator would want to ban.
+    pub fn network(network: Network) -> Result<Self, NotABan> {
+        let least = if network.0.addr().is_ipv4() { 8 } else { 16 };
+        (network.0.prefix_len() >= least).then_some(Self::Network(network)).ok_or(NotABan::TooWide)
+    }
+
+    /// A pattern of names, if it does not fit nearly all of them.
+    pub fn name(pattern: &str) -> Result<Self, NotABan> {
+        let pattern = text(pattern)?;
+        let letters = pattern.chars().filter(|c| !matches!(c, '*' | '?' | ' ')).count();
+        (letters >= 3).then_some(Self::Name(pattern)).ok_or(NotABan::TooVague)
+    }
+
+    /// Whether both are about the same, though more may be known of one than of the other.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Server(one), Self::Server(other)) => one.id == other.id,
+            _ => self == other,
+        }
+    }
+
+    fn banned(&self) -> Banned {
+        match self {
+            Self::Network(Network(net)) => Banned::Network(*net),
+            Self::Name(pattern) => Banned::Name(NamePattern::new(pattern)),
+            Self::Server(Unlisted { id, transport, addresses, .. }) => {
+                Banned::Server { id: *id, transport: *transport, addresses: addresses.clone() }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Network(network) => network.fmt(f),
+            Self::Name(pattern) => write!(f, "name {pattern}"),
+            Self::Server(server) => write!(f, "server {}", server.id),
+        }
     }
 }
 
@@ -158,42 +193,17 @@ pub(super) fn text(text: &str) -> Result<String, NotABan> {
     is_fit.then(|| text.to_owned()).ok_or(NotABan::Text)
 }
 
-impl FromStr for Network {
-    type Err = NotABan;
+/// Values that are kept and shown as text.
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::{fmt::Display, str::FromStr};
 
-    fn from_str(text: &str) -> Result<Self, NotABan> {
-        let one = text.parse::<IpAddr>().map(|ip| IpNet::from(ip.to_canonical()));
-        let network = one.or_else(|_| text.parse::<IpNet>().map(|net| net.trunc()));
-        network.map(canonical).map(Self).map_err(|_| NotABan::Network)
+    pub fn serialize<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
     }
-}
 
-/// A network of IPv4 addresses in IPv6's words is one of IPv4.
-fn canonical(net: IpNet) -> IpNet {
-    match (net.addr().to_canonical(), net.prefix_len().checked_sub(96)) {
-        (IpAddr::V4(ip), Some(length)) if net.addr().is_ipv6() => IpNet::new(ip.into(), length).unwrap_or(net),
-        _ => net,
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(net) = self;
-        if net.prefix_len() == net.max_prefix_len() { net.addr().fmt(f) } else { net.fmt(f) }
-    }
-}
-
-impl TryFrom<String> for Network {
-    type Error = NotABan;
-
-    fn try_from(text: String) -> Result<Self, NotABan> {
-        text.parse()
-    }
-}
-
-impl From<Network> for String {
-    fn from(network: Network) -> Self {
-        network.to_string()
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 
@@ -201,12 +211,8 @@ impl From<Network> for String {
 mod tests {
     use super::*;
 
-    fn network(text: &str) -> Result<BanRule, NotABan> {
-        BanRule::new(Some(text.parse()?), None, "", None)
-    }
-
-    fn name(text: &str) -> Result<BanRule, NotABan> {
-        BanRule::new(None, Some(text.into()), "", None)
+    fn network(text: &str) -> Result<Who, NotABan> {
+        text.parse().and_then(Who::network)
     }
 
     #[test]
@@ -218,32 +224,53 @@ mod tests {
             ("::ffff:192.0.2.1/128", "192.0.2.1"),
             ("::ffff:192.0.2.1/120", "192.0.2.0/24"),
         ] {
-            assert_eq!(network(text).unwrap().whom(), whom);
+            assert_eq!(network(text).unwrap().to_string(), whom);
         }
         assert_eq!(network("0.0.0.0/0"), Err(NotABan::TooWide));
         assert_eq!(network("2001::/15"), Err(NotABan::TooWide));
         assert_eq!(network("::ffff:0:0/96"), Err(NotABan::TooWide), "all of IPv4");
         assert_eq!(network("example.org"), Err(NotABan::Network));
-        assert_eq!(name(" *casino* ").unwrap().whom(), "name *casino*");
-        assert_eq!(name("*a?*"), Err(NotABan::TooVague));
+        assert_eq!(Who::name(" *casino* ").unwrap().to_string(), "name *casino*");
+        assert_eq!(Who::name("*a?*"), Err(NotABan::TooVague));
+    }
+
+    #[test]
+    fn texts_can_be_seen() {
         for hidden in ["evil\u{1b}[2J", "evil\u{202e}gnp", "ev\u{200b}il", "evil\nname"] {
-            assert_eq!(name(hidden), Err(NotABan::Text), "{hidden:?}");
+            assert_eq!(Who::name(hidden), Err(NotABan::Text), "{hidden:?}");
             assert_eq!(text(hidden), Err(NotABan::Text), "{hidden:?}");
         }
+        assert_eq!(text(&"x".repeat(501)), Err(NotABan::Text));
         assert_eq!(text(" Größe 七 👩\u{200d}🚀 "), Ok("Größe 七 👩\u{200d}🚀".into()));
-        assert_eq!(BanRule::new(None, None, "", None), Err(NotABan::Whom));
-        let both = BanRule::new(Some("192.0.2.1".parse().unwrap()), Some("casino".into()), "", None);
-        assert_eq!(both, Err(NotABan::Whom));
-        let long = BanRule::new(Some("192.0.2.1".parse().unwrap()), None, &"x".repeat(501), None);
-        assert_eq!(long, Err(NotABan::Text));
     }
 
     #[test]
     fn a_ban_that_has_ended_is_none() {
-        let rule = BanRule { until: Some(1_000), ..network("203.0.113.0/24").unwrap() };
+        let rule = BanRule { who: network("203.0.113.0/24").unwrap(), reason: String::new(), until: Some(1_000) };
         let now = Instant::now();
         assert!(rule.in_force(now, 1_000).is_none());
         assert_eq!(rule.in_force(now, 940).unwrap().until, Some(now + Duration::from_secs(60)));
         assert_eq!(BanRule { until: None, ..rule }.in_force(now, 940).unwrap().until, None);
+    }
+
+    #[test]
+    fn bans_are_read_as_they_are_kept() {
+        let server = Unlisted {
+            id: PublicId::from_bytes([7; 16]),
+            name: "Bacon Town".into(),
+            transport: Transport::Udp,
+            addresses: vec!["203.0.113.9:8190".parse().unwrap(), "[2001:db8::9]:8190".parse().unwrap()],
+        };
+        for (who, kept) in [
+            (network("203.0.113.0/24").unwrap(), r#"{"id":1,"network":"203.0.113.0/24","#),
+            (Who::name("casino").unwrap(), r#"{"id":1,"name":"casino","#),
+            (Who::Server(server), r#"{"id":1,"server":{"id":"0707"#),
+        ] {
+            let rule = BanRule { who, reason: "test".into(), until: Some(7) };
+            let json = serde_json::to_string(&NumberedBan { id: 1, rule: rule.clone(), since: 2 }).unwrap();
+            assert!(json.starts_with(kept), "{json}");
+            assert_eq!(serde_json::from_str::<NumberedBan>(&json).unwrap().rule, rule);
+        }
+        assert!(serde_json::from_str::<BanRule>(r#"{"reason":"","until":null}"#).is_err(), "nobody is named");
     }
 }

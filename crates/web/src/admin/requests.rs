@@ -1,9 +1,9 @@
 //! What the operator asks for.
 
 use super::{
-    Admin, BanRule, Network, NotABan,
+    Admin, BanRule, Network, NotABan, Unlisted, Who,
     audit::Entry,
-    desk::{to_its_end, today},
+    desk::today,
     part::Part,
     record::{MOST, Note, NumberedBan, Record, text},
 };
@@ -18,13 +18,16 @@ use bytes::Bytes;
 use rallypoint_history::export::parse_time;
 use rallypoint_lobby::PublicId;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::time::Duration;
+use std::net::SocketAddr;
 
-/// How long a server that was taken off the list is kept off, if nothing is said. In seconds.
-const KEEP_OFF: u64 = 600;
+/// How long a server that was taken off the list is banned, if nothing is said. In seconds.
+const UNLISTED: u64 = 600;
 
 /// The longest that can be said, in seconds: a year.
 const LONGEST: u64 = 366 * 24 * 60 * 60;
+
+/// The last moment that can be said, in seconds since 1970: calendars end with the year 9999.
+const LAST_MOMENT: u64 = 253_402_300_799;
 
 type Body = Result<Bytes, BytesRejection>;
 
@@ -95,20 +98,25 @@ pub(super) async fn ban(
     let now = today();
     let until = match (&wanted.until, wanted.seconds) {
         (None, None) => None,
-        (None, Some(seconds)) => Some(now.saturating_add(within_a_year("seconds", seconds)?)),
+        (None, Some(seconds)) => Some(now.saturating_add(within_a_year(seconds)?)),
         (Some(until), None) => Some(moment(until, now)?),
-        (Some(_), Some(_)) => return Err(wrong("until", "expected until or seconds, not both")),
+        (Some(_), Some(_)) => return Err(wrong("until", "until: expected until or seconds, not both")),
     };
-    let network = match (wanted.address, wanted.network) {
-        (Some(address), None) => Some(address.parse().map_err(|error| of("address", &error))?),
-        (None, Some(network)) => Some(network.parse().map_err(|error| of("network", &error))?),
-        (None, None) => None,
-        (Some(_), Some(_)) => return Err(of("network", &NotABan::Whom)),
+    let network = |text: String| text.parse().and_then(Who::network);
+    let (field, who) = match (wanted.address, wanted.network, wanted.name) {
+        (Some(address), None, None) => ("address", network(address)),
+        (None, Some(text), None) => ("network", network(text)),
+        (None, None, Some(name)) => ("name", Who::name(&name)),
+        _ => ("network", Err(NotABan::Whom)),
     };
-    let field = if network.is_some() { "network" } else { "name" };
-    let rule = BanRule::new(network, wanted.name, &wanted.reason, until).map_err(|error| of(field, &error))?;
-    let entry = entry(visitor, "ban", rule.whom(), rule.reason.clone(), until);
-    let (status, ban) = admin(&web)?.change(&web.lobby, move |record| Ok((put(record, rule, now)?, entry))).await?;
+    let who = who.map_err(|error| of(field, &error))?;
+    let reason = text(&wanted.reason).map_err(|error| of("reason", &error))?;
+    let rule = BanRule { who, reason, until };
+    let change = move |record: &mut Record| {
+        let entry = entry(visitor, "ban", rule.who.to_string(), rule.reason.clone(), until);
+        Ok((put(record, rule, now)?, vec![entry]))
+    };
+    let (status, ban) = admin(&web)?.change(&web.lobby, change).await?;
     Ok(json(status, &shown(&ban, now)))
 }
 
@@ -125,7 +133,7 @@ pub(super) async fn unban(
             Problem::not_found("there is no such ban; those of the configuration can be changed only there")
         })?;
         let ban = record.bans.remove(place);
-        Ok(((), entry(visitor, "unban", ban.rule.whom(), ban.rule.reason, None)))
+        Ok(((), vec![entry(visitor, "unban", ban.rule.who.to_string(), ban.rule.reason, None)]))
     };
     admin(&web)?.change(&web.lobby, change).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -143,48 +151,27 @@ pub(super) async fn unlist(
         Ok(body) if body.is_empty() => WantedUnlist::default(),
         body => read(body)?,
     };
-    let seconds = within_a_year("seconds", wanted.seconds.unwrap_or(KEEP_OFF))?;
+    let seconds = within_a_year(wanted.seconds.unwrap_or(UNLISTED))?;
     let reason = text(&wanted.reason).map_err(|error| of("reason", &error))?;
-    let ban = wanted.ban;
-    to_its_end(async move { take_off(&web, visitor, id, reason, seconds, ban).await }).await
-}
-
-async fn take_off(
-    web: &Web,
-    visitor: Visitor,
-    id: PublicId,
-    reason: String,
-    seconds: u64,
-    ban: bool,
-) -> Result<Response, Problem> {
-    let admin = admin(web)?;
-    let unknown = || Problem::not_found("no server of this ID is in the list");
-    let row = web.live.snapshot().row(id).cloned().ok_or_else(unknown)?;
-    let (v4, v6) = (row.v4.map(std::net::SocketAddr::from), row.v6.map(std::net::SocketAddr::from));
-    let (now, until) = (today(), today().saturating_add(seconds));
-    let entry = entry(visitor, "unlist", format!("server {id}"), reason.clone(), Some(until));
-    admin.note_down(entry.clone()).await?;
-    let mut is_unlisted = false;
-    for at in v4.into_iter().chain(v6) {
-        is_unlisted |= web.lobby.unlist(id, (at, row.transport), Duration::from_secs(seconds)).await;
-    }
-    let mut banned = Vec::new();
-    if ban {
-        for ip in v4.into_iter().chain(v6).map(|at| at.ip()) {
-            let rule =
-                BanRule { network: Some(Network(ip.into())), name: None, reason: reason.clone(), until: Some(until) };
-            let entry = Entry { action: "ban".into(), about: rule.whom(), ..entry.clone() };
-            admin.change(&web.lobby, move |record| Ok((put(record, rule, now)?, entry))).await?;
-            banned.push(ip);
+    let row = web.live.snapshot().row(id).cloned();
+    let row = row.ok_or_else(|| Problem::not_found("no server of this ID is in the list"))?;
+    let addresses: Vec<_> = row.addresses().collect();
+    let banned: Vec<_> = addresses.iter().map(SocketAddr::ip).filter(|_| wanted.ban).collect();
+    let server = Unlisted { id, name: row.name.to_string(), transport: row.transport, addresses };
+    let now = today();
+    let until = now.saturating_add(seconds);
+    let answer = serde_json::json!({ "id": id.to_string(), "name": row.name, "until": until, "banned": banned });
+    let change = move |record: &mut Record| {
+        let networks = banned.into_iter().map(|ip| ("ban", Who::Network(Network(ip.into()))));
+        let mut entries = Vec::new();
+        for (action, who) in [("unlist", Who::Server(server))].into_iter().chain(networks) {
+            entries.push(entry(visitor, action, who.to_string(), reason.clone(), Some(until)));
+            put(record, BanRule { who, reason: reason.clone(), until: Some(until) }, now)?;
         }
-    }
-    if !is_unlisted && banned.is_empty() {
-        return Err(unknown());
-    }
-    Ok(json(
-        StatusCode::OK,
-        &serde_json::json!({ "id": id.to_string(), "name": row.name, "until": until, "banned": banned }),
-    ))
+        Ok(((), entries))
+    };
+    admin(&web)?.change(&web.lobby, change).await?;
+    Ok(json(StatusCode::OK, &answer))
 }
 
 /// `GET /api/v1/admin/notes`
@@ -213,7 +200,7 @@ pub(super) async fn note(
         let entry = entry(visitor, "note", about.clone(), text.clone(), None);
         let note = Note { id: take_number(record)?, about, text, time: entry.time };
         record.notes.push(note.clone());
-        Ok((note, entry))
+        Ok((note, vec![entry]))
     };
     let note = admin(&web)?.change(&web.lobby, change).await?;
     Ok(json(StatusCode::CREATED, &note))
@@ -229,7 +216,7 @@ pub(super) async fn forget_note(
     let change = move |record: &mut Record| {
         let place = record.notes.iter().position(|note| note.id == id);
         let note = record.notes.remove(place.ok_or_else(|| Problem::not_found("there is no such note"))?);
-        Ok(((), entry(visitor, "forget_note", note.about, note.text, None)))
+        Ok(((), vec![entry(visitor, "forget_note", note.about, note.text, None)]))
     };
     admin(&web)?.change(&web.lobby, change).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -247,10 +234,9 @@ fn admin(web: &Web) -> Result<&Admin, Problem> {
     web.admin.as_ref().ok_or_else(|| Problem::not_found("there is no admin API here"))
 }
 
-/// Adds a ban, or puts it in the place of one of the same network or pattern.
+/// Adds a ban, or puts it in the place of one that is about the same.
 fn put(record: &mut Record, rule: BanRule, now: u64) -> Result<(StatusCode, NumberedBan), Problem> {
-    let is_same = |ban: &&mut NumberedBan| (ban.rule.network, &ban.rule.name) == (rule.network, &rule.name);
-    if let Some(known) = record.bans.iter_mut().find(is_same) {
+    if let Some(known) = record.bans.iter_mut().find(|ban| ban.rule.who.is(&rule.who)) {
         (known.rule, known.since) = (rule, now);
         return Ok((StatusCode::OK, known.clone()));
     }
@@ -298,11 +284,11 @@ fn subject(about: &str) -> Result<String, Problem> {
 fn moment(text: &str, now: u64) -> Result<u64, Problem> {
     let expected = || wrong("until", "until: expected a date such as 2027-01-31 or 2027-01-31T18:00:00Z, to come");
     let moment = parse_time(text).ok().and_then(|time| u64::try_from(time).ok());
-    moment.filter(|moment| *moment > now && *moment <= 253_402_300_799).ok_or_else(expected)
+    moment.filter(|moment| *moment > now && *moment <= LAST_MOMENT).ok_or_else(expected)
 }
 
-fn within_a_year(field: &str, seconds: u64) -> Result<u64, Problem> {
-    let expected = || wrong(field, format!("{field}: expected a number of seconds from 1 to {LONGEST}, a year"));
+fn within_a_year(seconds: u64) -> Result<u64, Problem> {
+    let expected = || wrong("seconds", format!("seconds: expected a number from 1 to {LONGEST}, a year"));
     Some(seconds).filter(|seconds| (1..=LONGEST).contains(seconds)).ok_or_else(expected)
 }
 

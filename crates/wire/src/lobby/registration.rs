@@ -54,7 +54,7 @@ pub struct Unregister {
 }
 
 /// How players reach the game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {
     /// By TCP: the lobby can try whether the port is open.
     Tcp,
