@@ -4,7 +4,7 @@ use super::{
     audit::{AuditLog, Entry},
     record::Record,
 };
-use crate::problem::Problem;
+use crate::{calendar, problem::Problem};
 use arc_swap::{ArcSwap, Guard};
 use axum::http::StatusCode;
 use rallypoint_lobby::Bans;
@@ -14,7 +14,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::Instant,
 };
 use thiserror::Error;
 
@@ -84,7 +84,7 @@ impl Admin {
     /// The bans that are in force, for a lobby that starts.
     #[must_use]
     pub fn bans(&self) -> Bans {
-        self.0.record.load().in_force(Instant::now(), today())
+        self.0.record.load().in_force(Instant::now(), calendar::now())
     }
 
     pub(super) fn record(&self) -> Guard<Arc<Record>> {
@@ -104,7 +104,7 @@ impl Admin {
             let inner = Arc::clone(&admin.0);
             let value = blocking(move || {
                 let mut record = Record::clone(&inner.record.load());
-                let now = today();
+                let now = calendar::now();
                 record.bans.retain(|ban| ban.rule.is_in_force(now));
                 let (value, entries) = change(&mut record)?;
                 inner.audit.add(&entries).map_err(|error| cannot_use(&error))?;
@@ -125,11 +125,6 @@ impl Admin {
         let inner = Arc::clone(&self.0);
         blocking(move || inner.audit.entries().map_err(|error| cannot_use(&error))).await
     }
-}
-
-/// Seconds since 1970.
-pub(super) fn today() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Something that is not left half done when whoever asked for it hangs up.

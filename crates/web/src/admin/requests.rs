@@ -3,11 +3,10 @@
 use super::{
     Admin, BanRule, Network, NotABan, Unlisted, Who,
     audit::Entry,
-    desk::today,
     part::Part,
     record::{MOST, Note, NumberedBan, Record, text},
 };
-use crate::{api::answer::JSON, gate::Visitor, id::Id, problem::Problem, shared::Web};
+use crate::{api::answer::JSON, calendar, gate::Visitor, id::Id, problem::Problem, shared::Web};
 use axum::{
     Extension,
     extract::{RawQuery, State, rejection::BytesRejection},
@@ -77,7 +76,7 @@ struct ShownBan<'a> {
 /// `GET /api/v1/admin/bans`
 pub(super) async fn bans(State(web): State<Web>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
     let (part, _) = Part::parse(query.as_deref(), None)?;
-    let (settings, admin, now) = (web.settings(), admin(&web)?, today());
+    let (settings, admin, now) = (web.settings(), admin(&web)?, calendar::now());
     let record = admin.record();
     let ours = record.bans.iter().map(|ban| shown(ban, now));
     let of_files = settings.bans.iter().map(|rule| {
@@ -95,7 +94,7 @@ pub(super) async fn ban(
     body: Body,
 ) -> Result<Response, Problem> {
     let wanted: WantedBan = read(body)?;
-    let now = today();
+    let now = calendar::now();
     let until = match (&wanted.until, wanted.seconds) {
         (None, None) => None,
         (None, Some(seconds)) => Some(now.saturating_add(within_a_year(seconds)?)),
@@ -158,7 +157,7 @@ pub(super) async fn unlist(
     let addresses: Vec<_> = row.addresses().collect();
     let banned: Vec<_> = addresses.iter().map(SocketAddr::ip).filter(|_| wanted.ban).collect();
     let server = Unlisted { id, name: row.name.to_string(), transport: row.transport, addresses };
-    let now = today();
+    let now = calendar::now();
     let until = now.saturating_add(seconds);
     let answer = serde_json::json!({ "id": id.to_string(), "name": row.name, "until": until, "banned": banned });
     let change = move |record: &mut Record| {
@@ -261,7 +260,7 @@ fn take_number(record: &mut Record) -> Result<u64, Problem> {
 }
 
 fn entry(Visitor { ip, .. }: Visitor, action: &str, about: String, reason: String, until: Option<u64>) -> Entry {
-    Entry { time: today(), from: ip, action: action.into(), about, reason, until }
+    Entry { time: calendar::now(), from: ip, action: action.into(), about, reason, until }
 }
 
 fn shown(ban: &NumberedBan, now: u64) -> ShownBan<'_> {
