@@ -215,6 +215,13 @@ async fn see_off(shared: Arc<Shared>) {
     }
 }
 
+/// Makes the end of a connection a reset, with which the system forgets what the client has not taken. Otherwise it would keep
+/// that for minutes, uncounted: clients that never read could fill its memory beyond all limits.
+fn end_by_reset(socket: &Socket) {
+    // It may be closed already, by the other side.
+    let _ = socket.set_linger(Some(Duration::ZERO));
+}
+
 /// Whether it is the system that cannot, rather than this client.
 fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
@@ -262,7 +269,13 @@ impl Shared {
                     }
                     sleep.as_mut().reset(self.deadline(&connection.exchange).into());
                 }
-                () = &mut sleep => return self.counters.timed_out(connection.exchange.phase()),
+                () = &mut sleep => {
+                    let phase = connection.exchange.phase();
+                    if phase != Phase::Request {
+                        end_by_reset(&connection.socket);
+                    }
+                    return self.counters.timed_out(phase);
+                }
             }
         }
     }

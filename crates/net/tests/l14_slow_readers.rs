@@ -6,8 +6,9 @@ use common::{LOBBY, Lobby, connect, eventually, options, read_all, request};
 use rallypoint_net::LobbyOptions;
 use rallypoint_wire::lobby::{ListBlock, Transport, blocks};
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::TcpStream,
+    time::Duration,
 };
 
 /// More than the system keeps for a connection, so that a reader that does not read holds up the reply.
@@ -72,10 +73,23 @@ fn l14_memory_for_slow_readers_is_bounded() {
     let mut second = begin(&lobby);
     eventually("the slowest have to go", || lobby.list_stats().evicted == 4);
     assert!(read_all(&mut second).len() > 15_000_000);
-    for reader in &mut first {
-        let mut rest = Vec::new();
-        let _ = reader.read_to_end(&mut rest);
-        assert!(rest.len() < 15_000_000);
-    }
+    first.iter_mut().for_each(is_reset);
     lobby.shutdown();
+}
+
+#[test]
+fn l14_a_reader_whose_time_is_over_keeps_nothing_in_the_systems_memory() {
+    let mut options = options();
+    options.list.reply_timeout = Duration::from_secs(1);
+    let lobby = lobby(options);
+    let mut reader = begin(&lobby);
+    eventually("its time is over", || lobby.list_stats().reply_timeouts == 1);
+    is_reset(&mut reader);
+    lobby.shutdown();
+}
+
+/// With an orderly end, the system would go on delivering what it has.
+fn is_reset(reader: &mut TcpStream) {
+    let end = reader.read_to_end(&mut Vec::new());
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
 }

@@ -3,7 +3,7 @@
 //! A place is taken for as long as its client likes, up to a minute or two, and whoever has a network of addresses can take
 //! all of them. So there is always a place for one more: somebody else loses it, of the network that has most.
 
-use super::{ListLimits, exchange::Phase, reply::Reply};
+use super::{ListLimits, end_by_reset, exchange::Phase, reply::Reply};
 use socket2::Socket;
 use std::{
     cmp::Reverse,
@@ -201,6 +201,10 @@ impl State {
         uncount(&mut self.per_address, entry.address);
         uncount(&mut self.per_network, entry.network);
         if cut {
+            if key.0 == Phase::Reply {
+                // Half a reply is of no use. A whole one is delivered by the system.
+                end_by_reset(&entry.socket);
+            }
             // It may be closed already, by the other side.
             let _ = entry.socket.shutdown(Shutdown::Both);
         }
