@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
+    io::Interest,
     net::{TcpStream, UdpSocket},
     time::{Instant, timeout, timeout_at},
 };
@@ -86,7 +87,7 @@ async fn ask(
         let bytes = socket.send(query).await?;
         sent.fetch_add(bytes as u64, Relaxed);
         let resend = end.min(Instant::now() + RESEND);
-        while let Ok(received) = timeout_at(resend, socket.recv(&mut answer)).await {
+        while let Ok(received) = timeout_at(resend, receive(&socket, &mut answer)).await {
             // An error is the machine's word that nobody is there.
             if is_answer(&answer[..received?]) {
                 return Ok(true);
@@ -94,6 +95,17 @@ async fn ask(
         }
     }
     Ok(false)
+}
+
+/// The next datagram. What the server's machine says instead of one, such as that nothing listens there, is an error; it does
+/// not make the socket readable, so it is waited for beside.
+async fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
+    let next_error = || Err(socket.take_error()?.unwrap_or_else(|| io::ErrorKind::WouldBlock.into()));
+    tokio::select! {
+        biased;
+        received = socket.recv(buffer) => received,
+        error = socket.async_io(Interest::ERROR, next_error) => error,
+    }
 }
 
 #[cfg(test)]
@@ -115,6 +127,28 @@ mod tests {
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         for (addr, kind) in [tcp, udp, udp].into_iter().zip(KINDS) {
             assert_eq!(check(request(addr, kind), &AtomicU64::new(0)).await.unwrap(), Verdict::Unreachable, "{kind:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn l12_who_refuses_is_known_before_a_silent_one_is_asked_again() {
+        let (silent, sent) = (super::UdpSocket::bind("127.0.0.1:0").await.unwrap(), AtomicU64::new(0));
+        let refused = async {
+            for kind in [CheckKind::Bloodmasters, CheckKind::Session] {
+                let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+                assert_eq!(check(request(closed, kind), &sent).await.unwrap(), Verdict::Unreachable, "{kind:?}");
+            }
+        };
+        let asked_twice = async {
+            for _ in 0..2 {
+                silent.recv_from(&mut [0; 64]).await.unwrap();
+            }
+        };
+        tokio::select! {
+            biased;
+            () = refused => {}
+            _ = check(request(silent.local_addr().unwrap(), CheckKind::Session), &sent) => panic!("nobody answers there"),
+            () = asked_twice => panic!("a refusal is not noticed before something is sent again"),
         }
     }
 
