@@ -14,7 +14,7 @@ use crate::{
     failure::{Failure, complain},
     signals::Signals,
 };
-use listed::{Answer, Watched, change, watch};
+use listed::{Answer, STILL, Watched, change, watch};
 use lobbies::{Host, addrs};
 use look::Looks;
 use rallypoint_lobby::Announcer;
@@ -94,9 +94,10 @@ impl<'a> Announcement<'a> {
         if !self.args.no_check {
             let Args { lobby_id, transport, port, .. } = *self.args;
             let looks = Looks { lobby_id, transport, port, name: self.args.name.clone().into_bytes() };
+            let every = self.args.check_every.unwrap_or(STILL);
             for lobby in self.voice.lobbies().iter().cloned() {
                 let (looks, x_query, api) = (looks.clone(), self.args.x_query(), self.args.api.clone());
-                answers.spawn(watch(Watched { lobby, looks, x_query, api }));
+                answers.spawn(watch(Watched { lobby, looks, x_query, api, every }));
             }
         }
         answers

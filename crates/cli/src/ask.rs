@@ -1,29 +1,34 @@
 //! Asking servers and lobbies: what `query`, `ping`, `list`, `check` and their relatives have in common.
 //!
 //! ```text
-//! target    what a person names            ─► resolve    addresses
-//! lobby     the list of a lobby            ─► sweep      many targets, one after the other or all at once
-//! engine    a prober on sockets, with findings as they come
-//! output    table, JSON, lines of JSON, CSV; the exit code
+//! gather, target    what a person names
+//! survey            one look at all of it, with news as they come; attend: for somebody who waits for it
+//!   ├─ lobby        lists of servers
+//!   └─ sweep        servers: resolve (names), then
+//!      └─ engine    a prober on sockets, with findings as they come
+//! output, exit      table, JSON, lines of JSON, CSV; the exit code
 //! ```
 
 pub mod attend;
 pub mod capture;
+pub mod connect;
 pub mod engine;
 pub mod exit;
 pub mod gather;
+pub mod http;
 pub mod lobby;
 pub mod options;
 pub mod outcomes;
 pub mod output;
 pub mod resolve;
+pub mod route;
 pub mod survey;
 pub mod sweep;
 pub mod tap;
 pub mod target;
 pub mod trouble;
 
-pub use engine::{Engine, Finding};
+pub use engine::{Engine, Finding, Found};
 pub use exit::Exit;
 pub use options::Asking;
 pub use sweep::{Sweep, Whom};

@@ -26,7 +26,7 @@ pub use args::Args;
 pub use view::wrap;
 
 use crate::{
-    ask::{Asking, Target, tap::route},
+    ask::{Asking, Target, route::route},
     failure::Failure,
 };
 use ending::Ending;

@@ -7,7 +7,7 @@ use crate::{
         Asking, Sweep, Target, Trouble, Whom,
         engine::{Engine, Failed},
         lobby::{Fetched, Listed, Source, fetch},
-        output::{Record, details},
+        output::{Record, details, milliseconds},
     },
     failure::Failure,
 };
@@ -141,10 +141,7 @@ async fn check(args: &Args) -> Result<Verdict, Failure> {
             let mut sweep = Sweep::new(Engine::start(asking)?, asking, false);
             sweep.add(0, Whom::Server(server));
             return Ok(match sweep.next().await.map(|finding| finding.result) {
-                Some(Ok(report)) => Record::answered(target.to_string(), report).map_or_else(
-                    || Verdict::failed(target, &Trouble::NotFound),
-                    |record| server_verdict(args, &record),
-                ),
+                Some(Ok(found)) => server_verdict(args, &Record::answered(target.to_string(), found)),
                 Some(Err(Failed { trouble, .. })) => Verdict::failed(target, &trouble),
                 None => Verdict::failed(target, &Trouble::NotFound),
             });
@@ -186,7 +183,7 @@ fn server_verdict(args: &Args, record: &Record) -> Verdict {
 
 fn list_verdict(args: &Args, fetched: &Fetched, players: Option<u64>) -> Verdict {
     let Fetched { connected, servers, malformed, .. } = *fetched;
-    let ping = (connected.as_secs_f64() * 1e6).round() / 1e3;
+    let ping = milliseconds(connected);
     let count = many(servers as u64, "server");
     let people = players.map_or_else(String::new, |players| format!(", {}", many(players, "player")));
     let text = format!("{}, {count}{people}, ping {}", args.target, details::ping(ping));

@@ -7,12 +7,13 @@ mod test_entry;
 use crate::{
     ask::{
         self, Asking, Engine, Protocol, Trouble,
-        lobby::{Fetched, Listed, Source, fetch, knock},
+        connect::connect,
+        lobby::{Fetched, Listed, Source, fetch},
         outcomes::{self, Outcome},
         output::{record::Record, terminal::Terminal},
         resolve::resolve,
-        tap::route,
-        target::{Host, Lobby, MasterList, Server, Target},
+        route::route,
+        target::{Host, Lobby, Page, Server, Target},
     },
     browse::wrap,
     failure::{Failure, say},
@@ -54,7 +55,7 @@ pub struct Args {
 
     /// Where the lobby's web API is, if not at its port 29950: http://host:port
     #[arg(long, value_name = "URL", value_parser = outcomes::api)]
-    api: Option<MasterList>,
+    api: Option<Page>,
 
     /// One JSON document instead of lines
     #[arg(long)]
@@ -208,7 +209,7 @@ impl Doctor<'_> {
         for (index, address) in self.facts.addresses.iter().enumerate().filter(|(_, it)| it.no_way.is_none()) {
             if let Some(port) = port {
                 let (addr, asking) = (SocketAddr::new(address.ip, port), asking.clone());
-                knocks.spawn(async move { (index, knock(addr, &asking).await) });
+                knocks.spawn(async move { (index, connect(&[addr], &asking).await.map(drop)) });
             }
             if self.args.transport != Some(Transport::Tcp) {
                 for probe in server.probes(&[SocketAddr::new(address.ip, 0)], true) {
@@ -222,15 +223,13 @@ impl Doctor<'_> {
                 continue;
             };
             let result = match finding.result {
-                Ok(report) => {
-                    Ok(Record::answered(probe.address.to_string(), report).map_or_else(String::new, |it| summary(&it)))
-                }
+                Ok(found) => Ok(summary(&Record::answered(probe.address.to_string(), found))),
                 Err(failed) => Err(failed.trouble),
             };
             self.facts.addresses[index].queries.push((Protocol::of(probe.question), probe.address, result));
         }
         while let Some(Ok((index, result))) = knocks.join_next().await {
-            self.facts.addresses[index].tcp = Some(result.map(drop));
+            self.facts.addresses[index].tcp = Some(result);
         }
         Ok(())
     }

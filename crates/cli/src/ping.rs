@@ -4,9 +4,9 @@ mod stats;
 
 use crate::{
     ask::{
-        Asking, Engine, Exit, Finding, Protocol, Target, Trouble,
+        Asking, Engine, Exit, Finding, Found, Protocol, Target, Trouble,
         output::{
-            details,
+            details, milliseconds,
             sink::told,
             terminal::{Style, Terminal},
         },
@@ -90,8 +90,13 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
             Err(trouble) => {
                 crate::failure::complain(format_args!("{}: {trouble}", args.server));
                 if args.jsonl {
-                    let target = args.server.to_string();
-                    let error = json!({ "type": "error", "target": target, "address": null, "error": trouble.code(), "message": trouble.to_string() });
+                    let error = json!({
+                        "type": "error",
+                        "target": args.server.to_string(),
+                        "address": null,
+                        "error": trouble.code(),
+                        "message": trouble.to_string(),
+                    });
                     return told(say(&error.to_string()).map(|()| trouble.exit()));
                 }
                 return Ok(trouble.exit());
@@ -146,15 +151,24 @@ impl Pinging<'_> {
     fn tell(&mut self, finding: &Finding) -> io::Result<()> {
         let number = finding.key;
         match &finding.result {
-            Ok(report) => {
-                let Some(answer) = report.answer() else { return Ok(()) };
-                let ms = (answer.round_trip.time.as_secs_f64() * 1e6).round() / 1e3;
+            Ok(Found { target, answer, .. }) => {
+                let ms = milliseconds(answer.round_trip.time);
                 self.stats.answered(ms);
                 self.exit = Some(Exit::Answered);
-                self.probes = vec![Probe { tag: 0, ..report.target }];
-                let (address, protocol) = (report.target.address, Protocol::of(report.target.question));
+                self.probes = vec![*target];
+                let (address, protocol) = (target.address, Protocol::of(target.question));
                 if self.args.jsonl {
-                    return self.line(&json!({ "type": "ping", "seq": number, "target": self.args.server.to_string(), "address": address, "protocol": protocol.as_str(), "ping_ms": ms, "players": answer.info.players, "max_players": answer.info.max_players }).to_string());
+                    let ping = json!({
+                        "type": "ping",
+                        "seq": number,
+                        "target": self.args.server.to_string(),
+                        "address": address,
+                        "protocol": protocol.as_str(),
+                        "ping_ms": ms,
+                        "players": answer.info.players,
+                        "max_players": answer.info.max_players,
+                    });
+                    return self.line(&ping.to_string());
                 }
                 let players = details::occupancy(&answer.info);
                 let time = self.terminal.paint(Style::of_ping(ms), &details::ping(ms));
@@ -166,7 +180,14 @@ impl Pinging<'_> {
                     self.exit.map_or(exit, |before| if before == Exit::Answered { before } else { before.and(exit) }),
                 );
                 if self.args.jsonl {
-                    return self.line(&json!({ "type": "ping", "seq": number, "target": self.args.server.to_string(), "error": failed.trouble.code(), "message": failed.trouble.to_string() }).to_string());
+                    let ping = json!({
+                        "type": "ping",
+                        "seq": number,
+                        "target": self.args.server.to_string(),
+                        "error": failed.trouble.code(),
+                        "message": failed.trouble.to_string(),
+                    });
+                    return self.line(&ping.to_string());
                 }
                 let what = match &failed.trouble {
                     Trouble::TimedOut(_) => "no answer".into(),

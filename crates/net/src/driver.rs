@@ -5,7 +5,7 @@
 //! waits for whatever comes next. It never pauses while there is something to receive.
 
 use crate::{
-    RecvBatch, SendBatch, UdpSocket, clock,
+    RecvBatch, SendBatch, UdpSocket, Undelivered, clock,
     sys::{self, BATCH, Watch},
     waker::Waker,
 };
@@ -18,7 +18,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// How many datagrams are sent, and how many commands are run, before the sockets are looked at again.
+/// How many datagrams are sent, errors are taken and commands are run before the sockets are looked at again.
 const PER_TURN: usize = 4 * BATCH;
 
 /// A turn that begins so much too late means that this process was halted, and after that it takes at most this long to
@@ -29,6 +29,9 @@ const HALT: Duration = Duration::from_secs(1);
 pub trait Driven: Send + 'static {
     /// Datagrams arrived at one of the sockets, counted from 0.
     fn handle_batch(&mut self, now: Instant, socket: usize, batch: &RecvBatch);
+
+    /// The network says that a datagram did not arrive. It is asked for that with [`UdpSocket::keep_errors`].
+    fn handle_undelivered(&mut self, _undelivered: &Undelivered) {}
 
     /// The time that [`poll_timeout`](Self::poll_timeout) named has come.
     fn handle_timeout(&mut self, now: Instant);
@@ -238,8 +241,12 @@ impl<D: Driven> Loop<D> {
         if self.received.max() != self.driven.max_datagram() {
             self.received = RecvBatch::new(self.driven.max_datagram());
         }
-        for (index, socket) in self.sockets.iter().enumerate() {
-            if !self.watches[1 + index].is_readable() {
+        for (index, (socket, watch)) in self.sockets.iter().zip(&self.watches[1..]).enumerate() {
+            if watch.has_error() {
+                let errors = std::iter::from_fn(|| socket.next_error().ok().flatten());
+                errors.take(PER_TURN).for_each(|undelivered| self.driven.handle_undelivered(&undelivered));
+            }
+            if !watch.is_readable() {
                 continue;
             }
             match self.received.receive(socket) {

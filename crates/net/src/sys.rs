@@ -346,6 +346,11 @@ impl Watch {
     pub(crate) fn is_readable(&self) -> bool {
         self.0.revents & !libc::POLLOUT != 0
     }
+
+    /// Whether there is an error to be told.
+    pub(crate) fn has_error(&self) -> bool {
+        self.0.revents & libc::POLLERR != 0
+    }
 }
 
 /// Waits until one of these has something, or until the time is up. A signal may end it early.

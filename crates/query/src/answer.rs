@@ -131,6 +131,7 @@ impl Raw {
     /// Adds a datagram: no UDP datagram is longer than 65,535 bytes, and what would be is cut.
     pub(crate) fn push(&mut self, datagram: &[u8]) {
         let length = u16::try_from(datagram.len()).unwrap_or(u16::MAX);
+        self.framed.reserve_exact(Self::size_of(datagram));
         self.framed.extend_from_slice(&length.to_le_bytes());
         self.framed.extend_from_slice(&datagram[..usize::from(length)]);
     }

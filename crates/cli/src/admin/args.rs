@@ -2,7 +2,7 @@
 
 use crate::ask::{
     options,
-    target::{MasterList, Target},
+    target::{Page, Target},
 };
 use rallypoint_lobby::PublicId;
 use rallypoint_web::{Network, NotABan};
@@ -17,7 +17,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 pub struct Args {
     /// Where the lobby's web server is; http only
     #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:29950", value_parser = url)]
-    pub url: MasterList,
+    pub url: Page,
 
     /// The file that the token is in
     ///
@@ -186,7 +186,7 @@ impl FromStr for KnownBan {
     }
 }
 
-fn url(text: &str) -> Result<MasterList, String> {
+fn url(text: &str) -> Result<Page, String> {
     let expected = || "expected an address such as http://127.0.0.1:29950; only http, not https".to_owned();
     let Ok(Target::MasterList(list)) = text.trim_end_matches('/').parse() else { return Err(expected()) };
     // Only the host counts: the rest is known.

@@ -4,8 +4,8 @@ use super::args::Args;
 use crate::{
     ask::{
         Asking, Exit, Trouble,
-        lobby::{Answer, Request, request},
-        target::MasterList,
+        http::{Answer, Request, request},
+        target::Page,
     },
     config::{Sources, read_token},
     failure::{Failure, complain},
@@ -23,7 +23,7 @@ const PART: usize = 1_000;
 
 /// A lobby, and the token for it.
 pub struct Client {
-    url: MasterList,
+    url: Page,
     /// The line of the head that has the token.
     authorization: String,
     asking: Asking,
@@ -83,7 +83,7 @@ impl Client {
     }
 
     async fn ask(&self, method: &str, path: &str, body: &[u8]) -> Result<Value, Refused> {
-        let to = MasterList { path: format!("/api/v1/admin{path}"), ..self.url.clone() };
+        let to = Page { path: format!("/api/v1/admin{path}"), ..self.url.clone() };
         let asked = Request { method, headers: &self.authorization, body };
         let answer = request(&to, asked, &self.asking).await;
         let Answer { status, body, .. } = answer.map_err(|trouble| self.failed(&trouble))?;

@@ -2,7 +2,7 @@
 
 use crate::{
     announce::lobbies::Host,
-    ask::{outcomes, target::MasterList},
+    ask::{options::time, outcomes, target::Page},
     config::names,
     failure::Failure,
 };
@@ -12,7 +12,7 @@ use std::{
     io::{self, Write},
     num::NonZeroU16,
     path::PathBuf,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Keep a game server in the list of a lobby
@@ -103,7 +103,13 @@ pub struct Args {
 
     /// Where the lobby's web API is, which says why a server is not listed, if not at its port 29950: http://host:port
     #[arg(long, value_name = "URL", value_parser = outcomes::api)]
-    pub api: Option<MasterList>,
+    pub api: Option<Page>,
+
+    /// How often to ask the lobby whether the server is still listed; every minute without this
+    ///
+    /// A lobby that was started again knows the server only after up to 30 seconds.
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["no_check", "once"])]
+    pub check_every: Option<Duration>,
 
     /// Do not ask the lobby whether the server is listed
     #[arg(long)]

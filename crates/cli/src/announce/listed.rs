@@ -10,8 +10,8 @@ use crate::{
         Asking,
         options::Family,
         outcomes::{self, Outcome},
-        tap::route,
-        target::{Host, MasterList},
+        route::route,
+        target::{Host, Page},
     },
     config::names,
     doctor::Reach,
@@ -28,8 +28,8 @@ const WAITS: [Duration; 4] =
 /// How long between later looks: as often as the announcer says again that the server is there.
 const AGAIN: Duration = Duration::from_secs(30);
 
-/// How long between looks while it is there: often enough to be told soon if it is gone, and a list is not small.
-const STILL: Duration = Duration::from_secs(60);
+/// How long between looks while it is there, if nobody says otherwise: often enough to be told soon if it is gone, and a list is not small.
+pub const STILL: Duration = Duration::from_secs(60);
 
 /// How long the lobby's web API has for its answer.
 const API_PATIENCE: Duration = Duration::from_secs(3);
@@ -42,7 +42,9 @@ pub struct Watched {
     /// How the lobby is to query the server before it lists it, if it is to.
     pub x_query: Option<String>,
     /// Where the lobby's web API is, if not where it usually is.
-    pub api: Option<MasterList>,
+    pub api: Option<Page>,
+    /// How long between looks while it is there.
+    pub every: Duration,
 }
 
 /// What there is to say about one lobby.
@@ -84,7 +86,8 @@ pub async fn watch(watched: Watched) -> (Watched, Answer) {
 pub async fn change(mut watched: Watched, was_listed: bool) -> (Watched, Answer) {
     let mut presence = Presence { was_listed, missed: false };
     loop {
-        tokio::time::sleep(if was_listed && !presence.missed { STILL } else { AGAIN }).await;
+        let every = watched.every;
+        tokio::time::sleep(if was_listed && !presence.missed { every } else { every.min(AGAIN) }).await;
         find_again(&mut watched.lobby).await;
         let Ok(listed) = look_anywhere(&watched.lobby, &watched.looks).await else {
             // That says nothing about the server.

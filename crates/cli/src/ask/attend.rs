@@ -4,22 +4,27 @@ use crate::{
     ask::{
         Exit, Trouble,
         lobby::Fetched,
-        output::{Missed, Sink, sink::ListNote},
+        output::{Missed, Sink, milliseconds, sink::ListNote},
         survey::{News, Place, Survey},
     },
     failure::Failure,
     signals::Signals,
 };
-use std::{future::ready, io, time::Duration};
-use tokio::time::interval;
+use std::{future::ready, io, net::SocketAddr, time::Duration};
+use tokio::time::{interval, sleep};
 
 /// A look that is under way.
 pub struct Attended {
     survey: Survey,
     answered: usize,
+    /// Whether there were news since the last pause.
+    has_news: bool,
     signals: Signals,
     is_stopped: bool,
 }
+
+/// What comes within this time is told together: waking up for each one of thousands costs more than telling it.
+const TOGETHER: Duration = Duration::from_millis(5);
 
 /// How often to look whether there is progress to show.
 const TICK: Duration = Duration::from_millis(100);
@@ -29,7 +34,7 @@ impl Attended {
     pub fn new(mut survey: Survey) -> Result<Self, Failure> {
         let signals = Signals::to_stop().map_err(Failure::failed)?;
         survey.begin();
-        Ok(Self { survey, answered: 0, signals, is_stopped: false })
+        Ok(Self { survey, answered: 0, has_news: false, signals, is_stopped: false })
     }
 
     /// The next news; `None` if there will be no more, or after Ctrl-C: what has come by then is worth showing.
@@ -39,6 +44,7 @@ impl Attended {
     pub async fn next(&mut self, sink: &mut Sink) -> io::Result<Option<News>> {
         let news = self.wait(sink).await?;
         self.answered += usize::from(matches!(news, Some(News::Answered(_))));
+        self.has_news = true;
         Ok(news)
     }
 
@@ -52,6 +58,12 @@ impl Attended {
         }
         // Nothing more has come yet: whoever reads gets what there is, in one piece.
         sink.flush()?;
+        if std::mem::take(&mut self.has_news) && !self.is_stopped {
+            tokio::select! {
+                () = sleep(TOGETHER) => {}
+                () = self.signals.stop() => self.is_stopped = true,
+            }
+        }
         let mut tick = interval(TICK);
         while !self.is_stopped {
             tokio::select! {
@@ -76,15 +88,15 @@ impl Attended {
 /// Tells of a list that has arrived.
 pub fn tell_list(place: &Place, fetched: Fetched, sink: &mut Sink) -> io::Result<Exit> {
     let Fetched { from, connected, servers, malformed, .. } = fetched;
-    let connect_ms = (connected.as_secs_f64() * 1e6).round() / 1e3;
-    sink.list(ListNote { target: place.to_string(), address: from, servers, malformed, connect_ms })?;
+    let (target, connect_ms) = (place.to_string(), milliseconds(connected));
+    sink.list(ListNote { target, address: from, servers, malformed, connect_ms })?;
     Ok(Exit::Answered)
 }
 
 /// Tells of a place that gave no answer.
 pub fn tell_missed(
     target: String,
-    address: Option<std::net::SocketAddr>,
+    address: Option<SocketAddr>,
     trouble: &Trouble,
     sink: &mut Sink,
 ) -> io::Result<Exit> {

@@ -55,20 +55,20 @@ impl TargetArgs {
 
 fn read(from: impl Read, name: &str, targets: &mut Vec<Target>) -> Result<(), Failure> {
     let mut from = BufReader::new(from);
+    let mut line = Vec::new();
     for number in 1.. {
-        let mut line = Vec::new();
+        line.clear();
         let read = from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
         if read.map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))? == 0 {
             break;
         }
-        let line = String::from_utf8_lossy(&line);
-        let text = line.split('#').next().unwrap_or_default().trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        let text = String::from_utf8_lossy(&line);
+        let text = text.split('#').next().unwrap_or_default().trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
         if !text.is_empty() {
-            let target = text.parse();
-            let shown: String = text.chars().take(100).collect();
-            targets.push(
-                target.map_err(|why| Failure::Usage(format!("{name}:{number}: {shown:?} cannot be asked: {why}")))?,
-            );
+            targets.push(text.parse().map_err(|why| {
+                let shown: String = text.chars().take(100).collect();
+                Failure::Usage(format!("{name}:{number}: {shown:?} cannot be asked: {why}"))
+            })?);
         }
     }
     Ok(())

@@ -1,14 +1,12 @@
 //! Getting the list of a lobby, of a legacy lobby (L16), or a Bloodmasters master list (L17).
 
-mod connect;
-mod http;
-
-pub use http::{Answer, Request};
-
 use crate::ask::{
     Asking, Trouble,
+    connect::{Stream, connect},
+    http,
+    options::Family,
     resolve::resolve,
-    target::{Lobby, MasterList, Protocol},
+    target::{Lobby, Page, Protocol},
 };
 use rallypoint_query::{ServerInfo, Target};
 use rallypoint_wire::{
@@ -28,7 +26,7 @@ pub enum Source {
     Lobby(Lobby),
     /// With the protocol that the client speaks: only servers of that one are told.
     Legacy(Lobby, ProtocolId),
-    MasterList(MasterList),
+    MasterList(Page),
 }
 
 /// A server of a list.
@@ -49,8 +47,6 @@ pub struct Fetched {
     pub from: SocketAddr,
     /// How long it took to connect: one round trip.
     pub connected: Duration,
-    /// How long the whole list took.
-    pub took: Duration,
     /// How many servers it has.
     pub servers: usize,
     /// How many more made no sense.
@@ -62,7 +58,6 @@ const MOST_SERVERS: usize = 1_000_000;
 
 /// Gets a list; servers are given out as they arrive. The time limit is for the connection and for every pause after it.
 pub async fn fetch(source: &Source, asking: &Asking, mut each: impl FnMut(Listed)) -> Result<Fetched, Trouble> {
-    let began = Instant::now();
     let (host, port) = match source {
         Source::Lobby(lobby) => (&lobby.host, lobby.port(false)),
         Source::Legacy(lobby, _) => (&lobby.host, lobby.port(true)),
@@ -70,7 +65,7 @@ pub async fn fetch(source: &Source, asking: &Asking, mut each: impl FnMut(Listed
     };
     let addrs = resolve(host, port, asking.family()).await?;
     let connecting = Instant::now();
-    let stream = connect::connect(&addrs, asking).await?;
+    let stream = connect(&addrs, asking).await?;
     let connected = connecting.elapsed();
     let from = stream.peer();
     let (servers, malformed) = match source {
@@ -78,34 +73,14 @@ pub async fn fetch(source: &Source, asking: &Asking, mut each: impl FnMut(Listed
         Source::Legacy(_, protocol) => legacy_list(stream, *protocol, &mut each).await?,
         Source::MasterList(list) => master_servers(stream, list, &mut each).await?,
     };
-    Ok(Fetched { from, connected, took: began.elapsed(), servers, malformed })
-}
-
-/// Whether a TCP port takes connections, and how long that took.
-pub async fn knock(addr: SocketAddr, asking: &Asking) -> Result<Duration, Trouble> {
-    let began = Instant::now();
-    connect::connect(&[addr], asking).await.map(|_| began.elapsed())
-}
-
-/// A page that is served by HTTP.
-pub async fn page(page: &MasterList, asking: &Asking) -> Result<Vec<u8>, Trouble> {
-    let addrs = resolve(&page.host, page.port.get(), asking.family()).await?;
-    http::get(connect::connect(&addrs, asking).await?, page).await
-}
-
-/// Asks something by HTTP, and gets the answer, whatever it is.
-pub async fn request(to: &MasterList, request: Request<'_>, asking: &Asking) -> Result<Answer, Trouble> {
-    let addrs = resolve(&to.host, to.port.get(), asking.family()).await?;
-    http::ask(connect::connect(&addrs, asking).await?, to, request).await
+    Ok(Fetched { from, connected, servers, malformed })
 }
 
 impl Listed {
     /// How to ask the server itself, if that is possible: a game that is played over TCP has no query.
     pub fn probes(&self, players: bool, asking: &Asking) -> Vec<Target> {
         let family = asking.family();
-        let wanted =
-            |addr: &&SocketAddr| family.is_none_or(|family| family == crate::ask::options::Family::of(addr.ip()));
-        let endpoints = self.endpoints.iter().filter(wanted);
+        let endpoints = self.endpoints.iter().filter(|addr| Family::fits(family, addr.ip()));
         let lobby = self.info.lobby.as_ref();
         if let Some(value) = lobby.and_then(|lobby| lobby.entry(b"x-query")) {
             let ask = |addr: &SocketAddr| Target::from_x_query(value, *addr);
@@ -113,21 +88,20 @@ impl Listed {
                 |target: Target| Target { question: Protocol::of(target.question).question(players), ..target };
             return endpoints.filter_map(ask).map(with_players).collect();
         }
-        let protocols = match (self.protocol, lobby.map(|lobby| lobby.transport)) {
-            (Some(Protocol::Bloodmasters), _) => &[Protocol::Bloodmasters][..],
-            (Some(Protocol::Session), _) => &[Protocol::Session],
-            (None, Some(Transport::Udp)) => &[Protocol::Bloodmasters, Protocol::Session],
-            (None, _) => &[],
-        };
+        if self.protocol.is_none() && lobby.is_none_or(|lobby| lobby.transport == Transport::Tcp) {
+            return Vec::new();
+        }
+        let protocols = Protocol::any_of(self.protocol);
         let each = |addr: &SocketAddr| {
-            protocols.iter().map(|protocol| Target::new(*addr, protocol.question(players))).collect::<Vec<_>>()
+            let addr = *addr;
+            protocols.iter().map(move |protocol| Target::new(addr, protocol.question(players)))
         };
         endpoints.flat_map(each).collect()
     }
 }
 
 async fn lobby_list(
-    mut stream: connect::Stream,
+    mut stream: Stream,
     lobby: &Lobby,
     each: &mut impl FnMut(Listed),
 ) -> Result<(usize, usize), Trouble> {
@@ -165,7 +139,7 @@ async fn lobby_list(
 }
 
 async fn legacy_list(
-    mut stream: connect::Stream,
+    mut stream: Stream,
     protocol_id: ProtocolId,
     each: &mut impl FnMut(Listed),
 ) -> Result<(usize, usize), Trouble> {
@@ -190,16 +164,13 @@ async fn legacy_list(
                 }
                 Err(_) => malformed += 1,
             }
+            enough(servers + malformed)?;
         }
     }
 }
 
-async fn master_servers(
-    stream: connect::Stream,
-    list: &MasterList,
-    each: &mut impl FnMut(Listed),
-) -> Result<(usize, usize), Trouble> {
-    let body = http::get(stream, list).await?;
+async fn master_servers(stream: Stream, list: &Page, each: &mut impl FnMut(Listed)) -> Result<(usize, usize), Trouble> {
+    let body = http::read_from(stream, list).await?;
     let mut lines = master_list::servers(&body);
     let mut servers = 0;
     for endpoint in lines.by_ref() {

@@ -114,6 +114,11 @@ impl Family {
         if ip.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
+    /// Whether an address is of the wanted family, if only one is wanted.
+    pub fn fits(wanted: Option<Self>, ip: IpAddr) -> bool {
+        wanted.is_none_or(|family| family == Self::of(ip))
+    }
+
     /// The flag that asks for this family only.
     pub const fn flag(self) -> &'static str {
         match self {

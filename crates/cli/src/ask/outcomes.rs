@@ -1,9 +1,8 @@
 //! Asks a lobby's web API what became of the last registrations of an address.
 
 use crate::ask::{
-    Asking, Trouble,
-    lobby::page,
-    target::{Host, MasterList, Target},
+    Asking, Trouble, http,
+    target::{Host, Page, Target},
 };
 use rallypoint_wire::text;
 use serde::Deserialize;
@@ -39,12 +38,12 @@ pub struct Outcome {
 }
 
 /// Where the API of a lobby is by default.
-pub fn usual(host: Host) -> MasterList {
-    MasterList { host, port: HTTP, path: PATH.into() }
+pub fn usual(host: Host) -> Page {
+    Page { host, port: HTTP, path: PATH.into() }
 }
 
 /// Where it is, as a person names it.
-pub fn api(text: &str) -> Result<MasterList, String> {
+pub fn api(text: &str) -> Result<Page, String> {
     match format!("{}{PATH}", text.trim_end_matches('/')).parse() {
         Ok(Target::MasterList(api)) => Ok(api),
         Err(why) if text.contains("://") => Err(why),
@@ -53,9 +52,9 @@ pub fn api(text: &str) -> Result<MasterList, String> {
 }
 
 /// The outcomes of an address, or of whoever asks; the latest last.
-pub async fn ask(api: &MasterList, address: Option<IpAddr>, asking: &Asking) -> Result<Vec<Outcome>, Trouble> {
+pub async fn ask(api: &Page, address: Option<IpAddr>, asking: &Asking) -> Result<Vec<Outcome>, Trouble> {
     let path = address.map_or_else(|| api.path.clone(), |ip| format!("{}?address={ip}", api.path));
-    read(&page(&MasterList { path, ..api.clone() }, asking).await?)
+    read(&http::read(&Page { path, ..api.clone() }, asking).await?)
 }
 
 fn read(body: &[u8]) -> Result<Vec<Outcome>, Trouble> {

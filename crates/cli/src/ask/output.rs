@@ -13,6 +13,7 @@ pub use record::{Missed, Record};
 pub use sink::{Shape, Sink};
 
 use clap::ValueEnum;
+use std::time::Duration;
 
 /// In which form results are told.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -33,6 +34,11 @@ pub struct OutputArgs {
     /// JSON with the keys of another program
     #[arg(long, value_name = "PROGRAM", value_enum, conflicts_with = "csv")]
     compat: Option<Compat>,
+}
+
+/// Milliseconds, to thousandths: that is what a clock can tell.
+pub fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// Another program whose keys can be had.

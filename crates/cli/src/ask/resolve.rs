@@ -32,7 +32,7 @@ pub async fn resolve(host: &Host, port: u16, family: Option<Family>) -> Result<V
 pub fn select(all: &[SocketAddr], family: Option<Family>) -> Result<Vec<SocketAddr>, Trouble> {
     let mut found = Vec::new();
     for addr in all {
-        if family.is_none_or(|family| family == Family::of(addr.ip())) && !found.contains(addr) {
+        if Family::fits(family, addr.ip()) && !found.contains(addr) {
             found.push(*addr);
         }
     }

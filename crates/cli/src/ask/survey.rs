@@ -10,7 +10,6 @@ use crate::{
     },
     failure::Failure,
 };
-use rallypoint_query::ServerInfo;
 use rallypoint_wire::lobby::Transport;
 use std::{collections::HashMap, ops::Range, sync::Arc};
 use tokio::{sync::mpsc, task::JoinSet};
@@ -200,12 +199,12 @@ impl Survey {
             Open::Named(place) => self.named(place)?,
         };
         Some(match result {
-            Ok(report) => {
-                seen.record.take(report);
+            Ok(found) => {
+                seen.record.take(found);
                 News::Answered(seen)
             }
             Err(failed) => {
-                seen.record.address = seen.record.address.or(failed.probe.map(|probe| probe.address));
+                seen.record.address = seen.record.address.or(failed.address);
                 seen.record.trouble = Some(failed.trouble);
                 News::Silent(seen)
             }
@@ -215,15 +214,7 @@ impl Survey {
     fn named(&self, place: usize) -> Option<Seen> {
         let Some(Place::Server(server)) = self.places.get(place) else { return None };
         let target = server.to_string();
-        let record = Record {
-            target: target.clone(),
-            address: None,
-            protocol: server.protocol,
-            info: ServerInfo::default(),
-            answer: None,
-            trouble: None,
-            endpoints: Vec::new(),
-        };
+        let record = Record { protocol: server.protocol, ..Record::named(target.clone()) };
         Some(Seen { id: target, place, record })
     }
 }

@@ -78,7 +78,7 @@ impl Sweep {
                     let Ok((key, server, result)) = resolved else { continue };
                     match result {
                         Ok(addrs) => self.engine.ask(key, server.probes(&addrs, self.players)),
-                        Err(trouble) => return Some(Finding { key, result: Err(Failed { trouble, probe: None }) }),
+                        Err(trouble) => return Some(Finding { key, result: Err(Failed { trouble, address: None }) }),
                     }
                 }
             }

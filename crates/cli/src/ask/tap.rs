@@ -1,15 +1,15 @@
 //! Shows and keeps the datagrams that go by: `--debug` and `--capture`.
 
 use crate::{
-    ask::{Asking, capture::Capture},
+    ask::{Asking, capture::Capture, route::route},
     failure::{Failure, complain},
 };
 use std::{
     collections::HashMap,
     fmt::Write,
     fs::File,
-    io::{self, BufWriter},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    io::BufWriter,
+    net::{IpAddr, SocketAddr},
     time::{Instant, SystemTime},
 };
 
@@ -67,14 +67,6 @@ impl Tap {
             self.capture = None;
         }
     }
-}
-
-/// By which address of this machine another one is reached. Nothing is sent for that.
-pub fn route(to: SocketAddr) -> io::Result<IpAddr> {
-    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect(to)?;
-    socket.local_addr().map(|local| local.ip())
 }
 
 /// Sixteen bytes on a line, with their places before and their characters behind.

@@ -18,7 +18,7 @@ pub enum Target {
     /// `lobby://host:port/lobby`.
     Lobby(Lobby),
     /// `http://host:port/path`: a Bloodmasters master list.
-    MasterList(MasterList),
+    MasterList(Page),
 }
 
 /// A game server.
@@ -40,9 +40,9 @@ pub struct Lobby {
     pub id: Option<lobby::LobbyId>,
 }
 
-/// A page with the addresses of Bloodmasters servers (L17).
+/// A page on the web, by http: a list of Bloodmasters servers (L17), or a lobby's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MasterList {
+pub struct Page {
     pub host: Host,
     pub port: NonZeroU16,
     pub path: String,
@@ -68,11 +68,7 @@ pub enum Protocol {
 impl Server {
     /// How to ask it at these addresses: in one protocol or in both.
     pub fn probes(&self, ips: &[SocketAddr], players: bool) -> Vec<rallypoint_query::Target> {
-        let protocols = match self.protocol {
-            Some(Protocol::Bloodmasters) => &[Protocol::Bloodmasters][..],
-            Some(Protocol::Session) => &[Protocol::Session],
-            None => &[Protocol::Bloodmasters, Protocol::Session],
-        };
+        let protocols = Protocol::any_of(self.protocol);
         let each = |mut addr: SocketAddr| {
             protocols.iter().map(move |protocol| {
                 addr.set_port(self.port.map_or(protocol.default_port(), NonZeroU16::get));
@@ -94,6 +90,15 @@ impl Lobby {
 }
 
 impl Protocol {
+    /// Those that a server may speak of which this is known.
+    pub const fn any_of(known: Option<Self>) -> &'static [Self] {
+        match known {
+            Some(Self::Bloodmasters) => &[Self::Bloodmasters],
+            Some(Self::Session) => &[Self::Session],
+            None => &[Self::Bloodmasters, Self::Session],
+        }
+    }
+
     pub const fn question(self, players: bool) -> Question {
         match self {
             Self::Bloodmasters => Question::Bloodmasters,
@@ -182,7 +187,7 @@ fn master_list(rest: &str) -> Result<Target, String> {
     };
     let (host, port) = host_and_port(host).map_err(|()| expected())?;
     let port = port.unwrap_or(HTTP);
-    Ok(Target::MasterList(MasterList { host, port, path }))
+    Ok(Target::MasterList(Page { host, port, path }))
 }
 
 const HTTP: NonZeroU16 = NonZeroU16::new(80).expect("80 is not 0");
@@ -259,7 +264,7 @@ impl fmt::Display for Lobby {
     }
 }
 
-impl fmt::Display for MasterList {
+impl fmt::Display for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let port = Port(Some(self.port).filter(|port| *port != HTTP));
         write!(f, "http://{}{port}{}", self.host, self.path)

@@ -3,7 +3,7 @@
 use crate::ask::{Exit, options::Family};
 use rallypoint_query::AskError;
 use rallypoint_wire::DecodeError;
-use std::{io, time::Duration};
+use std::{io, net::IpAddr, time::Duration};
 
 /// Why a target gave no answer, in a sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +76,16 @@ impl Trouble {
             Self::Refused => 3,
             Self::Malformed(_) => 4,
         }
+    }
+
+    /// What the system says of an address to which it cannot send.
+    pub fn of_route(error: &io::Error, to: IpAddr) -> Self {
+        Self::NoRoute(match error.kind() {
+            io::ErrorKind::NetworkUnreachable | io::ErrorKind::AddrNotAvailable => {
+                format!("it has no {} connection", Family::of(to))
+            }
+            _ => plain(error),
+        })
     }
 
     /// What a connection says that could not be made or used.

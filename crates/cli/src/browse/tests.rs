@@ -43,8 +43,7 @@ fn seen(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> Seen {
     };
     let answer = ping_ms.map(|ping_ms| Answered { ping_ms, measured: "echo", retries: 0, missing: vec![] });
     let endpoints = vec![address];
-    let target = address.to_string();
-    let record = Record { target, address: Some(address), protocol: None, info, answer, trouble: None, endpoints };
+    let record = Record { address: Some(address), info, answer, endpoints, ..Record::named(address.to_string()) };
     Seen { id: format!("udp://{address}"), place: 0, record }
 }
 

@@ -3,7 +3,7 @@
 use super::{Args, GAME_NAME};
 use crate::{
     announce::{
-        listed::{Answer, Watched, change, watch},
+        listed::{Answer, STILL, Watched, change, watch},
         look::Looks,
         server_id,
         voice::{Turn, Voice},
@@ -50,7 +50,7 @@ impl Announcing {
         let mut answers = JoinSet::new();
         for lobby in voice.lobbies().iter().cloned() {
             let (looks, x_query) = (looks.clone(), Some("session".into()));
-            answers.spawn(watch(Watched { lobby, looks, x_query, api: None }));
+            answers.spawn(watch(Watched { lobby, looks, x_query, api: None, every: STILL }));
         }
         let slots = args.max_players.into();
         let mut announcing = Self { voice, slots, answers };

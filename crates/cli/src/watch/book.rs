@@ -174,9 +174,9 @@ fn players(before: &ServerInfo, now: &ServerInfo) -> Vec<What> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::lobby::Fetched;
     use crate::ask::{
         Trouble,
+        lobby::Fetched,
         output::record::{Answered, Record},
     };
 
@@ -190,16 +190,13 @@ mod tests {
             ..ServerInfo::default()
         };
         let answer = Some(Answered { ping_ms: 1.0, measured: "echo", retries: 0, missing: vec![] });
-        let target = format!("udp://{name}");
-        let record =
-            Record { target, address: None, protocol: None, info, answer, trouble: None, endpoints: Vec::new() };
+        let record = Record { info, answer, ..Record::named(format!("udp://{name}")) };
         Seen { id: name.into(), place: 0, record }
     }
 
     fn complete() -> News {
         let from = ([192, 0, 2, 9], 29_944).into();
-        let (connected, took) = Default::default();
-        News::Complete(0, Fetched { from, connected, took, servers: 1, malformed: 0 })
+        News::Complete(0, Fetched { from, connected: std::time::Duration::ZERO, servers: 1, malformed: 0 })
     }
 
     fn look(book: &mut Book, news: &[News]) -> Vec<String> {

@@ -1,7 +1,8 @@
 //! One result, and its JSON. The keys are documented in docs/asking.md.
 
-use crate::ask::{Protocol, Trouble, lobby::Listed};
-use rallypoint_query::{Player, Report, ServerInfo};
+use super::milliseconds;
+use crate::ask::{Protocol, Trouble, engine::Found, lobby::Listed};
+use rallypoint_query::{Measured, Player, ServerInfo};
 use rallypoint_wire::{bloodmasters::Rules, lobby::Transport, text};
 use serde::Serialize;
 use std::{collections::BTreeMap, net::SocketAddr};
@@ -46,9 +47,9 @@ pub struct Missed {
 }
 
 impl Record {
-    /// What a server answered. `None` if it did not.
-    pub fn answered(target: String, report: Report) -> Option<Self> {
-        let mut record = Self {
+    /// Somebody of whom nothing is known yet.
+    pub fn named(target: String) -> Self {
+        Self {
             target,
             address: None,
             protocol: None,
@@ -56,45 +57,45 @@ impl Record {
             answer: None,
             trouble: None,
             endpoints: Vec::new(),
-        };
-        record.take(report).then_some(record)
+        }
+    }
+
+    /// What a server answered.
+    pub fn answered(target: String, found: Found) -> Self {
+        let mut record = Self::named(target);
+        record.take(found);
+        record
     }
 
     /// What a list says.
     pub fn listed(listed: Listed) -> Self {
         let address = listed.endpoints.first().copied();
         Self {
-            target: address.map_or_else(String::new, |address| address.to_string()),
             address,
             protocol: listed.protocol,
             info: listed.info,
-            answer: None,
-            trouble: None,
             endpoints: listed.endpoints,
+            ..Self::named(address.map_or_else(String::new, |address| address.to_string()))
         }
     }
 
-    /// Takes over what the server itself says, which wins over what a list said. False if the report has no answer.
-    pub fn take(&mut self, report: Report) -> bool {
-        let (target, retries) = (report.target, report.retries);
-        let rallypoint_query::Outcome::Answered(answer) = report.outcome else { return false };
+    /// Takes over what the server itself says, which wins over what a list said.
+    pub fn take(&mut self, Found { target, answer, retries }: Found) {
         let listed = std::mem::replace(&mut self.info, answer.info);
         self.info.fill_from(&listed);
         self.address = Some(target.address);
         self.protocol = Some(Protocol::of(target.question));
         self.trouble = None;
         self.answer = Some(Answered {
-            // Thousandths are what a clock can tell.
-            ping_ms: (answer.round_trip.time.as_secs_f64() * 1e6).round() / 1e3,
+            ping_ms: milliseconds(answer.round_trip.time),
             measured: match answer.round_trip.measured {
-                rallypoint_query::Measured::Echo => "echo",
-                rallypoint_query::Measured::FirstAnswer => "first_answer",
-                rallypoint_query::Measured::AtMost => "at_most",
+                Measured::Echo => "echo",
+                Measured::FirstAnswer => "first_answer",
+                Measured::AtMost => "at_most",
             },
             retries,
             missing: answer.missing.iter().map(ToString::to_string).collect(),
         });
-        true
     }
 
     /// The name, or what stands for it.
@@ -104,12 +105,8 @@ impl Record {
 
     /// The game, as short as it is told.
     pub fn game(&self) -> Option<&str> {
-        let told = |text: &'_ Option<String>| text.as_deref().filter(|text| !text.is_empty()).map(str::len);
-        match (told(&self.info.game), told(&self.info.game_name)) {
-            (Some(_), _) => self.info.game.as_deref(),
-            (None, Some(_)) => self.info.game_name.as_deref(),
-            (None, None) => None,
-        }
+        let told = [&self.info.game, &self.info.game_name].into_iter().filter_map(Option::as_deref);
+        told.into_iter().find(|text| !text.is_empty())
     }
 
     /// What is written as JSON.

@@ -18,6 +18,8 @@ pub struct Sink {
     format: Format,
     shape: Shape,
     out: BufWriter<Stdout>,
+    /// Where a line of JSON is made, so that it goes out in one piece.
+    line: Vec<u8>,
     terminal: Terminal,
     /// A document is easier to read with indents, and easier to process without.
     pretty: bool,
@@ -74,6 +76,7 @@ impl Sink {
             format,
             shape,
             out: BufWriter::with_capacity(64 << 10, io::stdout()),
+            line: Vec::new(),
             terminal: Terminal::of_stdout(),
             pretty: io::stdout().is_terminal(),
             table: Table::new(&COLUMNS),
@@ -201,8 +204,11 @@ impl Sink {
 
     /// An object on a line of its own.
     fn object(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_string(value)?;
-        self.line(&text)
+        self.progress.clear();
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, value)?;
+        self.line.push(b'\n');
+        self.out.write_all(&self.line)
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
@@ -218,23 +224,21 @@ impl Sink {
 
 /// The command has failed as a whole: programs want to read that, too. For people it is told elsewhere.
 pub fn fail(format: Format, failure: Failure) -> Failure {
-    let (code, Failure::Usage(why) | Failure::Failed(why) | Failure::NotSaved(why)) = (
-        match &failure {
-            Failure::Usage(_) => "usage",
-            Failure::Failed(_) | Failure::NotSaved(_) => "local",
-        },
-        &failure,
-    );
-    let error = json!({ "target": null, "address": null, "error": code, "message": why });
-    let text = match format {
-        Format::Json => json!({ "servers": [], "errors": [error] }).to_string(),
+    let (code, why) = match &failure {
+        Failure::Usage(why) => ("usage", why),
+        Failure::Failed(why) | Failure::NotSaved(why) => ("local", why),
+    };
+    let mut error = json!({ "target": null, "address": null, "error": code, "message": why });
+    let told = match format {
+        Format::Json => json!({ "servers": [], "errors": [error] }),
         Format::Jsonl => {
-            json!({ "type": "error", "target": null, "address": null, "error": code, "message": why }).to_string()
+            error["type"] = "error".into();
+            error
         }
-        Format::Gamedig | Format::GamedigLines => json!({ "error": why, "raw": error }).to_string(),
+        Format::Gamedig | Format::GamedigLines => json!({ "error": why, "raw": error }),
         Format::Text | Format::Csv => return failure,
     };
-    let _ = writeln!(io::stdout(), "{text}");
+    let _ = writeln!(io::stdout(), "{told}");
     failure
 }
 

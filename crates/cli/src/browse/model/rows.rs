@@ -104,7 +104,6 @@ fn remembered(id: &str, name: &str) -> Seen {
         lobby: transport.map(lobby),
         ..ServerInfo::default()
     };
-    let record =
-        Record { target: id.to_owned(), address, protocol: None, info, answer: None, trouble: None, endpoints };
+    let record = Record { address, info, endpoints, ..Record::named(id.to_owned()) };
     Seen { id: id.to_owned(), place: usize::MAX, record }
 }

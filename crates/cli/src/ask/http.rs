@@ -1,7 +1,11 @@
-//! As much HTTP as master lists and a lobby's API need: one request of version 1.0, so that the answer is never in chunks.
+//! As much HTTP as master lists and a lobby's APIs need: one request of version 1.0, so that the answer is never in chunks.
 
-use super::connect::Stream;
-use crate::ask::{Trouble, target::MasterList};
+use crate::ask::{
+    Asking, Trouble,
+    connect::{Stream, connect},
+    resolve::resolve,
+    target::Page,
+};
 use rallypoint_wire::text;
 
 /// The longest header and the longest list that are read. A list of a hundred thousand servers is shorter.
@@ -26,15 +30,28 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// The body of the answer, if there is one.
-pub async fn get(stream: Stream, list: &MasterList) -> Result<Vec<u8>, Trouble> {
+/// What stands on a page.
+pub async fn read(page: &Page, asking: &Asking) -> Result<Vec<u8>, Trouble> {
+    read_from(open(page, asking).await?, page).await
+}
+
+/// The same over a connection that is there.
+pub async fn read_from(stream: Stream, page: &Page) -> Result<Vec<u8>, Trouble> {
     let request = Request { method: "GET", headers: "Accept: text/plain\r\n", body: &[] };
-    page(ask(stream, list, request).await?)
+    body_of(ask(stream, page, request).await?)
 }
 
 /// Sends a request, and gets the answer, whatever it is.
-pub async fn ask(mut stream: Stream, to: &MasterList, request: Request<'_>) -> Result<Answer, Trouble> {
-    let MasterList { host, port, path } = to;
+pub async fn request(to: &Page, request: Request<'_>, asking: &Asking) -> Result<Answer, Trouble> {
+    ask(open(to, asking).await?, to, request).await
+}
+
+async fn open(page: &Page, asking: &Asking) -> Result<Stream, Trouble> {
+    connect(&resolve(&page.host, page.port.get(), asking.family()).await?, asking).await
+}
+
+async fn ask(mut stream: Stream, to: &Page, request: Request<'_>) -> Result<Answer, Trouble> {
+    let Page { host, port, path } = to;
     let Request { method, headers, body } = request;
     let (version, length) = (env!("CARGO_PKG_VERSION"), body.len());
     let mut bytes = format!(
@@ -77,7 +94,7 @@ fn parse(mut answer: Vec<u8>) -> Result<Answer, Trouble> {
 }
 
 /// The body, if all is well.
-fn page(answer: Answer) -> Result<Vec<u8>, Trouble> {
+fn body_of(answer: Answer) -> Result<Vec<u8>, Trouble> {
     match (answer.status, answer.location) {
         (200, _) => Ok(answer.body),
         (_, Some(to)) => {
@@ -105,7 +122,7 @@ mod tests {
 
     fn read(answer: &str) -> Result<String, String> {
         parse(answer.into())
-            .and_then(page)
+            .and_then(body_of)
             .map(|body| String::from_utf8(body).unwrap())
             .map_err(|error| error.to_string())
     }

@@ -1,0 +1,26 @@
+//! `rallypoint announce` goes on looking, and says so when a lobby no longer lists the server.
+
+mod common;
+
+use common::{Lobby, Running, rallypoint};
+use std::fs;
+
+#[test]
+fn a_server_that_is_banned_is_told_and_its_end_claims_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("rallypoint.toml");
+    fs::write(&file, "").unwrap();
+    let lobby = Lobby::start(home.path(), &["--config", file.to_str().unwrap()]);
+    let to = lobby.v4().to_string();
+    let args = ["--name", "Bacon Town", "--port", "8190", "--transport", "udp", "--check-every", "50ms"];
+    let mut program = Running::start(rallypoint(home.path()).args(["announce", "--lobby", &to]).args(args));
+    program.line();
+    assert_eq!(program.line(), format!("listed by {to} as 127.0.0.1:8190"));
+
+    fs::write(&file, "[[ban]]\nname = \"bacon*\"").unwrap();
+    lobby.program.signal("HUP");
+    program.wait_for_log(&format!("no longer listed by {to}"));
+    program.signal("TERM");
+    assert_eq!(program.line(), "stopped; it was no longer in the list");
+    assert_eq!(program.wait().code(), Some(0));
+}
