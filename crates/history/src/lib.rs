@@ -12,6 +12,7 @@
 
 mod batch;
 mod clock;
+mod delete;
 mod error;
 mod event;
 pub mod export;

@@ -115,8 +115,8 @@ impl Recorder {
     pub fn handle_sweep(&mut self, sweep: &Sweep) -> Option<Batch> {
         let now = sweep.time - sweep.time.rem_euclid(60);
         let wrong_after = self.clock.handle_minute(now)?.wrong_after;
-        if let Some(time) = wrong_after {
-            self.take_back(time);
+        if wrong_after.is_some() {
+            self.set_back(now);
         }
         let mut batch = Batch { time: now, clock: self.clock, wrong_after, ..Batch::default() };
         for change in &sweep.moves {
@@ -288,10 +288,10 @@ impl Recorder {
         }
     }
 
-    /// After this minute the clock was wrong: what was seen then was seen just after it, as far as anybody knows.
-    fn take_back(&mut self, time: UnixSeconds) {
-        self.tracked.values_mut().for_each(|tracked| tracked.last = tracked.last.min(time));
-        self.waiting.values_mut().for_each(|waiting| waiting.since = waiting.since.min(time + 60));
+    /// The clock was wrong: whoever was seen later than now was seen just before.
+    fn set_back(&mut self, now: UnixSeconds) {
+        self.tracked.values_mut().for_each(|tracked| tracked.last = tracked.last.min(now - 60));
+        self.waiting.values_mut().for_each(|waiting| waiting.since = waiting.since.min(now - 60));
     }
 
     fn forget(&mut self, subject: &Subject, batch: &mut Batch) {

@@ -1,6 +1,8 @@
 //! The thread that writes.
 
 mod aside;
+#[cfg(test)]
+mod tests;
 
 use crate::{
     Handle, HistoryError, Options, Sweep,

@@ -4,6 +4,7 @@ use crate::{
     HistoryError, Options, Retention, Subject, UnixSeconds,
     batch::{Batch, Known, New},
     clock::{Clock, Step},
+    delete,
     event::{Event, What},
     layout::{self, Level},
     pack::{self, Minutes},
@@ -94,10 +95,10 @@ impl Writer {
         let retention = self.retention;
         let transaction = self.connection.transaction()?;
         if let Some(time) = batch.wrong_after {
-            take_back(&transaction, time)?;
+            delete::take_back(&transaction, time, batch.time)?;
         }
         for key in &batch.forgotten {
-            forget(&transaction, *key, batch.time, &retention)?;
+            delete::forget(&transaction, *key, batch.time, &retention)?;
         }
         for new in &batch.new {
             insert(&transaction, new, batch.time)?;
@@ -113,7 +114,7 @@ impl Writer {
         write_samples(&transaction, batch)?;
         // An hour that is rolled up is over for good, so that waits for a time that is believed, too.
         if batch.clock.is_believed() && seal(&transaction, layout::hour(batch.time))? {
-            expire(&transaction, batch.time, &retention)?;
+            delete::expire(&transaction, batch.time, &retention)?;
         }
         let mut count = transaction.prepare_cached("INSERT OR REPLACE INTO counter VALUES (?1, ?2)")?;
         count.execute(params!["last_minute", batch.time])?;
@@ -248,55 +249,5 @@ fn add_sum(
     sums[place].merge(sum);
     let mut write = transaction.prepare_cached("INSERT OR REPLACE INTO block VALUES (?1, ?2, ?3, ?4)")?;
     write.execute(params![level as i64, slot, key, pack::pack_sums(&sums)])?;
-    Ok(())
-}
-
-/// Deletes what was recorded after a minute, at times that were wrong. Who was first seen then was seen just after it, and so
-/// was a record.
-///
-/// Rows that begin before it are left: what is wrong in them is less than a day of hours and less than 32 of days, and is added
-/// to what comes.
-fn take_back(transaction: &Transaction<'_>, time: UnixSeconds) -> Result<(), HistoryError> {
-    transaction.execute("DELETE FROM fresh WHERE at >= ?1", [layout::fresh_of_hour(layout::hour(time) + 1)])?;
-    for level in Level::ALL {
-        transaction
-            .execute("DELETE FROM block WHERE level = ?1 AND slot > ?2", params![level as i64, level.slot(time)])?;
-    }
-    transaction.execute("DELETE FROM event WHERE time > ?1", [time])?;
-    transaction.execute(
-        "UPDATE subject SET first = min(first, ?2), start = min(start, ?2), last = min(last, ?1), peak_at = min(peak_at, ?2)",
-        params![time, time + 60],
-    )?;
-    Ok(())
-}
-
-/// Deletes what has been kept long enough.
-fn expire(transaction: &Transaction<'_>, now: UnixSeconds, retention: &Retention) -> Result<(), HistoryError> {
-    for level in Level::ALL {
-        let mut delete = transaction.prepare_cached("DELETE FROM block WHERE level = ?1 AND slot < ?2")?;
-        delete.execute(params![level as i64, level.first_slot(now, retention)])?;
-    }
-    Ok(())
-}
-
-/// Deletes a subject with everything that is left of it.
-fn forget(
-    transaction: &Transaction<'_>,
-    key: Key,
-    now: UnixSeconds,
-    retention: &Retention,
-) -> Result<(), HistoryError> {
-    let mut first = transaction.prepare_cached("SELECT first FROM subject WHERE key = ?1")?;
-    let Some(first) = first.query_row([key], |row| row.get::<_, i64>(0)).optional()? else { return Ok(()) };
-    for level in Level::ALL {
-        let slots = level.slot(first).max(level.first_slot(now, retention))..=level.slot(now);
-        let mut delete =
-            transaction.prepare_cached("DELETE FROM block WHERE level = ?1 AND slot = ?2 AND subject = ?3")?;
-        for slot in slots {
-            delete.execute(params![level as i64, slot, key])?;
-        }
-    }
-    transaction.prepare_cached("DELETE FROM event WHERE subject = ?1")?.execute([key])?;
-    transaction.prepare_cached("DELETE FROM subject WHERE key = ?1")?.execute([key])?;
     Ok(())
 }

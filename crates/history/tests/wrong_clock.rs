@@ -46,8 +46,20 @@ fn a_year_ahead_for_some_minutes_deletes_nothing_and_leaves_nothing() {
         assert!(handle.events(&server(number), 100, None).unwrap().iter().all(|event| event.time <= later));
     }
     let two = handle.summary(&server(2), later).unwrap().unwrap();
-    assert_eq!((two.first, two.peak.unwrap().players), (now, 9));
+    assert_eq!((two.first, two.peak.unwrap().players), (now + 2_400, 9));
     assert!(handle.stats().is_writing);
+}
+
+#[test]
+fn a_clock_that_is_wrong_from_the_beginning_leaves_what_was_seen_as_of_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let history = History::start(options(&folder)).unwrap();
+    run(&history, START + YEAR, 10, &[(1, 3)]);
+    run(&history, START, 10, &[(2, 4)]);
+    let handle = history.handle();
+    let one = handle.summary(&server(1), START + 600).unwrap().unwrap();
+    assert_eq!([one.first, one.last, one.peak.unwrap().time], [START; 3]);
+    assert_eq!(known(&handle, 0, START + 2 * YEAR, Resolution::Day), 10);
 }
 
 #[test]

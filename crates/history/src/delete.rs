@@ -1,0 +1,65 @@
+//! Deletes what is old, wrong, or of somebody who has no history any more.
+
+use crate::{
+    HistoryError, Retention, UnixSeconds,
+    layout::{self, Level},
+    subject::Key,
+};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// Deletes what was recorded after a minute, at times that were wrong. Whoever was seen then, and records, are kept as of now.
+///
+/// Rows that begin before it are left: what is wrong in them is less than a day of hours and less than 32 of days, and is added
+/// to what comes.
+pub(crate) fn take_back(
+    transaction: &Transaction<'_>,
+    time: UnixSeconds,
+    now: UnixSeconds,
+) -> Result<(), HistoryError> {
+    transaction.execute("DELETE FROM fresh WHERE at >= ?1", [layout::fresh_of_hour(layout::hour(time) + 1)])?;
+    for level in Level::ALL {
+        transaction
+            .execute("DELETE FROM block WHERE level = ?1 AND slot > ?2", params![level as i64, level.slot(time)])?;
+    }
+    transaction.execute("DELETE FROM event WHERE time > ?1", [time])?;
+    transaction.execute(
+        "UPDATE subject SET first = min(first, ?1), start = min(start, ?1), last = min(last, ?1), peak_at = min(peak_at, ?1)",
+        [now],
+    )?;
+    Ok(())
+}
+
+/// Deletes what has been kept long enough.
+pub(crate) fn expire(
+    transaction: &Transaction<'_>,
+    now: UnixSeconds,
+    retention: &Retention,
+) -> Result<(), HistoryError> {
+    for level in Level::ALL {
+        let mut delete = transaction.prepare_cached("DELETE FROM block WHERE level = ?1 AND slot < ?2")?;
+        delete.execute(params![level as i64, level.first_slot(now, retention)])?;
+    }
+    Ok(())
+}
+
+/// Deletes a subject with everything that is left of it.
+pub(crate) fn forget(
+    transaction: &Transaction<'_>,
+    key: Key,
+    now: UnixSeconds,
+    retention: &Retention,
+) -> Result<(), HistoryError> {
+    let mut first = transaction.prepare_cached("SELECT first FROM subject WHERE key = ?1")?;
+    let Some(first) = first.query_row([key], |row| row.get::<_, i64>(0)).optional()? else { return Ok(()) };
+    for level in Level::ALL {
+        let slots = level.slot(first).max(level.first_slot(now, retention))..=level.slot(now);
+        let mut delete =
+            transaction.prepare_cached("DELETE FROM block WHERE level = ?1 AND slot = ?2 AND subject = ?3")?;
+        for slot in slots {
+            delete.execute(params![level as i64, slot, key])?;
+        }
+    }
+    transaction.prepare_cached("DELETE FROM event WHERE subject = ?1")?.execute([key])?;
+    transaction.prepare_cached("DELETE FROM subject WHERE key = ?1")?.execute([key])?;
+    Ok(())
+}
