@@ -5,6 +5,7 @@
 //! configuration, which stays the operator's own; and all of it is written down in an audit log.
 
 mod audit;
+mod ban;
 mod desk;
 mod network;
 mod operator;
@@ -13,10 +14,10 @@ mod record;
 mod requests;
 mod token;
 
+pub use ban::{BanRule, NotABan, Unlisted, Who};
 pub use desk::{Admin, AdminError};
 pub use network::Network;
 pub(crate) use operator::Refusals;
-pub use record::{BanRule, NotABan, Unlisted, Who};
 pub use token::{NotAToken, Token};
 
 use crate::shared::Web;

@@ -107,9 +107,11 @@ impl Admin {
                 let now = calendar::now();
                 record.bans.retain(|ban| ban.rule.is_in_force(now));
                 let (value, entries) = change(&mut record)?;
-                inner.audit.add(&entries).map_err(|error| cannot_use(&error))?;
-                let json = serde_json::to_vec(&record).unwrap_or_default();
-                replace_file(&inner.path, &json).map_err(|error| cannot_use(&error))?;
+                let keep = || {
+                    inner.audit.add(&entries)?;
+                    replace_file(&inner.path, &serde_json::to_vec(&record)?)
+                };
+                keep().map_err(|error| cannot_use(&error))?;
                 inner.record.store(Arc::new(record));
                 Ok(value)
             })

@@ -1,5 +1,6 @@
 //! Who is the operator.
 
+use super::Token;
 use crate::{
     gate::{Budget, Visitor},
     metrics::{Exposition, Kind},
@@ -30,34 +31,90 @@ const GUESSES: Rate = Rate { count: 10, per: Duration::from_secs(60), burst: 10 
 #[derive(Debug)]
 pub(crate) struct Refusals {
     guesses: Budget,
-    /// In the order of [`REASONS`].
-    counts: [AtomicU64; REASONS.len()],
+    /// In the order of [`Refusal::ALL`].
+    counts: [AtomicU64; Refusal::ALL.len()],
     /// Wrong tokens, for the log.
     wrong: Mutex<Seldom>,
 }
 
-const REASONS: [&str; 3] = ["no_token", "wrong_token", "too_many_wrong_tokens"];
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    NoToken,
+    WrongToken,
+    TooManyWrongTokens,
+}
 
 impl Refusals {
     pub fn new(seed: u128) -> Self {
         Self { guesses: Budget::new(seed), counts: Default::default(), wrong: Mutex::default() }
     }
 
-    /// Somebody has brought a wrong token. The log says so, once in a while.
-    fn warn(&self, now: Instant, visitor: Visitor) {
-        let times = self.wrong.lock().unwrap_or_else(PoisonError::into_inner).happens(now);
-        if let Some(times) = times {
-            let address = Masked(visitor.ip);
-            tracing::warn!(%address, times, "the admin API was asked with a wrong token");
-        }
-    }
-
     pub fn tell(&self, out: &mut Exposition) {
         let help = "Requests to the admin API that were refused, by reason.";
         let mut family = out.family("rallypoint_admin_refused_total", Kind::Counter, help);
-        for (reason, count) in REASONS.iter().zip(&self.counts) {
-            family.sample(&[("reason", reason)], count.load(Relaxed));
+        for (refusal, count) in Refusal::ALL.iter().zip(&self.counts) {
+            family.sample(&[("reason", refusal.code())], count.load(Relaxed));
         }
+    }
+
+    /// Whether a request is the operator's.
+    fn check(&self, now: Instant, token: &Token, visitor: Visitor, headers: &HeaderMap) -> Result<(), Refusal> {
+        let guess = bearer(headers).ok_or(Refusal::NoToken)?;
+        // Who is on this machine itself has other ways, and cannot be locked out by those who are not.
+        if !visitor.is_local && self.guesses.left(now, visitor.ip, GUESSES) == 0 {
+            return Err(Refusal::TooManyWrongTokens);
+        }
+        if token.is(guess) {
+            return Ok(());
+        }
+        let _ = self.guesses.take(now, visitor.ip, GUESSES);
+        Err(Refusal::WrongToken)
+    }
+
+    /// Counts a refusal. Of wrong tokens the log tells, too, once in a while.
+    fn note(&self, now: Instant, visitor: Visitor, refusal: Refusal) {
+        self.counts[refusal as usize].fetch_add(1, Relaxed);
+        if refusal == Refusal::NoToken {
+            return;
+        }
+        let times = self.wrong.lock().unwrap_or_else(PoisonError::into_inner).happens(now);
+        if let Some(times) = times {
+            tracing::warn!(address = %Masked(visitor.ip), times, "the admin API was asked with a wrong token");
+        }
+    }
+}
+
+impl Refusal {
+    /// All there are, in their order.
+    const ALL: [Self; 3] = [Self::NoToken, Self::WrongToken, Self::TooManyWrongTokens];
+
+    const fn code(self) -> &'static str {
+        match self {
+            Self::NoToken => "no_token",
+            Self::WrongToken => "wrong_token",
+            Self::TooManyWrongTokens => "too_many_wrong_tokens",
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let challenge = (header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        let (status, detail, (name, value)) = match self {
+            Self::NoToken => {
+                let detail = "the operator's token is needed, once: Authorization: Bearer TOKEN";
+                (StatusCode::UNAUTHORIZED, detail, challenge)
+            }
+            Self::WrongToken => (StatusCode::UNAUTHORIZED, "this is not the operator's token", challenge),
+            Self::TooManyWrongTokens => {
+                let detail = "too many wrong tokens from your address: wait a minute";
+                (StatusCode::TOO_MANY_REQUESTS, detail, (header::RETRY_AFTER, GUESSES.per.as_secs().into()))
+            }
+        };
+        let mut response = Problem::new(status, detail).into_response();
+        response.headers_mut().insert(name, value);
+        response
     }
 }
 
@@ -68,46 +125,19 @@ pub(super) async fn admit(
     request: Request,
     next: Next,
 ) -> Response {
-    if let Some(refused) = refuse(&web, visitor, request.headers()) {
-        return refused;
+    let token = web.settings().admin_token.clone().filter(|_| web.admin.is_some());
+    let Some(token) = token else {
+        let detail = "there is no admin API here: its operator has set no token (web.admin_token_file)";
+        return Problem::not_found(detail).into_response();
+    };
+    let now = Instant::now();
+    if let Err(refusal) = web.refusals.check(now, &token, visitor, request.headers()) {
+        web.refusals.note(now, visitor, refusal);
+        return refusal.into_response();
     }
     let mut response = next.run(request).await;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
-}
-
-/// The answer to whoever is not the operator.
-fn refuse(web: &Web, visitor: Visitor, headers: &HeaderMap) -> Option<Response> {
-    let settings = web.settings();
-    let Some(token) = settings.admin_token.as_ref().filter(|_| web.admin.is_some()) else {
-        let detail = "there is no admin API here: its operator has set no token (web.admin_token_file)";
-        return Some(Problem::not_found(detail).into_response());
-    };
-    let refuse = |reason: usize, status, detail, (name, value)| {
-        web.refusals.counts[reason].fetch_add(1, Relaxed);
-        let mut response = Problem::new(status, detail).into_response();
-        response.headers_mut().insert(name, value);
-        Some(response)
-    };
-    let challenge = (header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    let Some(guess) = bearer(headers) else {
-        let detail = "the operator's token is needed, once: Authorization: Bearer TOKEN";
-        return refuse(0, StatusCode::UNAUTHORIZED, detail, challenge);
-    };
-    let (guesses, now) = (&web.refusals.guesses, Instant::now());
-    // Who is on this machine itself has other ways, and cannot be locked out by those who are not.
-    if !visitor.is_local && guesses.left(now, visitor.ip, GUESSES) == 0 {
-        web.refusals.warn(now, visitor);
-        let detail = "too many wrong tokens from your address: wait a minute";
-        return refuse(2, StatusCode::TOO_MANY_REQUESTS, detail, (header::RETRY_AFTER, HeaderValue::from(60)));
-    }
-    if token.is(guess) {
-        return None;
-    }
-    // It was looked at, and it was wrong.
-    web.refusals.warn(now, visitor);
-    let _ = guesses.take(now, visitor.ip, GUESSES);
-    refuse(1, StatusCode::UNAUTHORIZED, "this is not the operator's token", challenge)
 }
 
 /// The token that a request brings. Of two nobody could say which one counts.

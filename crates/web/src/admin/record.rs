@@ -1,87 +1,13 @@
-//! What the operator has decided, as it is kept and shown.
+//! What the operator has decided, as it is kept.
 
-use super::network::Network;
-use rallypoint_lobby::{Ban, Banned, Bans, NamePattern, PublicId};
-use rallypoint_wire::{lobby::Transport, text::harmless};
+use super::ban::BanRule;
+use rallypoint_lobby::Bans;
 use serde::{Deserialize, Serialize};
-use std::{
-    fmt,
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::time::Instant;
 use thiserror::Error;
 
 /// How many bans, and how many notes, there can be.
-pub(super) const MOST: usize = 10_000;
-
-/// The longest reason, pattern or note, in characters.
-const LONGEST: usize = 500;
-
-/// One ban.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BanRule {
-    /// Who.
-    #[serde(flatten)]
-    pub who: Who,
-    /// Why.
-    pub reason: String,
-    /// Until when, in seconds since 1970; for good if not set.
-    pub until: Option<u64>,
-}
-
-/// Who is banned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Who {
-    /// Whoever has one of these addresses.
-    Network(#[serde(with = "as_text")] Network),
-    /// Whoever has such a name: `*` stands for anything, `?` for one character.
-    Name(String),
-    /// One server, which was taken off the list.
-    Server(Unlisted),
-}
-
-/// A server that was taken off the list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unlisted {
-    /// What it is called in public.
-    #[serde(with = "as_text")]
-    pub id: PublicId,
-    /// Its name.
-    pub name: String,
-    /// How players reached it.
-    #[serde(with = "TransportCode")]
-    pub transport: Transport,
-    /// Where players reached it.
-    pub addresses: Vec<SocketAddr>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Transport", rename_all = "snake_case")]
-enum TransportCode {
-    Tcp,
-    Udp,
-}
-
-/// Why something cannot be banned.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NotABan {
-    /// Nobody is named, or twice.
-    #[error("expected one of address, network and name")]
-    Whom,
-    /// Not an address or network.
-    #[error("expected an address such as 203.0.113.9 or a network such as 203.0.113.0/24")]
-    Network,
-    /// It would shut out a large part of the world.
-    #[error("the network is too wide: at least /8 (IPv4) or /16 (IPv6); wider ones belong into the configuration file")]
-    TooWide,
-    /// It would fit nearly every name.
-    #[error("the pattern has to have at least three characters besides * and ?")]
-    TooVague,
-    /// A text is too long, or has characters that cannot be seen.
-    #[error("a text has one line of at most {LONGEST} characters, all of which can be seen")]
-    Text,
-}
+const MOST: usize = 10_000;
 
 /// A ban with its number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -114,6 +40,18 @@ pub(super) struct Record {
     pub notes: Vec<Note>,
 }
 
+/// Why something cannot be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(super) enum Full {
+    #[error("there are {MOST} bans: remove some first")]
+    Bans,
+    #[error("there are {MOST} notes: remove some first")]
+    Notes,
+    /// Only somebody who has edited the file gets there.
+    #[error("there are no numbers left: lower \"next\" in admin.json")]
+    Numbers,
+}
+
 impl Default for Record {
     fn default() -> Self {
         Self { version: Self::VERSION, next: 1, bans: Vec::new(), notes: Vec::new() }
@@ -123,154 +61,100 @@ impl Default for Record {
 impl Record {
     pub const VERSION: u32 = 1;
 
-    /// The bans for a registry, which knows no dates.
+    /// The bans for a registry.
     pub fn in_force(&self, now: Instant, today: u64) -> Bans {
         self.bans.iter().filter_map(|ban| ban.rule.in_force(now, today)).collect()
     }
-}
 
-impl BanRule {
-    /// Whether it has not ended.
-    pub(super) fn is_in_force(&self, today: u64) -> bool {
-        self.until.is_none_or(|until| today < until)
-    }
-
-    fn in_force(&self, now: Instant, today: u64) -> Option<Ban> {
-        // What is too far away for the clock does not end while the program runs.
-        let until = self.until.and_then(|until| now.checked_add(Duration::from_secs(until.saturating_sub(today))));
-        self.is_in_force(today).then(|| Ban { who: self.who.banned(), reason: self.reason.as_str().into(), until })
-    }
-}
-
-impl Who {
-    /// A network, if it is one that an operator would want to ban.
-    pub fn network(network: Network) -> Result<Self, NotABan> {
-        let least = if network.0.addr().is_ipv4() { 8 } else { 16 };
-        (network.0.prefix_len() >= least).then_some(Self::Network(network)).ok_or(NotABan::TooWide)
-    }
-
-    /// A pattern of names, if it does not fit nearly all of them.
-    pub fn name(pattern: &str) -> Result<Self, NotABan> {
-        let pattern = text(pattern)?;
-        let letters = pattern.chars().filter(|c| !matches!(c, '*' | '?' | ' ')).count();
-        (letters >= 3).then_some(Self::Name(pattern)).ok_or(NotABan::TooVague)
-    }
-
-    /// Whether both are about the same, though more may be known of one than of the other.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Server(one), Self::Server(other)) => one.id == other.id,
-            _ => self == other,
+    /// Adds a ban, or puts it in the place of one that is about the same. Says whether it is new.
+    pub fn put_ban(&mut self, rule: BanRule, since: u64) -> Result<(NumberedBan, bool), Full> {
+        if let Some(known) = self.bans.iter_mut().find(|ban| ban.rule.who.is(&rule.who)) {
+            (known.rule, known.since) = (rule, since);
+            return Ok((known.clone(), false));
         }
+        has_room(&self.bans).then_some(()).ok_or(Full::Bans)?;
+        let ban = NumberedBan { id: self.take_number()?, rule, since };
+        self.bans.push(ban.clone());
+        Ok((ban, true))
     }
 
-    fn banned(&self) -> Banned {
-        match self {
-            Self::Network(Network(net)) => Banned::Network(*net),
-            Self::Name(pattern) => Banned::Name(NamePattern::new(pattern)),
-            Self::Server(Unlisted { id, transport, addresses, .. }) => {
-                Banned::Server { id: *id, transport: *transport, addresses: addresses.clone() }
-            }
-        }
+    pub fn remove_ban(&mut self, id: u64) -> Option<NumberedBan> {
+        let place = self.bans.iter().position(|ban| ban.id == id)?;
+        Some(self.bans.remove(place))
+    }
+
+    pub fn add_note(&mut self, about: String, text: String, time: u64) -> Result<Note, Full> {
+        has_room(&self.notes).then_some(()).ok_or(Full::Notes)?;
+        let note = Note { id: self.take_number()?, about, text, time };
+        self.notes.push(note.clone());
+        Ok(note)
+    }
+
+    pub fn remove_note(&mut self, id: u64) -> Option<Note> {
+        let place = self.notes.iter().position(|note| note.id == id)?;
+        Some(self.notes.remove(place))
+    }
+
+    fn take_number(&mut self) -> Result<u64, Full> {
+        let number = self.next;
+        self.next = number.checked_add(1).ok_or(Full::Numbers)?;
+        Ok(number)
     }
 }
 
-impl fmt::Display for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Network(network) => network.fmt(f),
-            Self::Name(pattern) => write!(f, "name {pattern}"),
-            Self::Server(server) => write!(f, "server {}", server.id),
-        }
-    }
-}
-
-/// A text of the operator: what would be replaced in a text of a stranger (L5) is refused here. It would spoil a log or a
-/// terminal, and a pattern that has it fits no name as it is shown.
-pub(super) fn text(text: &str) -> Result<String, NotABan> {
-    let text = text.trim();
-    let is_fit = text.chars().count() <= LONGEST && harmless(text) == text;
-    is_fit.then(|| text.to_owned()).ok_or(NotABan::Text)
-}
-
-/// Values that are kept and shown as text.
-mod as_text {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use std::{fmt::Display, str::FromStr};
-
-    pub fn serialize<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(value)
-    }
-
-    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
+fn has_room<T>(list: &[T]) -> bool {
+    list.len() < MOST
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admin::Who;
 
-    fn network(text: &str) -> Result<Who, NotABan> {
-        text.parse().and_then(Who::network)
+    fn rule(who: Who, reason: &str) -> BanRule {
+        BanRule { who, reason: reason.into(), until: None }
     }
 
     #[test]
-    fn who_can_be_banned() {
-        for (text, whom) in [
-            ("203.0.113.9", "203.0.113.9"),
-            ("203.0.113.9/24", "203.0.113.0/24"),
-            ("::ffff:192.0.2.1", "192.0.2.1"),
-            ("::ffff:192.0.2.1/128", "192.0.2.1"),
-            ("::ffff:192.0.2.1/120", "192.0.2.0/24"),
-        ] {
-            assert_eq!(network(text).unwrap().to_string(), whom);
-        }
-        assert_eq!(network("0.0.0.0/0"), Err(NotABan::TooWide));
-        assert_eq!(network("2001::/15"), Err(NotABan::TooWide));
-        assert_eq!(network("::ffff:0:0/96"), Err(NotABan::TooWide), "all of IPv4");
-        assert_eq!(network("example.org"), Err(NotABan::Network));
-        assert_eq!(Who::name(" *casino* ").unwrap().to_string(), "name *casino*");
-        assert_eq!(Who::name("*a?*"), Err(NotABan::TooVague));
+    fn numbers_are_not_used_again_and_the_same_is_banned_once() {
+        let mut record = Record::default();
+        let note = record.add_note("192.0.2.1".into(), "x".into(), 7).unwrap();
+        assert_eq!(
+            (note.id, record.remove_note(note.id).is_some(), record.remove_note(note.id).is_some()),
+            (1, true, false)
+        );
+        let casino = Who::name("casino").unwrap();
+        let (first, is_new) = record.put_ban(rule(casino.clone(), "a"), 7).unwrap();
+        assert_eq!((first.id, is_new), (2, true));
+        let (again, is_new) = record.put_ban(rule(casino, "b"), 8).unwrap();
+        assert_eq!((again.id, again.since, &*again.rule.reason, is_new), (2, 8, "b", false));
+        assert_eq!((record.remove_ban(2).is_some(), record.bans.len()), (true, 0));
     }
 
     #[test]
-    fn texts_can_be_seen() {
-        for hidden in ["evil\u{1b}[2J", "evil\u{202e}gnp", "ev\u{200b}il", "evil\nname"] {
-            assert_eq!(Who::name(hidden), Err(NotABan::Text), "{hidden:?}");
-            assert_eq!(text(hidden), Err(NotABan::Text), "{hidden:?}");
-        }
-        assert_eq!(text(&"x".repeat(501)), Err(NotABan::Text));
-        assert_eq!(text(" Größe 七 👩\u{200d}🚀 "), Ok("Größe 七 👩\u{200d}🚀".into()));
+    fn there_is_an_end_to_numbers_and_to_room() {
+        let casino = || rule(Who::name("casino").unwrap(), "");
+        let mut record = Record { next: u64::MAX, ..Record::default() };
+        assert_eq!(record.put_ban(casino(), 0).unwrap_err(), Full::Numbers);
+        assert_eq!(record.add_note(String::new(), String::new(), 0).unwrap_err(), Full::Numbers);
+        let ban = |number| NumberedBan { id: number, rule: rule(Who::Name(number.to_string()), ""), since: 0 };
+        let mut record = Record { bans: (0..MOST as u64).map(ban).collect(), ..Record::default() };
+        assert_eq!(record.put_ban(casino(), 0).unwrap_err(), Full::Bans);
+        assert!(record.put_ban(rule(Who::Name("7".into()), "again"), 0).is_ok());
+        assert!(record.add_note(String::new(), String::new(), 0).is_ok());
     }
 
     #[test]
-    fn a_ban_that_has_ended_is_none() {
-        let rule = BanRule { who: network("203.0.113.0/24").unwrap(), reason: String::new(), until: Some(1_000) };
-        let now = Instant::now();
-        assert!(rule.in_force(now, 1_000).is_none());
-        assert_eq!(rule.in_force(now, 940).unwrap().until, Some(now + Duration::from_secs(60)));
-        assert_eq!(BanRule { until: None, ..rule }.in_force(now, 940).unwrap().until, None);
-    }
-
-    #[test]
-    fn bans_are_read_as_they_are_kept() {
-        let server = Unlisted {
-            id: PublicId::from_bytes([7; 16]),
-            name: "Bacon Town".into(),
-            transport: Transport::Udp,
-            addresses: vec!["203.0.113.9:8190".parse().unwrap(), "[2001:db8::9]:8190".parse().unwrap()],
-        };
-        for (who, kept) in [
-            (network("203.0.113.0/24").unwrap(), r#"{"id":1,"network":"203.0.113.0/24","#),
-            (Who::name("casino").unwrap(), r#"{"id":1,"name":"casino","#),
-            (Who::Server(server), r#"{"id":1,"server":{"id":"0707"#),
-        ] {
-            let rule = BanRule { who, reason: "test".into(), until: Some(7) };
-            let json = serde_json::to_string(&NumberedBan { id: 1, rule: rule.clone(), since: 2 }).unwrap();
-            assert!(json.starts_with(kept), "{json}");
-            assert_eq!(serde_json::from_str::<NumberedBan>(&json).unwrap().rule, rule);
-        }
-        assert!(serde_json::from_str::<BanRule>(r#"{"reason":"","until":null}"#).is_err(), "nobody is named");
+    fn it_is_read_as_it_is_kept() {
+        let mut record = Record::default();
+        record.put_ban(rule(Who::name("casino").unwrap(), "test"), 7).unwrap();
+        record.add_note("192.0.2.1".into(), "x".into(), 7).unwrap();
+        let json = serde_json::to_string(&record).unwrap();
+        let expected = concat!(
+            r#"{"version":1,"next":3,"bans":[{"id":1,"name":"casino","reason":"test","until":null,"since":7}],"#,
+            r#""notes":[{"id":2,"about":"192.0.2.1","text":"x","time":7}]}"#,
+        );
+        assert_eq!(json, expected);
+        assert_eq!(serde_json::to_string(&serde_json::from_str::<Record>(expected).unwrap()).unwrap(), expected);
     }
 }

@@ -3,8 +3,9 @@
 use super::{
     Admin, BanRule, Network, NotABan, Unlisted, Who,
     audit::Entry,
+    ban::text,
     part::Part,
-    record::{MOST, Note, NumberedBan, Record, text},
+    record::{Full, NumberedBan, Record},
 };
 use crate::{api::answer::JSON, calendar, gate::Visitor, id::Id, problem::Problem, shared::Web};
 use axum::{
@@ -113,10 +114,10 @@ pub(super) async fn ban(
     let rule = BanRule { who, reason, until };
     let change = move |record: &mut Record| {
         let entry = entry(visitor, "ban", rule.who.to_string(), rule.reason.clone(), until);
-        Ok((put(record, rule, now)?, vec![entry]))
+        Ok((record.put_ban(rule, now)?, vec![entry]))
     };
-    let (status, ban) = admin(&web)?.change(&web.lobby, change).await?;
-    Ok(json(status, &shown(&ban, now)))
+    let (ban, is_new) = admin(&web)?.change(&web.lobby, change).await?;
+    Ok(json(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &shown(&ban, now)))
 }
 
 /// `DELETE /api/v1/admin/bans/{id}`
@@ -127,11 +128,9 @@ pub(super) async fn unban(
 ) -> Result<Response, Problem> {
     let id = number(&id)?;
     let change = move |record: &mut Record| {
-        let place = record.bans.iter().position(|ban| ban.id == id);
-        let place = place.ok_or_else(|| {
+        let ban = record.remove_ban(id).ok_or_else(|| {
             Problem::not_found("there is no such ban; those of the configuration can be changed only there")
         })?;
-        let ban = record.bans.remove(place);
         Ok(((), vec![entry(visitor, "unban", ban.rule.who.to_string(), ban.rule.reason, None)]))
     };
     admin(&web)?.change(&web.lobby, change).await?;
@@ -165,7 +164,7 @@ pub(super) async fn unlist(
         let mut entries = Vec::new();
         for (action, who) in [("unlist", Who::Server(server))].into_iter().chain(networks) {
             entries.push(entry(visitor, action, who.to_string(), reason.clone(), Some(until)));
-            put(record, BanRule { who, reason: reason.clone(), until: Some(until) }, now)?;
+            record.put_ban(BanRule { who, reason: reason.clone(), until: Some(until) }, now)?;
         }
         Ok(((), entries))
     };
@@ -195,11 +194,8 @@ pub(super) async fn note(
         return Err(wrong("text", "text: it is empty"));
     }
     let change = move |record: &mut Record| {
-        is_room(record.notes.len(), "notes")?;
         let entry = entry(visitor, "note", about.clone(), text.clone(), None);
-        let note = Note { id: take_number(record)?, about, text, time: entry.time };
-        record.notes.push(note.clone());
-        Ok((note, vec![entry]))
+        Ok((record.add_note(about, text, entry.time)?, vec![entry]))
     };
     let note = admin(&web)?.change(&web.lobby, change).await?;
     Ok(json(StatusCode::CREATED, &note))
@@ -213,8 +209,7 @@ pub(super) async fn forget_note(
 ) -> Result<Response, Problem> {
     let id = number(&id)?;
     let change = move |record: &mut Record| {
-        let place = record.notes.iter().position(|note| note.id == id);
-        let note = record.notes.remove(place.ok_or_else(|| Problem::not_found("there is no such note"))?);
+        let note = record.remove_note(id).ok_or_else(|| Problem::not_found("there is no such note"))?;
         Ok(((), vec![entry(visitor, "forget_note", note.about, note.text, None)]))
     };
     admin(&web)?.change(&web.lobby, change).await?;
@@ -233,30 +228,10 @@ fn admin(web: &Web) -> Result<&Admin, Problem> {
     web.admin.as_ref().ok_or_else(|| Problem::not_found("there is no admin API here"))
 }
 
-/// Adds a ban, or puts it in the place of one that is about the same.
-fn put(record: &mut Record, rule: BanRule, now: u64) -> Result<(StatusCode, NumberedBan), Problem> {
-    if let Some(known) = record.bans.iter_mut().find(|ban| ban.rule.who.is(&rule.who)) {
-        (known.rule, known.since) = (rule, now);
-        return Ok((StatusCode::OK, known.clone()));
+impl From<Full> for Problem {
+    fn from(full: Full) -> Self {
+        Self::new(StatusCode::CONFLICT, full.to_string())
     }
-    is_room(record.bans.len(), "bans")?;
-    let ban = NumberedBan { id: take_number(record)?, rule, since: now };
-    record.bans.push(ban.clone());
-    Ok((StatusCode::CREATED, ban))
-}
-
-fn is_room(count: usize, what: &str) -> Result<(), Problem> {
-    let full = || Problem::new(StatusCode::CONFLICT, format!("there are {MOST} {what}: remove some first"));
-    (count < MOST).then_some(()).ok_or_else(full)
-}
-
-/// The number of a new ban or note.
-fn take_number(record: &mut Record) -> Result<u64, Problem> {
-    let number = record.next;
-    // Only somebody who has edited the file gets there.
-    let none_left = || Problem::new(StatusCode::CONFLICT, "there are no numbers left: lower \"next\" in admin.json");
-    record.next = number.checked_add(1).ok_or_else(none_left)?;
-    Ok(number)
 }
 
 fn entry(Visitor { ip, .. }: Visitor, action: &str, about: String, reason: String, until: Option<u64>) -> Entry {
