@@ -30,7 +30,7 @@ const RTT: [u64; 3] = [10, 50, 150];
 const LOSS: [f64; 5] = [0.0, 0.01, 0.05, 0.1, 0.2];
 const NAMES: [&str; 4] = [Ours::NAME, Enet::NAME, Renet::NAME, Quinn::NAME];
 
-/// Several seeds, so that the largest of all times is not that of one unlucky message.
+/// Several seeds, so that no figure is that of one unlucky message.
 const SEEDS: u64 = 5;
 const LENGTH: Duration = Duration::from_secs(60);
 
@@ -109,12 +109,7 @@ fn bulk() -> String {
             let path = format!("{rtt} ms, {} %", loss * 100.0);
             eprintln!("bulk {path}");
             let link = Link::default().delay(ms(rtt) / 2).loss(loss);
-            let bulks = [
-                traffic::bulk::<Ours>(7, link, 8_000_000),
-                traffic::bulk::<Enet>(7, link, 8_000_000),
-                traffic::bulk::<Renet>(7, link, 8_000_000),
-                traffic::bulk::<Quinn>(7, link, 8_000_000),
-            ];
+            let bulks = [middle::<Ours>(link), middle::<Enet>(link), middle::<Renet>(link), middle::<Quinn>(link)];
             let [ours, enet, renet, quinn] = bulks.each_ref().map(|bulk| bulk.goodput);
             let cell = |bulk: &Bulk| format!("{:.2} ({:.2}×)", bulk.goodput / 1e6, bulk.overhead);
             let [a, b, c, d] = bulks.each_ref().map(cell);
@@ -123,8 +118,15 @@ fn bulk() -> String {
     }
     format!(
         "### Bulk\n\n8 MB in messages of 400 bytes: goodput in MB/s (bytes on the wire for each byte of payload, with 28 for IP \
-         and UDP).\n\n{table}\nrenet sends 60,000 bytes per frame, its default.\n\n"
+         and UDP), the middle of {SEEDS} seeds.\n\n{table}\nrenet sends 60,000 bytes per frame, its default.\n\n"
     )
+}
+
+/// That of the seed with the middle goodput: under loss, one seed says little.
+fn middle<C: Contender>(link: Link) -> Bulk {
+    let mut bulks: Vec<Bulk> = (1..=SEEDS).map(|seed| traffic::bulk::<C>(seed, link, 8_000_000)).collect();
+    bulks.sort_by(|a, b| a.goodput.total_cmp(&b.goodput));
+    bulks.swap_remove(bulks.len() / 2)
 }
 
 fn loopback() -> String {
