@@ -261,6 +261,14 @@ impl Doctor<'_> {
                 match result {
                     Ok(text) => told.push(("query", Mark::Ok, format!("{at} answers by {protocol}: {text}"))),
                     Err(_) if address.answers_query() || transport == Some(Transport::Tcp) => {}
+                    Err(Trouble::Refused) => {
+                        let mark = if self.facts.is_down() { Mark::Problem } else { Mark::Note };
+                        let refused = ("query", mark, format!("{at}: {}", Trouble::Refused));
+                        // A port is refused in whatever protocol.
+                        if !told.contains(&refused) {
+                            told.push(refused);
+                        }
+                    }
                     Err(trouble) => told.push(("query", Mark::Note, format!("{at} by {protocol}: {trouble}"))),
                 }
             }

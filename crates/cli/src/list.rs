@@ -190,7 +190,7 @@ impl Listing<'_> {
             return Ok(());
         }
         self.shown += 1;
-        self.sink.server(record)
+        self.sink.server(0, record)
     }
 }
 

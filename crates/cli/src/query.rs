@@ -80,7 +80,7 @@ async fn ask(places: &[Place], mut attended: Attended, sink: &mut Sink) -> io::R
                 attend::tell_missed(record.target.clone(), record.address, trouble, sink)?
             }
             News::Listed { seen, .. } | News::Answered(seen) | News::Silent(seen) => {
-                sink.server(&seen.record)?;
+                sink.server(seen.place, &seen.record)?;
                 seen.record.trouble.as_ref().map_or(Exit::Answered, Trouble::exit)
             }
             News::Complete(place, fetched) => attend::tell_list(&places[place], fetched, sink)?,

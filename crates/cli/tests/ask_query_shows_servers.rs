@@ -83,8 +83,7 @@ fn over_ipv6() {
 fn several_servers_in_a_table() {
     let servers = [Server::new(Speaks::Bloodmasters), Server::new(Speaks::Session)];
     let all = query(&[&servers[0], &servers[1]], &[&servers[0].text(), &servers[1].text()]);
-    let mut lines: Vec<_> = squeezed(&all).lines().map(str::to_owned).collect();
-    lines[1..].sort();
+    let lines: Vec<_> = squeezed(&all).lines().map(str::to_owned).collect();
     assert_eq!(
         lines,
         [
@@ -95,6 +94,18 @@ fn several_servers_in_a_table() {
     );
     let details = query(&[&servers[0], &servers[1]], &[&servers[0].text(), &servers[1].text(), "--details"]);
     assert_eq!(details.matches("  address  ").count(), 2, "{details}");
+}
+
+#[test]
+fn a_table_has_the_order_of_the_targets() {
+    let named = |name: &str| ServerInfo { name: Some(name.into()), ..info() };
+    let late = Server::late(Speaks::Bloodmasters, &named("late"));
+    let quick = Server::with("127.0.0.1:0", Speaks::Bloodmasters, &named("quick"));
+    let home = tempfile::tempdir().unwrap();
+    let targets = [&late, &quick].map(|server| format!("bloodmasters://{}", server.addr));
+    let output = run(home.path(), &["query", &targets[0], &targets[1]]);
+    let names: Vec<_> = stdout(&output).lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+    assert_eq!(names, ["NAME", "late", "quick"], "{output:?}");
 }
 
 #[test]

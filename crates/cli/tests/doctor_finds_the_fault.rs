@@ -62,7 +62,7 @@ fn a_server_with_one_family_is_well() {
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("All is well.") && !text.contains("problem"), "{text}");
     if has_ipv6() {
-        assert!(text.contains(&format!("note     query     [::1]:{port} by session: refused")), "{text}");
+        assert!(text.contains(&format!("note     query     [::1]:{port}: refused")), "{text}");
     }
 }
 
@@ -108,6 +108,19 @@ fn nothing_listens() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+#[test]
+fn it_is_listed_but_does_not_run() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start(home.path(), &[]);
+    let at = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    lobby.register("Arena", at.port());
+    lobby.wait_for_list("the server is listed", |list| list.len() == 1);
+    let (text, code) = doctor(home.path(), lobby.v4(), &[&at.to_string()]);
+    assert_eq!(code, 1, "{text}");
+    assert_eq!(text.matches(&format!("problem  query     {at}: refused")).count(), 1, "{text}");
+    assert!(text.contains("start the server, and compare the port with its settings"), "{text}");
 }
 
 #[test]

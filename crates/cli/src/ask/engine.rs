@@ -6,7 +6,7 @@
 mod asker;
 
 use crate::{
-    ask::{Asking, Trouble, options::Family, route::route},
+    ask::{Asking, Trouble, options::Family, route::route, trouble::plain},
     failure::Failure,
 };
 use asker::Asker;
@@ -150,12 +150,11 @@ fn sockets(asking: &Asking) -> Result<Vec<Arc<UdpSocket>>, Failure> {
     }
     match trouble {
         Some((addr, error)) if opened.is_empty() => {
-            let what = if asking.source.is_some() {
-                format!("from {}: {error}; is it an address of this machine?", addr.ip())
-            } else {
-                format!("by {}: {error}", Family::of(addr.ip()))
-            };
-            Err(Failure::failed(format!("cannot send {what}")))
+            let why = plain(&error);
+            Err(Failure::failed(match asking.source {
+                Some(_) => format!("cannot send from {}: {why}; is it an address of this machine?", addr.ip()),
+                None => format!("cannot send by {}: {why}", Family::of(addr.ip())),
+            }))
         }
         _ => Ok(opened),
     }

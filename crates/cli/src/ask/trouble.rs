@@ -109,7 +109,7 @@ impl From<DecodeError> for Trouble {
 }
 
 /// A system's error without its number.
-fn plain(error: &io::Error) -> String {
+pub fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();

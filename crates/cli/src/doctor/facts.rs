@@ -69,6 +69,11 @@ impl Address {
     pub fn is_open(&self) -> bool {
         self.tcp == Some(Ok(()))
     }
+
+    /// Whether its machine says that nothing listens where it was queried.
+    fn refuses_query(&self) -> bool {
+        self.queries.iter().any(|(.., result)| *result == Err(Trouble::Refused))
+    }
 }
 
 impl Facts {
@@ -96,6 +101,14 @@ impl Facts {
                 listed.endpoints.iter().any(is_it)
             })
         })
+    }
+
+    /// Whether a server that is played over UDP does not run: nothing listens at its port, by no address. Silence would say
+    /// nothing, because such a game need not have a query.
+    pub fn is_down(&self) -> bool {
+        let mut tried = self.addresses.iter().filter(|address| !address.queries.is_empty()).peekable();
+        let is_tried = self.port.is_some() && tried.peek().is_some();
+        is_tried && self.transport() == Some(Transport::Udp) && tried.all(Address::refuses_query)
     }
 
     /// What to do, the most important first.
@@ -156,13 +169,11 @@ impl Facts {
         if reachable.iter().any(|address| answers(&address)) {
             return;
         }
-        let refused = reachable.iter().any(|address| {
-            address.tcp == Some(Err(Trouble::Refused))
-                || address.queries.iter().any(|(.., result)| *result == Err(Trouble::Refused))
-        });
+        let refused =
+            reachable.iter().any(|address| address.tcp == Some(Err(Trouble::Refused)) || address.refuses_query());
         match self.transport() {
             // A game that is played over UDP need not have a query.
-            Some(Transport::Udp) => advice.push(format!(
+            Some(Transport::Udp) if !self.is_down() => advice.push(format!(
                 "Nothing answers a query at UDP {ports}. If the game has no query of its own, that is normal (rallypoint \
                  respond can answer for it). If it has, allow the port in the firewall and forward it in the router."
             )),
@@ -271,6 +282,12 @@ mod tests {
         assert!(advice(&not_found).contains("has no address"));
         let closed = facts(vec![address(public, Some(Err(Trouble::Refused)), Some(Err(Trouble::Refused)))], vec![]);
         assert!(advice(&closed).contains("nothing listens at port 8190: start the server"));
+        let down = Facts { transport: Some(Transport::Udp), ..closed };
+        assert!(down.is_down() && advice(&down).contains("nothing listens at port 8190: start the server"));
+        let mut one_way = Facts { transport: Some(Transport::Udp), ..facts(vec![], vec![]) };
+        one_way.addresses = [Trouble::Refused, TIMED_OUT].map(|it| address(public, None, Some(Err(it)))).into();
+        assert!(!one_way.is_down() && advice(&one_way).contains("that is normal"));
+        let closed = Facts { transport: None, ..down };
         let mut unnamed = Facts { port: None, ..closed };
         let at = SocketAddr::new(public.parse().unwrap(), 45_555);
         unnamed.addresses[0].queries.push((Protocol::Session, at, Err(Trouble::Refused)));

@@ -62,20 +62,15 @@ impl Server {
     }
 
     pub fn with(addr: &str, speaks: Speaks, info: &ServerInfo) -> Self {
-        let config = ResponderConfig {
-            bloodmasters: speaks == Speaks::Bloodmasters,
-            session: speaks == Speaks::Session,
-            ..ResponderConfig::default()
-        };
-        let mut responder = Responder::new(config, 7, info).unwrap();
-        Self::doing(addr, move |from, datagram| {
-            let (now, mut answers) = (Instant::now(), Vec::new());
-            responder.handle_datagram(now, from, datagram);
-            let mut bytes = Vec::new();
-            while let Some(sent) = responder.poll_transmit(now, &mut bytes) {
-                answers.push(bytes[bytes.len() - sent.len..].to_vec());
-            }
-            answers
+        Self::doing(addr, answering(speaks, info))
+    }
+
+    /// Hears only the second question.
+    pub fn late(speaks: Speaks, info: &ServerInfo) -> Self {
+        let (mut is_awake, mut answer) = (false, answering(speaks, info));
+        Self::doing("127.0.0.1:0", move |from, datagram| {
+            let heard = std::mem::replace(&mut is_awake, true);
+            if heard { answer(from, datagram) } else { Vec::new() }
         })
     }
 
@@ -113,6 +108,24 @@ impl Server {
     pub fn assert_got_only_questions(&self) {
         let got = self.got.lock().unwrap();
         assert!(!got.is_empty() && got.iter().all(|datagram| !datagram.is_empty()), "{got:?}");
+    }
+}
+
+fn answering(speaks: Speaks, info: &ServerInfo) -> impl FnMut(SocketAddr, &[u8]) -> Vec<Vec<u8>> + Send + 'static {
+    let config = ResponderConfig {
+        bloodmasters: speaks == Speaks::Bloodmasters,
+        session: speaks == Speaks::Session,
+        ..ResponderConfig::default()
+    };
+    let mut responder = Responder::new(config, 7, info).unwrap();
+    move |from, datagram| {
+        let (now, mut answers) = (Instant::now(), Vec::new());
+        responder.handle_datagram(now, from, datagram);
+        let mut bytes = Vec::new();
+        while let Some(sent) = responder.poll_transmit(now, &mut bytes) {
+            answers.push(bytes[bytes.len() - sent.len..].to_vec());
+        }
+        answers
     }
 }
 

@@ -23,7 +23,8 @@ pub struct Sink {
     terminal: Terminal,
     /// A document is easier to read with indents, and easier to process without.
     pretty: bool,
-    table: Table,
+    /// The rows of the table, and what they are sorted by.
+    rows: Vec<(usize, Vec<Cell>)>,
     servers: usize,
     missed: Vec<Missed>,
     lists: Vec<ListNote>,
@@ -79,7 +80,7 @@ impl Sink {
             line: Vec::new(),
             terminal: Terminal::of_stdout(),
             pretty: io::stdout().is_terminal(),
-            table: Table::new(&COLUMNS),
+            rows: Vec::new(),
             servers: 0,
             missed: Vec::new(),
             lists: Vec::new(),
@@ -98,12 +99,12 @@ impl Sink {
         }
     }
 
-    /// Tells a server.
-    pub fn server(&mut self, record: &Record) -> io::Result<()> {
+    /// Tells a server. A table has those of the first place first, however they come.
+    pub fn server(&mut self, place: usize, record: &Record) -> io::Result<()> {
         self.servers += 1;
         match self.format {
             Format::Text if self.shape == Shape::Table => {
-                self.table.push(row(record));
+                self.rows.push((place, row(record)));
                 Ok(())
             }
             Format::Text => {
@@ -163,7 +164,12 @@ impl Sink {
     pub fn end(&mut self) -> io::Result<()> {
         self.progress.clear();
         match self.format {
-            Format::Text if !self.table.is_empty() => self.write(&self.table.render(self.terminal))?,
+            Format::Text if !self.rows.is_empty() => {
+                let (mut table, mut rows) = (Table::new(&COLUMNS), std::mem::take(&mut self.rows));
+                rows.sort_by_key(|(place, _)| *place);
+                rows.into_iter().for_each(|(_, row)| table.push(row));
+                self.write(&table.render(self.terminal))?;
+            }
             Format::Json => {
                 self.write("\n],\"errors\":[")?;
                 for (n, missed) in std::mem::take(&mut self.missed).iter().enumerate() {
