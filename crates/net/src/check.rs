@@ -13,7 +13,6 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    io::Interest,
     net::{TcpStream, UdpSocket},
     time::{Instant, timeout, timeout_at},
 };
@@ -87,7 +86,7 @@ async fn ask(
         let bytes = socket.send(query).await?;
         sent.fetch_add(bytes as u64, Relaxed);
         let resend = end.min(Instant::now() + RESEND);
-        while let Ok(received) = timeout_at(resend, receive(&socket, &mut answer)).await {
+        while let Ok(received) = timeout_at(resend, socket.recv(&mut answer)).await {
             // An error is the machine's word that nobody is there.
             if is_answer(&answer[..received?]) {
                 return Ok(true);
@@ -95,17 +94,6 @@ async fn ask(
         }
     }
     Ok(false)
-}
-
-/// The next datagram. What the server's machine says instead of one, such as that nothing listens there, is an error; it does
-/// not make the socket readable, so it is waited for beside.
-async fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
-    let next_error = || Err(socket.take_error()?.unwrap_or_else(|| io::ErrorKind::WouldBlock.into()));
-    tokio::select! {
-        biased;
-        received = socket.recv(buffer) => received,
-        error = socket.async_io(Interest::ERROR, next_error) => error,
-    }
 }
 
 #[cfg(test)]
