@@ -70,6 +70,24 @@ fn decisions_take_effect_and_outlive_restart_and_reload() {
 }
 
 #[test]
+fn a_server_that_is_taken_off_the_list_can_come_back_when_the_operator_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, token) = (home.path(), new_token(home.path()));
+    let (lobby, url) = start(home, &token);
+    lobby.register("Bacon Town", 8_190);
+    let line = lobby.program.wait_for_log("listed id=");
+    let id = line.split("id=").nth(1).unwrap().split(' ').next().unwrap();
+    let text = said(&admin(home, &url, &["unlist", id, "--reason", "wrong game"]));
+    assert!(text.starts_with("\"Bacon Town\" is off the list until "), "{text}");
+    lobby.wait_for_list("it is gone", <[_]>::is_empty);
+    let table = said(&admin(home, &url, &["bans"]));
+    assert!(table.contains("server \"Bacon Town\"") && table.contains("wrong game"), "{table}");
+    assert_eq!(said(&admin(home, &url, &["unban", id])), "ban 1 is removed\n");
+    lobby.register("Bacon Town", 8_190);
+    lobby.wait_for_list("it is back", |list| list.len() == 1);
+}
+
+#[test]
 fn all_bans_are_shown_and_found_however_many_there_are() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));

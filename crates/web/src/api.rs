@@ -8,6 +8,8 @@ mod openapi;
 pub(crate) mod outcomes;
 pub(crate) mod servers;
 
+pub(crate) use lobbies::no_parameters;
+
 use crate::shared::Web;
 use axum::{
     Router,

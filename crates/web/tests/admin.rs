@@ -271,6 +271,8 @@ fn what_only_looks_right_is_refused_in_the_form_of_the_api() {
         assert_eq!((answer.status, answer.header("content-type")), (400, Some("application/problem+json")), "{id}");
         assert_eq!(answer.json()["parameter"], "id");
     }
+    let answer = ask(&site, "DELETE", "/bans/1?dry_run=1", &Value::Null);
+    assert_eq!((answer.status, &answer.json()["parameter"]), (400, &"dry_run".into()));
     // The fields of a structure, in their order.
     for (path, body) in [
         ("/bans", json!(["192.0.2.9", null, null, "", null, null])),

@@ -83,10 +83,7 @@ fn table<const N: usize>(
 
 fn whom(ban: &Value) -> String {
     match (&ban["network"], &ban["name"]) {
-        (Value::Null, Value::Null) => {
-            let [id, name] = ["id", "name"].map(|key| words(&ban["server"][key]));
-            format!("server {id} \"{name}\"")
-        }
+        (Value::Null, Value::Null) => format!("server \"{}\"", words(&ban["server"]["name"])),
         (Value::Null, name) => format!("name {}", words(name)),
         (network, _) => words(network),
     }

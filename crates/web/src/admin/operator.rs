@@ -2,6 +2,7 @@
 
 use super::Token;
 use crate::{
+    api::no_parameters,
     gate::{Budget, Visitor},
     metrics::{Exposition, Kind},
     problem::Problem,
@@ -134,6 +135,12 @@ pub(super) async fn admit(
     if let Err(refusal) = web.refusals.check(now, &token, visitor, request.headers()) {
         web.refusals.note(now, visitor, refusal);
         return refusal.into_response();
+    }
+    // Only lists have parameters. A change that was meant in another way must not be made.
+    if !request.method().is_safe()
+        && let Err(wrong) = no_parameters(request.uri().query())
+    {
+        return Problem::from(wrong).into_response();
     }
     let mut response = next.run(request).await;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -20,8 +20,11 @@ pub(super) struct Part {
 impl Part {
     /// Reads the parameters of a list that can be asked for in parts, and has one more parameter perhaps.
     pub fn parse(query: Option<&str>, more: Option<&str>) -> Result<(Self, Option<String>), BadParameter> {
-        let (mut part, mut found) = (Self { offset: 0, limit: MOST }, None);
+        let (mut part, mut found, mut seen) = (Self { offset: 0, limit: MOST }, None, Vec::new());
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            if seen.contains(&name) {
+                return Err(BadParameter::new(&name, "it is there twice: give it once"));
+            }
             let number = |least, most| match value.parse() {
                 Ok(number) if (least..=most).contains(&number) => Ok(number),
                 _ => Err(BadParameter::new(&name, &format!("expected a number from {least} to {most}"))),
@@ -36,6 +39,7 @@ impl Part {
                     return Err(BadParameter::new(&name, &expected));
                 }
             }
+            seen.push(name);
         }
         Ok((part, found))
     }
@@ -82,7 +86,7 @@ mod tests {
         assert_eq!(Part::parse(None, None), Ok((Part { offset: 0, limit: MOST }, None)));
         let asked = Part::parse(Some("limit=5&about=x&offset=7"), Some("about"));
         assert_eq!(asked, Ok((Part { offset: 7, limit: 5 }, Some("x".into()))));
-        for wrong in ["limit=0", "limit=1001", "limit=", "offset=-1", "about=x", "page=1"] {
+        for wrong in ["limit=1&limit=2", "limit=0", "limit=1001", "limit=", "offset=-1", "about=x", "page=1"] {
             assert!(Part::parse(Some(wrong), None).is_err(), "{wrong}");
         }
     }

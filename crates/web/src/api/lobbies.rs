@@ -59,7 +59,7 @@ pub(super) async fn list(
 }
 
 /// For addresses that take none: a mistake is told.
-pub(super) fn no_parameters(query: Option<&str>) -> Result<(), BadParameter> {
+pub(crate) fn no_parameters(query: Option<&str>) -> Result<(), BadParameter> {
     match form_urlencoded::parse(query.unwrap_or_default().as_bytes()).next() {
         Some((name, _)) => Err(BadParameter::new(&name, "there are no parameters here")),
         None => Ok(()),
