@@ -28,15 +28,15 @@ use snapshot::{PARTS, Part, part_of};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// Snapshots are at least so far apart: however much changes, listeners are told ten times per second.
 pub const PUBLISH_EVERY: Duration = Duration::from_millis(100);
 
-/// A latency is not an event, and the lobby changes it in place. One part of the rows is looked at this often, so that each
-/// row is looked at once a minute.
-const LATENCY_EVERY: Duration = Duration::from_millis(60_000 / PARTS as u64);
+/// A latency is not an event, and the lobby changes it in place; nor is a clock that was set. One part of the rows is looked at
+/// this often, so that each row is looked at once a minute.
+const REVIEW_EVERY: Duration = Duration::from_millis(60_000 / PARTS as u64);
 
 /// What is told of so many servers that are not here (yet) is kept.
 const EARLY: usize = 1_024;
@@ -44,7 +44,8 @@ const EARLY: usize = 1_024;
 /// The servers as rows.
 ///
 /// * In: [`handle_directory`](Self::handle_directory) to begin with and whenever events were missed,
-///   [`handle_event`](Self::handle_event), [`handle_told`](Self::handle_told).
+///   [`handle_event`](Self::handle_event), [`handle_told`](Self::handle_told), and now and then
+///   [`handle_wall_clock`](Self::handle_wall_clock).
 /// * Out: [`handle_timeout`](Self::handle_timeout) gives what is to be published, at the time that
 ///   [`poll_timeout`](Self::poll_timeout) names.
 #[derive(Debug)]
@@ -61,8 +62,8 @@ pub struct Book {
     /// What was found by asking servers. It outlives changes of the registration.
     told: HashMap<PublicId, Told>,
     publish_not_before: Instant,
-    latency_at: Instant,
-    latency_part: usize,
+    review_at: Instant,
+    review_part: usize,
 }
 
 /// What there is to publish.
@@ -94,8 +95,8 @@ impl Book {
             is_stale: false,
             told: HashMap::new(),
             publish_not_before: now,
-            latency_at: now + LATENCY_EVERY,
-            latency_part: 0,
+            review_at: now + REVIEW_EVERY,
+            review_part: 0,
         }
     }
 
@@ -150,17 +151,22 @@ impl Book {
         }
     }
 
+    /// What time of day it is: that can be set, for instance some time after a machine without a clock of its own has begun.
+    pub fn handle_wall_clock(&mut self, now: Instant, wall: SystemTime) {
+        self.calendar.set(now, wall);
+    }
+
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Instant {
-        if self.has_news() { self.publish_not_before.min(self.latency_at) } else { self.latency_at }
+        if self.has_news() { self.publish_not_before.min(self.review_at) } else { self.review_at }
     }
 
     /// Lets time pass. Gives a new snapshot if it is time for one.
     pub fn handle_timeout(&mut self, now: Instant) -> Option<Published> {
-        if self.latency_at <= now {
-            self.latency_at = now + LATENCY_EVERY;
-            self.look_at_latencies();
+        if self.review_at <= now {
+            self.review_at = now + REVIEW_EVERY;
+            self.review();
         }
         (self.has_news() && self.publish_not_before <= now).then(|| self.publish(now))
     }
@@ -254,17 +260,12 @@ impl Book {
         }
     }
 
-    fn look_at_latencies(&mut self) {
-        let part = self.latency_part;
-        self.latency_part = (part + 1) % PARTS;
-        let differs = |row: &&Arc<Row>| {
-            let shown = |latency: Option<Duration>| latency.map(|latency| latency.as_micros().div_ceil(1_000));
-            row.listing.as_ref().is_some_and(|listing| shown(listing.latency()) != shown(row.latency))
-        };
-        let changed: Vec<_> = self.parts[part].iter().filter(differs).cloned().collect();
+    fn review(&mut self) {
+        let part = self.review_part;
+        self.review_part = (part + 1) % PARTS;
+        let changed: Vec<_> = self.parts[part].iter().filter_map(|row| row.reviewed(&self.calendar)).collect();
         for row in changed {
-            let latency = row.listing.as_ref().and_then(|listing| listing.latency());
-            self.set(Arc::new(row.with_latency(latency)));
+            self.set(Arc::new(row));
             self.is_stale = true;
         }
     }

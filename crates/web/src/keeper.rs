@@ -8,14 +8,14 @@ use rallypoint_lobby::Event;
 use rallypoint_net::LobbyService;
 use std::{
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 use tokio::sync::{broadcast, mpsc};
 
 /// Events that are taken at once, so that a flood of them does not keep the book from being published.
 const AT_ONCE: usize = 1_024;
 
-/// How often it is looked at whether the registry itself has dropped events.
+/// How often it is looked at whether the registry itself has dropped events, or somebody has set the clock.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Runs until the lobby ends.
@@ -43,6 +43,7 @@ pub(crate) async fn keep(mut book: Book, lobby: LobbyService, live: Arc<Live>, m
             Some(told) = told.recv() => book.handle_told(told),
             () = tokio::time::sleep_until(book.poll_timeout().into()) => {}
             _ = look.tick() => {
+                book.handle_wall_clock(Instant::now(), SystemTime::now());
                 let now = lobby.stats().lost_events;
                 has_missed = std::mem::replace(&mut lost, now) != now;
             }

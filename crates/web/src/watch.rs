@@ -1,10 +1,14 @@
 //! Servers that cannot register, and that the operator wants in the list: they are asked every 30 seconds.
 
+mod answered;
+
+pub(crate) use answered::watched;
+
 use crate::{Asker, Told, asker::Whom, book::Verified};
-use rallypoint_lobby::{Origin, Watched, Watching};
+use rallypoint_lobby::{Origin, Watching};
 use rallypoint_net::LobbyService;
-use rallypoint_query::{Answer, Outcome, Question, ServerInfo, Target};
-use rallypoint_wire::lobby::{EntryError, LobbyId, Occupancy, TableBuf};
+use rallypoint_query::{Answer, Outcome, Question, Target};
+use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::HashMap,
     fmt,
@@ -212,54 +216,4 @@ async fn look_up(target: &WatchTarget) -> Vec<SocketAddr> {
         }
     }
     addrs
-}
-
-/// What the list shows of a server that answered.
-pub(crate) fn watched(
-    answer: &Answer,
-    origin: Origin,
-    target: &WatchTarget,
-    ips: Vec<IpAddr>,
-    lease: Duration,
-) -> Watched {
-    let info = &answer.info;
-    let occupancy = Occupancy {
-        players: info.players.unwrap_or(0),
-        bots: info.bots.unwrap_or(0),
-        slots: info.max_players.unwrap_or(0),
-        password: info.password.unwrap_or(false),
-    };
-    Watched {
-        label: target.to_string(),
-        origin,
-        lobby: target.lobby,
-        ips,
-        port: target.port,
-        occupancy,
-        // What the asker has cut to its length always fits.
-        table: table(info, target).unwrap_or_default(),
-        latency: answer.round_trip.time,
-        lease,
-    }
-}
-
-fn table(info: &ServerInfo, target: &WatchTarget) -> Result<TableBuf, EntryError> {
-    let mut table = TableBuf::new();
-    let name = info.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| target.to_string());
-    let texts = [
-        ("name", Some(&name)),
-        ("map", info.map.as_ref()),
-        ("game", info.game_name.as_ref()),
-        ("game_short", info.game.as_ref()),
-        ("game_ver", info.version.as_ref()),
-        ("game_url", info.website.as_ref()),
-        ("x-mode", info.mode.as_ref()),
-    ];
-    for (key, text) in texts {
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            table.push(key.as_bytes(), text.as_bytes())?;
-        }
-    }
-    table.push(b"x-query", target.question.to_string().as_bytes())?;
-    Ok(table)
 }

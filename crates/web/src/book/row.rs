@@ -182,10 +182,13 @@ impl Row {
         Self { verified, differences, told: told.info.clone(), ..self.again() }
     }
 
-    /// The same server with its latency of now.
-    #[must_use]
-    pub(super) fn with_latency(&self, latency: Option<Duration>) -> Self {
-        Self { latency, ..self.again() }
+    /// The same server with its latency of now and by the calendar of now, if either has changed.
+    pub(super) fn reviewed(&self, calendar: &Calendar) -> Option<Self> {
+        let listing = self.listing.as_ref()?;
+        let (latency, since) = (listing.latency(), calendar.unix(listing.since()));
+        let shown = |latency: Option<Duration>| latency.map(|latency| latency.as_micros().div_ceil(1_000));
+        let is_changed = shown(latency) != shown(self.latency) || since != self.since;
+        is_changed.then(|| Self { latency, since, ..self.again() })
     }
 
     fn again(&self) -> Self {

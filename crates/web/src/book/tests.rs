@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use rallypoint_lobby::{Config, Registry, Seed};
 use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use serde_json::Value;
-use std::time::SystemTime;
+
+/// When all of this begins, in seconds since 1970.
+const START: u64 = 1_800_000_000;
 
 /// A registry and the book of it.
 struct Pair {
@@ -21,7 +23,8 @@ impl Pair {
     fn new() -> Self {
         let now = Instant::now();
         let registry = Registry::new(Config::default(), Seed::default(), now).unwrap();
-        let book = Book::new(now, Calendar::new(now, SystemTime::now()), 7);
+        let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(START);
+        let book = Book::new(now, Calendar::new(now, wall), 7);
         let last = book.published().cursor();
         Self { now, registry, book, heard: BTreeMap::new(), last }
     }
@@ -247,4 +250,33 @@ fn what_is_told_before_a_server_is_here_is_not_lost() {
         pair.book.handle_told(Told::new(PublicId::from_bytes((number as u128).to_be_bytes()), Verified::Verified));
     }
     assert!(pair.book.told.len() <= EARLY + 1, "and not kept without end");
+}
+
+#[test]
+fn what_is_no_event_is_looked_at_once_a_minute() {
+    let mut pair = Pair::new();
+    pair.register(1, 1, "one", 3);
+    pair.check();
+    let row = |pair: &Pair| Arc::clone(pair.book.published().rows().next().unwrap());
+    let minute = |pair: &mut Pair| {
+        for _ in 0..=PARTS {
+            // It comes back, so that it stays.
+            pair.register(1, 1, "one", 3);
+            assert!(pair.wait(REVIEW_EVERY).is_none_or(|published| published.batch.is_none()));
+        }
+    };
+    let before = row(&pair);
+    minute(&mut pair);
+    assert!(Arc::ptr_eq(&before, &row(&pair)), "nothing has changed");
+    let listing = before.listing.as_ref().unwrap();
+    listing.set_latency(Duration::from_millis(23));
+    minute(&mut pair);
+    assert_eq!(row(&pair).latency, Some(Duration::from_millis(23)));
+    // The clock is set, by little and by much.
+    for (set, since) in [(3, START), (1_000_000, START + 1_000_000)] {
+        let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(START + set) + (pair.now - listing.since());
+        pair.book.handle_wall_clock(pair.now, wall);
+        minute(&mut pair);
+        assert_eq!(row(&pair).since, since);
+    }
 }
