@@ -131,6 +131,15 @@ pub fn own_answer(report: &Report) -> &Answer {
     answer
 }
 
+/// Drives a prober that nobody answers any more, until it is done.
+pub fn run_to_the_end(prober: &mut Prober, now: &mut Instant) {
+    while prober.in_flight() > 0 {
+        drain(prober, *now);
+        *now = prober.poll_timeout().unwrap();
+        prober.handle_timeout(*now);
+    }
+}
+
 /// Everything that a machine wants to send now.
 pub fn drain(machine: &mut impl Machine, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
     let mut sent = Vec::new();

@@ -190,7 +190,7 @@ impl Driven for Asker {
     }
 
     fn max_datagram(&self) -> usize {
-        rallypoint_wire::bloodmasters::MAX_REPLY
+        Prober::MAX_DATAGRAM
     }
 }
 
