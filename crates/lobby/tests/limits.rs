@@ -48,6 +48,25 @@ fn nor_is_a_hoster_with_hundreds_in_one_network() {
     assert_eq!(lobby.stats().listed, 750);
 }
 
+/// Checks have budgets of their own (L12): a whole network of servers that starts at once is in the list after two
+/// registrations at the latest, and stays there while it is checked again and again.
+#[test]
+fn nor_is_one_whose_servers_have_to_be_checked() {
+    let mut lobby = Lobby::default();
+    for round in 0..60 {
+        for host in 1..=250u8 {
+            for id in 0..3u16 {
+                let server = tcp(u128::from(host) * 3 + u128::from(id)).port(8000 + id).players(round / 10);
+                let outcome = lobby.register(std::net::IpAddr::from([203, 0, 113, host]), &server);
+                assert!(round < 2 || outcome.is_listed(), "{outcome} in round {round}");
+            }
+        }
+        while lobby.settle(REACHABLE) > 0 {}
+        lobby.wait(secs(30));
+    }
+    assert_eq!(lobby.stats().listed, 750);
+}
+
 #[test]
 fn what_is_too_much_is_over_budget() {
     let mut lobby = Lobby::default();

@@ -19,14 +19,26 @@ const AT_ONCE: usize = 1_024;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Runs until the lobby ends.
-pub(crate) async fn keep(mut book: Book, lobby: LobbyService, live: Arc<Live>, mut told: mpsc::Receiver<Told>) {
+pub(crate) async fn keep(book: Book, lobby: LobbyService, live: Arc<Live>, told: mpsc::Receiver<Told>) {
+    let _ = try_keep(Box::new(book), lobby, &live, told).await;
+}
+
+/// `None` when the lobby has ended.
+async fn try_keep(book: Box<Book>, lobby: LobbyService, live: &Live, mut told: mpsc::Receiver<Told>) -> Option<()> {
     let mut lost = lobby.stats().lost_events;
     let mut look = tokio::time::interval(LOOK_EVERY);
-    let Some(mut events) = begin(&mut book, &lobby).await else { return };
-    let kept = Kept(&live);
-    let mut happened = Vec::with_capacity(AT_ONCE);
+    let (mut book, mut events) = begin(book, Vec::new(), &lobby).await?;
+    let kept = Kept(live);
+    let mut happened = Vec::new();
     loop {
-        if let Some(published) = book.handle_timeout(Instant::now()) {
+        let news = std::mem::take(&mut happened);
+        let write = move |book: &mut Book| {
+            handle_events(book, &news);
+            book.handle_timeout(Instant::now())
+        };
+        let published;
+        (book, published) = beside(book, write).await?;
+        if let Some(published) = published {
             live.publish(published);
         }
         kept.0.set_current(true);
@@ -38,7 +50,7 @@ pub(crate) async fn keep(mut book: Book, lobby: LobbyService, live: Arc<Live>, m
                     has_missed = take_more(&mut events, &mut happened);
                 }
                 Err(broadcast::error::RecvError::Lagged(_)) => has_missed = true,
-                Err(broadcast::error::RecvError::Closed) => return,
+                Err(broadcast::error::RecvError::Closed) => return None,
             },
             Some(told) = told.recv() => book.handle_told(told),
             () = tokio::time::sleep_until(book.poll_timeout().into()) => {}
@@ -47,17 +59,11 @@ pub(crate) async fn keep(mut book: Book, lobby: LobbyService, live: Arc<Live>, m
                 let now = lobby.stats().lost_events;
                 has_missed = std::mem::replace(&mut lost, now) != now;
             }
-            () = lobby.ended() => return,
-        }
-        for event in happened.drain(..) {
-            book.handle_event(&event);
+            () = lobby.ended() => return None,
         }
         if has_missed {
             tracing::warn!("the web server missed what happened in the lobby: it reads the whole list again");
-            match begin(&mut book, &lobby).await {
-                Some(new) => events = new,
-                None => return,
-            }
+            (book, events) = begin(book, std::mem::take(&mut happened), &lobby).await?;
         }
     }
 }
@@ -71,11 +77,37 @@ impl Drop for Kept<'_> {
     }
 }
 
-/// The list of now and all events after it.
-async fn begin(book: &mut Book, lobby: &LobbyService) -> Option<broadcast::Receiver<Event>> {
+/// Writes down the list of now, after what happened before, and gives all events after it.
+async fn begin(
+    book: Box<Book>,
+    before: Vec<Event>,
+    lobby: &LobbyService,
+) -> Option<(Box<Book>, broadcast::Receiver<Event>)> {
     let (directory, events) = lobby.follow().await?;
-    book.handle_directory(&directory);
-    Some(events)
+    let write = move |book: &mut Book| {
+        handle_events(book, &before);
+        book.handle_directory(&directory);
+    };
+    let (book, ()) = beside(book, write).await?;
+    Some((book, events))
+}
+
+fn handle_events(book: &mut Book, events: &[Event]) {
+    events.iter().for_each(|event| book.handle_event(event));
+}
+
+/// Does something with the book beside the runtime. With many servers that takes a while, and on a machine with one core the
+/// runtime has one thread, which has to serve lists and pages meanwhile.
+async fn beside<T: Send + 'static>(
+    mut book: Box<Book>,
+    work: impl FnOnce(&mut Book) -> T + Send + 'static,
+) -> Option<(Box<Book>, T)> {
+    let work = move || {
+        let result = work(&mut book);
+        (book, result)
+    };
+    // It is an error if the runtime ends.
+    tokio::task::spawn_blocking(work).await.ok()
 }
 
 /// Takes events that are already there. Says whether some were missed.
@@ -88,4 +120,19 @@ fn take_more(events: &mut broadcast::Receiver<Event>, happened: &mut Vec<Event>)
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::Calendar;
+    use std::{thread, time::SystemTime};
+
+    #[tokio::test]
+    async fn the_book_is_written_beside_the_threads_that_serve() {
+        let now = Instant::now();
+        let book = Box::new(Book::new(now, Calendar::new(now, SystemTime::now()), 0));
+        let (_, writer) = beside(book, |_| thread::current().id()).await.unwrap();
+        assert_ne!(writer, thread::current().id());
+    }
 }
