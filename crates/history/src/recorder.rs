@@ -120,7 +120,7 @@ impl Recorder {
         }
         let mut batch = Batch { time: now, clock: self.clock, wrong_after, ..Batch::default() };
         for change in &sweep.moves {
-            // By then the clock may have been wrong.
+            // The clock may have been wrong for that moment only.
             self.handle_move(&Move { time: change.time.min(sweep.time), ..*change }, &mut batch);
         }
         let (mut total, mut lobbies) = (Sample::default(), HashMap::<LobbyId, Sample>::new());
