@@ -3,6 +3,8 @@
 mod common;
 
 use common::{Server, Site, until};
+use rallypoint_history::{History, Options, Sweep};
+use rallypoint_web::WebOptions;
 
 #[test]
 fn alive_and_ready() {
@@ -36,4 +38,20 @@ fn a_disk_that_fails_is_told_and_the_lobby_serves_on() {
     let is_degraded = |answer: &common::Answer| answer.json()["save"] == "failing";
     let answer = until("a save has failed", || Some(site.get("/readyz")).filter(is_degraded));
     assert_eq!((answer.status, answer.json()["status"].clone()), (200, "degraded".into()));
+}
+
+#[test]
+fn a_history_that_stands_still_because_the_clock_was_set_back_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = History::start(Options::new(dir.path().join("history.db"))).unwrap();
+    let site = Site::of(WebOptions::default(), |parts| parts.history = Some(history.handle()));
+    let look = |time| {
+        history.record(Sweep { time, listed: site.lobby.lists().directory(), moves: Vec::new() });
+        history.flush();
+        let answer = until("it is ready", || Some(site.get("/readyz")).filter(|answer| answer.status == 200)).json();
+        ["status", "history"].map(|key| answer[key].as_str().unwrap().to_owned())
+    };
+    assert_eq!(look(1_800_000_000), ["ready", "writing"]);
+    assert_eq!(look(1_800_000_000 - 240), ["degraded", "failing"]);
+    assert_eq!(look(1_800_000_000 + 60), ["ready", "writing"]);
 }
