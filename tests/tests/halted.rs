@@ -4,14 +4,6 @@ use rallypoint_e2e::{GameServer, Lobby, Signal};
 
 const LEASE: &str = "lobby.lease=3s";
 
-/// Another lobby tells when a lease is over.
-fn until_a_lease_is_over() {
-    let clock = Lobby::with(&[LEASE]);
-    clock.register(&GameServer::named("clock"));
-    clock.until_listed(&["clock"]);
-    clock.until_listed(&[]);
-}
-
 #[test]
 fn l10_who_registered_again_meanwhile_stays_in_the_list() {
     let mut lobby = Lobby::setup().set(LEASE).config("").start();
@@ -25,8 +17,12 @@ fn l10_who_registered_again_meanwhile_stays_in_the_list() {
     lobby.reload("");
     let told_before = lobby.log().len();
     lobby.process().signal(Signal::STOP);
+    // Another lobby tells the time. When it has started, the first one has certainly come to a halt.
+    let clock = Lobby::with(&[LEASE]);
+    clock.register(&GameServer::named("clock"));
+    clock.until_listed(&["clock"]);
     servers.iter().for_each(|server| lobby.register(server));
-    until_a_lease_is_over();
+    clock.until_listed(&[]);
     lobby.process().signal(Signal::CONT);
     assert_eq!(lobby.names().len(), 200);
     let told = &lobby.stop().err[told_before..];
