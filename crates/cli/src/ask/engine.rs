@@ -159,3 +159,22 @@ fn sockets(asking: &Asking) -> Result<Vec<Arc<UdpSocket>>, Failure> {
         _ => Ok(opened),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rallypoint_query::Question;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn whoever_asks_one_after_the_other_is_always_told_that_there_is_no_way() {
+        let mut engine = Engine::start(&Asking::once(Duration::from_secs(1))).unwrap();
+        // The system lets nobody send to everybody.
+        let target = Target::new("255.255.255.255:9".parse().unwrap(), Question::Bloodmasters);
+        for key in 0..2 * FEW as u64 {
+            engine.ask(key, vec![target]);
+            let finding = engine.next().await.unwrap();
+            assert!(matches!(finding.result, Err(Failed { trouble: Trouble::NoRoute(_), .. })), "{finding:?}");
+        }
+    }
+}
