@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Lobby, run, stderr};
-use std::path::Path;
+use common::{Lobby, rallypoint, run, stderr};
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
 /// Runs a lobby that must not start: its exit code and what it says.
 fn refused(home: &Path, args: &[&str]) -> (i32, String) {
@@ -102,6 +102,20 @@ fn a_mistake_in_the_file() {
         let expected = format!("{file}:3: unknown key \"leese\" in [lobby]; did you mean \"lease\"?");
         assert!(text.contains(&expected), "{text}");
     }
+}
+
+#[test]
+fn a_variable_that_is_no_text() {
+    let home = tempfile::tempdir().unwrap();
+    let value = OsStr::from_bytes(b"70s\xff");
+    let output = rallypoint(home.path())
+        .args(["serve", "--check-config"])
+        .env("RALLYPOINT_LOBBY_LEASE", value)
+        .env("OF_SOMEBODY_ELSE", value)
+        .output()
+        .unwrap();
+    let said = "rallypoint: the configuration cannot be used\nRALLYPOINT_LOBBY_LEASE: it is not UTF-8 text\n";
+    assert_eq!((output.status.code(), &*stderr(&output)), (Some(2), said));
 }
 
 #[test]

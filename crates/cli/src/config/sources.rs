@@ -30,6 +30,8 @@ pub struct Sources {
     pub file: Option<PathBuf>,
     /// The environment.
     pub variables: BTreeMap<String, String>,
+    /// Variables whose value is no text.
+    pub unreadable: Vec<String>,
     /// The flags, in their order.
     pub flags: Vec<Override>,
 }
@@ -58,10 +60,15 @@ pub struct Loaded {
 impl Sources {
     /// The environment of this process, and no flags yet.
     pub fn new(file: Option<PathBuf>) -> Self {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
-        Self { file, variables: env::vars_os().filter_map(text).collect(), flags: Vec::new() }
+        let mut sources = Self { file, ..Self::default() };
+        for (name, value) in env::vars_os() {
+            match (name.into_string(), value.into_string()) {
+                (Ok(name), Ok(value)) => drop(sources.variables.insert(name, value)),
+                (Ok(name), Err(_)) => sources.unreadable.push(name),
+                (Err(_), _) => {}
+            }
+        }
+        sources
     }
 
     /// Asks all of them.
@@ -122,6 +129,8 @@ impl Sources {
             let name = knob.variable();
             if let Some(value) = self.variables.get(&name) {
                 set(knob, value, &name, settings, mistakes);
+            } else if self.unreadable.contains(&name) {
+                mistakes.push(&name, "it is not UTF-8 text");
             }
         }
     }

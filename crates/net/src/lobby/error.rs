@@ -83,6 +83,9 @@ pub enum StartError {
 /// What to do about a data directory that cannot be used.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
+        _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+            "let the program have more open files (ulimit -n)"
+        }
         io::ErrorKind::IsADirectory => {
             "a file of the lobby's should be there: move that folder away, or choose another --data-dir"
         }
@@ -91,5 +94,24 @@ fn advice(error: &io::Error) -> &'static str {
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or choose another --data-dir",
         _ => "make it writable or choose another with --data-dir",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_is_about_what_is_wrong() {
+        for (code, said) in [
+            (libc::EACCES, "make it writable or choose another with --data-dir"),
+            (libc::EROFS, "make it writable or choose another with --data-dir"),
+            (libc::ENOSPC, "free some space, or choose another --data-dir"),
+            (libc::EDQUOT, "free some space, or choose another --data-dir"),
+            (libc::EMFILE, "let the program have more open files (ulimit -n)"),
+        ] {
+            let error = StartError::DataDir { path: "data".into(), source: io::Error::from_raw_os_error(code) };
+            assert!(error.to_string().ends_with(said), "{error}");
+        }
     }
 }
