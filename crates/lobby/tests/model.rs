@@ -55,6 +55,7 @@ impl Both {
             is_mapped: false,
             bans_network: false,
             bans_name: false,
+            bans_server: false,
             has_small_caps: false,
         };
         let now = Instant::now();
@@ -246,22 +247,20 @@ fn knobs() -> impl Strategy<Value = Knobs> {
         prop::bool::weighted(0.8),
         any::<bool>(),
         any::<bool>(),
-        rarely(),
-        rarely(),
+        (rarely(), rarely(), rarely()),
         any::<bool>(),
     )
-        .prop_map(
-            |(lease, allow_private, checks, is_exempt, is_mapped, bans_network, bans_name, has_small_caps)| Knobs {
-                lease,
-                allow_private,
-                checks,
-                is_exempt,
-                is_mapped,
-                bans_network,
-                bans_name,
-                has_small_caps,
-            },
-        )
+        .prop_map(|(lease, allow_private, checks, is_exempt, is_mapped, bans, has_small_caps)| Knobs {
+            lease,
+            allow_private,
+            checks,
+            is_exempt,
+            is_mapped,
+            bans_network: bans.0,
+            bans_name: bans.1,
+            bans_server: bans.2,
+            has_small_caps,
+        })
 }
 
 fn op() -> impl Strategy<Value = Op> {

@@ -3,6 +3,7 @@
 mod support;
 use proptest::prelude::*;
 use rallypoint_lobby::{Ban, Banned, Config, Outcome, RestoreError, Saver};
+use rallypoint_wire::lobby::Transport;
 use support::*;
 
 /// A lobby after a restart.
@@ -102,11 +103,17 @@ fn l12_the_checks_go_on_in_the_background() {
 
 #[test]
 fn the_unwelcome_are_not_brought_back() {
-    let who = Banned::Network("203.0.113.10/32".parse().unwrap());
-    let bans = [Ban { who, reason: "spam".into(), until: None }].into_iter().collect();
-    let (mut again, count) = restarted(&full().save(), Config { bans, ..Config::default() });
-    assert_eq!(count, Ok(2));
-    assert_eq!(again.list().len(), 1);
+    let network = Banned::Network("203.0.113.10/32".parse().unwrap());
+    let mut lobby = full();
+    lobby.list();
+    let id = lobby.lists().lobby(&support::lobby(7)).listings().next().unwrap().public_id();
+    let server = Banned::Server { id, transport: Transport::Udp, addresses: Vec::new() };
+    for (who, left) in [(network, [1, 1]), (server, [2, 0])] {
+        let bans = [Ban { who, reason: "spam".into(), until: None }].into_iter().collect();
+        let (mut again, count) = restarted(&lobby.save(), Config { bans, ..Config::default() });
+        assert_eq!(count, Ok(2));
+        assert_eq!([again.list().len(), again.list_of(support::lobby(7)).len()], left);
+    }
 
     let mut lobby = Lobby::default();
     lobby.register("192.168.0.1", &udp(1));

@@ -1,7 +1,7 @@
 //! The rulings in plain vectors: everything is looked through every time.
 
 use crate::support::*;
-use rallypoint_lobby::{Ban, Banned, CheckKind, Config, Mapping, NamePattern, Outcome, Target};
+use rallypoint_lobby::{Ban, Banned, CheckKind, Config, Mapping, NamePattern, Outcome, PublicId, Target};
 use rallypoint_wire::lobby::Transport;
 use std::{
     collections::BTreeSet,
@@ -31,6 +31,7 @@ pub struct Knobs {
     pub is_mapped: bool,
     pub bans_network: bool,
     pub bans_name: bool,
+    pub bans_server: bool,
     pub has_small_caps: bool,
 }
 
@@ -44,6 +45,8 @@ pub const OUTSIDE: &str = "203.0.113.1";
 /// A lobby with a name, where caps are small.
 pub const NAMED: u32 = 1;
 pub const BAD_NAME: &str = "casino";
+/// Where a server was, by UDP, that is banned by itself.
+pub const BAD_PLACE: (&str, u16) = (OUTSIDE, 2);
 pub const KEEP: Duration = secs(40);
 pub const RETRY: Duration = secs(7);
 /// The time limit of a check, and what the registry waits beyond it.
@@ -98,7 +101,9 @@ impl Knobs {
         let network = Banned::Network(format!("{BANNED}/32").parse().unwrap());
         let name = Banned::Name(NamePattern::new(BAD_NAME));
         let ban = |who| Ban { who, reason: "".into(), until: None };
-        let bans = [(self.bans_network, network), (self.bans_name, name)];
+        let addresses = vec![SocketAddr::new(ip(BAD_PLACE.0), BAD_PLACE.1)];
+        let server = Banned::Server { id: PublicId::from_bytes([0; 16]), transport: Transport::Udp, addresses };
+        let bans = [(self.bans_network, network), (self.bans_name, name), (self.bans_server, server)];
         config.bans = bans.into_iter().filter(|(is_set, _)| *is_set).map(|(_, who)| ban(who)).collect();
         if self.has_small_caps {
             let caps = &mut config.caps;
@@ -119,6 +124,10 @@ impl Knobs {
 
     pub fn outside(&self, inside: (IpAddr, u16)) -> (IpAddr, u16) {
         if self.is_mapped && inside.0 == ip(PRIVATE) { (ip(OUTSIDE), inside.1) } else { inside }
+    }
+
+    pub fn is_bad_place(&self, outside: (IpAddr, u16), says: &Says) -> bool {
+        self.bans_server && !says.is_tcp && outside == (ip(BAD_PLACE.0), BAD_PLACE.1)
     }
 
     pub fn is_private(&self, outside: (IpAddr, u16)) -> bool {
@@ -239,6 +248,9 @@ impl Model {
         }
         let inside = (from, says.port);
         let outside = self.knobs.outside(inside);
+        if self.knobs.is_bad_place(outside, &says) {
+            return Outcome::Banned;
+        }
         if self.knobs.is_private(outside) {
             return Outcome::PrivateSource;
         }
@@ -420,7 +432,10 @@ impl Model {
         for at in (0..self.entries.len()).rev() {
             let entry = &mut self.entries[at];
             let is_from_banned = entry.endpoints.iter().flatten().any(|endpoint| endpoint.inside.0 == ip(BANNED));
-            let is_banned = knobs.bans_network && is_from_banned || knobs.bans_name && entry.says.has_bad_name;
+            let mut endpoints = entry.endpoints.iter().flatten();
+            let is_banned = knobs.bans_network && is_from_banned
+                || knobs.bans_name && entry.says.has_bad_name
+                || endpoints.any(|endpoint| knobs.is_bad_place(endpoint.outside, &entry.says));
             for endpoint in &mut entry.endpoints {
                 *endpoint = endpoint.filter(|endpoint| !knobs.is_private(endpoint.outside));
             }
