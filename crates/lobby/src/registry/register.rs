@@ -79,7 +79,7 @@ impl Registry {
         self.move_lobby(now, slot, opener, new.lobby_id());
         let was_listed = self.slots.cold(slot).place.is_some();
         let family = family_of(source);
-        let is_to_check = self.set_endpoint(slot, family, endpoint, new);
+        let is_to_check = self.set_endpoint(now, slot, family, endpoint, new);
         let lease = self.wheel.deadline(now, self.config.lease);
         self.slots.hot_mut(slot).deadlines[family] = lease;
         self.wheel.schedule(slot, lease);
@@ -195,6 +195,7 @@ impl Registry {
     /// that registers if it is not listed.
     pub(super) fn set_endpoint(
         &mut self,
+        now: Instant,
         slot: u32,
         family: Family,
         new: EndpointEntry,
@@ -202,7 +203,7 @@ impl Registry {
     ) -> [bool; 2] {
         let (old, state) = (self.slots.cold(slot).endpoints[family], self.slots.hot(slot).states[family]);
         self.drop_endpoint(slot, family);
-        let is_other_transport = self.change_transport(slot, registration.transport());
+        let is_other_transport = self.change_transport(now, slot, registration.transport());
         self.slots.bind((new.outside, registration.transport()), slot);
         self.count_home(slot, new.inside.ip);
         let cold = self.slots.cold_mut(slot);
@@ -234,8 +235,8 @@ impl Registry {
     }
 
     /// The transport is the server's, not the endpoint's: an endpoint of the other family goes along, unless another server
-    /// has registered that place with the new transport. Says whether it is another one.
-    fn change_transport(&mut self, slot: u32, transport: Transport) -> bool {
+    /// has registered that place with the new transport, or nobody may. Says whether it is another one.
+    fn change_transport(&mut self, now: Instant, slot: u32, transport: Transport) -> bool {
         let cold = self.slots.cold(slot);
         let old = cold.transport;
         if old == transport {
@@ -244,11 +245,12 @@ impl Registry {
         let endpoints = cold.endpoints;
         for (family, endpoint) in endpoints.iter().enumerate() {
             let Some(EndpointEntry { outside, .. }) = *endpoint else { continue };
-            if self.slots.at_endpoint((outside, transport)).is_some() {
+            let place = (outside, transport);
+            if self.slots.at_endpoint(place).is_some() || self.is_place_banned(now, place) {
                 self.drop_endpoint(slot, family);
             } else {
                 self.slots.unbind((outside, old), slot);
-                self.slots.bind((outside, transport), slot);
+                self.slots.bind(place, slot);
             }
         }
         self.slots.cold_mut(slot).transport = transport;

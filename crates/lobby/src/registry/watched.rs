@@ -119,7 +119,7 @@ impl Registry {
         let deadline = self.wheel.deadline(now, watched.lease);
         for &ip in &watched.ips {
             let family = family_of(ip);
-            self.set_endpoint(slot, family, self.endpoint(ip, port), &new);
+            self.set_endpoint(now, slot, family, self.endpoint(ip, port), &new);
             let hot = self.slots.hot_mut(slot);
             (hot.states[family], hot.deadlines[family]) = (State::Listed, deadline);
         }

@@ -159,6 +159,13 @@ pub struct Entry {
     pub endpoints: [Option<Endpoint>; 2],
 }
 
+impl Entry {
+    /// Where the lobby itself reaches what is listed.
+    fn reached(&self) -> [Option<(IpAddr, u16)>; 2] {
+        self.endpoints.map(|endpoint| Some(endpoint.filter(|endpoint| endpoint.state == State::Listed)?.inside))
+    }
+}
+
 /// What the list shows of an endpoint: address, port, and whether it is TCP.
 pub type Place = (IpAddr, u16, bool);
 
@@ -282,9 +289,11 @@ impl Model {
         self.update(now, at, says, inside, outside);
         let entry = &self.entries[at];
         let family = usize::from(from.is_ipv6());
+        // Whoever asks the server has to know that it is reached elsewhere, though the list shows the same.
+        let is_changed = self.shown(&before) != self.shown(entry) || before.reached() != entry.reached();
         match entry.endpoints[family].unwrap().state {
             State::Listed if is_new_in_lobby => Outcome::Listed,
-            State::Listed if self.shown(&before) != self.shown(entry) => Outcome::Changed,
+            State::Listed if is_changed => Outcome::Changed,
             State::Listed => Outcome::Refreshed,
             State::Checking => Outcome::Checking,
             State::Unreachable => Outcome::Unreachable,
@@ -294,13 +303,14 @@ impl Model {
     pub fn update(&mut self, now: Instant, at: usize, says: Says, inside: (IpAddr, u16), outside: (IpAddr, u16)) {
         let family = usize::from(inside.0.is_ipv6());
         let old = self.entries[at].clone();
-        // The other endpoint goes along with a change of transport, unless somebody else is there.
+        // The other endpoint goes along with a change of transport, unless somebody else is there or nobody may be.
         if old.says.is_tcp != says.is_tcp {
             let place = old.endpoints[1 - family].map(|endpoint| endpoint.outside);
             let is_there =
                 |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| Some(endpoint.outside) == place);
             let is_other = |entry: &&Entry| entry.says.id != says.id && entry.says.is_tcp == says.is_tcp;
-            if place.is_some() && self.entries.iter().filter(is_other).any(is_there) {
+            let is_bad = place.is_some_and(|place| self.knobs.is_bad_place(place, &says));
+            if is_bad || place.is_some() && self.entries.iter().filter(is_other).any(is_there) {
                 self.entries[at].endpoints[1 - family] = None;
             }
         }
