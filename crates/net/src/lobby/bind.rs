@@ -78,3 +78,43 @@ fn explain(source: io::Error, protocol: &'static str, addr: SocketAddr, flag: &'
         _ => StartError::Listen { protocol, addr, source },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_to_do() {
+        let (v4, v6) = ("192.0.2.1:80", "[::]:80");
+        for (code, addr, said) in [
+            (
+                libc::EADDRINUSE,
+                v4,
+                "UDP 192.0.2.1:80 is used by another program: stop that program, or choose another port with --lobby",
+            ),
+            (
+                libc::EACCES,
+                v4,
+                "no permission to listen on UDP 192.0.2.1:80: choose a port above 1023 with --lobby, or run with the right to bind it",
+            ),
+            (
+                libc::EADDRNOTAVAIL,
+                v4,
+                "this machine does not have the address 192.0.2.1: choose one that it has with --lobby",
+            ),
+            (
+                libc::EADDRNOTAVAIL,
+                v6,
+                "this machine has no IPv6, so [::]:80 cannot be used: choose an IPv4 address with --lobby",
+            ),
+            (
+                libc::EAFNOSUPPORT,
+                v6,
+                "this machine has no IPv6, so [::]:80 cannot be used: choose an IPv4 address with --lobby",
+            ),
+        ] {
+            let error = explain(io::Error::from_raw_os_error(code), "UDP", addr.parse().unwrap(), "--lobby");
+            assert_eq!(error.to_string(), said);
+        }
+    }
+}
