@@ -18,6 +18,7 @@ use listed::{Answer, STILL, Watched, change, watch};
 use lobbies::{Host, addrs};
 use look::Looks;
 use rallypoint_lobby::Announcer;
+use rallypoint_wire::lobby::DEFAULT_MAX_REGISTRATION;
 use std::{net::SocketAddr, time::Instant};
 use tokio::task::JoinSet;
 use voice::{Turn, Voice};
@@ -28,6 +29,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let announcer = args.announcer(id, Instant::now())?;
     for key in args.odd_keys() {
         complain(format_args!("note: \"{key}\" is not a key that clients know; keys of your own begin with x-"));
+    }
+    let size = announcer.size();
+    if size > DEFAULT_MAX_REGISTRATION {
+        complain(format_args!(
+            "note: the registration has {size} bytes, and a lobby takes {DEFAULT_MAX_REGISTRATION} unless it is set up \
+             otherwise; use fewer or shorter keys"
+        ));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     runtime.block_on(async { Announcement::start(args, announcer).await?.run().await })

@@ -3,7 +3,11 @@
 mod common;
 
 use common::{Lobby, Running, has_ipv6, rallypoint, run, stderr, stdout};
-use std::{net::TcpListener, path::Path, process::Command};
+use std::{
+    net::{TcpListener, UdpSocket},
+    path::Path,
+    process::Command,
+};
 
 /// The command that announces to all addresses of a lobby.
 fn announce(home: &Path, lobby: &Lobby, args: &[&str]) -> Command {
@@ -97,6 +101,22 @@ fn a_name_that_is_too_long_is_not_repeated() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("the name has 5000 characters; at most 200 are possible"), "{output:?}");
     assert!(stderr(&output).len() < 200, "{output:?}");
+}
+
+#[test]
+fn l15_a_registration_that_lobbies_may_find_too_large_is_noted() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = lobby.local_addr().unwrap().to_string();
+    let notes = |length: usize| {
+        let key = format!("x-motd={}", "x".repeat(length));
+        let args = ["--name", "Town", "--port", "8190", "--lobby", &to, "--once", "--no-check", "--key", &key];
+        let output = rallypoint(home.path()).arg("announce").args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        stderr(&output)
+    };
+    assert_eq!(notes(4_000), "");
+    assert!(notes(4_100).contains("bytes, and a lobby takes 4096 unless it is set up otherwise"));
 }
 
 #[test]

@@ -24,6 +24,7 @@ const AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
 /// Keeps a server in the list of its lobbies.
 ///
+/// * Getters: [`size`](Self::size).
 /// * Commands: [`set_occupancy`](Self::set_occupancy), [`set_key`](Self::set_key), [`set_lobbies`](Self::set_lobbies),
 ///   [`stop`](Self::stop). Changes are sent at once (at most one datagram a second).
 /// * Out: the calls of [`Machine`]. It expects no answers: the protocol has none.
@@ -161,6 +162,15 @@ impl Announcer {
         Unregister { server_id: self.server_id }.emit(&mut self.datagram);
         // A server that was never announced has nothing to take back.
         self.to_send = if self.last.is_some() { 0..self.lobbies.len() } else { 0..0 };
+    }
+
+    /// How many bytes its registration has. Lobbies take 4,096 unless they are set up otherwise (L15).
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let mut registration = Vec::new();
+        // `set_key` has made sure that it can be emitted.
+        let _ = self.emit(&mut registration);
+        registration.len()
     }
 
     fn emit(&self, out: &mut Vec<u8>) -> Result<(), AnnounceError> {

@@ -69,7 +69,9 @@ fn what_it_sends_is_what_was_set() {
     driven.announcer.set_key(b"map", b"ctf_truefort").unwrap();
     driven.announcer.set_key(b"map", b"koth").unwrap();
     driven.announcer.set_occupancy(Occupancy { slots: 24, players: 3, bots: 1, password: true });
+    let size = driven.announcer.size();
     let sent = driven.run(ms(0));
+    assert_eq!(sent[0].2.len(), size);
     let Ok(Datagram::Register(registration)) = Datagram::parse(&sent[0].2) else { panic!("not a registration") };
     assert_eq!(registration.name(), b"server 1");
     assert_eq!(registration.table().get(b"map"), Some(&b"koth"[..]));
