@@ -140,7 +140,7 @@ fn a_family_that_is_missing_is_told() {
     // The game listens on IPv4 only, so the lobby can reach it only there.
     let game = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = game.local_addr().unwrap().port().to_string();
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (v4, v6) = (format!("127.0.0.1:{free}"), format!("[::1]:{free}"));
     let mut serve = rallypoint(home.path());
     let lobby = Lobby::started(serve.args(["serve", "--legacy", "off", "--lobby", &v4, "--lobby", &v6]), 2);
