@@ -122,9 +122,8 @@ impl Presence {
 
 /// It may have moved. If it cannot be found now, it stays where it was.
 async fn find_again(lobby: &mut Lobby) {
-    if let Ok(addrs) = lobby.host.resolve().await
-        && !addrs.is_empty()
-    {
+    let addrs = lobby.host.resolve().await;
+    if !addrs.is_empty() {
         lobby.addrs = addrs;
     }
 }

@@ -193,7 +193,7 @@ fn master_list(rest: &str) -> Result<Target, String> {
 const HTTP: NonZeroU16 = NonZeroU16::new(80).expect("80 is not 0");
 
 /// `host`, `host:port`, `[v6]`, `[v6]:port`; a bare IPv6 address is one without a port.
-fn host_and_port(text: &str) -> Result<(Host, Option<NonZeroU16>), ()> {
+pub fn host_and_port(text: &str) -> Result<(Host, Option<NonZeroU16>), ()> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Ok((Host::Ip(ip), None));
     }
