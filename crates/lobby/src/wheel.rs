@@ -110,9 +110,9 @@ impl Wheel {
         (self.len > 0).then(|| self.instant(self.at))
     }
 
-    /// Whether a slot comes up by then.
+    /// Whether a slot comes up by then, or next if that has passed.
     pub fn comes_up_by(&self, slot: u32, deadline: Tick) -> bool {
-        self.scheduled.get(slot as usize).is_some_and(|&tick| tick <= deadline)
+        self.scheduled.get(slot as usize).is_some_and(|&tick| tick <= deadline.max(self.at))
     }
 }
 

@@ -47,6 +47,17 @@ fn it_is_in_the_list_that_clients_get_for_as_long_as_it_answers() {
 }
 
 #[test]
+fn a_lease_of_no_time_is_over_at_the_next_look() {
+    let mut lobby = Lobby::default();
+    watch(&mut lobby, &watched("a", &[HERE]));
+    lobby.wait(secs(1));
+    watch(&mut lobby, &Watched { lease: secs(0), ..watched("a", &[HERE]) });
+    assert_eq!(lobby.list().len(), 1);
+    lobby.wait(GRAIN);
+    assert_eq!(lobby.list(), [""; 0]);
+}
+
+#[test]
 fn both_families_are_one_entry_under_one_id() {
     let mut lobby = Lobby::default();
     let first = watch(&mut lobby, &watched("a", &[HERE]));
