@@ -2,7 +2,7 @@
 //! believed that did not come from the asked address.
 
 use rallypoint_machine::Machine;
-use rallypoint_query::{
+use rallypoint_query_proto::{
     Outcome, Prober, ProberConfig, Question, Report, Responder, ResponderConfig, ServerInfo, Target,
 };
 use std::{
@@ -87,7 +87,7 @@ struct World {
 
 impl World {
     fn new(config: ProberConfig) -> Self {
-        let player = |name: &str| rallypoint_query::Player { name: name.into(), ..Default::default() };
+        let player = |name: &str| rallypoint_query_proto::Player { name: name.into(), ..Default::default() };
         let info = ServerInfo {
             name: Some("server".into()),
             player_list: Some(vec![player("a"), player("b"), player("a")]),

@@ -1,7 +1,7 @@
 //! The lobby's registry under scripts of operations: its parts always agree with each other, every datagram has one
 //! outcome, and the published lists are replies that a client can read.
 
-use rallypoint_lobby::{
+use rallypoint_lobby_proto::{
     Ban, Banned, Config, Event, Mapping, NamePattern, Networks, Origin, Outcome, Registry, Saver, Seed, Target,
     Verdict, Watched,
 };

@@ -2,7 +2,7 @@
 
 use rallypoint_limit::Rate;
 use rallypoint_machine::Machine;
-use rallypoint_query::{Mod, Player, Responder, ResponderConfig, ServerInfo, Team};
+use rallypoint_query_proto::{Mod, Player, Responder, ResponderConfig, ServerInfo, Team};
 use rallypoint_wire::{bloodmasters::Reply, session::ServerDatagram};
 use std::{
     net::SocketAddr,

@@ -2,7 +2,7 @@
 //! nothing draws more than a login may, and what a player said is delivered in order, once.
 
 use rallypoint_machine::Machine;
-use rallypoint_session::{Endpoint, EndpointConfig, Event, PlayerId};
+use rallypoint_session_proto::{Endpoint, EndpointConfig, Event, PlayerId};
 use rallypoint_wire::session::{
     ClientData, Control, Grant, LoginSuccess, MessageNumber, NumberListBuf, Payload, ServerDatagram,
 };

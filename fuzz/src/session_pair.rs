@@ -2,7 +2,7 @@
 //! message once; all of it if the network heals while both still hold the session; and no state grows without bound.
 
 use rallypoint_machine::Machine;
-use rallypoint_session::{
+use rallypoint_session_proto::{
     Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, Event,
 };
 use std::{

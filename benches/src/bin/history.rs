@@ -4,7 +4,7 @@
 
 use rallypoint_bench::{Failure, Promises, Random, Table, machine, nanoseconds, rate};
 use rallypoint_history::{Handle, History, Listed, Options, Resolution, Seen, Subject, Sweep, UnixSeconds};
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     fs,

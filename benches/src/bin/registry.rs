@@ -3,7 +3,7 @@
 
 use rallypoint_bench::{Micro, REGISTRATION_SIZE, Random, address, registration};
 use rallypoint_limit::{Limiter, Verdict};
-use rallypoint_lobby::{Config, Registry, Seed};
+use rallypoint_lobby_proto::{Config, Registry, Seed};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     hint::black_box,

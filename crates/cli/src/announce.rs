@@ -17,7 +17,7 @@ use crate::{
 use listed::{Answer, STILL, Watched, change, watch};
 use lobbies::{Host, addrs};
 use look::Looks;
-use rallypoint_lobby::Announcer;
+use rallypoint_lobby_proto::Announcer;
 use rallypoint_wire::lobby::DEFAULT_MAX_REGISTRATION;
 use std::{net::SocketAddr, time::Instant};
 use tokio::task::JoinSet;

@@ -7,7 +7,7 @@ use crate::{
 };
 use jiff::Timestamp;
 use rallypoint_history::{Handle, HistoryError, Resolution, Subject, UnixSeconds, export};
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     io::{self, BufWriter, Write},

@@ -18,9 +18,9 @@ use crate::{
 use announcing::Announcing;
 use metrics::Metrics;
 use rallypoint_limit::Home;
-use rallypoint_net::{ServerEvent, ServerOptions, SessionServer};
-use rallypoint_query::ServerInfo;
-use rallypoint_session::{EncryptionPolicy, EndpointConfig, PlayerId, Reason, SendError};
+use rallypoint_query_proto::ServerInfo;
+use rallypoint_session::{ServerEvent, ServerOptions, SessionServer};
+use rallypoint_session_proto::{EncryptionPolicy, EndpointConfig, PlayerId, Reason, SendError};
 use room::{AWAY_FOR, Act, Room};
 use std::{
     collections::HashMap,

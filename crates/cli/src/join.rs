@@ -12,8 +12,8 @@ use crate::{
     pace::Pace,
     signals::Signals,
 };
-use rallypoint_net::{ClientOptions, ConnectError, NotAcknowledged, SessionClient, SessionEvent};
-use rallypoint_session::{ClientConfig, ConnectionStats, LoginError, Reason, SendError};
+use rallypoint_session::{ClientOptions, ConnectError, NotAcknowledged, SessionClient, SessionEvent};
+use rallypoint_session_proto::{ClientConfig, ConnectionStats, LoginError, Reason, SendError};
 use rallypoint_wire::{session, text};
 use std::{
     cell::Cell,

@@ -17,7 +17,7 @@ use crate::{
     number::number,
     signals::Signals,
 };
-use rallypoint_query::Target as Probe;
+use rallypoint_query_proto::Target as Probe;
 use serde_json::json;
 use stats::Stats;
 use std::{

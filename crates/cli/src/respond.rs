@@ -11,8 +11,8 @@ use crate::{
     signals::{Signals, Told},
 };
 use info_file::InfoFile;
-use rallypoint_net::{Driver, Solo, UdpSocket};
-use rallypoint_query::{Responder, ResponderConfig, ServerInfo};
+use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo};
+use rallypoint_udp::{Driver, Solo, UdpSocket};
 use std::{io, net::SocketAddr, sync::Arc};
 
 /// Queries are short; a few of them can be in one datagram (B3).

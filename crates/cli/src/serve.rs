@@ -15,7 +15,7 @@ use crate::{
     signals::{Signals, Told},
 };
 use jiff::Timestamp;
-use rallypoint_net::{LobbyOptions, LobbyService, StartError};
+use rallypoint_lobby::{LobbyOptions, LobbyService, StartError};
 use rallypoint_web::{Admin, Asker, Parts, Watcher, WebService};
 use recording::Recording;
 use report::Reporter;

@@ -5,7 +5,7 @@ mod common;
 
 use ask_support::{SHORT, Server, Speaks, closed, info};
 use common::{Lobby, run, stderr, stdout};
-use rallypoint_query::ServerInfo;
+use rallypoint_query_proto::ServerInfo;
 
 fn check(args: &[&str]) -> (i32, String) {
     let home = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ mod common;
 
 use ask_support::{SHORT, Server, Speaks, info, squeezed, steady, without_times};
 use common::{LOBBY, Lobby, has_ipv6, run, stderr, stdout};
-use rallypoint_query::ServerInfo;
+use rallypoint_query_proto::ServerInfo;
 use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
 use serde_json::Value;
 use std::{

@@ -5,7 +5,7 @@ mod common;
 
 use ask_support::{Server, Speaks, info, squeezed, steady};
 use common::{has_ipv6, rallypoint, run, stderr, stdout};
-use rallypoint_query::{Player, ServerInfo};
+use rallypoint_query_proto::{Player, ServerInfo};
 
 fn query(servers: &[&Server], args: &[&str]) -> String {
     let home = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ mod common;
 
 use ask_support::{SHORT, Server, Speaks, info, run_with_input};
 use common::{has_ipv6, run, stderr, stdout};
-use rallypoint_query::ServerInfo;
+use rallypoint_query_proto::ServerInfo;
 use std::{fs, net::Ipv4Addr};
 
 #[test]

@@ -4,8 +4,8 @@ mod common;
 mod room_support;
 
 use common::until;
-use rallypoint_net::{PolledServer, ServerEvent, ServerOptions};
-use rallypoint_session::EndpointConfig;
+use rallypoint_session::{PolledServer, ServerEvent, ServerOptions};
+use rallypoint_session_proto::EndpointConfig;
 use room_support::{Room, join, router::Router};
 use std::sync::atomic::Ordering::SeqCst;
 

@@ -1,7 +1,7 @@
 //! What happened to a server.
 
 use crate::UnixSeconds;
-use rallypoint_lobby::Gone;
+use rallypoint_lobby_proto::Gone;
 use rallypoint_wire::lobby::LobbyId;
 
 /// Something that happened to a server.

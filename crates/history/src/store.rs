@@ -37,7 +37,7 @@ const PENDING: usize = 30;
 ///
 /// ```
 /// use rallypoint_history::{History, Options, Resolution, Subject, Sweep};
-/// use rallypoint_lobby::{Config, Registry, Seed};
+/// use rallypoint_lobby_proto::{Config, Registry, Seed};
 /// use std::time::Instant;
 ///
 /// # let folder = std::env::temp_dir().join(format!("rallypoint-history-example-{}", std::process::id()));

@@ -1,6 +1,6 @@
 //! What has a history.
 
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::fmt;
 

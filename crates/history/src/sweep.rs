@@ -1,7 +1,7 @@
 //! What is listed now: what the recorder is fed with.
 
 use crate::{Sample, UnixSeconds};
-use rallypoint_lobby::{Directory, Gone, PublicId};
+use rallypoint_lobby_proto::{Directory, Gone, PublicId};
 use rallypoint_wire::{lobby::LobbyId, text};
 use std::{fmt, sync::Arc};
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use rallypoint_history::{CameOrWent, Event, History, Move, Sweep, What};
-use rallypoint_lobby::Gone;
+use rallypoint_lobby_proto::Gone;
 
 #[test]
 fn events_come_back_the_latest_first_and_are_bounded() {

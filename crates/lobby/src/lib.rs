@@ -1,56 +1,17 @@
-//! The lobby of documents 000 and 001, without sockets and clocks.
+//! The lobby service: registrations over UDP, the list over TCP, reachability checks, and the list on disk for the next start.
 //!
-//! * [`Registry`] is the list itself: it is given datagrams and the time, and every datagram ends in exactly one
-//!   [`Outcome`]. It publishes prebuilt replies ([`Lists`]) that any thread can read without waiting.
-//! * [`Announcer`] is the other side: it keeps a server registered.
-//!
-//! ```
-//! use rallypoint_lobby::{Config, Outcome, Registry, Seed};
-//! use rallypoint_wire::lobby::*;
-//! use std::time::Instant;
-//!
-//! let mut registry = Registry::new(Config::default(), Seed::default(), Instant::now())?;
-//! let mut table = TableBuf::new();
-//! table.push(b"name", b"Bacon Town 24/7")?;
-//! let id = ServerId::from_bytes([7; 16]);
-//! let lobby = LobbyId::GANG_GARRISON_2;
-//! let mut datagram = Vec::new();
-//! Registration::new(id, lobby, Transport::Udp, 8190.try_into()?, Occupancy::default(), table.as_table())?.emit(&mut datagram);
-//!
-//! let outcome = registry.handle_datagram(Instant::now(), "203.0.113.9:51000".parse()?, &datagram);
-//! assert_eq!(outcome, Outcome::Listed);
-//! registry.publish(Instant::now());
-//! assert_eq!(registry.lists().lobby(&lobby).count(), 1);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! [`LobbyService`] runs a [`Registry`](rallypoint_lobby_proto::Registry) on sockets.
 #![forbid(unsafe_code)]
 
-mod addresses;
-mod announcer;
-mod bans;
-mod checks;
-mod config;
-mod entry;
-mod hash;
-mod legacy;
-mod lists;
-mod outcome;
-mod past;
-mod prefixes;
-mod refusals;
-mod registry;
-mod stats;
-mod wheel;
+mod check;
+mod list;
+mod mask;
+mod seldom;
+mod service;
+mod store;
 
-pub use addresses::{AddressMap, Mapping, Networks, canonical, is_possible_source, is_public};
-pub use announcer::{AnnounceError, Announcer};
-pub use bans::{Ban, Banned, Bans, NamePattern};
-pub use checks::{CheckCounts, CheckKind, CheckRequest, Target, Verdict};
-pub use config::{Caps, CheckConfig, Config, ConfigError};
-pub use entry::{Listing, NotAPublicId, Origin, PublicId};
-pub use lists::{Directory, ListReply, Lists, LobbyList};
-pub use outcome::{Gone, Outcome};
-pub use past::PastOutcome;
-pub use refusals::Refused;
-pub use registry::{Event, Registry, RestoreError, Saver, Seed, Watched, Watching};
-pub use stats::Stats;
+pub use list::{ListLimits, ListStats};
+pub use mask::Masked;
+pub use seldom::Seldom;
+pub use service::{LobbyOptions, LobbyService, LocalAddrs, SaveStats, SocketStats, StartError};
+pub use store::{replace_file, set_file_aside};

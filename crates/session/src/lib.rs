@@ -1,57 +1,51 @@
-//! The session protocol (document 003), sans I/O: from a login to reliable, encrypted messages.
+//! The session protocol on sockets, with and without async.
 //!
-//! An [`Endpoint`] is the server side of one socket, a [`Client`] the other side. Both have the five calls of
-//! [`Machine`](rallypoint_machine::Machine): whoever owns a socket and a clock drives them.
-//!
+//! ```text
+//! SessionServer, SessionClient      async: a task of the runtime drives them
+//!        │
+//! PolledServer, PolledClient        for game loops: no thread, no runtime, one call per frame
+//!        │
+//!      Port                         sockets, batches, and a network that is bad on purpose if asked for
+//!        │
+//!  Endpoint, Client                 rallypoint-session-proto: knows no sockets
 //! ```
-//! use rallypoint_machine::Machine;
-//! use rallypoint_session::{Client, ClientConfig, Endpoint, EndpointConfig, Event};
-//! use std::time::Instant;
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let (now, here, there) = (Instant::now(), "192.0.2.1:45555".parse()?, "192.0.2.2:1000".parse()?);
-//! let mut server = Endpoint::new(EndpointConfig::for_game("tag"), [1; 32])?;
-//! let mut client = Client::new(now, here, ClientConfig::new("alice", "tag"), [2; 32])?;
-//! let mut bytes = Vec::new();
-//! for _ in 0..4 {
-//!     while client.poll_transmit(now, &mut bytes).is_some() {
-//!         server.handle_datagram(now, there, &std::mem::take(&mut bytes));
-//!     }
-//!     while server.poll_transmit(now, &mut bytes).is_some() {
-//!         client.handle_datagram(now, here, &std::mem::take(&mut bytes));
-//!     }
-//! }
-//! let Some(Event::Connected { player, username, .. }) = server.poll_event() else { panic!("nobody came") };
-//! assert_eq!(username, "alice");
-//! server.send(now, player, b"welcome")?;
-//! while server.poll_transmit(now, &mut bytes).is_some() {
-//!     client.handle_datagram(now, here, &std::mem::take(&mut bytes));
-//! }
-//! assert_eq!(client.recv(), Some(&b"welcome"[..]));
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! The time and all randomness come from outside: the seeds have to be ones that nobody can guess.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "async")]
 mod client;
-mod config;
-mod connection;
-mod crypto;
-mod deadlines;
-mod endpoint;
-mod entropy;
-mod reason;
-mod stats;
-mod stream;
+#[cfg(feature = "async")]
+mod drive;
+mod error;
+mod fake;
+mod locals;
+mod options;
+mod polled_client;
+mod polled_server;
+mod port;
+#[cfg(feature = "async")]
+mod server;
+mod streams;
 
-pub use client::{Client, ClientEvent, LoginError};
-pub use config::{ClientConfig, ConfigError, ConnectionConfig, Encryption, EncryptionPolicy, EndpointConfig};
-pub use connection::Connection;
-pub use crypto::{KeyError, PublicKey, StaticKey};
-pub use endpoint::{Endpoint, EndpointStats, Event, PlayerId, QueryAnswers};
-pub use rallypoint_wire::session::SlotIndex;
-pub use reason::{Reason, SendError};
-pub use stats::ConnectionStats;
-pub use stream::{StreamError, StreamReader, StreamWriter};
+#[cfg(feature = "async")]
+pub use client::SessionClient;
+pub use error::{BindError, ConnectError, NotAcknowledged};
+pub use fake::{FakeNetwork, Faked};
+pub use options::{ClientOptions, ServerOptions};
+pub use polled_client::{PolledClient, SessionEvent};
+pub use polled_server::{PolledServer, ServerEvent};
+#[cfg(feature = "async")]
+pub use server::{Joined, SessionServer};
+
+use rallypoint_session_proto::StaticKey;
+use rallypoint_udp::entropy;
+
+/// A new key for a server, to be kept where nobody else can read it: clients that know its public half recognise the server.
+#[must_use]
+pub fn new_static_key() -> StaticKey {
+    loop {
+        // No 32 bytes are refused today; if some were, others would do.
+        if let Ok(key) = StaticKey::from_bytes(entropy::bytes()) {
+            return key;
+        }
+    }
+}

@@ -3,8 +3,8 @@
 // xtask: not run
 
 use rallypoint_history::{History, Listed, Options, Seen, Sweep};
-use rallypoint_net::{LobbyOptions, LobbyService};
-use rallypoint_query::{Player, ServerInfo};
+use rallypoint_lobby::{LobbyOptions, LobbyService};
+use rallypoint_query_proto::{Player, ServerInfo};
 use rallypoint_web::{
     Differences, LobbyNames, Parts, Told, WebOptions, WebService,
     book::{Row, Verified},

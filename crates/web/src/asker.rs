@@ -8,7 +8,7 @@ mod fit;
 
 use fit::fit;
 use rallypoint_machine::Machine;
-use rallypoint_query::{Outcome, Prober, ProberConfig, ProberStats, Report, Target};
+use rallypoint_query_proto::{Outcome, Prober, ProberConfig, ProberStats, Report, Target};
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},

@@ -22,7 +22,7 @@ pub use snapshot::{Snapshot, Totals};
 
 use crate::Told;
 use batch::Change;
-use rallypoint_lobby::{Directory, Event, Gone, Listing, PublicId};
+use rallypoint_lobby_proto::{Directory, Event, Gone, Listing, PublicId};
 use rallypoint_wire::lobby::LobbyId;
 use snapshot::{PARTS, Part, part_of};
 use std::{

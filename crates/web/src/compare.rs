@@ -1,7 +1,7 @@
 //! What a server registered beside what it answers (W37).
 
 use crate::{book::Row, text::fold};
-use rallypoint_query::ServerInfo;
+use rallypoint_query_proto::ServerInfo;
 use rallypoint_wire::bloodmasters::{ascii, strip_colours};
 
 /// In what a server's answer is not what it registered.

@@ -9,7 +9,7 @@ pub use parse::{BadParameter, Defaults, MOST_ROWS};
 pub use sort::{Column, Sort};
 
 use crate::book::{Row, Snapshot, Verified};
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{fmt, sync::Arc};
 

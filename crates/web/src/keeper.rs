@@ -4,8 +4,8 @@ use crate::{
     book::Book,
     live::{Live, Told},
 };
-use rallypoint_lobby::Event;
-use rallypoint_net::LobbyService;
+use rallypoint_lobby::LobbyService;
+use rallypoint_lobby_proto::Event;
 use std::{
     sync::Arc,
     time::{Duration, Instant, SystemTime},

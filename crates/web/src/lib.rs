@@ -1,6 +1,6 @@
 //! HTTP: the server browser, the API and its live events.
 //!
-//! [`WebService`] shows what a [`LobbyService`](rallypoint_net::LobbyService) knows:
+//! [`WebService`] shows what a [`LobbyService`](rallypoint_lobby::LobbyService) knows:
 //!
 //! * [`book`] keeps the servers as rows for reading, fed by the lobby's events and without I/O; [`Live`] is what readers
 //!   share of it.
@@ -10,7 +10,7 @@
 //! * `serve` accepts connections, within bounds; every request passes the gate (who asks, how often) before the router.
 //!
 //! ```
-//! use rallypoint_net::{LobbyOptions, LobbyService};
+//! use rallypoint_lobby::{LobbyOptions, LobbyService};
 //! use rallypoint_web::{Parts, WebOptions, WebService};
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {

@@ -6,8 +6,8 @@ use crate::{
 };
 use arc_swap::{ArcSwap, Guard};
 use bytes::Bytes;
-use rallypoint_lobby::PublicId;
-use rallypoint_query::ServerInfo;
+use rallypoint_lobby_proto::PublicId;
+use rallypoint_query_proto::ServerInfo;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::VecDeque,

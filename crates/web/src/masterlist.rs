@@ -20,8 +20,8 @@ use axum::{
     routing::get,
 };
 use rallypoint_limit::{Buckets, Net, Rate};
-use rallypoint_lobby::{Origin, Watched, Watching};
-use rallypoint_query::{Outcome, Question, Target};
+use rallypoint_lobby_proto::{Origin, Watched, Watching};
+use rallypoint_query_proto::{Outcome, Question, Target};
 use rallypoint_wire::{
     bloodmasters::master_list::{self, Request},
     lobby::{Endpoint, LobbyId},
@@ -188,7 +188,7 @@ async fn look_at(web: &Web, asker: &Asker, ip: IpAddr, port: NonZeroU16) -> bool
     let answer = match asker.ask(Target::new((ip, port.get()).into(), question), Whom::Willing).await {
         Some(Outcome::Answered(answer)) => answer,
         Some(_) => {
-            web.lobby.note_announced(ip, port, rallypoint_lobby::Outcome::Unreachable);
+            web.lobby.note_announced(ip, port, rallypoint_lobby_proto::Outcome::Unreachable);
             return true;
         }
         None => return false,

@@ -4,7 +4,7 @@ use crate::{Admin, Asker, BanRule, JoinLink, Token};
 use ipnet::IpNet;
 use rallypoint_history::Handle;
 use rallypoint_limit::Rate;
-use rallypoint_net::LobbyService;
+use rallypoint_lobby::LobbyService;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::BTreeMap,

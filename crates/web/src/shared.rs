@@ -6,7 +6,7 @@ use crate::{
 };
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_history::Handle;
-use rallypoint_net::LobbyService;
+use rallypoint_lobby::LobbyService;
 use std::sync::Arc;
 use tokio::sync::watch;
 

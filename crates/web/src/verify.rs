@@ -8,8 +8,8 @@ use crate::{
     book::{Row, Verified},
 };
 use agenda::Agenda;
-use rallypoint_lobby::{Origin, PublicId};
-use rallypoint_query::{Answer, Outcome, Target};
+use rallypoint_lobby_proto::{Origin, PublicId};
+use rallypoint_query_proto::{Answer, Outcome, Target};
 use std::{
     sync::Arc,
     time::{Duration, Instant},

@@ -5,9 +5,9 @@ mod answered;
 pub(crate) use answered::watched;
 
 use crate::{Asker, Told, asker::Whom, book::Verified};
-use rallypoint_lobby::{Origin, Watching};
-use rallypoint_net::LobbyService;
-use rallypoint_query::{Answer, Outcome, Question, Target};
+use rallypoint_lobby::LobbyService;
+use rallypoint_lobby_proto::{Origin, Watching};
+use rallypoint_query_proto::{Answer, Outcome, Question, Target};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::HashMap,
@@ -190,7 +190,7 @@ impl Asks {
 #[derive(Debug, Default)]
 struct State {
     /// If it answered the last time.
-    id: Option<rallypoint_lobby::PublicId>,
+    id: Option<rallypoint_lobby_proto::PublicId>,
     news: News,
 }
 

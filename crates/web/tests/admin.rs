@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Answer, PATIENCE, Server, Site, connect, read_answer, schema::check, until};
-use rallypoint_net::LobbyOptions;
+use rallypoint_lobby::LobbyOptions;
 use rallypoint_web::{Admin, BanRule, Token, WebOptions, Who};
 use serde_json::{Value, json};
 use std::{

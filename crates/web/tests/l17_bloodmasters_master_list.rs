@@ -7,7 +7,7 @@ use common::{
     responder::{answering, info, respond},
     until,
 };
-use rallypoint_lobby::{Ban, Banned};
+use rallypoint_lobby_proto::{Ban, Banned};
 use rallypoint_web::{Asker, WebOptions};
 use serde_json::Value;
 use std::{io::Write, net::UdpSocket};

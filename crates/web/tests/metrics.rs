@@ -6,7 +6,7 @@ mod exposition;
 use common::{Server, Site, ask, until};
 use exposition::{Metrics, parse};
 use rallypoint_history::{History, Options};
-use rallypoint_lobby::{Gone, Outcome};
+use rallypoint_lobby_proto::{Gone, Outcome};
 use rallypoint_web::{LobbyNames, WebOptions};
 use rallypoint_wire::lobby::LobbyId;
 use std::{collections::BTreeSet, net::Shutdown};

@@ -6,8 +6,8 @@ use common::{
     Server, Site,
     responder::{info, respond},
 };
-use rallypoint_lobby::Mapping;
-use rallypoint_query::ServerInfo;
+use rallypoint_lobby_proto::Mapping;
+use rallypoint_query_proto::ServerInfo;
 use rallypoint_web::{Asker, WebOptions};
 use rallypoint_wire::lobby::Occupancy;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ fn other_lies_are_told_by_name() {
 
 #[test]
 fn a_server_behind_the_address_map_is_asked_where_the_lobby_reaches_it() {
-    let mut options = rallypoint_net::LobbyOptions::default();
+    let mut options = rallypoint_lobby::LobbyOptions::default();
     // Nobody is at the outer address, as for a lobby whose router does not let it back in.
     let outside =
         Mapping { from: "127.0.0.1/32".parse().unwrap(), port: None, to: [203, 0, 113, 5].into(), to_port: None };
@@ -84,7 +84,7 @@ fn a_server_behind_the_address_map_is_asked_where_the_lobby_reaches_it() {
 
 #[test]
 fn who_does_not_answer_any_more_is_unreachable() {
-    let mut options = rallypoint_net::LobbyOptions::default();
+    let mut options = rallypoint_lobby::LobbyOptions::default();
     // Otherwise it would not even be listed (L12).
     options.registry.checks.enabled = false;
     let site = Site::at(options, WebOptions::default(), |parts| parts.asker = Some(Asker::default()));

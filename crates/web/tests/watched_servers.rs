@@ -6,7 +6,7 @@ use common::{
     LOBBY, Server, Site,
     responder::{answering, info, respond},
 };
-use rallypoint_query::Question;
+use rallypoint_query_proto::Question;
 use rallypoint_web::{Asker, WatchTarget, Watcher};
 use std::net::SocketAddr;
 

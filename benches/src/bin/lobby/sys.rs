@@ -1,6 +1,6 @@
 //! System calls that the standard library and socket2 do not have.
 //!
-//! By hand and apart from `rallypoint-net`, so that what is measured is not measured with itself.
+//! By hand and apart from `rallypoint-udp`, so that what is measured is not measured with itself.
 #![allow(unsafe_code)]
 
 use socket2::Socket;

@@ -4,7 +4,7 @@
 use crate::sys::{self, BATCH, Batch, Datagram};
 use rallypoint_bench::{Random, address};
 use rallypoint_machine::Machine;
-use rallypoint_query::{Responder, ResponderConfig, ServerInfo};
+use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo};
 use rallypoint_wire::bloodmasters::Echo;
 use std::{
     collections::VecDeque,

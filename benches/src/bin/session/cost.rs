@@ -2,7 +2,7 @@
 
 use crate::contender::numbered;
 use rallypoint_machine::Machine;
-use rallypoint_session::{Endpoint, EndpointConfig, Event};
+use rallypoint_session_proto::{Endpoint, EndpointConfig, Event};
 use rallypoint_wire::session::{
     ClientData, Grant, LoginSuccess, MessageNumber, Payload, Rand, ServerDatagram, SlotIndex, Uid,
 };

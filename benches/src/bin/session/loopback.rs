@@ -2,8 +2,8 @@
 
 use crate::contender::{Contender, Side, ms, numbered};
 use rallypoint_machine::Transmit;
-use rallypoint_net::{ClientOptions, PolledClient, PolledServer, ServerEvent, ServerOptions, SessionEvent};
-use rallypoint_session::{ClientConfig, Encryption, EndpointConfig, PlayerId, SendError};
+use rallypoint_session::{ClientOptions, PolledClient, PolledServer, ServerEvent, ServerOptions, SessionEvent};
+use rallypoint_session_proto::{ClientConfig, Encryption, EndpointConfig, PlayerId, SendError};
 use rustix::time::{ClockId, clock_gettime};
 use std::{
     net::{Ipv4Addr, SocketAddr, UdpSocket},

@@ -21,7 +21,7 @@ use ours::Ours;
 use quinn::Quinn;
 use rallypoint_bench::{Table, cores, machine, pin_this_thread, rate, ratio};
 use rallypoint_netsim::Link;
-use rallypoint_session::Encryption;
+use rallypoint_session_proto::Encryption;
 use renet::Renet;
 use std::{process::ExitCode, time::Duration};
 use traffic::{Bulk, Game};

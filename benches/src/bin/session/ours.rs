@@ -2,7 +2,7 @@
 
 use crate::contender::{Contender, Heard, Side};
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_session::{
+use rallypoint_session_proto::{
     Client, ClientConfig, ClientEvent, Encryption, Endpoint, EndpointConfig, Event, PlayerId, SendError,
 };
 use std::{net::SocketAddr, time::Instant};

@@ -11,7 +11,7 @@ use crate::{
 };
 use rallypoint_bench::{Promises, instructions_per_operation};
 use rallypoint_netsim::Link;
-use rallypoint_session::Connection;
+use rallypoint_session_proto::Connection;
 use std::time::Duration;
 
 /// The operations whose instructions are counted.

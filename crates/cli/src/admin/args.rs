@@ -4,7 +4,7 @@ use crate::ask::{
     options,
     target::{Page, Target},
 };
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 use rallypoint_web::{Network, NotABan};
 use std::{path::PathBuf, str::FromStr, time::Duration};
 

@@ -6,7 +6,7 @@ use crate::{
     config::names,
     failure::Failure,
 };
-use rallypoint_lobby::{AnnounceError, Announcer};
+use rallypoint_lobby_proto::{AnnounceError, Announcer};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
 use std::{
     io::{self, Write},

@@ -5,7 +5,7 @@ use super::{
     sender::Sender,
 };
 use crate::failure::Failure;
-use rallypoint_lobby::Announcer;
+use rallypoint_lobby_proto::Announcer;
 use rallypoint_machine::Machine;
 use rallypoint_wire::lobby::Occupancy;
 use std::{

@@ -10,8 +10,8 @@ use crate::{
     failure::Failure,
 };
 use asker::Asker;
-use rallypoint_net::{Driver, UdpSocket};
-use rallypoint_query::{Answer, Target};
+use rallypoint_query_proto::{Answer, Target};
+use rallypoint_udp::{Driver, UdpSocket};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{
@@ -163,7 +163,7 @@ fn sockets(asking: &Asking) -> Result<Vec<Arc<UdpSocket>>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rallypoint_query::Question;
+    use rallypoint_query_proto::Question;
     use std::time::Duration;
 
     #[tokio::test]

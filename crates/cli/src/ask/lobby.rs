@@ -8,7 +8,7 @@ use crate::ask::{
     resolve::resolve,
     target::{Lobby, Page, Protocol},
 };
-use rallypoint_query::{ServerInfo, Target};
+use rallypoint_query_proto::{ServerInfo, Target};
 use rallypoint_wire::{
     bloodmasters::master_list,
     legacy,

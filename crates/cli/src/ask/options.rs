@@ -2,7 +2,7 @@
 
 use crate::{failure::Failure, number::number};
 use jiff::SignedDuration;
-use rallypoint_query::ProberConfig;
+use rallypoint_query_proto::ProberConfig;
 use std::{
     fmt,
     net::{IpAddr, SocketAddr},

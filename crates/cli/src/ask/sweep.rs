@@ -7,7 +7,7 @@ use crate::ask::{
     resolve::resolve,
     target::{Host, Server},
 };
-use rallypoint_query::Target;
+use rallypoint_query_proto::Target;
 use std::{collections::VecDeque, net::SocketAddr};
 use tokio::task::JoinSet;
 

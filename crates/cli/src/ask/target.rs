@@ -1,7 +1,7 @@
 //! Whom to ask, as a person names it.
 
 use crate::config::names;
-use rallypoint_query::Question;
+use rallypoint_query_proto::Question;
 use rallypoint_wire::{bloodmasters, legacy, lobby, session};
 use std::{
     fmt,
@@ -67,12 +67,12 @@ pub enum Protocol {
 
 impl Server {
     /// How to ask it at these addresses: in one protocol or in both.
-    pub fn probes(&self, ips: &[SocketAddr], players: bool) -> Vec<rallypoint_query::Target> {
+    pub fn probes(&self, ips: &[SocketAddr], players: bool) -> Vec<rallypoint_query_proto::Target> {
         let protocols = Protocol::any_of(self.protocol);
         let each = |mut addr: SocketAddr| {
             protocols.iter().map(move |protocol| {
                 addr.set_port(self.port.map_or(protocol.default_port(), NonZeroU16::get));
-                rallypoint_query::Target::new(addr, protocol.question(players))
+                rallypoint_query_proto::Target::new(addr, protocol.question(players))
             })
         };
         ips.iter().copied().flat_map(each).collect()

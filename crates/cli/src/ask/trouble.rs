@@ -1,7 +1,7 @@
 //! Why a target gave no answer.
 
 use crate::ask::{Exit, options::Family};
-use rallypoint_query::AskError;
+use rallypoint_query_proto::AskError;
 use rallypoint_wire::DecodeError;
 use std::{io, net::IpAddr, time::Duration};
 

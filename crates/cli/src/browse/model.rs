@@ -21,7 +21,7 @@ use crate::{
     },
     host::{GAME, GAME_NAME},
 };
-use rallypoint_session::PublicKey;
+use rallypoint_session_proto::PublicKey;
 use std::{
     collections::{BTreeMap, HashMap},
     net::SocketAddr,

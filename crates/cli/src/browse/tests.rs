@@ -17,7 +17,7 @@ use crate::ask::{
     survey::{News, Seen},
 };
 use proptest::prelude::*;
-use rallypoint_query::{LobbyInfo, Player, ServerInfo, Team};
+use rallypoint_query_proto::{LobbyInfo, Player, ServerInfo, Team};
 use rallypoint_wire::lobby::Transport;
 use ratatui::{
     Terminal,

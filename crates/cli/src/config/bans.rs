@@ -4,7 +4,7 @@ use super::kind::{Kind, Value, Wrong, all, found, quoted, read_network, show_net
 use super::nearest;
 use ipnet::IpNet;
 use jiff::Timestamp;
-use rallypoint_lobby::{Ban, Banned, NamePattern};
+use rallypoint_lobby_proto::{Ban, Banned, NamePattern};
 use rallypoint_web::{BanRule, Network};
 use std::{fmt, time::Instant};
 use toml::de::DeValue;

@@ -12,7 +12,7 @@ use super::{
     watch::WatchList,
 };
 use ipnet::IpNet;
-use rallypoint_lobby::Mapping;
+use rallypoint_lobby_proto::Mapping;
 use rallypoint_web::Outcomes;
 use rallypoint_wire::lobby::MAX_REGISTRATION;
 use std::{

@@ -4,8 +4,8 @@ use super::{bans::BanLine, names};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use rallypoint_history::Retention;
-use rallypoint_lobby::Mapping;
-use rallypoint_net::{ListLimits, LobbyOptions};
+use rallypoint_lobby::{ListLimits, LobbyOptions};
+use rallypoint_lobby_proto::Mapping;
 use rallypoint_web::{LobbyNames, WatchTarget, WebOptions};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
@@ -27,7 +27,7 @@ pub struct Settings {
     /// The file that the operator's token is in.
     pub admin_token_file: Option<PathBuf>,
     /// The registry's own settings, but for the lists that follow: [`Self::registry`] puts all of them together.
-    pub registry: rallypoint_lobby::Config,
+    pub registry: rallypoint_lobby_proto::Config,
     pub address_map: Vec<Mapping>,
     pub check_exempt: Vec<IpNet>,
     pub limit_exempt: Vec<IpNet>,
@@ -110,7 +110,7 @@ impl Default for Settings {
 
 impl Settings {
     /// The registry's configuration. It knows no dates, so it has to be told which day it is.
-    pub fn registry(&self, now: Instant, today: Timestamp) -> rallypoint_lobby::Config {
+    pub fn registry(&self, now: Instant, today: Timestamp) -> rallypoint_lobby_proto::Config {
         let mut config = self.registry.clone();
         config.address_map = self.address_map.iter().copied().collect();
         config.checks.exempt = self.check_exempt.iter().copied().collect();

@@ -350,7 +350,7 @@ fn the_registry_accepts_what_the_settings_accept() {
     let default = Settings::default().registry(std::time::Instant::now(), jiff::Timestamp::UNIX_EPOCH);
     // The program knows some lobbies by name; the crate knows none.
     let named_lobbies = names::known().into_keys().collect();
-    assert_eq!(default, rallypoint_lobby::Config { named_lobbies, ..Default::default() });
+    assert_eq!(default, rallypoint_lobby_proto::Config { named_lobbies, ..Default::default() });
 }
 
 #[test]

@@ -237,7 +237,7 @@ impl Facts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rallypoint_query::{LobbyInfo, ServerInfo};
+    use rallypoint_query_proto::{LobbyInfo, ServerInfo};
     use std::time::Duration;
 
     fn address(ip: &str, tcp: Option<Result<(), Trouble>>, query: Option<Result<(), Trouble>>) -> Address {

@@ -9,7 +9,7 @@ use crate::{
     },
     failure::Failure,
 };
-use rallypoint_lobby::Announcer;
+use rallypoint_lobby_proto::Announcer;
 use rallypoint_machine::Machine;
 use rallypoint_wire::lobby::{ServerId, Transport};
 use std::{

@@ -10,8 +10,8 @@ use crate::{
     },
     failure::{Failure, complain, say},
 };
-use rallypoint_lobby::Announcer;
-use rallypoint_session::PublicKey;
+use rallypoint_lobby_proto::Announcer;
+use rallypoint_session_proto::PublicKey;
 use rallypoint_wire::lobby::{Occupancy, Transport};
 use std::{num::NonZeroU16, time::Instant};
 use tokio::task::JoinSet;

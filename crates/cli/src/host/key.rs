@@ -1,8 +1,8 @@
 //! The secret key of a server, kept for its next start.
 
 use crate::failure::{Failure, complain};
-use rallypoint_net::new_static_key;
-use rallypoint_session::{PublicKey, StaticKey};
+use rallypoint_session::new_static_key;
+use rallypoint_session_proto::{PublicKey, StaticKey};
 use std::{
     env,
     fs::{DirBuilder, OpenOptions},

@@ -1,7 +1,7 @@
 //! `--metrics`: what a room counts, for Prometheus.
 
 use crate::failure::Failure;
-use rallypoint_session::EndpointStats;
+use rallypoint_session_proto::EndpointStats;
 use rallypoint_web::metrics::{self, Exposition, Kind};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{

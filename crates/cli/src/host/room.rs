@@ -8,7 +8,7 @@ use crate::{
     pace::Pace,
 };
 use command::{Command, Meaning};
-use rallypoint_query::{Player, ServerInfo, Team};
+use rallypoint_query_proto::{Player, ServerInfo, Team};
 use rallypoint_wire::text;
 use std::time::{Duration, Instant};
 

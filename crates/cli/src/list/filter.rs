@@ -126,7 +126,7 @@ impl Sort {
 mod tests {
     use super::*;
     use crate::ask::lobby::Listed;
-    use rallypoint_query::ServerInfo;
+    use rallypoint_query_proto::ServerInfo;
 
     fn record(name: &str, players: u16, map: &str) -> Record {
         let info = ServerInfo {

@@ -2,7 +2,7 @@
 
 use super::section::{Section, integer};
 use crate::config::{Document, Mistakes, syntax};
-use rallypoint_query::{BloodmastersInfo, Mod, Player, ServerInfo, SessionInfo, Team};
+use rallypoint_query_proto::{BloodmastersInfo, Mod, Player, ServerInfo, SessionInfo, Team};
 use rallypoint_wire::bloodmasters::{GameType, Rules};
 use std::{cell::RefCell, fmt, io, path::Path};
 use toml::de::{DeTable, DeValue};

@@ -2,8 +2,8 @@
 
 use crate::{config::HistorySettings, history::FILE};
 use rallypoint_history::{CameOrWent, Handle, History, Limits, Move, Options, Sweep};
-use rallypoint_lobby::{Event, Listing};
-use rallypoint_net::LobbyService;
+use rallypoint_lobby::LobbyService;
+use rallypoint_lobby_proto::{Event, Listing};
 use std::{
     path::Path,
     sync::Arc,

@@ -1,7 +1,7 @@
 //! What the log says about a lobby that runs.
 
-use rallypoint_lobby::{Outcome, Stats};
-use rallypoint_net::LobbyService;
+use rallypoint_lobby::LobbyService;
+use rallypoint_lobby_proto::{Outcome, Stats};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 

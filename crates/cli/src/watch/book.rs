@@ -2,7 +2,7 @@
 
 use super::event::{Change, Event, What};
 use crate::ask::survey::{News, Seen};
-use rallypoint_query::{Player, ServerInfo};
+use rallypoint_query_proto::{Player, ServerInfo};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
 use rallypoint_machine::Machine;
-use rallypoint_query::{Player, Responder, ResponderConfig, ServerInfo, SessionInfo, Team};
+use rallypoint_query_proto::{Player, Responder, ResponderConfig, ServerInfo, SessionInfo, Team};
 use std::{
     net::{SocketAddr, UdpSocket},
     path::Path,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Listed;
-use rallypoint_lobby::{Gone, PublicId};
+use rallypoint_lobby_proto::{Gone, PublicId};
 use std::sync::Arc;
 
 /// A full hour.

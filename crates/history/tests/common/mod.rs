@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use rallypoint_history::{History, Limits, Listed, Options, Seen, Subject, Sweep, UnixSeconds};
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{sync::Arc, time::Duration};
 use tempfile::TempDir;

@@ -1,7 +1,7 @@
 //! Who is banned, as the operator says it.
 
 use super::network::Network;
-use rallypoint_lobby::{Ban, Banned, NamePattern, PublicId};
+use rallypoint_lobby_proto::{Ban, Banned, NamePattern, PublicId};
 use rallypoint_wire::{lobby::Transport, text::harmless};
 use serde::{Deserialize, Serialize};
 use std::{

@@ -7,8 +7,8 @@ use super::{
 use crate::{calendar, problem::Problem};
 use arc_swap::{ArcSwap, Guard};
 use axum::http::StatusCode;
-use rallypoint_lobby::Bans;
-use rallypoint_net::{LobbyService, replace_file, set_file_aside};
+use rallypoint_lobby::{LobbyService, replace_file, set_file_aside};
+use rallypoint_lobby_proto::Bans;
 use serde::Deserialize;
 use std::{
     fs, io,

@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use rallypoint_limit::Rate;
-use rallypoint_net::{Masked, Seldom};
+use rallypoint_lobby::{Masked, Seldom};
 use std::{
     sync::{
         Mutex, PoisonError,

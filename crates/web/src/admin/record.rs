@@ -1,7 +1,7 @@
 //! What the operator has decided, as it is kept.
 
 use super::ban::BanRule;
-use rallypoint_lobby::Bans;
+use rallypoint_lobby_proto::Bans;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use thiserror::Error;

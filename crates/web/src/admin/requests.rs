@@ -16,7 +16,7 @@ use axum::{
 };
 use bytes::Bytes;
 use rallypoint_history::export::parse_time;
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::net::SocketAddr;
 

@@ -1,6 +1,6 @@
 //! What is kept of an answer: who is asked says what it likes, as much as fits into a datagram.
 
-use rallypoint_query::{Player, ServerInfo, Team};
+use rallypoint_query_proto::{Player, ServerInfo, Team};
 
 /// The longest text, in characters.
 const LONGEST_TEXT: usize = 200;

@@ -1,7 +1,7 @@
 //! Asking over loopback.
 
 use super::*;
-use rallypoint_query::{Question, Responder, ResponderConfig, ServerInfo};
+use rallypoint_query_proto::{Question, Responder, ResponderConfig, ServerInfo};
 use std::{collections::HashSet, net::SocketAddr};
 use tokio::task::JoinHandle;
 

@@ -6,7 +6,7 @@
 
 use super::{Cursor, Row, text};
 use bytes::Bytes;
-use rallypoint_lobby::{Gone, PublicId};
+use rallypoint_lobby_proto::{Gone, PublicId};
 use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
 use std::{io::Write, sync::Arc};

@@ -14,7 +14,7 @@ type Names = Vec<&'static str>;
 #[derive(Debug, Serialize)]
 pub struct ServerView<'a> {
     #[serde(serialize_with = "text")]
-    id: rallypoint_lobby::PublicId,
+    id: rallypoint_lobby_proto::PublicId,
     #[serde(serialize_with = "text")]
     lobby: rallypoint_wire::lobby::LobbyId,
     name: &'a str,

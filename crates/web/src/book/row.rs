@@ -6,8 +6,8 @@ use crate::{
     text::{fold, link},
 };
 use bytes::Bytes;
-use rallypoint_lobby::{Listing, Origin, PublicId};
-use rallypoint_query::ServerInfo;
+use rallypoint_lobby_proto::{Listing, Origin, PublicId};
+use rallypoint_query_proto::ServerInfo;
 use rallypoint_wire::{
     lobby::{LobbyId, ProtocolId, Transport},
     text,

@@ -1,7 +1,7 @@
 //! All servers at one moment.
 
 use super::{Cursor, Row};
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{collections::BTreeMap, sync::Arc};
 

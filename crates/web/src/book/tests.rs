@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use rallypoint_lobby::{Config, Registry, Seed};
+use rallypoint_lobby_proto::{Config, Registry, Seed};
 use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use serde_json::Value;
 

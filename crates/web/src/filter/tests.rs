@@ -3,7 +3,7 @@
 use super::*;
 use crate::book::{Book, Calendar};
 use proptest::prelude::*;
-use rallypoint_lobby::{Config, Registry, Seed};
+use rallypoint_lobby_proto::{Config, Registry, Seed};
 use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     cmp::Ordering,

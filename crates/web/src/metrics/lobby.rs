@@ -3,8 +3,8 @@
 use super::{Exposition, Kind};
 use crate::{book::Totals, calendar, shared::Shared};
 use rallypoint_limit::Refusal;
-use rallypoint_lobby::{Gone, Outcome, Stats};
-use rallypoint_net::{ListStats, SaveStats, SocketStats};
+use rallypoint_lobby::{ListStats, SaveStats, SocketStats};
+use rallypoint_lobby_proto::{Gone, Outcome, Stats};
 use std::time::{Duration, UNIX_EPOCH};
 
 pub(super) fn tell(out: &mut Exposition, web: &Shared) {

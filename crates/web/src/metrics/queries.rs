@@ -1,7 +1,7 @@
 //! What was asked of game servers: those that are watched, that say how they can be asked, and that announce themselves.
 
 use super::{Exposition, Kind};
-use rallypoint_query::ProberStats;
+use rallypoint_query_proto::ProberStats;
 
 pub(super) fn tell(out: &mut Exposition, stats: &ProberStats) {
     let help =

@@ -5,7 +5,7 @@ use crate::{
     WebSettings,
     book::{Row, Verified},
 };
-use rallypoint_lobby::Origin;
+use rallypoint_lobby_proto::Origin;
 use std::net::SocketAddr;
 
 /// A server as a line of a list, with everything that a template asks for.

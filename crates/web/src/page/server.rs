@@ -16,7 +16,7 @@ use axum::{
     response::Response,
 };
 use rallypoint_history::{Subject, What};
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 
 #[derive(Template)]
 #[template(path = "server.html")]

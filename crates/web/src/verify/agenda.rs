@@ -6,7 +6,7 @@
 use super::EVERY;
 use crate::serve::{Place, Places};
 use rallypoint_limit::{Buckets, Host, Net, Rate};
-use rallypoint_lobby::PublicId;
+use rallypoint_lobby_proto::PublicId;
 use std::{
     collections::HashMap,
     net::IpAddr,

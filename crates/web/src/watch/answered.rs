@@ -1,8 +1,8 @@
 //! What the list shows of a server that does not register: what it answered.
 
 use super::WatchTarget;
-use rallypoint_lobby::{Origin, Watched};
-use rallypoint_query::{Answer, ServerInfo};
+use rallypoint_lobby_proto::{Origin, Watched};
+use rallypoint_query_proto::{Answer, ServerInfo};
 use rallypoint_wire::lobby::{EntryError, Occupancy, TableBuf};
 use std::{net::IpAddr, time::Duration};
 

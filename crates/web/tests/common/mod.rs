@@ -5,8 +5,8 @@ pub mod browser;
 pub mod responder;
 pub mod schema;
 
-use rallypoint_lobby::Bans;
-use rallypoint_net::{LobbyOptions, LobbyService};
+use rallypoint_lobby::{LobbyOptions, LobbyService};
+use rallypoint_lobby_proto::Bans;
 use rallypoint_web::{Parts, WebOptions, WebService};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use serde_json::Value;

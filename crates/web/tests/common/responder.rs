@@ -1,7 +1,7 @@
 //! Servers that answer questions, on real sockets.
 
 use rallypoint_machine::Machine;
-use rallypoint_query::{Player, Responder, ResponderConfig, ServerInfo};
+use rallypoint_query_proto::{Player, Responder, ResponderConfig, ServerInfo};
 use std::{
     net::{SocketAddr, UdpSocket},
     time::Instant,

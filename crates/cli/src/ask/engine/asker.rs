@@ -9,8 +9,8 @@ use crate::{
     failure::Failure,
 };
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_net::{Driven, RecvBatch, UdpSocket, Undelivered};
-use rallypoint_query::{Outcome, Prober, Report, Target};
+use rallypoint_query_proto::{Outcome, Prober, Report, Target};
+use rallypoint_udp::{Driven, RecvBatch, UdpSocket, Undelivered};
 use std::{
     collections::{HashMap, VecDeque},
     io,

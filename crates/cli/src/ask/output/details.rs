@@ -5,7 +5,7 @@ use super::{
     table::{Cell, Column, Table},
     terminal::{Style, Terminal, clip, columns},
 };
-use rallypoint_query::ServerInfo;
+use rallypoint_query_proto::ServerInfo;
 
 /// What stands before the values.
 const LABEL: usize = 13;

@@ -36,6 +36,6 @@ fn error(target: &str, trouble: &Trouble) -> Value {
     json!({ "error": format!("{target}: {trouble}"), "raw": { "target": target, "error": trouble.code() } })
 }
 
-fn player_of(record: &Record, player: &rallypoint_query::Player) -> Value {
+fn player_of(record: &Record, player: &rallypoint_query_proto::Player) -> Value {
     json!({ "name": player.name, "raw": super::record::PlayerView::new(&record.info, player) })
 }

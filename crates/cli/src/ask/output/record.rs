@@ -2,7 +2,7 @@
 
 use super::milliseconds;
 use crate::ask::{Protocol, Trouble, engine::Found, lobby::Listed};
-use rallypoint_query::{Measured, Player, ServerInfo};
+use rallypoint_query_proto::{Measured, Player, ServerInfo};
 use rallypoint_wire::{bloodmasters::Rules, lobby::Transport, text};
 use serde::Serialize;
 use std::{collections::BTreeMap, net::SocketAddr};

@@ -2,7 +2,7 @@
 
 use super::Model;
 use crate::ask::{output::record::Record, survey::Seen};
-use rallypoint_query::{LobbyInfo, ServerInfo};
+use rallypoint_query_proto::{LobbyInfo, ServerInfo};
 use rallypoint_wire::lobby::Transport;
 
 /// A server.

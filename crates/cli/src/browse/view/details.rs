@@ -5,7 +5,7 @@ use crate::browse::{
     model::{Mode, Model, Row},
     theme::Theme,
 };
-use rallypoint_query::{Player, ServerInfo};
+use rallypoint_query_proto::{Player, ServerInfo};
 use ratatui::{
     Frame,
     layout::Rect,

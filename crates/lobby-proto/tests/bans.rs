@@ -1,0 +1,140 @@
+//! Who is banned is not listed, and goes at once when the ban list is read again.
+
+mod support;
+use rallypoint_lobby_proto::{Ban, Banned, Bans, Config, Gone, NamePattern, Outcome};
+use std::time::Duration;
+use support::*;
+
+fn network(text: &str) -> Banned {
+    Banned::Network(text.parse().unwrap())
+}
+
+fn name(pattern: &str) -> Banned {
+    Banned::Name(NamePattern::new(pattern))
+}
+
+fn bans(who: impl IntoIterator<Item = Banned>) -> Bans {
+    who.into_iter().map(|who| Ban { who, reason: "spam".into(), until: None }).collect()
+}
+
+fn banning(who: impl IntoIterator<Item = Banned>) -> Lobby {
+    Lobby::new(Config { bans: bans(who), ..Config::default() })
+}
+
+#[test]
+fn an_address() {
+    let mut lobby = banning([network("203.0.113.9/32"), network("2001:db8::9/128")]);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned);
+    assert_eq!(lobby.register("::ffff:203.0.113.9", &udp(1)), Outcome::Banned);
+    assert_eq!(lobby.register("2001:db8::9", &udp(1)), Outcome::Banned);
+    assert_eq!(lobby.register("203.0.113.10", &udp(1)), Outcome::Listed);
+}
+
+#[test]
+fn a_network() {
+    let mut lobby = banning([network("203.0.113.0/24"), network("2001:db8:1::/48")]);
+    assert_eq!(lobby.register("203.0.113.255", &udp(1)), Outcome::Banned);
+    assert_eq!(lobby.register("2001:db8:1:ffff::1", &udp(1)), Outcome::Banned);
+    assert_eq!(lobby.register("203.0.114.0", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("2001:db8:2::1", &udp(1)), Outcome::Changed);
+}
+
+#[test]
+fn a_name_as_it_is_shown() {
+    let mut lobby = banning([name("*casino*")]);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).name("Best CASINO in town")), Outcome::Banned);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).name("Bacon Town")), Outcome::Listed);
+    let mut lobby = banning([name("caf\u{e9}*")]);
+    let server = udp(1).key("name", b"Caf\xe9 in the local code page");
+    assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Banned);
+}
+
+#[test]
+fn until_the_ban_ends() {
+    let mut lobby = Lobby::default();
+    let until = Some(lobby.now + secs(60));
+    let bans: Bans = [network("203.0.113.0/24"), name("casino")]
+        .into_iter()
+        .map(|who| Ban { who, reason: "spam".into(), until })
+        .collect();
+    lobby.set(|config| config.bans = bans);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned);
+    assert_eq!(lobby.register("198.51.100.1", &udp(2).name("casino")), Outcome::Banned);
+    lobby.wait(secs(60) - Duration::from_nanos(1));
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned);
+    lobby.wait(Duration::from_nanos(1));
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("198.51.100.1", &udp(2).name("casino")), Outcome::Listed);
+}
+
+#[test]
+fn a_longer_ban_of_a_larger_network_outlives_a_shorter_one_within() {
+    let mut lobby = Lobby::default();
+    let ban = |text, seconds| Ban { who: network(text), reason: text.into(), until: Some(lobby.now + secs(seconds)) };
+    let bans: Bans =
+        [ban("203.0.113.9/32", 10), ban("203.0.0.0/16", 60), ban("203.0.113.0/24", 20)].into_iter().collect();
+    let reason = |seconds| bans.of_address(lobby.now + secs(seconds), ip("203.0.113.9")).map(|ban| &*ban.reason);
+    assert_eq!(
+        [0, 10, 20, 60].map(reason),
+        [Some("203.0.113.9/32"), Some("203.0.113.0/24"), Some("203.0.0.0/16"), None]
+    );
+    lobby.set(|config| config.bans = bans);
+    lobby.wait(secs(30));
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned);
+}
+
+#[test]
+fn a_reload_takes_the_banned_off_the_list_at_once() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.register("198.51.100.1", &udp(2).name("casino"));
+    lobby.register("198.51.100.2", &udp(3));
+    lobby.register("2001:db8::9", &udp(4));
+    lobby.register("198.51.100.3", &udp(4));
+    lobby.events();
+    lobby.set(|config| config.bans = bans([network("203.0.113.0/24"), network("2001:db8::/32"), name("casino")]));
+    assert_eq!(lobby.list(), ["198.51.100.2:8190 udp server 3"]);
+    assert_eq!(lobby.gone(Gone::Banned), 3);
+    assert!(lobby.events().iter().all(|event| event.starts_with("banned ")));
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned, "and it does not come back");
+    lobby.set(|config| config.bans = Bans::default());
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed, "until the ban is lifted");
+}
+
+#[test]
+fn a_reload_with_thousands_of_servers_is_done_in_turns() {
+    let mut lobby = Lobby::with(|config| config.limit_exempt = networks(&["0.0.0.0/0"]));
+    (0..10_000).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), Outcome::Listed));
+    lobby.set(|config| config.bans = bans([network("11.0.0.0/9")]));
+    assert!(lobby.stats().listed < 10_000, "it begins at once");
+    assert_eq!(lobby.poll_timeout(), Some(lobby.now), "and wants to go on at once");
+    lobby.wait(ms(0));
+    assert_eq!(lobby.stats().listed, 0);
+}
+
+#[test]
+fn ten_thousand_bans_are_found() {
+    let who = (0..10_000u32).map(|n| network(&format!("{}/32", address(n))));
+    let mut lobby = banning(who);
+    for n in [0, 1, 77, 4_999, 9_999] {
+        assert_eq!(lobby.register(address(n), &udp(1)), Outcome::Banned, "{n}");
+    }
+    assert_eq!(lobby.register(address(10_000), &udp(1)), Outcome::Listed);
+}
+
+#[test]
+fn the_banned_are_told_why() {
+    let ban = |who, reason: &str| Ban { who, reason: reason.into(), until: None };
+    let bans = [ban(network("203.0.113.9/32"), "spam"), ban(name("*casino*"), "no gambling"), ban(name("quiet"), "")];
+    let mut lobby = Lobby::new(Config { bans: bans.into_iter().collect(), ..Config::default() });
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.register("198.51.100.9", &udp(2).name("Best Casino"));
+    lobby.register("198.51.100.9", &udp(2).name("quiet"));
+    let told = |lobby: &Lobby, from| -> Vec<String> {
+        lobby.past_outcomes(ip(from)).iter().map(ToString::to_string).collect()
+    };
+    let banned = Outcome::Banned.to_string();
+    assert_eq!(told(&lobby, "203.0.113.9"), [format!("{banned} (spam)")]);
+    assert_eq!(told(&lobby, "198.51.100.9"), [format!("{banned} (no gambling)"), banned.clone()]);
+    assert_eq!(lobby.latest_refusals().map(ToString::to_string).collect::<Vec<_>>(), [banned]);
+}

@@ -1,0 +1,127 @@
+//! A server that no longer refreshes goes, and not before its time.
+
+mod support;
+use rallypoint_lobby_proto::{Gone, Outcome};
+use support::*;
+
+#[test]
+fn l10_a_server_goes_70_s_after_its_last_registration() {
+    let mut lobby = Lobby::default();
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+    lobby.wait(secs(70) - ms(1));
+    assert_eq!(lobby.list(), ["203.0.113.9:8190 udp server 1"]);
+    lobby.wait(ms(1));
+    assert_eq!(lobby.list(), [""; 0]);
+    assert_eq!(lobby.stats().registered, 0);
+    assert_eq!(lobby.gone(Gone::Expired), 1);
+}
+
+#[test]
+fn l10_or_at_most_a_quarter_of_a_second_later() {
+    let mut lobby = Lobby::default();
+    lobby.wait(ms(1));
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+    lobby.wait(secs(70));
+    assert_eq!(lobby.stats().listed, 1);
+    lobby.wait(GRAIN - ms(1));
+    assert_eq!(lobby.stats().listed, 0);
+}
+
+#[test]
+fn l10_a_refresh_keeps_it() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    for _ in 0..100 {
+        lobby.wait(secs(69));
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+    }
+    assert_eq!(lobby.stats().listed, 1);
+    lobby.wait(secs(70) + GRAIN);
+    assert_eq!(lobby.stats().listed, 0);
+}
+
+#[test]
+fn l10_so_does_a_registration_with_something_new() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    for players in 1..10 {
+        lobby.wait(secs(60));
+        assert_eq!(lobby.register("203.0.113.9", &udp(1).players(players)), Outcome::Changed);
+    }
+}
+
+#[test]
+fn l10_what_is_refused_does_not_keep_it() {
+    let mut lobby = Lobby::with(|config| config.max_registration = 200);
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.wait(secs(60));
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).name(&"x".repeat(200))), Outcome::TooLarge);
+    assert_eq!(lobby.send("203.0.113.9", &udp(1).datagram()[..60]).code(), "malformed");
+    lobby.wait(secs(10) + GRAIN);
+    assert_eq!(lobby.stats().registered, 0);
+}
+
+#[test]
+fn l10_the_lease_can_be_configured() {
+    for lease in [secs(1), secs(10), secs(500), secs(86_400)] {
+        let mut lobby = Lobby::with(|config| config.lease = lease);
+        lobby.register("203.0.113.9", &udp(1));
+        lobby.wait(lease - ms(1));
+        assert_eq!(lobby.stats().listed, 1, "{lease:?}");
+        lobby.wait(ms(1) + GRAIN);
+        assert_eq!(lobby.stats().listed, 0, "{lease:?}");
+    }
+}
+
+#[test]
+fn a_server_that_comes_back_after_a_long_quiet_time_has_a_whole_lease() {
+    let mut lobby = Lobby::default();
+    for _ in 0..3 {
+        // Nothing to do, so nobody calls.
+        lobby.now += secs(1_000);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+        lobby.wait(secs(70) - ms(1));
+        assert_eq!(lobby.stats().listed, 1);
+        lobby.wait(ms(1) + GRAIN);
+        assert_eq!(lobby.stats().listed, 0);
+    }
+}
+
+#[test]
+fn a_driver_that_comes_late_ends_leases_late_and_all_of_them() {
+    let mut lobby = Lobby::default();
+    for n in 0..1_000 {
+        lobby.register(address(n), &udp(n.into()));
+    }
+    lobby.now += secs(10_000);
+    lobby.wait(secs(0));
+    assert_eq!(lobby.stats().registered, 0);
+    assert_eq!(lobby.gone(Gone::Expired), 1_000);
+}
+
+#[test]
+fn thousands_that_end_at_once_go_within_a_grain() {
+    let mut lobby = Lobby::default();
+    let now = lobby.now;
+    for n in 0..10_000 {
+        let from = std::net::SocketAddr::new(address(n), 9);
+        lobby.registry.handle_datagram(now, from, &udp(n.into()).datagram());
+    }
+    lobby.wait(secs(70) - ms(1));
+    assert_eq!(lobby.stats().listed, 10_000);
+    lobby.wait(ms(1) + GRAIN);
+    assert_eq!(lobby.stats().listed, 0);
+}
+
+#[test]
+fn a_place_that_was_given_up_is_given_a_whole_lease() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.wait(secs(69));
+    lobby.unregister("203.0.113.9", 1);
+    lobby.register("203.0.113.9", &udp(2));
+    lobby.wait(secs(70) - ms(1));
+    assert_eq!(lobby.stats().listed, 1);
+    lobby.wait(ms(1) + GRAIN);
+    assert_eq!(lobby.stats().listed, 0);
+}

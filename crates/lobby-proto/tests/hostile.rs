@@ -1,0 +1,164 @@
+//! Whatever is sent, memory does not grow and work stays small.
+
+mod support;
+use rallypoint_lobby_proto::{Mapping, Outcome};
+use rallypoint_wire::lobby::Transport;
+use support::*;
+
+/// Does something again and again, and sees whether memory is the same later as it was before.
+fn assert_does_not_grow(lobby: &mut Lobby, mut step: impl FnMut(&mut Lobby, u32)) {
+    let mut run = |lobby: &mut Lobby, steps: std::ops::Range<u32>| {
+        let used = allocation_counter::measure(|| {
+            for n in steps {
+                step(lobby, n);
+                if n % 50 == 0 {
+                    lobby.wait(ms(500));
+                    lobby.checks();
+                    lobby.events();
+                }
+            }
+            // What is kept for a lease, for 5 minutes or until somebody takes it goes in the meantime.
+            lobby.wait(secs(400));
+            lobby.settle(REACHABLE);
+            lobby.wait(secs(400));
+            lobby.events();
+        });
+        used.bytes_current
+    };
+    run(lobby, 0..5_000);
+    let grown = run(lobby, 5_000..10_000);
+    assert!(grown < 50_000, "{grown} bytes more after the same again");
+    lobby.check_invariants();
+}
+
+/// Without budgets, as an attacker with a whole network, or one that is exempt.
+fn without_limits() -> Lobby {
+    let mut lobby = Lobby::with(|config| config.limit_exempt = networks(&["0.0.0.0/0", "::/0"]));
+    lobby.is_hasty = true;
+    lobby
+}
+
+#[test]
+fn new_ids_at_one_endpoint() {
+    assert_does_not_grow(&mut without_limits(), |lobby, n| {
+        assert_eq!(lobby.register("203.0.113.9", &udp(n.into())), Outcome::Listed);
+        assert_eq!(lobby.stats().registered, 1);
+    });
+}
+
+#[test]
+fn registrations_and_unregistrations() {
+    assert_does_not_grow(&mut without_limits(), |lobby, n| {
+        assert_eq!(lobby.register("203.0.113.9", &udp(n.into())), Outcome::Listed);
+        assert_eq!(lobby.unregister("203.0.113.9", n.into()), Outcome::Unregistered);
+    });
+}
+
+#[test]
+fn one_server_in_ever_new_lobbies() {
+    assert_does_not_grow(&mut without_limits(), |lobby, n| {
+        assert_eq!(lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(n))), Outcome::Listed);
+        assert_eq!(lobby.stats().lobbies, 1);
+    });
+}
+
+#[test]
+fn two_servers_that_steal_each_others_endpoint() {
+    assert_does_not_grow(&mut without_limits(), |lobby, n| {
+        assert!(lobby.register("203.0.113.9", &udp((n % 2).into())).is_listed());
+    });
+}
+
+#[test]
+fn one_server_that_changes_transport_and_families() {
+    assert_does_not_grow(&mut without_limits(), |lobby, n| {
+        let from = if n % 3 == 0 { "203.0.113.9" } else { "2001:db8::9" };
+        let transport = if n % 2 == 0 { Transport::Tcp } else { Transport::Udp };
+        lobby.register(from, &Server { transport, ..udp(1).port(1 + (n % 7) as u16) });
+    });
+}
+
+#[test]
+fn forged_servers_that_have_to_be_checked() {
+    let mut lobby = without_limits();
+    lobby.set(|config| (config.checks.in_flight, config.checks.waiting) = (10, 100));
+    assert_does_not_grow(&mut lobby, |lobby, n| {
+        lobby.register(address(n % 500), &tcp(n.into()));
+        let checks = lobby.stats().checks;
+        assert!(checks.in_flight <= 10 && checks.waiting <= 100);
+    });
+}
+
+#[test]
+fn ever_new_targets_of_one_server() {
+    assert_does_not_grow(&mut without_limits(), |lobby, n| {
+        lobby.register("203.0.113.9", &udp(1).key("x-query", format!("session:{}", 1 + n % 60_000)));
+    });
+}
+
+#[test]
+fn inner_servers_under_one_outer_endpoint() {
+    let mut lobby = without_limits();
+    let from = "10.0.0.0/8".parse().unwrap();
+    let mapping = Mapping { from, port: None, to: ip("203.0.113.5"), to_port: Some(9000) };
+    lobby.set(|config| config.address_map = [mapping].into_iter().collect());
+    assert_does_not_grow(&mut lobby, |lobby, n| {
+        lobby.register(std::net::IpAddr::from([10, 0, 0, n as u8]), &udp(n.into()));
+        assert_eq!(lobby.stats().registered, 1);
+    });
+}
+
+#[test]
+fn reloads() {
+    let mut lobby = without_limits();
+    assert_does_not_grow(&mut lobby, |lobby, n| {
+        lobby.register(address(n % 5), &udp((n % 5).into()));
+        if n % 100 == 0 {
+            lobby.set(|config| config.lease = secs(1 + u64::from(n / 100 % 7)));
+        }
+    });
+}
+
+#[test]
+fn events_that_nobody_takes() {
+    let mut lobby = without_limits();
+    let mut datagram = udp(1).datagram();
+    for n in 0..70_000u32 {
+        datagram[53..55].copy_from_slice(&(n as u16).to_be_bytes());
+        lobby.send("203.0.113.9", &datagram);
+    }
+    assert_eq!(lobby.stats().lost_events, 70_000 - 65_536);
+    assert_eq!(lobby.events().len(), 65_536);
+}
+
+#[test]
+fn publishing_takes_a_pause_after_much_work() {
+    let mut lobby = without_limits();
+    let large = |n: u32| udp(n.into()).key("x-filler", "x".repeat(3_900));
+    (0..3_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n)), Outcome::Listed));
+    lobby.wait(ms(1));
+    let published = lobby.stats().published;
+    lobby.register(address(1), &large(1).players(1));
+    lobby.wait(ms(100));
+    assert_eq!(lobby.stats().published, published, "12 MB were copied a moment before");
+    lobby.wait(ms(50));
+    assert_eq!(lobby.stats().published, published + 1);
+    lobby.register(address(1), &large(1).players(2));
+    lobby.wait(ms(25));
+    assert_eq!(lobby.stats().published, published + 2, "and one chunk after that");
+}
+
+#[test]
+fn names_and_tables_of_every_length() {
+    let mut lobby = Lobby::with(|config| {
+        config.max_registration = 65_507;
+        config.limit_exempt = networks(&["0.0.0.0/0"]);
+    });
+    for length in [0, 1, 254, 255, 256, 4_000, 60_000] {
+        assert!(lobby.register("203.0.113.9", &udp(1).name(&"n".repeat(length))).is_listed(), "{length}");
+        assert_eq!(lobby.list().len(), 1);
+    }
+    let mut many = udp(1);
+    many.keys.extend((0..5_000).map(|n| (vec![b'k'; n % 3], Vec::new())));
+    assert!(lobby.register("203.0.113.9", &many).is_listed());
+}

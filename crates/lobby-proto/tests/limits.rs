@@ -1,0 +1,186 @@
+//! Budgets: honest servers do not feel them, floods do.
+
+mod support;
+use rallypoint_limit::{Budget, Rate};
+use rallypoint_lobby_proto::{Networks, Outcome};
+use support::*;
+
+#[test]
+fn an_honest_server_is_never_refused() {
+    let mut lobby = Lobby::default();
+    for minute in 0..60 {
+        for join in 0..30 {
+            let outcome = lobby.register("203.0.113.9", &udp(1).players(minute * 30 + join));
+            assert!(outcome.is_listed(), "{outcome}");
+            lobby.wait(secs(2));
+        }
+    }
+}
+
+#[test]
+fn nor_are_as_many_as_an_address_may_have() {
+    let mut lobby = Lobby::default();
+    for round in 0..20 {
+        for id in 0..32 {
+            // All of them change their map at once.
+            let server = udp(id).port(8000 + id as u16).players(round);
+            let outcome = lobby.register("203.0.113.9", &server);
+            assert!(outcome.is_listed(), "{outcome}");
+        }
+        lobby.wait(secs(30));
+    }
+    assert_eq!(lobby.stats().listed, 32);
+}
+
+#[test]
+fn nor_is_a_hoster_with_hundreds_in_one_network() {
+    let mut lobby = Lobby::default();
+    for round in 0..20 {
+        for host in 1..=250u8 {
+            for id in 0..3u16 {
+                let server = udp(u128::from(host) * 3 + u128::from(id)).port(8000 + id).players(round);
+                let outcome = lobby.register(std::net::IpAddr::from([203, 0, 113, host]), &server);
+                assert!(outcome.is_listed(), "{outcome}");
+            }
+        }
+        lobby.wait(secs(30));
+    }
+    assert_eq!(lobby.stats().listed, 750);
+}
+
+/// Checks have budgets of their own (L12): a whole network of servers that starts at once is in the list after two
+/// registrations at the latest, and stays there while it is checked again and again.
+#[test]
+fn nor_is_one_whose_servers_have_to_be_checked() {
+    let mut lobby = Lobby::default();
+    for round in 0..60 {
+        for host in 1..=250u8 {
+            for id in 0..3u16 {
+                let server = tcp(u128::from(host) * 3 + u128::from(id)).port(8000 + id).players(round / 10);
+                let outcome = lobby.register(std::net::IpAddr::from([203, 0, 113, host]), &server);
+                assert!(round < 2 || outcome.is_listed(), "{outcome} in round {round}");
+            }
+        }
+        while lobby.settle(REACHABLE) > 0 {}
+        lobby.wait(secs(30));
+    }
+    assert_eq!(lobby.stats().listed, 750);
+}
+
+#[test]
+fn what_is_too_much_is_over_budget() {
+    let mut lobby = Lobby::default();
+    let refused = (0..1_000).filter(|n| !lobby.register("203.0.113.9", &udp(1).players(*n)).is_listed()).count();
+    assert!((600..800).contains(&refused), "{refused}");
+    assert_eq!(lobby.stats().outcomes[11], refused as u64);
+    let past = lobby.past_outcomes(ip("203.0.113.9"));
+    assert_eq!(past.last().unwrap().outcome.code(), "over_budget");
+    assert_eq!(past.last().unwrap().times as usize, refused);
+    assert!(lobby.register("203.0.113.10", &udp(2)).is_listed(), "a neighbour has a budget of its own");
+}
+
+#[test]
+fn a_refresh_is_not_counted() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    for _ in 0..10_000 {
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+    }
+}
+
+#[test]
+fn exempt_networks_may_send_as_much_as_they_like() {
+    let mut lobby = Lobby::default();
+    assert!((0..2_000).all(|n| lobby.register("127.0.0.1", &udp(1).players(n)).is_listed()), "loopback by default");
+    assert!((0..2_000).all(|n| lobby.register("::1", &udp(1).players(n)).is_listed()));
+    lobby.set(|config| config.limit_exempt = Networks::default());
+    assert!(
+        !(0..2_000).all(|n| lobby.register("127.0.0.1", &udp(1).players(n)).is_listed()),
+        "unless that is turned off"
+    );
+    lobby.set(|config| config.limit_exempt = networks(&["203.0.113.0/24"]));
+    assert!((0..2_000).all(|n| lobby.register("203.0.113.9", &udp(1).players(n)).is_listed()));
+}
+
+#[test]
+fn a_flood_of_forged_sources_does_not_touch_who_is_in_the_list() {
+    let mut lobby = Lobby::with(|config| {
+        config.limits.total = Budget { packets: Some(Rate::per_second(100, 400)), bytes: None };
+        config.caps.total = 1_000;
+    });
+    lobby.register("203.0.113.9", &udp(1));
+    // A quiet life: nothing but refreshes, which the limiter does not see.
+    for _ in 0..20 {
+        lobby.wait(secs(30));
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+    }
+    let mut refused = 0;
+    for n in 0..50_000u32 {
+        let outcome = lobby.register(address(n % 20_000), &udp(u128::from(n) + 10));
+        refused += u32::from(outcome.code() == "over_budget");
+        if n % 1_000 == 0 {
+            lobby.wait(secs(1));
+        }
+        if n % 15_000 == 0 {
+            let outcome = lobby.register("203.0.113.9", &udp(1).players(n as u16));
+            assert!(outcome.is_listed(), "a map change after {n}: {outcome}");
+        }
+    }
+    assert!(refused > 30_000, "it was a flood: {refused}");
+}
+
+/// Uses up what is not kept for those that are known.
+fn flood(lobby: &mut Lobby, sources: u32, seed: u32) -> u32 {
+    lobby.is_hasty = true;
+    let refused = (0..sources).filter(|n| {
+        let server = udp(1_000 + u128::from(*n)).players(seed as u16);
+        lobby.register(address(*n), &server).code() == "over_budget"
+    });
+    refused.count() as u32
+}
+
+#[test]
+fn a_server_that_has_just_come_is_not_touched_either() {
+    let total = Budget { packets: Some(Rate::per_second(100, 400)), bytes: None };
+    let mut lobby = Lobby::with(|config| config.limits.total = total);
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.wait(secs(5));
+    assert!(flood(&mut lobby, 2_000, 0) > 1_000);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), Outcome::Changed, "it knows its secret");
+    assert_eq!(lobby.register("203.0.113.10", &udp(2)).code(), "over_budget", "a newcomer has to wait");
+}
+
+#[test]
+fn nor_is_one_that_only_refreshes_by_those_who_take_all_seats() {
+    let mut lobby = Lobby::with(|config| {
+        config.limits.total = Budget { packets: Some(Rate::per_second(100, 400)), bytes: None };
+        // Room for few.
+        config.limits.max_entries = 64;
+    });
+    lobby.register("203.0.113.9", &udp(1));
+    for minute in 0..20 {
+        lobby.wait(secs(30));
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+        // Forged servers that come back again and again, as honest ones do.
+        if minute > 3 {
+            flood(&mut lobby, 2_000, minute);
+        }
+    }
+    assert!(flood(&mut lobby, 2_000, 99) > 1_000);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), Outcome::Changed);
+}
+
+#[test]
+fn many_keys_cost_more_than_as_many_bytes() {
+    let allowed = |server: &Server| {
+        let mut lobby = Lobby::default();
+        (0..300).filter(|n| lobby.register("203.0.113.9", &server.clone().players(*n)).is_listed()).count()
+    };
+    let few = udp(1).key("x-filler", vec![b'x'; 3_800]);
+    let many = (0..600).fold(udp(1), |server, n| server.key(&format!("{n:03}"), ""));
+    assert!(many.datagram().len() < few.datagram().len());
+    assert_eq!(allowed(&few), 300, "what one address may send at once");
+    assert!((80..120).contains(&allowed(&many)), "{}", allowed(&many));
+    let usual = (0..10).fold(udp(1), |server, n| server.key(&format!("{n:03}"), "value"));
+    assert_eq!(allowed(&usual), 300);
+}

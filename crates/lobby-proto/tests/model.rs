@@ -1,0 +1,303 @@
+//! The registry against a naive model of the rulings, on random scripts.
+//!
+//! The model keeps everything in plain vectors and looks through all of it every time. It knows the rulings and the one
+//! thing that the registry is allowed to be inexact in: leases and verdicts end on a grid of 250 ms.
+
+mod naive;
+mod support;
+use naive::*;
+use proptest::prelude::*;
+use rallypoint_lobby_proto::{Event, Listing, Outcome, Registry, Saver, Target, Verdict};
+use rallypoint_wire::lobby::{LobbyId, Transport};
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use support::*;
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+enum Op {
+    Register {
+        from: usize,
+        server: Says,
+    },
+    Unregister {
+        from: usize,
+        id: u128,
+    },
+    Wait(Duration),
+    /// The check that was asked for longest ago, or a later one, is done.
+    Verdict {
+        which: usize,
+        is_good: bool,
+    },
+    Set(Knobs),
+    Restart,
+}
+
+/// The registry and the model side by side.
+struct Both {
+    registry: Registry,
+    model: Model,
+    now: Instant,
+}
+
+impl Both {
+    fn new() -> Self {
+        let knobs = Knobs {
+            lease: 70,
+            allow_private: true,
+            checks: true,
+            is_exempt: false,
+            is_mapped: false,
+            bans_network: false,
+            bans_name: false,
+            bans_server: false,
+            has_small_caps: false,
+        };
+        let now = Instant::now();
+        let model = Model {
+            began: now,
+            knobs,
+            entries: Vec::new(),
+            unregistered: Vec::new(),
+            verdicts: Vec::new(),
+            waiters: Vec::new(),
+            under_way: Vec::new(),
+            outcomes: Default::default(),
+            opened: Vec::new(),
+        };
+        Self { registry: Registry::new(knobs.config(), SEED, now).unwrap(), model, now }
+    }
+
+    fn run(&mut self, op: &Op) {
+        match *op {
+            Op::Register { from, server } => {
+                let outcome = self.send(SOURCES[from], &server.server().datagram());
+                let expected = self.model.register(self.now, ip(SOURCES[from]), server);
+                self.compare_outcome(outcome, expected);
+            }
+            Op::Unregister { from, id } => {
+                let outcome = self.send(SOURCES[from], &unregister(id));
+                let expected = self.model.unregister(self.now, ip(SOURCES[from]).to_canonical(), id);
+                self.compare_outcome(outcome, expected);
+            }
+            Op::Wait(time) => self.wait(time),
+            Op::Verdict { which, is_good } => {
+                let under_way = &self.model.under_way;
+                if let Some(&(target, _)) = under_way.get(which % under_way.len().max(1)) {
+                    let verdict = if is_good { REACHABLE } else { Verdict::Unreachable };
+                    self.registry.handle_check(self.now, target, verdict);
+                    let shown = self.shown_places();
+                    self.model.settle(self.now, target, is_good, |place| shown.contains(&place));
+                }
+            }
+            Op::Set(knobs) => {
+                self.registry.set_config(self.now, knobs.config()).unwrap();
+                self.model.set(knobs);
+            }
+            Op::Restart => self.restart(),
+        }
+        self.take_checks();
+        self.compare();
+    }
+
+    fn send(&mut self, from: &str, bytes: &[u8]) -> Outcome {
+        self.registry.handle_datagram(self.now, SocketAddr::new(ip(from), 9), bytes)
+    }
+
+    fn compare_outcome(&mut self, outcome: Outcome, expected: Outcome) {
+        assert_eq!(outcome, expected);
+        self.model.outcomes[expected.index()] += 1;
+        assert_eq!(self.registry.stats().outcomes, self.model.outcomes);
+    }
+
+    fn wait(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(at) = self.registry.poll_timeout().filter(|&at| at <= end) {
+            self.now = self.now.max(at);
+            self.registry.handle_timeout(self.now);
+            let reached = self.model.reached(self.now);
+            let is_any_overdue = self.model.under_way.iter().any(|(_, overdue)| *overdue <= reached);
+            let shown = if is_any_overdue { self.shown_places() } else { BTreeSet::new() };
+            self.model.timeout(self.now, |place| shown.contains(&place));
+            assert_eq!(self.registry.stats().registered, self.model.entries.len(), "leases that ended");
+            self.take_checks();
+        }
+        self.now = end;
+    }
+
+    fn restart(&mut self) {
+        let mut saver = Saver::new();
+        while !self.registry.save_some(self.now, &mut saver, 1) {}
+        // In which order they come back is nobody's business, so all of them have to fit.
+        self.model.knobs.has_small_caps = false;
+        self.registry = Registry::new(self.model.knobs.config(), SEED, self.now).unwrap();
+        self.registry.restore(self.now, &saver.finish()).unwrap();
+        self.model.restart(self.now);
+    }
+
+    /// Which endpoints the list shows, as soon as it is published.
+    fn shown_places(&mut self) -> BTreeSet<Place> {
+        self.registry.publish(self.now);
+        let lists = self.registry.lists().directory();
+        let listings = lists.lobbies().flat_map(|(_, list)| list.listings());
+        let places = |listing: &Arc<Listing>| {
+            let is_tcp = listing.block().transport == Transport::Tcp;
+            listing.block().endpoints().map(move |at| (at.ip(), at.port(), is_tcp))
+        };
+        listings.flat_map(places).collect()
+    }
+
+    /// The checks that the registry wants are those that somebody waits for, and those of listed servers whose verdict is
+    /// too old.
+    fn take_checks(&mut self) {
+        let mut targets = BTreeSet::new();
+        while let Some(event) = self.registry.poll_event() {
+            if let Event::Check(request) = event {
+                let Target { addr, kind } = request.target;
+                assert!(targets.insert((addr, kind as u8)), "one check per target");
+                let model = &self.model;
+                assert!(model.under_way.iter().all(|(known, _)| *known != request.target), "one check per target");
+                assert_eq!(model.verdict(self.now, request.target), None, "the verdict is known");
+                let wants = |entry: &Entry, family| model.target(entry, family) == Some(request.target);
+                assert!(model.entries.iter().any(|entry| wants(entry, 0) || wants(entry, 1)), "nobody's {request:?}");
+                let overdue = model.reached(self.now) + OVERDUE;
+                self.model.under_way.push((request.target, overdue));
+            }
+        }
+        for (target, id, family) in &self.model.waiters {
+            let is_under_way = self.model.under_way.iter().any(|(known, _)| known == target);
+            let entry = self.model.entries.iter().find(|entry| entry.says.id == *id).unwrap();
+            let is_wanted = self.model.target(entry, *family) == Some(*target);
+            assert!(is_under_way || !is_wanted, "{target:?} is waited for and not checked");
+        }
+        self.expect_renewals();
+    }
+
+    /// Whoever is listed under a verdict that is too old is checked again within a lease.
+    fn expect_renewals(&mut self) {
+        let model = &mut self.model;
+        for at in 0..model.entries.len() {
+            for family in [0, 1] {
+                let target = model.target(&model.entries[at], family);
+                let is_fresh = target.is_none_or(|target| {
+                    model.verdict(self.now, target).is_some()
+                        || model.under_way.iter().any(|(known, _)| *known == target)
+                });
+                let Some(endpoint) = &mut model.entries[at].endpoints[family] else { continue };
+                let is_stale = endpoint.state == State::Listed && !is_fresh;
+                endpoint.stale_since = is_stale.then(|| endpoint.stale_since.unwrap_or(self.now));
+                let waits = endpoint.stale_since.map_or(Duration::ZERO, |since| self.now - since);
+                assert!(waits <= secs(129), "{target:?} has not been checked again for {waits:?}");
+            }
+        }
+    }
+
+    fn compare(&mut self) {
+        self.registry.check_invariants();
+        self.registry.publish(self.now);
+        let stats = self.registry.stats();
+        let mut listed = 0;
+        for lobby in 0..4 {
+            let list = self.model.list(lobby);
+            listed += list.len();
+            assert_eq!(published_lines(&self.registry, support::lobby(lobby)), list, "lobby {lobby}");
+        }
+        let lobbies: BTreeSet<u32> = self.model.entries.iter().map(|entry| entry.says.lobby).collect();
+        assert_eq!(stats.registered, self.model.entries.len());
+        assert_eq!((stats.listed, stats.lobbies), (listed, lobbies.len()));
+    }
+}
+
+fn published_lines(registry: &Registry, lobby: LobbyId) -> Vec<String> {
+    published(registry, lobby);
+    let list = registry.lists().lobby(&lobby);
+    let show = |listing: &Arc<Listing>| {
+        let block = listing.block();
+        let query = String::from_utf8_lossy(block.table.get(b"x-query").unwrap_or_default());
+        format!("{} {} {query}", line(listing), block.occupancy.players)
+    };
+    let mut lines: Vec<_> = list.listings().map(show).collect();
+    lines.sort();
+    lines
+}
+
+fn says() -> impl Strategy<Value = Says> {
+    let bad_name = prop::bool::weighted(0.05);
+    let query = prop::sample::select(QUERIES.to_vec());
+    (0u128..5, 0u32..4, any::<bool>(), 1u16..4, 0u16..2, query, bad_name).prop_map(
+        |(id, lobby, is_tcp, port, players, query, has_bad_name)| {
+            // Often the same, so that there are refreshes.
+            let lobby = lobby.saturating_sub(1);
+            Says { id, lobby, is_tcp, port, players, query, has_bad_name }
+        },
+    )
+}
+
+fn knobs() -> impl Strategy<Value = Knobs> {
+    let rarely = || prop::bool::weighted(0.2);
+    let lease = prop::sample::select(vec![1, 10, 70, 70, 300]);
+    (
+        lease,
+        prop::bool::weighted(0.8),
+        prop::bool::weighted(0.8),
+        any::<bool>(),
+        any::<bool>(),
+        (rarely(), rarely(), rarely()),
+        any::<bool>(),
+    )
+        .prop_map(|(lease, allow_private, checks, is_exempt, is_mapped, bans, has_small_caps)| Knobs {
+            lease,
+            allow_private,
+            checks,
+            is_exempt,
+            is_mapped,
+            bans_network: bans.0,
+            bans_name: bans.1,
+            bans_server: bans.2,
+            has_small_caps,
+        })
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        50 => (0..SOURCES.len(), says()).prop_map(|(from, server)| Op::Register { from, server }),
+        5 => (0..SOURCES.len(), 0u128..5).prop_map(|(from, id)| Op::Unregister { from, id }),
+        15 => (0u64..4_000).prop_map(|time| Op::Wait(ms(time))),
+        5 => (0u64..100).prop_map(|time| Op::Wait(secs(time))),
+        2 => (0u64..1_000_000_000).prop_map(|time| Op::Wait(Duration::from_nanos(time))),
+        15 => (0usize..4, any::<bool>()).prop_map(|(which, is_good)| Op::Verdict { which, is_good }),
+        3 => knobs().prop_map(Op::Set),
+        1 => Just(Op::Restart),
+    ]
+}
+
+/// Scripts in which the same registrations come again and again, as they do in life.
+fn script() -> impl Strategy<Value = Vec<Op>> {
+    let repeated = proptest::collection::vec((0..SOURCES.len(), says()), 1..6);
+    (repeated, proptest::collection::vec((op(), any::<prop::sample::Index>(), 0u8..3), 1..150)).prop_map(
+        |(repeated, ops)| {
+            let pick = |(op, which, chance): (Op, prop::sample::Index, u8)| match op {
+                Op::Register { .. } if chance > 0 => {
+                    let (from, server) = repeated[which.index(repeated.len())];
+                    Op::Register { from, server }
+                }
+                op => op,
+            };
+            ops.into_iter().map(pick).collect()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn l8_to_l12_the_registry_does_what_the_naive_model_does(script in script()) {
+        let mut both = Both::new();
+        script.iter().for_each(|op| both.run(op));
+    }
+}

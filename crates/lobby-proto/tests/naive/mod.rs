@@ -1,0 +1,506 @@
+//! The rulings in plain vectors: everything is looked through every time.
+
+use crate::support::*;
+use rallypoint_lobby_proto::{Ban, Banned, CheckKind, Config, Mapping, NamePattern, Outcome, PublicId, Target};
+use rallypoint_wire::lobby::Transport;
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+    time::{Duration, Instant},
+};
+
+/// What a registration says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Says {
+    pub id: u128,
+    pub lobby: u32,
+    pub is_tcp: bool,
+    pub port: u16,
+    pub players: u16,
+    pub query: Option<&'static str>,
+    pub has_bad_name: bool,
+}
+
+/// What is configured.
+#[derive(Clone, Copy, Debug)]
+pub struct Knobs {
+    pub lease: u64,
+    pub allow_private: bool,
+    pub checks: bool,
+    pub is_exempt: bool,
+    pub is_mapped: bool,
+    pub bans_network: bool,
+    pub bans_name: bool,
+    pub bans_server: bool,
+    pub has_small_caps: bool,
+}
+
+pub const SOURCES: [&str; 7] =
+    ["203.0.113.1", "203.0.113.2", "192.168.0.1", "2001:db8::1", "2001:db8::2", "::ffff:203.0.113.1", "0.0.0.0"];
+pub const PRIVATE: &str = "192.168.0.1";
+pub const BANNED: &str = "203.0.113.2";
+pub const EXEMPT: &str = "2001:db8::2";
+/// What the private source is called outside, and it is somebody else's address.
+pub const OUTSIDE: &str = "203.0.113.1";
+/// A lobby with a name, where caps are small.
+pub const NAMED: u32 = 1;
+pub const BAD_NAME: &str = "casino";
+/// Where a server was, by UDP, that is banned by itself.
+pub const BAD_PLACE: (&str, u16) = (OUTSIDE, 2);
+pub const KEEP: Duration = secs(40);
+pub const RETRY: Duration = secs(7);
+/// The time limit of a check, and what the registry waits beyond it.
+pub const OVERDUE: Duration = secs(15);
+pub const QUERIES: [Option<&str>; 4] = [None, Some("session"), Some("session:7"), Some("gamespy")];
+
+impl Says {
+    pub fn server(&self) -> Server {
+        let mut server = if self.is_tcp { tcp(self.id) } else { udp(self.id) };
+        server = server.port(self.port).players(self.players).lobby(lobby(self.lobby));
+        if self.has_bad_name {
+            server = server.name(BAD_NAME);
+        }
+        if let Some(query) = self.query {
+            server = server.key("x-query", query);
+        }
+        server
+    }
+
+    pub fn transport(&self) -> Transport {
+        if self.is_tcp { Transport::Tcp } else { Transport::Udp }
+    }
+
+    /// L12 and E1: what to check for a server at this place.
+    pub fn target(&self, inside: (IpAddr, u16)) -> Option<Target> {
+        let (kind, port) = match (self.is_tcp, self.query) {
+            (true, _) => (CheckKind::Connect, inside.1),
+            (false, Some("session")) => (CheckKind::Session, inside.1),
+            (false, Some("session:7")) => (CheckKind::Session, 7),
+            (false, _) => return None,
+        };
+        Some(Target { addr: SocketAddr::new(inside.0, port), kind })
+    }
+}
+
+impl Knobs {
+    pub fn config(&self) -> Config {
+        let mut config = Config { lease: secs(self.lease), allow_private: self.allow_private, ..Config::default() };
+        config.limit_exempt = networks(&["0.0.0.0/0", "::/0"]);
+        config.limits.max_entries = 8;
+        config.checks.enabled = self.checks;
+        (config.checks.keep, config.checks.retry) = (KEEP, RETRY);
+        (config.checks.per_address, config.checks.per_network) = (1_000_000, 1_000_000);
+        (config.checks.in_flight, config.checks.waiting) = (1_000_000, 1_000_000);
+        if self.is_exempt {
+            config.checks.exempt = networks(&[&format!("{EXEMPT}/128")]);
+        }
+        if self.is_mapped {
+            let from = format!("{PRIVATE}/32").parse().unwrap();
+            config.address_map = [Mapping { from, port: None, to: ip(OUTSIDE), to_port: None }].into_iter().collect();
+        }
+        let network = Banned::Network(format!("{BANNED}/32").parse().unwrap());
+        let name = Banned::Name(NamePattern::new(BAD_NAME));
+        let ban = |who| Ban { who, reason: "".into(), until: None };
+        let addresses = vec![SocketAddr::new(ip(BAD_PLACE.0), BAD_PLACE.1)];
+        let server = Banned::Server { id: PublicId::from_bytes([0; 16]), transport: Transport::Udp, addresses };
+        let bans = [(self.bans_network, network), (self.bans_name, name), (self.bans_server, server)];
+        config.bans = bans.into_iter().filter(|(is_set, _)| *is_set).map(|(_, who)| ban(who)).collect();
+        if self.has_small_caps {
+            let caps = &mut config.caps;
+            (caps.per_address, caps.per_lobby, caps.total, caps.lobbies) = (2, 3, 4, 2);
+            caps.lobbies_per_network = 1;
+            config.named_lobbies = [lobby(NAMED)].into_iter().collect();
+        }
+        config
+    }
+
+    pub fn caps(&self) -> [usize; 5] {
+        if self.has_small_caps { [2, 3, 4, 2, 1] } else { [32, 1_000_000, 1_000_000, 10_000, 100] }
+    }
+
+    fn is_named(&self, lobby: u32) -> bool {
+        self.has_small_caps && lobby == NAMED
+    }
+
+    pub fn outside(&self, inside: (IpAddr, u16)) -> (IpAddr, u16) {
+        if self.is_mapped && inside.0 == ip(PRIVATE) { (ip(OUTSIDE), inside.1) } else { inside }
+    }
+
+    pub fn is_bad_place(&self, outside: (IpAddr, u16), says: &Says) -> bool {
+        self.bans_server && !says.is_tcp && outside == (ip(BAD_PLACE.0), BAD_PLACE.1)
+    }
+
+    pub fn is_private(&self, outside: (IpAddr, u16)) -> bool {
+        !self.allow_private && outside.0 == ip(PRIVATE)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Checking,
+    Unreachable,
+    Listed,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint {
+    pub inside: (IpAddr, u16),
+    pub outside: (IpAddr, u16),
+    pub ends: Instant,
+    pub state: State,
+    /// Since when it is listed under a verdict that has to be renewed.
+    pub stale_since: Option<Instant>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub says: Says,
+    /// IPv4 and IPv6.
+    pub endpoints: [Option<Endpoint>; 2],
+}
+
+impl Entry {
+    /// Where the lobby itself reaches what is listed.
+    fn reached(&self) -> [Option<(IpAddr, u16)>; 2] {
+        self.endpoints.map(|endpoint| Some(endpoint.filter(|endpoint| endpoint.state == State::Listed)?.inside))
+    }
+}
+
+/// What the list shows of an endpoint: address, port, and whether it is TCP.
+pub type Place = (IpAddr, u16, bool);
+
+pub struct Model {
+    pub began: Instant,
+    pub knobs: Knobs,
+    pub entries: Vec<Entry>,
+    pub unregistered: Vec<(u128, Instant)>,
+    pub verdicts: Vec<(Target, bool, Instant)>,
+    /// Checks that somebody waits for, and which family of whom.
+    pub waiters: Vec<(Target, u128, usize)>,
+    /// Checks that are under way, and when they are overdue.
+    pub under_way: Vec<(Target, Instant)>,
+    pub outcomes: [u64; Outcome::CODES.len()],
+    /// Lobbies that are open, whether they had a name then, and the network of whoever opened them if that is known.
+    pub opened: Vec<(u32, bool, Option<String>)>,
+}
+
+/// One home is an IPv4 address or an IPv6 /64; one network is a /24 or a /48.
+fn cut(ip: IpAddr, v4: usize, v6: usize) -> String {
+    match ip {
+        IpAddr::V4(ip) => format!("{:?}", &ip.octets()[..v4]),
+        IpAddr::V6(ip) => format!("{:?}", &ip.octets()[..v6]),
+    }
+}
+
+fn home(ip: IpAddr) -> String {
+    cut(ip, 4, 8)
+}
+
+fn network(ip: IpAddr) -> String {
+    cut(ip, 3, 6)
+}
+
+impl Model {
+    /// The first point of the grid that is not before `at`.
+    pub fn grid(&self, at: Instant) -> Instant {
+        let grains = (at - self.began).as_nanos().div_ceil(GRAIN.as_nanos());
+        self.began + GRAIN * grains as u32
+    }
+
+    /// The last point of the grid that has been reached.
+    pub fn reached(&self, now: Instant) -> Instant {
+        self.began + GRAIN * ((now - self.began).as_nanos() / GRAIN.as_nanos()) as u32
+    }
+
+    pub fn verdict(&self, now: Instant, target: Target) -> Option<bool> {
+        let reached = self.reached(now);
+        self.verdicts
+            .iter()
+            .find(|(known, _, until)| *known == target && reached < *until)
+            .map(|(_, is_good, _)| *is_good)
+    }
+
+    pub fn target(&self, entry: &Entry, family: usize) -> Option<Target> {
+        let endpoint = entry.endpoints[family]?;
+        let is_exempt = self.knobs.is_exempt && endpoint.inside.0 == ip(EXEMPT);
+        if !self.knobs.checks || is_exempt { None } else { entry.says.target(endpoint.inside) }
+    }
+
+    pub fn find(&self, id: u128) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.says.id == id)
+    }
+
+    pub fn remove(&mut self, at: usize) {
+        let entry = self.entries.swap_remove(at);
+        self.waiters.retain(|(_, id, _)| *id != entry.says.id);
+        self.close_empty();
+    }
+
+    fn close_empty(&mut self) {
+        let entries = &self.entries;
+        self.opened.retain(|(lobby, ..)| entries.iter().any(|entry| entry.says.lobby == *lobby));
+    }
+
+    pub fn register(&mut self, now: Instant, from: IpAddr, says: Says) -> Outcome {
+        let from = from.to_canonical();
+        if from == ip("0.0.0.0") {
+            return Outcome::InvalidSource;
+        }
+        if self.knobs.bans_network && from == ip(BANNED) || self.knobs.bans_name && says.has_bad_name {
+            return Outcome::Banned;
+        }
+        // L11
+        if self.unregistered.iter().any(|(id, until)| *id == says.id && now < *until) {
+            return Outcome::JustUnregistered;
+        }
+        let inside = (from, says.port);
+        let outside = self.knobs.outside(inside);
+        if self.knobs.is_bad_place(outside, &says) {
+            return Outcome::Banned;
+        }
+        if self.knobs.is_private(outside) {
+            return Outcome::PrivateSource;
+        }
+        // L8
+        let known = self.find(says.id);
+        let replaced = self.entries.iter().position(|entry| {
+            let is_there = entry.endpoints.iter().flatten().any(|endpoint| endpoint.outside == outside);
+            is_there && entry.says.is_tcp == says.is_tcp && entry.says.id != says.id
+        });
+        if let Some(refused) = self.at_cap(from, says, known, replaced) {
+            return refused;
+        }
+        if let Some(replaced) = replaced {
+            self.remove(replaced);
+        }
+        let at = self.find(says.id).unwrap_or_else(|| {
+            self.entries.push(Entry { says, endpoints: [None; 2] });
+            self.entries.len() - 1
+        });
+        let before = self.entries[at].clone();
+        // It leaves one lobby before it opens another.
+        self.entries[at].says.lobby = says.lobby;
+        self.close_empty();
+        if self.opened.iter().all(|(open, ..)| *open != says.lobby) {
+            let is_named = self.knobs.is_named(says.lobby);
+            self.opened.push((says.lobby, is_named, (!is_named).then(|| network(from))));
+        }
+        let is_new_in_lobby = self.shown(&before).is_none() || before.says.lobby != says.lobby;
+        self.update(now, at, says, inside, outside);
+        let entry = &self.entries[at];
+        let family = usize::from(from.is_ipv6());
+        // Whoever asks the server has to know that it is reached elsewhere, though the list shows the same.
+        let is_changed = self.shown(&before) != self.shown(entry) || before.reached() != entry.reached();
+        match entry.endpoints[family].unwrap().state {
+            State::Listed if is_new_in_lobby => Outcome::Listed,
+            State::Listed if is_changed => Outcome::Changed,
+            State::Listed => Outcome::Refreshed,
+            State::Checking => Outcome::Checking,
+            State::Unreachable => Outcome::Unreachable,
+        }
+    }
+
+    pub fn update(&mut self, now: Instant, at: usize, says: Says, inside: (IpAddr, u16), outside: (IpAddr, u16)) {
+        let family = usize::from(inside.0.is_ipv6());
+        let old = self.entries[at].clone();
+        // The other endpoint goes along with a change of transport, unless somebody else is there or nobody may be.
+        if old.says.is_tcp != says.is_tcp {
+            let place = old.endpoints[1 - family].map(|endpoint| endpoint.outside);
+            let is_there =
+                |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| Some(endpoint.outside) == place);
+            let is_other = |entry: &&Entry| entry.says.id != says.id && entry.says.is_tcp == says.is_tcp;
+            let is_bad = place.is_some_and(|place| self.knobs.is_bad_place(place, &says));
+            if is_bad || place.is_some() && self.entries.iter().filter(is_other).any(is_there) {
+                self.entries[at].endpoints[1 - family] = None;
+            }
+        }
+        let is_other_transport = old.says.is_tcp != says.is_tcp;
+        let any_place = (inside.0, 1);
+        let is_other_probe = old.says.target(any_place) != says.target(any_place);
+        let is_other_place = old.endpoints[family].is_none_or(|endpoint| endpoint.inside != inside);
+        let ends = self.grid(now + secs(self.knobs.lease));
+        let (state, stale_since) =
+            old.endpoints[family].map_or((State::Checking, None), |endpoint| (endpoint.state, endpoint.stale_since));
+        let entry = &mut self.entries[at];
+        entry.says = says;
+        entry.endpoints[family] = Some(Endpoint { inside, outside, ends, state, stale_since });
+        for at_family in [0, 1] {
+            let Some(Endpoint { state, .. }) = self.entries[at].endpoints[at_family] else { continue };
+            let is_here = at_family == family;
+            let is_void = is_other_transport || is_here && is_other_place;
+            // W14: what is listed stays so while it is checked in a new way.
+            let before = if is_void { State::Checking } else { state };
+            if is_void || is_other_probe || is_here && before != State::Listed {
+                let state = match self.target(&self.entries[at], at_family) {
+                    None => State::Listed,
+                    Some(target) => match self.verdict(now, target) {
+                        Some(true) => State::Listed,
+                        Some(false) => State::Unreachable,
+                        None => {
+                            self.waiters.push((target, says.id, at_family));
+                            if before == State::Listed { State::Listed } else { State::Checking }
+                        }
+                    },
+                };
+                self.entries[at].endpoints[at_family].as_mut().unwrap().state = state;
+            }
+        }
+    }
+
+    pub fn at_cap(&self, from: IpAddr, says: Says, known: Option<usize>, replaced: Option<usize>) -> Option<Outcome> {
+        let [per_address, per_lobby, total, lobbies, lobbies_per_network] = self.knobs.caps();
+        let is_ours = |at: usize| Some(at) == known || Some(at) == replaced;
+        // What there would be without those that this registration is about.
+        let others: Vec<&Entry> =
+            (0..).zip(&self.entries).filter(|(at, _)| !is_ours(*at)).map(|(_, entry)| entry).collect();
+        let is_in = |entry: &Entry| entry.says.lobby == says.lobby;
+        let is_from =
+            |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| home(endpoint.inside.0) == home(from));
+        let ours: Vec<&Entry> = known.into_iter().chain(replaced).map(|at| &self.entries[at]).collect();
+        if ours.is_empty() && others.len() >= total {
+            return Some(Outcome::RegistryFull);
+        }
+        let in_lobby = others.iter().filter(|entry| is_in(entry)).count();
+        if in_lobby >= per_lobby && !ours.iter().any(|entry| is_in(entry)) {
+            return Some(Outcome::LobbyFull);
+        }
+        let open: BTreeSet<u32> = others.iter().map(|entry| entry.says.lobby).collect();
+        let is_open = open.contains(&says.lobby) || ours.iter().any(|entry| is_in(entry));
+        let counts: Vec<_> =
+            self.opened.iter().filter(|(lobby, is_named, _)| open.contains(lobby) && !is_named).collect();
+        let ours_here = counts.iter().filter(|(.., opener)| *opener == Some(network(from))).count();
+        let is_full = counts.len() >= lobbies || ours_here >= lobbies_per_network;
+        if !is_open && !self.knobs.is_named(says.lobby) && is_full {
+            return Some(Outcome::TooManyLobbies);
+        }
+        let is_full = others.iter().filter(|entry| is_from(entry)).count() >= per_address;
+        (is_full && !ours.iter().any(|entry| is_from(entry))).then_some(Outcome::AddressFull)
+    }
+
+    pub fn unregister(&mut self, now: Instant, from: IpAddr, id: u128) -> Outcome {
+        match self.find(id) {
+            _ if from == ip("0.0.0.0") => Outcome::InvalidSource,
+            _ if self.knobs.bans_network && from == ip(BANNED) => Outcome::Banned,
+            None => Outcome::NotRegistered,
+            Some(at) => {
+                self.remove(at);
+                self.unregistered.push((id, now + secs(3)));
+                Outcome::Unregistered
+            }
+        }
+    }
+
+    /// A check is done. Endpoints that wait for it are settled; those that are listed may or may not have asked again, which
+    /// `is_shown` tells.
+    pub fn settle(&mut self, now: Instant, target: Target, is_good: bool, is_shown: impl Fn(Place) -> bool) {
+        self.under_way.retain(|(known, _)| *known != target);
+        let until = self.grid(now + if is_good { KEEP } else { RETRY });
+        self.verdicts.retain(|(known, ..)| *known != target);
+        self.verdicts.push((target, is_good, until));
+        let (told, waiters) = std::mem::take(&mut self.waiters).into_iter().partition(|(known, ..)| *known == target);
+        self.waiters = waiters;
+        let told: Vec<(Target, u128, usize)> = told;
+        for at in 0..self.entries.len() {
+            for family in [0, 1] {
+                if self.target(&self.entries[at], family) != Some(target) {
+                    continue;
+                }
+                let Says { id, is_tcp, .. } = self.entries[at].says;
+                let is_told = told.iter().any(|(_, waiter, _)| *waiter == id);
+                let Some(endpoint) = &mut self.entries[at].endpoints[family] else { continue };
+                endpoint.state = match endpoint.state {
+                    State::Listed if is_told && !is_good => State::Unreachable,
+                    State::Listed if is_good || is_shown((endpoint.outside.0, endpoint.outside.1, is_tcp)) => {
+                        State::Listed
+                    }
+                    State::Listed => State::Unreachable,
+                    _ if is_told && is_good => State::Listed,
+                    _ if is_told => State::Unreachable,
+                    state => state,
+                };
+            }
+        }
+    }
+
+    pub fn timeout(&mut self, now: Instant, is_shown: impl Fn(Place) -> bool) {
+        let reached = self.reached(now);
+        while let Some(&(target, _)) = self.under_way.iter().find(|(_, overdue)| *overdue <= reached) {
+            self.settle(now, target, false, &is_shown);
+        }
+        for at in (0..self.entries.len()).rev() {
+            for endpoint in &mut self.entries[at].endpoints {
+                *endpoint = endpoint.filter(|endpoint| endpoint.ends > reached);
+            }
+            if self.entries[at].endpoints.iter().all(Option::is_none) {
+                self.remove(at);
+            }
+        }
+    }
+
+    pub fn set(&mut self, knobs: Knobs) {
+        self.knobs = knobs;
+        for at in (0..self.entries.len()).rev() {
+            let entry = &mut self.entries[at];
+            let is_from_banned = entry.endpoints.iter().flatten().any(|endpoint| endpoint.inside.0 == ip(BANNED));
+            let mut endpoints = entry.endpoints.iter().flatten();
+            let is_banned = knobs.bans_network && is_from_banned
+                || knobs.bans_name && entry.says.has_bad_name
+                || endpoints.any(|endpoint| knobs.is_bad_place(endpoint.outside, &entry.says));
+            for endpoint in &mut entry.endpoints {
+                *endpoint = endpoint.filter(|endpoint| !knobs.is_private(endpoint.outside));
+            }
+            if is_banned || entry.endpoints.iter().all(Option::is_none) {
+                self.remove(at);
+            }
+        }
+    }
+
+    pub fn restart(&mut self, now: Instant) {
+        self.began = now;
+        (self.waiters, self.under_way, self.verdicts, self.unregistered) = Default::default();
+        self.outcomes = Default::default();
+        // They come back, and it is nobody who opened them.
+        let knobs = self.knobs;
+        self.opened.iter_mut().for_each(|(lobby, is_named, opener)| {
+            (*is_named, *opener) = (knobs.is_named(*lobby), None);
+        });
+        let lease = secs(self.knobs.lease);
+        for entry in &mut self.entries {
+            for endpoint in &mut entry.endpoints {
+                *endpoint = endpoint.filter(|endpoint| endpoint.state == State::Listed);
+            }
+        }
+        self.entries.retain(|entry| entry.endpoints.iter().any(Option::is_some));
+        self.close_empty();
+        for at in 0..self.entries.len() {
+            for family in [0, 1] {
+                let Some(Endpoint { ends, .. }) = self.entries[at].endpoints[family] else { continue };
+                let left = Duration::from_millis(ends.saturating_duration_since(now).as_millis() as u64);
+                let ends = self.grid(now + left.clamp(secs(35), lease.max(secs(35))));
+                let endpoint = self.entries[at].endpoints[family].as_mut().unwrap();
+                (endpoint.ends, endpoint.stale_since) = (ends, None);
+            }
+        }
+    }
+
+    /// What the list shows of an entry, if it is there.
+    pub fn shown(&self, entry: &Entry) -> Option<String> {
+        let listed = |family: usize| {
+            entry.endpoints[family].filter(|endpoint| endpoint.state == State::Listed).map(|endpoint| endpoint.outside)
+        };
+        let endpoints: Vec<_> =
+            [listed(1), listed(0)].into_iter().flatten().map(|at| SocketAddr::from(at).to_string()).collect();
+        let Says { id, players, has_bad_name, .. } = entry.says;
+        let name = if has_bad_name { BAD_NAME.to_owned() } else { format!("server {id}") };
+        let query = entry.says.query.unwrap_or_default();
+        let transport = entry.says.transport().as_str();
+        (!endpoints.is_empty()).then(|| format!("{} {transport} {name} {players} {query}", endpoints.join(" ")))
+    }
+
+    pub fn list(&self, lobby: u32) -> Vec<String> {
+        let entries = self.entries.iter().filter(|entry| entry.says.lobby == lobby);
+        let mut list: Vec<_> = entries.filter_map(|entry| self.shown(entry)).collect();
+        list.sort();
+        list
+    }
+}

@@ -1,0 +1,83 @@
+//! Every datagram ends in exactly one outcome, and the counters add up.
+
+mod support;
+use proptest::prelude::*;
+use rallypoint_lobby_proto::{Gone, Outcome};
+use std::collections::HashSet;
+use support::*;
+
+#[test]
+fn codes_are_different_stable_and_written_with_underscores() {
+    let codes: HashSet<_> = Outcome::CODES.into_iter().chain(Gone::CODES).collect();
+    for code in codes {
+        assert!(code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}");
+    }
+    assert_eq!(Outcome::CODES.iter().collect::<HashSet<_>>().len(), Outcome::CODES.len());
+    assert_eq!(Outcome::CODES[..3], ["listed", "changed", "refreshed"]);
+    assert_eq!(Gone::Expired.code(), "expired");
+}
+
+#[test]
+fn every_outcome_can_be_told_to_the_owner() {
+    let mut lobby = Lobby::with(|config| config.allow_private = false);
+    let mut told = HashSet::new();
+    for (from, bytes) in [
+        ("203.0.113.9", udp(1).datagram()),
+        ("203.0.113.9", udp(1).datagram()),
+        ("203.0.113.9", udp(1).players(1).datagram()),
+        ("203.0.113.8", tcp(2).datagram()),
+        ("10.0.0.1", udp(3).datagram()),
+        ("0.0.0.0", udp(3).datagram()),
+        ("203.0.113.9", unregister(1)),
+        ("203.0.113.9", unregister(1)),
+        ("203.0.113.9", udp(1).datagram()),
+        ("203.0.113.9", vec![0; 5_000]),
+        ("203.0.113.9", vec![0; 50]),
+    ] {
+        let outcome = lobby.send(from, &bytes);
+        assert!(!outcome.to_string().is_empty() && !outcome.to_string().ends_with('.'), "{outcome}");
+        told.insert(outcome.code());
+    }
+    assert_eq!(told.len(), 11);
+}
+
+#[test]
+fn what_was_wrong_with_a_datagram_is_said() {
+    let mut lobby = Lobby::default();
+    let mut no_port = udp(1).datagram();
+    no_port[49..51].fill(0);
+    assert_eq!(lobby.send("203.0.113.9", &no_port).to_string(), "the registration is not valid: port is 0");
+    assert_eq!(lobby.send("203.0.113.9", b"").code(), "malformed");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))]
+    #[test]
+    fn counters_add_up(datagrams in proptest::collection::vec(
+        prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..80),
+            (0u128..8, 0u16..3, any::<bool>(), any::<Option<usize>>()).prop_map(|(id, port, is_tcp, cut)| {
+                let mut bytes = if is_tcp { tcp(id) } else { udp(id) }.port(1 + port).datagram();
+                let whole = bytes.len();
+                cut.into_iter().for_each(|cut| bytes.truncate(cut % whole));
+                bytes
+            }),
+            (0u128..8).prop_map(unregister),
+        ],
+        0..100,
+    )) {
+        let mut lobby = Lobby::default();
+        let mut counts = [0; Outcome::CODES.len()];
+        for (n, bytes) in (0..).zip(&datagrams) {
+            let outcome = lobby.send(address(n % 5), bytes);
+            counts[outcome.index()] += 1;
+            prop_assert_eq!(lobby.stats().outcomes, counts);
+            lobby.wait(ms(u64::from(n) * 37 % 900));
+        }
+        let stats = lobby.stats();
+        prop_assert_eq!(stats.outcomes.iter().sum::<u64>(), datagrams.len() as u64);
+        // Whoever came into the list is still there, or went for a reason. (Lobbies and checks do not come into it here.)
+        let listed = stats.outcome(Outcome::Listed);
+        prop_assert_eq!(stats.listed as u64 + stats.gone.iter().sum::<u64>(), listed);
+    }
+}

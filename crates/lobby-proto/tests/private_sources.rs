@@ -1,0 +1,127 @@
+//! Servers in private networks: welcome in a LAN, refused by a public lobby, or called by their public address.
+
+mod support;
+use rallypoint_lobby_proto::{AddressMap, Config, ConfigError, Mapping, Outcome};
+use support::*;
+
+const PRIVATE: [&str; 6] = ["127.0.0.1", "10.1.2.3", "192.168.0.1", "169.254.0.7", "::1", "fd00::1"];
+
+fn map(from: &str, port: Option<u16>, to: &str, to_port: Option<u16>) -> Mapping {
+    Mapping { from: from.parse().unwrap(), port, to: ip(to), to_port }
+}
+
+#[test]
+fn private_sources_are_accepted_by_default() {
+    let mut lobby = Lobby::default();
+    for (id, from) in (1..).zip(PRIVATE) {
+        assert_eq!(lobby.register(from, &udp(id)), Outcome::Listed, "{from}");
+    }
+}
+
+#[test]
+fn a_public_lobby_refuses_them() {
+    let mut lobby = Lobby::with(|config| config.allow_private = false);
+    for from in PRIVATE {
+        assert_eq!(lobby.register(from, &udp(1)), Outcome::PrivateSource, "{from}");
+    }
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.past_outcomes(ip("10.1.2.3"))[0].outcome.code(), "private_source");
+}
+
+#[test]
+fn nobody_can_come_from_addresses_that_are_nobodys() {
+    let mut lobby = Lobby::default();
+    for from in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "::ffff:0.0.0.0"] {
+        assert_eq!(lobby.register(from, &udp(1)), Outcome::InvalidSource, "{from}");
+    }
+}
+
+#[test]
+fn the_address_map_gives_inner_servers_their_public_address() {
+    let mut lobby = Lobby::with(|config| {
+        config.allow_private = false;
+        config.address_map = [map("192.168.1.0/24", None, "203.0.113.5", None)].into_iter().collect();
+    });
+    assert_eq!(lobby.register("192.168.1.10", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("192.168.2.10", &udp(2)), Outcome::PrivateSource);
+    assert_eq!(lobby.register("fd00::1", &udp(1)), Outcome::PrivateSource);
+    assert_eq!(lobby.list(), ["203.0.113.5:8190 udp server 1"]);
+}
+
+#[test]
+fn the_address_map_can_depend_on_the_port_and_change_it() {
+    let mut lobby = Lobby::with(|config| {
+        config.address_map = [
+            map("192.168.1.10/32", Some(8190), "203.0.113.5", Some(9000)),
+            map("192.168.1.0/24", None, "203.0.113.5", None),
+            map("fd00::/8", None, "2001:db8::5", Some(9001)),
+        ]
+        .into_iter()
+        .collect();
+    });
+    lobby.register("192.168.1.10", &udp(1));
+    lobby.register("fd00::1", &udp(1));
+    lobby.register("192.168.1.10", &udp(2).port(8191));
+    assert_eq!(lobby.list(), ["203.0.113.5:8191 udp server 2", "[2001:db8::5]:9001 203.0.113.5:9000 udp server 1"]);
+}
+
+#[test]
+fn l12_a_mapped_server_is_checked_where_the_lobby_can_reach_it() {
+    let mapping = map("192.168.1.0/24", None, "203.0.113.5", Some(9000));
+    let mut lobby = Lobby::with(|config| config.address_map = [mapping].into_iter().collect());
+    lobby.register("192.168.1.10", &tcp(1));
+    assert_eq!(lobby.checks()[0].addr, "192.168.1.10:8190".parse().unwrap());
+}
+
+#[test]
+fn a_listing_knows_where_the_lobby_reaches_a_mapped_server() {
+    let mappings = [map("192.168.1.0/24", None, "203.0.113.5", Some(9000)), map("fd00::/8", None, "2001:db8::5", None)];
+    let mut lobby = Lobby::with(|config| config.address_map = mappings.into_iter().collect());
+    let inside = |lobby: &mut Lobby, listed: [&str; 2]| {
+        assert_eq!(lobby.list().len(), 1);
+        let directory = lobby.lists().directory();
+        let listing = directory.lobbies().flat_map(|(_, list)| list.listings()).next().unwrap();
+        listed.map(|listed| listing.inside(listed.parse().unwrap()).to_string())
+    };
+    let listed = ["203.0.113.5:9000", "[2001:db8::5]:8190"];
+    lobby.register("192.168.1.10", &udp(1));
+    lobby.register("fd00::1", &udp(1));
+    assert_eq!(inside(&mut lobby, listed), ["192.168.1.10:8190", "[fd00::1]:8190"]);
+    // It moves, and the world does not see it.
+    lobby.register("192.168.1.11", &udp(1));
+    assert_eq!(inside(&mut lobby, listed), ["192.168.1.11:8190", "[fd00::1]:8190"]);
+    lobby.set(|config| config.address_map = AddressMap::default());
+    lobby.register("192.168.1.11", &udp(1));
+    lobby.register("fd00::1", &udp(1));
+    let listed = ["192.168.1.11:8190", "[fd00::1]:8190"];
+    assert_eq!(inside(&mut lobby, listed), listed);
+}
+
+#[test]
+fn l8_inner_servers_under_one_public_endpoint_replace_each_other() {
+    let mapping = map("192.168.1.0/24", None, "203.0.113.5", None);
+    let mut lobby = Lobby::with(|config| config.address_map = [mapping].into_iter().collect());
+    for _ in 0..10 {
+        assert_eq!(lobby.register("192.168.1.10", &udp(1)), Outcome::Listed);
+        assert_eq!(lobby.register("192.168.1.11", &udp(2)), Outcome::Listed);
+    }
+    assert_eq!(lobby.list(), ["203.0.113.5:8190 udp server 2"]);
+}
+
+#[test]
+fn the_map_cannot_lead_into_the_other_family() {
+    for (from, to) in [("192.168.1.0/24", "2001:db8::5"), ("fd00::/8", "203.0.113.5")] {
+        let address_map: AddressMap = [map(from, None, to, None)].into_iter().collect();
+        let error = Config { address_map, ..Config::default() }.validate().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("the address map cannot lead from one address family to the other: {from} -> {to}")
+        );
+    }
+    for (port, to, to_port) in [(Some(0), "203.0.113.5", None), (None, "203.0.113.5", Some(0)), (None, "0.0.0.0", None)]
+    {
+        let address_map: AddressMap = [map("192.168.1.0/24", port, to, to_port)].into_iter().collect();
+        let error = Config { address_map, ..Config::default() }.validate().unwrap_err();
+        assert!(matches!(error, ConfigError::MappedPort(_) | ConfigError::MappedAddress(_)), "{error}");
+    }
+}

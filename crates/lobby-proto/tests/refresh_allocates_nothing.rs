@@ -1,0 +1,69 @@
+//! The most frequent datagram costs no allocation.
+
+mod support;
+use rallypoint_lobby_proto::{Lists, Outcome};
+use std::sync::Arc;
+use support::*;
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    allocation_counter::measure(work).count_total
+}
+
+#[test]
+fn nor_does_a_batch_of_them() {
+    let mut lobby = Lobby::default();
+    let datagrams: Vec<_> = (0..100).map(|n| (address(n), udp(n.into()).datagram())).collect();
+    for (from, bytes) in &datagrams {
+        lobby.send(*from, bytes);
+    }
+    lobby.wait(secs(30));
+    let now = lobby.now;
+    let refresh = || {
+        lobby.registry.handle_datagrams(now, datagrams.iter().map(|(from, bytes)| ((*from, 9).into(), &bytes[..])));
+    };
+    assert_eq!(allocations(refresh), 0);
+    assert_eq!(lobby.stats().outcome(Outcome::Refreshed), 100);
+}
+
+#[test]
+fn whether_the_server_is_listed_or_checked_by_either_family() {
+    let mut lobby = Lobby::default();
+    let (listed, checked) = (udp(1).datagram(), tcp(2).datagram());
+    let sources = ["203.0.113.9:9", "[2001:db8::9]:9", "[::ffff:203.0.113.9]:9"].map(|text| text.parse().unwrap());
+    for from in sources {
+        lobby.registry.handle_datagram(lobby.now, from, &listed);
+        lobby.registry.handle_datagram(lobby.now, from, &checked);
+    }
+    // The second family made the first one look at its data again.
+    for from in sources {
+        lobby.registry.handle_datagram(lobby.now, from, &listed);
+        lobby.registry.handle_datagram(lobby.now, from, &checked);
+    }
+    // Who comes back for a check is given a better place.
+    let now = lobby.now + secs(30);
+    for from in sources {
+        lobby.registry.handle_datagram(now, from, &checked);
+    }
+    let now = now + secs(1);
+    let refresh = || {
+        for from in sources {
+            assert_eq!(lobby.registry.handle_datagram(now, from, &listed), Outcome::Refreshed);
+            assert_eq!(lobby.registry.handle_datagram(now, from, &checked), Outcome::Checking);
+        }
+    };
+    assert_eq!(allocations(refresh), 0);
+}
+
+#[test]
+fn nor_does_taking_a_list_that_exists() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.list();
+    let lists: Arc<Lists> = lobby.lists();
+    drop(lists.lobby(&LOBBY));
+    let take = || {
+        let list = lists.lobby(&LOBBY);
+        assert_eq!(list.pieces().map(<[u8]>::len).sum::<usize>(), list.size());
+    };
+    assert_eq!(allocations(take), 0);
+}

@@ -1,0 +1,323 @@
+//! A lobby on virtual time, and servers that register there.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use rallypoint_lobby_proto::{
+    CheckRequest, Config, Event, Gone, Listing, Networks, Outcome, Registry, Saver, Seed, Target, Verdict,
+};
+use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
+use std::{
+    net::{IpAddr, SocketAddr},
+    ops::{Deref, DerefMut},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
+pub const SEED: Seed = Seed { tables: 0x5eed, public_ids: [0xab; 16] };
+
+/// How late an endpoint may go.
+pub const GRAIN: Duration = ms(250);
+
+pub const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// The address of a test server by number, in a network of its own.
+pub fn address(number: u32) -> IpAddr {
+    IpAddr::from((0x0b00_0000 + (number << 8) + 1).to_be_bytes())
+}
+
+pub fn networks(texts: &[&str]) -> Networks {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+/// Another lobby than [`LOBBY`], by number.
+pub fn lobby(number: u32) -> LobbyId {
+    LobbyId::from_bytes(u128::from(number).to_be_bytes())
+}
+
+/// What a server says about itself.
+#[derive(Clone, Debug)]
+pub struct Server {
+    pub id: u128,
+    pub lobby: LobbyId,
+    pub transport: Transport,
+    pub port: u16,
+    pub occupancy: Occupancy,
+    pub keys: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// A server that is listed at once.
+pub fn udp(id: u128) -> Server {
+    Server {
+        id,
+        lobby: LOBBY,
+        transport: Transport::Udp,
+        port: 8190,
+        occupancy: Occupancy::default(),
+        keys: vec![(b"name".to_vec(), format!("server {id}").into_bytes())],
+    }
+}
+
+/// A server that is checked first.
+pub fn tcp(id: u128) -> Server {
+    Server { transport: Transport::Tcp, ..udp(id) }
+}
+
+impl Server {
+    pub fn port(self, port: u16) -> Self {
+        Self { port, ..self }
+    }
+
+    pub fn lobby(self, lobby: LobbyId) -> Self {
+        Self { lobby, ..self }
+    }
+
+    pub fn name(self, name: &str) -> Self {
+        self.key("name", name.as_bytes())
+    }
+
+    pub fn players(mut self, players: u16) -> Self {
+        self.occupancy.players = players;
+        self
+    }
+
+    pub fn key(mut self, key: &str, value: impl AsRef<[u8]>) -> Self {
+        self.keys.retain(|(known, _)| known != key.as_bytes());
+        self.keys.push((key.as_bytes().to_vec(), value.as_ref().to_vec()));
+        self
+    }
+
+    pub fn server_id(&self) -> ServerId {
+        ServerId::from_bytes(self.id.to_be_bytes())
+    }
+
+    pub fn datagram(&self) -> Vec<u8> {
+        let mut table = TableBuf::new();
+        for (key, value) in &self.keys {
+            table.push(key, value).unwrap();
+        }
+        let (id, port) = (self.server_id(), self.port.try_into().unwrap());
+        let new = Registration::new(id, self.lobby, self.transport, port, self.occupancy, table.as_table()).unwrap();
+        let mut datagram = Vec::new();
+        new.emit(&mut datagram);
+        datagram
+    }
+}
+
+pub fn unregister(id: u128) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    Unregister { server_id: ServerId::from_bytes(id.to_be_bytes()) }.emit(&mut datagram);
+    datagram
+}
+
+/// A registry with its clock.
+pub struct Lobby {
+    pub registry: Registry,
+    pub now: Instant,
+    /// Whether the parts of the registry are compared with each other only when the test says so.
+    pub is_hasty: bool,
+    source_port: u16,
+    checks: Vec<CheckRequest>,
+    events: Vec<Event>,
+}
+
+impl Default for Lobby {
+    fn default() -> Self {
+        Self::new(Config::default())
+    }
+}
+
+impl Deref for Lobby {
+    type Target = Registry;
+
+    fn deref(&self) -> &Registry {
+        &self.registry
+    }
+}
+
+impl DerefMut for Lobby {
+    fn deref_mut(&mut self) -> &mut Registry {
+        &mut self.registry
+    }
+}
+
+impl Lobby {
+    pub fn new(config: Config) -> Self {
+        let now = Instant::now();
+        Self {
+            registry: Registry::new(config, SEED, now).unwrap(),
+            now,
+            is_hasty: false,
+            source_port: 50_000,
+            checks: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// A lobby that lists everybody without checks.
+    pub fn unchecked() -> Self {
+        let mut config = Config::default();
+        config.checks.enabled = false;
+        Self::new(config)
+    }
+
+    pub fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config::default();
+        change(&mut config);
+        Self::new(config)
+    }
+
+    /// A datagram arrives; the source port is another one every time, as with several real servers (L11).
+    pub fn send(&mut self, from: impl ToIp, bytes: &[u8]) -> Outcome {
+        self.source_port = self.source_port.checked_add(1).unwrap_or(50_000);
+        let from = SocketAddr::new(from.to_ip(), self.source_port);
+        let outcome = self.registry.handle_datagram(self.now, from, bytes);
+        self.check();
+        outcome
+    }
+
+    pub fn register(&mut self, from: impl ToIp, server: &Server) -> Outcome {
+        self.send(from, &server.datagram())
+    }
+
+    pub fn unregister(&mut self, from: impl ToIp, id: u128) -> Outcome {
+        self.send(from, &unregister(id))
+    }
+
+    pub fn set(&mut self, change: impl FnOnce(&mut Config)) {
+        let mut config = self.registry.config().clone();
+        change(&mut config);
+        self.registry.set_config(self.now, config).unwrap();
+        self.check();
+    }
+
+    fn check(&self) {
+        // That takes its time where there are many.
+        if !self.is_hasty && self.registry.stats().registered < 100 {
+            self.registry.check_invariants();
+        }
+    }
+
+    /// Lets time pass, as a driver does: with a call whenever the registry wants one.
+    pub fn wait(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(at) = self.registry.poll_timeout().filter(|&at| at <= end) {
+            self.now = self.now.max(at);
+            self.registry.handle_timeout(self.now);
+        }
+        self.now = end;
+        self.check();
+    }
+
+    /// The list of [`LOBBY`] as a client gets it, one line per server, sorted.
+    pub fn list(&mut self) -> Vec<String> {
+        self.list_of(LOBBY)
+    }
+
+    pub fn list_of(&mut self, lobby: LobbyId) -> Vec<String> {
+        self.registry.publish(self.now);
+        let mut servers = published(&self.registry, lobby);
+        servers.sort();
+        servers
+    }
+
+    /// What the lobby wants to check now.
+    pub fn checks(&mut self) -> Vec<Target> {
+        self.check_requests().into_iter().map(|request| request.target).collect()
+    }
+
+    pub fn check_requests(&mut self) -> Vec<CheckRequest> {
+        self.poll();
+        std::mem::take(&mut self.checks)
+    }
+
+    pub fn verdict(&mut self, target: Target, verdict: Verdict) {
+        self.registry.handle_check(self.now, target, verdict);
+        self.check();
+    }
+
+    /// Answers every check, and says how many there were.
+    pub fn settle(&mut self, verdict: Verdict) -> usize {
+        let checks = self.checks();
+        checks.iter().for_each(|&target| self.verdict(target, verdict));
+        checks.len()
+    }
+
+    /// What the registry told since the last time, without the checks.
+    pub fn events(&mut self) -> Vec<String> {
+        self.poll();
+        let show = |event| match event {
+            Event::Check(_) => unreachable!("those are kept apart"),
+            Event::Listed(listing) => format!("listed {}", line(&listing)),
+            Event::Changed(listing) => format!("changed {}", line(&listing)),
+            Event::Unlisted(listing, why) => format!("{} {}", why.code(), line(&listing)),
+        };
+        self.events.drain(..).map(show).collect()
+    }
+
+    fn poll(&mut self) {
+        while let Some(event) = self.registry.poll_event() {
+            match event {
+                Event::Check(request) => self.checks.push(request),
+                event => self.events.push(event),
+            }
+        }
+    }
+
+    pub fn save(&self) -> Vec<u8> {
+        let mut saver = Saver::new();
+        while !self.registry.save_some(self.now, &mut saver, 2) {}
+        saver.finish()
+    }
+
+    pub fn gone(&self, why: Gone) -> u64 {
+        self.registry.stats().gone[why as usize]
+    }
+}
+
+pub trait ToIp: Copy {
+    fn to_ip(self) -> IpAddr;
+}
+
+impl ToIp for &str {
+    fn to_ip(self) -> IpAddr {
+        self.parse().unwrap()
+    }
+}
+
+impl ToIp for IpAddr {
+    fn to_ip(self) -> IpAddr {
+        self
+    }
+}
+
+pub const REACHABLE: Verdict = Verdict::Reachable(ms(20));
+
+/// The published reply of a lobby, read as a client reads it. It has to be what the listings say.
+pub fn published(registry: &Registry, lobby: LobbyId) -> Vec<String> {
+    let list = registry.lists().lobby(&lobby);
+    let reply: Vec<u8> = list.pieces().flatten().copied().collect();
+    assert_eq!(reply.len(), list.size());
+    let servers: Vec<_> = blocks(&reply).collect::<Result<_, _>>().expect("a valid reply");
+    assert_eq!(servers.len(), list.count());
+    assert!(servers.iter().eq(list.listings().map(|listing| listing.block()).collect::<Vec<_>>().iter()));
+    assert!(list.listings().all(|listing| listing.lobby_id() == lobby));
+    list.listings().map(line).collect()
+}
+
+/// `203.0.113.9:8190 udp server 7`, the endpoints in the order of [`rallypoint_wire::lobby::ListBlock::endpoints`].
+pub fn line(listing: &Arc<Listing>) -> String {
+    let block = listing.block();
+    let endpoints: Vec<_> = block.endpoints().map(|endpoint| endpoint.to_string()).collect();
+    let name = String::from_utf8_lossy(block.table.get(b"name").unwrap_or_default());
+    format!("{} {} {name}", endpoints.join(" "), block.transport.as_str())
+}

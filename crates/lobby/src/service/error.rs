@@ -1,0 +1,117 @@
+//! Why a lobby cannot start, in one sentence for the person who started it.
+
+use rallypoint_lobby_proto::ConfigError;
+use std::{io, net::SocketAddr, path::PathBuf};
+use thiserror::Error;
+
+/// Why a lobby cannot start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// Somebody else listens there.
+    #[error("{protocol} {addr} is used by another program: stop that program, or choose another port with {flag}")]
+    PortInUse {
+        /// TCP or UDP.
+        protocol: &'static str,
+        /// Where the lobby was to listen.
+        addr: SocketAddr,
+        /// The flag that sets it.
+        flag: &'static str,
+    },
+    /// Ports below 1024 are for the privileged.
+    #[error(
+        "no permission to listen on {protocol} {addr}: choose a port above 1023 with {flag}, or run with the right to bind it"
+    )]
+    NoPermission {
+        /// TCP or UDP.
+        protocol: &'static str,
+        /// Where the lobby was to listen.
+        addr: SocketAddr,
+        /// The flag that sets it.
+        flag: &'static str,
+    },
+    /// The address is another machine's.
+    #[error("this machine does not have the address {}: choose one that it has with {flag}", addr.ip())]
+    NoSuchAddress {
+        /// Where the lobby was to listen.
+        addr: SocketAddr,
+        /// The flag that sets it.
+        flag: &'static str,
+    },
+    /// There is no IPv6 here.
+    #[error("this machine has no IPv6, so {addr} cannot be used: choose an IPv4 address with {flag}")]
+    NoIpv6 {
+        /// Where the lobby was to listen.
+        addr: SocketAddr,
+        /// The flag that sets it.
+        flag: &'static str,
+    },
+    /// Another reason not to listen there.
+    #[error("cannot listen on {protocol} {addr}: {source}")]
+    Listen {
+        /// TCP or UDP.
+        protocol: &'static str,
+        /// Where the lobby was to listen.
+        addr: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// No address at all.
+    #[error("there is no address to listen on: give one with --lobby")]
+    NoAddress,
+    /// The data directory cannot be used.
+    #[error("cannot write to the data directory {path}: {source}; {}", advice(source), path = path.display())]
+    DataDir {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The data directory is used by another lobby.
+    #[error("the data directory {path} is used by another lobby: stop it, or choose another with --data-dir", path = path.display())]
+    DataDirInUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The system has no more threads.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}
+
+/// What to do about a data directory that cannot be used.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+            "let the program have more open files (ulimit -n)"
+        }
+        io::ErrorKind::IsADirectory => {
+            "a file of the lobby's should be there: move that folder away, or choose another --data-dir"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "a folder should be there: move that file away, or choose another --data-dir"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or choose another --data-dir",
+        _ => "make it writable or choose another with --data-dir",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_is_about_what_is_wrong() {
+        for (code, said) in [
+            (libc::EACCES, "make it writable or choose another with --data-dir"),
+            (libc::EROFS, "make it writable or choose another with --data-dir"),
+            (libc::ENOSPC, "free some space, or choose another --data-dir"),
+            (libc::EDQUOT, "free some space, or choose another --data-dir"),
+            (libc::EMFILE, "let the program have more open files (ulimit -n)"),
+        ] {
+            let error = StartError::DataDir { path: "data".into(), source: io::Error::from_raw_os_error(code) };
+            assert!(error.to_string().ends_with(said), "{error}");
+        }
+    }
+}

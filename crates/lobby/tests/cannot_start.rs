@@ -1,0 +1,87 @@
+//! Whoever cannot start a lobby is told why, and what to do.
+
+mod common;
+
+use common::{Lobby, options};
+use rallypoint_lobby::{LobbyOptions, LobbyService};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+
+fn error(options: LobbyOptions) -> String {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let before = threads();
+    let error = LobbyService::start(options, runtime.handle()).unwrap_err().to_string();
+    common::eventually("no thread is left behind", || threads() <= before);
+    error
+}
+
+#[test]
+fn a_tcp_port_in_use() {
+    let taken = TcpListener::bind(common::any_v4()).unwrap();
+    let addr = taken.local_addr().unwrap();
+    let expected =
+        format!("TCP {addr} is used by another program: stop that program, or choose another port with --lobby");
+    assert_eq!(error(LobbyOptions { listen: vec![addr], ..options() }), expected);
+}
+
+#[test]
+fn a_udp_port_in_use() {
+    loop {
+        let taken = UdpSocket::bind(common::any_v4()).unwrap();
+        let addr = taken.local_addr().unwrap();
+        if TcpListener::bind(addr).is_err() {
+            // By chance, somebody uses the TCP port of the same number.
+            continue;
+        }
+        let expected =
+            format!("UDP {addr} is used by another program: stop that program, or choose another port with --legacy");
+        assert_eq!(error(LobbyOptions { legacy: vec![addr], ..options() }), expected);
+        return;
+    }
+}
+
+#[test]
+fn another_lobby_is_there() {
+    let lobby = Lobby::start(options());
+    assert!(error(LobbyOptions { listen: vec![lobby.addr()], ..options() }).contains("is used by another program"));
+    lobby.shutdown();
+}
+
+#[test]
+fn an_address_of_another_machine() {
+    let addr: SocketAddr = "192.0.2.1:0".parse().unwrap();
+    let expected = "this machine does not have the address 192.0.2.1: choose one that it has with --lobby";
+    assert_eq!(error(LobbyOptions { listen: vec![addr], ..options() }), expected);
+}
+
+#[test]
+fn no_address() {
+    let expected = "there is no address to listen on: give one with --lobby";
+    assert_eq!(error(LobbyOptions { listen: vec![], ..options() }), expected);
+}
+
+#[test]
+fn a_data_directory_that_is_a_file() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = error(LobbyOptions { data_dir: Some(file.path().into()), ..options() });
+    let expected = format!("cannot write to the data directory {}: ", file.path().display());
+    assert!(error.starts_with(&expected), "{error}");
+    assert!(error.ends_with("a folder should be there: move that file away, or choose another --data-dir"), "{error}");
+}
+
+#[test]
+fn a_configuration_that_makes_no_sense() {
+    let mut options = options();
+    options.registry.caps.total = 0;
+    assert_eq!(error(options), "caps.total must be between 1 and 16000000");
+}
+
+#[test]
+fn udp_and_tcp_have_the_same_port() {
+    let lobby = Lobby::start(LobbyOptions { legacy: vec![common::any_v6()], ..options() });
+    for addr in [lobby.addr(), lobby.local_addrs().legacy[0]] {
+        assert_ne!(addr.port(), 0);
+        assert!(TcpListener::bind(addr).is_err() && UdpSocket::bind(addr).is_err());
+    }
+    lobby.shutdown();
+}

@@ -1,0 +1,179 @@
+//! What the tests of this folder share: a lobby on loopback, and clients for it.
+#![allow(dead_code, reason = "every test uses a part of it")]
+
+use rallypoint_lobby::{LobbyOptions, LobbyService};
+use rallypoint_wire::lobby::{
+    ListRequest, LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks,
+};
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream, UdpSocket},
+    ops::Deref,
+    time::{Duration, Instant},
+};
+use tokio::runtime::Runtime;
+
+pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
+
+/// Longer than anything takes on a busy machine: a test that waits for it has failed.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// A lobby, and the runtime it is served by.
+pub struct Lobby {
+    pub service: LobbyService,
+    pub runtime: Runtime,
+}
+
+impl Deref for Lobby {
+    type Target = LobbyService;
+
+    fn deref(&self) -> &LobbyService {
+        &self.service
+    }
+}
+
+/// On loopback, at any port, IPv4, without the legacy lobby, with everything on disk that belongs there.
+pub fn options() -> LobbyOptions {
+    LobbyOptions { listen: vec![any_v4()], legacy: Vec::new(), ..LobbyOptions::default() }
+}
+
+pub fn any_v4() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+pub fn any_v6() -> SocketAddr {
+    "[::1]:0".parse().unwrap()
+}
+
+impl Lobby {
+    pub fn start(options: LobbyOptions) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let service = LobbyService::start(options, runtime.handle()).unwrap();
+        Self { service, runtime }
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        self.local_addrs().lobby[0]
+    }
+
+    /// Sends a datagram to the lobby, from a new port, as several real servers do.
+    pub fn send(&self, datagram: &[u8]) {
+        send(self.addr(), datagram);
+    }
+
+    /// Sends many datagrams from one port, no faster than the lobby receives them: none is lost.
+    pub fn send_all(&self, datagrams: impl IntoIterator<Item = Vec<u8>>) {
+        let client = UdpSocket::bind(any_v4()).unwrap();
+        let received = || self.socket_stats()[0].received;
+        let mut sent = received();
+        for datagram in datagrams {
+            client.send_to(&datagram, self.addr()).unwrap();
+            sent += 1;
+            if sent.is_multiple_of(64) {
+                eventually("the lobby keeps up", || received() == sent);
+            }
+        }
+    }
+
+    /// Asks for the list.
+    pub fn list(&self) -> Vec<u8> {
+        ask(self.addr(), &request(LOBBY))
+    }
+
+    /// The names in the list, in order.
+    pub fn names(&self) -> Vec<String> {
+        names(&self.list())
+    }
+
+    /// Waits until the list has these names.
+    pub fn until_listed(&self, names: &[&str]) {
+        eventually(&format!("the list is {names:?}"), || self.names() == names);
+    }
+
+    pub fn shutdown(self) {
+        self.runtime.block_on(self.service.shutdown());
+    }
+}
+
+/// A registration of a UDP server. Its ID and port come from its name.
+pub fn server(name: &str) -> Vec<u8> {
+    registration(name, port_of(name), Transport::Udp, &[])
+}
+
+pub fn registration(name: &str, port: u16, transport: Transport, keys: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut table = TableBuf::new();
+    table.push(b"name", name.as_bytes()).unwrap();
+    for (key, value) in keys {
+        table.push(key.as_bytes(), value).unwrap();
+    }
+    let (id, port) = (id_of(name), port.try_into().unwrap());
+    let mut datagram = Vec::new();
+    let occupancy = Occupancy { slots: 24, players: 7, ..Occupancy::default() };
+    Registration::new(id, LOBBY, transport, port, occupancy, table.as_table()).unwrap().emit(&mut datagram);
+    datagram
+}
+
+pub fn unregistration(name: &str) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    Unregister { server_id: id_of(name) }.emit(&mut datagram);
+    datagram
+}
+
+fn id_of(name: &str) -> ServerId {
+    let mut id = [0; 16];
+    name.bytes().zip(&mut id).for_each(|(byte, id)| *id = byte);
+    ServerId::from_bytes(id)
+}
+
+fn port_of(name: &str) -> u16 {
+    8_000 + name.bytes().fold(0, |port: u16, byte| (port * 7 + u16::from(byte)) % 4_096)
+}
+
+pub fn send(to: SocketAddr, datagram: &[u8]) {
+    let any = if to.is_ipv4() { any_v4() } else { any_v6() };
+    UdpSocket::bind(any).unwrap().send_to(datagram, to).unwrap();
+}
+
+pub fn request(lobby_id: LobbyId) -> Vec<u8> {
+    let mut request = Vec::new();
+    ListRequest { lobby_id }.emit(&mut request);
+    request
+}
+
+pub fn connect(to: SocketAddr) -> TcpStream {
+    let client = TcpStream::connect(to).unwrap();
+    client.set_read_timeout(Some(LIMIT)).unwrap();
+    client.set_write_timeout(Some(LIMIT)).unwrap();
+    client
+}
+
+/// Sends a request and reads until the other side closes: gracefully, or this panics.
+pub fn ask(to: SocketAddr, request: &[u8]) -> Vec<u8> {
+    let mut client = connect(to);
+    client.write_all(request).unwrap();
+    read_all(&mut client)
+}
+
+pub fn read_all(client: &mut TcpStream) -> Vec<u8> {
+    let mut reply = Vec::new();
+    client.read_to_end(&mut reply).unwrap();
+    reply
+}
+
+pub fn names(reply: &[u8]) -> Vec<String> {
+    let name = |block: rallypoint_wire::lobby::ListBlock<'_>| {
+        String::from_utf8(block.table.get(b"name").unwrap().to_vec()).unwrap()
+    };
+    let mut names: Vec<_> = blocks(reply).map(|block| name(block.unwrap())).collect();
+    names.sort();
+    names
+}
+
+/// Waits for something that has to happen.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LIMIT, "still not so: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,95 @@
+//! Slow readers get the whole list as it was when they asked, and keep only so much in memory.
+
+mod common;
+
+use common::{LOBBY, Lobby, connect, eventually, options, read_all, request};
+use rallypoint_lobby::LobbyOptions;
+use rallypoint_wire::lobby::{ListBlock, Transport, blocks};
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+/// More than the system keeps for a connection, so that a reader that does not read holds up the reply.
+const SERVERS: u16 = 4_000;
+
+fn lobby(mut options: LobbyOptions) -> Lobby {
+    options.registry.caps.per_address = 10_000;
+    let lobby = Lobby::start(options);
+    register(&lobby, 'a');
+    lobby
+}
+
+fn register(lobby: &Lobby, round: char) {
+    let filler = vec![round as u8; 3_900];
+    let server = |number: u16| {
+        let name = format!("server {number:04}");
+        common::registration(&name, 1_000 + number, Transport::Udp, &[("filler", &filler)])
+    };
+    lobby.send_all((0..SERVERS).map(server));
+    eventually("all are published", || {
+        let list = lobby.lists().lobby(&LOBBY);
+        let is_new = |listing: &std::sync::Arc<rallypoint_lobby_proto::Listing>| {
+            listing.block().table.get(b"filler").is_some_and(|filler| filler[0] == round as u8)
+        };
+        list.count() == usize::from(SERVERS) && list.listings().all(is_new)
+    });
+}
+
+fn begin(lobby: &Lobby) -> TcpStream {
+    let mut client = connect(lobby.addr());
+    client.write_all(&request(LOBBY)).unwrap();
+    let mut count = [0; 4];
+    client.read_exact(&mut count).unwrap();
+    assert_eq!(u32::from_be_bytes(count), u32::from(SERVERS));
+    client
+}
+
+#[test]
+fn l14_a_slow_reader_gets_the_list_it_asked_for() {
+    let lobby = lobby(options());
+    // So many that the last of them are served from a copy.
+    let mut slow: Vec<TcpStream> = (0..12).map(|_| begin(&lobby)).collect();
+    register(&lobby, 'b');
+    for reader in &mut slow {
+        let whole = [&u32::from(SERVERS).to_be_bytes()[..], &read_all(reader)].concat();
+        let is_old = |block: ListBlock<'_>| block.table.get(b"filler").is_some_and(|filler| filler[0] == b'a');
+        assert_eq!(blocks(&whole).filter(|block| is_old(block.unwrap())).count(), usize::from(SERVERS));
+    }
+    assert_eq!(lobby.list_stats().evicted, 0);
+    lobby.shutdown();
+}
+
+#[test]
+fn l14_memory_for_slow_readers_is_bounded() {
+    let mut options = options();
+    // One list, and not two.
+    options.list.held_bytes = 24 << 20;
+    let lobby = lobby(options);
+    let mut first: Vec<TcpStream> = (0..4).map(|_| begin(&lobby)).collect();
+    register(&lobby, 'b');
+    assert_eq!(lobby.list_stats().evicted, 0, "all of them share one list");
+    let mut second = begin(&lobby);
+    eventually("the slowest have to go", || lobby.list_stats().evicted == 4);
+    assert!(read_all(&mut second).len() > 15_000_000);
+    first.iter_mut().for_each(is_reset);
+    lobby.shutdown();
+}
+
+#[test]
+fn l14_a_reader_whose_time_is_over_keeps_nothing_in_the_systems_memory() {
+    let mut options = options();
+    options.list.reply_timeout = Duration::from_secs(1);
+    let lobby = lobby(options);
+    let mut reader = begin(&lobby);
+    eventually("its time is over", || lobby.list_stats().reply_timeouts == 1);
+    is_reset(&mut reader);
+    lobby.shutdown();
+}
+
+/// With an orderly end, the system would go on delivering what it has.
+fn is_reset(reader: &mut TcpStream) {
+    let end = reader.read_to_end(&mut Vec::new());
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
+}

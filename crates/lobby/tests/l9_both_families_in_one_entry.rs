@@ -1,0 +1,25 @@
+//! A server that registers over both families is one entry with two endpoints.
+
+mod common;
+
+use common::{Lobby, any_v4, any_v6, eventually, options, send, server, unregistration};
+use rallypoint_lobby::LobbyOptions;
+use rallypoint_wire::lobby::blocks;
+
+#[test]
+fn l9_both_families_in_one_entry() {
+    let lobby = Lobby::start(LobbyOptions { listen: vec![any_v4(), any_v6()], ..options() });
+    let [v4, v6] = lobby.local_addrs().lobby[..] else { panic!("two addresses") };
+    send(v4, &server("one"));
+    lobby.until_listed(&["one"]);
+    send(v6, &server("one"));
+    eventually("both endpoints are shown", || {
+        let list = lobby.list();
+        let [Ok(block)] = blocks(&list).collect::<Vec<_>>()[..] else { panic!("one entry") };
+        block.v4.is_some_and(|v4| v4.ip.is_loopback()) && block.v6.is_some_and(|v6| v6.ip.is_loopback())
+    });
+    assert_eq!(common::ask(v6, &common::request(common::LOBBY)), lobby.list(), "the same list over both");
+    send(v6, &unregistration("one"));
+    lobby.until_listed(&[]);
+    lobby.shutdown();
+}

@@ -1,0 +1,153 @@
+//! Servers and a prober on a virtual network.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use rallypoint_limit::Rate;
+use rallypoint_machine::Machine;
+use rallypoint_netsim::{Link, Network, Node};
+use rallypoint_query_proto::{
+    Answer, Outcome, Player, Prober, ProberConfig, Question, Report, Responder, ResponderConfig, ServerInfo, Target,
+    Team,
+};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+pub const SESSION: Question = Question::Session { players: true };
+pub const INFOS: Question = Question::Session { players: false };
+
+pub const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// The address of the server with this number.
+pub fn address(number: u32) -> SocketAddr {
+    let [_, a, b, c] = number.to_be_bytes();
+    ([10, a, b, c], 4000).into()
+}
+
+pub fn prober_address() -> SocketAddr {
+    ([192, 0, 2, 1], 50_000).into()
+}
+
+/// What the server with this number says: nobody else says the same.
+pub fn info(number: u32) -> ServerInfo {
+    let players: Vec<Player> = (0..number % 5).map(|player| named(&format!("player {player} of {number}"))).collect();
+    ServerInfo {
+        name: Some(format!("server {number}")),
+        description: Some(format!("the server with the number {number}")),
+        map: Some(format!("map {}", number % 7)),
+        game: Some("tag".into()),
+        players: Some(players.len() as u16),
+        max_players: Some(16),
+        teams: vec![Team { id: 1, name: "red".into(), ranked: true, color: [255, 0, 0] }],
+        player_list: Some(players),
+        tags: vec!["test".into(), number.to_string()],
+        ..ServerInfo::default()
+    }
+}
+
+pub fn named(name: &str) -> Player {
+    Player {
+        name: name.into(),
+        team: Some(1),
+        rank: Some(2),
+        ping_ms: Some(30),
+        platform: Some(-1),
+        ..Player::default()
+    }
+}
+
+/// Budgets that are never used up.
+pub fn generous() -> ResponderConfig {
+    let rate = Rate::per_second(1 << 30, 1 << 30);
+    ResponderConfig {
+        per_address: rate,
+        per_network: rate,
+        per_site: rate,
+        total: rate,
+        max_addresses: 8,
+        ..ResponderConfig::default()
+    }
+}
+
+pub fn responder(info: &ServerInfo) -> Responder {
+    Responder::new(generous(), 7, info).unwrap()
+}
+
+pub fn prober(config: ProberConfig) -> Prober {
+    Prober::new(config, [42; 32]).unwrap()
+}
+
+/// Which protocol the server with this number is asked by.
+pub fn question(number: u32) -> Question {
+    [Question::Bloodmasters, INFOS, SESSION][number as usize % 3]
+}
+
+/// A network with servers 0 to `count`, and a prober that is to ask all of them. Their numbers are the tags.
+pub fn network(seed: u64, count: u32, config: ProberConfig, link: Link) -> (Network, Node<Prober>) {
+    let mut net = Network::new(seed);
+    net.set_default_link(link);
+    for number in 0..count {
+        net.add(address(number), responder(&info(number)));
+    }
+    let prober = net.add(prober_address(), prober(config));
+    net.with(prober, |prober, _| {
+        for number in 0..count {
+            let target = Target { address: address(number), question: question(number), tag: number.into() };
+            prober.ask(target).unwrap();
+        }
+    });
+    (net, prober)
+}
+
+/// Runs until every server is done; gives the reports in the order of the tags.
+pub fn run(net: &mut Network, prober: Node<Prober>) -> Vec<Report> {
+    let done = net.run_while(Duration::from_secs(3600), |net| !net.machine(prober).is_idle());
+    assert!(done, "the prober comes to an end");
+    let mut reports: Vec<Report> = net.take_events(prober).into_iter().map(|(_, report)| report).collect();
+    reports.sort_by_key(|report| report.target.tag);
+    reports
+}
+
+/// The answer of a server that answered, which is nobody else's.
+pub fn own_answer(report: &Report) -> &Answer {
+    let number = report.target.tag as u32;
+    assert_eq!(report.target.address, address(number));
+    let Outcome::Answered(answer) = &report.outcome else { panic!("{report:?}") };
+    if let Some(name) = &answer.info.name {
+        assert_eq!(*name, format!("server {number}"));
+    }
+    let players = answer.info.player_list.iter().flatten();
+    let mut names: Vec<_> = players.map(|player| player.name.clone()).collect();
+    names.sort();
+    if answer.is_complete() && report.target.question != INFOS {
+        let mut all: Vec<_> = info(number).player_list.unwrap().into_iter().map(|player| player.name).collect();
+        all.sort();
+        assert_eq!(names, all, "of server {number}");
+    } else {
+        assert!(names.iter().all(|name| name.ends_with(&format!(" of {number}"))), "{names:?} of server {number}");
+    }
+    answer
+}
+
+/// Drives a prober that nobody answers any more, until it is done.
+pub fn run_to_the_end(prober: &mut Prober, now: &mut Instant) {
+    while prober.in_flight() > 0 {
+        drain(prober, *now);
+        *now = prober.poll_timeout().unwrap();
+        prober.handle_timeout(*now);
+    }
+}
+
+/// Everything that a machine wants to send now.
+pub fn drain(machine: &mut impl Machine, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
+    let mut sent = Vec::new();
+    let mut out = Vec::new();
+    while let Some(transmit) = machine.poll_transmit(now, &mut out) {
+        assert_eq!(transmit.len, out.len());
+        assert!(!out.is_empty(), "B10");
+        sent.push((transmit.to, std::mem::take(&mut out)));
+    }
+    sent
+}

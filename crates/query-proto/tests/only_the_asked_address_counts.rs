@@ -1,0 +1,116 @@
+//! Forged answers are ignored: from other addresses, with another echo, unasked.
+
+mod common;
+use common::*;
+use rallypoint_machine::Machine;
+use rallypoint_netsim::Link;
+use rallypoint_query_proto::{Outcome, Prober, ProberConfig, Question, Report, Target};
+use rallypoint_wire::bloodmasters::Echo;
+use std::time::Instant;
+
+/// The datagrams with which a server answers this query.
+fn answers(query: &[u8]) -> Vec<Vec<u8>> {
+    let mut server = responder(&info(4));
+    server.handle_datagram(Instant::now(), prober_address(), query);
+    drain(&mut server, Instant::now()).into_iter().map(|(_, bytes)| bytes).collect()
+}
+
+fn asked(question: Question) -> (Prober, Instant, Vec<Vec<u8>>) {
+    let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
+    prober.ask(Target::new(address(4), question)).unwrap();
+    let sent = drain(&mut prober, now);
+    assert_eq!(sent.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [address(4)]);
+    (prober, now, answers(&sent[0].1))
+}
+
+#[test]
+fn the_right_answer_from_another_address_or_port() {
+    for question in [Question::Bloodmasters, INFOS] {
+        let (mut prober, now, answers) = asked(question);
+        let mut other_port = address(4);
+        other_port.set_port(4001);
+        for from in [address(5), other_port, prober_address()] {
+            answers.iter().for_each(|answer| prober.handle_datagram(now, from, answer));
+        }
+        assert_eq!(prober.poll_event(), None);
+        assert_eq!(prober.stats().unasked, 3 * answers.len() as u64);
+        answers.iter().for_each(|answer| prober.handle_datagram(now, address(4), answer));
+        assert!(matches!(prober.poll_event(), Some(Report { outcome: Outcome::Answered(_), .. })));
+    }
+}
+
+#[test]
+fn an_ipv4_server_answers_through_a_dual_stack_socket() {
+    let (mut prober, now, answers) = asked(Question::Bloodmasters);
+    prober.handle_datagram(now, "[::ffff:10.0.0.4]:4000".parse().unwrap(), &answers[0]);
+    assert!(prober.poll_event().is_some());
+}
+
+#[test]
+fn b7_an_answer_with_another_echo() {
+    let (mut prober, now, answers) = asked(Question::Bloodmasters);
+    let mut forged = answers[0].clone();
+    for bit in 0..32 {
+        forged[Echo::RANGE].copy_from_slice(&answers[0][Echo::RANGE]);
+        forged[Echo::RANGE.start + bit / 8] ^= 1 << (bit % 8);
+        prober.handle_datagram(now, address(4), &forged);
+    }
+    assert_eq!(prober.poll_event(), None);
+    assert_eq!(prober.stats().wrong_echo, 32);
+    prober.handle_datagram(now, address(4), &answers[0]);
+    assert!(prober.poll_event().is_some());
+}
+
+#[test]
+fn b7_every_question_has_another_echo_and_each_of_them_is_good() {
+    for answered in 0..4 {
+        let (mut prober, start) = (prober(ProberConfig::default()), Instant::now());
+        prober.ask(Target::new(address(4), Question::Bloodmasters)).unwrap();
+        let mut queries = drain(&mut prober, start);
+        let mut now = start;
+        while queries.len() < 4 {
+            now = prober.poll_timeout().unwrap();
+            prober.handle_timeout(now);
+            queries.extend(drain(&mut prober, now));
+        }
+        let mut echoes: Vec<_> = queries.iter().map(|(_, bytes)| bytes[Echo::RANGE].to_vec()).collect();
+        echoes.sort();
+        echoes.dedup();
+        assert_eq!(echoes.len(), 4);
+        prober.handle_datagram(now, address(4), &answers(&queries[answered].1)[0]);
+        let report = prober.poll_event().unwrap();
+        assert_eq!((report.retries, prober.stats().wrong_echo), (3, 0));
+    }
+}
+
+#[test]
+fn s10_players_that_were_not_asked_for() {
+    let (mut prober, now, infos) = asked(INFOS);
+    let players = answers(&[0x88]);
+    assert_eq!((infos.len(), players.len()), (7, 5));
+    players.iter().chain(&infos).for_each(|datagram| prober.handle_datagram(now, address(4), datagram));
+    let report = prober.poll_event().unwrap();
+    assert_eq!(report.answer().unwrap().info.player_list, None);
+    assert_eq!(prober.stats().useless, 5);
+}
+
+/// A flood of well-made answers from everywhere, while the real servers answer.
+#[test]
+fn a_flood_of_forged_answers_changes_nothing() {
+    let (mut net, prober) = network(9, 60, ProberConfig::default(), Link::default().delay(ms(30)));
+    let forged = [answers(&[7, 0, 13, 1, 2, 3, 4]), answers(&[0x80]), answers(&[0x88])].concat();
+    for step in 0..2_000u32 {
+        net.after(ms(u64::from(step) / 20), {
+            let datagram = forged[step as usize % forged.len()].clone();
+            // Also from servers that are asked by the other protocol, or not yet.
+            let number = if step % 2 == 0 { 1_000 + step } else { 3 * (step % 20) };
+            let is_reply = datagram.get(2) == Some(&13);
+            let from = if is_reply || number >= 1_000 { address(number) } else { address(2_000) };
+            move |net| net.inject(from, prober_address(), &datagram)
+        });
+    }
+    let reports = run(&mut net, prober);
+    assert!(reports.iter().all(|report| own_answer(report).is_complete()));
+    let stats = net.machine(prober).stats();
+    assert!(stats.unasked > 1_000 && stats.wrong_echo > 0, "{stats:?}");
+}

@@ -1,0 +1,45 @@
+//! Retries find every server that lives, and every part of its answer.
+
+mod common;
+use common::*;
+use rallypoint_netsim::Link;
+use rallypoint_query_proto::{Measured, ProberConfig};
+
+#[test]
+fn with_thirty_percent_loss_in_each_direction_every_server_is_found() {
+    let (mut retries, mut missing) = (0, 0);
+    for seed in 0..8 {
+        let link = Link::default().delay(ms(20)).jitter_reordering(ms(15)).loss(0.3);
+        let (mut net, prober) = network(seed, 300, ProberConfig::default(), link);
+        for report in run(&mut net, prober) {
+            retries += u32::from(report.retries);
+            missing += own_answer(&report).missing.len();
+        }
+        assert_eq!(net.machine(prober).stats().timed_out, 0);
+    }
+    assert!(retries > 2_400, "there is loss: {retries} retries");
+    assert!(missing <= 3, "sixteen times nothing, of seven parts of 1,600 servers: {missing}");
+}
+
+#[test]
+fn with_five_percent_loss_the_defaults_find_every_server_in_full() {
+    let link = Link::default().delay(ms(20)).loss(0.05);
+    let (mut net, prober) = network(5, 600, ProberConfig::default(), link);
+    for report in run(&mut net, prober) {
+        assert!(own_answer(&report).is_complete(), "{report:?}");
+    }
+}
+
+#[test]
+fn b7_the_echo_tells_the_round_trip_also_after_retries() {
+    let (mut net, prober) = network(7, 90, ProberConfig::default(), Link::default().delay(ms(20)).loss(0.3));
+    for report in run(&mut net, prober) {
+        let round_trip = own_answer(&report).round_trip;
+        match round_trip.measured {
+            // Exact, to the microsecond.
+            Measured::Echo | Measured::FirstAnswer => assert_eq!(round_trip.time.as_micros(), 40_000),
+            Measured::AtMost => assert!(report.retries > 0 && round_trip.time >= ms(40)),
+        }
+        assert_eq!(round_trip.measured == Measured::Echo, report.target.tag % 3 == 0);
+    }
+}

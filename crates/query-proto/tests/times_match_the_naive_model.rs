@@ -1,0 +1,98 @@
+//! When servers are asked and given up, against a model that computes it for each of them alone.
+
+mod common;
+use common::*;
+use proptest::prelude::*;
+use rallypoint_machine::Machine;
+use rallypoint_query_proto::{Outcome, ProberConfig, Target};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+/// What a server that never answers sees: the times of the questions, and when it is given up, from the start.
+#[derive(Debug, Default, PartialEq)]
+struct Life {
+    asked: Vec<Duration>,
+    given_up: Duration,
+}
+
+fn model(config: &ProberConfig, start: Duration) -> Life {
+    let (mut at, mut wait) = (Duration::ZERO, config.retry_after.as_secs_f64());
+    let mut asked = vec![start];
+    for _ in 0..config.retries {
+        at += Duration::from_secs_f64(wait);
+        wait *= config.backoff;
+        if at >= config.deadline {
+            break;
+        }
+        asked.push(start + at);
+    }
+    Life { asked, given_up: start + config.deadline }
+}
+
+/// Times with fractions of a second are rounded here and there.
+fn is_near(a: Duration, b: Duration) -> bool {
+    a.abs_diff(b) < Duration::from_micros(50)
+}
+
+proptest! {
+    #[test]
+    fn of_servers_that_do_not_answer(
+        retries in 0u8..16,
+        // With odd numbers, no retry falls on the deadline itself.
+        retry_after in (0u64..100).prop_map(|ms| 2 * ms + 1),
+        backoff in prop::sample::select(vec![1.0, 1.5, 2.0]),
+        deadline in (1u64..2_000).prop_map(|ms| Duration::from_micros(ms * 1_000 + 777)),
+        starts in prop::collection::vec(0u64..300, 1..40),
+    ) {
+        let config = ProberConfig {
+            packets_per_second: 10_000_000,
+            retries,
+            retry_after: ms(retry_after),
+            backoff,
+            deadline,
+            ..ProberConfig::default()
+        };
+        let (mut prober, start) = (prober(config.clone()), Instant::now());
+        let mut lives: BTreeMap<u32, Life> = BTreeMap::new();
+        let mut plan: Vec<(Instant, u32)> = starts.iter().zip(0..).map(|(at, n)| (start + ms(*at), n)).collect();
+        plan.sort_by(|a, b| b.cmp(a));
+        let mut now = start;
+        while !plan.is_empty() || !prober.is_idle() {
+            // Whatever comes first: the next request, or what the prober waits for.
+            let next = plan.last().map(|(at, _)| *at).into_iter().chain(prober.poll_timeout()).min().unwrap();
+            now = now.max(next);
+            while let Some((_, number)) = plan.pop_if(|(at, _)| *at <= now) {
+                prober.ask(Target { address: address(number), question: question(number), tag: number.into() }).unwrap();
+            }
+            prober.handle_timeout(now);
+            let mut out = Vec::new();
+            while let Some(transmit) = prober.poll_transmit(now, &mut out) {
+                let number = (0..).find(|number| address(*number) == transmit.to).unwrap();
+                lives.entry(number).or_default().asked.push(now - start);
+            }
+            while let Some(report) = prober.poll_event() {
+                prop_assert_eq!(&report.outcome, &Outcome::TimedOut);
+                let life = lives.get_mut(&(report.target.tag as u32)).unwrap();
+                prop_assert_eq!(usize::from(report.retries) + 1, life.asked.len());
+                life.given_up = now - start;
+            }
+        }
+        prop_assert_eq!(lives.len(), starts.len());
+        for (number, life) in lives {
+            let expected = model(&config, life.asked[0]);
+            prop_assert!(life.asked[0] >= ms(starts[number as usize]));
+            prop_assert!(life.asked[0] < ms(starts[number as usize] + 2));
+            // A turn of a millisecond may pass between the time for a retry and its sending, and is not caught up with.
+            let late = Duration::from_millis(2 * u64::from(retries) + 2);
+            prop_assert!(is_near(life.given_up, expected.given_up), "{:?} {:?}", life, expected);
+            prop_assert!(life.asked.len() <= expected.asked.len(), "{:?} {:?}", life, expected);
+            let due = expected.asked.iter().filter(|at| **at + late < expected.given_up).count();
+            prop_assert!(life.asked.len() >= due, "{:?} {:?}", life, expected);
+            for (asked, expected) in life.asked.iter().zip(&expected.asked) {
+                prop_assert!(*asked + Duration::from_micros(50) >= *expected && *asked <= *expected + late);
+            }
+        }
+    }
+}

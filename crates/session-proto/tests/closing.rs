@@ -1,0 +1,125 @@
+//! How a session ends (S28), and how one that is idle goes on (S29).
+
+mod common;
+
+use common::*;
+use rallypoint_netsim::Link;
+use rallypoint_session_proto::{ClientEvent, Encryption, Event, Reason, SendError};
+
+const GOODBYE_FROM_CLIENT: [u8; 5] = [0x8d, 0xef, 0x02, 0xd2, 0x00];
+
+#[test]
+fn s28_a_client_that_closes_delivers_what_is_left() {
+    let mut pair = Pair::plain(1, Link::default().delay(ms(25)).loss(0.1));
+    for number in 0..200 {
+        pair.client_send(&numbered(number, 400));
+    }
+    pair.net.with(pair.client, |app, now| app.client.close(now));
+    let refused = pair.net.with(pair.client, |app, now| app.client.send(now, b"late"));
+    assert_eq!(refused, Err(SendError::Closed));
+    pair.net.run_for(secs(5));
+    assert_eq!(pair.server_heard().len(), 200);
+    assert_eq!(pair.server().disconnects(), [Reason::ClosedByPeer(String::new())]);
+    assert!(pair.client().has(&ClientEvent::Disconnected(Reason::Closed)));
+    assert!(pair.client().client.is_over());
+    assert_eq!(pair.server().endpoint.stats().players, 0);
+}
+
+#[test]
+fn who_closes_learns_what_was_never_acknowledged() {
+    let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
+    pair.client_send(b"heard");
+    pair.net.run_for(secs(1));
+    assert_eq!(pair.client().client.undelivered(), 0);
+    let client = pair.client;
+    pair.net.isolate(client, true);
+    pair.client_send(b"lost");
+    pair.client_send(b"lost, too");
+    assert_eq!(pair.client().client.undelivered(), 2);
+    pair.net.with(client, |app, now| app.client.close(now));
+    pair.net.run_for(secs(3));
+    assert!(pair.client().client.is_over());
+    assert_eq!(pair.client().client.undelivered(), 2, "messages without bytes do not count");
+}
+
+#[test]
+fn s28_a_player_hears_why_it_has_to_go() {
+    let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
+    pair.net.with(pair.server, |app, now| {
+        let player = app.player();
+        assert!(app.endpoint.disconnect(now, player, "it is late"));
+    });
+    pair.net.run_for(secs(3));
+    assert!(pair.client().has(&ClientEvent::Closing));
+    assert!(pair.client().has(&ClientEvent::Disconnected(Reason::ClosedByPeer("it is late".into()))));
+    assert_eq!(pair.server().disconnects(), [Reason::Closed]);
+    let goodbyes = pair.net.counters(pair.server, pair.client).sent.datagrams;
+    pair.net.run_for(secs(20));
+    assert_eq!(pair.net.counters(pair.server, pair.client).sent.datagrams, goodbyes, "silence");
+}
+
+#[test]
+fn s28_forged_disconnects_change_nothing() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut pair = Pair::connect(1, Link::default().delay(ms(25)), encryption);
+        for number in 0..100 {
+            pair.net.inject(CLIENT, SERVER, &GOODBYE_FROM_CLIENT);
+            pair.net.inject(SERVER, CLIENT, b"\0go away");
+            pair.client_send(&numbered(number, 50));
+            pair.server_send(&numbered(number, 50));
+            pair.net.run_for(ms(100));
+        }
+        // And when nobody has anything to say.
+        for _ in 0..20 {
+            pair.net.inject(CLIENT, SERVER, &GOODBYE_FROM_CLIENT);
+            pair.net.inject(SERVER, CLIENT, b"\0go away");
+            pair.net.run_for(ms(700));
+        }
+        assert!(pair.client().client.is_connected());
+        assert_eq!(pair.server().disconnects(), []);
+        assert_eq!((pair.server_heard().len(), pair.client().heard.len()), (100, 100));
+        let closing = |event: &(_, Event)| matches!(event.1, Event::Closing(_));
+        assert!(pair.server().events.iter().any(closing), "the event is raised at once");
+    }
+}
+
+#[test]
+fn s29_an_idle_session_lives_on_less_than_40_bytes_per_second() {
+    let mut pair = Pair::connect(1, Link::default().delay(ms(25)), Encryption::Encrypted);
+    pair.net.run_for(secs(10));
+    let before = pair.net.totals().sent;
+    pair.net.run_for(secs(600));
+    let after = pair.net.totals().sent;
+    let headers = 28 * (after.datagrams - before.datagrams);
+    let per_second = (after.bytes - before.bytes + headers) / 600;
+    assert!(per_second < 40, "{per_second} bytes per second with the headers of UDP and IP");
+    assert!(pair.client().client.is_connected() && pair.server().disconnects().is_empty());
+}
+
+#[test]
+fn s29_after_10_s_of_nothing_it_is_over() {
+    let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
+    pair.net.run_for(secs(5));
+    pair.net.partition(pair.client, pair.server, true);
+    pair.net.run_for(ms(7_500));
+    assert!(pair.client().client.is_connected());
+    pair.net.run_for(secs(3));
+    assert!(pair.client().has(&ClientEvent::Disconnected(Reason::TimedOut)));
+    assert_eq!(pair.server().disconnects(), [Reason::TimedOut]);
+}
+
+#[test]
+fn s29_keepalives_are_answered_5_times_a_second_and_only_to_a_player() {
+    let mut pair = Pair::plain(1, Link::default());
+    pair.net.run_for(secs(1));
+    let before = pair.net.counters(pair.server, pair.client).sent.datagrams;
+    for _ in 0..1000 {
+        pair.net.inject(CLIENT, SERVER, &[0x33]);
+        pair.net.inject(CLIENT, SERVER, &[0xcc]);
+        pair.net.inject(([10, 9, 9, 9], 9), SERVER, &[0x33]);
+        pair.net.run_for(ms(1));
+    }
+    let answers = pair.net.counters(pair.server, pair.client).sent.datagrams - before;
+    assert!(answers <= 6, "{answers}");
+    assert_eq!(pair.server().endpoint.stats().unproven_bytes, 14, "only the login success");
+}

@@ -1,0 +1,254 @@
+//! A server and clients on a simulated network, with applications that keep what they are told.
+#![allow(dead_code, reason = "every test uses a part of it")]
+
+pub mod traffic;
+
+use rallypoint_machine::{Machine, Transmit};
+use rallypoint_netsim::{Link, Network, Node};
+use rallypoint_session_proto::{
+    Client, ClientConfig, ClientEvent, Encryption, Endpoint, EndpointConfig, Event, PlayerId, Reason,
+};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+pub const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 45_555);
+pub const CLIENT: ([u8; 4], u16) = ([10, 0, 1, 1], 1_000);
+
+/// A server's application.
+pub struct ServerApp {
+    pub endpoint: Endpoint,
+    /// What every player said, with the time.
+    pub heard: BTreeMap<u8, Vec<(Instant, Vec<u8>)>>,
+    pub events: Vec<(Instant, Event)>,
+    /// Sends every message back.
+    pub echoes: bool,
+    /// Does not read.
+    pub deaf: bool,
+}
+
+/// A client's application.
+pub struct ClientApp {
+    pub client: Client,
+    pub heard: Vec<(Instant, Vec<u8>)>,
+    pub events: Vec<(Instant, ClientEvent)>,
+    pub deaf: bool,
+}
+
+impl ServerApp {
+    pub fn new(config: EndpointConfig) -> Self {
+        Self::with_seed(config, 1)
+    }
+
+    pub fn with_seed(config: EndpointConfig, seed: u8) -> Self {
+        Self {
+            endpoint: Endpoint::new(config, [seed; 32]).unwrap(),
+            heard: BTreeMap::new(),
+            events: Vec::new(),
+            echoes: false,
+            deaf: false,
+        }
+    }
+
+    pub fn player(&self) -> PlayerId {
+        self.endpoint.players().next().expect("a player")
+    }
+
+    pub fn disconnects(&self) -> Vec<Reason> {
+        let reason = |event: &(Instant, Event)| match &event.1 {
+            Event::Disconnected(_, reason) => Some(reason.clone()),
+            _ => None,
+        };
+        self.events.iter().filter_map(reason).collect()
+    }
+
+    pub fn connects(&self) -> usize {
+        self.events.iter().filter(|(_, event)| matches!(event, Event::Connected { .. })).count()
+    }
+
+    /// Takes what there is to be taken.
+    pub fn read(&mut self, now: Instant) {
+        while let Some(event) = self.endpoint.poll_event() {
+            if let Event::Readable(player) = event {
+                self.read_player(now, player);
+            } else {
+                self.events.push((now, event));
+            }
+        }
+    }
+
+    pub fn read_player(&mut self, now: Instant, player: PlayerId) {
+        while !self.deaf
+            && let Some(message) = self.endpoint.recv(player).map(<[u8]>::to_vec)
+        {
+            if self.echoes {
+                let _ = self.endpoint.send(now, player, &message);
+            }
+            self.heard.entry(player.index().get()).or_default().push((now, message));
+        }
+    }
+}
+
+impl ClientApp {
+    pub fn new(now: Instant, server: SocketAddr, config: ClientConfig, seed: u8) -> Self {
+        let client = Client::new(now, server, config, [seed; 32]).unwrap();
+        Self { client, heard: Vec::new(), events: Vec::new(), deaf: false }
+    }
+
+    pub fn has(&self, event: &ClientEvent) -> bool {
+        self.events.iter().any(|(_, told)| told == event)
+    }
+
+    pub fn read(&mut self, now: Instant) {
+        while let Some(event) = self.client.poll_event() {
+            if event == ClientEvent::Readable {
+                while !self.deaf
+                    && let Some(message) = self.client.recv().map(<[u8]>::to_vec)
+                {
+                    self.heard.push((now, message));
+                }
+            } else {
+                self.events.push((now, event));
+            }
+        }
+    }
+}
+
+impl Machine for ServerApp {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.endpoint.handle_datagram(now, from, bytes);
+        self.read(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.read(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        let transmit = self.endpoint.poll_transmit(now, out);
+        self.read(now);
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+}
+
+impl Machine for ClientApp {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.client.handle_datagram(now, from, bytes);
+        self.read(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.client.handle_timeout(now);
+        self.read(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        let transmit = self.client.poll_transmit(now, out);
+        self.read(now);
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.client.poll_timeout()
+    }
+}
+
+/// One server and one client.
+pub struct Pair {
+    pub net: Network,
+    pub server: Node<ServerApp>,
+    pub client: Node<ClientApp>,
+}
+
+pub fn server_config() -> EndpointConfig {
+    EndpointConfig::for_game("tag")
+}
+
+pub fn client_config(encryption: Encryption) -> ClientConfig {
+    ClientConfig { encryption, ..ClientConfig::new("alice", "tag") }
+}
+
+impl Pair {
+    /// Both on a link, not yet logged in.
+    pub fn start(seed: u64, link: Link, server: EndpointConfig, client: ClientConfig) -> Self {
+        let mut net = Network::new(seed);
+        net.set_default_link(link);
+        let server = net.add(SERVER, ServerApp::new(server));
+        let client = ClientApp::new(net.now(), SERVER.into(), client, 2);
+        let client = net.add(CLIENT, client);
+        Self { net, server, client }
+    }
+
+    /// Both logged in.
+    pub fn connect(seed: u64, link: Link, encryption: Encryption) -> Self {
+        let mut pair = Self::start(seed, link, server_config(), client_config(encryption));
+        pair.wait_for_player();
+        pair
+    }
+
+    pub fn plain(seed: u64, link: Link) -> Self {
+        Self::connect(seed, link, Encryption::Plain)
+    }
+
+    pub fn wait_for_player(&mut self) {
+        let server = self.server;
+        let came = self.net.run_while(secs(10), |net| net.machine(server).endpoint.stats().players == 0);
+        assert!(came, "the player never came");
+    }
+
+    pub fn client(&self) -> &ClientApp {
+        self.net.machine(self.client)
+    }
+
+    pub fn server(&self) -> &ServerApp {
+        self.net.machine(self.server)
+    }
+
+    /// What the first player said.
+    pub fn server_heard(&self) -> &[(Instant, Vec<u8>)] {
+        self.server().heard.values().next().map_or(&[], Vec::as_slice)
+    }
+
+    pub fn client_send(&mut self, message: &[u8]) {
+        self.net.with(self.client, |app, now| app.client.send(now, message)).unwrap();
+    }
+
+    pub fn server_send(&mut self, message: &[u8]) {
+        self.net
+            .with(self.server, |app, now| {
+                let player = app.player();
+                app.endpoint.send(now, player, message)
+            })
+            .unwrap();
+    }
+}
+
+/// The message with this number: the number, and then so many bytes.
+pub fn numbered(number: u32, length: usize) -> Vec<u8> {
+    let mut message = number.to_le_bytes().to_vec();
+    message.resize(length.max(4), number as u8);
+    message
+}
+
+pub fn number_of(message: &[u8]) -> u32 {
+    u32::from_le_bytes(*message.first_chunk().unwrap())
+}

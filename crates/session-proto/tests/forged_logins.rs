@@ -1,0 +1,114 @@
+//! A flood of forged logins keeps nobody out, and costs little (S13, S14, S16).
+
+mod common;
+
+use common::*;
+use rallypoint_netsim::{Link, Rng};
+use rallypoint_session_proto::Encryption;
+
+fn login(name: &str, encrypted: bool) -> Vec<u8> {
+    let mut bytes = vec![if encrypted { 0x0f } else { 0x03 }, 0];
+    if encrypted {
+        bytes.extend([0, 1]);
+        bytes.extend([9; 32]);
+        bytes.extend([0; 94]);
+    }
+    bytes.extend(name.as_bytes());
+    bytes.extend(b"\0tag");
+    bytes
+}
+
+/// 20,000 forged logins per second from everywhere; then an honest player comes.
+fn flood(encrypted: bool, full_but_one: bool) {
+    let mut config = server_config();
+    config.max_players = if full_but_one { 1 } else { 16 };
+    let honest = client_config(if encrypted { Encryption::Encrypted } else { Encryption::Plain });
+    let mut pair = Pair::start(1, Link::default().delay(ms(25)), config, honest);
+    // The honest player's first datagrams come in the middle of it.
+    let (client, server) = (pair.client, pair.server);
+    pair.net.isolate(client, true);
+    let mut rng = Rng::new(5);
+    let per_ms = if encrypted { 2 } else { 20 };
+    let mut storm = |pair: &mut Pair| {
+        for _ in 0..per_ms {
+            let from = rng.next_u64().to_le_bytes();
+            let port = 1 + rng.below(65_000) as u16;
+            let name = format!("bot{}", rng.next_u64());
+            pair.net.inject(([11, from[0], from[1], from[2]], port), SERVER, &login(&name, encrypted));
+        }
+        pair.net.run_for(ms(1));
+    };
+    (0..500).for_each(|_| storm(&mut pair));
+    pair.net.isolate(client, false);
+    let start = pair.net.now();
+    while pair.server().connects() == 0 {
+        storm(&mut pair);
+        assert!(pair.net.now() - start < secs(1), "still outside after a second");
+    }
+    let stats = pair.net.machine(server).endpoint.stats();
+    assert_eq!(stats.players, 1);
+    assert!(stats.half_open <= 8_192, "{stats:?}");
+    // 14 bytes for 16 to 30.
+    assert!(stats.unproven_bytes < 3 * 40_000 * 20, "{stats:?}");
+}
+
+#[test]
+fn s14_a_flood_of_forged_logins_keeps_nobody_out() {
+    flood(false, false);
+}
+
+#[test]
+fn s14_not_even_from_the_last_slot() {
+    flood(false, true);
+}
+
+#[test]
+fn s14_a_flood_of_encrypted_logins_keeps_nobody_out() {
+    flood(true, false);
+}
+
+#[test]
+fn s13_forged_logins_from_the_address_of_a_player_change_nothing() {
+    let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
+    for number in 0..100 {
+        pair.net.inject(CLIENT, SERVER, &login(&format!("bot{number}"), false));
+        pair.client_send(&numbered(number, 50));
+        pair.server_send(&numbered(number, 50));
+        pair.net.run_for(ms(50));
+    }
+    pair.net.run_for(secs(15));
+    assert_eq!((pair.server_heard().len(), pair.client().heard.len()), (100, 100));
+    assert_eq!((pair.server().connects(), pair.server().disconnects().len()), (1, 0));
+    assert_eq!(pair.server().endpoint.stats().half_open, 0, "forgotten after 10 s");
+}
+
+#[test]
+fn s16_nobody_gets_more_than_three_times_what_came_or_16_bytes() {
+    let mut config = server_config();
+    config.games = vec!["a game with a long name".into()];
+    let mut pair = Pair::start(1, Link::default(), config, client_config(Encryption::Plain));
+    pair.net.run_for(secs(1));
+    for (sent, most) in [(&b"\x03\x00\x00"[..], 16), (b"\x03\x00alice\x00", 24), (b"\x03\x01a\x00", 16)] {
+        let before = pair.server().endpoint.stats().unproven_bytes;
+        pair.net.inject(([11, 0, 0, 1], 5), SERVER, sent);
+        pair.net.run_for(ms(1));
+        let got = pair.server().endpoint.stats().unproven_bytes - before;
+        assert!(got > 1 && got <= most, "{got} for {sent:?}");
+    }
+}
+
+#[test]
+fn w36_refusals_have_a_budget_per_network() {
+    let mut pair = Pair::start(1, Link::default(), server_config(), client_config(Encryption::Plain));
+    pair.wait_for_player();
+    let before = pair.server().endpoint.stats();
+    for number in 0..1_000_u32 {
+        let refused = format!("\x03\x00bot{number}\x00another game");
+        pair.net.inject(([11, 0, 0, number as u8], 5), SERVER, refused.as_bytes());
+        pair.net.run_for(ms(1));
+    }
+    let after = pair.server().endpoint.stats();
+    assert_eq!(after.logins_refused - before.logins_refused, 1_000);
+    let answers = (after.unproven_bytes - before.unproven_bytes) / "_another game is played here".len() as u64;
+    assert!((30..=40).contains(&answers), "{answers} answers in a second");
+}

@@ -1,0 +1,80 @@
+//! In steady state nothing is allocated per datagram.
+
+mod common;
+
+use common::{CLIENT, SERVER, client_config, ms, server_config};
+use rallypoint_machine::{Machine, Transmit};
+use rallypoint_session_proto::{Client, Encryption, Endpoint, PlayerId};
+use std::{net::SocketAddr, time::Instant};
+
+struct Wire {
+    now: Instant,
+    server: Endpoint,
+    client: Client,
+    out: Vec<u8>,
+}
+
+impl Wire {
+    fn connect(encryption: Encryption) -> (Self, PlayerId) {
+        let now = Instant::now();
+        let server = Endpoint::new(server_config(), [1; 32]).unwrap();
+        let client = Client::new(now, SERVER.into(), client_config(encryption), [2; 32]).unwrap();
+        let mut wire = Self { now, server, client, out: Vec::with_capacity(65_536) };
+        (0..10).for_each(|_| wire.run());
+        let player = wire.server.players().next().expect("a player");
+        (wire, player)
+    }
+
+    /// Everything that either side wants to send arrives, and a millisecond goes by.
+    fn run(&mut self) {
+        let (here, there): (SocketAddr, SocketAddr) = (SERVER.into(), CLIENT.into());
+        loop {
+            let mut sent = false;
+            while let Some(transmit) = self.client.poll_transmit(self.now, &mut self.out) {
+                deliver(&mut self.server, self.now, there, transmit, &mut self.out);
+                sent = true;
+            }
+            while let Some(transmit) = self.server.poll_transmit(self.now, &mut self.out) {
+                deliver(&mut self.client, self.now, here, transmit, &mut self.out);
+                sent = true;
+            }
+            if !sent {
+                break;
+            }
+        }
+        while self.server.poll_event().is_some() {}
+        while self.client.poll_event().is_some() {}
+        self.now += ms(1);
+        self.server.handle_timeout(self.now);
+        self.client.handle_timeout(self.now);
+    }
+
+    fn talk(&mut self, player: PlayerId, rounds: u32) {
+        for round in 0..rounds {
+            for _ in 0..3 {
+                self.client.send(self.now, &[round as u8; 200]).unwrap();
+                self.server.send(self.now, player, &[round as u8; 300]).unwrap();
+            }
+            self.run();
+            while self.server.recv(player).is_some() {}
+            while self.client.recv().is_some() {}
+        }
+    }
+}
+
+fn deliver(to: &mut impl Machine, now: Instant, from: SocketAddr, transmit: Transmit, out: &mut Vec<u8>) {
+    transmit.datagrams(out).for_each(|datagram| to.handle_datagram(now, from, datagram));
+    out.clear();
+}
+
+#[test]
+fn nothing_is_allocated_per_datagram() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let (mut wire, player) = Wire::connect(encryption);
+        wire.talk(player, 5_000);
+        let counted = allocation_counter::measure(|| wire.talk(player, 2_000));
+        assert_eq!(counted.count_total, 0, "{counted:?}");
+        let received = wire.server.connection(player).unwrap().stats().messages_received;
+        assert!(received >= 21_000, "{received}");
+    }
+}

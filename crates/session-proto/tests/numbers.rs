@@ -1,0 +1,49 @@
+//! The end of the numbers (S21): plain ones wrap, encrypted ones end.
+
+mod common;
+
+use common::*;
+use rallypoint_netsim::Link;
+use rallypoint_session_proto::{ClientEvent, Encryption, Reason, SendError};
+
+fn start_at(first: u32, encryption: Encryption, reconnect: bool) -> Pair {
+    let (mut server, mut client) = (server_config(), client_config(encryption));
+    server.connection.first_number = first;
+    client.connection.first_number = first;
+    client.reconnect = reconnect;
+    let mut pair = Pair::start(1, Link::default().delay(ms(25)).loss(0.05), server, client);
+    pair.wait_for_player();
+    pair
+}
+
+#[test]
+fn s21_plain_numbers_wrap() {
+    for before in [1, 2, 100, 2_000, 4_096, 5_000] {
+        let mut pair = start_at(0u32.wrapping_sub(before), Encryption::Plain, false);
+        for number in 0..6_000 {
+            pair.client_send(&numbered(number, 60));
+            pair.server_send(&numbered(number, 60));
+            pair.net.run_for(ms(1));
+        }
+        pair.net.run_for(secs(3));
+        let heard = |heard: &[(_, Vec<u8>)]| heard.iter().map(|(_, message)| number_of(message)).collect::<Vec<_>>();
+        assert!(heard(pair.server_heard()).into_iter().eq(0..6_000));
+        assert!(heard(&pair.client().heard).into_iter().eq(0..6_000));
+    }
+}
+
+#[test]
+fn s21_an_encrypted_session_ends_at_2_30_and_logs_in_again() {
+    let mut pair = start_at((1 << 30) - 100, Encryption::Encrypted, true);
+    // One number was for the proof.
+    for number in 0..99 {
+        pair.client_send(&numbered(number, 60));
+        pair.net.run_for(ms(1));
+    }
+    let refused = pair.net.with(pair.client, |app, now| app.client.send(now, b"one more"));
+    assert_eq!(refused, Err(SendError::Closed));
+    pair.net.run_for(secs(4));
+    assert_eq!(pair.server_heard().len(), 99);
+    assert!(pair.client().has(&ClientEvent::Disconnected(Reason::UsedUp)));
+    assert_eq!(pair.server().connects(), 2, "it is in again");
+}

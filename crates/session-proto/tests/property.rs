@@ -1,0 +1,98 @@
+//! Whatever the network does: what is delivered is a prefix of what was sent, in order, each message once; and all of it if
+//! the network heals.
+
+mod common;
+
+use common::*;
+use rallypoint_netsim::{Link, Rng};
+use rallypoint_session_proto::{Encryption, SendError};
+use std::time::Instant;
+
+fn check_prefix(heard: &[(Instant, Vec<u8>)], lengths: &[usize], seed: u64) {
+    assert!(heard.len() <= lengths.len(), "seed {seed}: more than was sent");
+    for (number, ((_, message), &length)) in heard.iter().zip(lengths).enumerate() {
+        assert_eq!(message, &numbered(number as u32, length), "seed {seed}: message {number}");
+    }
+}
+
+fn run(seed: u64, encryption: Encryption, window: usize) {
+    let mut rng = Rng::new(seed);
+    let mut server = server_config();
+    let mut config = client_config(encryption);
+    let first = [0, 0, u32::MAX - 50][rng.below(3) as usize];
+    for connection in [&mut server.connection, &mut config.connection] {
+        connection.window = window;
+        if config.encryption == Encryption::Plain {
+            connection.first_number = first;
+        }
+        connection.idle_timeout = secs(60);
+    }
+    let calm = Link::default().delay(rng.duration(ms(80)));
+    let mut pair = Pair::start(seed, calm, server, config);
+    pair.wait_for_player();
+    let (client, server) = (pair.client, pair.server);
+    pair.net.storm(client, server, secs(5));
+    let mut lengths = [Vec::new(), Vec::new()];
+    for _ in 0..60 {
+        pair.net.run_for(rng.duration(ms(150)));
+        for (side, lengths) in lengths.iter_mut().enumerate() {
+            for _ in 0..rng.below(6) {
+                let length = 4 + rng.below(400) as usize;
+                let message = numbered(lengths.len() as u32, length);
+                let sent = if side == 0 {
+                    pair.net.with(client, |app, now| app.client.send(now, &message))
+                } else {
+                    pair.net.with(server, |app, now| {
+                        let player = app.player();
+                        app.endpoint.send(now, player, &message)
+                    })
+                };
+                match sent {
+                    Ok(()) => lengths.push(length),
+                    Err(error) => assert_eq!(error, SendError::WouldBlock, "seed {seed}"),
+                }
+            }
+        }
+        check_prefix(pair.server_heard(), &lengths[0], seed);
+        check_prefix(&pair.client().heard, &lengths[1], seed);
+    }
+    let all = lengths.each_ref().map(Vec::len);
+    let healed = pair.net.run_while(secs(30), |net| {
+        let server = net.machine(server).heard.values().next().map_or(0, Vec::len);
+        [server, net.machine(client).heard.len()] != all
+    });
+    check_prefix(pair.server_heard(), &lengths[0], seed);
+    check_prefix(&pair.client().heard, &lengths[1], seed);
+    assert!(healed, "seed {seed}: {} and {} of {all:?}", pair.server_heard().len(), pair.client().heard.len());
+    assert_eq!(pair.server().connects(), 1, "seed {seed}");
+    // What is kept of messages that have arrived is little, and stays little (S24, W25).
+    pair.net.run_for(secs(5));
+    let memory = pair.server().endpoint.stats().memory;
+    assert!(memory <= 64 * 508 * 2 + 4_096, "seed {seed}: {memory} bytes");
+}
+
+/// As many seeds as the variable `RALLYPOINT_SEEDS` says, by default 2,500: ten thousand in all.
+fn all_seeds(encryption: &Encryption, window: usize) {
+    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_500);
+    (0..seeds).for_each(|seed| run(seed, encryption.clone(), window));
+}
+
+#[test]
+fn delivered_is_a_prefix_of_sent_and_all_of_it_if_the_network_heals() {
+    all_seeds(&Encryption::Plain, 4_096);
+}
+
+#[test]
+fn so_it_is_with_the_smallest_window() {
+    all_seeds(&Encryption::Plain, 64);
+}
+
+#[test]
+fn so_it_is_in_an_encrypted_session() {
+    all_seeds(&Encryption::Encrypted, 4_096);
+}
+
+#[test]
+fn so_it_is_in_an_encrypted_session_with_the_smallest_window() {
+    all_seeds(&Encryption::Encrypted, 64);
+}

@@ -1,0 +1,39 @@
+//! Sends lines to an echo server and shows what comes back, with the time it took.
+//!
+//! `cargo run -p rallypoint-session --example echo_client 127.0.0.1:45555 [KEY] < some.txt`
+// xtask: not run
+
+use rallypoint_session::SessionClient;
+use rallypoint_session_proto::{ClientConfig, Encryption};
+use std::{error::Error, io::stdin, time::Instant};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let server = args.next().ok_or("usage: echo_client HOST:PORT [KEY]")?;
+
+    // With the server's key nobody else can pose as it. Without, the messages are encrypted all the same.
+    let encryption = match args.next() {
+        Some(key) => Encryption::Pinned(key.parse()?),
+        None => Encryption::Encrypted,
+    };
+    let config = ClientConfig { encryption, ..ClientConfig::new("echo client", "echo") };
+    let client = SessionClient::connect(server, config).await?;
+
+    for line in stdin().lines() {
+        let line = line?;
+        if line.is_empty() {
+            continue;
+        }
+        let sent = Instant::now();
+        client.send(line.as_bytes()).await?;
+        let answer = client.recv().await?;
+        println!("{:?} after {:.1?}", String::from_utf8_lossy(&answer), sent.elapsed());
+    }
+
+    if let Some(stats) = client.stats() {
+        println!("{} messages, {} resends, round trip {:.1?}", stats.messages_sent, stats.resends, stats.rtt);
+    }
+    client.close().await?;
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! A server that sends every message back to the player who sent it. Logins may be plain or encrypted.
+//!
+//! `cargo run -p rallypoint-session --example echo_server 127.0.0.1:45555`
+// xtask: not run
+
+use rallypoint_query_proto::ServerInfo;
+use rallypoint_session::{ServerEvent, ServerOptions, SessionServer, new_static_key};
+use rallypoint_session_proto::EndpointConfig;
+use std::error::Error;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let listen = std::env::args().nth(1).ok_or("usage: echo_server ADDR:PORT")?.parse()?;
+
+    // Players who know the key can be sure that they talk to this server. A real server keeps its key in a file.
+    let key = new_static_key();
+    println!("key: {}", key.public());
+
+    let config = EndpointConfig {
+        static_key: Some(key),
+        max_players: 255,
+        max_per_address: 255,
+        ..EndpointConfig::for_game("echo")
+    };
+    let server = SessionServer::bind(ServerOptions { listen: vec![listen], ..config.into() }).await?;
+    println!("listening: {}", server.local_addrs()[0]);
+
+    // What a server browser shows.
+    server.set_info(&ServerInfo {
+        name: Some("Echo".into()),
+        game: Some("echo".into()),
+        max_players: Some(255),
+        ..ServerInfo::default()
+    });
+
+    let mut message = Vec::new();
+    loop {
+        match server.event(&mut message).await {
+            ServerEvent::Joined { player, username, .. } => println!("{player:?} joined: {username:?}"),
+            ServerEvent::Message(player) => {
+                // Waits while this player reads more slowly than it talks. It may have left in the meantime.
+                if let Err(error) = server.send(player, &message).await {
+                    println!("{player:?} cannot be answered: {error}");
+                }
+            }
+            ServerEvent::Left(player, reason) => println!("{player:?} left: {:?}", reason.to_string()),
+            _ => {}
+        }
+    }
+}

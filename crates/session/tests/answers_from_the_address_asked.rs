@@ -1,0 +1,115 @@
+//! A server that listens at all addresses of a machine with several answers from the one that was asked.
+
+mod common;
+
+use common::*;
+use rallypoint_query_proto::ServerInfo;
+use rallypoint_session::{PolledClient, PolledServer, ServerEvent, ServerOptions, SessionEvent};
+use std::{
+    env,
+    net::{SocketAddr, UdpSocket},
+    process::Command,
+};
+
+/// All addresses of a family, and some of them.
+#[derive(Clone, Copy)]
+struct Family {
+    any: &'static str,
+    some: [&'static str; 3],
+}
+
+const V4: Family = Family { any: "0.0.0.0", some: ["127.0.0.1", "127.0.0.2", "127.3.2.1"] };
+/// Loopback has only one of them, so this needs a network of its own.
+const V6: Family = Family { any: "::", some: ["::1", "2001:db8::1", "2001:db8::2"] };
+
+impl Family {
+    /// A server at all addresses, and where it is asked.
+    fn server(&self) -> (PolledServer, Vec<SocketAddr>) {
+        let any = SocketAddr::new(self.any.parse().unwrap(), 0);
+        let server = PolledServer::bind(ServerOptions { listen: vec![any], ..server_options() }).unwrap();
+        let port = server.local_addrs().next().unwrap().port();
+        (server, self.some.map(|ip| SocketAddr::new(ip.parse().unwrap(), port)).to_vec())
+    }
+}
+
+#[test]
+fn players_who_came_by_different_addresses() {
+    let_play(V4);
+}
+
+#[test]
+fn s9_queries() {
+    ask(V4);
+}
+
+#[test]
+fn players_and_queries_by_ipv6() {
+    const IS_INSIDE: &str = "RALLYPOINT_TEST_HAS_A_NETWORK";
+    if env::var_os(IS_INSIDE).is_some() {
+        let_play(V6);
+        ask(V6);
+        return;
+    }
+    let mut script = String::from("ip link set lo up");
+    for ip in &V6.some[1..] {
+        script += &format!(" && ip -6 address add {ip}/128 dev lo nodad");
+    }
+    let unshared = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "sh", "-c", script]);
+        command.arg(env::current_exe().unwrap()).env(IS_INSIDE, "1");
+        command.output()
+    };
+    if !unshared(&script).is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: this machine gives nobody a network of his own (unshare, ip)");
+        return;
+    }
+    let output = unshared(&format!("{script} && exec \"$0\" --exact players_and_queries_by_ipv6")).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+fn let_play(family: Family) {
+    let (mut server, asked) = family.server();
+    for encryption in all_encryptions() {
+        for &addr in &asked {
+            let mut client = PolledClient::connect(addr, client_options(encryption.clone())).unwrap();
+            client.send(b"early").unwrap_err();
+            let (mut message, mut is_answered) = (Vec::new(), false);
+            until("the client hears its own words", || {
+                server.poll();
+                client.poll();
+                while let Some(event) = server.next(&mut message) {
+                    if let ServerEvent::Message(player) = event {
+                        // Several at once, so that they leave in one piece where the system can.
+                        (0..8).for_each(|_| server.send(player, &message).unwrap());
+                    }
+                }
+                while let Some(event) = client.next(&mut message) {
+                    match event {
+                        SessionEvent::Connected => client.send(b"hello").unwrap(),
+                        SessionEvent::Message => is_answered = message == b"hello",
+                        _ => {}
+                    }
+                }
+                is_answered
+            });
+        }
+    }
+}
+
+fn ask(family: Family) {
+    let (mut server, asked) = family.server();
+    server.set_info(&ServerInfo { name: Some("Bacon Town".into()), ..ServerInfo::default() });
+    for addr in asked {
+        let socket = UdpSocket::bind((family.some[0], 0)).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket.send_to(&[0x80], addr).unwrap();
+        let mut from = None;
+        until("it answers", || {
+            server.poll();
+            from = socket.recv_from(&mut [0; 600]).ok().map(|(_, from)| from);
+            from.is_some()
+        });
+        assert_eq!(from, Some(addr));
+    }
+}

@@ -1,0 +1,56 @@
+//! The fake network is as bad as it is asked to be, and messages arrive all the same.
+
+mod common;
+
+use common::{Pair, client_options, server_options};
+use rallypoint_session::{ClientOptions, FakeNetwork, ServerOptions, SessionClient, SessionServer};
+use rallypoint_session_proto::Encryption;
+use std::time::Duration;
+
+const BAD: FakeNetwork = FakeNetwork {
+    loss: 0.1,
+    delay: Duration::from_millis(5),
+    jitter: Duration::from_millis(3),
+    duplicate: 0.1,
+    reorder: 0.1,
+    reorder_by: Duration::from_millis(4),
+    seed: 7,
+};
+
+#[test]
+fn everything_arrives_in_order_in_a_game_loop() {
+    let server = ServerOptions { fake: Some(BAD), ..server_options() };
+    let client = ClientOptions { fake: Some(FakeNetwork { seed: 8, ..BAD }), ..client_options(Encryption::Encrypted) };
+    let mut pair = Pair::new(server, client);
+    for number in 0..300u16 {
+        pair.client.send(&number.to_be_bytes()).unwrap();
+        pair.server.send(pair.player, &number.to_be_bytes()).unwrap();
+    }
+    for number in 0..300u16 {
+        assert_eq!(pair.server_hears(), number.to_be_bytes());
+        assert_eq!(pair.client_hears(), number.to_be_bytes());
+    }
+    let stats = pair.client.stats().unwrap();
+    assert!(stats.rtt.unwrap() >= 2 * BAD.delay && stats.duplicates > 0 && stats.resends > 0, "{stats:?}");
+    pair.client.set_fake(None);
+    pair.server.set_fake(None);
+    pair.client.send(b"as it is").unwrap();
+    assert_eq!(pair.server_hears(), b"as it is");
+}
+
+#[tokio::test]
+async fn everything_arrives_in_order_on_a_runtime() {
+    let server = SessionServer::bind(ServerOptions { fake: Some(BAD), ..server_options() }).await.unwrap();
+    let options = client_options(Encryption::Plain);
+    let client = SessionClient::connect(server.local_addrs()[0], options).await.unwrap();
+    let player = server.accept().await.player;
+    let mut message = Vec::new();
+    for number in 0..300u16 {
+        client.send(&number.to_be_bytes()).await.unwrap();
+    }
+    for number in 0..300u16 {
+        assert!(server.recv(player, &mut message).await);
+        assert_eq!(message, number.to_be_bytes());
+    }
+    assert!(server.stats(player).unwrap().duplicates > 0);
+}
