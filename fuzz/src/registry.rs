@@ -2,8 +2,8 @@
 //! outcome, and the published lists are replies that a client can read.
 
 use rallypoint_lobby_proto::{
-    Ban, Banned, Config, Event, Mapping, NamePattern, Networks, Origin, Outcome, Registry, Saver, Seed, Target,
-    Verdict, Watched,
+    Ban, Banned, CheckResult, CheckTarget, Config, Event, HashKeys, ListingOrigin, Mapping, NamePattern, Networks,
+    ProbedServer, RegistrationOutcome, Registry, SaveFileWriter,
 };
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
 use std::{
@@ -142,7 +142,7 @@ fn config(choice: u8) -> Config {
 struct World {
     registry: Registry,
     now: Instant,
-    checks: Vec<Target>,
+    checks: Vec<CheckTarget>,
     /// How many datagrams there were.
     datagrams: u64,
 }
@@ -150,7 +150,7 @@ struct World {
 impl World {
     fn new(choice: u8) -> Self {
         let now = Instant::now();
-        let registry = Registry::new(config(choice), Seed::default(), now).expect("a configuration");
+        let registry = Registry::new(config(choice), HashKeys::default(), now).expect("a configuration");
         Self { registry, now, checks: Vec::new(), datagrams: 0 }
     }
 
@@ -179,7 +179,7 @@ impl World {
             }
             14 => self.restart(script.config()),
             15 => self.watch(script),
-            16 => self.registry.forget_watched(self.now, LABELS[usize::from(script.byte()) % LABELS.len()]),
+            16 => self.registry.remove_probed(self.now, LABELS[usize::from(script.byte()) % LABELS.len()]),
             _ => self.poll(),
         }
     }
@@ -187,9 +187,9 @@ impl World {
     fn send(&mut self, from: SocketAddr, bytes: &[u8]) {
         let outcome = self.registry.handle_datagram(self.now, from, bytes);
         self.datagrams += 1;
-        let past = self.registry.past_outcomes(from.ip());
+        let past = self.registry.recent_outcomes(from.ip());
         assert!(past.len() <= 16 && past.is_sorted_by_key(|past| past.at));
-        assert!(outcome.code() != "listed" || past.iter().any(|past| past.outcome == Outcome::Listed));
+        assert!(outcome.code() != "listed" || past.iter().any(|past| past.outcome == RegistrationOutcome::Listed));
     }
 
     /// A server that does not register, at a place where another one may be.
@@ -197,9 +197,9 @@ impl World {
         let mut table = TableBuf::new();
         table.push(b"name", &[script.byte() % 4]).expect("a short name");
         let choice = usize::from(script.byte());
-        let watched = Watched {
+        let watched = ProbedServer {
             label: LABELS[choice % LABELS.len()].into(),
-            origin: [Origin::Announced, Origin::Watched][choice / 4 % 2],
+            origin: [ListingOrigin::Announced, ListingOrigin::Watched][choice / 4 % 2],
             lobby: LobbyId::from_bytes([script.byte() % 3; 16]),
             ips: (0..choice / 8 % 3).map(|_| script.source().ip()).collect(),
             port: (1 + u16::from(script.byte() % 3)).try_into().expect("a port"),
@@ -208,7 +208,7 @@ impl World {
             latency: Duration::from_millis(1),
             lease: Duration::from_secs(u64::from(script.byte() % 128)),
         };
-        self.registry.handle_watched(self.now, &watched);
+        self.registry.handle_probed(self.now, &watched);
     }
 
     fn batch(&mut self, script: &mut Script<'_>) {
@@ -234,7 +234,8 @@ impl World {
         self.poll();
         if !self.checks.is_empty() {
             let target = self.checks.swap_remove(usize::from(choice >> 1) % self.checks.len());
-            let verdict = if choice & 1 == 0 { Verdict::Reachable(Duration::ZERO) } else { Verdict::Unreachable };
+            let verdict =
+                if choice & 1 == 0 { CheckResult::Reachable(Duration::ZERO) } else { CheckResult::Unreachable };
             self.registry.handle_check(self.now, target, verdict);
         }
     }
@@ -248,11 +249,11 @@ impl World {
     }
 
     fn restart(&mut self, config: Config) {
-        let mut saver = Saver::new();
-        while !self.registry.save_some(self.now, &mut saver, 3) {}
+        let mut saver = SaveFileWriter::new();
+        while !self.registry.save_next(self.now, &mut saver, 3) {}
         let save = saver.finish();
         let listed = self.registry.stats().listed;
-        self.registry = Registry::new(config, Seed::default(), self.now).expect("a configuration");
+        self.registry = Registry::new(config, HashKeys::default(), self.now).expect("a configuration");
         let restored = self.registry.restore(self.now, &save).expect("what was saved");
         assert!(restored <= listed && self.registry.stats().listed == restored);
         (self.checks, self.datagrams) = (Vec::new(), 0);
@@ -265,7 +266,7 @@ impl World {
         assert!(stats.listed <= stats.registered);
         self.registry.publish(self.now);
         let mut listed = 0;
-        for (id, list) in self.registry.lists().directory().lobbies() {
+        for (id, list) in self.registry.lists().snapshot().lobbies() {
             let reply: Vec<u8> = list.pieces().flatten().copied().collect();
             let blocks: Vec<_> = blocks(&reply).map(|block| block.expect("a block")).collect();
             assert!(blocks.iter().eq(list.listings().map(|listing| listing.block()).collect::<Vec<_>>().iter()));

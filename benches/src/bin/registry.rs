@@ -3,7 +3,7 @@
 
 use rallypoint_bench::{Micro, REGISTRATION_SIZE, Random, address, registration};
 use rallypoint_limit::{Limiter, Verdict};
-use rallypoint_lobby_proto::{Config, Registry, Seed};
+use rallypoint_lobby_proto::{Config, HashKeys, Registry};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     hint::black_box,
@@ -121,7 +121,7 @@ fn datagram(server: u32, players: u16) -> (SocketAddr, [u8; REGISTRATION_SIZE]) 
 }
 
 fn registry_of(servers: u32, now: Instant) -> Registry {
-    let mut registry = Registry::new(Config::default(), Seed::default(), now).expect("the default is fine");
+    let mut registry = Registry::new(Config::default(), HashKeys::default(), now).expect("the default is fine");
     for server in 0..servers {
         let (from, datagram) = datagram(server, 0);
         registry.handle_datagram(now, from, &datagram);

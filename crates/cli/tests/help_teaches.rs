@@ -86,7 +86,8 @@ fn every_setting_is_in_the_documentation() {
 #[test]
 fn every_reason_code_is_in_the_documentation() {
     let page = fs::read_to_string(format!("{DOCS}operating.md")).unwrap();
-    let codes = rallypoint_lobby_proto::Outcome::CODES.iter().chain(&rallypoint_lobby_proto::Gone::CODES);
+    let codes =
+        rallypoint_lobby_proto::RegistrationOutcome::CODES.iter().chain(&rallypoint_lobby_proto::UnlistReason::CODES);
     for code in codes {
         assert!(page.contains(&format!("| `{code}` |")), "docs/operating.md does not explain {code}");
     }

@@ -1,7 +1,7 @@
 //! What happened to a server.
 
 use crate::UnixSeconds;
-use rallypoint_lobby_proto::Gone;
+use rallypoint_lobby_proto::UnlistReason;
 use rallypoint_wire::lobby::LobbyId;
 
 /// Something that happened to a server.
@@ -18,7 +18,7 @@ pub struct Event {
 pub enum What {
     /// It came into the list of this lobby.
     Listed(LobbyId),
-    /// It left the list: the reason code ([`Gone::code`]), if that is known.
+    /// It left the list: the reason code ([`UnlistReason::code`]), if that is known.
     Unlisted(Option<&'static str>),
     /// It got this name.
     Name(String),
@@ -56,7 +56,7 @@ impl What {
     pub(crate) fn from_parts(code: &str, detail: &str) -> Option<Self> {
         match code {
             "listed" => detail.parse().ok().map(Self::Listed),
-            "unlisted" => Some(Self::Unlisted(Gone::CODES.iter().copied().find(|code| *code == detail))),
+            "unlisted" => Some(Self::Unlisted(UnlistReason::CODES.iter().copied().find(|code| *code == detail))),
             "name" => Some(Self::Name(detail.into())),
             "map" => Some(Self::Map(detail.into())),
             _ => None,

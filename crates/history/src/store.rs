@@ -37,13 +37,13 @@ const PENDING: usize = 30;
 ///
 /// ```
 /// use rallypoint_history::{History, Options, Resolution, Subject, Sweep};
-/// use rallypoint_lobby_proto::{Config, Registry, Seed};
+/// use rallypoint_lobby_proto::{Config, Registry, HashKeys};
 /// use std::time::Instant;
 ///
 /// # let folder = std::env::temp_dir().join(format!("rallypoint-history-example-{}", std::process::id()));
-/// let registry = Registry::new(Config::default(), Seed::default(), Instant::now())?;
+/// let registry = Registry::new(Config::default(), HashKeys::default(), Instant::now())?;
 /// let history = History::start(Options::new(folder.join("history.db")))?;
-/// history.record(Sweep { time: 1_800_000_000, listed: registry.lists().directory(), moves: Vec::new() });
+/// history.record(Sweep { time: 1_800_000_000, listed: registry.lists().snapshot(), moves: Vec::new() });
 /// history.flush();
 ///
 /// let handle = history.handle();

@@ -1,7 +1,7 @@
 //! What is listed now: what the recorder is fed with.
 
 use crate::{Sample, UnixSeconds};
-use rallypoint_lobby_proto::{Directory, Gone, PublicId};
+use rallypoint_lobby_proto::{ListSnapshot, PublicId, UnlistReason};
 use rallypoint_wire::{lobby::LobbyId, text};
 use std::{fmt, sync::Arc};
 
@@ -58,7 +58,7 @@ pub enum CameOrWent {
     /// It is in the list of this lobby.
     Came(LobbyId),
     /// It is not in the list any more.
-    Went(Gone),
+    Went(UnlistReason),
 }
 
 impl Seen<'_> {
@@ -68,7 +68,7 @@ impl Seen<'_> {
     }
 }
 
-impl Listed for Directory {
+impl Listed for ListSnapshot {
     fn each(&self, show: &mut dyn FnMut(Seen<'_>)) {
         for listing in self.lobbies().flat_map(|(_, list)| list.listings()) {
             let block = listing.block();

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use rallypoint_history::{CameOrWent, Event, History, Move, Sweep, What};
-use rallypoint_lobby_proto::Gone;
+use rallypoint_lobby_proto::UnlistReason;
 
 #[test]
 fn events_come_back_the_latest_first_and_are_bounded() {
@@ -12,7 +12,7 @@ fn events_come_back_the_latest_first_and_are_bounded() {
     let history = History::start(options(&folder)).unwrap();
     for minute in 0..300 {
         let rows: &[(u8, u16)] = if minute % 2 == 0 { &[(1, 1)] } else { &[] };
-        let went = Move { id: id(1), time: START + 60 * minute - 5, what: CameOrWent::Went(Gone::Expired) };
+        let went = Move { id: id(1), time: START + 60 * minute - 5, what: CameOrWent::Went(UnlistReason::Expired) };
         let moves = if minute % 2 == 0 { Vec::new() } else { vec![went] };
         history.record(Sweep { moves, ..sweep(START + 60 * minute, rows) });
         history.flush();

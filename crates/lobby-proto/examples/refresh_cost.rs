@@ -6,7 +6,7 @@
 // xtask: not run
 #![forbid(unsafe_code)]
 
-use rallypoint_lobby_proto::{Config, Outcome, Registry, Seed};
+use rallypoint_lobby_proto::{Config, HashKeys, RegistrationOutcome, Registry};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     fs,
@@ -31,11 +31,12 @@ fn measure(servers: u32) {
     let start = Instant::now();
     let limit_exempt = ["0.0.0.0/0".parse().expect("a network")].into_iter().collect();
     let config = Config { limit_exempt, ..Config::default() };
-    let mut registry = Registry::new(config, Seed { tables: 7, public_ids: [7; 16] }, start).expect("a configuration");
+    let mut registry =
+        Registry::new(config, HashKeys { tables: 7, public_ids: [7; 16] }, start).expect("a configuration");
     let empty = resident();
     for server in 0..servers {
         let (from, datagram) = load.datagram(0, server);
-        assert_eq!(registry.handle_datagram(start, from, datagram), Outcome::Listed);
+        assert_eq!(registry.handle_datagram(start, from, datagram), RegistrationOutcome::Listed);
         while registry.poll_event().is_some() {}
         if server % 1_000 == 0 {
             registry.publish(start);

@@ -21,7 +21,7 @@ use std::{
 
 /// Something to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Target {
+pub struct CheckTarget {
     /// Where.
     pub addr: SocketAddr,
     /// How.
@@ -43,14 +43,14 @@ pub enum CheckKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckRequest {
     /// What to check.
-    pub target: Target,
+    pub target: CheckTarget,
     /// How long to try.
     pub timeout: Duration,
 }
 
 /// What came of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CheckResult {
     /// It answered, after so long.
     Reachable(Duration),
     /// It did not.
@@ -64,25 +64,25 @@ pub(crate) type Waiter = (u32, u64);
 
 /// What is known of a target right now.
 pub(crate) enum Answer {
-    Known(Verdict),
+    Known(CheckResult),
     Wait,
     Busy,
 }
 
 #[derive(Debug)]
 pub(crate) struct Checks {
-    known: KeyedMap<Target, Known>,
+    known: KeyedMap<CheckTarget, Known>,
     /// When good and bad verdicts are to be forgotten; the oldest in front.
-    ends: [VecDeque<(Tick, Target)>; 2],
-    pending: KeyedMap<Target, Pending>,
-    queue: Queue<Target>,
+    ends: [VecDeque<(Tick, CheckTarget)>; 2],
+    pending: KeyedMap<CheckTarget, Pending>,
+    queue: Queue<CheckTarget>,
     /// Checks under way, by when the owner has failed to report; some of them are done by now.
-    overdue: VecDeque<(Tick, Target)>,
+    overdue: VecDeque<(Tick, CheckTarget)>,
     in_flight: usize,
     per_address: Buckets<Host>,
     per_network: Buckets<Net>,
     now: Tick,
-    counts: CheckCounts,
+    counts: CheckStats,
 }
 
 /// A check that was asked for and has no result yet.
@@ -102,14 +102,14 @@ enum Stage {
 /// A verdict. It counts for a while, and longer than that it tells who should be checked first.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    verdict: Verdict,
+    verdict: CheckResult,
     until: Tick,
     forget: Tick,
 }
 
 /// How many checks were made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CheckCounts {
+pub struct CheckStats {
     /// Asked of the owner of the sockets.
     pub started: u64,
     /// The server could be reached.
@@ -164,12 +164,12 @@ impl Checks {
             per_address: Buckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
             per_network: Buckets::new(per_minute(config.per_network), PREFIXES, u128::from(seed) << 64),
             now: Tick::default(),
-            counts: CheckCounts::default(),
+            counts: CheckStats::default(),
         }
     }
 
-    pub fn counts(&self) -> CheckCounts {
-        CheckCounts { waiting: self.queue.len(), in_flight: self.in_flight, ..self.counts }
+    pub fn counts(&self) -> CheckStats {
+        CheckStats { waiting: self.queue.len(), in_flight: self.in_flight, ..self.counts }
     }
 
     pub fn set_config(&mut self, config: &CheckConfig) {
@@ -184,13 +184,13 @@ impl Checks {
         now: Instant,
         wheel: &Wheel,
         config: &CheckConfig,
-        target: Target,
+        target: CheckTarget,
         (waiter, returns): (Waiter, u8),
     ) -> Answer {
         self.now = wheel.tick(now);
         let lane = match self.known.get(&target) {
             Some(known) if self.now < known.until => return Answer::Known(known.verdict),
-            Some(Known { verdict: Verdict::Reachable(_), .. }) => Lane::Proven,
+            Some(Known { verdict: CheckResult::Reachable(_), .. }) => Lane::Proven,
             Some(_) => Lane::Failed,
             None if returns > 0 => Lane::Returning(returns),
             None => Lane::New,
@@ -225,7 +225,7 @@ impl Checks {
     }
 
     /// Somebody who waits has come back: that is worth a better place, if there is one.
-    fn move_up(&mut self, target: Target, old: Ticket, lane: Lane, room: usize) {
+    fn move_up(&mut self, target: CheckTarget, old: Ticket, lane: Lane, room: usize) {
         let is_same_lane = lane.index() == old.lane.index();
         if is_same_lane {
             // Its own place is the one that it needs.
@@ -247,7 +247,7 @@ impl Checks {
     }
 
     /// Somebody has lost a place to somebody else. The next registration asks again.
-    fn give_up(&mut self, lost: Option<Target>) {
+    fn give_up(&mut self, lost: Option<CheckTarget>) {
         if let Some(lost) = lost {
             self.pending.remove(&lost);
             self.counts.refused += 1;
@@ -255,16 +255,16 @@ impl Checks {
     }
 
     /// Notes that a target could be reached before this registry began.
-    pub fn vouch(&mut self, now: Instant, wheel: &Wheel, target: Target) {
+    pub fn vouch(&mut self, now: Instant, wheel: &Wheel, target: CheckTarget) {
         let forget = wheel.deadline(now, REMEMBER_GOOD);
-        let known = Known { verdict: Verdict::Reachable(Duration::ZERO), until: wheel.tick(now), forget };
+        let known = Known { verdict: CheckResult::Reachable(Duration::ZERO), until: wheel.tick(now), forget };
         self.remember(target, known);
     }
 
-    fn remember(&mut self, target: Target, known: Known) {
+    fn remember(&mut self, target: CheckTarget, known: Known) {
         let ends = match known.verdict {
-            Verdict::Reachable(_) => &mut self.ends[0],
-            Verdict::Unreachable | Verdict::Unknown => &mut self.ends[1],
+            CheckResult::Reachable(_) => &mut self.ends[0],
+            CheckResult::Unreachable | CheckResult::Unknown => &mut self.ends[1],
         };
         ends.push_back((known.forget, target));
         self.known.insert(target, known);
@@ -272,7 +272,7 @@ impl Checks {
     }
 
     /// Until when the verdict on a target holds, if there is one.
-    pub fn until(&self, target: &Target) -> Option<Tick> {
+    pub fn until(&self, target: &CheckTarget) -> Option<Tick> {
         self.known.get(target).map(|known| known.until)
     }
 
@@ -281,7 +281,7 @@ impl Checks {
         &mut self,
         config: &CheckConfig,
         wheel: &Wheel,
-        is_wanted: impl Fn(Waiter, &Target) -> bool,
+        is_wanted: impl Fn(Waiter, &CheckTarget) -> bool,
     ) -> Option<CheckRequest> {
         while self.in_flight < config.in_flight {
             let target = self.queue.pop(config.in_flight.div_ceil(AREA_SHARE))?;
@@ -313,8 +313,8 @@ impl Checks {
         now: Instant,
         wheel: &Wheel,
         config: &CheckConfig,
-        target: Target,
-        verdict: Verdict,
+        target: CheckTarget,
+        verdict: CheckResult,
     ) -> Vec<Waiter> {
         self.now = wheel.tick(now);
         if !self.pending.get(&target).is_some_and(Pending::is_under_way) {
@@ -324,15 +324,15 @@ impl Checks {
         self.in_flight -= 1;
         self.queue.done(Area::of(target.addr.ip()));
         let (keep, remember) = match verdict {
-            Verdict::Reachable(_) => {
+            CheckResult::Reachable(_) => {
                 self.counts.reachable += 1;
                 (config.keep, REMEMBER_GOOD)
             }
-            Verdict::Unreachable => {
+            CheckResult::Unreachable => {
                 self.counts.unreachable += 1;
                 (config.retry, REMEMBER_BAD)
             }
-            Verdict::Unknown => {
+            CheckResult::Unknown => {
                 self.counts.undecided += 1;
                 return waiters;
             }
@@ -343,7 +343,7 @@ impl Checks {
     }
 
     /// A check that the owner should have reported on by now.
-    pub fn overdue(&mut self, now: Tick) -> Option<Target> {
+    pub fn overdue(&mut self, now: Tick) -> Option<CheckTarget> {
         while let Some((overdue, target)) = self.overdue.pop_front_if(|&mut (overdue, _)| overdue <= now) {
             if self.pending.get(&target).is_some_and(|pending| pending.stage == Stage::UnderWay(overdue)) {
                 return Some(target);
@@ -364,7 +364,7 @@ impl Checks {
     }
 
     /// Forgets the oldest verdicts, the bad ones first, as long as there is a reason.
-    fn forget(&mut self, reason: impl Fn(&KeyedMap<Target, Known>, Tick) -> bool) {
+    fn forget(&mut self, reason: impl Fn(&KeyedMap<CheckTarget, Known>, Tick) -> bool) {
         let Self { ends: [good, bad], known, .. } = self;
         for ends in [bad, good] {
             while let Some((end, target)) = ends.pop_front_if(|&mut (end, _)| reason(known, end)) {

@@ -1,7 +1,7 @@
 //! One server in the registry.
 
 use crate::{
-    checks::{CheckKind, Target},
+    checks::{CheckKind, CheckTarget},
     wheel::Tick,
 };
 use rallypoint_wire::lobby::{ListBlock, LobbyId, Registration, ServerId, Transport};
@@ -27,7 +27,7 @@ pub struct PublicId([u8; 16]);
 /// A text is not a [`PublicId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the public ID of a server has 32 hexadecimal digits")]
-pub struct NotAPublicId;
+pub struct ParsePublicIdError;
 
 impl PublicId {
     pub(crate) fn of(id: ServerId, key: &[u8; 16]) -> Self {
@@ -62,18 +62,18 @@ impl fmt::Debug for PublicId {
 }
 
 impl FromStr for PublicId {
-    type Err = NotAPublicId;
+    type Err = ParsePublicIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_hex = text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
         let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex);
-        number.map(|number| Self(number.to_be_bytes())).ok_or(NotAPublicId)
+        number.map(|number| Self(number.to_be_bytes())).ok_or(ParsePublicIdError)
     }
 }
 
 /// How a server came into the list. Where two are at the same place, the greater one counts (W38).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Origin {
+pub enum ListingOrigin {
     /// It registered by itself.
     #[default]
     Registered,
@@ -83,7 +83,7 @@ pub enum Origin {
     Watched,
 }
 
-impl Origin {
+impl ListingOrigin {
     /// All of them, in the order of the variants.
     pub const ALL: [Self; 3] = [Self::Registered, Self::Announced, Self::Watched];
 
@@ -105,11 +105,11 @@ impl Origin {
 
 /// A server as the public sees it. When what it says about itself changes, there is a new one.
 #[derive(Debug)]
-pub struct Listing {
+pub struct ListedServer {
     pub(crate) public_id: PublicId,
     pub(crate) lobby_id: LobbyId,
     pub(crate) since: Instant,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ListingOrigin,
     /// In microseconds; [`NOT_MEASURED`] if there is none. It is different with every check, and nobody asks for a list
     /// because of it: so it alone is changed in place.
     latency: AtomicU32,
@@ -124,7 +124,7 @@ pub(crate) type Inside = [Option<Addr>; 2];
 
 const NOT_MEASURED: u32 = u32::MAX;
 
-impl Listing {
+impl ListedServer {
     /// What it is called in public.
     #[must_use]
     pub fn public_id(&self) -> PublicId {
@@ -145,7 +145,7 @@ impl Listing {
 
     /// How it came into the list.
     #[must_use]
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> ListingOrigin {
         self.origin
     }
 
@@ -161,7 +161,7 @@ impl Listing {
     /// Where the lobby itself reaches an address that is listed: there, unless it comes from the address map. The way from the
     /// inside to an outer address and back in is one that many routers do not know.
     #[must_use]
-    pub fn inside(&self, listed: SocketAddr) -> SocketAddr {
+    pub fn internal_addr(&self, listed: SocketAddr) -> SocketAddr {
         let inside = self.inside.as_ref().and_then(|inside| inside[family_of(listed.ip())]);
         inside.map_or(listed, Into::into)
     }
@@ -175,11 +175,19 @@ impl Listing {
     /// A server with its block, which has been emitted.
     pub(crate) fn new(public_id: PublicId, lobby_id: LobbyId, since: Instant, block: &[u8]) -> Self {
         let latency = AtomicU32::new(NOT_MEASURED);
-        Self { public_id, lobby_id, since, origin: Origin::Registered, latency, block: block.into(), inside: None }
+        Self {
+            public_id,
+            lobby_id,
+            since,
+            origin: ListingOrigin::Registered,
+            latency,
+            block: block.into(),
+            inside: None,
+        }
     }
 
     /// One that came into the list in this way.
-    pub(crate) fn of(self, origin: Origin) -> Self {
+    pub(crate) fn of(self, origin: ListingOrigin) -> Self {
         Self { origin, ..self }
     }
 
@@ -264,7 +272,7 @@ pub(crate) struct Cold {
     pub endpoints: [Option<EndpointEntry>; 2],
     /// When the last registration came that wanted a check, and how often one had come back for it; per family.
     pub asks: [Option<(Tick, u8)>; 2],
-    pub listing: Arc<Listing>,
+    pub listing: Arc<ListedServer>,
     pub place: Option<crate::lists::Place>,
 }
 
@@ -327,9 +335,9 @@ impl Probe {
     }
 
     /// What to check for a server at this place.
-    pub fn target(self, inside: Addr) -> Target {
+    pub fn target(self, inside: Addr) -> CheckTarget {
         let addr = Addr { port: self.port.unwrap_or(inside.port), ..inside };
-        Target { addr: addr.into(), kind: self.kind }
+        CheckTarget { addr: addr.into(), kind: self.kind }
     }
 }
 
@@ -355,7 +363,7 @@ mod tests {
         let id = PublicId::of(ServerId::from_bytes([7; 16]), &[1; 16]);
         assert_eq!(id.to_string().parse(), Ok(id));
         for wrong in ["", "7", "+0000000000000000000000000000000", "g0000000000000000000000000000000"] {
-            assert_eq!(wrong.parse::<PublicId>(), Err(NotAPublicId), "{wrong}");
+            assert_eq!(wrong.parse::<PublicId>(), Err(ParsePublicIdError), "{wrong}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The legacy lobby of old Gang Garrison 2 clients (L16), on top of the registry of today.
 
 use crate::{
-    Listing, PublicId,
+    ListedServer, PublicId,
     hash::{Keyed, KeyedMap, KeyedSet},
 };
 use rallypoint_wire::{
@@ -99,7 +99,7 @@ impl Replies {
         }
     }
 
-    pub fn insert(&mut self, listing: &Listing) {
+    pub fn insert(&mut self, listing: &ListedServer) {
         let Some(id) = shown_under(listing) else { return };
         let Some(bytes) = entry(listing) else { return };
         let shown = self.protocols.len() - self.waiting.len();
@@ -119,14 +119,14 @@ impl Replies {
     }
 
     /// A server that is shown says something new.
-    pub fn replace(&mut self, old: &Listing, new: &Listing) {
+    pub fn replace(&mut self, old: &ListedServer, new: &ListedServer) {
         if shown_under(old) != shown_under(new) {
             self.remove(old);
         }
         self.insert(new);
     }
 
-    pub fn remove(&mut self, listing: &Listing) {
+    pub fn remove(&mut self, listing: &ListedServer) {
         let Some(id) = shown_under(listing) else { return };
         let Some(protocol) = self.protocols.get_mut(&id) else { return };
         let age = (listing.since, listing.public_id);
@@ -206,7 +206,7 @@ impl Protocol {
 }
 
 /// Only servers of Gang Garrison 2 with an IPv4 endpoint are shown to its old clients, under their protocol.
-fn shown_under(listing: &Listing) -> Option<ProtocolId> {
+fn shown_under(listing: &ListedServer) -> Option<ProtocolId> {
     if listing.lobby_id != LobbyId::GANG_GARRISON_2 {
         return None;
     }
@@ -216,7 +216,7 @@ fn shown_under(listing: &Listing) -> Option<ProtocolId> {
 }
 
 /// What a reply has of a server: written once per change, because a table can have hundreds of keys.
-fn entry(listing: &Listing) -> Option<Box<[u8]>> {
+fn entry(listing: &ListedServer) -> Option<Box<[u8]>> {
     let block = listing.block();
     let Occupancy { slots, players, bots, password } = block.occupancy;
     let modification = block.table.get(b"game").filter(|game| *game != b"Gang Garrison 2");

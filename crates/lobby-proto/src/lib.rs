@@ -1,15 +1,15 @@
 //! The lobby of documents 000 and 001, without sockets and clocks.
 //!
 //! * [`Registry`] is the list itself: it is given datagrams and the time, and every datagram ends in exactly one
-//!   [`Outcome`]. It publishes prebuilt replies ([`Lists`]) that any thread can read without waiting.
+//!   [`RegistrationOutcome`]. It publishes prebuilt replies ([`PublishedLists`]) that any thread can read without waiting.
 //! * [`Announcer`] is the other side: it keeps a server registered.
 //!
 //! ```
-//! use rallypoint_lobby_proto::{Config, Outcome, Registry, Seed};
+//! use rallypoint_lobby_proto::{Config, RegistrationOutcome, Registry, HashKeys};
 //! use rallypoint_wire::lobby::*;
 //! use std::time::Instant;
 //!
-//! let mut registry = Registry::new(Config::default(), Seed::default(), Instant::now())?;
+//! let mut registry = Registry::new(Config::default(), HashKeys::default(), Instant::now())?;
 //! let mut table = TableBuf::new();
 //! table.push(b"name", b"Bacon Town 24/7")?;
 //! let id = ServerId::from_bytes([7; 16]);
@@ -18,7 +18,7 @@
 //! Registration::new(id, lobby, Transport::Udp, 8190.try_into()?, Occupancy::default(), table.as_table())?.emit(&mut datagram);
 //!
 //! let outcome = registry.handle_datagram(Instant::now(), "203.0.113.9:51000".parse()?, &datagram);
-//! assert_eq!(outcome, Outcome::Listed);
+//! assert_eq!(outcome, RegistrationOutcome::Listed);
 //! registry.publish(Instant::now());
 //! assert_eq!(registry.lists().lobby(&lobby).count(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,12 +32,12 @@ mod checks;
 mod config;
 mod entry;
 mod hash;
+mod latest_refusals;
 mod legacy;
 mod lists;
 mod outcome;
-mod past;
 mod prefixes;
-mod refusals;
+mod recent_outcomes;
 mod registry;
 mod stats;
 mod wheel;
@@ -45,12 +45,12 @@ mod wheel;
 pub use addresses::{AddressMap, Mapping, Networks, canonical, is_possible_source, is_public};
 pub use announcer::{AnnounceError, Announcer};
 pub use bans::{Ban, Banned, Bans, NamePattern};
-pub use checks::{CheckCounts, CheckKind, CheckRequest, Target, Verdict};
+pub use checks::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget};
 pub use config::{Caps, CheckConfig, Config, ConfigError};
-pub use entry::{Listing, NotAPublicId, Origin, PublicId};
-pub use lists::{Directory, ListReply, Lists, LobbyList};
-pub use outcome::{Gone, Outcome};
-pub use past::PastOutcome;
-pub use refusals::Refused;
-pub use registry::{Event, Registry, RestoreError, Saver, Seed, Watched, Watching};
-pub use stats::Stats;
+pub use entry::{ListedServer, ListingOrigin, ParsePublicIdError, PublicId};
+pub use latest_refusals::LatestRefusal;
+pub use lists::{ListReply, ListSnapshot, LobbyList, PublishedLists};
+pub use outcome::{RegistrationOutcome, UnlistReason};
+pub use recent_outcomes::RecentOutcome;
+pub use registry::{Event, HashKeys, ProbedOutcome, ProbedServer, Registry, RestoreError, SaveFileWriter};
+pub use stats::RegistryStats;

@@ -9,7 +9,7 @@ mod builder;
 pub(crate) use builder::{ListBuilder, Place};
 
 use crate::{
-    Listing,
+    ListedServer,
     hash::{Keyed, KeyedMap},
 };
 use arc_swap::ArcSwap;
@@ -21,11 +21,11 @@ use std::{
 
 /// The published lists, for any thread.
 #[derive(Debug)]
-pub struct Lists(ArcSwap<Directory>);
+pub struct PublishedLists(ArcSwap<ListSnapshot>);
 
 /// All lists at one moment.
 #[derive(Clone, Debug)]
-pub struct Directory {
+pub struct ListSnapshot {
     lobbies: KeyedMap<LobbyId, Arc<LobbyList>>,
     legacy: Arc<KeyedMap<ProtocolId, Arc<[u8]>>>,
 }
@@ -34,7 +34,7 @@ pub struct Directory {
 #[derive(Debug, Default)]
 pub struct LobbyList {
     reply: Arc<ListReply>,
-    listings: Vec<Arc<Vec<Arc<Listing>>>>,
+    listings: Vec<Arc<Vec<Arc<ListedServer>>>>,
     version: u64,
 }
 
@@ -50,17 +50,17 @@ pub struct ListReply {
 #[derive(Clone, Debug)]
 struct Chunk {
     bytes: Arc<Vec<u8>>,
-    listings: Arc<Vec<Arc<Listing>>>,
+    listings: Arc<Vec<Arc<ListedServer>>>,
 }
 
-impl Lists {
+impl PublishedLists {
     fn new(keyed: Keyed) -> Self {
-        Self(ArcSwap::from_pointee(Directory { lobbies: keyed.map(), legacy: Arc::new(keyed.map()) }))
+        Self(ArcSwap::from_pointee(ListSnapshot { lobbies: keyed.map(), legacy: Arc::new(keyed.map()) }))
     }
 
     /// All lists as they are now.
     #[must_use]
-    pub fn directory(&self) -> Arc<Directory> {
+    pub fn snapshot(&self) -> Arc<ListSnapshot> {
         self.0.load_full()
     }
 
@@ -78,12 +78,12 @@ impl Lists {
 
     /// The reply of the legacy lobby to clients of a protocol (L16).
     #[must_use]
-    pub fn legacy(&self, protocol: &ProtocolId) -> Arc<[u8]> {
+    pub fn legacy_reply(&self, protocol: &ProtocolId) -> Arc<[u8]> {
         self.0.load().legacy.get(protocol).cloned().unwrap_or_else(|| Arc::new([0]))
     }
 }
 
-impl Directory {
+impl ListSnapshot {
     /// The lobbies that have servers.
     pub fn lobbies(&self) -> impl Iterator<Item = (&LobbyId, &Arc<LobbyList>)> {
         self.lobbies.iter()
@@ -115,7 +115,7 @@ impl LobbyList {
     }
 
     /// The servers, in the order of the reply, which is no particular one.
-    pub fn listings(&self) -> impl Iterator<Item = &Arc<Listing>> {
+    pub fn listings(&self) -> impl Iterator<Item = &Arc<ListedServer>> {
         self.listings.iter().flat_map(|chunk| chunk.iter())
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// What became of a datagram: every one ends in exactly one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RegistrationOutcome {
     /// A server that was not in the list is now.
     Listed,
     /// A listed server, with something new about it.
@@ -50,10 +50,10 @@ pub enum Outcome {
     MemoryFull,
     /// The lobby asks the server at this place itself, and lists what it answers: whoever registers it could be anybody
     /// (W38).
-    KnownByAsking,
+    ListedByQuery,
 }
 
-impl Outcome {
+impl RegistrationOutcome {
     /// Every code, in the order of [`index`](Self::index): for counters.
     pub const CODES: [&str; 21] = [
         "listed",
@@ -109,7 +109,7 @@ impl Outcome {
             Self::TooManyLobbies => 17,
             Self::RegistryFull => 18,
             Self::MemoryFull => 19,
-            Self::KnownByAsking => 20,
+            Self::ListedByQuery => 20,
         }
     }
 
@@ -130,7 +130,7 @@ impl Outcome {
 }
 
 /// Told from the side of the server's owner: what happened and, where there is something, what to do.
-impl fmt::Display for Outcome {
+impl fmt::Display for RegistrationOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listed => f.write_str("the server is now in the list"),
@@ -168,7 +168,7 @@ impl fmt::Display for Outcome {
             Self::MemoryFull => {
                 f.write_str("the lobby has no memory left for what this server says; send fewer or shorter keys")
             }
-            Self::KnownByAsking => {
+            Self::ListedByQuery => {
                 f.write_str("the lobby asks the server at this address and port itself, and lists what it answers")
             }
         }
@@ -177,7 +177,7 @@ impl fmt::Display for Outcome {
 
 /// Why a server is no longer in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum UnlistReason {
     /// Its lease ended without a refresh (L10).
     Expired,
     /// Its owner said so (L11).
@@ -194,7 +194,7 @@ pub enum Gone {
     Unwatched,
 }
 
-impl Gone {
+impl UnlistReason {
     /// Every code, in the order of the variants: for counters.
     pub const CODES: [&str; 7] = ["expired", "unregistered", "replaced", "moved", "unreachable", "banned", "unwatched"];
 

@@ -7,26 +7,26 @@ mod invariants;
 mod legacy;
 mod lobbies;
 mod operator;
+mod probed;
 mod register;
 mod reload;
 mod save;
 mod slots;
 mod tombstones;
-mod watched;
 
-pub use save::{RestoreError, Saver};
-pub use watched::{Watched, Watching};
+pub use probed::{ProbedOutcome, ProbedServer};
+pub use save::{RestoreError, SaveFileWriter};
 
 use crate::{
-    Bans, CheckRequest, Config, ConfigError, Gone, Listing, Lists, Outcome, PastOutcome, PublicId, Refused, Stats,
-    Target, Verdict,
+    Bans, CheckRequest, CheckResult, CheckTarget, Config, ConfigError, LatestRefusal, ListedServer, PublicId,
+    PublishedLists, RecentOutcome, RegistrationOutcome, RegistryStats, UnlistReason,
     addresses::canonical,
     checks::{Checks, Waiter},
     entry::{Family, State, V4, V6, family_of},
     hash::{Keyed, KeyedMap},
+    latest_refusals::Refusals,
     lists::ListBuilder,
-    past::Past,
-    refusals::Refusals,
+    recent_outcomes::Past,
     wheel::Wheel,
 };
 use foldhash::fast::FixedState;
@@ -56,12 +56,12 @@ const MAX_EVENTS: usize = 65_536;
 
 /// The registry: all servers, by ID, by endpoint and by lobby.
 ///
-/// * Getters: [`lists`](Self::lists), [`stats`](Self::stats), [`past_outcomes`](Self::past_outcomes).
+/// * Getters: [`lists`](Self::lists), [`stats`](Self::stats), [`recent_outcomes`](Self::recent_outcomes).
 /// * In: [`handle_datagram`](Self::handle_datagram), [`handle_legacy_datagram`](Self::handle_legacy_datagram),
-///   [`handle_check`](Self::handle_check), [`handle_watched`](Self::handle_watched),
+///   [`handle_check`](Self::handle_check), [`handle_probed`](Self::handle_probed),
 ///   [`handle_timeout`](Self::handle_timeout).
-/// * Commands: [`set_config`](Self::set_config), [`set_more_bans`](Self::set_more_bans),
-///   [`forget_watched`](Self::forget_watched), [`publish`](Self::publish), and for a restart [`save_some`](Self::save_some) and [`restore`](Self::restore).
+/// * Commands: [`set_config`](Self::set_config), [`set_admin_bans`](Self::set_admin_bans),
+///   [`remove_probed`](Self::remove_probed), [`publish`](Self::publish), and for a restart [`save_next`](Self::save_next) and [`restore`](Self::restore).
 /// * Out: [`poll_event`](Self::poll_event), [`poll_timeout`](Self::poll_timeout). It never sends anything by itself.
 ///
 /// Changes show in [`lists`](Self::lists) when they are published: by [`handle_timeout`](Self::handle_timeout) at the
@@ -69,7 +69,7 @@ const MAX_EVENTS: usize = 65_536;
 #[derive(Debug)]
 pub struct Registry {
     config: Config,
-    seed: Seed,
+    seed: HashKeys,
     keyed: Keyed,
     print: FixedState,
     reloads: u64,
@@ -96,7 +96,7 @@ pub struct Registry {
     publish_not_before: Option<Instant>,
     /// The next entry to hold against a new configuration, and since when that is to be done.
     to_review: Option<(Instant, u32)>,
-    stats: Stats,
+    stats: RegistryStats,
     /// How many entries there ever were.
     serial: u64,
     /// Reused by [`handle_timeout`](Self::handle_timeout).
@@ -107,16 +107,16 @@ pub struct Registry {
 
 /// Secrets for keyed hashes. They should come from the system's entropy; the default is for tests.
 #[derive(Clone, Default)]
-pub struct Seed {
+pub struct HashKeys {
     /// For hash tables, so that nobody can aim at one place of them. New with every start.
     pub tables: u64,
     /// For public IDs: kept, so that a server is called the same after a restart of the lobby.
     pub public_ids: [u8; 16],
 }
 
-impl std::fmt::Debug for Seed {
+impl std::fmt::Debug for HashKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Seed(secret)")
+        f.write_str("HashKeys(secret)")
     }
 }
 
@@ -126,16 +126,16 @@ pub enum Event {
     /// Check a server and report with [`Registry::handle_check`].
     Check(CheckRequest),
     /// A server is in the list that was not.
-    Listed(Arc<Listing>),
+    Listed(Arc<ListedServer>),
     /// A listed server has something new.
-    Changed(Arc<Listing>),
+    Changed(Arc<ListedServer>),
     /// A server is no longer in the list. This is what was last shown of it.
-    Unlisted(Arc<Listing>, Gone),
+    Unlisted(Arc<ListedServer>, UnlistReason),
 }
 
 impl Registry {
     /// An empty registry.
-    pub fn new(config: Config, seed: Seed, now: Instant) -> Result<Self, ConfigError> {
+    pub fn new(config: Config, seed: HashKeys, now: Instant) -> Result<Self, ConfigError> {
         config.validate()?;
         let keyed = Keyed::new(seed.tables);
         Ok(Self {
@@ -159,7 +159,7 @@ impl Registry {
             publish_at: None,
             publish_not_before: None,
             to_review: None,
-            stats: Stats::default(),
+            stats: RegistryStats::default(),
             serial: 0,
             due: Vec::new(),
             scratch: Vec::new(),
@@ -170,7 +170,7 @@ impl Registry {
 
     /// The published lists: any thread can hold on to this.
     #[must_use]
-    pub fn lists(&self) -> Arc<Lists> {
+    pub fn lists(&self) -> Arc<PublishedLists> {
         self.lists.published().clone()
     }
 
@@ -182,8 +182,8 @@ impl Registry {
 
     /// How much there is and how much has happened.
     #[must_use]
-    pub fn stats(&self) -> Stats {
-        Stats {
+    pub fn stats(&self) -> RegistryStats {
+        RegistryStats {
             registered: self.slots.len(),
             endpoints: self.slots.endpoints(),
             lobbies: self.lobbies.len(),
@@ -197,8 +197,8 @@ impl Registry {
 
     /// How often the lists were published: one of the [`stats`](Self::stats), for those who ask all the time.
     #[must_use]
-    pub fn published(&self) -> u64 {
-        self.stats.published
+    pub fn publish_count(&self) -> u64 {
+        self.stats.publishes
     }
 
     /// How the budgets are used.
@@ -209,7 +209,7 @@ impl Registry {
 
     /// What became of the last datagrams of an address, other than refreshes; the latest last.
     #[must_use]
-    pub fn past_outcomes(&self, ip: IpAddr) -> Vec<PastOutcome> {
+    pub fn recent_outcomes(&self, ip: IpAddr) -> Vec<RecentOutcome> {
         let ip = canonical(ip);
         let mut past = [self.past.of(ip), self.past_unread.of(ip)].concat();
         past.sort_by_key(|past| past.at);
@@ -217,19 +217,19 @@ impl Registry {
     }
 
     /// What was refused, for each reason the latest.
-    pub fn latest_refusals(&self) -> impl Iterator<Item = &Refused> + Clone {
+    pub fn latest_refusals(&self) -> impl Iterator<Item = &LatestRefusal> + Clone {
         self.refusals.iter()
     }
 
     /// A datagram to UDP port 29944. Every one ends in exactly one outcome.
-    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Outcome {
+    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> RegistrationOutcome {
         let known = Datagram::peek_registration(bytes).and_then(|id| self.slots.find(id));
         self.handle(now, from, bytes, known)
     }
 
     /// A datagram, and the slot of the server that it is from if that is known.
     #[inline]
-    fn handle(&mut self, now: Instant, from: SocketAddr, bytes: &[u8], known: Option<u32>) -> Outcome {
+    fn handle(&mut self, now: Instant, from: SocketAddr, bytes: &[u8], known: Option<u32>) -> RegistrationOutcome {
         let source = canonical(from.ip());
         let outcome = match known.and_then(|slot| self.refresh(now, slot, source, bytes)) {
             Some(outcome) => outcome,
@@ -241,12 +241,18 @@ impl Registry {
 
     /// A datagram, to whichever port, of which only the length is known because it is longer than any that is accepted
     /// (L15).
-    pub fn handle_too_large(&mut self, now: Instant, from: SocketAddr, size: usize) -> Outcome {
-        self.handle_unread(now, canonical(from.ip()), size, Outcome::TooLarge)
+    pub fn handle_too_large(&mut self, now: Instant, from: SocketAddr, size: usize) -> RegistrationOutcome {
+        self.handle_unread(now, canonical(from.ip()), size, RegistrationOutcome::TooLarge)
     }
 
     /// A datagram that says nothing new. If nothing else is wrong, this is what becomes of it.
-    fn handle_unread(&mut self, now: Instant, source: IpAddr, size: usize, otherwise: Outcome) -> Outcome {
+    fn handle_unread(
+        &mut self,
+        now: Instant,
+        source: IpAddr,
+        size: usize,
+        otherwise: RegistrationOutcome,
+    ) -> RegistrationOutcome {
         let outcome = self.admit(now, None, source, size, size).err().unwrap_or(otherwise);
         self.note(now, source, outcome, None);
         self.stats.outcomes[outcome.index()] += 1;
@@ -254,7 +260,7 @@ impl Registry {
     }
 
     /// What came of a check that [`Event::Check`] asked for.
-    pub fn handle_check(&mut self, now: Instant, target: Target, verdict: Verdict) {
+    pub fn handle_check(&mut self, now: Instant, target: CheckTarget, verdict: CheckResult) {
         for waiter in self.checks.result(now, &self.wheel, &self.config.checks, target, verdict) {
             for (slot, family) in [(waiter.0, V4), (waiter.0, V6)] {
                 if self.slots.is(waiter) && self.target(slot, family) == Some(target) {
@@ -268,7 +274,7 @@ impl Registry {
     pub fn handle_timeout(&mut self, now: Instant) {
         let reached = self.wheel.tick(now);
         while let Some(target) = self.checks.overdue(reached) {
-            self.handle_check(now, target, Verdict::Unreachable);
+            self.handle_check(now, target, CheckResult::Unreachable);
         }
         self.checks.forget_old(reached);
         let mut due = std::mem::take(&mut self.due);
@@ -295,7 +301,7 @@ impl Registry {
     /// The next thing that the owner should know or do.
     pub fn poll_event(&mut self) -> Option<Event> {
         let Self { slots, config, .. } = self;
-        let is_wanted = |waiter: Waiter, target: &Target| {
+        let is_wanted = |waiter: Waiter, target: &CheckTarget| {
             let wants = |family| register::target(slots, config, waiter.0, family) == Some(*target);
             slots.is(waiter) && (wants(V4) || wants(V6))
         };
@@ -311,13 +317,13 @@ impl Registry {
         // What was too much for one time is done the next.
         self.publish_at = (!self.lists.is_published()).then_some(next);
         self.publish_not_before = Some(next);
-        self.stats.published += 1;
+        self.stats.publishes += 1;
     }
 
     /// A registration that is, byte for byte and from the same address, the one before: the lease is moved, nothing else.
     /// It costs less than asking whether it is within a budget, so nobody is asked.
     #[inline]
-    fn refresh(&mut self, now: Instant, slot: u32, source: IpAddr, bytes: &[u8]) -> Option<Outcome> {
+    fn refresh(&mut self, now: Instant, slot: u32, source: IpAddr, bytes: &[u8]) -> Option<RegistrationOutcome> {
         let print = self.fingerprint(source, bytes);
         let family = family_of(source);
         let hot = self.slots.hot_mut(slot);
@@ -327,7 +333,7 @@ impl Registry {
         match hot.states[family] {
             State::Listed => {
                 hot.deadlines[family] = self.wheel.deadline(now, self.config.lease);
-                Some(Outcome::Refreshed)
+                Some(RegistrationOutcome::Refreshed)
             }
             State::Checking => {
                 hot.deadlines[family] = self.wheel.deadline(now, self.config.lease);
@@ -337,11 +343,11 @@ impl Registry {
         }
     }
 
-    fn handle_new(&mut self, now: Instant, known: Option<u32>, source: IpAddr, bytes: &[u8]) -> Outcome {
+    fn handle_new(&mut self, now: Instant, known: Option<u32>, source: IpAddr, bytes: &[u8]) -> RegistrationOutcome {
         let (outcome, new) = match self.admit(now, known, source, bytes.len(), admit::charge(bytes)) {
             Err(refused) => (refused, None),
             Ok(()) => match Datagram::parse(bytes) {
-                Err(error) => (Outcome::Malformed(error), None),
+                Err(error) => (RegistrationOutcome::Malformed(error), None),
                 Ok(Datagram::Unregister(Unregister { server_id })) => (self.unregister(now, server_id), None),
                 Ok(Datagram::Register(registration)) => {
                     let print = self.fingerprint(source, bytes);
@@ -354,8 +360,8 @@ impl Registry {
     }
 
     /// Notes what became of a datagram, and of the registration if it was one, for those who ask why.
-    fn note(&mut self, now: Instant, source: IpAddr, outcome: Outcome, new: Option<&Registration<'_>>) {
-        if outcome == Outcome::Refreshed {
+    fn note(&mut self, now: Instant, source: IpAddr, outcome: RegistrationOutcome, new: Option<&Registration<'_>>) {
+        if outcome == RegistrationOutcome::Refreshed {
             return;
         }
         let port = new.map(|new| new.port().get());
@@ -365,7 +371,7 @@ impl Registry {
             id: new.map(|new| self.public_id(new.server_id())),
             place: new.map(|new| (self.endpoint(source, new.port()).outside, new.transport())),
         };
-        let is_banned = outcome == Outcome::Banned;
+        let is_banned = outcome == RegistrationOutcome::Banned;
         let reason = is_banned.then(|| self.ban_reason(now, suspect())).flatten();
         let past = if port.is_some() { &mut self.past } else { &mut self.past_unread };
         past.record(now, source, outcome, port, reason.clone());
@@ -377,15 +383,15 @@ impl Registry {
         PublicId::of(id, &self.seed.public_ids)
     }
 
-    fn unregister(&mut self, now: Instant, id: ServerId) -> Outcome {
-        let Some(slot) = self.slots.find(id) else { return Outcome::NotRegistered };
-        self.remove(now, slot, Gone::Unregistered);
+    fn unregister(&mut self, now: Instant, id: ServerId) -> RegistrationOutcome {
+        let Some(slot) = self.slots.find(id) else { return RegistrationOutcome::NotRegistered };
+        self.remove(now, slot, UnlistReason::Unregistered);
         self.tombstones.insert(now, id);
-        Outcome::Unregistered
+        RegistrationOutcome::Unregistered
     }
 
     /// Takes a server out of the registry.
-    fn remove(&mut self, now: Instant, slot: u32, why: Gone) {
+    fn remove(&mut self, now: Instant, slot: u32, why: UnlistReason) {
         self.unlist(now, slot, why);
         for family in [V4, V6] {
             self.drop_endpoint(slot, family);
@@ -410,11 +416,11 @@ impl Registry {
         hot.prints[family] = 0;
     }
 
-    fn unlist(&mut self, now: Instant, slot: u32, why: Gone) {
+    fn unlist(&mut self, now: Instant, slot: u32, why: UnlistReason) {
         let Some(place) = self.slots.cold_mut(slot).place.take() else { return };
         let shown = self.lists.remove(place, |moved, place| self.slots.cold_mut(moved).place = Some(place));
         self.stats.listed -= 1;
-        self.stats.gone[why as usize] += 1;
+        self.stats.unlisted[why as usize] += 1;
         self.tell(now, Event::Unlisted(shown, why));
     }
 
@@ -433,11 +439,11 @@ impl Registry {
         let hot = self.slots.hot(slot);
         let leases = [V4, V6].into_iter().filter(|&family| hot.states[family] != State::None);
         let Some(next) = leases.map(|family| hot.deadlines[family]).min() else {
-            self.remove(now, slot, Gone::Expired);
+            self.remove(now, slot, UnlistReason::Expired);
             return;
         };
         self.wheel.schedule(slot, next);
-        self.relist(now, slot, None, Gone::Expired);
+        self.relist(now, slot, None, UnlistReason::Expired);
         self.renew_checks(now, slot);
         self.vouch_for(now, slot);
     }
@@ -460,7 +466,7 @@ impl Registry {
         }
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
-            self.stats.lost_events += 1;
+            self.stats.dropped_events += 1;
         }
         self.events.push_back(event);
     }

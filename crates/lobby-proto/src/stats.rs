@@ -1,14 +1,14 @@
 //! Numbers for whoever watches.
 
-use crate::{Gone, Outcome, checks::CheckCounts};
+use crate::{RegistrationOutcome, UnlistReason, checks::CheckStats};
 
 /// How much there is and how much has happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Datagrams by outcome, in the order of [`Outcome::CODES`].
-    pub outcomes: [u64; Outcome::CODES.len()],
-    /// Servers that left the list by reason, in the order of [`Gone::CODES`].
-    pub gone: [u64; Gone::CODES.len()],
+pub struct RegistryStats {
+    /// Datagrams by outcome, in the order of [`RegistrationOutcome::CODES`].
+    pub outcomes: [u64; RegistrationOutcome::CODES.len()],
+    /// Servers that left the list by reason, in the order of [`UnlistReason::CODES`].
+    pub unlisted: [u64; UnlistReason::CODES.len()],
     /// Servers in the registry, listed or not.
     pub registered: usize,
     /// Servers in the list.
@@ -22,19 +22,19 @@ pub struct Stats {
     /// An estimate of the bytes that all registered servers take.
     pub memory: usize,
     /// Checks.
-    pub checks: CheckCounts,
+    pub checks: CheckStats,
     /// How the budgets are used.
     pub budgets: rallypoint_limit::Stats,
     /// Events that were dropped because nobody took them.
-    pub lost_events: u64,
+    pub dropped_events: u64,
     /// How often the lists were published.
-    pub published: u64,
+    pub publishes: u64,
 }
 
-impl Stats {
+impl RegistryStats {
     /// How many datagrams had this outcome.
     #[must_use]
-    pub fn outcome(&self, outcome: Outcome) -> u64 {
+    pub fn outcome(&self, outcome: RegistrationOutcome) -> u64 {
         self.outcomes[outcome.index()]
     }
 }

@@ -1,7 +1,7 @@
 //! The other side of the registry: a server that keeps itself registered.
 
 mod support;
-use rallypoint_lobby_proto::{AnnounceError, Announcer, Outcome};
+use rallypoint_lobby_proto::{AnnounceError, Announcer, RegistrationOutcome};
 use rallypoint_machine::Machine;
 use rallypoint_wire::lobby::{Datagram, Occupancy, Transport};
 use std::{
@@ -192,6 +192,6 @@ fn the_registry_takes_it() {
         lobby.wait(secs(29));
         assert_eq!(lobby.list(), ["[2001:db8::9]:8190 203.0.113.9:8190 udp server 1"]);
     }
-    assert_eq!(outcomes[..2], [Outcome::Listed, Outcome::Changed]);
-    assert!(outcomes[2..].iter().all(|outcome| *outcome == Outcome::Refreshed));
+    assert_eq!(outcomes[..2], [RegistrationOutcome::Listed, RegistrationOutcome::Changed]);
+    assert!(outcomes[2..].iter().all(|outcome| *outcome == RegistrationOutcome::Refreshed));
 }

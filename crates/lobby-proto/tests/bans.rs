@@ -1,7 +1,7 @@
 //! Who is banned is not listed, and goes at once when the ban list is read again.
 
 mod support;
-use rallypoint_lobby_proto::{Ban, Banned, Bans, Config, Gone, NamePattern, Outcome};
+use rallypoint_lobby_proto::{Ban, Banned, Bans, Config, NamePattern, RegistrationOutcome, UnlistReason};
 use std::time::Duration;
 use support::*;
 
@@ -24,29 +24,29 @@ fn banning(who: impl IntoIterator<Item = Banned>) -> Lobby {
 #[test]
 fn an_address() {
     let mut lobby = banning([network("203.0.113.9/32"), network("2001:db8::9/128")]);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned);
-    assert_eq!(lobby.register("::ffff:203.0.113.9", &udp(1)), Outcome::Banned);
-    assert_eq!(lobby.register("2001:db8::9", &udp(1)), Outcome::Banned);
-    assert_eq!(lobby.register("203.0.113.10", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Banned);
+    assert_eq!(lobby.register("::ffff:203.0.113.9", &udp(1)), RegistrationOutcome::Banned);
+    assert_eq!(lobby.register("2001:db8::9", &udp(1)), RegistrationOutcome::Banned);
+    assert_eq!(lobby.register("203.0.113.10", &udp(1)), RegistrationOutcome::Listed);
 }
 
 #[test]
 fn a_network() {
     let mut lobby = banning([network("203.0.113.0/24"), network("2001:db8:1::/48")]);
-    assert_eq!(lobby.register("203.0.113.255", &udp(1)), Outcome::Banned);
-    assert_eq!(lobby.register("2001:db8:1:ffff::1", &udp(1)), Outcome::Banned);
-    assert_eq!(lobby.register("203.0.114.0", &udp(1)), Outcome::Listed);
-    assert_eq!(lobby.register("2001:db8:2::1", &udp(1)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.255", &udp(1)), RegistrationOutcome::Banned);
+    assert_eq!(lobby.register("2001:db8:1:ffff::1", &udp(1)), RegistrationOutcome::Banned);
+    assert_eq!(lobby.register("203.0.114.0", &udp(1)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("2001:db8:2::1", &udp(1)), RegistrationOutcome::Changed);
 }
 
 #[test]
 fn a_name_as_it_is_shown() {
     let mut lobby = banning([name("*casino*")]);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).name("Best CASINO in town")), Outcome::Banned);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).name("Bacon Town")), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).name("Best CASINO in town")), RegistrationOutcome::Banned);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).name("Bacon Town")), RegistrationOutcome::Listed);
     let mut lobby = banning([name("caf\u{e9}*")]);
     let server = udp(1).key("name", b"Caf\xe9 in the local code page");
-    assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Banned);
+    assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Banned);
 }
 
 #[test]
@@ -58,13 +58,13 @@ fn until_the_ban_ends() {
         .map(|who| Ban { who, reason: "spam".into(), until })
         .collect();
     lobby.set(|config| config.bans = bans);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned);
-    assert_eq!(lobby.register("198.51.100.1", &udp(2).name("casino")), Outcome::Banned);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Banned);
+    assert_eq!(lobby.register("198.51.100.1", &udp(2).name("casino")), RegistrationOutcome::Banned);
     lobby.wait(secs(60) - Duration::from_nanos(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Banned);
     lobby.wait(Duration::from_nanos(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
-    assert_eq!(lobby.register("198.51.100.1", &udp(2).name("casino")), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("198.51.100.1", &udp(2).name("casino")), RegistrationOutcome::Listed);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_longer_ban_of_a_larger_network_outlives_a_shorter_one_within() {
     );
     lobby.set(|config| config.bans = bans);
     lobby.wait(secs(30));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Banned);
 }
 
 #[test]
@@ -94,17 +94,17 @@ fn a_reload_takes_the_banned_off_the_list_at_once() {
     lobby.events();
     lobby.set(|config| config.bans = bans([network("203.0.113.0/24"), network("2001:db8::/32"), name("casino")]));
     assert_eq!(lobby.list(), ["198.51.100.2:8190 udp server 3"]);
-    assert_eq!(lobby.gone(Gone::Banned), 3);
+    assert_eq!(lobby.unlisted(UnlistReason::Banned), 3);
     assert!(lobby.events().iter().all(|event| event.starts_with("banned ")));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Banned, "and it does not come back");
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Banned, "and it does not come back");
     lobby.set(|config| config.bans = Bans::default());
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed, "until the ban is lifted");
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed, "until the ban is lifted");
 }
 
 #[test]
 fn a_reload_with_thousands_of_servers_is_done_in_turns() {
     let mut lobby = Lobby::with(|config| config.limit_exempt = networks(&["0.0.0.0/0"]));
-    (0..10_000).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), Outcome::Listed));
+    (0..10_000).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), RegistrationOutcome::Listed));
     lobby.set(|config| config.bans = bans([network("11.0.0.0/9")]));
     assert!(lobby.stats().listed < 10_000, "it begins at once");
     assert_eq!(lobby.poll_timeout(), Some(lobby.now), "and wants to go on at once");
@@ -117,9 +117,9 @@ fn ten_thousand_bans_are_found() {
     let who = (0..10_000u32).map(|n| network(&format!("{}/32", address(n))));
     let mut lobby = banning(who);
     for n in [0, 1, 77, 4_999, 9_999] {
-        assert_eq!(lobby.register(address(n), &udp(1)), Outcome::Banned, "{n}");
+        assert_eq!(lobby.register(address(n), &udp(1)), RegistrationOutcome::Banned, "{n}");
     }
-    assert_eq!(lobby.register(address(10_000), &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register(address(10_000), &udp(1)), RegistrationOutcome::Listed);
 }
 
 #[test]
@@ -131,9 +131,9 @@ fn the_banned_are_told_why() {
     lobby.register("198.51.100.9", &udp(2).name("Best Casino"));
     lobby.register("198.51.100.9", &udp(2).name("quiet"));
     let told = |lobby: &Lobby, from| -> Vec<String> {
-        lobby.past_outcomes(ip(from)).iter().map(ToString::to_string).collect()
+        lobby.recent_outcomes(ip(from)).iter().map(ToString::to_string).collect()
     };
-    let banned = Outcome::Banned.to_string();
+    let banned = RegistrationOutcome::Banned.to_string();
     assert_eq!(told(&lobby, "203.0.113.9"), [format!("{banned} (spam)")]);
     assert_eq!(told(&lobby, "198.51.100.9"), [format!("{banned} (no gambling)"), banned.clone()]);
     assert_eq!(lobby.latest_refusals().map(ToString::to_string).collect::<Vec<_>>(), [banned]);

@@ -1,7 +1,7 @@
 //! There is an end to the number of servers, and what is above it is told why.
 
 mod support;
-use rallypoint_lobby_proto::{Config, Outcome};
+use rallypoint_lobby_proto::{Config, RegistrationOutcome};
 use support::*;
 
 fn small() -> Lobby {
@@ -24,46 +24,54 @@ fn per_address() {
     let mut lobby = small();
     lobby.register("203.0.113.9", &udp(1).port(1));
     lobby.register("203.0.113.9", &udp(2).port(2));
-    assert_eq!(lobby.register("203.0.113.9", &udp(3).port(3)), Outcome::AddressFull);
-    assert_eq!(lobby.register("203.0.113.10", &udp(3).port(3)), Outcome::Listed, "a neighbour is another address");
-    assert_eq!(lobby.stats().outcome(Outcome::AddressFull), 1);
+    assert_eq!(lobby.register("203.0.113.9", &udp(3).port(3)), RegistrationOutcome::AddressFull);
+    assert_eq!(
+        lobby.register("203.0.113.10", &udp(3).port(3)),
+        RegistrationOutcome::Listed,
+        "a neighbour is another address"
+    );
+    assert_eq!(lobby.stats().outcome(RegistrationOutcome::AddressFull), 1);
 }
 
 #[test]
 fn per_address_counts_each_family_by_itself() {
     let mut lobby = small();
     for id in [1, 2] {
-        assert_eq!(lobby.register("203.0.113.9", &udp(id).port(id as u16)), Outcome::Listed);
-        assert_eq!(lobby.register("2001:db8::9", &udp(id).port(id as u16)), Outcome::Changed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(id).port(id as u16)), RegistrationOutcome::Listed);
+        assert_eq!(lobby.register("2001:db8::9", &udp(id).port(id as u16)), RegistrationOutcome::Changed);
     }
-    assert_eq!(lobby.register("2001:db8::9", &udp(3).port(3)), Outcome::AddressFull);
+    assert_eq!(lobby.register("2001:db8::9", &udp(3).port(3)), RegistrationOutcome::AddressFull);
 }
 
 #[test]
 fn per_lobby() {
     let mut lobby = small();
-    (0..4).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), Outcome::Listed));
-    assert_eq!(lobby.register(address(4), &udp(4)), Outcome::LobbyFull);
-    assert_eq!(lobby.register(address(4), &udp(4).lobby(support::lobby(1))), Outcome::Listed);
+    (0..4).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), RegistrationOutcome::Listed));
+    assert_eq!(lobby.register(address(4), &udp(4)), RegistrationOutcome::LobbyFull);
+    assert_eq!(lobby.register(address(4), &udp(4).lobby(support::lobby(1))), RegistrationOutcome::Listed);
 }
 
 #[test]
 fn in_total() {
     let mut lobby = small();
     for n in 0..6 {
-        assert_eq!(lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n % 2))), Outcome::Listed);
+        assert_eq!(
+            lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n % 2))),
+            RegistrationOutcome::Listed
+        );
     }
-    assert_eq!(lobby.register(address(6), &udp(6).lobby(support::lobby(0))), Outcome::RegistryFull);
+    assert_eq!(lobby.register(address(6), &udp(6).lobby(support::lobby(0))), RegistrationOutcome::RegistryFull);
     assert_eq!(lobby.stats().registered, 6);
 }
 
 #[test]
 fn the_number_of_lobbies() {
     let mut lobby = small();
-    (0..3)
-        .for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n))), Outcome::Listed));
-    assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(3))), Outcome::TooManyLobbies);
-    assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(0))), Outcome::Listed);
+    (0..3).for_each(|n| {
+        assert_eq!(lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n))), RegistrationOutcome::Listed)
+    });
+    assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(3))), RegistrationOutcome::TooManyLobbies);
+    assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(0))), RegistrationOutcome::Listed);
     assert_eq!(lobby.stats().lobbies, 3);
 }
 
@@ -72,7 +80,7 @@ fn servers_that_are_not_listed_yet_count_as_well() {
     let mut lobby = small();
     lobby.register("203.0.113.9", &tcp(1).port(1));
     lobby.register("203.0.113.9", &tcp(2).port(2));
-    assert_eq!(lobby.register("203.0.113.9", &tcp(3).port(3)), Outcome::AddressFull);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(3).port(3)), RegistrationOutcome::AddressFull);
 }
 
 #[test]
@@ -81,13 +89,13 @@ fn at_the_cap_the_known_can_refresh_change_and_move() {
     lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
     lobby.set(|config| config.caps.lobbies = 1);
     lobby.register("203.0.113.9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(3)), Outcome::Changed);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).port(9000)), Outcome::Changed);
-    assert_eq!(lobby.register("2001:db8::9", &udp(1).port(9000)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(3)), RegistrationOutcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).port(9000)), RegistrationOutcome::Changed);
+    assert_eq!(lobby.register("2001:db8::9", &udp(1).port(9000)), RegistrationOutcome::Changed);
     assert_eq!(
         lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(3))),
-        Outcome::Listed,
+        RegistrationOutcome::Listed,
         "its old lobby closes"
     );
     assert_eq!(lobby.stats().lobbies, 1);
@@ -99,10 +107,10 @@ fn l8_at_the_cap_a_restarted_server_replaces_its_old_entry() {
     lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
     lobby.set(|config| config.caps.lobbies = 1);
     lobby.register("203.0.113.9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Listed);
-    assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(3))), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(3))), RegistrationOutcome::Listed);
     assert_eq!(lobby.list_of(support::lobby(3)), ["203.0.113.9:8190 udp server 3"]);
-    assert_eq!(lobby.register("203.0.113.9", &udp(4).port(1)), Outcome::RegistryFull);
+    assert_eq!(lobby.register("203.0.113.9", &udp(4).port(1)), RegistrationOutcome::RegistryFull);
 }
 
 #[test]
@@ -112,7 +120,7 @@ fn two_lobbies_that_close_make_room_for_one() {
     lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(1)));
     lobby.register("203.0.113.9", &udp(2).port(9000).lobby(support::lobby(2)));
     // Server 2 takes the place of server 1 and moves to a lobby of its own: both lobbies are empty after that.
-    assert_eq!(lobby.register("203.0.113.9", &udp(2).lobby(support::lobby(3))), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2).lobby(support::lobby(3))), RegistrationOutcome::Listed);
     assert_eq!(lobby.stats().lobbies, 1);
 }
 
@@ -125,7 +133,7 @@ fn a_refused_registration_replaces_nobody() {
         lobby.register(address(n), &udp(10 + u128::from(n)).lobby(support::lobby(1)));
     }
     // It would take the place of server 1, but its lobby is full.
-    assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(1))), Outcome::LobbyFull);
+    assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(1))), RegistrationOutcome::LobbyFull);
     assert_eq!(lobby.list().len(), 2);
 }
 
@@ -134,11 +142,11 @@ fn what_goes_makes_room() {
     let mut lobby = small();
     lobby.set(|config| config.caps.total = 1);
     lobby.register("203.0.113.9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.10", &udp(2)), Outcome::RegistryFull);
+    assert_eq!(lobby.register("203.0.113.10", &udp(2)), RegistrationOutcome::RegistryFull);
     lobby.unregister("203.0.113.9", 1);
-    assert_eq!(lobby.register("203.0.113.10", &udp(2)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.10", &udp(2)), RegistrationOutcome::Listed);
     lobby.wait(secs(70) + GRAIN);
-    assert_eq!(lobby.register("203.0.113.11", &udp(3)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.11", &udp(3)), RegistrationOutcome::Listed);
 }
 
 #[test]
@@ -149,8 +157,8 @@ fn lower_caps_drop_nobody() {
     }
     lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
     assert_eq!(lobby.list().len(), 2);
-    assert_eq!(lobby.register("203.0.113.9", &udp(0).port(1)), Outcome::Refreshed);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).port(2).players(1)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(0).port(1)), RegistrationOutcome::Refreshed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).port(2).players(1)), RegistrationOutcome::Changed);
 }
 
 /// One home has a whole /64, and can send from every address of it.
@@ -159,8 +167,8 @@ fn w32_one_ipv6_home_is_one_address() {
     let mut lobby = small();
     lobby.register("2001:db8::1", &udp(1).port(1));
     lobby.register("2001:db8::2", &udp(2).port(2));
-    assert_eq!(lobby.register("2001:db8::3", &udp(3).port(3)), Outcome::AddressFull);
-    assert_eq!(lobby.register("2001:db8:0:1::3", &udp(3).port(3)), Outcome::Listed, "another home");
+    assert_eq!(lobby.register("2001:db8::3", &udp(3).port(3)), RegistrationOutcome::AddressFull);
+    assert_eq!(lobby.register("2001:db8:0:1::3", &udp(3).port(3)), RegistrationOutcome::Listed, "another home");
 }
 
 #[test]
@@ -170,14 +178,14 @@ fn w32_one_network_cannot_open_all_lobbies() {
         lobby.register(from.as_str(), &udp(n.into()).lobby(support::lobby(n)).port(1 + n as u16))
     };
     for n in 0..100 {
-        assert_eq!(open(&mut lobby, format!("2001:db8:0:{n:x}::1"), n), Outcome::Listed);
+        assert_eq!(open(&mut lobby, format!("2001:db8:0:{n:x}::1"), n), RegistrationOutcome::Listed);
     }
-    assert_eq!(open(&mut lobby, "2001:db8:0:ffff::1".into(), 100), Outcome::TooManyLobbies);
+    assert_eq!(open(&mut lobby, "2001:db8:0:ffff::1".into(), 100), RegistrationOutcome::TooManyLobbies);
     let one_more = udp(1_000).lobby(support::lobby(5));
-    assert_eq!(lobby.register("2001:db8:0:ffff::1", &one_more), Outcome::Listed, "one that is open");
-    assert_eq!(open(&mut lobby, "2001:db8:1::1".into(), 100), Outcome::Listed, "another network");
+    assert_eq!(lobby.register("2001:db8:0:ffff::1", &one_more), RegistrationOutcome::Listed, "one that is open");
+    assert_eq!(open(&mut lobby, "2001:db8:1::1".into(), 100), RegistrationOutcome::Listed, "another network");
     lobby.unregister("2001:db8:0:7::1", 7);
-    assert_eq!(open(&mut lobby, "2001:db8:0:ffff::1".into(), 101), Outcome::Listed, "after one was closed");
+    assert_eq!(open(&mut lobby, "2001:db8:0:ffff::1".into(), 101), RegistrationOutcome::Listed, "after one was closed");
     lobby.check_invariants();
 }
 
@@ -186,9 +194,9 @@ fn w32_a_lobby_with_a_name_always_has_room() {
     let mut lobby = small();
     lobby.set(|config| config.named_lobbies = [LOBBY].into_iter().collect());
     let open = |lobby: &mut Lobby, n: u32| lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n)));
-    (0..3).for_each(|n| assert_eq!(open(&mut lobby, n), Outcome::Listed));
-    assert_eq!(open(&mut lobby, 3), Outcome::TooManyLobbies);
-    assert_eq!(lobby.register(address(4), &udp(4)), Outcome::Listed);
+    (0..3).for_each(|n| assert_eq!(open(&mut lobby, n), RegistrationOutcome::Listed));
+    assert_eq!(open(&mut lobby, 3), RegistrationOutcome::TooManyLobbies);
+    assert_eq!(lobby.register(address(4), &udp(4)), RegistrationOutcome::Listed);
     assert_eq!(lobby.stats().lobbies, 4);
 }
 
@@ -197,18 +205,20 @@ fn in_bytes() {
     let mut lobby = Lobby::with(|config| config.caps.memory = 1 << 20);
     lobby.is_hasty = true;
     let large = |n: u32| udp(n.into()).key("x-filler", "x".repeat(3_900));
-    let count = (0..).take_while(|&n| lobby.register(address(n), &large(n)) == Outcome::Listed).count() as u32;
+    let count =
+        (0..).take_while(|&n| lobby.register(address(n), &large(n)) == RegistrationOutcome::Listed).count() as u32;
     assert!((100..130).contains(&count), "{count}");
-    assert_eq!(lobby.stats().outcome(Outcome::MemoryFull), 1);
+    assert_eq!(lobby.stats().outcome(RegistrationOutcome::MemoryFull), 1);
     assert!(lobby.stats().memory <= 1 << 20);
     // Those that are there go on, also with something new; growing is another matter.
-    assert_eq!(lobby.register(address(1), &large(1)), Outcome::Refreshed);
-    assert_eq!(lobby.register(address(1), &large(1).players(3)), Outcome::Changed);
+    assert_eq!(lobby.register(address(1), &large(1)), RegistrationOutcome::Refreshed);
+    assert_eq!(lobby.register(address(1), &large(1).players(3)), RegistrationOutcome::Changed);
     let small = |n: u32| udp(n.into()).key("map", "x".repeat(40));
-    let count = (5_000..).take_while(|&n| lobby.register(address(n), &small(n)) == Outcome::Listed).count() as u32;
-    assert_eq!(lobby.register(address(4_999), &udp(4_999)), Outcome::MemoryFull);
+    let count =
+        (5_000..).take_while(|&n| lobby.register(address(n), &small(n)) == RegistrationOutcome::Listed).count() as u32;
+    assert_eq!(lobby.register(address(4_999), &udp(4_999)), RegistrationOutcome::MemoryFull);
     let last = 4_999 + count;
-    assert_eq!(lobby.register(address(last), &small(last).key("map", "x".repeat(90))), Outcome::Changed);
-    assert_eq!(lobby.register(address(last), &large(last)), Outcome::MemoryFull);
+    assert_eq!(lobby.register(address(last), &small(last).key("map", "x".repeat(90))), RegistrationOutcome::Changed);
+    assert_eq!(lobby.register(address(last), &large(last)), RegistrationOutcome::MemoryFull);
     lobby.check_invariants();
 }

@@ -1,26 +1,26 @@
 //! A server that no longer refreshes goes, and not before its time.
 
 mod support;
-use rallypoint_lobby_proto::{Gone, Outcome};
+use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use support::*;
 
 #[test]
 fn l10_a_server_goes_70_s_after_its_last_registration() {
     let mut lobby = Lobby::default();
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
     lobby.wait(secs(70) - ms(1));
     assert_eq!(lobby.list(), ["203.0.113.9:8190 udp server 1"]);
     lobby.wait(ms(1));
     assert_eq!(lobby.list(), [""; 0]);
     assert_eq!(lobby.stats().registered, 0);
-    assert_eq!(lobby.gone(Gone::Expired), 1);
+    assert_eq!(lobby.unlisted(UnlistReason::Expired), 1);
 }
 
 #[test]
 fn l10_or_at_most_a_quarter_of_a_second_later() {
     let mut lobby = Lobby::default();
     lobby.wait(ms(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
     lobby.wait(secs(70));
     assert_eq!(lobby.stats().listed, 1);
     lobby.wait(GRAIN - ms(1));
@@ -33,7 +33,7 @@ fn l10_a_refresh_keeps_it() {
     lobby.register("203.0.113.9", &udp(1));
     for _ in 0..100 {
         lobby.wait(secs(69));
-        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
     }
     assert_eq!(lobby.stats().listed, 1);
     lobby.wait(secs(70) + GRAIN);
@@ -46,7 +46,7 @@ fn l10_so_does_a_registration_with_something_new() {
     lobby.register("203.0.113.9", &udp(1));
     for players in 1..10 {
         lobby.wait(secs(60));
-        assert_eq!(lobby.register("203.0.113.9", &udp(1).players(players)), Outcome::Changed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1).players(players)), RegistrationOutcome::Changed);
     }
 }
 
@@ -55,7 +55,7 @@ fn l10_what_is_refused_does_not_keep_it() {
     let mut lobby = Lobby::with(|config| config.max_registration = 200);
     lobby.register("203.0.113.9", &udp(1));
     lobby.wait(secs(60));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).name(&"x".repeat(200))), Outcome::TooLarge);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).name(&"x".repeat(200))), RegistrationOutcome::TooLarge);
     assert_eq!(lobby.send("203.0.113.9", &udp(1).datagram()[..60]).code(), "malformed");
     lobby.wait(secs(10) + GRAIN);
     assert_eq!(lobby.stats().registered, 0);
@@ -79,7 +79,7 @@ fn a_server_that_comes_back_after_a_long_quiet_time_has_a_whole_lease() {
     for _ in 0..3 {
         // Nothing to do, so nobody calls.
         lobby.now += secs(1_000);
-        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
         lobby.wait(secs(70) - ms(1));
         assert_eq!(lobby.stats().listed, 1);
         lobby.wait(ms(1) + GRAIN);
@@ -96,7 +96,7 @@ fn a_driver_that_comes_late_ends_leases_late_and_all_of_them() {
     lobby.now += secs(10_000);
     lobby.wait(secs(0));
     assert_eq!(lobby.stats().registered, 0);
-    assert_eq!(lobby.gone(Gone::Expired), 1_000);
+    assert_eq!(lobby.unlisted(UnlistReason::Expired), 1_000);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! check of them lasts until its time is over. 256 can be under way.
 
 mod support;
-use rallypoint_lobby_proto::{CheckRequest, Outcome, Verdict};
+use rallypoint_lobby_proto::{CheckRequest, CheckResult, RegistrationOutcome};
 use std::{net::IpAddr, time::Instant};
 use support::*;
 
@@ -36,7 +36,7 @@ impl Attack {
         self.lobby.wait(ms(100));
         let now = self.lobby.now;
         for (_, request) in self.open.extract_if(.., |(over, _)| *over <= now).collect::<Vec<_>>() {
-            self.lobby.verdict(request.target, Verdict::Unreachable);
+            self.lobby.verdict(request.target, CheckResult::Unreachable);
         }
         loop {
             let requests = self.lobby.check_requests();
@@ -151,7 +151,7 @@ fn who_was_reached_before_is_checked_at_once_also_after_a_restart_of_the_lobby()
     attack.ever_new(100);
     assert!(!attack.is_listed(), "it was down for a while");
     // It has a new ID; its first registration is enough.
-    assert_eq!(attack.lobby.register(HONEST, &tcp(8)), Outcome::Checking);
+    assert_eq!(attack.lobby.register(HONEST, &tcp(8)), RegistrationOutcome::Checking);
     attack.ever_new(3);
     assert!(attack.is_listed());
 
@@ -173,7 +173,10 @@ fn while_many_wait_the_lobby_tries_for_a_shorter_time_unless_it_knows_the_server
     });
     lobby.register(HONEST, &tcp(7));
     assert_eq!(lobby.check_requests()[0].timeout, secs(5));
-    lobby.verdict(rallypoint_lobby_proto::Target { addr: "203.0.113.9:8190".parse().unwrap(), kind: TCP }, REACHABLE);
+    lobby.verdict(
+        rallypoint_lobby_proto::CheckTarget { addr: "203.0.113.9:8190".parse().unwrap(), kind: TCP },
+        REACHABLE,
+    );
     lobby.unregister(HONEST, 7);
     lobby.wait(secs(5));
     for n in 0..50 {
@@ -196,7 +199,7 @@ fn a_place_that_was_lost_is_asked_for_again_by_the_next_registration() {
     assert_eq!(outcomes, ["checking"; 6]);
     assert_eq!(lobby.stats().checks.waiting, 2, "a quarter of the places is for those of whom nothing is known");
     lobby.wait(secs(30));
-    assert_eq!(lobby.register(address(3), &tcp(3)), Outcome::Checking);
+    assert_eq!(lobby.register(address(3), &tcp(3)), RegistrationOutcome::Checking);
     assert_eq!(lobby.stats().checks.waiting, 3);
     let next = lobby.checks();
     assert_eq!(next[0].addr.ip(), address(3), "it has come back");

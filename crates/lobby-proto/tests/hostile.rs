@@ -1,7 +1,7 @@
 //! Whatever is sent, memory does not grow and work stays small.
 
 mod support;
-use rallypoint_lobby_proto::{Mapping, Outcome};
+use rallypoint_lobby_proto::{Mapping, RegistrationOutcome};
 use rallypoint_wire::lobby::Transport;
 use support::*;
 
@@ -41,7 +41,7 @@ fn without_limits() -> Lobby {
 #[test]
 fn new_ids_at_one_endpoint() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
-        assert_eq!(lobby.register("203.0.113.9", &udp(n.into())), Outcome::Listed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(n.into())), RegistrationOutcome::Listed);
         assert_eq!(lobby.stats().registered, 1);
     });
 }
@@ -49,15 +49,15 @@ fn new_ids_at_one_endpoint() {
 #[test]
 fn registrations_and_unregistrations() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
-        assert_eq!(lobby.register("203.0.113.9", &udp(n.into())), Outcome::Listed);
-        assert_eq!(lobby.unregister("203.0.113.9", n.into()), Outcome::Unregistered);
+        assert_eq!(lobby.register("203.0.113.9", &udp(n.into())), RegistrationOutcome::Listed);
+        assert_eq!(lobby.unregister("203.0.113.9", n.into()), RegistrationOutcome::Unregistered);
     });
 }
 
 #[test]
 fn one_server_in_ever_new_lobbies() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
-        assert_eq!(lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(n))), Outcome::Listed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(n))), RegistrationOutcome::Listed);
         assert_eq!(lobby.stats().lobbies, 1);
     });
 }
@@ -127,7 +127,7 @@ fn events_that_nobody_takes() {
         datagram[53..55].copy_from_slice(&(n as u16).to_be_bytes());
         lobby.send("203.0.113.9", &datagram);
     }
-    assert_eq!(lobby.stats().lost_events, 70_000 - 65_536);
+    assert_eq!(lobby.stats().dropped_events, 70_000 - 65_536);
     assert_eq!(lobby.events().len(), 65_536);
 }
 
@@ -135,17 +135,17 @@ fn events_that_nobody_takes() {
 fn publishing_takes_a_pause_after_much_work() {
     let mut lobby = without_limits();
     let large = |n: u32| udp(n.into()).key("x-filler", "x".repeat(3_900));
-    (0..3_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n)), Outcome::Listed));
+    (0..3_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n)), RegistrationOutcome::Listed));
     lobby.wait(ms(1));
-    let published = lobby.stats().published;
+    let published = lobby.stats().publishes;
     lobby.register(address(1), &large(1).players(1));
     lobby.wait(ms(100));
-    assert_eq!(lobby.stats().published, published, "12 MB were copied a moment before");
+    assert_eq!(lobby.stats().publishes, published, "12 MB were copied a moment before");
     lobby.wait(ms(50));
-    assert_eq!(lobby.stats().published, published + 1);
+    assert_eq!(lobby.stats().publishes, published + 1);
     lobby.register(address(1), &large(1).players(2));
     lobby.wait(ms(25));
-    assert_eq!(lobby.stats().published, published + 2, "and one chunk after that");
+    assert_eq!(lobby.stats().publishes, published + 2, "and one chunk after that");
 }
 
 #[test]

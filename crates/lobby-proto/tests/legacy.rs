@@ -1,7 +1,7 @@
 //! Old Gang Garrison 2 servers and clients.
 
 mod support;
-use rallypoint_lobby_proto::{CheckKind, Outcome};
+use rallypoint_lobby_proto::{CheckKind, RegistrationOutcome};
 use rallypoint_wire::{
     legacy::{Counts, Info, ListEntry, Registration, entries, protocol_of_version},
     lobby::{Occupancy, ProtocolId},
@@ -17,7 +17,7 @@ fn registration(version: u8, port: u16, text: &str) -> Vec<u8> {
 }
 
 impl Lobby {
-    fn send_legacy(&mut self, from: &str, bytes: &[u8]) -> Outcome {
+    fn send_legacy(&mut self, from: &str, bytes: &[u8]) -> RegistrationOutcome {
         let outcome = self.registry.handle_legacy_datagram(self.now, SocketAddr::new(ip(from), 9), bytes);
         self.registry.check_invariants();
         outcome
@@ -26,7 +26,7 @@ impl Lobby {
     /// The legacy list as a client reads it: endpoint and text.
     fn legacy_list(&mut self, protocol: ProtocolId) -> Vec<String> {
         self.registry.publish(self.now);
-        let reply = self.registry.lists().legacy(&protocol);
+        let reply = self.registry.lists().legacy_reply(&protocol);
         let servers: Vec<ListEntry<'_>> = entries(&reply).collect::<Result<_, _>>().expect("a valid reply");
         assert_eq!(servers.len(), usize::from(reply[0]));
         let show = |server: &ListEntry<'_>| {
@@ -42,10 +42,10 @@ impl Lobby {
 fn l16_an_old_server_is_checked_and_listed_in_both_lists() {
     let mut lobby = Lobby::default();
     let datagram = registration(41, 8190, "!private![ctf_truefort] Bacon Town [3/10] - Randomizer");
-    assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), Outcome::Checking);
+    assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), RegistrationOutcome::Checking);
     assert_eq!(lobby.checks()[0].kind, CheckKind::Connect);
     lobby.verdict(
-        rallypoint_lobby_proto::Target { addr: "203.0.113.9:8190".parse().unwrap(), kind: CheckKind::Connect },
+        rallypoint_lobby_proto::CheckTarget { addr: "203.0.113.9:8190".parse().unwrap(), kind: CheckKind::Connect },
         REACHABLE,
     );
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp Bacon Town"]);
@@ -66,12 +66,15 @@ fn l16_an_old_server_is_checked_and_listed_in_both_lists() {
 fn l16_a_refresh_keeps_it_and_silence_ends_it() {
     let mut lobby = Lobby::unchecked();
     let datagram = registration(41, 8190, "Bacon Town [0/10]");
-    assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), Outcome::Listed);
+    assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), RegistrationOutcome::Listed);
     for _ in 0..5 {
         lobby.wait(secs(30));
-        assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), Outcome::Refreshed);
+        assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), RegistrationOutcome::Refreshed);
     }
-    assert_eq!(lobby.send_legacy("203.0.113.9", &registration(41, 8190, "Bacon Town [1/10]")), Outcome::Changed);
+    assert_eq!(
+        lobby.send_legacy("203.0.113.9", &registration(41, 8190, "Bacon Town [1/10]")),
+        RegistrationOutcome::Changed
+    );
     assert_eq!(lobby.legacy_list(protocol_of_version(41)), ["203.0.113.9:8190 Bacon Town [1/10]"]);
     lobby.wait(secs(71));
     assert_eq!(lobby.legacy_list(protocol_of_version(41)), [""; 0]);
@@ -81,7 +84,7 @@ fn l16_a_refresh_keeps_it_and_silence_ends_it() {
 fn l16_several_old_servers_behind_one_address() {
     let mut lobby = Lobby::unchecked();
     for port in 1..=3 {
-        assert_eq!(lobby.send_legacy("203.0.113.9", &registration(41, port, "name")), Outcome::Listed);
+        assert_eq!(lobby.send_legacy("203.0.113.9", &registration(41, port, "name")), RegistrationOutcome::Listed);
     }
     assert_eq!(lobby.legacy_list(protocol_of_version(41)).len(), 3);
     assert_eq!(lobby.stats().registered, 3);
@@ -153,9 +156,9 @@ fn l16_nonsense_has_an_outcome_too() {
     let mut lobby = Lobby::default();
     assert_eq!(lobby.send_legacy("203.0.113.9", b"nonsense").code(), "malformed");
     assert_eq!(lobby.send_legacy("203.0.113.9", &udp(1).datagram()).code(), "malformed");
-    assert_eq!(lobby.send_legacy("0.0.0.0", b"nonsense"), Outcome::InvalidSource);
+    assert_eq!(lobby.send_legacy("0.0.0.0", b"nonsense"), RegistrationOutcome::InvalidSource);
     assert_eq!(lobby.stats().outcomes.iter().sum::<u64>(), 3);
-    assert_eq!(lobby.past_outcomes(ip("203.0.113.9"))[0].times, 2);
+    assert_eq!(lobby.recent_outcomes(ip("203.0.113.9"))[0].times, 2);
 }
 
 #[test]
@@ -171,11 +174,11 @@ fn w29_a_server_that_speaks_both_protocols_stays_what_it_says_in_that_of_today()
     let mut lobby = Lobby::unchecked();
     lobby.register("203.0.113.9", &tcp(1).port(8190).name("modern").key("x-respawntime", "5"));
     let old = registration(41, 8190, "[ctf_truefort] legacy [3/10]");
-    assert_eq!(lobby.send_legacy("203.0.113.9", &old), Outcome::Refreshed);
+    assert_eq!(lobby.send_legacy("203.0.113.9", &old), RegistrationOutcome::Refreshed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp modern"]);
     lobby.wait(secs(71));
     assert_eq!(lobby.list(), Vec::<String>::new(), "only what it says in the protocol of today renews that lease");
-    assert_eq!(lobby.send_legacy("203.0.113.9", &old), Outcome::Listed);
+    assert_eq!(lobby.send_legacy("203.0.113.9", &old), RegistrationOutcome::Listed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp legacy"]);
 }
 
@@ -208,10 +211,10 @@ fn l16_hundreds_of_keys_and_many_protocols_cost_little_to_publish() {
     for n in 0..500u32 {
         let mut server = tcp(n.into()).key("protocol_id", protocol(n).as_bytes()).name(&"n".repeat(200));
         server.keys.extend((0..100u32).map(|key| (key.to_be_bytes()[2..].to_vec(), Vec::new())));
-        assert_eq!(lobby.register(address(n), &server), Outcome::Listed);
+        assert_eq!(lobby.register(address(n), &server), RegistrationOutcome::Listed);
     }
     lobby.registry.publish(lobby.now);
-    let shown = |lobby: &Lobby| (0..500).filter(|&n| lobby.lists().legacy(&protocol(n)).len() > 1).count();
+    let shown = |lobby: &Lobby| (0..500).filter(|&n| lobby.lists().legacy_reply(&protocol(n)).len() > 1).count();
     let first = shown(&lobby);
     assert!((1..500).contains(&first), "{first}");
     assert!(lobby.poll_timeout().is_some());
@@ -229,11 +232,11 @@ fn l16_a_change_behind_the_first_255_writes_nothing() {
     }
     let protocol = ProtocolId::from_bytes([7; 16]);
     lobby.legacy_list(protocol);
-    let before = lobby.lists().legacy(&protocol);
+    let before = lobby.lists().legacy_reply(&protocol);
     lobby.register(address(290), &server(290).players(3));
     lobby.unregister(address(295), 295);
     lobby.legacy_list(protocol);
-    assert!(std::sync::Arc::ptr_eq(&before, &lobby.lists().legacy(&protocol)));
+    assert!(std::sync::Arc::ptr_eq(&before, &lobby.lists().legacy_reply(&protocol)));
     lobby.unregister(address(3), 3);
     let list = lobby.legacy_list(protocol);
     assert_eq!(list.len(), 255);

@@ -2,7 +2,7 @@
 
 mod support;
 use rallypoint_limit::{Budget, Rate};
-use rallypoint_lobby_proto::{Networks, Outcome};
+use rallypoint_lobby_proto::{Networks, RegistrationOutcome};
 use support::*;
 
 #[test]
@@ -73,7 +73,7 @@ fn what_is_too_much_is_over_budget() {
     let refused = (0..1_000).filter(|n| !lobby.register("203.0.113.9", &udp(1).players(*n)).is_listed()).count();
     assert!((600..800).contains(&refused), "{refused}");
     assert_eq!(lobby.stats().outcomes[11], refused as u64);
-    let past = lobby.past_outcomes(ip("203.0.113.9"));
+    let past = lobby.recent_outcomes(ip("203.0.113.9"));
     assert_eq!(past.last().unwrap().outcome.code(), "over_budget");
     assert_eq!(past.last().unwrap().times as usize, refused);
     assert!(lobby.register("203.0.113.10", &udp(2)).is_listed(), "a neighbour has a budget of its own");
@@ -84,7 +84,7 @@ fn a_refresh_is_not_counted() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     for _ in 0..10_000 {
-        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
     }
 }
 
@@ -112,7 +112,7 @@ fn a_flood_of_forged_sources_does_not_touch_who_is_in_the_list() {
     // A quiet life: nothing but refreshes, which the limiter does not see.
     for _ in 0..20 {
         lobby.wait(secs(30));
-        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
     }
     let mut refused = 0;
     for n in 0..50_000u32 {
@@ -146,7 +146,7 @@ fn a_server_that_has_just_come_is_not_touched_either() {
     lobby.register("203.0.113.9", &udp(1));
     lobby.wait(secs(5));
     assert!(flood(&mut lobby, 2_000, 0) > 1_000);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), Outcome::Changed, "it knows its secret");
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), RegistrationOutcome::Changed, "it knows its secret");
     assert_eq!(lobby.register("203.0.113.10", &udp(2)).code(), "over_budget", "a newcomer has to wait");
 }
 
@@ -160,14 +160,14 @@ fn nor_is_one_that_only_refreshes_by_those_who_take_all_seats() {
     lobby.register("203.0.113.9", &udp(1));
     for minute in 0..20 {
         lobby.wait(secs(30));
-        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
         // Forged servers that come back again and again, as honest ones do.
         if minute > 3 {
             flood(&mut lobby, 2_000, minute);
         }
     }
     assert!(flood(&mut lobby, 2_000, 99) > 1_000);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), RegistrationOutcome::Changed);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The published lists: always a valid reply, always what is registered, never in anybody's way.
 
 mod support;
-use rallypoint_lobby_proto::Outcome;
+use rallypoint_lobby_proto::RegistrationOutcome;
 use rallypoint_wire::lobby::blocks;
 use std::collections::BTreeSet;
 use support::*;
@@ -12,7 +12,7 @@ fn l14_an_unknown_lobby_has_no_servers() {
     let list = lobby.lists().lobby(&LOBBY);
     assert_eq!(list.pieces().flatten().copied().collect::<Vec<_>>(), [0; 4]);
     assert_eq!((list.count(), list.size(), list.reply().piece_count()), (0, 4, 1));
-    assert_eq!(lobby.lists().directory().lobbies().count(), 0);
+    assert_eq!(lobby.lists().snapshot().lobbies().count(), 0);
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn a_refresh_publishes_nothing() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.wait(secs(1));
-    let before = lobby.stats().published;
+    let before = lobby.stats().publishes;
     for _ in 0..10 {
         lobby.wait(secs(30));
-        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
     }
-    assert_eq!(lobby.stats().published, before);
+    assert_eq!(lobby.stats().publishes, before);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn readers_keep_the_list_that_they_have() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.list();
-    let (old, directory) = (lobby.lists().lobby(&LOBBY), lobby.lists().directory());
+    let (old, directory) = (lobby.lists().lobby(&LOBBY), lobby.lists().snapshot());
     let bytes: Vec<u8> = old.pieces().flatten().copied().collect();
     lobby.register("203.0.113.9", &udp(1).name("renamed"));
     lobby.register("203.0.113.10", &udp(2));
@@ -73,7 +73,7 @@ fn readers_keep_the_list_that_they_have() {
     assert_eq!(old.pieces().flatten().copied().collect::<Vec<_>>(), bytes);
     assert_eq!(line(old.listings().next().unwrap()), "203.0.113.9:8190 udp server 1");
     assert_eq!(directory.lobbies().count(), 1);
-    assert_eq!(lobby.lists().directory().lobbies().count(), 0);
+    assert_eq!(lobby.lists().snapshot().lobbies().count(), 0);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn names(lobby: &mut Lobby) -> BTreeSet<String> {
 #[test]
 fn long_lists_are_in_several_pieces_that_make_one_reply() {
     let mut lobby = Lobby::default();
-    (0..1_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), Outcome::Listed));
+    (0..1_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), RegistrationOutcome::Listed));
     assert_eq!(names(&mut lobby).len(), 1_000);
     let pieces = lobby.lists().lobby(&LOBBY).reply().piece_count();
     assert!((10..14).contains(&pieces), "{pieces}");
@@ -126,7 +126,7 @@ fn long_lists_are_in_several_pieces_that_make_one_reply() {
 #[test]
 fn a_change_leaves_the_other_pieces_as_they_are() {
     let mut lobby = Lobby::default();
-    (0..1_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), Outcome::Listed));
+    (0..1_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), RegistrationOutcome::Listed));
     lobby.list();
     let before = lobby.lists().lobby(&LOBBY);
     lobby.register(address(500), &large(500).players(1));
@@ -141,12 +141,12 @@ fn a_lobby_that_was_large_for_a_while_does_not_stay_in_many_pieces() {
     let mut lobby = Lobby::default();
     for n in 0..2_000 {
         let server = large(n.into());
-        assert_eq!(lobby.register(address(n), &server), Outcome::Listed);
+        assert_eq!(lobby.register(address(n), &server), RegistrationOutcome::Listed);
     }
     // All but every fiftieth server leave, from all over the list.
     let stays: BTreeSet<u32> = (0..2_000).step_by(50).collect();
     for n in (0..2_000).filter(|n| !stays.contains(n)) {
-        assert_eq!(lobby.unregister(address(n), n.into()), Outcome::Unregistered);
+        assert_eq!(lobby.unregister(address(n), n.into()), RegistrationOutcome::Unregistered);
     }
     lobby.check_invariants();
     let expected: BTreeSet<_> = stays.iter().map(|n| format!("{}:8190 udp server {n}", address(*n))).collect();
@@ -154,7 +154,7 @@ fn a_lobby_that_was_large_for_a_while_does_not_stay_in_many_pieces() {
     let pieces = lobby.lists().lobby(&LOBBY).reply().piece_count();
     assert!(pieces <= 4, "{pieces}");
     // And it can grow again.
-    (2_000..3_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), Outcome::Listed));
+    (2_000..3_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), RegistrationOutcome::Listed));
     assert_eq!(lobby.list().len(), 1_040);
     lobby.check_invariants();
 }
@@ -179,9 +179,9 @@ fn each_lobby_has_its_own_list() {
     for n in 0..5 {
         assert_eq!(lobby.list_of(support::lobby(n)).len(), 10);
     }
-    assert_eq!(lobby.lists().directory().lobbies().count(), 5);
+    assert_eq!(lobby.lists().snapshot().lobbies().count(), 5);
     lobby.wait(secs(71));
-    assert_eq!(lobby.lists().directory().lobbies().count(), 0);
+    assert_eq!(lobby.lists().snapshot().lobbies().count(), 0);
 }
 
 #[test]

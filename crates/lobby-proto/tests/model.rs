@@ -7,7 +7,9 @@ mod naive;
 mod support;
 use naive::*;
 use proptest::prelude::*;
-use rallypoint_lobby_proto::{Event, Listing, Outcome, Registry, Saver, Target, Verdict};
+use rallypoint_lobby_proto::{
+    CheckResult, CheckTarget, Event, ListedServer, RegistrationOutcome, Registry, SaveFileWriter,
+};
 use rallypoint_wire::lobby::{LobbyId, Transport};
 use std::{
     collections::BTreeSet,
@@ -30,7 +32,7 @@ enum Op {
     },
     Wait(Duration),
     /// The check that was asked for longest ago, or a later one, is done.
-    Verdict {
+    CheckResult {
         which: usize,
         is_good: bool,
     },
@@ -86,10 +88,10 @@ impl Both {
                 self.compare_outcome(outcome, expected);
             }
             Op::Wait(time) => self.wait(time),
-            Op::Verdict { which, is_good } => {
+            Op::CheckResult { which, is_good } => {
                 let under_way = &self.model.under_way;
                 if let Some(&(target, _)) = under_way.get(which % under_way.len().max(1)) {
-                    let verdict = if is_good { REACHABLE } else { Verdict::Unreachable };
+                    let verdict = if is_good { REACHABLE } else { CheckResult::Unreachable };
                     self.registry.handle_check(self.now, target, verdict);
                     let shown = self.shown_places();
                     self.model.settle(self.now, target, is_good, |place| shown.contains(&place));
@@ -105,11 +107,11 @@ impl Both {
         self.compare();
     }
 
-    fn send(&mut self, from: &str, bytes: &[u8]) -> Outcome {
+    fn send(&mut self, from: &str, bytes: &[u8]) -> RegistrationOutcome {
         self.registry.handle_datagram(self.now, SocketAddr::new(ip(from), 9), bytes)
     }
 
-    fn compare_outcome(&mut self, outcome: Outcome, expected: Outcome) {
+    fn compare_outcome(&mut self, outcome: RegistrationOutcome, expected: RegistrationOutcome) {
         assert_eq!(outcome, expected);
         self.model.outcomes[expected.index()] += 1;
         assert_eq!(self.registry.stats().outcomes, self.model.outcomes);
@@ -131,8 +133,8 @@ impl Both {
     }
 
     fn restart(&mut self) {
-        let mut saver = Saver::new();
-        while !self.registry.save_some(self.now, &mut saver, 1) {}
+        let mut saver = SaveFileWriter::new();
+        while !self.registry.save_next(self.now, &mut saver, 1) {}
         // In which order they come back is nobody's business, so all of them have to fit.
         self.model.knobs.has_small_caps = false;
         self.registry = Registry::new(self.model.knobs.config(), SEED, self.now).unwrap();
@@ -143,9 +145,9 @@ impl Both {
     /// Which endpoints the list shows, as soon as it is published.
     fn shown_places(&mut self) -> BTreeSet<Place> {
         self.registry.publish(self.now);
-        let lists = self.registry.lists().directory();
+        let lists = self.registry.lists().snapshot();
         let listings = lists.lobbies().flat_map(|(_, list)| list.listings());
-        let places = |listing: &Arc<Listing>| {
+        let places = |listing: &Arc<ListedServer>| {
             let is_tcp = listing.block().transport == Transport::Tcp;
             listing.block().endpoints().map(move |at| (at.ip(), at.port(), is_tcp))
         };
@@ -158,7 +160,7 @@ impl Both {
         let mut targets = BTreeSet::new();
         while let Some(event) = self.registry.poll_event() {
             if let Event::Check(request) = event {
-                let Target { addr, kind } = request.target;
+                let CheckTarget { addr, kind } = request.target;
                 assert!(targets.insert((addr, kind as u8)), "one check per target");
                 let model = &self.model;
                 assert!(model.under_way.iter().all(|(known, _)| *known != request.target), "one check per target");
@@ -216,7 +218,7 @@ impl Both {
 fn published_lines(registry: &Registry, lobby: LobbyId) -> Vec<String> {
     published(registry, lobby);
     let list = registry.lists().lobby(&lobby);
-    let show = |listing: &Arc<Listing>| {
+    let show = |listing: &Arc<ListedServer>| {
         let block = listing.block();
         let query = String::from_utf8_lossy(block.table.get(b"x-query").unwrap_or_default());
         format!("{} {} {query}", line(listing), block.occupancy.players)
@@ -270,7 +272,7 @@ fn op() -> impl Strategy<Value = Op> {
         15 => (0u64..4_000).prop_map(|time| Op::Wait(ms(time))),
         5 => (0u64..100).prop_map(|time| Op::Wait(secs(time))),
         2 => (0u64..1_000_000_000).prop_map(|time| Op::Wait(Duration::from_nanos(time))),
-        15 => (0usize..4, any::<bool>()).prop_map(|(which, is_good)| Op::Verdict { which, is_good }),
+        15 => (0usize..4, any::<bool>()).prop_map(|(which, is_good)| Op::CheckResult { which, is_good }),
         3 => knobs().prop_map(Op::Set),
         1 => Just(Op::Restart),
     ]

@@ -1,7 +1,7 @@
 //! What the operator does while the lobby runs: bans of its own, and servers taken off the list.
 
 mod support;
-use rallypoint_lobby_proto::{Ban, Banned, Bans, Config, Gone, Outcome};
+use rallypoint_lobby_proto::{Ban, Banned, Bans, Config, RegistrationOutcome, UnlistReason};
 use rallypoint_wire::lobby::Transport;
 use std::net::SocketAddr;
 use support::*;
@@ -14,45 +14,49 @@ fn bans(network: &str) -> Bans {
 #[test]
 fn bans_of_both_kinds_count_and_outlive_each_other() {
     let mut lobby = Lobby::new(Config { bans: bans("203.0.113.0/24"), ..Config::default() });
-    assert_eq!(lobby.register("198.51.100.7", &udp(1)), Outcome::Listed);
-    lobby.registry.set_more_bans(lobby.now, bans("198.51.100.0/24"));
-    assert_eq!((lobby.registry.stats().listed, lobby.gone(Gone::Banned)), (0, 1), "it goes at once");
-    assert_eq!(lobby.register("198.51.100.7", &udp(1)), Outcome::Banned);
-    let past = lobby.registry.past_outcomes(ip("198.51.100.7"));
+    assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::Listed);
+    lobby.registry.set_admin_bans(lobby.now, bans("198.51.100.0/24"));
+    assert_eq!((lobby.registry.stats().listed, lobby.unlisted(UnlistReason::Banned)), (0, 1), "it goes at once");
+    assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::Banned);
+    let past = lobby.registry.recent_outcomes(ip("198.51.100.7"));
     assert_eq!(past.last().unwrap().reason.as_deref(), Some("spam"), "the owner is told why");
-    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Banned);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Banned);
     lobby.set(|config| config.bans = Bans::default());
-    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Listed);
-    assert_eq!(lobby.register("198.51.100.7", &udp(1)), Outcome::Banned, "a reload does not touch these");
-    lobby.registry.set_more_bans(lobby.now, Bans::default());
-    assert_eq!(lobby.register("198.51.100.7", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::Banned, "a reload does not touch these");
+    lobby.registry.set_admin_bans(lobby.now, Bans::default());
+    assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::Listed);
 }
 
 #[test]
 fn a_banned_server_stays_away_for_a_while() {
     let mut lobby = Lobby::default();
     let (server, neighbour) = (udp(1).port(8_190), udp(2).port(8_191));
-    assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Listed);
-    assert_eq!(lobby.register("203.0.113.9", &neighbour), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &neighbour), RegistrationOutcome::Listed);
     let at: SocketAddr = "203.0.113.9:8190".parse().unwrap();
     lobby.registry.publish(lobby.now);
-    let directory = lobby.registry.lists().directory();
+    let directory = lobby.registry.lists().snapshot();
     let mut all = directory.lobbies().flat_map(|(_, list)| list.listings());
     let id = all.find(|listing| listing.block().endpoints().any(|endpoint| endpoint == at)).unwrap().public_id();
     let who = Banned::Server { id, transport: Transport::Udp, addresses: vec![at] };
     let ban = Ban { who, reason: "wrong game".into(), until: Some(lobby.now + secs(600)) };
-    lobby.registry.set_more_bans(lobby.now, [ban].into_iter().collect());
-    assert_eq!((lobby.registry.stats().listed, lobby.gone(Gone::Banned)), (1, 1));
-    assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Banned);
+    lobby.registry.set_admin_bans(lobby.now, [ban].into_iter().collect());
+    assert_eq!((lobby.registry.stats().listed, lobby.unlisted(UnlistReason::Banned)), (1, 1));
+    assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Banned);
     let again = udp(77).port(8_190);
-    assert_eq!(lobby.register("203.0.113.9", &again), Outcome::Banned, "it was started again at the same place");
-    assert_eq!(lobby.register("203.0.113.10", &server), Outcome::Banned, "the same server elsewhere");
+    assert_eq!(
+        lobby.register("203.0.113.9", &again),
+        RegistrationOutcome::Banned,
+        "it was started again at the same place"
+    );
+    assert_eq!(lobby.register("203.0.113.10", &server), RegistrationOutcome::Banned, "the same server elsewhere");
     for source in ["203.0.113.9", "203.0.113.10"] {
-        let past = lobby.registry.past_outcomes(ip(source));
+        let past = lobby.registry.recent_outcomes(ip(source));
         assert_eq!(past.last().unwrap().reason.as_deref(), Some("wrong game"), "the owner is told why");
     }
-    assert_eq!(lobby.register("203.0.113.10", &again), Outcome::Listed, "somebody else");
-    assert_eq!(lobby.register("203.0.113.9", &neighbour), Outcome::Refreshed);
+    assert_eq!(lobby.register("203.0.113.10", &again), RegistrationOutcome::Listed, "somebody else");
+    assert_eq!(lobby.register("203.0.113.9", &neighbour), RegistrationOutcome::Refreshed);
     lobby.wait(secs(601));
-    assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Listed);
 }

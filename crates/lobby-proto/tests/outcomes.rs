@@ -2,19 +2,19 @@
 
 mod support;
 use proptest::prelude::*;
-use rallypoint_lobby_proto::{Gone, Outcome};
+use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use std::collections::HashSet;
 use support::*;
 
 #[test]
 fn codes_are_different_stable_and_written_with_underscores() {
-    let codes: HashSet<_> = Outcome::CODES.into_iter().chain(Gone::CODES).collect();
+    let codes: HashSet<_> = RegistrationOutcome::CODES.into_iter().chain(UnlistReason::CODES).collect();
     for code in codes {
         assert!(code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}");
     }
-    assert_eq!(Outcome::CODES.iter().collect::<HashSet<_>>().len(), Outcome::CODES.len());
-    assert_eq!(Outcome::CODES[..3], ["listed", "changed", "refreshed"]);
-    assert_eq!(Gone::Expired.code(), "expired");
+    assert_eq!(RegistrationOutcome::CODES.iter().collect::<HashSet<_>>().len(), RegistrationOutcome::CODES.len());
+    assert_eq!(RegistrationOutcome::CODES[..3], ["listed", "changed", "refreshed"]);
+    assert_eq!(UnlistReason::Expired.code(), "expired");
 }
 
 #[test]
@@ -67,7 +67,7 @@ proptest! {
         0..100,
     )) {
         let mut lobby = Lobby::default();
-        let mut counts = [0; Outcome::CODES.len()];
+        let mut counts = [0; RegistrationOutcome::CODES.len()];
         for (n, bytes) in (0..).zip(&datagrams) {
             let outcome = lobby.send(address(n % 5), bytes);
             counts[outcome.index()] += 1;
@@ -77,7 +77,7 @@ proptest! {
         let stats = lobby.stats();
         prop_assert_eq!(stats.outcomes.iter().sum::<u64>(), datagrams.len() as u64);
         // Whoever came into the list is still there, or went for a reason. (Lobbies and checks do not come into it here.)
-        let listed = stats.outcome(Outcome::Listed);
-        prop_assert_eq!(stats.listed as u64 + stats.gone.iter().sum::<u64>(), listed);
+        let listed = stats.outcome(RegistrationOutcome::Listed);
+        prop_assert_eq!(stats.listed as u64 + stats.unlisted.iter().sum::<u64>(), listed);
     }
 }

@@ -1,7 +1,7 @@
 //! Servers in private networks: welcome in a LAN, refused by a public lobby, or called by their public address.
 
 mod support;
-use rallypoint_lobby_proto::{AddressMap, Config, ConfigError, Mapping, Outcome};
+use rallypoint_lobby_proto::{AddressMap, Config, ConfigError, Mapping, RegistrationOutcome};
 use support::*;
 
 const PRIVATE: [&str; 6] = ["127.0.0.1", "10.1.2.3", "192.168.0.1", "169.254.0.7", "::1", "fd00::1"];
@@ -14,7 +14,7 @@ fn map(from: &str, port: Option<u16>, to: &str, to_port: Option<u16>) -> Mapping
 fn private_sources_are_accepted_by_default() {
     let mut lobby = Lobby::default();
     for (id, from) in (1..).zip(PRIVATE) {
-        assert_eq!(lobby.register(from, &udp(id)), Outcome::Listed, "{from}");
+        assert_eq!(lobby.register(from, &udp(id)), RegistrationOutcome::Listed, "{from}");
     }
 }
 
@@ -22,17 +22,17 @@ fn private_sources_are_accepted_by_default() {
 fn a_public_lobby_refuses_them() {
     let mut lobby = Lobby::with(|config| config.allow_private = false);
     for from in PRIVATE {
-        assert_eq!(lobby.register(from, &udp(1)), Outcome::PrivateSource, "{from}");
+        assert_eq!(lobby.register(from, &udp(1)), RegistrationOutcome::PrivateSource, "{from}");
     }
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
-    assert_eq!(lobby.past_outcomes(ip("10.1.2.3"))[0].outcome.code(), "private_source");
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.recent_outcomes(ip("10.1.2.3"))[0].outcome.code(), "private_source");
 }
 
 #[test]
 fn nobody_can_come_from_addresses_that_are_nobodys() {
     let mut lobby = Lobby::default();
     for from in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "::ffff:0.0.0.0"] {
-        assert_eq!(lobby.register(from, &udp(1)), Outcome::InvalidSource, "{from}");
+        assert_eq!(lobby.register(from, &udp(1)), RegistrationOutcome::InvalidSource, "{from}");
     }
 }
 
@@ -42,9 +42,9 @@ fn the_address_map_gives_inner_servers_their_public_address() {
         config.allow_private = false;
         config.address_map = [map("192.168.1.0/24", None, "203.0.113.5", None)].into_iter().collect();
     });
-    assert_eq!(lobby.register("192.168.1.10", &udp(1)), Outcome::Listed);
-    assert_eq!(lobby.register("192.168.2.10", &udp(2)), Outcome::PrivateSource);
-    assert_eq!(lobby.register("fd00::1", &udp(1)), Outcome::PrivateSource);
+    assert_eq!(lobby.register("192.168.1.10", &udp(1)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("192.168.2.10", &udp(2)), RegistrationOutcome::PrivateSource);
+    assert_eq!(lobby.register("fd00::1", &udp(1)), RegistrationOutcome::PrivateSource);
     assert_eq!(lobby.list(), ["203.0.113.5:8190 udp server 1"]);
 }
 
@@ -79,9 +79,9 @@ fn a_listing_knows_where_the_lobby_reaches_a_mapped_server() {
     let mut lobby = Lobby::with(|config| config.address_map = mappings.into_iter().collect());
     let inside = |lobby: &mut Lobby, listed: [&str; 2]| {
         assert_eq!(lobby.list().len(), 1);
-        let directory = lobby.lists().directory();
+        let directory = lobby.lists().snapshot();
         let listing = directory.lobbies().flat_map(|(_, list)| list.listings()).next().unwrap();
-        listed.map(|listed| listing.inside(listed.parse().unwrap()).to_string())
+        listed.map(|listed| listing.internal_addr(listed.parse().unwrap()).to_string())
     };
     let listed = ["203.0.113.5:9000", "[2001:db8::5]:8190"];
     lobby.register("192.168.1.10", &udp(1));
@@ -102,8 +102,8 @@ fn l8_inner_servers_under_one_public_endpoint_replace_each_other() {
     let mapping = map("192.168.1.0/24", None, "203.0.113.5", None);
     let mut lobby = Lobby::with(|config| config.address_map = [mapping].into_iter().collect());
     for _ in 0..10 {
-        assert_eq!(lobby.register("192.168.1.10", &udp(1)), Outcome::Listed);
-        assert_eq!(lobby.register("192.168.1.11", &udp(2)), Outcome::Listed);
+        assert_eq!(lobby.register("192.168.1.10", &udp(1)), RegistrationOutcome::Listed);
+        assert_eq!(lobby.register("192.168.1.11", &udp(2)), RegistrationOutcome::Listed);
     }
     assert_eq!(lobby.list(), ["203.0.113.5:8190 udp server 2"]);
 }

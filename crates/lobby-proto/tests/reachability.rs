@@ -1,38 +1,40 @@
 //! A TCP server is in the list only if the lobby could reach it.
 
 mod support;
-use rallypoint_lobby_proto::{CheckKind, CheckRequest, Config, Gone, Outcome, Target, Verdict};
+use rallypoint_lobby_proto::{
+    CheckKind, CheckRequest, CheckResult, CheckTarget, Config, RegistrationOutcome, UnlistReason,
+};
 use support::*;
 
-fn target(addr: &str) -> Target {
-    Target { addr: addr.parse().unwrap(), kind: CheckKind::Connect }
+fn target(addr: &str) -> CheckTarget {
+    CheckTarget { addr: addr.parse().unwrap(), kind: CheckKind::Connect }
 }
 
 #[test]
 fn l12_a_tcp_server_is_listed_once_its_port_was_opened() {
     let mut lobby = Lobby::default();
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     assert_eq!(lobby.list(), [""; 0]);
     assert_eq!(lobby.check_requests(), [CheckRequest { target: target("203.0.113.9:8190"), timeout: secs(5) }]);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     lobby.verdict(target("203.0.113.9:8190"), REACHABLE);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 1"]);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Refreshed);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Refreshed);
     assert_eq!(lobby.lists().lobby(&LOBBY).listings().next().unwrap().latency(), Some(ms(20)));
-    let past: Vec<_> = lobby.past_outcomes(ip("203.0.113.9")).iter().map(|past| past.outcome).collect();
-    assert_eq!(past, [Outcome::Checking, Outcome::Listed]);
+    let past: Vec<_> = lobby.recent_outcomes(ip("203.0.113.9")).iter().map(|past| past.outcome).collect();
+    assert_eq!(past, [RegistrationOutcome::Checking, RegistrationOutcome::Listed]);
 }
 
 #[test]
 fn l12_what_could_not_be_reached_is_told_so() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
-    lobby.settle(Verdict::Unreachable);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Unreachable);
+    lobby.settle(CheckResult::Unreachable);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Unreachable);
     assert_eq!(lobby.checks(), []);
     assert_eq!(lobby.list(), [""; 0]);
-    let past = lobby.past_outcomes(ip("203.0.113.9"));
-    assert_eq!(past.last().unwrap().outcome, Outcome::Unreachable);
+    let past = lobby.recent_outcomes(ip("203.0.113.9"));
+    assert_eq!(past.last().unwrap().outcome, RegistrationOutcome::Unreachable);
     assert_eq!(past.last().unwrap().port, Some(8190));
 }
 
@@ -40,11 +42,11 @@ fn l12_what_could_not_be_reached_is_told_so() {
 fn w11_and_is_tried_again_after_20_s_so_that_the_next_registration_counts() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
-    lobby.settle(Verdict::Unreachable);
+    lobby.settle(CheckResult::Unreachable);
     lobby.wait(secs(20) - GRAIN);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Unreachable);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Unreachable);
     lobby.wait(2 * GRAIN);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     assert_eq!(lobby.settle(REACHABLE), 1);
     assert_eq!(lobby.list().len(), 1);
 }
@@ -52,7 +54,7 @@ fn w11_and_is_tried_again_after_20_s_so_that_the_next_registration_counts() {
 #[test]
 fn l12_a_udp_server_is_listed_at_once() {
     let mut lobby = Lobby::default();
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
     assert_eq!(lobby.checks(), []);
 }
 
@@ -89,7 +91,7 @@ fn l12_it_stays_listed_while_it_is_checked_again() {
     assert_eq!(lobby.list().len(), 1);
     lobby.events();
     assert_eq!(lobby.stats().checks.in_flight, 1);
-    lobby.verdict(target("203.0.113.9:8190"), Verdict::Reachable(ms(99)));
+    lobby.verdict(target("203.0.113.9:8190"), CheckResult::Reachable(ms(99)));
     assert_eq!(lobby.list().len(), 1);
     assert_eq!(lobby.events(), [""; 0], "nothing has changed");
     assert_eq!(lobby.lists().lobby(&LOBBY).listings().next().unwrap().latency(), Some(ms(99)));
@@ -98,12 +100,12 @@ fn l12_it_stays_listed_while_it_is_checked_again() {
 #[test]
 fn l12_and_goes_if_that_fails() {
     let mut lobby = being_checked_again();
-    assert_eq!(lobby.settle(Verdict::Unreachable), 1);
+    assert_eq!(lobby.settle(CheckResult::Unreachable), 1);
     assert_eq!(lobby.list(), [""; 0]);
-    assert_eq!(lobby.gone(Gone::Unreachable), 1);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Unreachable);
+    assert_eq!(lobby.unlisted(UnlistReason::Unreachable), 1);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Unreachable);
     lobby.wait(secs(30) + GRAIN);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     lobby.settle(REACHABLE);
     assert_eq!(lobby.list().len(), 1);
 }
@@ -113,7 +115,7 @@ fn l12_a_udp_server_that_turns_into_a_tcp_server_is_checked() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     assert_eq!(lobby.list(), [""; 0], "neither endpoint was ever reached by TCP");
     assert_eq!(lobby.settle(REACHABLE), 2);
     assert_eq!(lobby.list(), ["[2001:db8::9]:8190 203.0.113.9:8190 tcp server 1"]);
@@ -124,25 +126,25 @@ fn l12_another_port_or_address_is_another_check() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(REACHABLE);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1).port(8191)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1).port(8191)), RegistrationOutcome::Checking);
     assert_eq!(lobby.checks(), [target("203.0.113.9:8191")]);
-    assert_eq!(lobby.register("203.0.113.10", &tcp(1).port(8191)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.10", &tcp(1).port(8191)), RegistrationOutcome::Checking);
     assert_eq!(lobby.checks(), [target("203.0.113.10:8191")]);
     assert_eq!(lobby.list(), [""; 0]);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Listed, "back where the verdict is known");
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Listed, "back where the verdict is known");
     // The others' verdicts come in, and are nobody's any more.
-    lobby.verdict(target("203.0.113.9:8191"), Verdict::Unreachable);
-    lobby.verdict(target("203.0.113.10:8191"), Verdict::Unreachable);
+    lobby.verdict(target("203.0.113.9:8191"), CheckResult::Unreachable);
+    lobby.verdict(target("203.0.113.10:8191"), CheckResult::Unreachable);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 1"]);
 }
 
 #[test]
 fn l12_exempt_networks_and_a_lobby_that_does_not_check_list_at_once() {
     let mut lobby = Lobby::with(|config| config.checks.exempt = networks(&["10.0.0.0/8"]));
-    assert_eq!(lobby.register("10.1.2.3", &tcp(1)), Outcome::Listed);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(2)), Outcome::Checking);
+    assert_eq!(lobby.register("10.1.2.3", &tcp(1)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(2)), RegistrationOutcome::Checking);
     lobby.set(|config| config.checks.enabled = false);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(2)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(2)), RegistrationOutcome::Listed);
 }
 
 #[test]
@@ -165,8 +167,12 @@ fn l12_so_many_at_a_time_and_so_many_waiting() {
     let outcomes: Vec<_> = (0..10).map(|n| lobby.register("203.0.113.9", &tcp(n).port(1 + n as u16)).code()).collect();
     assert_eq!(outcomes[..5], ["checking"; 5], "a quarter of the places is for those of whom nothing is known");
     assert_eq!(outcomes[5..], ["check_busy"; 5]);
-    assert_eq!(lobby.register("198.51.100.9", &tcp(100)), Outcome::Checking, "a network that has none takes one");
-    assert_eq!(lobby.register("192.0.2.9", &tcp(101)), Outcome::Checking);
+    assert_eq!(
+        lobby.register("198.51.100.9", &tcp(100)),
+        RegistrationOutcome::Checking,
+        "a network that has none takes one"
+    );
+    assert_eq!(lobby.register("192.0.2.9", &tcp(101)), RegistrationOutcome::Checking);
     assert_eq!(lobby.stats().checks.waiting, 5);
     let first = lobby.checks();
     assert_eq!(first.len(), 3, "one of each network");
@@ -174,7 +180,7 @@ fn l12_so_many_at_a_time_and_so_many_waiting() {
     lobby.verdict(target("203.0.113.9:1"), REACHABLE);
     assert_eq!(lobby.checks(), [target("203.0.113.9:2")], "one is done, the next one begins");
     // Those that were too many try again with their next registration, although it is the same one.
-    assert_eq!(lobby.register("203.0.113.9", &tcp(9).port(10)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(9).port(10)), RegistrationOutcome::Checking);
     assert_eq!(lobby.stats().checks.refused, 7);
 }
 
@@ -184,18 +190,19 @@ fn l12_so_many_a_minute_per_address_and_network() {
         (config.checks.per_address, config.checks.per_network) = (5, 20);
         config.caps.per_address = 1_000;
     });
-    let per_address =
-        (0..20).filter(|n| lobby.register("203.0.113.9", &tcp(*n).port(8000 + *n as u16)) == Outcome::Checking);
+    let per_address = (0..20)
+        .filter(|n| lobby.register("203.0.113.9", &tcp(*n).port(8000 + *n as u16)) == RegistrationOutcome::Checking);
     assert_eq!(per_address.count(), 5);
     let per_network = (10..100u8)
         .filter(|n| {
-            lobby.register(std::net::IpAddr::from([203, 0, 113, *n]), &tcp(1_000 + u128::from(*n))) == Outcome::Checking
+            lobby.register(std::net::IpAddr::from([203, 0, 113, *n]), &tcp(1_000 + u128::from(*n)))
+                == RegistrationOutcome::Checking
         })
         .count();
     assert_eq!(per_network, 15, "five of the twenty were used up by the first address");
-    assert_eq!(lobby.register("198.51.100.9", &tcp(5_000)), Outcome::Checking, "another network");
+    assert_eq!(lobby.register("198.51.100.9", &tcp(5_000)), RegistrationOutcome::Checking, "another network");
     lobby.wait(secs(61));
-    assert_eq!(lobby.register("203.0.113.9", &tcp(6_000).port(9_000)), Outcome::Checking, "a minute later");
+    assert_eq!(lobby.register("203.0.113.9", &tcp(6_000).port(9_000)), RegistrationOutcome::Checking, "a minute later");
 }
 
 #[test]
@@ -204,7 +211,7 @@ fn l12_a_known_verdict_is_never_busy() {
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(REACHABLE);
     for id in 2..10 {
-        assert_eq!(lobby.register("203.0.113.9", &tcp(id)), Outcome::Listed);
+        assert_eq!(lobby.register("203.0.113.9", &tcp(id)), RegistrationOutcome::Listed);
     }
 }
 
@@ -232,7 +239,7 @@ fn l12_a_busy_lobby_keeps_who_is_listed() {
 #[test]
 fn l12_checks_that_nobody_waits_for_any_more_are_not_made() {
     let mut lobby = Lobby::with(|config| config.checks.in_flight = 1);
-    (0..100).for_each(|n| assert_eq!(lobby.register(address(n), &tcp(n.into())), Outcome::Checking));
+    (0..100).for_each(|n| assert_eq!(lobby.register(address(n), &tcp(n.into())), RegistrationOutcome::Checking));
     assert_eq!(lobby.checks().len(), 1);
     lobby.wait(secs(71));
     assert_eq!(lobby.stats().registered, 0, "a flood that has passed");
@@ -247,7 +254,7 @@ fn l12_a_check_that_was_never_reported_on_counts_as_failed() {
     lobby.register("203.0.113.9", &tcp(1));
     assert_eq!(lobby.checks().len(), 1);
     lobby.wait(secs(20));
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Unreachable);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Unreachable);
     lobby.register("198.51.100.9", &tcp(2));
     assert_eq!(lobby.checks(), [target("198.51.100.9:8190")], "and does not block the others");
     lobby.verdict(target("203.0.113.9:8190"), REACHABLE);
@@ -284,7 +291,7 @@ fn l12_checks_that_are_turned_on_do_not_drop_who_is_listed() {
         lobby.wait(secs(30));
         assert!(lobby.register("203.0.113.9", &tcp(1)).is_listed());
     }
-    assert_eq!(lobby.settle(Verdict::Unreachable), 1, "but they are checked in the background");
+    assert_eq!(lobby.settle(CheckResult::Unreachable), 1, "but they are checked in the background");
     assert_eq!(lobby.list(), [""; 0]);
 }
 
@@ -292,11 +299,11 @@ fn l12_checks_that_are_turned_on_do_not_drop_who_is_listed() {
 fn l12_what_the_lobby_could_not_try_is_no_verdict() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
-    lobby.settle(Verdict::Unknown);
-    assert_eq!(lobby.past_outcomes(ip("203.0.113.9")).last().unwrap().outcome, Outcome::CheckBusy);
+    lobby.settle(CheckResult::Unknown);
+    assert_eq!(lobby.recent_outcomes(ip("203.0.113.9")).last().unwrap().outcome, RegistrationOutcome::CheckBusy);
     assert_eq!(lobby.list(), [""; 0]);
     // The next registration tries again, and does not have to wait for it.
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     assert_eq!(lobby.settle(REACHABLE), 1);
     assert_eq!(lobby.list().len(), 1);
     // A listed server stays listed, and is tried again in the background.
@@ -304,7 +311,7 @@ fn l12_what_the_lobby_could_not_try_is_no_verdict() {
     for _ in 0..20 {
         lobby.wait(secs(30));
         lobby.register("203.0.113.9", &tcp(1));
-        tries += lobby.settle(Verdict::Unknown);
+        tries += lobby.settle(CheckResult::Unknown);
     }
     assert!((3..=20).contains(&tries), "{tries}");
     assert_eq!(lobby.list().len(), 1);

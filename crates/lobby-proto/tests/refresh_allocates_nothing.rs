@@ -1,7 +1,7 @@
 //! The most frequent datagram costs no allocation.
 
 mod support;
-use rallypoint_lobby_proto::{Lists, Outcome};
+use rallypoint_lobby_proto::{PublishedLists, RegistrationOutcome};
 use std::sync::Arc;
 use support::*;
 
@@ -22,7 +22,7 @@ fn nor_does_a_batch_of_them() {
         lobby.registry.handle_datagrams(now, datagrams.iter().map(|(from, bytes)| ((*from, 9).into(), &bytes[..])));
     };
     assert_eq!(allocations(refresh), 0);
-    assert_eq!(lobby.stats().outcome(Outcome::Refreshed), 100);
+    assert_eq!(lobby.stats().outcome(RegistrationOutcome::Refreshed), 100);
 }
 
 #[test]
@@ -47,8 +47,8 @@ fn whether_the_server_is_listed_or_checked_by_either_family() {
     let now = now + secs(1);
     let refresh = || {
         for from in sources {
-            assert_eq!(lobby.registry.handle_datagram(now, from, &listed), Outcome::Refreshed);
-            assert_eq!(lobby.registry.handle_datagram(now, from, &checked), Outcome::Checking);
+            assert_eq!(lobby.registry.handle_datagram(now, from, &listed), RegistrationOutcome::Refreshed);
+            assert_eq!(lobby.registry.handle_datagram(now, from, &checked), RegistrationOutcome::Checking);
         }
     };
     assert_eq!(allocations(refresh), 0);
@@ -59,7 +59,7 @@ fn nor_does_taking_a_list_that_exists() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.list();
-    let lists: Arc<Lists> = lobby.lists();
+    let lists: Arc<PublishedLists> = lobby.lists();
     drop(lists.lobby(&LOBBY));
     let take = || {
         let list = lists.lobby(&LOBBY);

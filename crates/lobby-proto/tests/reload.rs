@@ -1,7 +1,7 @@
 //! Another configuration drops nothing that it does not have to.
 
 mod support;
-use rallypoint_lobby_proto::{AddressMap, Config, ConfigError, Gone, Mapping, Outcome};
+use rallypoint_lobby_proto::{AddressMap, Config, ConfigError, Mapping, RegistrationOutcome, UnlistReason};
 use support::*;
 
 #[test]
@@ -19,9 +19,9 @@ fn the_same_configuration_changes_nothing() {
     assert_eq!(lobby.stats().registered, stats.registered);
     assert_eq!(lobby.events(), [""; 0]);
     for (from, server) in [("203.0.113.9", udp(1)), ("2001:db8::9", udp(1)), ("203.0.113.10", tcp(2))] {
-        assert_eq!(lobby.register(from, &server), Outcome::Refreshed);
+        assert_eq!(lobby.register(from, &server), RegistrationOutcome::Refreshed);
     }
-    assert_eq!(lobby.register("203.0.113.11", &tcp(3)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.11", &tcp(3)), RegistrationOutcome::Checking);
     assert_eq!(lobby.settle(REACHABLE), 1, "the check that was asked for before is made");
     assert_eq!(lobby.list().len(), 3);
 }
@@ -69,7 +69,7 @@ fn l10_another_lease_counts_from_the_next_registration() {
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("203.0.113.10", &udp(2));
     lobby.set(|config| config.lease = secs(10));
-    assert_eq!(lobby.register("203.0.113.10", &udp(2)), Outcome::Refreshed);
+    assert_eq!(lobby.register("203.0.113.10", &udp(2)), RegistrationOutcome::Refreshed);
     lobby.wait(secs(10) - ms(1));
     assert_eq!(lobby.stats().listed, 2);
     lobby.wait(ms(1) + GRAIN);
@@ -97,7 +97,7 @@ fn a_lobby_that_becomes_public_drops_private_endpoints() {
     lobby.register("2001:db8::2", &udp(2));
     lobby.set(|config| config.allow_private = false);
     assert_eq!(lobby.list(), ["[2001:db8::2]:8190 udp server 2"]);
-    assert_eq!((lobby.stats().registered, lobby.gone(Gone::Banned)), (1, 1));
+    assert_eq!((lobby.stats().registered, lobby.unlisted(UnlistReason::Banned)), (1, 1));
 }
 
 #[test]
@@ -107,10 +107,10 @@ fn another_address_map_counts_from_the_next_registration() {
     let mapping = Mapping { from: "192.168.0.0/16".parse().unwrap(), port: None, to: ip("203.0.113.5"), to_port: None };
     lobby.set(|config| config.address_map = [mapping].into_iter().collect());
     assert_eq!(lobby.list(), ["192.168.0.1:8190 udp server 1"]);
-    assert_eq!(lobby.register("192.168.0.1", &udp(1)), Outcome::Changed);
+    assert_eq!(lobby.register("192.168.0.1", &udp(1)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), ["203.0.113.5:8190 udp server 1"]);
     lobby.set(|config| config.address_map = AddressMap::default());
-    assert_eq!(lobby.register("192.168.0.1", &udp(1)), Outcome::Changed);
+    assert_eq!(lobby.register("192.168.0.1", &udp(1)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), ["192.168.0.1:8190 udp server 1"]);
 }
 
@@ -122,7 +122,7 @@ fn l12_another_address_map_needs_no_new_check() {
     lobby.wait(secs(2));
     let mapping = Mapping { from: "192.168.0.0/16".parse().unwrap(), port: None, to: ip("203.0.113.5"), to_port: None };
     lobby.set(|config| config.address_map = [mapping].into_iter().collect());
-    assert_eq!(lobby.register("192.168.0.1", &tcp(1)), Outcome::Changed);
+    assert_eq!(lobby.register("192.168.0.1", &tcp(1)), RegistrationOutcome::Changed);
 }
 
 #[test]
@@ -139,5 +139,5 @@ fn l11_just_unregistered_stays_so() {
     lobby.register("203.0.113.9", &udp(1));
     lobby.unregister("203.0.113.9", 1);
     lobby.set(|_| {});
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::JustUnregistered);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::JustUnregistered);
 }

@@ -1,14 +1,14 @@
 //! Who takes whose place in the list.
 
 mod support;
-use rallypoint_lobby_proto::{Gone, Outcome};
+use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use support::*;
 
 #[test]
 fn l8_a_known_id_replaces_its_data() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).name("renamed")), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).name("renamed")), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 udp renamed"]);
     assert_eq!(lobby.stats().registered, 1);
     assert_eq!(lobby.events(), ["listed 203.0.113.9:8190 udp server 1", "changed 203.0.113.9:8190 udp renamed"]);
@@ -18,12 +18,12 @@ fn l8_a_known_id_replaces_its_data() {
 fn l8_a_known_id_may_move_to_another_port_or_address() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).port(9000)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).port(9000)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), ["203.0.113.9:9000 udp server 1"]);
-    assert_eq!(lobby.register("198.51.100.1", &udp(1).port(9000)), Outcome::Changed);
+    assert_eq!(lobby.register("198.51.100.1", &udp(1).port(9000)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), ["198.51.100.1:9000 udp server 1"]);
     // What it left is free.
-    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
     assert_eq!(lobby.stats().listed, 2);
 }
 
@@ -31,9 +31,9 @@ fn l8_a_known_id_may_move_to_another_port_or_address() {
 fn l8_a_restarted_server_with_a_new_id_is_visible_at_once() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 udp server 2"]);
-    assert_eq!(lobby.gone(Gone::Replaced), 1);
+    assert_eq!(lobby.unlisted(UnlistReason::Replaced), 1);
     let events = lobby.events();
     assert_eq!(events[1..], ["replaced 203.0.113.9:8190 udp server 1", "listed 203.0.113.9:8190 udp server 2"]);
 }
@@ -43,7 +43,7 @@ fn l8_so_is_one_that_is_checked_because_the_verdict_is_known() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(REACHABLE);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(2)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(2)), RegistrationOutcome::Listed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 2"]);
 }
 
@@ -61,9 +61,9 @@ fn l8_a_new_id_at_one_endpoint_replaces_the_whole_old_entry() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));
-    assert_eq!(lobby.register("2001:db8::9", &udp(2)), Outcome::Listed);
+    assert_eq!(lobby.register("2001:db8::9", &udp(2)), RegistrationOutcome::Listed);
     assert_eq!(lobby.list(), ["[2001:db8::9]:8190 udp server 2"]);
-    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), ["[2001:db8::9]:8190 203.0.113.9:8190 udp server 2"]);
 }
 
@@ -72,7 +72,7 @@ fn l8_one_registration_can_replace_another_server_and_move_its_own() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("203.0.113.9", &udp(2).port(9000));
-    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 udp server 2"]);
     assert_eq!(lobby.stats().registered, 1);
 }
@@ -85,11 +85,11 @@ fn l8_the_last_registration_counts_whichever_family_it_came_by() {
     lobby.register("2001:db8::9", &old);
     lobby.register("2001:db8::9", &new);
     // Byte for byte what this address sent before, and yet not what is known of the server.
-    assert_eq!(lobby.register("203.0.113.9", &old), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &old), RegistrationOutcome::Changed);
     lobby.list();
     let list = lobby.lists().lobby(&LOBBY);
     assert_eq!(list.listings().next().unwrap().block().occupancy.players, 5);
-    assert_eq!(lobby.register("203.0.113.9", &old), Outcome::Refreshed);
+    assert_eq!(lobby.register("203.0.113.9", &old), RegistrationOutcome::Refreshed);
 }
 
 #[test]
@@ -97,12 +97,12 @@ fn a_known_server_that_names_another_lobby_moves_there() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(7))), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(7))), RegistrationOutcome::Listed);
     assert_eq!(lobby.list(), [""; 0]);
     assert_eq!(lobby.list_of(support::lobby(7)), ["[2001:db8::9]:8190 203.0.113.9:8190 udp server 1"]);
-    assert_eq!((lobby.stats().lobbies, lobby.gone(Gone::Moved)), (1, 1));
+    assert_eq!((lobby.stats().lobbies, lobby.unlisted(UnlistReason::Moved)), (1, 1));
     // The other family still says what it said before: that is the last word.
-    assert_eq!(lobby.register("2001:db8::9", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("2001:db8::9", &udp(1)), RegistrationOutcome::Listed);
     assert_eq!(lobby.list().len(), 1);
 }
 
@@ -111,9 +111,9 @@ fn a_server_that_changes_its_transport_takes_its_other_endpoint_along() {
     let mut lobby = Lobby::unchecked();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), ["[2001:db8::9]:8190 203.0.113.9:8190 tcp server 1"]);
-    assert_eq!(lobby.register("2001:db8::9", &udp(2)), Outcome::Listed, "the place is free");
+    assert_eq!(lobby.register("2001:db8::9", &udp(2)), RegistrationOutcome::Listed, "the place is free");
     assert_eq!(lobby.stats().listed, 2);
 }
 

@@ -2,7 +2,7 @@
 
 mod support;
 use proptest::prelude::*;
-use rallypoint_lobby_proto::{Ban, Banned, Config, Outcome, RestoreError, Saver};
+use rallypoint_lobby_proto::{Ban, Banned, Config, RegistrationOutcome, RestoreError, SaveFileWriter};
 use rallypoint_wire::lobby::Transport;
 use support::*;
 
@@ -56,9 +56,12 @@ fn under_the_same_public_id_and_with_the_same_age() {
 #[test]
 fn l13_the_secret_still_works() {
     let (mut again, _) = restarted(&full().save(), Config::default());
-    assert_eq!(again.register("203.0.113.9", &udp(1).players(3).key("map", "ctf_truefort")), Outcome::Refreshed);
-    assert_eq!(again.unregister("198.51.100.1", 2), Outcome::Unregistered);
-    assert_eq!(again.register("203.0.113.11", &udp(4).lobby(lobby(7))), Outcome::Listed);
+    assert_eq!(
+        again.register("203.0.113.9", &udp(1).players(3).key("map", "ctf_truefort")),
+        RegistrationOutcome::Refreshed
+    );
+    assert_eq!(again.unregister("198.51.100.1", 2), RegistrationOutcome::Unregistered);
+    assert_eq!(again.register("203.0.113.11", &udp(4).lobby(lobby(7))), RegistrationOutcome::Listed);
     assert_eq!(again.list_of(lobby(7)), ["203.0.113.11:8190 udp server 4"]);
 }
 
@@ -97,7 +100,7 @@ fn l12_the_checks_go_on_in_the_background() {
         again.wait(secs(30));
         assert!(again.register("203.0.113.10", &tcp(2)).is_listed());
     }
-    assert_eq!(again.settle(rallypoint_lobby_proto::Verdict::Unreachable), 1);
+    assert_eq!(again.settle(rallypoint_lobby_proto::CheckResult::Unreachable), 1);
     assert_eq!(again.list(), [""; 0]);
 }
 
@@ -152,10 +155,10 @@ fn servers_that_are_not_listed_are_not_saved() {
 #[test]
 fn a_save_can_be_written_piece_by_piece_while_the_registry_goes_on() {
     let mut lobby = Lobby::default();
-    (0..50).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), Outcome::Listed));
-    let (mut saver, mut file) = (Saver::new(), Vec::new());
+    (0..50).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), RegistrationOutcome::Listed));
+    let (mut saver, mut file) = (SaveFileWriter::new(), Vec::new());
     let mut n = 50;
-    while !lobby.save_some(lobby.now, &mut saver, 3) {
+    while !lobby.save_next(lobby.now, &mut saver, 3) {
         file.extend(saver.take());
         lobby.unregister(address(0), n - 50);
         lobby.register(address(n as u32), &udp(n));
@@ -170,8 +173,8 @@ fn a_save_can_be_written_piece_by_piece_while_the_registry_goes_on() {
 #[test]
 fn a_save_is_the_same_in_one_piece_and_in_many() {
     let lobby = full();
-    let (mut saver, mut pieces) = (Saver::new(), Vec::new());
-    while !lobby.save_some(lobby.now, &mut saver, 1) {
+    let (mut saver, mut pieces) = (SaveFileWriter::new(), Vec::new());
+    while !lobby.save_next(lobby.now, &mut saver, 1) {
         pieces.extend(saver.take());
     }
     pieces.extend(saver.finish());

@@ -1,7 +1,9 @@
 //! The server ID is a secret between a server and its lobby.
 
 mod support;
-use rallypoint_lobby_proto::{Announcer, Config, Event, Outcome, PublicId, Registry, Saver, Seed};
+use rallypoint_lobby_proto::{
+    Announcer, Config, Event, HashKeys, PublicId, RegistrationOutcome, Registry, SaveFileWriter,
+};
 use rallypoint_machine::Machine;
 use rallypoint_wire::lobby::{LobbyId, Transport};
 use std::fmt::Debug;
@@ -54,18 +56,18 @@ fn l13_nothing_prints_it() {
     lobby.wait(secs(4));
     lobby.register("203.0.113.9", &udp(SECRET));
     assert_debug_hidden("the registry", &lobby.registry);
-    assert_debug_hidden("the past", &lobby.past_outcomes(ip("203.0.113.9")));
+    assert_debug_hidden("the past", &lobby.recent_outcomes(ip("203.0.113.9")));
     assert_debug_hidden("the statistics", &lobby.stats());
     lobby.list();
-    assert_debug_hidden("the lists", &lobby.lists().directory());
+    assert_debug_hidden("the lists", &lobby.lists().snapshot());
     while let Some(event) = lobby.poll_event() {
         if let Event::Listed(listing) = &event {
             assert_hidden("the public ID", &listing.public_id().to_string());
         }
         assert_debug_hidden("an event", &event);
     }
-    let mut saver = Saver::new();
-    lobby.save_some(lobby.now, &mut saver, 10);
+    let mut saver = SaveFileWriter::new();
+    lobby.save_next(lobby.now, &mut saver, 10);
     assert_debug_hidden("a save", &saver);
     assert_debug_hidden("the seed", &SEED);
 }
@@ -89,10 +91,10 @@ fn l13_nor_does_the_announcer() {
 fn l13_no_list_has_it() {
     let mut lobby = Lobby::default();
     let server = udp(SECRET).key("protocol_id", [7; 16]);
-    assert_eq!(lobby.register("203.0.113.9", &server), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Listed);
     lobby.list();
     let list = lobby.lists().lobby(&LobbyId::GANG_GARRISON_2);
-    let legacy = lobby.lists().legacy(&rallypoint_wire::lobby::ProtocolId::from_bytes([7; 16]));
+    let legacy = lobby.lists().legacy_reply(&rallypoint_wire::lobby::ProtocolId::from_bytes([7; 16]));
     assert!(legacy.len() > 1);
     for bytes in [list.pieces().flatten().copied().collect(), legacy.to_vec()] {
         for part in SECRET.to_be_bytes().windows(4) {
@@ -101,7 +103,7 @@ fn l13_no_list_has_it() {
     }
 }
 
-fn public_id(seed: Seed, id: u128) -> PublicId {
+fn public_id(seed: HashKeys, id: u128) -> PublicId {
     let now = std::time::Instant::now();
     let mut registry = Registry::new(Config::default(), seed, now).unwrap();
     registry.handle_datagram(now, "203.0.113.9:9".parse().unwrap(), &udp(id).datagram());
@@ -111,8 +113,8 @@ fn public_id(seed: Seed, id: u128) -> PublicId {
 
 #[test]
 fn l13_the_public_id_is_a_keyed_hash() {
-    let other_key = Seed { public_ids: [1; 16], ..SEED };
-    let other_tables = Seed { tables: 99, ..SEED };
+    let other_key = HashKeys { public_ids: [1; 16], ..SEED };
+    let other_tables = HashKeys { tables: 99, ..SEED };
     assert_eq!(public_id(SEED, 1), public_id(other_tables, 1), "the same after a restart");
     assert_ne!(public_id(SEED, 1), public_id(SEED, 2));
     assert_ne!(public_id(SEED, 1), public_id(other_key, 1));

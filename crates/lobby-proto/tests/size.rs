@@ -1,7 +1,7 @@
 //! Large registrations.
 
 mod support;
-use rallypoint_lobby_proto::{Config, Outcome};
+use rallypoint_lobby_proto::{Config, RegistrationOutcome};
 use rallypoint_wire::lobby::{MAX_BLOCK, blocks};
 use support::*;
 
@@ -17,8 +17,8 @@ fn of_size(size: usize) -> Server {
 #[test]
 fn l15_more_than_4096_bytes_are_refused_by_default() {
     let mut lobby = Lobby::default();
-    assert_eq!(lobby.register("203.0.113.9", &of_size(4_096)), Outcome::Listed);
-    assert_eq!(lobby.register("203.0.113.9", &of_size(4_097)), Outcome::TooLarge);
+    assert_eq!(lobby.register("203.0.113.9", &of_size(4_096)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &of_size(4_097)), RegistrationOutcome::TooLarge);
     assert_eq!(lobby.list().len(), 1);
 }
 
@@ -31,13 +31,13 @@ fn l15_what_is_too_large_is_charged_with_its_true_length() {
     let allowed = outcomes.iter().filter(|code| **code == "too_large").count();
     assert_eq!(allowed, 1_200_000 / 60_000, "of one address, 1.2 MB at once");
     assert!(outcomes[allowed..].iter().all(|code| *code == "over_budget"));
-    assert_eq!(lobby.past_outcomes(ip("203.0.113.9")).len(), 2);
+    assert_eq!(lobby.recent_outcomes(ip("203.0.113.9")).len(), 2);
 }
 
 #[test]
 fn l15_the_limit_can_be_configured_up_to_what_fits_in_a_datagram() {
     let mut lobby = Lobby::with(|config| config.max_registration = 65_507);
-    assert_eq!(lobby.register("203.0.113.9", &of_size(65_507)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &of_size(65_507)), RegistrationOutcome::Listed);
     let mut config = Config::default();
     for (size, is_valid) in [(60, false), (61, true), (65_507, true), (65_508, false)] {
         config.max_registration = size;

@@ -1,7 +1,7 @@
 //! IPv4 and IPv6 of one server are one entry.
 
 mod support;
-use rallypoint_lobby_proto::Outcome;
+use rallypoint_lobby_proto::RegistrationOutcome;
 use support::*;
 
 const BOTH: &str = "[2001:db8::9]:8190 203.0.113.9:8190 udp server 1";
@@ -9,8 +9,8 @@ const BOTH: &str = "[2001:db8::9]:8190 203.0.113.9:8190 udp server 1";
 #[test]
 fn l9_both_families_are_in_one_entry() {
     let mut lobby = Lobby::default();
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
-    assert_eq!(lobby.register("2001:db8::9", &udp(1)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("2001:db8::9", &udp(1)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), [BOTH]);
     assert_eq!((lobby.stats().registered, lobby.stats().listed), (1, 1));
 }
@@ -50,17 +50,17 @@ fn l9_a_refresh_keeps_only_its_own_endpoint() {
     }
     assert_eq!(lobby.list(), ["[2001:db8::9]:8190 udp server 1"]);
     // It comes back.
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Changed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), [BOTH]);
 }
 
 #[test]
 fn l9_mapped_ipv4_counts_as_ipv4() {
     let mut lobby = Lobby::default();
-    assert_eq!(lobby.register("::ffff:203.0.113.9", &udp(1)), Outcome::Listed);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Refreshed);
+    assert_eq!(lobby.register("::ffff:203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 udp server 1"]);
-    assert_eq!(lobby.past_outcomes(ip("::ffff:203.0.113.9")).len(), 1);
+    assert_eq!(lobby.recent_outcomes(ip("::ffff:203.0.113.9")).len(), 1);
 }
 
 #[test]
@@ -68,16 +68,16 @@ fn l9_one_family_is_listed_while_the_other_is_checked() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(REACHABLE);
-    assert_eq!(lobby.register("2001:db8::9", &tcp(1)), Outcome::Checking);
+    assert_eq!(lobby.register("2001:db8::9", &tcp(1)), RegistrationOutcome::Checking);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 1"]);
-    lobby.settle(rallypoint_lobby_proto::Verdict::Unreachable);
-    assert_eq!(lobby.register("2001:db8::9", &tcp(1)), Outcome::Unreachable);
+    lobby.settle(rallypoint_lobby_proto::CheckResult::Unreachable);
+    assert_eq!(lobby.register("2001:db8::9", &tcp(1)), RegistrationOutcome::Unreachable);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 1"]);
     // Its only listed endpoint goes, the other one is still registered.
     for _ in 0..3 {
         lobby.wait(secs(30));
         lobby.register("2001:db8::9", &tcp(1));
-        lobby.settle(rallypoint_lobby_proto::Verdict::Unreachable);
+        lobby.settle(rallypoint_lobby_proto::CheckResult::Unreachable);
     }
     assert_eq!((lobby.stats().listed, lobby.stats().registered), (0, 1));
 }

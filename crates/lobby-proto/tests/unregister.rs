@@ -1,7 +1,7 @@
 //! A server that says goodbye goes at once, and late datagrams do not bring it back.
 
 mod support;
-use rallypoint_lobby_proto::{Gone, Outcome};
+use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use support::*;
 
 #[test]
@@ -9,18 +9,18 @@ fn l11_the_id_is_all_that_is_needed() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));
-    assert_eq!(lobby.unregister("198.51.100.77", 1), Outcome::Unregistered);
+    assert_eq!(lobby.unregister("198.51.100.77", 1), RegistrationOutcome::Unregistered);
     assert_eq!(lobby.list(), [""; 0]);
-    assert_eq!((lobby.stats().registered, lobby.gone(Gone::Unregistered)), (0, 1));
+    assert_eq!((lobby.stats().registered, lobby.unlisted(UnlistReason::Unregistered)), (0, 1));
 }
 
 #[test]
 fn l11_an_unknown_id_changes_nothing() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
-    assert_eq!(lobby.unregister("203.0.113.9", 2), Outcome::NotRegistered);
+    assert_eq!(lobby.unregister("203.0.113.9", 2), RegistrationOutcome::NotRegistered);
     assert_eq!(lobby.list().len(), 1);
-    assert_eq!(lobby.register("203.0.113.10", &udp(2)), Outcome::Listed, "and leaves no trace");
+    assert_eq!(lobby.register("203.0.113.10", &udp(2)), RegistrationOutcome::Listed, "and leaves no trace");
 }
 
 #[test]
@@ -39,12 +39,12 @@ fn l11_a_reordered_registration_does_not_revive_it() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.unregister("203.0.113.9", 1);
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::JustUnregistered);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::JustUnregistered);
     lobby.wait(secs(3) - ms(1));
-    assert_eq!(lobby.register("2001:db8::9", &udp(1)), Outcome::JustUnregistered);
+    assert_eq!(lobby.register("2001:db8::9", &udp(1)), RegistrationOutcome::JustUnregistered);
     assert_eq!(lobby.list(), [""; 0]);
     lobby.wait(ms(1));
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
 }
 
 #[test]
@@ -53,11 +53,11 @@ fn l11_ignored_registrations_do_not_prolong_the_wait() {
     lobby.register("203.0.113.9", &udp(1));
     lobby.unregister("203.0.113.9", 1);
     for _ in 0..3 {
-        assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::JustUnregistered);
-        assert_eq!(lobby.unregister("203.0.113.9", 1), Outcome::NotRegistered);
+        assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::JustUnregistered);
+        assert_eq!(lobby.unregister("203.0.113.9", 1), RegistrationOutcome::NotRegistered);
         lobby.wait(secs(1));
     }
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn l11_a_restart_with_a_new_id_need_not_wait() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.unregister("203.0.113.9", 1);
-    assert_eq!(lobby.register("203.0.113.9", &udp(2)), Outcome::Listed);
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn l11_a_server_that_is_being_checked_can_unregister() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
     let checks = lobby.checks();
-    assert_eq!(lobby.unregister("203.0.113.9", 1), Outcome::Unregistered);
+    assert_eq!(lobby.unregister("203.0.113.9", 1), RegistrationOutcome::Unregistered);
     lobby.verdict(checks[0], REACHABLE);
     assert_eq!(lobby.list(), [""; 0]);
-    assert_eq!(lobby.gone(Gone::Unregistered), 0, "it was never in the list");
+    assert_eq!(lobby.unlisted(UnlistReason::Unregistered), 0, "it was never in the list");
 }

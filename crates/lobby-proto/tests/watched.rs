@@ -1,19 +1,21 @@
 //! Servers that cannot register are listed by whoever asks them.
 
 mod support;
-use rallypoint_lobby_proto::{Ban, Banned, Config, Gone, Origin, Outcome, Watched, Watching};
+use rallypoint_lobby_proto::{
+    Ban, Banned, Config, ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome, UnlistReason,
+};
 use rallypoint_wire::lobby::{Occupancy, TableBuf};
 use support::*;
 
 const HERE: &str = "203.0.113.9";
 
-fn watched(label: &str, ips: &[&str]) -> Watched {
+fn watched(label: &str, ips: &[&str]) -> ProbedServer {
     let mut table = TableBuf::new();
     table.push(b"name", label.as_bytes()).unwrap();
     table.push(b"x-query", b"bloodmasters").unwrap();
-    Watched {
+    ProbedServer {
         label: label.into(),
-        origin: Origin::Watched,
+        origin: ListingOrigin::Watched,
         lobby: LOBBY,
         ips: ips.iter().map(|text| ip(text)).collect(),
         port: 6969.try_into().unwrap(),
@@ -24,8 +26,8 @@ fn watched(label: &str, ips: &[&str]) -> Watched {
     }
 }
 
-fn watch(lobby: &mut Lobby, watched: &Watched) -> Watching {
-    let watching = lobby.registry.handle_watched(lobby.now, watched);
+fn watch(lobby: &mut Lobby, watched: &ProbedServer) -> ProbedOutcome {
+    let watching = lobby.registry.handle_probed(lobby.now, watched);
     lobby.check_invariants();
     watching
 }
@@ -33,7 +35,7 @@ fn watch(lobby: &mut Lobby, watched: &Watched) -> Watching {
 #[test]
 fn it_is_in_the_list_that_clients_get_for_as_long_as_it_answers() {
     let mut lobby = Lobby::default();
-    assert!(matches!(watch(&mut lobby, &watched("a", &[HERE])), Watching::Listed(_)));
+    assert!(matches!(watch(&mut lobby, &watched("a", &[HERE])), ProbedOutcome::Listed(_)));
     assert_eq!(lobby.list(), ["203.0.113.9:6969 udp a"]);
     assert_eq!(lobby.events(), ["listed 203.0.113.9:6969 udp a"]);
     assert_eq!(lobby.checks(), [], "whoever watches it asks it, too");
@@ -43,7 +45,7 @@ fn it_is_in_the_list_that_clients_get_for_as_long_as_it_answers() {
     assert_eq!(lobby.list().len(), 1);
     lobby.wait(secs(10) + GRAIN);
     assert_eq!(lobby.list(), [""; 0]);
-    assert_eq!(lobby.gone(Gone::Expired), 1);
+    assert_eq!(lobby.unlisted(UnlistReason::Expired), 1);
 }
 
 #[test]
@@ -51,7 +53,7 @@ fn a_lease_of_no_time_is_over_at_the_next_look() {
     let mut lobby = Lobby::default();
     watch(&mut lobby, &watched("a", &[HERE]));
     lobby.wait(secs(1));
-    watch(&mut lobby, &Watched { lease: secs(0), ..watched("a", &[HERE]) });
+    watch(&mut lobby, &ProbedServer { lease: secs(0), ..watched("a", &[HERE]) });
     assert_eq!(lobby.list().len(), 1);
     lobby.wait(GRAIN);
     assert_eq!(lobby.list(), [""; 0]);
@@ -76,75 +78,75 @@ fn both_families_are_one_entry_under_one_id() {
 fn w38_it_is_marked_and_counts_for_nobody() {
     let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
     for (label, port) in [("a", 1), ("b", 2), ("c", 3)] {
-        let watched = Watched { port: port.try_into().unwrap(), ..watched(label, &[HERE]) };
-        assert!(matches!(watch(&mut lobby, &watched), Watching::Listed(_)));
+        let watched = ProbedServer { port: port.try_into().unwrap(), ..watched(label, &[HERE]) };
+        assert!(matches!(watch(&mut lobby, &watched), ProbedOutcome::Listed(_)));
     }
-    assert_eq!(lobby.register(HERE, &udp(1)), Outcome::Listed, "what is watched does not take its place");
-    assert_eq!(lobby.register(HERE, &udp(2).port(9)), Outcome::AddressFull);
+    assert_eq!(lobby.register(HERE, &udp(1)), RegistrationOutcome::Listed, "what is watched does not take its place");
+    assert_eq!(lobby.register(HERE, &udp(2).port(9)), RegistrationOutcome::AddressFull);
     lobby.list();
     let list = lobby.lists().lobby(&LOBBY);
-    assert_eq!(list.listings().filter(|listing| listing.origin() == Origin::Watched).count(), 3);
+    assert_eq!(list.listings().filter(|listing| listing.origin() == ListingOrigin::Watched).count(), 3);
     assert_eq!(list.count(), 4);
 }
 
 #[test]
 fn w38_who_announced_itself_is_charged_for_it_and_told_why() {
     let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
-    let announced = |label, port: u16| Watched {
-        origin: Origin::Announced,
+    let announced = |label, port: u16| ProbedServer {
+        origin: ListingOrigin::Announced,
         port: port.try_into().unwrap(),
         ..watched(label, &[HERE])
     };
-    assert!(matches!(watch(&mut lobby, &announced("a", 1)), Watching::Listed(_)));
-    assert!(matches!(watch(&mut lobby, &announced("a", 1)), Watching::Listed(_)));
-    assert_eq!(watch(&mut lobby, &announced("b", 2)), Watching::Refused(Outcome::AddressFull));
-    assert_eq!(lobby.register(HERE, &udp(1)), Outcome::AddressFull);
-    let past: Vec<_> = lobby.past_outcomes(ip(HERE)).iter().map(|past| (past.outcome, past.port)).collect();
-    assert!(past.contains(&(Outcome::AddressFull, Some(2))), "{past:?}");
+    assert!(matches!(watch(&mut lobby, &announced("a", 1)), ProbedOutcome::Listed(_)));
+    assert!(matches!(watch(&mut lobby, &announced("a", 1)), ProbedOutcome::Listed(_)));
+    assert_eq!(watch(&mut lobby, &announced("b", 2)), ProbedOutcome::Refused(RegistrationOutcome::AddressFull));
+    assert_eq!(lobby.register(HERE, &udp(1)), RegistrationOutcome::AddressFull);
+    let past: Vec<_> = lobby.recent_outcomes(ip(HERE)).iter().map(|past| (past.outcome, past.port)).collect();
+    assert!(past.contains(&(RegistrationOutcome::AddressFull, Some(2))), "{past:?}");
     let mut again = Lobby::with(|config| config.caps.per_address = 1);
     let now = again.now;
     assert_eq!(again.registry.restore(now, &lobby.save()), Ok(1));
     again.check_invariants();
-    assert_eq!(again.register(HERE, &udp(1)), Outcome::AddressFull, "also after a restart");
+    assert_eq!(again.register(HERE, &udp(1)), RegistrationOutcome::AddressFull, "also after a restart");
 }
 
 #[test]
 fn w38_what_was_found_by_asking_does_not_make_way_for_what_a_datagram_says() {
-    for origin in [Origin::Watched, Origin::Announced] {
+    for origin in [ListingOrigin::Watched, ListingOrigin::Announced] {
         let mut lobby = Lobby::default();
-        let asked = Watched { origin, ..watched("a", &[HERE, "2001:db8::9"]) };
+        let asked = ProbedServer { origin, ..watched("a", &[HERE, "2001:db8::9"]) };
         watch(&mut lobby, &asked);
         let list = lobby.list();
         let silent = udp(1).port(6969).key("x-query", "session:9");
         let honest = udp(2).port(6969).key("x-query", "bloodmasters");
         for server in [&udp(3).port(6969), &silent, &honest] {
-            assert_eq!(lobby.register(HERE, server), Outcome::KnownByAsking);
-            assert_eq!(lobby.register("2001:db8::9", server), Outcome::KnownByAsking);
+            assert_eq!(lobby.register(HERE, server), RegistrationOutcome::ListedByQuery);
+            assert_eq!(lobby.register("2001:db8::9", server), RegistrationOutcome::ListedByQuery);
         }
         assert_eq!((lobby.list(), lobby.checks()), (list, Vec::new()));
-        assert_eq!(lobby.register(HERE, &udp(4)), Outcome::Listed, "another port is another server");
-        let past: Vec<_> = lobby.past_outcomes(ip(HERE)).iter().map(|past| (past.outcome, past.port)).collect();
-        assert!(past.contains(&(Outcome::KnownByAsking, Some(6969))), "{past:?}");
+        assert_eq!(lobby.register(HERE, &udp(4)), RegistrationOutcome::Listed, "another port is another server");
+        let past: Vec<_> = lobby.recent_outcomes(ip(HERE)).iter().map(|past| (past.outcome, past.port)).collect();
+        assert!(past.contains(&(RegistrationOutcome::ListedByQuery, Some(6969))), "{past:?}");
         // When it does not answer any more, whoever registers there counts.
         lobby.wait(secs(100) + GRAIN);
-        assert_eq!(lobby.register(HERE, &udp(3).port(6969)), Outcome::Listed);
+        assert_eq!(lobby.register(HERE, &udp(3).port(6969)), RegistrationOutcome::Listed);
     }
 }
 
 #[test]
 fn w38_an_answer_takes_the_place_of_a_registration_and_the_operator_comes_first() {
     let mut lobby = Lobby::default();
-    assert_eq!(lobby.register(HERE, &udp(1).port(6969)), Outcome::Listed);
+    assert_eq!(lobby.register(HERE, &udp(1).port(6969)), RegistrationOutcome::Listed);
     lobby.register("2001:db8::9", &udp(1).port(6969));
-    let announced = |label| Watched { origin: Origin::Announced, ..watched(label, &[HERE, "2001:db8::9"]) };
-    assert!(matches!(watch(&mut lobby, &announced("a")), Watching::Listed(_)));
+    let announced = |label| ProbedServer { origin: ListingOrigin::Announced, ..watched(label, &[HERE, "2001:db8::9"]) };
+    assert!(matches!(watch(&mut lobby, &announced("a")), ProbedOutcome::Listed(_)));
     assert_eq!(lobby.list(), ["[2001:db8::9]:6969 203.0.113.9:6969 udp a"], "one line for one server");
-    assert_eq!(lobby.gone(Gone::Replaced), 1);
-    assert_eq!(watch(&mut lobby, &announced("b")), Watching::Taken);
-    assert!(matches!(watch(&mut lobby, &watched("c", &[HERE])), Watching::Listed(_)));
+    assert_eq!(lobby.unlisted(UnlistReason::Replaced), 1);
+    assert_eq!(watch(&mut lobby, &announced("b")), ProbedOutcome::Taken);
+    assert!(matches!(watch(&mut lobby, &watched("c", &[HERE])), ProbedOutcome::Listed(_)));
     assert_eq!(lobby.list(), ["203.0.113.9:6969 udp c"]);
-    assert_eq!(watch(&mut lobby, &announced("a")), Watching::Taken);
-    assert_eq!(watch(&mut lobby, &watched("d", &["2001:db8::9", HERE])), Watching::Taken, "watched already");
+    assert_eq!(watch(&mut lobby, &announced("a")), ProbedOutcome::Taken);
+    assert_eq!(watch(&mut lobby, &watched("d", &["2001:db8::9", HERE])), ProbedOutcome::Taken, "watched already");
     assert_eq!(lobby.list(), ["203.0.113.9:6969 udp c"]);
 }
 
@@ -153,10 +155,10 @@ fn w38_to_make_way_for_an_answer_frees_a_place() {
     let mut lobby = Lobby::with(|config| (config.caps.total, config.caps.per_address) = (1, 1));
     lobby.register(HERE, &udp(1).port(6969));
     assert!(matches!(
-        watch(&mut lobby, &Watched { origin: Origin::Announced, ..watched("a", &[HERE]) }),
-        Watching::Listed(_)
+        watch(&mut lobby, &ProbedServer { origin: ListingOrigin::Announced, ..watched("a", &[HERE]) }),
+        ProbedOutcome::Listed(_)
     ));
-    assert!(matches!(watch(&mut lobby, &watched("b", &[HERE])), Watching::Listed(_)));
+    assert!(matches!(watch(&mut lobby, &watched("b", &[HERE])), ProbedOutcome::Listed(_)));
     assert_eq!(lobby.list(), ["203.0.113.9:6969 udp b"]);
 }
 
@@ -168,15 +170,18 @@ fn who_is_banned_is_not_even_asked_when_it_announces_itself_and_is_told_why() {
         config.allow_private = false;
     });
     let (now, port) = (lobby.now, 6969.try_into().unwrap());
-    assert_eq!(lobby.registry.refuse_announced(now, ip(HERE), port), Some(Outcome::Banned));
-    assert_eq!(lobby.registry.refuse_announced(now, ip("192.168.1.9"), port), Some(Outcome::PrivateSource));
-    assert_eq!(lobby.registry.refuse_announced(now, ip("198.51.100.9"), port), None);
-    let past = lobby.past_outcomes(ip(HERE));
+    assert_eq!(lobby.registry.precheck_announced(now, ip(HERE), port), Some(RegistrationOutcome::Banned));
+    assert_eq!(
+        lobby.registry.precheck_announced(now, ip("192.168.1.9"), port),
+        Some(RegistrationOutcome::PrivateSource)
+    );
+    assert_eq!(lobby.registry.precheck_announced(now, ip("198.51.100.9"), port), None);
+    let past = lobby.recent_outcomes(ip(HERE));
     assert_eq!(
         (past[0].outcome, past[0].port, past[0].reason.as_deref()),
-        (Outcome::Banned, Some(6969), Some("floods"))
+        (RegistrationOutcome::Banned, Some(6969), Some("floods"))
     );
-    assert_eq!(lobby.past_outcomes(ip("198.51.100.9")).len(), 0);
+    assert_eq!(lobby.recent_outcomes(ip("198.51.100.9")).len(), 0);
 }
 
 #[test]
@@ -188,13 +193,19 @@ fn who_is_not_welcome_is_not_listed() {
     };
     let network = Banned::Network("192.168.1.0/24".parse().unwrap());
     let by_address = |config: &mut Config| config.bans = [ban(network.clone())].into_iter().collect();
-    assert_eq!(refused(&by_address), Watching::Refused(Outcome::Banned));
-    assert_eq!(refused(&|config| config.allow_private = false), Watching::Refused(Outcome::PrivateSource));
+    assert_eq!(refused(&by_address), ProbedOutcome::Refused(RegistrationOutcome::Banned));
+    assert_eq!(
+        refused(&|config| config.allow_private = false),
+        ProbedOutcome::Refused(RegistrationOutcome::PrivateSource)
+    );
     let mut lobby = Lobby::with(|config| config.caps.total = 1);
     lobby.register(HERE, &udp(1));
-    assert_eq!(watch(&mut lobby, &watched("a", &[HERE])), Watching::Refused(Outcome::RegistryFull));
+    assert_eq!(watch(&mut lobby, &watched("a", &[HERE])), ProbedOutcome::Refused(RegistrationOutcome::RegistryFull));
     for nowhere in [&[][..], &["0.0.0.0"], &[HERE, "ff02::1"]] {
-        assert_eq!(watch(&mut lobby, &watched("a", nowhere)), Watching::Refused(Outcome::InvalidSource));
+        assert_eq!(
+            watch(&mut lobby, &watched("a", nowhere)),
+            ProbedOutcome::Refused(RegistrationOutcome::InvalidSource)
+        );
     }
 }
 
@@ -213,8 +224,8 @@ fn who_is_watched_no_more_goes_at_once() {
     watch(&mut lobby, &watched("a", &[HERE]));
     lobby.events();
     let now = lobby.now;
-    lobby.forget_watched(now, "b");
-    lobby.forget_watched(now, "a");
+    lobby.remove_probed(now, "b");
+    lobby.remove_probed(now, "a");
     lobby.check_invariants();
     assert_eq!(lobby.events(), ["unwatched 203.0.113.9:6969 udp a"]);
     assert_eq!(lobby.list(), [""; 0]);
@@ -224,7 +235,7 @@ fn who_is_watched_no_more_goes_at_once() {
 fn after_a_restart_it_is_still_there_and_still_watched() {
     let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
     let id = watch(&mut lobby, &watched("a", &[HERE]));
-    watch(&mut lobby, &Watched { lobby: support::lobby(1), ..watched("b", &["2001:db8::9"]) });
+    watch(&mut lobby, &ProbedServer { lobby: support::lobby(1), ..watched("b", &["2001:db8::9"]) });
     lobby.register(HERE, &udp(1));
     let mut again = Lobby::with(|config| config.caps.per_address = 1);
     let now = again.now;
@@ -233,5 +244,8 @@ fn after_a_restart_it_is_still_there_and_still_watched() {
     assert_eq!(again.list(), lobby.list());
     assert_eq!(again.checks(), []);
     assert_eq!(watch(&mut again, &watched("a", &[HERE])), id);
-    assert_eq!(again.lists().lobby(&LOBBY).listings().filter(|listing| listing.origin() == Origin::Watched).count(), 1);
+    assert_eq!(
+        again.lists().lobby(&LOBBY).listings().filter(|listing| listing.origin() == ListingOrigin::Watched).count(),
+        1
+    );
 }

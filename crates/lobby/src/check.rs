@@ -1,6 +1,6 @@
 //! Finding out whether a server can be reached (L12).
 
-use rallypoint_lobby_proto::{CheckKind, CheckRequest, Verdict};
+use rallypoint_lobby_proto::{CheckKind, CheckRequest, CheckResult};
 use rallypoint_udp::{clock, entropy};
 use rallypoint_wire::{
     bloodmasters::{Echo, Query, Reply},
@@ -22,7 +22,7 @@ const RESEND: Duration = Duration::from_secs(1);
 
 /// Makes one check. How many are made, and of whom, is for the registry to decide. It is an error if this machine could not
 /// even try. The bytes of queries are added to `sent`: they go to addresses that have not shown that they want them.
-pub(crate) async fn check(request: CheckRequest, sent: &AtomicU64) -> io::Result<Verdict> {
+pub(crate) async fn check(request: CheckRequest, sent: &AtomicU64) -> io::Result<CheckResult> {
     let began = clock::now();
     let addr = request.target.addr;
     let result = match request.target.kind {
@@ -45,9 +45,9 @@ pub(crate) async fn check(request: CheckRequest, sent: &AtomicU64) -> io::Result
         }
     };
     match result {
-        Ok(true) => Ok(Verdict::Reachable(began.elapsed())),
+        Ok(true) => Ok(CheckResult::Reachable(began.elapsed())),
         Err(error) if is_own_trouble(&error) => Err(error),
-        Ok(false) | Err(_) => Ok(Verdict::Unreachable),
+        Ok(false) | Err(_) => Ok(CheckResult::Unreachable),
     }
 }
 
@@ -99,13 +99,13 @@ async fn ask(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rallypoint_lobby_proto::Target;
+    use rallypoint_lobby_proto::CheckTarget;
     use std::net::{TcpListener, UdpSocket};
 
     const KINDS: [CheckKind; 3] = [CheckKind::Connect, CheckKind::Bloodmasters, CheckKind::Session];
 
     fn request(addr: SocketAddr, kind: CheckKind) -> CheckRequest {
-        CheckRequest { target: Target { addr, kind }, timeout: Duration::from_secs(5) }
+        CheckRequest { target: CheckTarget { addr, kind }, timeout: Duration::from_secs(5) }
     }
 
     #[tokio::test]
@@ -114,7 +114,11 @@ mod tests {
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         for (addr, kind) in [tcp, udp, udp].into_iter().zip(KINDS) {
-            assert_eq!(check(request(addr, kind), &AtomicU64::new(0)).await.unwrap(), Verdict::Unreachable, "{kind:?}");
+            assert_eq!(
+                check(request(addr, kind), &AtomicU64::new(0)).await.unwrap(),
+                CheckResult::Unreachable,
+                "{kind:?}"
+            );
         }
     }
 
@@ -124,7 +128,7 @@ mod tests {
         let refused = async {
             for kind in [CheckKind::Bloodmasters, CheckKind::Session] {
                 let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-                assert_eq!(check(request(closed, kind), &sent).await.unwrap(), Verdict::Unreachable, "{kind:?}");
+                assert_eq!(check(request(closed, kind), &sent).await.unwrap(), CheckResult::Unreachable, "{kind:?}");
             }
         };
         let asked_twice = async {

@@ -19,7 +19,7 @@ use counters::Counters;
 use exchange::{Exchange, Phase, Step};
 use leaving::Leaving;
 use places::{Place, Places};
-use rallypoint_lobby_proto::Lists;
+use rallypoint_lobby_proto::PublishedLists;
 use rallypoint_udp::{clock, register};
 use reply::Replies;
 use socket2::{Domain, Socket, Type};
@@ -123,7 +123,7 @@ impl ListService {
     /// Starts to serve the lists on sockets that listen.
     pub fn start(
         sockets: Vec<(Socket, Protocol)>,
-        lists: Arc<Lists>,
+        lists: Arc<PublishedLists>,
         limits: ListLimits,
         runtime: &Handle,
     ) -> io::Result<Self> {

@@ -19,7 +19,8 @@ use files::Files;
 use keeper::Keeper;
 use log::EventLog;
 use rallypoint_lobby_proto::{
-    Bans, Config, ConfigError, Directory, Event, Lists, Outcome, PastOutcome, Registry, Seed, Stats, Watched, Watching,
+    Bans, Config, ConfigError, Event, HashKeys, ListSnapshot, ProbedOutcome, ProbedServer, PublishedLists,
+    RecentOutcome, RegistrationOutcome, Registry, RegistryStats,
 };
 use rallypoint_udp::{Commands, Driver, UdpSocket, clock, entropy};
 use refusals::RefusalLog;
@@ -67,8 +68,8 @@ pub struct LobbyService(Arc<Inner>);
 struct Inner {
     addrs: LocalAddrs,
     sockets: Vec<Arc<UdpSocket>>,
-    lists: Arc<Lists>,
-    stats: Arc<ArcSwap<Stats>>,
+    lists: Arc<PublishedLists>,
+    stats: Arc<ArcSwap<RegistryStats>>,
     events: broadcast::Sender<Event>,
     list: ListService,
     saves: saves::SharedStats,
@@ -115,9 +116,9 @@ impl LobbyService {
         let bound = bind::bind(&options)?;
         let store = options.data_dir.as_deref().map(Store::open).transpose()?;
         let public_ids = store.as_ref().map_or_else(|| Ok(entropy::bytes()), Store::public_id_key)?;
-        let seed = Seed { tables: entropy::number(), public_ids };
+        let seed = HashKeys { tables: entropy::number(), public_ids };
         let mut registry = Registry::new(files.config(options.registry), seed, now)?;
-        registry.set_more_bans(now, options.more_bans);
+        registry.set_admin_bans(now, options.more_bans);
         if let Some(store) = &store {
             restore(&mut registry, store)?;
         }
@@ -189,13 +190,13 @@ impl LobbyService {
 
     /// The published lists.
     #[must_use]
-    pub fn lists(&self) -> Arc<Lists> {
+    pub fn lists(&self) -> Arc<PublishedLists> {
         self.0.lists.clone()
     }
 
     /// The registry's numbers, at most a quarter of a second old.
     #[must_use]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> RegistryStats {
         **self.0.stats.load()
     }
 
@@ -231,8 +232,8 @@ impl LobbyService {
     }
 
     /// What became of the last datagrams of an address, other than refreshes; the latest last.
-    pub async fn past_outcomes(&self, ip: IpAddr) -> Vec<PastOutcome> {
-        self.0.commands.ask(move |keeper, _| keeper.registry.past_outcomes(ip)).await.unwrap_or_default()
+    pub async fn recent_outcomes(&self, ip: IpAddr) -> Vec<RecentOutcome> {
+        self.0.commands.ask(move |keeper, _| keeper.registry.recent_outcomes(ip)).await.unwrap_or_default()
     }
 
     /// Changes the configuration without forgetting anything. Nothing happens after a shutdown.
@@ -242,29 +243,29 @@ impl LobbyService {
     }
 
     /// Lists a server that does not register, and that somebody has asked. `None` after a shutdown.
-    pub async fn put_watched(&self, watched: Watched) -> Option<Watching> {
-        self.0.commands.ask(move |keeper, now| keeper.registry.handle_watched(now, &watched)).await
+    pub async fn put_watched(&self, watched: ProbedServer) -> Option<ProbedOutcome> {
+        self.0.commands.ask(move |keeper, now| keeper.registry.handle_probed(now, &watched)).await
     }
 
     /// Takes such a server off the list.
     pub async fn forget_watched(&self, label: String) {
-        self.0.commands.ask(move |keeper, now| keeper.registry.forget_watched(now, &label)).await;
+        self.0.commands.ask(move |keeper, now| keeper.registry.remove_probed(now, &label)).await;
     }
 
     /// Whether a server that announces itself is refused whatever it would answer: then nobody has to ask it. Its owner can
     /// read why.
-    pub async fn refuse_announced(&self, ip: IpAddr, port: NonZeroU16) -> Option<Outcome> {
-        self.0.commands.ask(move |keeper, now| keeper.registry.refuse_announced(now, ip, port)).await.flatten()
+    pub async fn refuse_announced(&self, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
+        self.0.commands.ask(move |keeper, now| keeper.registry.precheck_announced(now, ip, port)).await.flatten()
     }
 
     /// Notes for its owner what became of a server that announced itself.
-    pub fn note_announced(&self, ip: IpAddr, port: NonZeroU16, outcome: Outcome) {
-        self.0.commands.run(move |keeper, now| keeper.registry.note_announced(now, ip, port, outcome));
+    pub fn note_announced(&self, ip: IpAddr, port: NonZeroU16, outcome: RegistrationOutcome) {
+        self.0.commands.run(move |keeper, now| keeper.registry.record_announced(now, ip, port, outcome));
     }
 
     /// Bans beside those of the configuration: they stay when that is changed. Nothing happens after a shutdown.
     pub async fn set_more_bans(&self, bans: Bans) {
-        self.0.commands.ask(move |keeper, now| keeper.registry.set_more_bans(now, bans)).await;
+        self.0.commands.ask(move |keeper, now| keeper.registry.set_admin_bans(now, bans)).await;
     }
 
     /// What happens from now on: servers that are listed, changed and unlisted.
@@ -275,10 +276,10 @@ impl LobbyService {
 
     /// The lists as they are now, and everything that happens after that: nothing is missed in between, though the first
     /// events may be in the lists already. `None` after a shutdown.
-    pub async fn follow(&self) -> Option<(Arc<Directory>, broadcast::Receiver<Event>)> {
+    pub async fn follow(&self) -> Option<(Arc<ListSnapshot>, broadcast::Receiver<Event>)> {
         let follow = |keeper: &mut Keeper, now| {
             keeper.registry.publish(now);
-            (keeper.registry.lists().directory(), keeper.events.subscribe())
+            (keeper.registry.lists().snapshot(), keeper.events.subscribe())
         };
         self.0.commands.ask(follow).await
     }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{LIMIT, Lobby, eventually, options, registration};
 use rallypoint_lobby::LobbyOptions;
-use rallypoint_lobby_proto::{Event, Gone, Outcome};
+use rallypoint_lobby_proto::{Event, RegistrationOutcome, UnlistReason};
 use rallypoint_wire::{
     bloodmasters::{ClientsBuf, Echo, Info, Reply, Rules, queries},
     lobby::Transport,
@@ -28,7 +28,7 @@ fn lobby() -> Lobby {
     Lobby::start(checking())
 }
 
-fn is_counted(lobby: &Lobby, outcome: Outcome) {
+fn is_counted(lobby: &Lobby, outcome: RegistrationOutcome) {
     eventually(outcome.code(), || lobby.stats().outcome(outcome) > 0);
 }
 
@@ -41,7 +41,7 @@ fn l12_a_tcp_server_is_listed_when_its_port_is_open() {
     lobby.until_listed(&["open"]);
     let list = lobby.lists().lobby(&common::LOBBY);
     assert!(list.listings().next().unwrap().latency().is_some());
-    assert_eq!(lobby.stats().outcome(Outcome::Listed), 0, "the datagram itself did not list it");
+    assert_eq!(lobby.stats().outcome(RegistrationOutcome::Listed), 0, "the datagram itself did not list it");
     lobby.shutdown();
 }
 
@@ -52,7 +52,7 @@ fn l12_a_tcp_server_that_cannot_be_reached_is_not_listed() {
     let port = TcpListener::bind(common::any_v4()).unwrap().local_addr().unwrap().port();
     let datagram = registration("closed", port, Transport::Tcp, &[]);
     lobby.send(&datagram);
-    is_counted(&lobby, Outcome::Checking);
+    is_counted(&lobby, RegistrationOutcome::Checking);
     eventually("the check failed", || lobby.stats().checks.unreachable == 1);
     assert_eq!(lobby.list(), [0; 4]);
     // Its owner opens the port.
@@ -84,7 +84,7 @@ fn l12_a_server_that_is_gone_is_unlisted_by_a_later_check() {
         }
         gone.is_some()
     });
-    assert_eq!(gone, Some(Gone::Unreachable));
+    assert_eq!(gone, Some(UnlistReason::Unreachable));
     lobby.shutdown();
 }
 
@@ -142,7 +142,7 @@ fn l12_a_bloodmasters_query_decides() {
     let echoes: Vec<_> =
         server.asked.try_iter().map(|datagram| queries(&datagram).next().map(|query| query.echo)).collect();
     assert!(echoes.len() >= 2, "asked again after the first was lost");
-    assert_eq!(lobby.stats().outcome(Outcome::Listed), 0);
+    assert_eq!(lobby.stats().outcome(RegistrationOutcome::Listed), 0);
     lobby.shutdown();
 }
 

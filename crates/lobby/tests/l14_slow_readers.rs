@@ -30,7 +30,7 @@ fn register(lobby: &Lobby, round: char) {
     lobby.send_all((0..SERVERS).map(server));
     eventually("all are published", || {
         let list = lobby.lists().lobby(&LOBBY);
-        let is_new = |listing: &std::sync::Arc<rallypoint_lobby_proto::Listing>| {
+        let is_new = |listing: &std::sync::Arc<rallypoint_lobby_proto::ListedServer>| {
             listing.block().table.get(b"filler").is_some_and(|filler| filler[0] == round as u8)
         };
         list.count() == usize::from(SERVERS) && list.listings().all(is_new)

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Lobby, options, server, unregistration};
-use rallypoint_lobby_proto::{Event, Outcome};
+use rallypoint_lobby_proto::{Event, RegistrationOutcome};
 
 #[test]
 fn a_server_is_listed_until_it_unregisters() {
@@ -48,9 +48,9 @@ fn what_happens_is_told_and_counted() {
     assert_eq!(listing.block().table.get(b"name"), Some(&b"one"[..]));
     common::eventually("both are counted", || {
         let stats = lobby.stats();
-        (stats.outcome(Outcome::Listed), stats.outcomes.iter().sum::<u64>()) == (1, 2)
+        (stats.outcome(RegistrationOutcome::Listed), stats.outcomes.iter().sum::<u64>()) == (1, 2)
     });
-    let past = lobby.runtime.block_on(lobby.past_outcomes("127.0.0.1".parse().unwrap()));
+    let past = lobby.runtime.block_on(lobby.recent_outcomes("127.0.0.1".parse().unwrap()));
     let codes: Vec<_> = past.iter().map(|past| past.outcome.code()).collect();
     assert_eq!(codes, ["listed", "malformed"]);
     let socket = lobby.socket_stats()[0];
@@ -85,7 +85,7 @@ fn l15_what_is_too_large_is_refused_as_such() {
         datagram
     };
     let is_counted = |code: &str, count: u64| {
-        let index = Outcome::CODES.iter().position(|known| *known == code).unwrap();
+        let index = RegistrationOutcome::CODES.iter().position(|known| *known == code).unwrap();
         common::eventually(code, || lobby.stats().outcomes[index] == count);
     };
     lobby.send(&large(4_096));

@@ -19,7 +19,7 @@ fn the_ports_are_free_afterwards_and_a_second_shutdown_is_harmless() {
         lobby.service.shutdown().await;
         lobby.service.ended().await;
         lobby.service.shutdown().await;
-        assert!(lobby.past_outcomes(addr.ip()).await.is_empty());
+        assert!(lobby.recent_outcomes(addr.ip()).await.is_empty());
         assert!(lobby.set_config(rallypoint_lobby_proto::Config::default()).await.is_ok());
     });
     assert!(TcpStream::connect(addr).is_err());

@@ -22,7 +22,7 @@ pub use snapshot::{Snapshot, Totals};
 
 use crate::Told;
 use batch::Change;
-use rallypoint_lobby_proto::{Directory, Event, Gone, Listing, PublicId};
+use rallypoint_lobby_proto::{Event, ListSnapshot, ListedServer, PublicId, UnlistReason};
 use rallypoint_wire::lobby::LobbyId;
 use snapshot::{PARTS, Part, part_of};
 use std::{
@@ -56,7 +56,7 @@ pub struct Book {
     lobbies: Arc<BTreeMap<LobbyId, Totals>>,
     published: Arc<Snapshot>,
     /// Servers that are not as they were published; with the reason for those that went.
-    touched: HashMap<PublicId, Option<Gone>>,
+    touched: HashMap<PublicId, Option<UnlistReason>>,
     /// Something changed that is no event.
     is_stale: bool,
     /// What was found by asking servers. It outlives changes of the registration.
@@ -116,7 +116,7 @@ impl Book {
     }
 
     /// The whole list: what is not in it has gone.
-    pub fn handle_directory(&mut self, directory: &Directory) {
+    pub fn handle_directory(&mut self, directory: &ListSnapshot) {
         let mut listed = HashSet::with_capacity(self.totals.servers);
         for listing in directory.lobbies().flat_map(|(_, list)| list.listings()) {
             listed.insert(listing.public_id());
@@ -125,7 +125,7 @@ impl Book {
         let gone: Vec<_> = self.rows().map(|row| row.id).filter(|id| !listed.contains(id)).collect();
         for id in gone {
             // Nobody knows why any more; most go like this.
-            self.remove(id, Gone::Expired);
+            self.remove(id, UnlistReason::Expired);
         }
     }
 
@@ -195,14 +195,14 @@ impl Book {
     }
 
     /// What happened to a server since the last snapshot, however often something did.
-    fn changes_of(&self, id: PublicId, gone: Option<Gone>) -> impl Iterator<Item = Change> + use<> {
+    fn changes_of(&self, id: PublicId, gone: Option<UnlistReason>) -> impl Iterator<Item = Change> + use<> {
         let (before, after) = (self.published.row(id).cloned(), self.row(id).cloned());
         let changes = match (before, after) {
             (None, None) => [None, None],
             (None, Some(row)) => [Some(Change::Listed(row)), None],
-            (Some(row), None) => [Some(Change::Unlisted(row, gone.unwrap_or(Gone::Expired))), None],
+            (Some(row), None) => [Some(Change::Unlisted(row, gone.unwrap_or(UnlistReason::Expired))), None],
             (Some(before), Some(row)) if before.lobby != row.lobby => {
-                [Some(Change::Unlisted(before, Gone::Moved)), Some(Change::Listed(row))]
+                [Some(Change::Unlisted(before, UnlistReason::Moved)), Some(Change::Listed(row))]
             }
             // It went and came back as it was.
             (Some(before), Some(row)) if before.json() == row.json() => [None, None],
@@ -211,7 +211,7 @@ impl Book {
         changes.into_iter().flatten()
     }
 
-    fn put(&mut self, listing: &Arc<Listing>) {
+    fn put(&mut self, listing: &Arc<ListedServer>) {
         let id = listing.public_id();
         let is_known = |row: &Arc<Row>| row.listing.as_ref().is_some_and(|known| Arc::ptr_eq(known, listing));
         if self.row(id).is_some_and(is_known) {
@@ -239,7 +239,7 @@ impl Book {
         }
     }
 
-    fn remove(&mut self, id: PublicId, why: Gone) {
+    fn remove(&mut self, id: PublicId, why: UnlistReason) {
         let part = &mut self.parts[part_of(id)];
         let Ok(place) = part.binary_search_by_key(&id, |row| row.id) else { return };
         let old = Arc::make_mut(part).remove(place);

@@ -25,7 +25,7 @@ pub(crate) async fn keep(book: Book, lobby: LobbyService, live: Arc<Live>, told:
 
 /// `None` when the lobby has ended.
 async fn try_keep(book: Box<Book>, lobby: LobbyService, live: &Live, mut told: mpsc::Receiver<Told>) -> Option<()> {
-    let mut lost = lobby.stats().lost_events;
+    let mut lost = lobby.stats().dropped_events;
     let mut look = tokio::time::interval(LOOK_EVERY);
     let (mut book, mut events) = begin(book, Vec::new(), &lobby).await?;
     let kept = Kept(live);
@@ -56,7 +56,7 @@ async fn try_keep(book: Box<Book>, lobby: LobbyService, live: &Live, mut told: m
             () = tokio::time::sleep_until(book.poll_timeout().into()) => {}
             _ = look.tick() => {
                 book.handle_wall_clock(Instant::now(), SystemTime::now());
-                let now = lobby.stats().lost_events;
+                let now = lobby.stats().dropped_events;
                 has_missed = std::mem::replace(&mut lost, now) != now;
             }
             () = lobby.ended() => return None,

@@ -20,7 +20,7 @@ use axum::{
     routing::get,
 };
 use rallypoint_limit::{Buckets, Net, Rate};
-use rallypoint_lobby_proto::{Origin, Watched, Watching};
+use rallypoint_lobby_proto::{ListingOrigin, ProbedOutcome, ProbedServer};
 use rallypoint_query_proto::{Outcome, Question, Target};
 use rallypoint_wire::{
     bloodmasters::master_list::{self, Request},
@@ -188,18 +188,18 @@ async fn look_at(web: &Web, asker: &Asker, ip: IpAddr, port: NonZeroU16) -> bool
     let answer = match asker.ask(Target::new((ip, port.get()).into(), question), Whom::Willing).await {
         Some(Outcome::Answered(answer)) => answer,
         Some(_) => {
-            web.lobby.note_announced(ip, port, rallypoint_lobby_proto::Outcome::Unreachable);
+            web.lobby.note_announced(ip, port, rallypoint_lobby_proto::RegistrationOutcome::Unreachable);
             return true;
         }
         None => return false,
     };
     let target = WatchTarget { host: ip.to_string(), port, question, lobby: LobbyId::BLOODMASTERS };
-    let watched = Watched {
+    let watched = ProbedServer {
         // The operator may watch the same server: that is another entry.
         label: format!("announced {target}"),
-        ..watched(&answer, Origin::Announced, &target, vec![ip], LEASE)
+        ..watched(&answer, ListingOrigin::Announced, &target, vec![ip], LEASE)
     };
-    if let Some(Watching::Listed(id)) = web.lobby.put_watched(watched).await {
+    if let Some(ProbedOutcome::Listed(id)) = web.lobby.put_watched(watched).await {
         let told = Told { info: Some(Arc::new(answer.info)), ..Told::new(id, Verified::Verified) };
         // Nobody listens when the program ends.
         let _ = web.live.telling().send(told).await;

@@ -8,7 +8,7 @@ use crate::{
     book::{Row, Verified},
 };
 use agenda::Agenda;
-use rallypoint_lobby_proto::{Origin, PublicId};
+use rallypoint_lobby_proto::{ListingOrigin, PublicId};
 use rallypoint_query_proto::{Answer, Outcome, Target};
 use std::{
     sync::Arc,
@@ -87,11 +87,11 @@ impl Row {
     /// How the lobby can ask it: at each address, if it says how (E1). Who is in the list because it answers is asked by
     /// whoever brought it there.
     fn targets(&self) -> impl Iterator<Item = Target> {
-        let listing = self.listing.as_ref().filter(|_| self.origin == Origin::Registered);
+        let listing = self.listing.as_ref().filter(|_| self.origin == ListingOrigin::Registered);
         let asked = listing.and_then(|listing| Some((listing, listing.block().table.get(b"x-query")?.to_vec())));
         self.addresses().filter_map(move |listed| {
             let (listing, x_query) = asked.as_ref()?;
-            Target::from_x_query(x_query, listing.inside(listed))
+            Target::from_x_query(x_query, listing.internal_addr(listed))
         })
     }
 

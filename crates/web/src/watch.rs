@@ -6,7 +6,7 @@ pub(crate) use answered::watched;
 
 use crate::{Asker, Told, asker::Whom, book::Verified};
 use rallypoint_lobby::LobbyService;
-use rallypoint_lobby_proto::{Origin, Watching};
+use rallypoint_lobby_proto::{ListingOrigin, ProbedOutcome};
 use rallypoint_query_proto::{Answer, Outcome, Question, Target};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
@@ -166,15 +166,15 @@ impl Asks {
             }
             return News::Silent;
         };
-        let watched = watched(&answer, Origin::Watched, target, ips, LEASE);
+        let watched = watched(&answer, ListingOrigin::Watched, target, ips, LEASE);
         match self.lobby.put_watched(watched).await {
-            Some(Watching::Listed(id)) => {
+            Some(ProbedOutcome::Listed(id)) => {
                 state.id = Some(id);
                 self.tell(Told { info: Some(Arc::new(answer.info)), ..Told::new(id, Verified::Verified) }).await;
                 News::Answers
             }
-            Some(Watching::Refused(why)) => News::Refused(why.code()),
-            Some(Watching::Taken) | None => News::Taken,
+            Some(ProbedOutcome::Refused(why)) => News::Refused(why.code()),
+            Some(ProbedOutcome::Taken) | None => News::Taken,
         }
     }
 

@@ -46,7 +46,7 @@ fn a_history_that_stands_still_because_the_clock_was_set_back_is_told() {
     let history = History::start(Options::new(dir.path().join("history.db"))).unwrap();
     let site = Site::of(WebOptions::default(), |parts| parts.history = Some(history.handle()));
     let look = |time| {
-        history.record(Sweep { time, listed: site.lobby.lists().directory(), moves: Vec::new() });
+        history.record(Sweep { time, listed: site.lobby.lists().snapshot(), moves: Vec::new() });
         history.flush();
         let answer = until("it is ready", || Some(site.get("/readyz")).filter(|answer| answer.status == 200)).json();
         ["status", "history"].map(|key| answer[key].as_str().unwrap().to_owned())

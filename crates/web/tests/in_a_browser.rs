@@ -119,7 +119,7 @@ fn a_server_has_a_page_with_graphs() {
     let list = site.fill(&[Server::new(1, "Alpha").players(3)]);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
     for minute in (1..90).rev() {
-        let listed = site.lobby.lists().directory();
+        let listed = site.lobby.lists().snapshot();
         history.record(Sweep { time: now - 60 * minute, listed, moves: Vec::new() });
         history.flush();
     }

@@ -6,7 +6,7 @@ mod exposition;
 use common::{Server, Site, ask, until};
 use exposition::{Metrics, parse};
 use rallypoint_history::{History, Options};
-use rallypoint_lobby_proto::{Gone, Outcome};
+use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use rallypoint_web::{LobbyNames, WebOptions};
 use rallypoint_wire::lobby::LobbyId;
 use std::{collections::BTreeSet, net::Shutdown};
@@ -35,10 +35,10 @@ fn site() -> (Site, History, tempfile::TempDir) {
 fn all_codes_are_there_from_the_start() {
     let site = Site::start();
     let metrics = metrics(&site);
-    for code in Outcome::CODES {
+    for code in RegistrationOutcome::CODES {
         assert_eq!(metrics.value("rallypoint_outcomes_total", &[("code", code)]), 0.0, "{code}");
     }
-    for reason in Gone::CODES {
+    for reason in UnlistReason::CODES {
         assert_eq!(metrics.value("rallypoint_unlisted_total", &[("reason", reason)]), 0.0, "{reason}");
     }
     let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -112,7 +112,7 @@ fn the_dashboard_and_the_alerts_ask_for_what_there_is() {
     let (site, history, _dir) = site();
     site.fill(&[Server::new(1, "a")]);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let listed = site.lobby.lists().directory();
+    let listed = site.lobby.lists().snapshot();
     history.record(rallypoint_history::Sweep { time: now as i64, listed, moves: Vec::new() });
     let is_all = |metrics: &Metrics| {
         metrics.value("rallypoint_saves_total", &[("result", "written")]) > 0.0

@@ -3,7 +3,7 @@
 use crate::{config::HistorySettings, history::FILE};
 use rallypoint_history::{CameOrWent, Handle, History, Limits, Move, Options, Sweep};
 use rallypoint_lobby::LobbyService;
-use rallypoint_lobby_proto::{Event, Listing};
+use rallypoint_lobby_proto::{Event, ListedServer};
 use std::{
     path::Path,
     sync::Arc,
@@ -64,7 +64,7 @@ async fn look(service: LobbyService, history: Arc<History>) {
     let (mut events, mut moves) = (service.subscribe(), Vec::new());
     loop {
         let now = since_1970();
-        let listed = service.lists().directory();
+        let listed = service.lists().snapshot();
         history.record(Sweep { time: seconds(now), listed, moves: std::mem::take(&mut moves) });
         let next = time::sleep(Duration::from_secs(60) - Duration::from_millis((now.as_millis() % 60_000) as u64));
         tokio::pin!(next);
@@ -83,7 +83,7 @@ async fn look(service: LobbyService, history: Arc<History>) {
 }
 
 fn as_move(event: &Event) -> Option<Move> {
-    let moved = |listing: &Listing, what| Move { id: listing.public_id(), time: seconds(since_1970()), what };
+    let moved = |listing: &ListedServer, what| Move { id: listing.public_id(), time: seconds(since_1970()), what };
     match event {
         Event::Listed(listing) => Some(moved(listing, CameOrWent::Came(listing.lobby_id()))),
         Event::Unlisted(listing, why) => Some(moved(listing, CameOrWent::Went(*why))),

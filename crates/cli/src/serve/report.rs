@@ -1,7 +1,7 @@
 //! What the log says about a lobby that runs.
 
 use rallypoint_lobby::LobbyService;
-use rallypoint_lobby_proto::{Outcome, Stats};
+use rallypoint_lobby_proto::{RegistrationOutcome, RegistryStats};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
@@ -10,7 +10,7 @@ const EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Turns numbers into lines of the log. What happens to single servers is told by the lobby itself.
 pub struct Reporter {
-    last: Stats,
+    last: RegistryStats,
     last_at: Instant,
     /// How often the list was asked for until then.
     asked: u64,
@@ -42,9 +42,9 @@ impl Reporter {
 }
 
 /// How many datagrams had which outcome between two moments: `listed 2, refreshed 1180`.
-fn outcomes_since(before: &Stats, now: &Stats) -> String {
+fn outcomes_since(before: &RegistryStats, now: &RegistryStats) -> String {
     let counts = now.outcomes.iter().zip(&before.outcomes).map(|(now, before)| now.saturating_sub(*before));
-    let counts = Outcome::CODES.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let counts = RegistrationOutcome::CODES.iter().zip(counts).filter(|(_, count)| *count > 0);
     let counts: Vec<_> = counts.map(|(code, count)| format!("{code} {count}")).collect();
     if counts.is_empty() { "none".into() } else { counts.join(", ") }
 }
@@ -55,10 +55,10 @@ mod tests {
 
     #[test]
     fn only_what_happened_is_told() {
-        let (before, mut now) = (Stats::default(), Stats::default());
+        let (before, mut now) = (RegistryStats::default(), RegistryStats::default());
         assert_eq!(outcomes_since(&before, &now), "none");
-        now.outcomes[Outcome::Listed.index()] = 2;
-        now.outcomes[Outcome::TooLarge.index()] = 1;
+        now.outcomes[RegistrationOutcome::Listed.index()] = 2;
+        now.outcomes[RegistrationOutcome::TooLarge.index()] = 1;
         assert_eq!(outcomes_since(&before, &now), "listed 2, too_large 1");
         assert_eq!(outcomes_since(&now, &now), "none");
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Listed;
-use rallypoint_lobby_proto::{Gone, PublicId};
+use rallypoint_lobby_proto::{PublicId, UnlistReason};
 use std::sync::Arc;
 
 /// A full hour.
@@ -123,7 +123,7 @@ fn lobbies_are_bounded_too() {
 fn events_say_why_if_somebody_told() {
     let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
     recorder.handle_sweep(&sweep(0, &[1, 2])).unwrap();
-    let went = Move { id: id(1), time: START + 30, what: CameOrWent::Went(Gone::Expired) };
+    let went = Move { id: id(1), time: START + 30, what: CameOrWent::Went(UnlistReason::Expired) };
     let batch = recorder.handle_sweep(&sweep_of(1, Vec::new(), vec![went])).unwrap();
     let whats = |batch: &Batch| batch.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>();
     let expected = [
@@ -134,7 +134,7 @@ fn events_say_why_if_somebody_told() {
     // It was back before anybody looked again, twice.
     let moves = vec![
         Move { id: id(1), time: START + 70, what: CameOrWent::Came(LOBBY_ID) },
-        Move { id: id(1), time: START + 80, what: CameOrWent::Went(Gone::Replaced) },
+        Move { id: id(1), time: START + 80, what: CameOrWent::Went(UnlistReason::Replaced) },
         Move { id: id(1), time: START + 90, what: CameOrWent::Came(LOBBY_ID) },
     ];
     let batch = recorder.handle_sweep(&sweep_of(2, vec![(1, 0, "koth_valley")], moves)).unwrap();
@@ -146,7 +146,7 @@ fn events_say_why_if_somebody_told() {
 fn one_server_cannot_fill_the_events() {
     let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
     recorder.handle_sweep(&sweep(0, &[1])).unwrap();
-    let what = |n| if n % 2 == 0 { CameOrWent::Went(Gone::Unregistered) } else { CameOrWent::Came(LOBBY_ID) };
+    let what = |n| if n % 2 == 0 { CameOrWent::Went(UnlistReason::Unregistered) } else { CameOrWent::Came(LOBBY_ID) };
     let moves = (0..1_000).map(|n| Move { id: id(1), time: START + 61, what: what(n) }).collect();
     let batch = recorder.handle_sweep(&sweep_of(1, vec![(1, 0, "")], moves)).unwrap();
     assert_eq!(batch.events.len(), usize::from(EVENTS_EACH));
@@ -196,7 +196,7 @@ fn a_move_is_not_later_than_the_look_after_it() {
     let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
     recorder.handle_sweep(&sweep(0, &[1])).unwrap();
     // For a moment, the clock was wrong.
-    let went = Move { id: id(1), time: 2 * START, what: CameOrWent::Went(Gone::Expired) };
+    let went = Move { id: id(1), time: 2 * START, what: CameOrWent::Went(UnlistReason::Expired) };
     let batch = recorder.handle_sweep(&sweep_of(1, Vec::new(), vec![went])).unwrap();
     assert_eq!(batch.events[0].1.time, START + 67);
 }

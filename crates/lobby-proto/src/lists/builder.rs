@@ -1,8 +1,8 @@
 //! The side of the lists that only the registry sees.
 
-use super::{Chunk, Directory, ListReply, Lists, LobbyList};
+use super::{Chunk, ListReply, ListSnapshot, LobbyList, PublishedLists};
 use crate::{
-    Listing,
+    ListedServer,
     hash::{Keyed, KeyedMap, KeyedSet},
     legacy,
 };
@@ -30,7 +30,7 @@ pub(crate) struct Place {
 
 #[derive(Debug)]
 pub(crate) struct ListBuilder {
-    published: Arc<Lists>,
+    published: Arc<PublishedLists>,
     by_id: KeyedMap<LobbyId, u32>,
     lobbies: Vec<LobbyBuilder>,
     /// Places in `lobbies` that are not in use.
@@ -53,7 +53,7 @@ struct LobbyBuilder {
 
 #[derive(Debug, Default)]
 struct ChunkBuilder {
-    members: Vec<(u32, Arc<Listing>)>,
+    members: Vec<(u32, Arc<ListedServer>)>,
     /// In bytes.
     size: usize,
     /// Its place in the list of open chunks.
@@ -65,7 +65,7 @@ struct ChunkBuilder {
 impl ListBuilder {
     pub fn new(keyed: Keyed) -> Self {
         Self {
-            published: Arc::new(Lists::new(keyed)),
+            published: Arc::new(PublishedLists::new(keyed)),
             by_id: keyed.map(),
             lobbies: Vec::new(),
             free: Vec::new(),
@@ -75,12 +75,12 @@ impl ListBuilder {
         }
     }
 
-    pub fn published(&self) -> &Arc<Lists> {
+    pub fn published(&self) -> &Arc<PublishedLists> {
         &self.published
     }
 
     /// Puts the server of a slot into its lobby's list.
-    pub fn insert(&mut self, slot: u32, listing: Arc<Listing>) -> Place {
+    pub fn insert(&mut self, slot: u32, listing: Arc<ListedServer>) -> Place {
         self.legacy.insert(&listing);
         self.dirty.insert(listing.lobby_id);
         let lobby = self.lobby(listing.lobby_id);
@@ -91,12 +91,12 @@ impl ListBuilder {
     }
 
     /// What is shown there.
-    pub fn at(&self, place: Place) -> &Arc<Listing> {
+    pub fn at(&self, place: Place) -> &Arc<ListedServer> {
         &self.member(place).1
     }
 
     /// Shows something new of a server that stays where it is.
-    pub fn replace(&mut self, place: Place, listing: Arc<Listing>) {
+    pub fn replace(&mut self, place: Place, listing: Arc<ListedServer>) {
         self.dirty.insert(listing.lobby_id);
         let builder = &mut self.lobbies[place.lobby as usize];
         let chunk = &mut builder.chunks[place.chunk as usize];
@@ -109,7 +109,7 @@ impl ListBuilder {
     }
 
     /// Takes a server out and gives back what was shown of it. Other servers may have to move: `moved` says where to.
-    pub fn remove(&mut self, place: Place, mut moved: impl FnMut(u32, Place)) -> Arc<Listing> {
+    pub fn remove(&mut self, place: Place, mut moved: impl FnMut(u32, Place)) -> Arc<ListedServer> {
         let Place { lobby, chunk, position } = place;
         let builder = &mut self.lobbies[lobby as usize];
         self.dirty.insert(builder.id);
@@ -131,7 +131,7 @@ impl ListBuilder {
             return 0;
         }
         self.version += 1;
-        let mut directory = Directory::clone(&self.published.directory());
+        let mut directory = ListSnapshot::clone(&self.published.snapshot());
         let mut work = DIRECTORY_ROW * directory.lobbies.len();
         for id in self.dirty.drain() {
             match self.by_id.get(&id) {
@@ -170,7 +170,7 @@ impl ListBuilder {
         })
     }
 
-    fn member(&self, place: Place) -> &(u32, Arc<Listing>) {
+    fn member(&self, place: Place) -> &(u32, Arc<ListedServer>) {
         &self.lobbies[place.lobby as usize].chunks[place.chunk as usize].members[place.position as usize]
     }
 }
@@ -180,7 +180,7 @@ const DIRECTORY_ROW: usize = 100;
 
 impl LobbyBuilder {
     /// Puts a server into a chunk that has room. Says where.
-    fn insert(&mut self, slot: u32, listing: Arc<Listing>) -> (u32, u32) {
+    fn insert(&mut self, slot: u32, listing: Arc<ListedServer>) -> (u32, u32) {
         let chunk = self.open.last().copied().unwrap_or_else(|| {
             let new = self.empty.pop().unwrap_or_else(|| {
                 self.chunks.push(ChunkBuilder::default());
@@ -200,7 +200,7 @@ impl LobbyBuilder {
         (chunk, position)
     }
 
-    fn remove(&mut self, chunk: u32, position: u32, mut moved: impl FnMut(u32, u32, u32)) -> Arc<Listing> {
+    fn remove(&mut self, chunk: u32, position: u32, mut moved: impl FnMut(u32, u32, u32)) -> Arc<ListedServer> {
         let members = &mut self.chunks[chunk as usize];
         members.built = None;
         let (_, old) = members.members.swap_remove(position as usize);
@@ -267,7 +267,7 @@ impl ChunkBuilder {
 
 impl ListBuilder {
     /// Every member with its place.
-    fn members(&self) -> impl Iterator<Item = (u32, Place, &Arc<Listing>)> {
+    fn members(&self) -> impl Iterator<Item = (u32, Place, &Arc<ListedServer>)> {
         let lobbies = self.by_id.values().map(|&lobby| (lobby, &self.lobbies[lobby as usize]));
         lobbies.flat_map(|(lobby, builder)| {
             (0..).zip(&builder.chunks).flat_map(move |(chunk, members)| {
@@ -278,7 +278,7 @@ impl ListBuilder {
         })
     }
 
-    pub fn check_invariants(&self, is_at: impl Fn(u32, Place, &Arc<Listing>) -> bool) {
+    pub fn check_invariants(&self, is_at: impl Fn(u32, Place, &Arc<ListedServer>) -> bool) {
         assert!(self.members().all(|(slot, place, listing)| is_at(slot, place, listing)), "a place in the lists");
         assert_eq!(self.by_id.len() + self.free.len(), self.lobbies.len(), "lobbies in the lists");
         for (id, &lobby) in &self.by_id {

@@ -1,7 +1,7 @@
 //! Whether a datagram is looked at at all: budgets, bans, size.
 
 use super::Registry;
-use crate::{Outcome, addresses::is_possible_source};
+use crate::{RegistrationOutcome, addresses::is_possible_source};
 use rallypoint_wire::lobby::Datagram;
 use std::{net::IpAddr, time::Instant};
 
@@ -26,9 +26,9 @@ impl Registry {
         source: IpAddr,
         size: usize,
         charge: usize,
-    ) -> Result<(), Outcome> {
+    ) -> Result<(), RegistrationOutcome> {
         if !is_possible_source(source) {
-            return Err(Outcome::InvalidSource);
+            return Err(RegistrationOutcome::InvalidSource);
         }
         if !self.config.limit_exempt.contains(source) {
             if known.is_some_and(|slot| self.is_from(slot, source)) {
@@ -36,14 +36,14 @@ impl Registry {
                 self.limiter.vouch(now, source);
             }
             if let rallypoint_limit::Verdict::Refused(refusal) = self.limiter.check(now, source, charge) {
-                return Err(Outcome::OverBudget(refusal));
+                return Err(RegistrationOutcome::OverBudget(refusal));
             }
         }
         if self.is_address_banned(now, source) {
-            return Err(Outcome::Banned);
+            return Err(RegistrationOutcome::Banned);
         }
         if size > self.config.max_registration {
-            return Err(Outcome::TooLarge);
+            return Err(RegistrationOutcome::TooLarge);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Datagrams to the legacy port (L16): each is a registration of today in other words.
 
 use super::Registry;
-use crate::{Outcome, addresses::canonical, legacy};
+use crate::{RegistrationOutcome, addresses::canonical, legacy};
 use rallypoint_wire::lobby::Datagram;
 use std::{
     net::{IpAddr, SocketAddr},
@@ -10,13 +10,13 @@ use std::{
 
 impl Registry {
     /// A datagram to the legacy UDP port 29942 (L16).
-    pub fn handle_legacy_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Outcome {
+    pub fn handle_legacy_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> RegistrationOutcome {
         let source = canonical(from.ip());
         let otherwise = match legacy::to_registration(bytes, source, &self.seed.public_ids) {
             // A server that speaks both protocols says more in the one of today (W29).
-            Ok(modern) if self.is_elsewhere_known(source, &modern) => Outcome::Refreshed,
+            Ok(modern) if self.is_elsewhere_known(source, &modern) => RegistrationOutcome::Refreshed,
             Ok(modern) => return self.handle_datagram(now, from, &modern),
-            Err(error) => Outcome::Malformed(error),
+            Err(error) => RegistrationOutcome::Malformed(error),
         };
         self.handle_unread(now, source, bytes.len(), otherwise)
     }

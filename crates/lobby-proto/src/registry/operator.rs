@@ -17,7 +17,7 @@ pub(super) struct Suspect<'a> {
 impl Registry {
     /// Bans beside those of the configuration, which stay when that changes. Servers that are no longer welcome go at once;
     /// where there are many thousands, the next [`handle_timeout`](Self::handle_timeout)s go on with it.
-    pub fn set_more_bans(&mut self, now: Instant, bans: Bans) {
+    pub fn set_admin_bans(&mut self, now: Instant, bans: Bans) {
         self.more_bans = bans;
         self.begin_review(now);
     }

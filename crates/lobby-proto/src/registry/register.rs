@@ -2,7 +2,7 @@
 
 use super::{Registry, slots::Slots};
 use crate::{
-    Config, Event, Gone, Listing, Origin, Outcome, Target, Verdict,
+    CheckResult, CheckTarget, Config, Event, ListedServer, ListingOrigin, RegistrationOutcome, UnlistReason,
     addresses::is_public,
     checks::Answer,
     entry::{Addr, Cold, EndpointEntry, Family, Inside, Probe, State, V4, V6, family_of, memory_of},
@@ -45,26 +45,32 @@ impl Newcomer {
 }
 
 impl Registry {
-    pub(super) fn register(&mut self, now: Instant, source: IpAddr, new: &Registration<'_>, print: u64) -> Outcome {
+    pub(super) fn register(
+        &mut self,
+        now: Instant,
+        source: IpAddr,
+        new: &Registration<'_>,
+        print: u64,
+    ) -> RegistrationOutcome {
         if self.is_name_banned(now, new.name()) {
-            return Outcome::Banned;
+            return RegistrationOutcome::Banned;
         }
         if self.tombstones.contains(now, new.server_id()) {
-            return Outcome::JustUnregistered;
+            return RegistrationOutcome::JustUnregistered;
         }
         let endpoint = self.endpoint(source, new.port());
         let place = (endpoint.outside, new.transport());
         if self.is_server_banned(now, self.public_id(new.server_id())) || self.is_place_banned(now, place) {
-            return Outcome::Banned;
+            return RegistrationOutcome::Banned;
         }
         if !self.config.allow_private && !is_public(endpoint.outside.ip) {
-            return Outcome::PrivateSource;
+            return RegistrationOutcome::PrivateSource;
         }
         let known = self.slots.find(new.server_id());
         let owner = self.slots.at_endpoint(place);
         let replaced = owner.filter(|&slot| Some(slot) != known);
-        if replaced.is_some_and(|slot| self.slots.cold(slot).listing.origin != Origin::Registered) {
-            return Outcome::KnownByAsking;
+        if replaced.is_some_and(|slot| self.slots.cold(slot).listing.origin != ListingOrigin::Registered) {
+            return RegistrationOutcome::ListedByQuery;
         }
         let (home, opener) = (Some(Home::of(source)), Some(Area::of(source)));
         let newcomer = Newcomer { home, opener, ..Newcomer::unrelated(new) };
@@ -73,9 +79,9 @@ impl Registry {
         }
         // L8: a restarted server has a new ID, and must be visible at once.
         if let Some(old) = replaced {
-            self.remove(now, old, Gone::Replaced);
+            self.remove(now, old, UnlistReason::Replaced);
         }
-        let slot = known.unwrap_or_else(|| self.create(now, opener, new, Origin::Registered));
+        let slot = known.unwrap_or_else(|| self.create(now, opener, new, ListingOrigin::Registered));
         self.move_lobby(now, slot, opener, new.lobby_id());
         let was_listed = self.slots.cold(slot).place.is_some();
         let family = family_of(source);
@@ -84,17 +90,17 @@ impl Registry {
         self.slots.hot_mut(slot).deadlines[family] = lease;
         self.wheel.schedule(slot, lease);
         let is_busy = [V4, V6].map(|family| is_to_check[family] && self.check(now, slot, family));
-        let is_changed = self.relist(now, slot, Some(new), Gone::Unreachable);
+        let is_changed = self.relist(now, slot, Some(new), UnlistReason::Unreachable);
         if !is_busy[family] {
             self.slots.hot_mut(slot).prints[family] = print;
         }
         match self.slots.hot(slot).states[family] {
-            State::Listed if !was_listed => Outcome::Listed,
-            State::Listed if is_changed => Outcome::Changed,
-            State::Listed => Outcome::Refreshed,
-            State::Checking if is_busy[family] => Outcome::CheckBusy,
-            State::Checking => Outcome::Checking,
-            State::Unreachable | State::None => Outcome::Unreachable,
+            State::Listed if !was_listed => RegistrationOutcome::Listed,
+            State::Listed if is_changed => RegistrationOutcome::Changed,
+            State::Listed => RegistrationOutcome::Refreshed,
+            State::Checking if is_busy[family] => RegistrationOutcome::CheckBusy,
+            State::Checking => RegistrationOutcome::Checking,
+            State::Unreachable | State::None => RegistrationOutcome::Unreachable,
         }
     }
 
@@ -108,21 +114,26 @@ impl Registry {
     }
 
     /// Whether there is room, counting what this registration would free.
-    pub(super) fn at_cap(&self, new: &Newcomer, known: Option<u32>, replaced: Option<u32>) -> Option<Outcome> {
+    pub(super) fn at_cap(
+        &self,
+        new: &Newcomer,
+        known: Option<u32>,
+        replaced: Option<u32>,
+    ) -> Option<RegistrationOutcome> {
         let caps = &self.config.caps;
         let ours = || known.into_iter().chain(replaced);
         let lobby_of = |slot| self.slots.cold(slot).listing.lobby_id;
         if ours().next().is_none() && self.slots.len() >= caps.total {
-            return Some(Outcome::RegistryFull);
+            return Some(RegistrationOutcome::RegistryFull);
         }
         match self.lobbies.servers(new.lobby) {
             Some(count) if count >= caps.per_lobby && !ours().any(|slot| lobby_of(slot) == new.lobby) => {
-                return Some(Outcome::LobbyFull);
+                return Some(RegistrationOutcome::LobbyFull);
             }
             None if !self.config.named_lobbies.contains(&new.lobby) => {
                 let (open, opened_here) = self.lobbies.open_without(new.opener, self.lobbies_only_of(known, replaced));
                 if open >= caps.lobbies || opened_here >= caps.lobbies_per_network {
-                    return Some(Outcome::TooManyLobbies);
+                    return Some(RegistrationOutcome::TooManyLobbies);
                 }
             }
             _ => {}
@@ -130,14 +141,15 @@ impl Registry {
         if let Some(home) = new.home {
             let from_here = self.per_home.get(&home).copied().unwrap_or(0);
             if from_here >= caps.per_address && !ours().any(|slot| self.is_from_home(slot, home)) {
-                return Some(Outcome::AddressFull);
+                return Some(RegistrationOutcome::AddressFull);
             }
         }
         let freed: usize = ours().map(|slot| self.slots.cold(slot).listing.memory()).sum();
         let (before, needed) = (self.memory - freed, memory_of(new.size));
         // Who is there already can go on changing while others have used up the rest, within reason.
         let extra = if freed > 0 && new.size <= MODEST { caps.memory / 8 } else { 0 };
-        (needed > freed && before + needed > caps.memory.saturating_add(extra)).then_some(Outcome::MemoryFull)
+        (needed > freed && before + needed > caps.memory.saturating_add(extra))
+            .then_some(RegistrationOutcome::MemoryFull)
     }
 
     /// The lobbies that would be empty without these servers.
@@ -158,13 +170,19 @@ impl Registry {
         self.lobbies.join(lobby, self.config.named_lobbies.contains(&lobby), opener);
     }
 
-    pub(super) fn create(&mut self, now: Instant, opener: Option<Area>, new: &Registration<'_>, origin: Origin) -> u32 {
+    pub(super) fn create(
+        &mut self,
+        now: Instant,
+        opener: Option<Area>,
+        new: &Registration<'_>,
+        origin: ListingOrigin,
+    ) -> u32 {
         self.join_lobby(opener, new.lobby_id());
         // What it says comes in when it is listed: writing that down is the expensive part, and done once.
         self.scratch.clear();
         ListBlock { table: TableBuf::new().as_table(), ..block(new, None, None) }.emit(&mut self.scratch);
         let public_id = self.public_id(new.server_id());
-        let listing = Arc::new(Listing::new(public_id, new.lobby_id(), now, &self.scratch).of(origin));
+        let listing = Arc::new(ListedServer::new(public_id, new.lobby_id(), now, &self.scratch).of(origin));
         self.memory += listing.memory();
         let (transport, probe) = (new.transport(), Probe::of(new));
         let serial = self.next_serial();
@@ -181,7 +199,7 @@ impl Registry {
     pub(super) fn move_lobby(&mut self, now: Instant, slot: u32, opener: Option<Area>, lobby: LobbyId) {
         let old = self.slots.cold(slot).listing.lobby_id;
         if old != lobby {
-            self.unlist(now, slot, Gone::Moved);
+            self.unlist(now, slot, UnlistReason::Moved);
             self.lobbies.leave(old);
             self.join_lobby(opener, lobby);
             let cold = self.slots.cold_mut(slot);
@@ -209,7 +227,7 @@ impl Registry {
         let cold = self.slots.cold_mut(slot);
         cold.endpoints[family] = Some(new);
         // Who did not register was asked by whoever brought it here.
-        let probe = Probe::of(registration).filter(|_| cold.listing.origin == Origin::Registered);
+        let probe = Probe::of(registration).filter(|_| cold.listing.origin == ListingOrigin::Registered);
         let is_other_probe = std::mem::replace(&mut cold.probe, probe) != probe;
         let is_other_place = old.is_none_or(|old| old.inside != new.inside);
         if is_other_place {
@@ -288,17 +306,17 @@ impl Registry {
     /// The same registration again, of an endpoint that waits for its check: it comes further in front, or finds out that
     /// the verdict is known.
     #[cold]
-    pub(super) fn ask_again(&mut self, now: Instant, slot: u32, family: Family) -> Outcome {
+    pub(super) fn ask_again(&mut self, now: Instant, slot: u32, family: Family) -> RegistrationOutcome {
         let was_listed = self.slots.cold(slot).place.is_some();
         let is_busy = self.check(now, slot, family);
         let outcome = match self.slots.hot(slot).states[family] {
-            State::Checking if is_busy => Outcome::CheckBusy,
-            State::Checking => return Outcome::Checking,
-            State::Listed if was_listed => Outcome::Changed,
-            State::Listed => Outcome::Listed,
-            State::Unreachable | State::None => Outcome::Unreachable,
+            State::Checking if is_busy => RegistrationOutcome::CheckBusy,
+            State::Checking => return RegistrationOutcome::Checking,
+            State::Listed if was_listed => RegistrationOutcome::Changed,
+            State::Listed => RegistrationOutcome::Listed,
+            State::Unreachable | State::None => RegistrationOutcome::Unreachable,
         };
-        self.relist(now, slot, None, Gone::Unreachable);
+        self.relist(now, slot, None, UnlistReason::Unreachable);
         if let Some(EndpointEntry { inside, .. }) = self.slots.cold(slot).endpoints[family] {
             self.past.record(now, inside.ip, outcome, Some(inside.port.get()), None);
         }
@@ -331,19 +349,27 @@ impl Registry {
     }
 
     /// A verdict has come in.
-    pub(super) fn settle(&mut self, now: Instant, slot: u32, family: Family, target: Target, verdict: Verdict) {
-        if verdict == Verdict::Unknown {
+    pub(super) fn settle(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        family: Family,
+        target: CheckTarget,
+        verdict: CheckResult,
+    ) {
+        if verdict == CheckResult::Unknown {
             return self.put_off(now, slot, family);
         }
         let before = self.slots.hot(slot).states[family];
         self.apply(slot, family, verdict);
-        self.relist(now, slot, None, Gone::Unreachable);
+        self.relist(now, slot, None, UnlistReason::Unreachable);
         if let (State::Listed, Some(until)) = (self.slots.hot(slot).states[family], self.checks.until(&target)) {
             self.wheel.schedule(slot, until);
         }
         let after = self.slots.hot(slot).states[family];
         if let Some(endpoint) = self.slots.cold(slot).endpoints[family].filter(|_| before != after) {
-            let outcome = if after == State::Listed { Outcome::Listed } else { Outcome::Unreachable };
+            let outcome =
+                if after == State::Listed { RegistrationOutcome::Listed } else { RegistrationOutcome::Unreachable };
             let port = Some(endpoint.inside.port.get());
             self.past.record(now, endpoint.inside.ip, outcome, port, None);
             self.refusals.note(endpoint.inside.ip, outcome, port, None);
@@ -361,31 +387,37 @@ impl Registry {
         hot.prints[family] = 0;
         if let Some(endpoint) = self.slots.cold(slot).endpoints[family] {
             let port = Some(endpoint.inside.port.get());
-            self.past.record(now, endpoint.inside.ip, Outcome::CheckBusy, port, None);
-            self.refusals.note(endpoint.inside.ip, Outcome::CheckBusy, port, None);
+            self.past.record(now, endpoint.inside.ip, RegistrationOutcome::CheckBusy, port, None);
+            self.refusals.note(endpoint.inside.ip, RegistrationOutcome::CheckBusy, port, None);
         }
     }
 
-    fn apply(&mut self, slot: u32, family: Family, verdict: Verdict) {
+    fn apply(&mut self, slot: u32, family: Family, verdict: CheckResult) {
         let state = match verdict {
-            Verdict::Reachable(latency) => {
+            CheckResult::Reachable(latency) => {
                 self.slots.cold(slot).listing.set_latency(latency);
                 State::Listed
             }
-            Verdict::Unreachable => State::Unreachable,
-            Verdict::Unknown => return,
+            CheckResult::Unreachable => State::Unreachable,
+            CheckResult::Unknown => return,
         };
         self.slots.hot_mut(slot).states[family] = state;
     }
 
     /// What to check for an endpoint, if it is to be checked at all.
-    pub(super) fn target(&self, slot: u32, family: Family) -> Option<Target> {
+    pub(super) fn target(&self, slot: u32, family: Family) -> Option<CheckTarget> {
         target(&self.slots, &self.config, slot, family)
     }
 
     /// Brings the list in line with the entry, and the entry with what its server says now. Says whether that changed
     /// anything that is shown.
-    pub(super) fn relist(&mut self, now: Instant, slot: u32, new: Option<&Registration<'_>>, why: Gone) -> bool {
+    pub(super) fn relist(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        new: Option<&Registration<'_>>,
+        why: UnlistReason,
+    ) -> bool {
         let ((v4, v6), inside) = (self.shown_endpoints(slot), self.inside_endpoints(slot));
         let cold = self.slots.cold_mut(slot);
         let shown = cold.listing.block();
@@ -456,7 +488,7 @@ impl Registry {
 }
 
 /// What to check for an endpoint, if it is to be checked at all.
-pub(super) fn target(slots: &Slots, config: &Config, slot: u32, family: Family) -> Option<Target> {
+pub(super) fn target(slots: &Slots, config: &Config, slot: u32, family: Family) -> Option<CheckTarget> {
     let cold = slots.get(slot)?;
     let (endpoint, probe) = (cold.endpoints[family]?, cold.probe?);
     let is_checked = config.checks.enabled && !config.checks.exempt.contains(endpoint.inside.ip);

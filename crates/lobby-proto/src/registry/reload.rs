@@ -2,7 +2,7 @@
 
 use super::Registry;
 use crate::{
-    Config, ConfigError, Gone,
+    Config, ConfigError, UnlistReason,
     addresses::is_public,
     entry::{EndpointEntry, State, V4, V6},
 };
@@ -46,7 +46,7 @@ impl Registry {
 
     pub(super) fn review_entry(&mut self, now: Instant, slot: u32) {
         if self.is_banned(now, slot) {
-            self.remove(now, slot, Gone::Banned);
+            self.remove(now, slot, UnlistReason::Banned);
             return;
         }
         for family in [V4, V6] {
@@ -56,10 +56,10 @@ impl Registry {
             }
         }
         if self.slots.hot(slot).states == [State::None; 2] {
-            self.remove(now, slot, Gone::Banned);
+            self.remove(now, slot, UnlistReason::Banned);
             return;
         }
-        self.relist(now, slot, None, Gone::Banned);
+        self.relist(now, slot, None, UnlistReason::Banned);
         // Under a shorter lease it has to be looked at earlier.
         self.wheel.schedule(slot, self.wheel.deadline(now, self.config.lease));
     }

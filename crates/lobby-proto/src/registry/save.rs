@@ -13,7 +13,7 @@
 
 use super::{Registry, register::Newcomer};
 use crate::{
-    Listing, Origin,
+    ListedServer, ListingOrigin,
     entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
 };
 use rallypoint_limit::Home;
@@ -43,18 +43,18 @@ const AT_LEAST: Duration = Duration::from_secs(35);
 /// A save in progress. The registry goes on between the steps, so a million servers can be saved without a pause.
 ///
 /// ```
-/// # use rallypoint_lobby_proto::{Config, Registry, Saver, Seed};
+/// # use rallypoint_lobby_proto::{Config, Registry, SaveFileWriter, HashKeys};
 /// # let now = std::time::Instant::now();
-/// # let registry = Registry::new(Config::default(), Seed::default(), now)?;
+/// # let registry = Registry::new(Config::default(), HashKeys::default(), now)?;
 /// # let mut file = Vec::new();
-/// let mut saver = Saver::new();
-/// while !registry.save_some(now, &mut saver, 1_000) {
+/// let mut saver = SaveFileWriter::new();
+/// while !registry.save_next(now, &mut saver, 1_000) {
 ///     file.extend(saver.take()); // so that it is never in memory as a whole
 /// }
 /// file.extend(saver.finish());
 /// # Ok::<(), rallypoint_lobby_proto::ConfigError>(())
 /// ```
-pub struct Saver {
+pub struct SaveFileWriter {
     bytes: Vec<u8>,
     /// Of what was taken.
     crc: crc32fast::Hasher,
@@ -75,13 +75,13 @@ pub enum RestoreError {
     Damaged,
 }
 
-impl Default for Saver {
+impl Default for SaveFileWriter {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Saver {
+impl SaveFileWriter {
     /// A save that is about to begin.
     #[must_use]
     pub fn new() -> Self {
@@ -109,15 +109,15 @@ impl Saver {
 }
 
 /// The bytes have secrets in them (L13).
-impl fmt::Debug for Saver {
+impl fmt::Debug for SaveFileWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Saver").field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("SaveFileWriter").field("next", &self.next).finish_non_exhaustive()
     }
 }
 
 impl Registry {
     /// Saves the next `count` servers at most. Says whether all are saved.
-    pub fn save_some(&self, now: Instant, saver: &mut Saver, count: u32) -> bool {
+    pub fn save_next(&self, now: Instant, saver: &mut SaveFileWriter, count: u32) -> bool {
         let end = saver.next.saturating_add(count).min(self.slots.capacity());
         for slot in saver.next..end {
             if self.slots.get(slot).is_some_and(|cold| cold.place.is_some()) {
@@ -164,11 +164,11 @@ impl Registry {
         let mut reader = Reader::new(body);
         let before = self.slots.len();
         // They are nothing new, so they are no events.
-        let (events, lost) = (std::mem::take(&mut self.events), self.stats.lost_events);
+        let (events, lost) = (std::mem::take(&mut self.events), self.stats.dropped_events);
         while let Ok(Some(saved)) = Saved::parse(&mut reader) {
             self.restore_entry(now, &saved);
         }
-        (self.events, self.stats.lost_events) = (events, lost);
+        (self.events, self.stats.dropped_events) = (events, lost);
         self.publish(now);
         Ok(self.slots.len() - before)
     }
@@ -189,11 +189,11 @@ impl Registry {
         }
         let public_id = self.public_id(saved.id);
         let since = now.checked_sub(saved.age).unwrap_or(now);
-        let listing = Listing::new(public_id, saved.lobby_id, since, &self.scratch);
+        let listing = ListedServer::new(public_id, saved.lobby_id, since, &self.scratch);
         let listing = Arc::new(listing.of(saved.origin));
         self.memory += listing.memory();
         let probe = Probe::for_server(transport, saved.block.table.get(b"x-query"));
-        let probe = probe.filter(|_| saved.origin == Origin::Registered);
+        let probe = probe.filter(|_| saved.origin == ListingOrigin::Registered);
         let serial = self.next_serial();
         let cold = Cold { serial, transport, probe, endpoints: [None; 2], asks: [None; 2], listing, place: None };
         let slot = self.slots.insert(saved.id, cold);
@@ -219,7 +219,7 @@ impl Registry {
 struct Saved<'a> {
     id: ServerId,
     lobby_id: LobbyId,
-    origin: Origin,
+    origin: ListingOrigin,
     age: Duration,
     block: ListBlock<'a>,
     /// By family.
@@ -236,7 +236,7 @@ impl<'a> Saved<'a> {
         let block = ListBlock::parse(reader.bytes(length, "block")?)?;
         let mut endpoints = [None; 2];
         let count = reader.u8("endpoints")?;
-        let Some(&origin) = Origin::ALL.get(usize::from(count >> ORIGIN_SHIFT)) else { return Ok(None) };
+        let Some(&origin) = ListingOrigin::ALL.get(usize::from(count >> ORIGIN_SHIFT)) else { return Ok(None) };
         let count = count & ((1 << ORIGIN_SHIFT) - 1);
         for _ in 0..count {
             let (inside, outside) = (parse_addr(reader)?, parse_addr(reader)?);

@@ -1,7 +1,9 @@
 //! The rulings in plain vectors: everything is looked through every time.
 
 use crate::support::*;
-use rallypoint_lobby_proto::{Ban, Banned, CheckKind, Config, Mapping, NamePattern, Outcome, PublicId, Target};
+use rallypoint_lobby_proto::{
+    Ban, Banned, CheckKind, CheckTarget, Config, Mapping, NamePattern, PublicId, RegistrationOutcome,
+};
 use rallypoint_wire::lobby::Transport;
 use std::{
     collections::BTreeSet,
@@ -71,14 +73,14 @@ impl Says {
     }
 
     /// L12 and E1: what to check for a server at this place.
-    pub fn target(&self, inside: (IpAddr, u16)) -> Option<Target> {
+    pub fn target(&self, inside: (IpAddr, u16)) -> Option<CheckTarget> {
         let (kind, port) = match (self.is_tcp, self.query) {
             (true, _) => (CheckKind::Connect, inside.1),
             (false, Some("session")) => (CheckKind::Session, inside.1),
             (false, Some("session:7")) => (CheckKind::Session, 7),
             (false, _) => return None,
         };
-        Some(Target { addr: SocketAddr::new(inside.0, port), kind })
+        Some(CheckTarget { addr: SocketAddr::new(inside.0, port), kind })
     }
 }
 
@@ -174,12 +176,12 @@ pub struct Model {
     pub knobs: Knobs,
     pub entries: Vec<Entry>,
     pub unregistered: Vec<(u128, Instant)>,
-    pub verdicts: Vec<(Target, bool, Instant)>,
+    pub verdicts: Vec<(CheckTarget, bool, Instant)>,
     /// Checks that somebody waits for, and which family of whom.
-    pub waiters: Vec<(Target, u128, usize)>,
+    pub waiters: Vec<(CheckTarget, u128, usize)>,
     /// Checks that are under way, and when they are overdue.
-    pub under_way: Vec<(Target, Instant)>,
-    pub outcomes: [u64; Outcome::CODES.len()],
+    pub under_way: Vec<(CheckTarget, Instant)>,
+    pub outcomes: [u64; RegistrationOutcome::CODES.len()],
     /// Lobbies that are open, whether they had a name then, and the network of whoever opened them if that is known.
     pub opened: Vec<(u32, bool, Option<String>)>,
 }
@@ -212,7 +214,7 @@ impl Model {
         self.began + GRAIN * ((now - self.began).as_nanos() / GRAIN.as_nanos()) as u32
     }
 
-    pub fn verdict(&self, now: Instant, target: Target) -> Option<bool> {
+    pub fn verdict(&self, now: Instant, target: CheckTarget) -> Option<bool> {
         let reached = self.reached(now);
         self.verdicts
             .iter()
@@ -220,7 +222,7 @@ impl Model {
             .map(|(_, is_good, _)| *is_good)
     }
 
-    pub fn target(&self, entry: &Entry, family: usize) -> Option<Target> {
+    pub fn target(&self, entry: &Entry, family: usize) -> Option<CheckTarget> {
         let endpoint = entry.endpoints[family]?;
         let is_exempt = self.knobs.is_exempt && endpoint.inside.0 == ip(EXEMPT);
         if !self.knobs.checks || is_exempt { None } else { entry.says.target(endpoint.inside) }
@@ -241,25 +243,25 @@ impl Model {
         self.opened.retain(|(lobby, ..)| entries.iter().any(|entry| entry.says.lobby == *lobby));
     }
 
-    pub fn register(&mut self, now: Instant, from: IpAddr, says: Says) -> Outcome {
+    pub fn register(&mut self, now: Instant, from: IpAddr, says: Says) -> RegistrationOutcome {
         let from = from.to_canonical();
         if from == ip("0.0.0.0") {
-            return Outcome::InvalidSource;
+            return RegistrationOutcome::InvalidSource;
         }
         if self.knobs.bans_network && from == ip(BANNED) || self.knobs.bans_name && says.has_bad_name {
-            return Outcome::Banned;
+            return RegistrationOutcome::Banned;
         }
         // L11
         if self.unregistered.iter().any(|(id, until)| *id == says.id && now < *until) {
-            return Outcome::JustUnregistered;
+            return RegistrationOutcome::JustUnregistered;
         }
         let inside = (from, says.port);
         let outside = self.knobs.outside(inside);
         if self.knobs.is_bad_place(outside, &says) {
-            return Outcome::Banned;
+            return RegistrationOutcome::Banned;
         }
         if self.knobs.is_private(outside) {
-            return Outcome::PrivateSource;
+            return RegistrationOutcome::PrivateSource;
         }
         // L8
         let known = self.find(says.id);
@@ -292,11 +294,11 @@ impl Model {
         // Whoever asks the server has to know that it is reached elsewhere, though the list shows the same.
         let is_changed = self.shown(&before) != self.shown(entry) || before.reached() != entry.reached();
         match entry.endpoints[family].unwrap().state {
-            State::Listed if is_new_in_lobby => Outcome::Listed,
-            State::Listed if is_changed => Outcome::Changed,
-            State::Listed => Outcome::Refreshed,
-            State::Checking => Outcome::Checking,
-            State::Unreachable => Outcome::Unreachable,
+            State::Listed if is_new_in_lobby => RegistrationOutcome::Listed,
+            State::Listed if is_changed => RegistrationOutcome::Changed,
+            State::Listed => RegistrationOutcome::Refreshed,
+            State::Checking => RegistrationOutcome::Checking,
+            State::Unreachable => RegistrationOutcome::Unreachable,
         }
     }
 
@@ -347,7 +349,13 @@ impl Model {
         }
     }
 
-    pub fn at_cap(&self, from: IpAddr, says: Says, known: Option<usize>, replaced: Option<usize>) -> Option<Outcome> {
+    pub fn at_cap(
+        &self,
+        from: IpAddr,
+        says: Says,
+        known: Option<usize>,
+        replaced: Option<usize>,
+    ) -> Option<RegistrationOutcome> {
         let [per_address, per_lobby, total, lobbies, lobbies_per_network] = self.knobs.caps();
         let is_ours = |at: usize| Some(at) == known || Some(at) == replaced;
         // What there would be without those that this registration is about.
@@ -358,11 +366,11 @@ impl Model {
             |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| home(endpoint.inside.0) == home(from));
         let ours: Vec<&Entry> = known.into_iter().chain(replaced).map(|at| &self.entries[at]).collect();
         if ours.is_empty() && others.len() >= total {
-            return Some(Outcome::RegistryFull);
+            return Some(RegistrationOutcome::RegistryFull);
         }
         let in_lobby = others.iter().filter(|entry| is_in(entry)).count();
         if in_lobby >= per_lobby && !ours.iter().any(|entry| is_in(entry)) {
-            return Some(Outcome::LobbyFull);
+            return Some(RegistrationOutcome::LobbyFull);
         }
         let open: BTreeSet<u32> = others.iter().map(|entry| entry.says.lobby).collect();
         let is_open = open.contains(&says.lobby) || ours.iter().any(|entry| is_in(entry));
@@ -371,35 +379,35 @@ impl Model {
         let ours_here = counts.iter().filter(|(.., opener)| *opener == Some(network(from))).count();
         let is_full = counts.len() >= lobbies || ours_here >= lobbies_per_network;
         if !is_open && !self.knobs.is_named(says.lobby) && is_full {
-            return Some(Outcome::TooManyLobbies);
+            return Some(RegistrationOutcome::TooManyLobbies);
         }
         let is_full = others.iter().filter(|entry| is_from(entry)).count() >= per_address;
-        (is_full && !ours.iter().any(|entry| is_from(entry))).then_some(Outcome::AddressFull)
+        (is_full && !ours.iter().any(|entry| is_from(entry))).then_some(RegistrationOutcome::AddressFull)
     }
 
-    pub fn unregister(&mut self, now: Instant, from: IpAddr, id: u128) -> Outcome {
+    pub fn unregister(&mut self, now: Instant, from: IpAddr, id: u128) -> RegistrationOutcome {
         match self.find(id) {
-            _ if from == ip("0.0.0.0") => Outcome::InvalidSource,
-            _ if self.knobs.bans_network && from == ip(BANNED) => Outcome::Banned,
-            None => Outcome::NotRegistered,
+            _ if from == ip("0.0.0.0") => RegistrationOutcome::InvalidSource,
+            _ if self.knobs.bans_network && from == ip(BANNED) => RegistrationOutcome::Banned,
+            None => RegistrationOutcome::NotRegistered,
             Some(at) => {
                 self.remove(at);
                 self.unregistered.push((id, now + secs(3)));
-                Outcome::Unregistered
+                RegistrationOutcome::Unregistered
             }
         }
     }
 
     /// A check is done. Endpoints that wait for it are settled; those that are listed may or may not have asked again, which
     /// `is_shown` tells.
-    pub fn settle(&mut self, now: Instant, target: Target, is_good: bool, is_shown: impl Fn(Place) -> bool) {
+    pub fn settle(&mut self, now: Instant, target: CheckTarget, is_good: bool, is_shown: impl Fn(Place) -> bool) {
         self.under_way.retain(|(known, _)| *known != target);
         let until = self.grid(now + if is_good { KEEP } else { RETRY });
         self.verdicts.retain(|(known, ..)| *known != target);
         self.verdicts.push((target, is_good, until));
         let (told, waiters) = std::mem::take(&mut self.waiters).into_iter().partition(|(known, ..)| *known == target);
         self.waiters = waiters;
-        let told: Vec<(Target, u128, usize)> = told;
+        let told: Vec<(CheckTarget, u128, usize)> = told;
         for at in 0..self.entries.len() {
             for family in [0, 1] {
                 if self.target(&self.entries[at], family) != Some(target) {

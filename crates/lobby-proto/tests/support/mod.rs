@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use rallypoint_lobby_proto::{
-    CheckRequest, Config, Event, Gone, Listing, Networks, Outcome, Registry, Saver, Seed, Target, Verdict,
+    CheckRequest, CheckResult, CheckTarget, Config, Event, HashKeys, ListedServer, Networks, RegistrationOutcome,
+    Registry, SaveFileWriter, UnlistReason,
 };
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
 use std::{
@@ -13,7 +14,7 @@ use std::{
 };
 
 pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
-pub const SEED: Seed = Seed { tables: 0x5eed, public_ids: [0xab; 16] };
+pub const SEED: HashKeys = HashKeys { tables: 0x5eed, public_ids: [0xab; 16] };
 
 /// How late an endpoint may go.
 pub const GRAIN: Duration = ms(250);
@@ -177,7 +178,7 @@ impl Lobby {
     }
 
     /// A datagram arrives; the source port is another one every time, as with several real servers (L11).
-    pub fn send(&mut self, from: impl ToIp, bytes: &[u8]) -> Outcome {
+    pub fn send(&mut self, from: impl ToIp, bytes: &[u8]) -> RegistrationOutcome {
         self.source_port = self.source_port.checked_add(1).unwrap_or(50_000);
         let from = SocketAddr::new(from.to_ip(), self.source_port);
         let outcome = self.registry.handle_datagram(self.now, from, bytes);
@@ -185,11 +186,11 @@ impl Lobby {
         outcome
     }
 
-    pub fn register(&mut self, from: impl ToIp, server: &Server) -> Outcome {
+    pub fn register(&mut self, from: impl ToIp, server: &Server) -> RegistrationOutcome {
         self.send(from, &server.datagram())
     }
 
-    pub fn unregister(&mut self, from: impl ToIp, id: u128) -> Outcome {
+    pub fn unregister(&mut self, from: impl ToIp, id: u128) -> RegistrationOutcome {
         self.send(from, &unregister(id))
     }
 
@@ -231,7 +232,7 @@ impl Lobby {
     }
 
     /// What the lobby wants to check now.
-    pub fn checks(&mut self) -> Vec<Target> {
+    pub fn checks(&mut self) -> Vec<CheckTarget> {
         self.check_requests().into_iter().map(|request| request.target).collect()
     }
 
@@ -240,13 +241,13 @@ impl Lobby {
         std::mem::take(&mut self.checks)
     }
 
-    pub fn verdict(&mut self, target: Target, verdict: Verdict) {
+    pub fn verdict(&mut self, target: CheckTarget, verdict: CheckResult) {
         self.registry.handle_check(self.now, target, verdict);
         self.check();
     }
 
     /// Answers every check, and says how many there were.
-    pub fn settle(&mut self, verdict: Verdict) -> usize {
+    pub fn settle(&mut self, verdict: CheckResult) -> usize {
         let checks = self.checks();
         checks.iter().for_each(|&target| self.verdict(target, verdict));
         checks.len()
@@ -274,13 +275,13 @@ impl Lobby {
     }
 
     pub fn save(&self) -> Vec<u8> {
-        let mut saver = Saver::new();
-        while !self.registry.save_some(self.now, &mut saver, 2) {}
+        let mut saver = SaveFileWriter::new();
+        while !self.registry.save_next(self.now, &mut saver, 2) {}
         saver.finish()
     }
 
-    pub fn gone(&self, why: Gone) -> u64 {
-        self.registry.stats().gone[why as usize]
+    pub fn unlisted(&self, why: UnlistReason) -> u64 {
+        self.registry.stats().unlisted[why as usize]
     }
 }
 
@@ -300,7 +301,7 @@ impl ToIp for IpAddr {
     }
 }
 
-pub const REACHABLE: Verdict = Verdict::Reachable(ms(20));
+pub const REACHABLE: CheckResult = CheckResult::Reachable(ms(20));
 
 /// The published reply of a lobby, read as a client reads it. It has to be what the listings say.
 pub fn published(registry: &Registry, lobby: LobbyId) -> Vec<String> {
@@ -315,7 +316,7 @@ pub fn published(registry: &Registry, lobby: LobbyId) -> Vec<String> {
 }
 
 /// `203.0.113.9:8190 udp server 7`, the endpoints in the order of [`rallypoint_wire::lobby::ListBlock::endpoints`].
-pub fn line(listing: &Arc<Listing>) -> String {
+pub fn line(listing: &Arc<ListedServer>) -> String {
     let block = listing.block();
     let endpoints: Vec<_> = block.endpoints().map(|endpoint| endpoint.to_string()).collect();
     let name = String::from_utf8_lossy(block.table.get(b"name").unwrap_or_default());

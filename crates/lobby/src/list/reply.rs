@@ -1,7 +1,7 @@
 //! The bytes of a reply, and how many of them are gone.
 
 use super::copies::{Copies, Copy};
-use rallypoint_lobby_proto::{ListReply, Lists};
+use rallypoint_lobby_proto::{ListReply, PublishedLists};
 use rallypoint_wire::lobby::{LobbyId, ProtocolId};
 use socket2::Socket;
 use std::{io, io::IoSlice, sync::Arc};
@@ -9,7 +9,7 @@ use std::{io, io::IoSlice, sync::Arc};
 /// All that there is to reply.
 #[derive(Debug)]
 pub(super) struct Replies {
-    lists: Arc<Lists>,
+    lists: Arc<PublishedLists>,
     copies: Copies,
 }
 
@@ -33,7 +33,7 @@ enum Bytes {
 }
 
 impl Replies {
-    pub fn new(lists: Arc<Lists>) -> Self {
+    pub fn new(lists: Arc<PublishedLists>) -> Self {
         Self { lists, copies: Copies::new() }
     }
 
@@ -46,7 +46,7 @@ impl Replies {
 
     /// What clients of an old protocol get (L16).
     pub fn legacy(&self, protocol: &ProtocolId) -> Reply {
-        Reply::legacy(self.lists.legacy(protocol))
+        Reply::legacy(self.lists.legacy_reply(protocol))
     }
 }
 

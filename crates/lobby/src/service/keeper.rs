@@ -3,7 +3,7 @@
 use super::{log::EventLog, refusals::RefusalLog, saves::Saves};
 use crate::{check::check, seldom::Seldom};
 use arc_swap::ArcSwap;
-use rallypoint_lobby_proto::{Event, Registry, Stats, Target, Verdict};
+use rallypoint_lobby_proto::{CheckResult, CheckTarget, Event, Registry, RegistryStats};
 use rallypoint_machine::Transmit;
 use rallypoint_udp::{Commands, Driven, Received, RecvBatch};
 use std::{
@@ -28,7 +28,7 @@ pub(super) struct Keeper {
     /// Sockets from this one on belong to the legacy lobby.
     pub legacy_from: usize,
     pub events: broadcast::Sender<Event>,
-    pub stats: Arc<ArcSwap<Stats>>,
+    pub stats: Arc<ArcSwap<RegistryStats>>,
     pub saves: Option<Saves>,
     pub runtime: Handle,
     pub commands: Commands<Self>,
@@ -71,12 +71,12 @@ impl Keeper {
     }
 
     /// A check has ended. If it is this machine that could not, that is not the server's fault.
-    fn handle_checked(&mut self, now: Instant, target: Target, result: io::Result<Verdict>) {
+    fn handle_checked(&mut self, now: Instant, target: CheckTarget, result: io::Result<CheckResult>) {
         let verdict = result.unwrap_or_else(|error| {
             if let Some(times) = self.check_trouble.happens(now) {
                 tracing::warn!(%error, times, "servers cannot be checked: trying again when they register again");
             }
-            Verdict::Unknown
+            CheckResult::Unknown
         });
         self.registry.handle_check(now, target, verdict);
     }
@@ -130,12 +130,12 @@ impl Driven for Keeper {
         self.publish_stats(now);
         self.refusals.look(now, self.registry.latest_refusals());
         if let Some(saves) = &mut self.saves {
-            saves.handle_turn(now, &self.registry, self.registry.published());
+            saves.handle_turn(now, &self.registry, self.registry.publish_count());
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let saves = self.saves.as_ref().and_then(|saves| saves.poll_timeout(self.registry.published()));
+        let saves = self.saves.as_ref().and_then(|saves| saves.poll_timeout(self.registry.publish_count()));
         let events = self.has_more_events.then_some(self.stats_published);
         [self.registry.poll_timeout(), self.stats_at, saves, events, self.refusals.poll_timeout()]
             .into_iter()

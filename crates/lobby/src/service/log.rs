@@ -2,7 +2,7 @@
 //! whoever looks for a fault.
 
 use crate::Masked;
-use rallypoint_lobby_proto::{Event, Listing};
+use rallypoint_lobby_proto::{Event, ListedServer};
 use rallypoint_wire::text;
 use std::{
     net::IpAddr,
@@ -62,14 +62,14 @@ impl EventLog {
     }
 }
 
-fn address(listing: &Listing) -> Masked {
+fn address(listing: &ListedServer) -> Masked {
     let block = listing.block();
     let v4 = block.v4.map(|v4| IpAddr::from(v4.ip));
     let v6 = block.v6.map(|v6| IpAddr::from(v6.ip));
     Masked(v4.or(v6).unwrap_or(IpAddr::from([0, 0, 0, 0])))
 }
 
-fn name(listing: &Listing) -> String {
+fn name(listing: &ListedServer) -> String {
     let name = text::display(listing.block().table.get(b"name").unwrap_or_default());
     name.chars().take(LONGEST_NAME).collect()
 }

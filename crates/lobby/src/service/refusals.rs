@@ -1,7 +1,7 @@
 //! What the log says about what was refused: enough to see why, however much it is.
 
 use crate::Masked;
-use rallypoint_lobby_proto::{Outcome, Refused};
+use rallypoint_lobby_proto::{LatestRefusal, RegistrationOutcome};
 use std::time::{Duration, Instant};
 
 /// How often refusals of one kind are told to whoever looks for a fault.
@@ -11,7 +11,7 @@ const EVERY: Duration = Duration::from_secs(10);
 const SUMMARY_EVERY: Duration = Duration::from_secs(60);
 
 /// How many codes there are.
-const CODES: usize = Outcome::CODES.len();
+const CODES: usize = RegistrationOutcome::CODES.len();
 
 /// Counts refusals between the lines about them.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) struct RefusalLog {
 
 impl RefusalLog {
     /// Tells what is due. These are the latest refusals of each code.
-    pub fn look<'a>(&mut self, now: Instant, latest: impl Iterator<Item = &'a Refused> + Clone) {
+    pub fn look<'a>(&mut self, now: Instant, latest: impl Iterator<Item = &'a LatestRefusal> + Clone) {
         for refused in latest.clone() {
             let code = refused.outcome.index();
             if refused.times > self.told[code] {
@@ -55,7 +55,7 @@ impl RefusalLog {
         self.due.iter().copied().chain([self.summary_due]).flatten().min()
     }
 
-    fn sum_up<'a>(&mut self, latest: impl Iterator<Item = &'a Refused>) -> Option<String> {
+    fn sum_up<'a>(&mut self, latest: impl Iterator<Item = &'a LatestRefusal>) -> Option<String> {
         let mut counts = Vec::new();
         for refused in latest {
             let summed = &mut self.summed[refused.outcome.index()];
@@ -69,7 +69,7 @@ impl RefusalLog {
     }
 }
 
-fn tell(refused: &Refused, times: u64) {
+fn tell(refused: &LatestRefusal, times: u64) {
     tracing::debug!(
         code = refused.outcome.code(),
         address = %Masked(refused.source),
@@ -84,30 +84,30 @@ fn tell(refused: &Refused, times: u64) {
 mod tests {
     use super::*;
 
-    fn refused(outcome: Outcome, times: u64) -> Refused {
-        Refused { source: [203, 0, 113, 9].into(), port: None, outcome, reason: None, times }
+    fn refused(outcome: RegistrationOutcome, times: u64) -> LatestRefusal {
+        LatestRefusal { source: [203, 0, 113, 9].into(), port: None, outcome, reason: None, times }
     }
 
     #[test]
     fn the_first_is_told_at_once_and_the_others_every_10_s() {
         let (mut log, now) = (RefusalLog::default(), Instant::now());
         assert_eq!(log.poll_timeout(), None);
-        log.look(now, [refused(Outcome::Banned, 1)].iter());
-        assert_eq!(log.told[Outcome::Banned.index()], 1);
+        log.look(now, [refused(RegistrationOutcome::Banned, 1)].iter());
+        assert_eq!(log.told[RegistrationOutcome::Banned.index()], 1);
         assert_eq!(log.poll_timeout(), Some(now + SUMMARY_EVERY));
         for times in 2..1_000 {
-            log.look(now, [refused(Outcome::Banned, times)].iter());
+            log.look(now, [refused(RegistrationOutcome::Banned, times)].iter());
         }
-        assert_eq!(log.told[Outcome::Banned.index()], 1);
+        assert_eq!(log.told[RegistrationOutcome::Banned.index()], 1);
         assert_eq!(log.poll_timeout(), Some(now + EVERY));
-        log.look(now + EVERY, [refused(Outcome::Banned, 999)].iter());
-        assert_eq!(log.told[Outcome::Banned.index()], 999);
+        log.look(now + EVERY, [refused(RegistrationOutcome::Banned, 999)].iter());
+        assert_eq!(log.told[RegistrationOutcome::Banned.index()], 999);
     }
 
     #[test]
     fn a_minute_is_summed_up_only_if_something_was_refused() {
         let (mut log, now) = (RefusalLog::default(), Instant::now());
-        let latest = [refused(Outcome::TooLarge, 4), refused(Outcome::Banned, 1_200)];
+        let latest = [refused(RegistrationOutcome::TooLarge, 4), refused(RegistrationOutcome::Banned, 1_200)];
         assert_eq!(
             log.sum_up(latest.iter()).unwrap(),
             "refused 1204 datagrams in the last minute: banned 1200, too_large 4"

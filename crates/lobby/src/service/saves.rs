@@ -4,7 +4,7 @@
 //! the disk before it gets the next ones, so that a save never is in memory as a whole.
 
 use crate::store::{NewFile, Store};
-use rallypoint_lobby_proto::{Registry, Saver};
+use rallypoint_lobby_proto::{Registry, SaveFileWriter};
 use rallypoint_udp::clock;
 use std::{
     io,
@@ -55,12 +55,12 @@ enum State {
         until: Instant,
     },
     Gathering {
-        saver: Saver,
+        saver: SaveFileWriter,
         began: Instant,
     },
     /// A part is being written: the last one, if there is no saver.
     Writing {
-        saver: Option<Saver>,
+        saver: Option<SaveFileWriter>,
         began: Instant,
     },
 }
@@ -86,11 +86,11 @@ impl Saves {
             && published != self.saved
         {
             self.saved = published;
-            self.state = State::Gathering { saver: Saver::new(), began: now };
+            self.state = State::Gathering { saver: SaveFileWriter::new(), began: now };
         }
         if let State::Gathering { saver, began } = &mut self.state {
             let (mut saver, began) = (std::mem::take(saver), *began);
-            let (part, saver) = match registry.save_some(now, &mut saver, PER_TURN) {
+            let (part, saver) = match registry.save_next(now, &mut saver, PER_TURN) {
                 true => (Part::Last(saver.finish()), None),
                 false => (Part::More(saver.take()), Some(saver)),
             };
@@ -123,8 +123,8 @@ impl Saves {
     pub fn finish(self, registry: &Registry) -> bool {
         let Self { store, stats, mut writer, .. } = self;
         writer.end();
-        let (mut saver, mut output) = (Saver::new(), Output::new(store, stats));
-        while !registry.save_some(clock::now(), &mut saver, PER_TURN) {
+        let (mut saver, mut output) = (SaveFileWriter::new(), Output::new(store, stats));
+        while !registry.save_next(clock::now(), &mut saver, PER_TURN) {
             output.write(&Part::More(saver.take()));
         }
         output.write(&Part::Last(saver.finish()))

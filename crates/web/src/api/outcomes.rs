@@ -61,7 +61,7 @@ impl Answer {
             );
             return Err(Problem::new(StatusCode::FORBIDDEN, detail).of("address"));
         }
-        let (past, now) = (web.lobby.past_outcomes(address).await, Instant::now());
+        let (past, now) = (web.lobby.recent_outcomes(address).await, Instant::now());
         let outcomes = past.iter().map(|past| Outcome {
             code: past.outcome.code(),
             text: past.to_string(),

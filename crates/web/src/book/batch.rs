@@ -6,7 +6,7 @@
 
 use super::{Cursor, Row, text};
 use bytes::Bytes;
-use rallypoint_lobby_proto::{Gone, PublicId};
+use rallypoint_lobby_proto::{PublicId, UnlistReason};
 use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
 use std::{io::Write, sync::Arc};
@@ -16,7 +16,7 @@ use std::{io::Write, sync::Arc};
 pub(super) enum Change {
     Listed(Arc<Row>),
     Changed(Arc<Row>),
-    Unlisted(Arc<Row>, Gone),
+    Unlisted(Arc<Row>, UnlistReason),
 }
 
 /// The events of one moment, as server-sent events.

@@ -6,7 +6,7 @@ use crate::{
     text::{fold, link},
 };
 use bytes::Bytes;
-use rallypoint_lobby_proto::{Listing, Origin, PublicId};
+use rallypoint_lobby_proto::{ListedServer, ListingOrigin, PublicId};
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_wire::{
     lobby::{LobbyId, ProtocolId, Transport},
@@ -60,7 +60,7 @@ pub struct Row {
     /// How long the lobby's last check took.
     pub latency: Option<Duration>,
     /// How it came into the list.
-    pub origin: Origin,
+    pub origin: ListingOrigin,
     /// What the lobby found when it asked the server itself.
     pub verified: Verified,
     /// In what its answer is not what it registered.
@@ -68,7 +68,7 @@ pub struct Row {
     /// Who plays, if the server was asked and told.
     pub told: Option<Arc<ServerInfo>>,
     pub(crate) folded: Folded,
-    pub(crate) listing: Option<Arc<Listing>>,
+    pub(crate) listing: Option<Arc<ListedServer>>,
     pub(super) json: OnceLock<Bytes>,
 }
 
@@ -113,7 +113,7 @@ impl Verified {
 impl Row {
     /// A server as the lobby lists it.
     #[must_use]
-    pub fn of(listing: &Arc<Listing>, calendar: &Calendar) -> Self {
+    pub fn of(listing: &Arc<ListedServer>, calendar: &Calendar) -> Self {
         let block = listing.block();
         let show = |key: &[u8]| block.table.get(key).map(text::display).unwrap_or_default();
         let (name, map, version) = (show(b"name"), show(b"map"), show(b"game_ver"));

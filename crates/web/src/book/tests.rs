@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use rallypoint_lobby_proto::{Config, Registry, Seed};
+use rallypoint_lobby_proto::{Config, HashKeys, Registry};
 use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ struct Pair {
 impl Pair {
     fn new() -> Self {
         let now = Instant::now();
-        let registry = Registry::new(Config::default(), Seed::default(), now).unwrap();
+        let registry = Registry::new(Config::default(), HashKeys::default(), now).unwrap();
         let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(START);
         let book = Book::new(now, Calendar::new(now, wall), 7);
         let last = book.published().cursor();
@@ -55,7 +55,7 @@ impl Pair {
         }
         if is_lost {
             self.registry.publish(self.now);
-            self.book.handle_directory(&self.registry.lists().directory());
+            self.book.handle_directory(&self.registry.lists().snapshot());
         }
     }
 
@@ -92,7 +92,7 @@ impl Pair {
     fn check(&mut self) {
         self.wait(PUBLISH_EVERY);
         self.registry.publish(self.now);
-        let directory = self.registry.lists().directory();
+        let directory = self.registry.lists().snapshot();
         let snapshot = Arc::clone(self.book.published());
         let listed: BTreeMap<_, _> = directory
             .lobbies()
@@ -241,7 +241,7 @@ fn what_is_told_before_a_server_is_here_is_not_lost() {
     pair.register(1, 1, "a", 0);
     pair.registry.publish(pair.now);
     let id =
-        pair.registry.lists().directory().lobbies().flat_map(|(_, list)| list.listings()).next().unwrap().public_id();
+        pair.registry.lists().snapshot().lobbies().flat_map(|(_, list)| list.listings()).next().unwrap().public_id();
     pair.book.handle_told(Told::new(id, Verified::Verified));
     let published = pair.wait(PUBLISH_EVERY).unwrap();
     assert_eq!(published.snapshot.row(id).unwrap().verified, Verified::Verified);

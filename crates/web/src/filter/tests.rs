@@ -3,7 +3,7 @@
 use super::*;
 use crate::book::{Book, Calendar};
 use proptest::prelude::*;
-use rallypoint_lobby_proto::{Config, Registry, Seed};
+use rallypoint_lobby_proto::{Config, HashKeys, Registry};
 use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     cmp::Ordering,
@@ -43,7 +43,7 @@ fn lobby(number: u8) -> LobbyId {
 /// The servers in a snapshot. Their place in the list is in the key `x`.
 fn snapshot(servers: &[Known]) -> Arc<Snapshot> {
     let now = Instant::now();
-    let mut registry = Registry::new(Config::default(), Seed::default(), now).unwrap();
+    let mut registry = Registry::new(Config::default(), HashKeys::default(), now).unwrap();
     for (place, known) in (0u8..).zip(servers) {
         let mut table = TableBuf::new();
         for (key, text) in [&b"name"[..], b"map", b"game", b"game_ver"].into_iter().zip(&known.texts) {
@@ -65,7 +65,7 @@ fn snapshot(servers: &[Known]) -> Arc<Snapshot> {
     }
     registry.publish(now);
     let mut book = Book::new(now, Calendar::new(now, SystemTime::now()), 1);
-    book.handle_directory(&registry.lists().directory());
+    book.handle_directory(&registry.lists().snapshot());
     book.handle_timeout(now).map_or_else(|| Arc::clone(book.published()), |published| published.snapshot)
 }
 

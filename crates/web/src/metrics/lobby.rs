@@ -4,7 +4,7 @@ use super::{Exposition, Kind};
 use crate::{book::Totals, calendar, shared::Shared};
 use rallypoint_limit::Refusal;
 use rallypoint_lobby::{ListStats, SaveStats, SocketStats};
-use rallypoint_lobby_proto::{Gone, Outcome, Stats};
+use rallypoint_lobby_proto::{RegistrationOutcome, RegistryStats, UnlistReason};
 use std::time::{Duration, UNIX_EPOCH};
 
 pub(super) fn tell(out: &mut Exposition, web: &Shared) {
@@ -21,11 +21,11 @@ pub(super) fn tell(out: &mut Exposition, web: &Shared) {
     }
 }
 
-fn registry(out: &mut Exposition, stats: &Stats) {
+fn registry(out: &mut Exposition, stats: &RegistryStats) {
     let help = "Datagrams to the lobby, by what became of them: every one has exactly one outcome.";
-    by_code(out, "rallypoint_outcomes_total", help, "code", Outcome::CODES.into_iter().zip(stats.outcomes));
+    by_code(out, "rallypoint_outcomes_total", help, "code", RegistrationOutcome::CODES.into_iter().zip(stats.outcomes));
     let help = "Servers that left the list, by reason.";
-    by_code(out, "rallypoint_unlisted_total", help, "reason", Gone::CODES.into_iter().zip(stats.gone));
+    by_code(out, "rallypoint_unlisted_total", help, "reason", UnlistReason::CODES.into_iter().zip(stats.unlisted));
     out.gauge("rallypoint_servers_registered", "Servers in the registry, listed or not.", stats.registered);
     out.gauge("rallypoint_servers_listed", "Servers in the list.", stats.listed);
     let help = "Addresses and ports under which servers are registered: each has up to one of each family.";
@@ -34,9 +34,9 @@ fn registry(out: &mut Exposition, stats: &Stats) {
     let help = "Servers that unregistered within the last seconds and are remembered for that.";
     out.gauge("rallypoint_tombstones", help, stats.tombstones);
     out.gauge("rallypoint_registry_bytes", "An estimate of the memory that all servers take.", stats.memory);
-    out.counter("rallypoint_lists_published_total", "How often changed lists were published.", stats.published);
+    out.counter("rallypoint_lists_published_total", "How often changed lists were published.", stats.publishes);
     let help = "Events that were lost because nobody took them in time; the list itself is not affected.";
-    out.counter("rallypoint_lost_events_total", help, stats.lost_events);
+    out.counter("rallypoint_lost_events_total", help, stats.dropped_events);
 }
 
 /// Lobbies that the operator has named have numbers of their own, and all others together: anybody can open a lobby.
@@ -73,7 +73,7 @@ fn lobbies(out: &mut Exposition, web: &Shared) {
     }
 }
 
-fn checks(out: &mut Exposition, stats: &Stats, bytes: u64) {
+fn checks(out: &mut Exposition, stats: &RegistryStats, bytes: u64) {
     let checks = &stats.checks;
     out.counter("rallypoint_checks_started_total", "Checks whether a server can be reached.", checks.started);
     let help = "Checks that have ended, by verdict; undecided if the lobby itself could not try.";
@@ -89,7 +89,7 @@ fn checks(out: &mut Exposition, stats: &Stats, bytes: u64) {
     out.counter("rallypoint_unproven_bytes_total", help, bytes);
 }
 
-fn budgets(out: &mut Exposition, stats: &Stats) {
+fn budgets(out: &mut Exposition, stats: &RegistryStats) {
     let budgets = &stats.budgets;
     let help = "Datagrams that were within all budgets. Refreshes are not charged, nor are exempt networks.";
     out.counter("rallypoint_budget_allowed_total", help, budgets.allowed);

@@ -5,7 +5,7 @@ use crate::{
     WebSettings,
     book::{Row, Verified},
 };
-use rallypoint_lobby_proto::Origin;
+use rallypoint_lobby_proto::ListingOrigin;
 use std::net::SocketAddr;
 
 /// A server as a line of a list, with everything that a template asks for.
@@ -86,7 +86,7 @@ impl<'a> Line<'a> {
     pub fn verdict(&self) -> (&'static str, &'static str, String) {
         match self.row.verified {
             Verified::Unasked => ("unasked", "", String::new()),
-            Verified::Verified if self.row.origin != Origin::Registered => {
+            Verified::Verified if self.row.origin != ListingOrigin::Registered => {
                 ("verified", "✓", "Verified: the lobby asked the server itself".into())
             }
             Verified::Verified => ("verified", "✓", "Verified: the server itself says the same".into()),

@@ -1,7 +1,7 @@
 //! What the list shows of a server that does not register: what it answered.
 
 use super::WatchTarget;
-use rallypoint_lobby_proto::{Origin, Watched};
+use rallypoint_lobby_proto::{ListingOrigin, ProbedServer};
 use rallypoint_query_proto::{Answer, ServerInfo};
 use rallypoint_wire::lobby::{EntryError, Occupancy, TableBuf};
 use std::{net::IpAddr, time::Duration};
@@ -9,11 +9,11 @@ use std::{net::IpAddr, time::Duration};
 /// What the list shows of a server that answered.
 pub(crate) fn watched(
     answer: &Answer,
-    origin: Origin,
+    origin: ListingOrigin,
     target: &WatchTarget,
     ips: Vec<IpAddr>,
     lease: Duration,
-) -> Watched {
+) -> ProbedServer {
     let info = &answer.info;
     let occupancy = Occupancy {
         players: info.players.unwrap_or(0),
@@ -21,7 +21,7 @@ pub(crate) fn watched(
         slots: info.max_players.unwrap_or(0),
         password: info.password.unwrap_or(false),
     };
-    Watched {
+    ProbedServer {
         label: target.to_string(),
         origin,
         lobby: target.lobby,

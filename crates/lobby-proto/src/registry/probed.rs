@@ -2,7 +2,7 @@
 
 use super::{Registry, operator::Suspect, register::Newcomer};
 use crate::{
-    Gone, Origin, Outcome, PublicId,
+    ListingOrigin, PublicId, RegistrationOutcome, UnlistReason,
     addresses::{canonical, is_possible_source, is_public},
     entry::{State, family_of},
 };
@@ -18,12 +18,12 @@ use std::{
 
 /// What a server that does not register has answered.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct ProbedServer {
     /// What it is watched as: whoever has the same label is the same server, whatever its addresses are.
     pub label: String,
     /// Why it is asked: because the operator wants it, or because it announced itself. Then it counts towards what its
     /// address may have.
-    pub origin: Origin,
+    pub origin: ListingOrigin,
     /// The lobby to list it in.
     pub lobby: LobbyId,
     /// Where it answered, by UDP: at most one address of each family counts, the last.
@@ -42,29 +42,29 @@ pub struct Watched {
 
 /// What became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watching {
+pub enum ProbedOutcome {
     /// It is in the list, under this ID.
     Listed(PublicId),
     /// It is not, because a server at that address is watched under another label, or announced itself while this one did
     /// not.
     Taken,
     /// It is not welcome, or there is no room.
-    Refused(Outcome),
+    Refused(RegistrationOutcome),
 }
 
 impl Registry {
     /// A server that does not register has answered. Whoever registered there makes way for it: an answer is worth more than
     /// a datagram, which anybody can have sent (W38).
-    pub fn handle_watched(&mut self, now: Instant, watched: &Watched) -> Watching {
+    pub fn handle_probed(&mut self, now: Instant, watched: &ProbedServer) -> ProbedOutcome {
         let ips = watched.ips.iter().map(|ip| canonical(*ip)).collect();
-        let watched = &Watched { ips, ..watched.clone() };
+        let watched = &ProbedServer { ips, ..watched.clone() };
         let watching = self.watch(now, watched);
         let outcome = match watching {
-            Watching::Listed(_) => Outcome::Refreshed,
-            Watching::Taken => return watching,
-            Watching::Refused(outcome) => outcome,
+            ProbedOutcome::Listed(_) => RegistrationOutcome::Refreshed,
+            ProbedOutcome::Taken => return watching,
+            ProbedOutcome::Refused(outcome) => outcome,
         };
-        if watched.origin == Origin::Announced {
+        if watched.origin == ListingOrigin::Announced {
             let name = watched.table.as_table().get(b"name");
             watched.ips.iter().for_each(|ip| self.note_outcome(now, *ip, watched.port, outcome, name));
         }
@@ -73,47 +73,54 @@ impl Registry {
 
     /// Whether a server that announces itself is refused whatever it would answer: then nobody has to ask it. It is noted for
     /// its owner.
-    pub fn refuse_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<Outcome> {
+    pub fn precheck_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
         let refused = self.refused_at(now, canonical(ip), port)?;
-        self.note_announced(now, ip, port, refused);
+        self.record_announced(now, ip, port, refused);
         Some(refused)
     }
 
     /// Notes for its owner what became of a server that announced itself.
-    pub fn note_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: Outcome) {
+    pub fn record_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: RegistrationOutcome) {
         self.note_outcome(now, canonical(ip), port, outcome, None);
     }
 
-    fn note_outcome(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: Outcome, name: Option<&[u8]>) {
-        let is_banned = outcome == Outcome::Banned;
+    fn note_outcome(
+        &mut self,
+        now: Instant,
+        ip: IpAddr,
+        port: NonZeroU16,
+        outcome: RegistrationOutcome,
+        name: Option<&[u8]>,
+    ) {
+        let is_banned = outcome == RegistrationOutcome::Banned;
         let place = Some((self.endpoint(ip, port).outside, Transport::Udp));
         let reason = is_banned.then(|| self.ban_reason(now, Suspect { ip, name, id: None, place })).flatten();
         self.past.record(now, ip, outcome, Some(port.get()), reason);
     }
 
-    fn watch(&mut self, now: Instant, watched: &Watched) -> Watching {
+    fn watch(&mut self, now: Instant, watched: &ProbedServer) -> ProbedOutcome {
         if watched.ips.is_empty() || !watched.ips.iter().all(|ip| is_possible_source(*ip)) {
-            return Watching::Refused(Outcome::InvalidSource);
+            return ProbedOutcome::Refused(RegistrationOutcome::InvalidSource);
         }
-        let Watched { lobby, port, occupancy, .. } = *watched;
+        let ProbedServer { lobby, port, occupancy, .. } = *watched;
         let id = self.watched_id(&watched.label);
         let new = match Registration::new(id, lobby, Transport::Udp, port, occupancy, watched.table.as_table()) {
             Ok(new) => new,
-            Err(error) => return Watching::Refused(Outcome::Malformed(error)),
+            Err(error) => return ProbedOutcome::Refused(RegistrationOutcome::Malformed(error)),
         };
         let known = self.slots.find(id);
         let owner = |ip: &IpAddr| self.slots.at_endpoint((self.endpoint(*ip, port).outside, Transport::Udp));
         let mut owners: Vec<u32> = watched.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect();
         if owners.iter().any(|&slot| self.slots.cold(slot).listing.origin >= watched.origin) {
-            known.into_iter().for_each(|slot| self.remove(now, slot, Gone::Replaced));
-            return Watching::Taken;
+            known.into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
+            return ProbedOutcome::Taken;
         }
         if let Some(refused) = self.is_unwelcome(now, (known, owners.first().copied()), watched, &new) {
-            return Watching::Refused(refused);
+            return ProbedOutcome::Refused(refused);
         }
         owners.sort_unstable();
         owners.dedup();
-        owners.into_iter().for_each(|slot| self.remove(now, slot, Gone::Replaced));
+        owners.into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
         let slot = known.unwrap_or_else(|| self.create(now, None, &new, watched.origin));
         self.move_lobby(now, slot, None, lobby);
         let deadline = self.wheel.deadline(now, watched.lease);
@@ -124,16 +131,16 @@ impl Registry {
             (hot.states[family], hot.deadlines[family]) = (State::Listed, deadline);
         }
         self.wheel.schedule(slot, deadline);
-        self.relist(now, slot, Some(&new), Gone::Expired);
+        self.relist(now, slot, Some(&new), UnlistReason::Expired);
         let listing = &self.slots.cold(slot).listing;
         listing.set_latency(watched.latency);
-        Watching::Listed(listing.public_id)
+        ProbedOutcome::Listed(listing.public_id)
     }
 
     /// A server is watched no more: it goes at once.
-    pub fn forget_watched(&mut self, now: Instant, label: &str) {
+    pub fn remove_probed(&mut self, now: Instant, label: &str) {
         if let Some(slot) = self.slots.find(self.watched_id(label)) {
-            self.remove(now, slot, Gone::Unwatched);
+            self.remove(now, slot, UnlistReason::Unwatched);
         }
     }
 
@@ -141,11 +148,11 @@ impl Registry {
         &self,
         now: Instant,
         (known, replaced): (Option<u32>, Option<u32>),
-        watched: &Watched,
+        watched: &ProbedServer,
         new: &Registration<'_>,
-    ) -> Option<Outcome> {
+    ) -> Option<RegistrationOutcome> {
         if self.is_name_banned(now, new.name()) || self.is_server_banned(now, self.public_id(new.server_id())) {
-            return Some(Outcome::Banned);
+            return Some(RegistrationOutcome::Banned);
         }
         if let Some(refused) = watched.ips.iter().find_map(|ip| self.refused_at(now, *ip, watched.port)) {
             return Some(refused);
@@ -158,12 +165,12 @@ impl Registry {
     }
 
     /// Why no server at this place is welcome, if none is.
-    fn refused_at(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<Outcome> {
+    fn refused_at(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
         let place = self.endpoint(ip, port).outside;
         if self.is_address_banned(now, ip) || self.is_place_banned(now, (place, Transport::Udp)) {
-            return Some(Outcome::Banned);
+            return Some(RegistrationOutcome::Banned);
         }
-        (!self.config.allow_private && !is_public(place.ip)).then_some(Outcome::PrivateSource)
+        (!self.config.allow_private && !is_public(place.ip)).then_some(RegistrationOutcome::PrivateSource)
     }
 
     /// An ID that nobody else can make: whoever knew it could take the server off the list.

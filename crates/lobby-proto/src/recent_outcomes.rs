@@ -1,7 +1,7 @@
 //! What became of the last datagrams of an address, so that its owner can be told why a server is not listed.
 
 use crate::{
-    Outcome,
+    RegistrationOutcome,
     hash::{Keyed, KeyedMap},
 };
 use std::{fmt, net::IpAddr, sync::Arc, time::Instant};
@@ -14,11 +14,11 @@ const PER_ADDRESS: usize = 8;
 
 /// An outcome that an address had, perhaps several times in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastOutcome {
+pub struct RecentOutcome {
     /// When it last happened.
     pub at: Instant,
     /// What happened.
-    pub outcome: Outcome,
+    pub outcome: RegistrationOutcome,
     /// What the operator has said about it: the reason of a ban.
     pub reason: Option<Arc<str>>,
     /// The port that was to be registered, if the datagram could be read that far.
@@ -27,15 +27,15 @@ pub struct PastOutcome {
     pub times: u32,
 }
 
-/// In plain words, as [`Outcome`] says it, and with the operator's reason.
-impl fmt::Display for PastOutcome {
+/// In plain words, as [`RegistrationOutcome`] says it, and with the operator's reason.
+impl fmt::Display for RecentOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         tell(f, self.outcome, self.reason.as_deref())
     }
 }
 
 /// An outcome in plain words, and the operator's reason for it.
-pub(crate) fn tell(f: &mut fmt::Formatter<'_>, outcome: Outcome, reason: Option<&str>) -> fmt::Result {
+pub(crate) fn tell(f: &mut fmt::Formatter<'_>, outcome: RegistrationOutcome, reason: Option<&str>) -> fmt::Result {
     match reason {
         Some(reason) => write!(f, "{outcome} ({reason})"),
         None => write!(f, "{outcome}"),
@@ -54,7 +54,7 @@ pub(crate) struct Past {
 #[derive(Debug)]
 struct Row {
     ip: IpAddr,
-    outcomes: Vec<PastOutcome>,
+    outcomes: Vec<RecentOutcome>,
 }
 
 impl Past {
@@ -62,7 +62,14 @@ impl Past {
         Self { by_ip: keyed.map(), rows: Vec::new(), next: 0 }
     }
 
-    pub fn record(&mut self, now: Instant, ip: IpAddr, outcome: Outcome, port: Option<u16>, reason: Option<Arc<str>>) {
+    pub fn record(
+        &mut self,
+        now: Instant,
+        ip: IpAddr,
+        outcome: RegistrationOutcome,
+        port: Option<u16>,
+        reason: Option<Arc<str>>,
+    ) {
         let row = match self.by_ip.get(&ip) {
             Some(&row) => row as usize,
             None => self.row_for(ip),
@@ -80,11 +87,11 @@ impl Past {
         if outcomes.len() == PER_ADDRESS {
             outcomes.remove(0);
         }
-        outcomes.push(PastOutcome { at: now, outcome, reason, port, times: 1 });
+        outcomes.push(RecentOutcome { at: now, outcome, reason, port, times: 1 });
     }
 
     /// The outcomes of an address, the latest last.
-    pub fn of(&self, ip: IpAddr) -> &[PastOutcome] {
+    pub fn of(&self, ip: IpAddr) -> &[RecentOutcome] {
         self.by_ip.get(&ip).map_or(&[], |&row| &self.rows[row as usize].outcomes)
     }
 
@@ -113,7 +120,7 @@ mod tests {
     fn memory_is_bounded_and_the_oldest_goes_first() {
         let (mut past, now) = (Past::new(Keyed::new(7)), Instant::now());
         for n in 0..ADDRESSES as u32 + 1 {
-            past.record(now, Ipv4Addr::from_bits(n).into(), Outcome::TooLarge, None, None);
+            past.record(now, Ipv4Addr::from_bits(n).into(), RegistrationOutcome::TooLarge, None, None);
         }
         assert_eq!(past.rows.len(), ADDRESSES);
         assert!(past.of(Ipv4Addr::from_bits(0).into()).is_empty());
@@ -124,8 +131,8 @@ mod tests {
     fn repeats_are_counted_and_only_the_last_eight_are_kept() {
         let (mut past, now, ip) = (Past::new(Keyed::new(7)), Instant::now(), Ipv4Addr::LOCALHOST.into());
         for port in 0..10 {
-            past.record(now, ip, Outcome::Unreachable, Some(port), None);
-            past.record(now, ip, Outcome::Unreachable, Some(port), None);
+            past.record(now, ip, RegistrationOutcome::Unreachable, Some(port), None);
+            past.record(now, ip, RegistrationOutcome::Unreachable, Some(port), None);
         }
         let ports: Vec<_> = past.of(ip).iter().map(|past| (past.port, past.times)).collect();
         assert_eq!(ports, (2..10).map(|port| (Some(port), 2)).collect::<Vec<_>>());

@@ -1,11 +1,11 @@
 //! The owner of an address can be told what became of its datagrams.
 
 mod support;
-use rallypoint_lobby_proto::Outcome;
+use rallypoint_lobby_proto::RegistrationOutcome;
 use support::*;
 
 fn codes(lobby: &Lobby, from: &str) -> Vec<(&'static str, u32, Option<u16>)> {
-    lobby.past_outcomes(ip(from)).iter().map(|past| (past.outcome.code(), past.times, past.port)).collect()
+    lobby.recent_outcomes(ip(from)).iter().map(|past| (past.outcome.code(), past.times, past.port)).collect()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn in_their_order_with_port_and_repeats() {
             ("just_unregistered", 2, Some(8190)),
         ]
     );
-    assert_eq!(lobby.past_outcomes(ip("203.0.113.9"))[2].at, last);
+    assert_eq!(lobby.recent_outcomes(ip("203.0.113.9"))[2].at, last);
     assert_eq!(codes(&lobby, "203.0.113.10"), []);
 }
 
@@ -47,14 +47,14 @@ fn only_the_last_ones() {
     for port in 1..=20 {
         lobby.register("203.0.113.9", &udp(port.into()).port(port));
     }
-    let ports: Vec<_> = lobby.past_outcomes(ip("203.0.113.9")).iter().filter_map(|past| past.port).collect();
+    let ports: Vec<_> = lobby.recent_outcomes(ip("203.0.113.9")).iter().filter_map(|past| past.port).collect();
     assert_eq!(ports, (13..=20).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_flood_of_nonsense_does_not_make_registrations_forgotten() {
     let mut lobby = Lobby::with(|config| config.limit_exempt = networks(&["0.0.0.0/0"]));
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), Outcome::Checking);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     for n in 0..20_000 {
         lobby.send(address(n), b"nonsense");
     }
