@@ -12,6 +12,7 @@ use crate::{
 };
 use args::{BanArgs, KnownBan, NoteArgs, UnbanArgs, UnlistArgs, Verb};
 use client::{Client, MOST, Refused};
+use rallypoint_udp::entropy;
 use serde_json::{Value, json};
 
 pub fn run(args: &Args) -> Result<Exit, Failure> {
@@ -132,8 +133,6 @@ fn escaped(text: &str) -> String {
 
 /// A token that nobody can guess.
 fn new_token() -> Result<String, Failure> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
+    let bytes: [u8; 32] = entropy::bytes().map_err(Failure::failed)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -1,6 +1,7 @@
 //! How a command ends if it does not end well.
 
 use crate::config::Mistakes;
+use rallypoint_udp::BindError;
 use std::{
     fmt,
     io::{self, Write},
@@ -44,6 +45,15 @@ impl Failure {
     /// A failure from whatever explains itself.
     pub fn failed(why: impl fmt::Display) -> Self {
         Self::Failed(why.to_string())
+    }
+
+    /// A socket that cannot be bound: the error's own sentence, and the flag that sets its address.
+    pub fn bind(error: &BindError, flag: &str) -> Self {
+        match error {
+            BindError::Other { .. } => Self::failed(error),
+            // These end with what to choose.
+            _ => Self::failed(format_args!("{error} with {flag}")),
+        }
     }
 
     /// The code that scripts see.

@@ -12,8 +12,8 @@ use crate::{
 };
 use info_file::InfoFile;
 use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo};
-use rallypoint_udp::{Driver, Solo, UdpSocket};
-use std::{io, net::SocketAddr, sync::Arc};
+use rallypoint_udp::{Driver, Solo, UdpSocket, entropy};
+use std::{net::SocketAddr, sync::Arc};
 
 /// Queries are short; a few of them can be in one datagram (B3).
 const MAX_DATAGRAM: usize = 2_048;
@@ -54,8 +54,7 @@ async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Res
     let mut signals = Signals::new().map_err(Failure::failed)?;
     let (mut answering, mut lines) = (Vec::new(), String::new());
     for place in places {
-        let socket =
-            Arc::new(UdpSocket::bind(place.addr, RECEIVE_BUFFER).map_err(|error| refused(place.addr, &error))?);
+        let socket = Arc::new(UdpSocket::bind(place.addr, RECEIVE_BUFFER).map_err(Failure::failed)?);
         for (name, _) in place.protocols() {
             lines += &format!("{name} udp {}\n", socket.local_addr());
         }
@@ -81,12 +80,10 @@ async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Res
 }
 
 fn start(place: &Place, socket: Arc<UdpSocket>, info: &ServerInfo) -> Result<Answering, Failure> {
-    let mut seed = [0; 16];
-    getrandom::fill(&mut seed)
-        .map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
+    let seed = entropy::u128().map_err(Failure::failed)?;
     let config =
         ResponderConfig { bloodmasters: place.bloodmasters, session: place.session, ..ResponderConfig::default() };
-    let machine = Responder::new(config, u128::from_ne_bytes(seed), info).map_err(Failure::failed)?;
+    let machine = Responder::new(config, seed, info).map_err(Failure::failed)?;
     let on_event: fn(()) = |()| {};
     let solo = Solo { machine, on_event, max_datagram: MAX_DATAGRAM };
     Driver::start("respond", vec![socket], |_| solo).map_err(Failure::failed)
@@ -97,17 +94,4 @@ impl Place {
     fn protocols(&self) -> impl Iterator<Item = (&'static str, bool)> {
         [("bloodmasters", self.bloodmasters), ("session", self.session)].into_iter().filter(|(_, is_on)| *is_on)
     }
-}
-
-fn refused(addr: SocketAddr, error: &io::Error) -> Failure {
-    Failure::failed(match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            format!("{addr} is used by another program: stop that program, or choose another port")
-        }
-        io::ErrorKind::AddrNotAvailable => format!("this machine does not have the address {}", addr.ip()),
-        io::ErrorKind::PermissionDenied => {
-            format!("this user may not listen on {addr}: choose a port from 1024 on")
-        }
-        _ => format!("cannot listen on {addr}: {error}"),
-    })
 }

@@ -139,7 +139,10 @@ impl Server {
             asker: Some(asker.clone()),
             admin: Some(admin),
         };
-        WebService::start(options, parts).map(Some).map_err(Failure::failed)
+        WebService::start(options, parts).map(Some).map_err(|error| match error {
+            rallypoint_web::StartError::Bind(error) => Failure::bind(&error, "--http"),
+            error => Failure::failed(error),
+        })
     }
 
     /// Reads the configuration again. A mistake in it changes nothing.
@@ -213,6 +216,8 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
 
 fn start_failure(error: &StartError) -> Failure {
     match error {
+        StartError::BindLobby(error) => Failure::bind(error, "--lobby"),
+        StartError::BindLegacy(error) => Failure::bind(error, "--legacy"),
         StartError::Config(_) | StartError::NoAddress => Failure::Usage(error.to_string()),
         _ => Failure::failed(error),
     }

@@ -62,7 +62,7 @@ fn unknown_if_it_cannot_be_found_out() {
     assert!(text.starts_with("RALLYPOINT UNKNOWN - no-such-name.invalid: the name cannot be found"), "{text}");
     let (code, text) = check(&["--source", "192.0.2.1", "127.0.0.1"]);
     assert_eq!(code, 3);
-    assert!(text.starts_with("RALLYPOINT UNKNOWN - cannot send from 192.0.2.1"), "{text}");
+    assert!(text.starts_with("RALLYPOINT UNKNOWN - this machine does not have the address 192.0.2.1"), "{text}");
     // A mistake in the configuration of the monitoring is no alarm.
     for args in [&["check"][..], &["check", "x", "--warn-ping", "20:10"], &["check", "two words"]] {
         let output = run(home.path(), args);

@@ -31,7 +31,7 @@ pub(crate) async fn check(request: CheckRequest, sent: &AtomicU64) -> io::Result
             Err(_elapsed) => Ok(false),
         },
         CheckKind::Bloodmasters => {
-            let echo = Echo(entropy::bytes());
+            let echo = Echo(entropy::bytes()?);
             let mut query = Vec::new();
             Query { echo }.emit(&mut query);
             let is_answer = |datagram: &[u8]| Reply::parse(datagram).is_ok_and(|reply| reply.echo() == echo);

@@ -115,8 +115,8 @@ impl LobbyService {
         // What arrives while the list is read back waits in the sockets.
         let bound = bind::bind(&options)?;
         let store = options.data_dir.as_deref().map(Store::open).transpose()?;
-        let public_ids = store.as_ref().map_or_else(|| Ok(entropy::bytes()), Store::public_id_key)?;
-        let seed = HashKeys { tables: entropy::number(), public_ids };
+        let public_ids = store.as_ref().map_or_else(|| Ok(entropy::bytes()?), Store::public_id_key)?;
+        let seed = HashKeys { tables: entropy::u64()?, public_ids };
         let mut registry = Registry::new(files.config(options.registry), seed, now)?;
         registry.set_admin_bans(now, options.more_bans);
         if let Some(store) = &store {

@@ -91,7 +91,7 @@ impl Store {
                 Err(_) => set_file_aside(&path, &"it is not 16 bytes long"),
             }
         }
-        let key = entropy::bytes();
+        let key = entropy::bytes()?;
         replace_file(&path, &key).map_err(fail)?;
         Ok(key)
     }

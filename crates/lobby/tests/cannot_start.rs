@@ -19,8 +19,7 @@ fn error(options: LobbyOptions) -> String {
 fn a_tcp_port_in_use() {
     let taken = TcpListener::bind(common::any_v4()).unwrap();
     let addr = taken.local_addr().unwrap();
-    let expected =
-        format!("TCP {addr} is used by another program: stop that program, or choose another port with --lobby");
+    let expected = format!("TCP {addr} is used by another program: stop that program, or choose another port");
     assert_eq!(error(LobbyOptions { listen: vec![addr], ..options() }), expected);
 }
 
@@ -33,8 +32,7 @@ fn a_udp_port_in_use() {
             // By chance, somebody uses the TCP port of the same number.
             continue;
         }
-        let expected =
-            format!("UDP {addr} is used by another program: stop that program, or choose another port with --legacy");
+        let expected = format!("UDP {addr} is used by another program: stop that program, or choose another port");
         assert_eq!(error(LobbyOptions { legacy: vec![addr], ..options() }), expected);
         return;
     }
@@ -50,7 +48,7 @@ fn another_lobby_is_there() {
 #[test]
 fn an_address_of_another_machine() {
     let addr: SocketAddr = "192.0.2.1:0".parse().unwrap();
-    let expected = "this machine does not have the address 192.0.2.1: choose one that it has with --lobby";
+    let expected = "this machine does not have the address 192.0.2.1: choose one that it has";
     assert_eq!(error(LobbyOptions { listen: vec![addr], ..options() }), expected);
 }
 

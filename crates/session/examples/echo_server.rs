@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listen = std::env::args().nth(1).ok_or("usage: echo_server ADDR:PORT")?.parse()?;
 
     // Players who know the key can be sure that they talk to this server. A real server keeps its key in a file.
-    let key = new_static_key();
+    let key = new_static_key()?;
     println!("key: {}", key.public());
 
     let config = EndpointConfig {

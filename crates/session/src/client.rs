@@ -1,12 +1,12 @@
 //! The async client.
 
 use crate::{
-    BindError, ClientOptions, ConnectError, FakeNetwork, NotAcknowledged, PolledClient, SessionEvent,
+    ClientOptions, ConnectError, FakeNetwork, NotAcknowledged, PolledClient, SessionEvent, SetupError,
     drive::{Driven, Polled},
     port::Turn,
 };
 use rallypoint_session_proto::{ConnectionStats, LoginError, Reason, SendError};
-use rallypoint_udp::UdpSocket;
+use rallypoint_udp::{BindError, SocketKind, UdpSocket};
 use std::{fmt, io, net::SocketAddr, sync::Arc, time::Instant};
 use tokio::net::ToSocketAddrs;
 
@@ -64,7 +64,8 @@ impl SessionClient {
     async fn connect_to(server: SocketAddr, options: ClientOptions) -> Result<Self, ConnectError> {
         let polled = PolledClient::connect_to(server, options)?;
         let local = polled.local_addr();
-        let driven = Driven::start(polled).map_err(|error| BindError::new(local, error))?;
+        let driven =
+            Driven::start(polled).map_err(|error| SetupError::from(BindError::new(SocketKind::Udp, local, error)))?;
         let attempt = |client: &mut PolledClient| match client.next(&mut Vec::new()) {
             Some(SessionEvent::Connected) => Some(Ok(())),
             Some(SessionEvent::LoginFailed(error)) => Some(Err(error)),

@@ -1,13 +1,14 @@
 //! Why a server cannot start, and why a client does not get in.
 
 use rallypoint_session_proto::{ConfigError, LoginError};
-use std::{io, net::SocketAddr};
+use rallypoint_udp::{BindError, EntropyError};
+use std::io;
 use thiserror::Error;
 
-/// Why there is no socket to play on.
+/// Why a server or client cannot be set up: a setting is invalid, or the system gives no socket or no random bytes.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum BindError {
+pub enum SetupError {
     /// A setting is out of its range.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -23,23 +24,12 @@ pub enum BindError {
     /// A stream is in order, or it is none.
     #[error("a stream needs messages in order: set `ordered`")]
     Unordered,
-    /// Somebody else is there.
-    #[error("UDP {0} is used by another program: stop that program, or choose another port")]
-    InUse(SocketAddr),
-    /// The machine does not have that address, or no IPv6.
-    #[error("this machine does not have the address {}", .0.ip())]
-    NoSuchAddress(SocketAddr),
-    /// A low port.
-    #[error("this user may not use UDP {0}: choose a port from 1024 on")]
-    NotAllowed(SocketAddr),
-    /// The system has another reason.
-    #[error("cannot use UDP {addr}: {source}")]
-    System {
-        /// Where.
-        addr: SocketAddr,
-        /// What it says.
-        source: io::Error,
-    },
+    /// A socket cannot be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// There are no random bytes to make keys from.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
 }
 
 /// Why a client is not connected.
@@ -48,7 +38,7 @@ pub enum BindError {
 pub enum ConnectError {
     /// There is no socket, or a setting is wrong.
     #[error(transparent)]
-    Bind(#[from] BindError),
+    Setup(#[from] SetupError),
     /// The name of the server has no address.
     #[error("the server's name has no address: {0}")]
     NotFound(io::Error),
@@ -61,15 +51,3 @@ pub enum ConnectError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the server did not acknowledge everything: the last messages may not have arrived")]
 pub struct NotAcknowledged;
-
-impl BindError {
-    pub(crate) fn new(addr: SocketAddr, source: io::Error) -> Self {
-        match source.kind() {
-            io::ErrorKind::AddrInUse => Self::InUse(addr),
-            io::ErrorKind::PermissionDenied => Self::NotAllowed(addr),
-            io::ErrorKind::AddrNotAvailable => Self::NoSuchAddress(addr),
-            _ if source.raw_os_error() == Some(libc::EAFNOSUPPORT) => Self::NoSuchAddress(addr),
-            _ => Self::System { addr, source },
-        }
-    }
-}

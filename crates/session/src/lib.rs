@@ -28,7 +28,7 @@ mod streams;
 
 #[cfg(feature = "async")]
 pub use client::SessionClient;
-pub use error::{BindError, ConnectError, NotAcknowledged};
+pub use error::{ConnectError, NotAcknowledged, SetupError};
 pub use fake::{FakeNetwork, Faked};
 pub use options::{ClientOptions, ServerOptions};
 pub use polled_client::{PolledClient, SessionEvent};
@@ -36,16 +36,20 @@ pub use polled_server::{PolledServer, ServerEvent};
 #[cfg(feature = "async")]
 pub use server::{Joined, SessionServer};
 
+pub use rallypoint_udp::{BindError, EntropyError};
+
 use rallypoint_session_proto::StaticKey;
 use rallypoint_udp::entropy;
 
 /// A new key for a server, to be kept where nobody else can read it: clients that know its public half recognise the server.
-#[must_use]
-pub fn new_static_key() -> StaticKey {
+///
+/// # Errors
+/// If the system gives no random bytes.
+pub fn new_static_key() -> Result<StaticKey, EntropyError> {
     loop {
         // No 32 bytes are refused today; if some were, others would do.
-        if let Ok(key) = StaticKey::from_bytes(entropy::bytes()) {
-            return key;
+        if let Ok(key) = StaticKey::from_bytes(entropy::bytes()?) {
+            return Ok(key);
         }
     }
 }

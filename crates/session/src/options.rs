@@ -1,6 +1,6 @@
 //! What can be set.
 
-use crate::{BindError, FakeNetwork};
+use crate::{FakeNetwork, SetupError};
 use rallypoint_session_proto::{ClientConfig, EndpointConfig};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -41,28 +41,28 @@ pub struct ClientOptions {
 }
 
 impl ServerOptions {
-    pub(crate) fn validate(&self) -> Result<(), BindError> {
+    pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.endpoint.validate()?;
         stream(self.stream, self.endpoint.connection.ordered)?;
         let of = |is_v4: bool| self.listen.iter().filter(|addr| addr.is_ipv4() == is_v4).count();
         if self.listen.is_empty() || of(true) > 1 || of(false) > 1 {
-            return Err(BindError::Listen);
+            return Err(SetupError::Listen);
         }
         Ok(())
     }
 }
 
 impl ClientOptions {
-    pub(crate) fn validate(&self) -> Result<(), BindError> {
+    pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.client.validate()?;
         stream(self.stream, self.client.connection.ordered)
     }
 }
 
-fn stream(max: Option<usize>, is_ordered: bool) -> Result<(), BindError> {
+fn stream(max: Option<usize>, is_ordered: bool) -> Result<(), SetupError> {
     match max {
-        Some(length) if !(1..1 << 28).contains(&length) => Err(BindError::Stream { length }),
-        Some(_) if !is_ordered => Err(BindError::Unordered),
+        Some(length) if !(1..1 << 28).contains(&length) => Err(SetupError::Stream { length }),
+        Some(_) if !is_ordered => Err(SetupError::Unordered),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! A client for game loops: one call per frame, no thread, no runtime.
 
-use crate::{BindError, ClientOptions, ConnectError, FakeNetwork, port::Port, port::Turn, streams::Streams};
+use crate::{ClientOptions, ConnectError, FakeNetwork, SetupError, port::Port, port::Turn, streams::Streams};
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{Client, ClientEvent, ConnectionStats, LoginError, Reason, SendError};
 use rallypoint_udp::{UdpSocket, clock, entropy};
@@ -80,15 +80,15 @@ impl PolledClient {
         Ok(Self::connect_to(server, options.into())?)
     }
 
-    pub(crate) fn connect_to(server: SocketAddr, options: ClientOptions) -> Result<Self, BindError> {
+    pub(crate) fn connect_to(server: SocketAddr, options: ClientOptions) -> Result<Self, SetupError> {
         options.validate()?;
         let any = || match server {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
         let local = options.local.unwrap_or_else(any);
-        let socket = UdpSocket::bind(local, options.receive_buffer).map_err(|error| BindError::new(local, error))?;
-        let client = Client::new(clock::now(), server, options.client, entropy::bytes())?;
+        let socket = UdpSocket::bind(local, options.receive_buffer)?;
+        let client = Client::new(clock::now(), server, options.client, entropy::bytes()?)?;
         let port = Port::new(client, vec![Arc::new(socket)], options.fake);
         Ok(Self { port, longest: options.stream, streams: None, peeked: None, readable: false, is_cut: false })
     }

@@ -1,7 +1,7 @@
 //! A server for game loops: one call per frame, no thread, no runtime.
 
 use crate::{
-    BindError, FakeNetwork, ServerOptions,
+    FakeNetwork, ServerOptions, SetupError,
     polled_client::take,
     port::{self, Port, Turn},
     streams::Streams,
@@ -88,11 +88,11 @@ impl PolledServer {
     ///
     /// # Errors
     /// If a setting is wrong, or a socket cannot be opened.
-    pub fn bind(options: impl Into<ServerOptions>) -> Result<Self, BindError> {
+    pub fn bind(options: impl Into<ServerOptions>) -> Result<Self, SetupError> {
         let options = options.into();
         options.validate()?;
         let sockets = port::listen(&options.listen, options.receive_buffer)?;
-        let endpoint = Endpoint::new(options.endpoint, entropy::bytes())?;
+        let endpoint = Endpoint::new(options.endpoint, entropy::bytes()?)?;
         Ok(Self {
             port: Port::new(endpoint, sockets, options.fake),
             readers: VecDeque::new(),

@@ -1,8 +1,8 @@
 //! A machine of the session protocol at its sockets, without a thread.
 
-use crate::{BindError, FakeNetwork, Faked, locals::Locals};
+use crate::{FakeNetwork, Faked, locals::Locals};
 use rallypoint_machine::Machine;
-use rallypoint_udp::{BATCH, RecvBatch, SendBatch, UdpSocket, Watch, clock, wait};
+use rallypoint_udp::{BATCH, BindError, RecvBatch, SendBatch, UdpSocket, Watch, clock, wait};
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -121,7 +121,7 @@ impl<M: Machine> Port<M> {
 pub(crate) fn listen(addrs: &[SocketAddr], receive_buffer: usize) -> Result<Vec<Arc<UdpSocket>>, BindError> {
     let (mut sockets, mut missing) = (Vec::new(), None);
     for &addr in addrs {
-        match UdpSocket::bind(addr, receive_buffer).map_err(|error| BindError::new(addr, error)) {
+        match UdpSocket::bind(addr, receive_buffer) {
             Ok(socket) => {
                 // Who listens at all addresses answers from the one that was asked; a client goes where its routes lead.
                 if addr.ip().is_unspecified()
@@ -131,7 +131,11 @@ pub(crate) fn listen(addrs: &[SocketAddr], receive_buffer: usize) -> Result<Vec<
                 }
                 sockets.push(Arc::new(socket));
             }
-            Err(error @ BindError::NoSuchAddress(_)) if addr.ip().is_unspecified() => missing = Some(error),
+            Err(error @ (BindError::AddressNotAvailable { .. } | BindError::FamilyNotSupported { .. }))
+                if addr.ip().is_unspecified() =>
+            {
+                missing = Some(error);
+            }
             Err(error) => return Err(error),
         }
     }

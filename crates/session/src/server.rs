@@ -1,13 +1,13 @@
 //! The async server.
 
 use crate::{
-    BindError, FakeNetwork, PolledServer, ServerEvent, ServerOptions,
+    FakeNetwork, PolledServer, ServerEvent, ServerOptions, SetupError,
     drive::{Driven, Polled},
     port::Turn,
 };
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_session_proto::{ConnectionStats, EndpointStats, PlayerId, SendError};
-use rallypoint_udp::UdpSocket;
+use rallypoint_udp::{BindError, SocketKind, UdpSocket};
 use std::{
     fmt,
     net::SocketAddr,
@@ -99,10 +99,10 @@ impl SessionServer {
     ///
     /// # Errors
     /// If a setting is wrong, or a socket cannot be opened.
-    pub async fn bind(options: impl Into<ServerOptions>) -> Result<Self, BindError> {
+    pub async fn bind(options: impl Into<ServerOptions>) -> Result<Self, SetupError> {
         let polled = PolledServer::bind(options)?;
         let addr = polled.local_addrs().next().unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
-        let driven = Driven::start(polled).map_err(|error| BindError::new(addr, error))?;
+        let driven = Driven::start(polled).map_err(|error| BindError::new(SocketKind::Udp, addr, error))?;
         Ok(Self { driven })
     }
 

@@ -5,6 +5,7 @@ mod common;
 use common::{all_encryptions, client_options, key, server_options};
 use rallypoint_session::{
     BindError, ClientOptions, ConnectError, FakeNetwork, ServerEvent, ServerOptions, SessionClient, SessionServer,
+    SetupError,
 };
 use rallypoint_session_proto::{Encryption, LoginError, PublicKey, Reason, SendError};
 use std::{sync::Arc, time::Duration};
@@ -151,19 +152,20 @@ async fn a_server_that_cannot_start_says_why() {
     let taken = ServerOptions { listen: first.local_addrs(), ..server_options() };
     let error = SessionServer::bind(taken).await.unwrap_err();
     assert!(
-        matches!(error, BindError::InUse(_)) && error.to_string().contains("is used by another program"),
+        matches!(error, SetupError::Bind(BindError::InUse { .. }))
+            && error.to_string().contains("is used by another program"),
         "{error}"
     );
     let two = ServerOptions { listen: vec!["127.0.0.1:0".parse().unwrap(); 2], ..server_options() };
-    assert!(matches!(SessionServer::bind(two).await, Err(BindError::Listen)));
+    assert!(matches!(SessionServer::bind(two).await, Err(SetupError::Listen)));
     let foreign = ServerOptions { listen: vec!["192.0.2.77:0".parse().unwrap()], ..server_options() };
-    assert!(matches!(SessionServer::bind(foreign).await, Err(BindError::NoSuchAddress(_))));
+    assert!(matches!(SessionServer::bind(foreign).await, Err(SetupError::Bind(BindError::AddressNotAvailable { .. }))));
     let mut many = server_options();
     many.endpoint.max_players = 256;
     let error = SessionServer::bind(many).await.unwrap_err();
     assert_eq!(error.to_string(), "max_players is 256: use 1 to 255");
     let stream = ServerOptions { stream: Some(0), ..server_options() };
-    assert!(matches!(SessionServer::bind(stream).await, Err(BindError::Stream { length: 0 })));
+    assert!(matches!(SessionServer::bind(stream).await, Err(SetupError::Stream { length: 0 })));
 }
 
 #[tokio::test]
@@ -180,7 +182,7 @@ async fn s32_a_restart_of_the_server_is_noticed_and_the_client_comes_back() {
         match SessionServer::bind(options.clone()).await {
             Ok(server) => break server,
             // The task of the first one is about to end.
-            Err(error) => assert!(matches!(error, BindError::InUse(_)), "{error}"),
+            Err(error) => assert!(matches!(error, SetupError::Bind(BindError::InUse { .. })), "{error}"),
         }
         tokio::task::yield_now().await;
     };

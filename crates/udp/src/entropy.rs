@@ -1,18 +1,46 @@
-//! Randomness that nobody can guess, from the system.
+//! Unpredictable random bytes from the operating system: the only place of the workspace that reads them.
+
+use std::io;
+use thiserror::Error;
+
+/// The operating system gave no random bytes, without which no key, seed or identifier can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the operating system gave no random bytes: {0}")]
+pub struct EntropyError(getrandom::Error);
 
 /// Random bytes.
 ///
-/// # Panics
-/// If the system has no randomness to give. There is nothing sensible to go on with then.
-#[must_use]
-pub fn bytes<const N: usize>() -> [u8; N] {
+/// # Errors
+/// If the operating system has none to give.
+///
+/// ```
+/// let key: [u8; 32] = rallypoint_udp::entropy::bytes()?;
+/// # Ok::<(), rallypoint_udp::EntropyError>(())
+/// ```
+pub fn bytes<const N: usize>() -> Result<[u8; N], EntropyError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the system gives random bytes");
-    bytes
+    getrandom::fill(&mut bytes).map_err(EntropyError)?;
+    Ok(bytes)
 }
 
-/// A random number.
-#[must_use]
-pub fn number() -> u64 {
-    u64::from_ne_bytes(bytes())
+/// A random 64-bit number.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn u64() -> Result<u64, EntropyError> {
+    bytes().map(u64::from_ne_bytes)
+}
+
+/// A random 128-bit number.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn u128() -> Result<u128, EntropyError> {
+    bytes().map(u128::from_ne_bytes)
+}
+
+impl From<EntropyError> for io::Error {
+    fn from(error: EntropyError) -> Self {
+        Self::other(error)
+    }
 }

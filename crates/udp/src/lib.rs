@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod bind_error;
 pub mod clock;
 mod driver;
 pub mod entropy;
@@ -16,7 +17,9 @@ mod sys;
 mod waker;
 
 pub use batch::{Received, RecvBatch, SendBatch};
+pub use bind_error::{BindError, SocketKind};
 pub use driver::{Commands, Driven, Driver, Solo};
+pub use entropy::EntropyError;
 pub use socket::{UdpSocket, Undelivered};
 pub use sys::{BATCH, Watch, ignores_broken_pipes, wait};
 #[cfg(feature = "async")]

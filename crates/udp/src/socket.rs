@@ -1,6 +1,6 @@
 //! UDP sockets with room for a flood.
 
-use crate::sys;
+use crate::{BindError, SocketKind, sys};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     fmt, io,
@@ -42,7 +42,14 @@ impl Undelivered {
 impl UdpSocket {
     /// Opens a socket. An IPv6 one takes IPv6 only: each family has its own. The system may give a smaller receive buffer
     /// than wanted; [`receive_buffer`](Self::receive_buffer) tells.
-    pub fn bind(addr: SocketAddr, receive_buffer: usize) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If the system does not give the address, or no socket at all.
+    pub fn bind(addr: SocketAddr, receive_buffer: usize) -> Result<Self, BindError> {
+        Self::open(addr, receive_buffer).map_err(|error| BindError::new(SocketKind::Udp, addr, error))
+    }
+
+    fn open(addr: SocketAddr, receive_buffer: usize) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
         if addr.is_ipv6() {
             socket.set_only_v6(true)?;

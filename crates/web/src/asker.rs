@@ -9,6 +9,7 @@ mod fit;
 use fit::fit;
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Outcome, Prober, ProberConfig, ProberStats, Report, Target};
+use rallypoint_udp::entropy;
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -134,9 +135,7 @@ fn prober(retries: u8) -> io::Result<Prober> {
         retry_after: Duration::from_millis(400),
         backoff: 1.2,
     };
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(io::Error::other)?;
-    Prober::new(config, seed).map_err(io::Error::other)
+    Prober::new(config, entropy::bytes()?).map_err(io::Error::other)
 }
 
 /// Lets a prober ask its only target. It is an error if this machine could not even try.

@@ -14,6 +14,7 @@ use crate::{
     verify::verify,
 };
 use arc_swap::ArcSwap;
+use rallypoint_udp::entropy;
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -45,11 +46,8 @@ impl WebService {
         let (end, ending) = watch::channel(false);
         metrics::started();
         let now = Instant::now();
-        let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|_| StartError::NoEntropy)?;
-        let seed = u128::from_be_bytes(random);
-        getrandom::fill(&mut random).map_err(|_| StartError::NoEntropy)?;
-        let epoch = u32::from_be_bytes([random[0], random[1], random[2], random[3]]);
+        let seed = entropy::u128()?;
+        let epoch = u32::from_ne_bytes(entropy::bytes()?);
         let book = Book::new(now, Calendar::new(now, SystemTime::now()), epoch);
         let (live, told) = Live::new(Arc::clone(book.published()));
         let shared = Arc::new(Shared {

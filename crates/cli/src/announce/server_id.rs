@@ -1,6 +1,7 @@
 //! The secret ID of a server (L13).
 
 use crate::failure::Failure;
+use rallypoint_udp::entropy;
 use rallypoint_wire::lobby::ServerId;
 use std::{
     fs::{self, OpenOptions},
@@ -30,9 +31,7 @@ pub fn choose(file: Option<&Path>) -> Result<ServerId, Failure> {
 }
 
 fn random() -> Result<ServerId, Failure> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
+    let bytes: [u8; 16] = entropy::bytes().map_err(Failure::failed)?;
     Ok(ServerId::from_bytes(bytes))
 }
 

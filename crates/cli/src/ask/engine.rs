@@ -6,12 +6,12 @@
 mod asker;
 
 use crate::{
-    ask::{Asking, Trouble, options::Family, route::route, trouble::plain},
+    ask::{Asking, Trouble, options::Family, route::route},
     failure::Failure,
 };
 use asker::Asker;
 use rallypoint_query_proto::{Answer, Target};
-use rallypoint_udp::{Driver, UdpSocket};
+use rallypoint_udp::{BindError, Driver, SocketKind, UdpSocket};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{
@@ -143,19 +143,20 @@ fn sockets(asking: &Asking) -> Result<Vec<Arc<UdpSocket>>, Failure> {
     };
     let (mut opened, mut trouble) = (Vec::new(), None);
     for addr in wanted {
-        match UdpSocket::bind(addr, RECEIVE_BUFFER).and_then(|socket| socket.keep_errors().map(|()| socket)) {
+        let keep_errors = |socket: UdpSocket| match socket.keep_errors() {
+            Ok(()) => Ok(socket),
+            Err(error) => Err(BindError::new(SocketKind::Udp, addr, error)),
+        };
+        match UdpSocket::bind(addr, RECEIVE_BUFFER).and_then(keep_errors) {
             Ok(socket) => opened.push(Arc::new(socket)),
-            Err(error) => trouble = Some((addr, error)),
+            Err(error) => trouble = Some(error),
         }
     }
     match trouble {
-        Some((addr, error)) if opened.is_empty() => {
-            let why = plain(&error);
-            Err(Failure::failed(match asking.source {
-                Some(_) => format!("cannot send from {}: {why}; is it an address of this machine?", addr.ip()),
-                None => format!("cannot send by {}: {why}", Family::of(addr.ip())),
-            }))
-        }
+        Some(error) if opened.is_empty() => Err(match asking.source {
+            Some(_) => Failure::bind(&error, "--source"),
+            None => Failure::failed(error),
+        }),
         _ => Ok(opened),
     }
 }

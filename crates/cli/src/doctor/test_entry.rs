@@ -11,6 +11,7 @@ use crate::{
 };
 use rallypoint_lobby_proto::Announcer;
 use rallypoint_machine::Machine;
+use rallypoint_udp::entropy;
 use rallypoint_wire::lobby::{ServerId, Transport};
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -30,9 +31,7 @@ pub async fn register(
     port: NonZeroU16,
     asking: &Asking,
 ) -> Result<Vec<SocketAddr>, Failure> {
-    let mut random = [0; 16 + 4];
-    getrandom::fill(&mut random)
-        .map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
+    let random: [u8; 16 + 4] = entropy::bytes().map_err(Failure::failed)?;
     let (id, number) = random.split_at(16);
     // A name that nobody else has at this moment, so that it can be told apart.
     let name =

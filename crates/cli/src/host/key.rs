@@ -24,7 +24,7 @@ pub fn choose(chosen: Option<&Path>) -> Result<StaticKey, Failure> {
     match read(&file) {
         Ok(text) => parse(&text).ok_or_else(|| cannot("use", &"it is not 64 hexadecimal digits")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let key = new_static_key();
+            let key = new_static_key().map_err(Failure::failed)?;
             // Only the usual folder is made: in another name there may be a mistake.
             let made = if chosen.is_none() { make_folder(&file) } else { Ok(()) };
             made.and_then(|()| keep(&file, &key)).map_err(|error| cannot("keep", &error))?;

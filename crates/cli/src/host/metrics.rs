@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use rallypoint_session_proto::EndpointStats;
+use rallypoint_udp::{BindError, SocketKind};
 use rallypoint_web::metrics::{self, Exposition, Kind};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
@@ -34,8 +35,7 @@ pub struct Client {
 
 impl Metrics {
     pub async fn bind(addr: SocketAddr) -> Result<Self, Failure> {
-        let fail =
-            |error| Failure::failed(format!("cannot listen on TCP {addr}: {error}; choose another with --metrics"));
+        let fail = |error| Failure::bind(&BindError::new(SocketKind::Tcp, addr, error), "--metrics");
         metrics::started();
         let listener = TcpListener::bind(addr).await.map_err(fail)?;
         Ok(Self { listener, places: Arc::new(Semaphore::new(CLIENTS)) })

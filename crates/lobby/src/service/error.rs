@@ -1,60 +1,23 @@
 //! Why a lobby cannot start, in one sentence for the person who started it.
 
 use rallypoint_lobby_proto::ConfigError;
-use std::{io, net::SocketAddr, path::PathBuf};
+use rallypoint_udp::{BindError, EntropyError};
+use std::{io, path::PathBuf};
 use thiserror::Error;
 
 /// Why a lobby cannot start.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum StartError {
-    /// Somebody else listens there.
-    #[error("{protocol} {addr} is used by another program: stop that program, or choose another port with {flag}")]
-    PortInUse {
-        /// TCP or UDP.
-        protocol: &'static str,
-        /// Where the lobby was to listen.
-        addr: SocketAddr,
-        /// The flag that sets it.
-        flag: &'static str,
-    },
-    /// Ports below 1024 are for the privileged.
-    #[error(
-        "no permission to listen on {protocol} {addr}: choose a port above 1023 with {flag}, or run with the right to bind it"
-    )]
-    NoPermission {
-        /// TCP or UDP.
-        protocol: &'static str,
-        /// Where the lobby was to listen.
-        addr: SocketAddr,
-        /// The flag that sets it.
-        flag: &'static str,
-    },
-    /// The address is another machine's.
-    #[error("this machine does not have the address {}: choose one that it has with {flag}", addr.ip())]
-    NoSuchAddress {
-        /// Where the lobby was to listen.
-        addr: SocketAddr,
-        /// The flag that sets it.
-        flag: &'static str,
-    },
-    /// There is no IPv6 here.
-    #[error("this machine has no IPv6, so {addr} cannot be used: choose an IPv4 address with {flag}")]
-    NoIpv6 {
-        /// Where the lobby was to listen.
-        addr: SocketAddr,
-        /// The flag that sets it.
-        flag: &'static str,
-    },
-    /// Another reason not to listen there.
-    #[error("cannot listen on {protocol} {addr}: {source}")]
-    Listen {
-        /// TCP or UDP.
-        protocol: &'static str,
-        /// Where the lobby was to listen.
-        addr: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
+    /// A socket of the lobby's own port cannot be bound.
+    #[error(transparent)]
+    BindLobby(BindError),
+    /// A socket of the legacy port cannot be bound.
+    #[error(transparent)]
+    BindLegacy(BindError),
+    /// The operating system gives no random bytes for keys and hash seeds.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
     /// No address at all.
     #[error("there is no address to listen on: give one with --lobby")]
     NoAddress,

@@ -1,6 +1,7 @@
 //! Where a web server listens.
 
 use crate::WebOptions;
+use rallypoint_udp::{BindError, EntropyError, SocketKind};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{io, net::SocketAddr};
 use thiserror::Error;
@@ -15,44 +16,26 @@ const SEND_BUFFER: usize = 208 << 10;
 
 /// Why a web server cannot start.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum StartError {
-    /// Somebody else listens there.
-    #[error("TCP {0} is used by another program: stop that program, or choose another port with --http")]
-    PortInUse(SocketAddr),
-    /// Ports below 1024 are for the privileged.
-    #[error(
-        "no permission to listen on TCP {0}: choose a port above 1023 with --http, or run with the right to bind it"
-    )]
-    NoPermission(SocketAddr),
-    /// The address is another machine's.
-    #[error("this machine does not have the address {}: choose one that it has with --http", .0.ip())]
-    NoSuchAddress(SocketAddr),
-    /// There is no IPv6 here.
-    #[error("this machine has no IPv6, so {0} cannot be used: choose an IPv4 address with --http")]
-    NoIpv6(SocketAddr),
-    /// Another reason not to listen there.
-    #[error("cannot listen on TCP {addr}: {source}")]
-    Listen {
-        /// Where.
-        addr: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The system gives no random numbers.
-    #[error("the system gives no random numbers")]
-    NoEntropy,
+    /// A socket cannot be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The operating system gives no random bytes for hash seeds.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
 }
 
 /// Opens all sockets, or none.
 pub(crate) fn bind(options: &WebOptions) -> Result<Vec<TcpListener>, StartError> {
     let mut listeners = Vec::new();
     for &addr in &options.listen {
-        match listen(addr).map_err(|error| explain(error, addr)) {
+        match listen(addr).map_err(|error| BindError::new(SocketKind::Tcp, addr, error)) {
             Ok(listener) => listeners.push(listener),
-            Err(StartError::NoIpv6(_)) if !options.require_ipv6 => {
+            Err(BindError::FamilyNotSupported { .. }) if addr.is_ipv6() && !options.require_ipv6 => {
                 tracing::warn!(%addr, "this machine has no IPv6: the web server serves IPv4 only");
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(listeners)
@@ -71,20 +54,6 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     socket.bind(&addr.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
-}
-
-fn explain(source: io::Error, addr: SocketAddr) -> StartError {
-    let is_any_v6 = addr.is_ipv6() && addr.ip().is_unspecified();
-    match source.kind() {
-        io::ErrorKind::AddrInUse => StartError::PortInUse(addr),
-        io::ErrorKind::PermissionDenied => StartError::NoPermission(addr),
-        io::ErrorKind::AddrNotAvailable if is_any_v6 => StartError::NoIpv6(addr),
-        io::ErrorKind::AddrNotAvailable => StartError::NoSuchAddress(addr),
-        // The system says that it does not know the family at all.
-        io::ErrorKind::Unsupported => StartError::NoIpv6(addr),
-        _ if addr.is_ipv6() && source.raw_os_error() == Some(97) => StartError::NoIpv6(addr),
-        _ => StartError::Listen { addr, source },
-    }
 }
 
 #[cfg(test)]

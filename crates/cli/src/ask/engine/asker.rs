@@ -10,7 +10,7 @@ use crate::{
 };
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_query_proto::{Outcome, Prober, Report, Target};
-use rallypoint_udp::{Driven, RecvBatch, UdpSocket, Undelivered};
+use rallypoint_udp::{Driven, RecvBatch, UdpSocket, Undelivered, entropy};
 use std::{
     collections::{HashMap, VecDeque},
     io,
@@ -56,7 +56,8 @@ impl Asker {
         findings: mpsc::Sender<Finding>,
         is_stalled: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
-        let prober = Prober::new(asking.prober(), entropy()?).map_err(|error| Failure::Usage(error.to_string()))?;
+        let prober = Prober::new(asking.prober(), entropy::bytes().map_err(Failure::failed)?)
+            .map_err(|error| Failure::Usage(error.to_string()))?;
         Ok(Self {
             prober,
             sockets,
@@ -192,10 +193,4 @@ impl Driven for Asker {
     fn max_datagram(&self) -> usize {
         Prober::MAX_DATAGRAM
     }
-}
-
-fn entropy() -> Result<[u8; 32], Failure> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|error| Failure::failed(format!("the system has no random bytes: {error}")))?;
-    Ok(seed)
 }
