@@ -2,7 +2,6 @@
 //!
 //! * [`Registry`] is the list itself: it is given datagrams and the time, and every datagram ends in exactly one
 //!   [`RegistrationOutcome`]. It publishes prebuilt replies ([`PublishedLists`]) that any thread can read without waiting.
-//! * [`Announcer`] is the other side: it keeps a server registered.
 //!
 //! ```
 //! use rallypoint_lobby_proto::{Config, RegistrationOutcome, Registry, HashKeys};
@@ -26,7 +25,6 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
-mod announcer;
 mod bans;
 mod checks;
 mod config;
@@ -43,7 +41,6 @@ mod stats;
 mod wheel;
 
 pub use addresses::{AddressMap, Mapping, Networks, canonical, is_possible_source, is_public};
-pub use announcer::{AnnounceError, Announcer};
 pub use bans::{Ban, Banned, Bans, NamePattern};
 pub use checks::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget};
 pub use config::{Caps, CheckConfig, Config, ConfigError};

@@ -1,7 +1,8 @@
 //! Announcers and a registry on networks as they are.
 
 mod support;
-use rallypoint_lobby_proto::{Announcer, Config, Registry};
+use rallypoint_announce::Announcer;
+use rallypoint_lobby_proto::{Config, Registry};
 use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_wire::lobby::{Occupancy, Transport};
 use std::net::SocketAddr;

@@ -1,9 +1,8 @@
 //! The server ID is a secret between a server and its lobby.
 
 mod support;
-use rallypoint_lobby_proto::{
-    Announcer, Config, Event, HashKeys, PublicId, RegistrationOutcome, Registry, SaveFileWriter,
-};
+use rallypoint_announce::Announcer;
+use rallypoint_lobby_proto::{Config, Event, HashKeys, PublicId, RegistrationOutcome, Registry, SaveFileWriter};
 use rallypoint_machine::Machine;
 use rallypoint_wire::lobby::{LobbyId, Transport};
 use std::fmt::Debug;

@@ -136,6 +136,14 @@ impl UdpSocket {
         sys::dropped(self.fd()).unwrap_or(0).into()
     }
 
+    /// Sends one datagram immediately, without batching: for senders of a few datagrams per minute that report failures.
+    ///
+    /// # Errors
+    /// If the datagram did not leave this machine.
+    pub fn send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.socket.send_to(bytes, &to.into()).map(drop)
+    }
+
     pub(crate) fn count_received(&self, count: usize) {
         self.received.fetch_add(count as u64, Relaxed);
     }

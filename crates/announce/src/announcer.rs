@@ -1,44 +1,45 @@
-//! Keeping a server registered: the other side of the registry.
+//! The state machine that keeps a server registered: when to send which datagram to which lobby.
 
+use crate::AnnounceError;
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::{
-    DecodeError,
-    lobby::{EntryError, LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister},
-};
+use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use std::{
     fmt,
     net::SocketAddr,
     num::NonZeroU16,
     time::{Duration, Instant},
 };
-use thiserror::Error;
 
-/// 001 wants one every 30 seconds: then one can be lost without the server dropping from the list.
+/// Interval between registrations. Document 001 asks for 30 seconds: the lease is long enough that one of them can be lost
+/// without the server dropping from the list.
 const REFRESH: Duration = Duration::from_secs(30);
 
-/// The first registration is repeated once after this, because nobody wants to wait half a minute for a lost datagram.
+/// Time after which the first registration is repeated once: if that datagram is lost, the server would otherwise be missing
+/// from the list for half a minute.
 const REPEAT: Duration = Duration::from_secs(3);
 
-/// Changes are sent at once, but not more often than this.
-const AT_MOST_EVERY: Duration = Duration::from_secs(1);
+/// Minimum interval between registrations, however often the server's details change.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Keeps a server in the list of its lobbies.
+/// Decides when to register a server with its lobbies; knows no sockets and no clock.
 ///
-/// * Getters: [`size`](Self::size).
+/// * Getters: [`registration_size`](Self::registration_size).
 /// * Commands: [`set_occupancy`](Self::set_occupancy), [`set_key`](Self::set_key), [`set_lobbies`](Self::set_lobbies),
 ///   [`stop`](Self::stop). Changes are sent at once (at most one datagram a second).
-/// * Out: the calls of [`Machine`]. It expects no answers: the protocol has none.
+/// * Out: the calls of [`Machine`]. Received datagrams are ignored: lobbies do not answer.
 ///
 /// ```
-/// use rallypoint_lobby_proto::Announcer;
+/// use rallypoint_announce::Announcer;
 /// use rallypoint_machine::Machine;
 /// use rallypoint_wire::lobby::*;
 /// use std::time::Instant;
 ///
-/// let id = ServerId::from_bytes([7; 16]); // random bytes in real life: it is a secret
-/// let to = vec!["203.0.113.1:29944".parse()?];
-/// let (lobby, port, now) = (LobbyId::GANG_GARRISON_2, 8190.try_into()?, Instant::now());
-/// let mut announcer = Announcer::new(id, lobby, Transport::Tcp, port, b"Bacon Town 24/7", to, now)?;
+/// let id = ServerId::from_bytes([7; 16]); // use random bytes: the ID is a secret
+/// let lobbies = vec!["203.0.113.1:29944".parse()?];
+/// let port = 8190.try_into()?;
+/// let now = Instant::now();
+/// let lobby_id = LobbyId::GANG_GARRISON_2;
+/// let mut announcer = Announcer::new(id, lobby_id, Transport::Tcp, port, b"Bacon Town 24/7", lobbies, now)?;
 /// announcer.set_occupancy(Occupancy { slots: 24, ..Occupancy::default() });
 ///
 /// let mut datagram = Vec::new();
@@ -54,27 +55,19 @@ pub struct Announcer {
     occupancy: Occupancy,
     keys: Vec<(Vec<u8>, Vec<u8>)>,
     lobbies: Vec<SocketAddr>,
-    /// Lobbies that get the present datagram.
+    /// Indices of the lobbies that the current datagram still has to be sent to.
     to_send: std::ops::Range<usize>,
     datagram: Vec<u8>,
+    /// Time of the next round; `None` once stopped.
     next: Option<Instant>,
+    /// Time of the last round.
     last: Option<Instant>,
+    /// Whether the datagram has to be built again.
     is_changed: bool,
     is_stopped: bool,
 }
 
-/// Why a server cannot be announced as it was described.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum AnnounceError {
-    /// A key or value does not fit.
-    #[error(transparent)]
-    Entry(#[from] EntryError),
-    /// The registration would not be valid.
-    #[error(transparent)]
-    Invalid(#[from] DecodeError),
-}
-
-/// The datagram has the secret in it (L13).
+/// Leaves out the datagram and the ID: they are secret (L13).
 impl fmt::Debug for Announcer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { lobby_id, transport, port, lobbies, next, is_stopped, .. } = self;
@@ -85,7 +78,11 @@ impl fmt::Debug for Announcer {
 }
 
 impl Announcer {
-    /// Starts to announce a server. `lobbies` are the addresses of the same lobby's two families, or of several lobbies.
+    /// A server that is registered from `now` on. `lobbies` are the addresses of one lobby in both families, or of several
+    /// lobbies.
+    ///
+    /// # Errors
+    /// If the name is empty or too long.
     pub fn new(
         server_id: ServerId,
         lobby_id: LobbyId,
@@ -114,11 +111,11 @@ impl Announcer {
         Ok(new)
     }
 
-    /// How full the server is now.
+    /// Sets the number of slots, players and bots.
     pub fn set_occupancy(&mut self, occupancy: Occupancy) {
         self.is_changed |= self.occupancy != occupancy;
         self.occupancy = occupancy;
-        self.hurry();
+        self.send_early();
     }
 
     /// Sets a key: `name`, `map`, `game`, `protocol_id`, `x-...`.
@@ -137,21 +134,21 @@ impl Announcer {
             return Err(error);
         }
         self.is_changed = true;
-        self.hurry();
+        self.send_early();
         Ok(())
     }
 
-    /// The lobbies are somewhere else now: they hear of the server as soon as they may.
+    /// Replaces the addresses of the lobbies. The server registers there as soon as the minimum interval allows.
     pub fn set_lobbies(&mut self, lobbies: Vec<SocketAddr>) {
         if !self.is_stopped && self.lobbies != lobbies {
             self.lobbies = lobbies;
             self.to_send = 0..0;
             self.is_changed = true;
-            self.hurry();
+            self.send_early();
         }
     }
 
-    /// Takes the server off the list: what [`Machine::poll_transmit`] gives from now on are the last datagrams.
+    /// Unregisters the server: [`Machine::poll_transmit`] returns one datagram for each lobby and then nothing more.
     pub fn stop(&mut self) {
         if self.is_stopped {
             return;
@@ -160,15 +157,15 @@ impl Announcer {
         self.next = None;
         self.datagram.clear();
         Unregister { server_id: self.server_id }.emit(&mut self.datagram);
-        // A server that was never announced has nothing to take back.
+        // A server that was never registered has nothing to unregister.
         self.to_send = if self.last.is_some() { 0..self.lobbies.len() } else { 0..0 };
     }
 
-    /// How many bytes its registration has. Lobbies take 4,096 unless they are set up otherwise (L15).
+    /// Size of the registration in bytes. Lobbies accept 4,096 unless configured otherwise (L15).
     #[must_use]
-    pub fn size(&self) -> usize {
+    pub fn registration_size(&self) -> usize {
         let mut registration = Vec::new();
-        // `set_key` has made sure that it can be emitted.
+        // Cannot fail: `set_key` accepts only what can be emitted.
         let _ = self.emit(&mut registration);
         registration.len()
     }
@@ -178,15 +175,15 @@ impl Announcer {
         for (key, value) in &self.keys {
             table.push(key, value)?;
         }
-        let (id, lobby, table) = (self.server_id, self.lobby_id, table.as_table());
-        Registration::new(id, lobby, self.transport, self.port, self.occupancy, table)?.emit(out);
+        let Self { server_id, lobby_id, transport, port, occupancy, .. } = *self;
+        Registration::new(server_id, lobby_id, transport, port, occupancy, table.as_table())?.emit(out);
         Ok(())
     }
 
-    /// A change goes out as soon as it may.
-    fn hurry(&mut self) {
+    /// Moves the next round forward if there is a change to send, within the minimum interval.
+    fn send_early(&mut self) {
         if let (true, Some(next), Some(last)) = (self.is_changed, self.next, self.last) {
-            self.next = Some(next.min(last + AT_MOST_EVERY));
+            self.next = Some(next.min(last + MIN_INTERVAL));
         }
     }
 
@@ -195,13 +192,13 @@ impl Announcer {
             self.is_changed = false;
             self.datagram.clear();
             let mut datagram = std::mem::take(&mut self.datagram);
-            // `set_key` has made sure that it can be emitted.
+            // Cannot fail: `set_key` accepts only what can be emitted.
             let _ = self.emit(&mut datagram);
             self.datagram = datagram;
         }
-        let wait = if self.last.is_some() { REFRESH } else { REPEAT };
+        let interval = if self.last.is_some() { REFRESH } else { REPEAT };
         self.last = Some(now);
-        self.next = Some(now + wait);
+        self.next = Some(now + interval);
         self.to_send = 0..self.lobbies.len();
     }
 }
