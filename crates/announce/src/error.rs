@@ -1,6 +1,7 @@
 //! What can go wrong when a server is announced.
 
 use crate::LobbyHost;
+use rallypoint_udp::{BindError, EntropyError};
 use rallypoint_wire::{DecodeError, lobby::EntryError};
 use std::io;
 use thiserror::Error;
@@ -36,8 +37,11 @@ pub enum StartError {
     #[error("cannot find the address of {}: check the name and the network connection", list(.0))]
     LobbyNotFound(Vec<LobbyHost>),
     /// Neither an IPv4 nor an IPv6 socket could be opened.
-    #[error("cannot open a UDP socket: {0}")]
-    Socket(#[source] io::Error),
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// There are no random bytes for the server's ID.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
     /// The background thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),

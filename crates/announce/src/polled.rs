@@ -84,11 +84,14 @@ impl PolledAnnouncer {
             return Err(StartError::NoLobby);
         }
         let now = clock::now();
-        let server_id = config.server_id.unwrap_or_else(|| ServerId::from_bytes(entropy::bytes()));
+        let server_id = match config.server_id {
+            Some(id) => id,
+            None => ServerId::from_bytes(entropy::bytes()?),
+        };
         let announcer = config.announcer(server_id, now)?;
         Ok(Self {
             announcer,
-            sockets: Sockets::open().map_err(StartError::Socket)?,
+            sockets: Sockets::open()?,
             resolver: Resolver::new(config.lobbies, now),
             lobbies: Vec::new(),
             is_resolving: true,

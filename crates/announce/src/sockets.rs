@@ -1,7 +1,7 @@
 //! One UDP socket per address family, for sending only.
 
 use crate::SendFailure;
-use rallypoint_udp::UdpSocket;
+use rallypoint_udp::{BindError, UdpSocket};
 use std::{
     collections::HashMap,
     io,
@@ -21,7 +21,7 @@ pub(crate) struct Sockets {
 
 impl Sockets {
     /// Opens a socket for each family that this machine has.
-    pub fn open() -> io::Result<Self> {
+    pub fn open() -> Result<Self, BindError> {
         let v4 = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0).into(), RECEIVE_BUFFER);
         let v6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0).into(), RECEIVE_BUFFER);
         match (v4, v6) {

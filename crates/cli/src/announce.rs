@@ -1,12 +1,9 @@
 //! `rallypoint announce`: keeps a game server in the list of a lobby.
 
 mod args;
-pub mod listed;
-pub mod lobbies;
-pub mod look;
-pub mod sender;
+pub mod list_lookup;
+pub mod listing_monitor;
 pub mod server_id;
-pub mod voice;
 
 pub use args::Args;
 
@@ -14,74 +11,78 @@ use crate::{
     failure::{Failure, complain},
     signals::Signals,
 };
-use listed::{Answer, STILL, Watched, change, watch};
-use lobbies::{Host, addrs};
-use look::Looks;
-use rallypoint_lobby_proto::Announcer;
+use list_lookup::EntryMatcher;
+use listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus};
+use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceTask, LobbyHost, StartError};
 use rallypoint_wire::lobby::DEFAULT_MAX_REGISTRATION;
-use std::{net::SocketAddr, time::Instant};
+use std::net::SocketAddr;
 use tokio::task::JoinSet;
-use voice::{Turn, Voice};
 
-/// Announces a server until it is told to stop.
+/// Announces a server until a signal arrives.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let id = server_id::choose(args.id_file.as_deref())?;
-    let announcer = args.announcer(id, Instant::now())?;
-    for key in args.odd_keys() {
-        complain(format_args!("note: \"{key}\" is not a key that clients know; keys of your own begin with x-"));
+    let config = args.config(server_id::choose(args.id_file.as_deref())?)?;
+    for key in args.unknown_keys() {
+        complain(format_args!("note: \"{key}\" is not a key that clients know; private keys start with x-"));
     }
-    let size = announcer.size();
+    let size = config.registration_size()?;
     if size > DEFAULT_MAX_REGISTRATION {
         complain(format_args!(
-            "note: the registration has {size} bytes, and a lobby takes {DEFAULT_MAX_REGISTRATION} unless it is set up \
+            "note: the registration has {size} bytes, and lobbies accept {DEFAULT_MAX_REGISTRATION} unless configured \
              otherwise; use fewer or shorter keys"
         ));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
-    runtime.block_on(async { Announcement::start(args, announcer).await?.run().await })
+    runtime.block_on(async { Announcement::start(args, config).await?.run().await })
+}
+
+/// What is wrong with the description of the server is a mistake in the arguments; everything else is a failure.
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::InvalidKey { .. } => Self::Usage(error.to_string()),
+            error => Self::failed(error),
+        }
+    }
 }
 
 /// A server that is being announced.
 struct Announcement<'a> {
     args: &'a Args,
-    voice: Voice,
+    task: AnnounceTask,
     signals: Signals,
-    /// Which lobbies list the server, as far as they were asked.
-    listed_by: Vec<Host>,
-    /// Whether one ever did.
+    /// Lobbies that listed the server at the last check.
+    listed_by: Vec<LobbyHost>,
+    /// Whether any lobby has ever listed it.
     was_listed: bool,
-    /// Whether a lobby was asked, and did not list it.
-    is_missed: bool,
+    /// Whether a check has found it missing.
+    was_missing: bool,
 }
 
 impl<'a> Announcement<'a> {
-    async fn start(args: &'a Args, announcer: Announcer) -> Result<Self, Failure> {
+    async fn start(args: &'a Args, config: AnnounceConfig) -> Result<Self, Failure> {
         let signals = Signals::to_end().map_err(Failure::failed)?;
-        let voice = Voice::find(announcer, &args.lobbies).await?;
-        let nobody = || Failure::failed("no lobby was found, so there is nobody to announce to");
-        let (listed_by, was_listed, is_missed) = (Vec::new(), false, false);
-        Ok(Self { args, voice: voice.ok_or_else(nobody)?, signals, listed_by, was_listed, is_missed })
+        let task = AnnounceTask::start(config).await?;
+        Ok(Self { args, task, signals, listed_by: Vec::new(), was_listed: false, was_missing: false })
     }
 
     async fn run(mut self) -> Result<(), Failure> {
-        self.greet();
-        if !self.voice.send().await && self.args.once {
+        for event in self.task.poll() {
+            self.report_event(&event);
+        }
+        if self.task.registrations_sent() == 0 && self.args.once {
             return Err(Failure::failed("the registration could not be sent to any address"));
         }
-        let mut answers = self.ask();
+        let mut statuses = self.start_monitors();
         let mut all_listed = true;
-        while !(self.args.once && answers.is_empty()) {
+        while !(self.args.once && statuses.is_empty()) {
             tokio::select! {
                 () = self.signals.stop() => return self.stop().await,
-                turn = self.voice.next() => match turn {
-                    Turn::Due => drop(self.voice.send().await),
-                    Turn::Moved => self.greet(),
-                },
-                Some(Ok((watched, answer))) = answers.join_next() => {
-                    let is_listed = self.tell(&watched, &answer);
+                event = self.task.next_event() => self.report_event(&event),
+                Some(Ok((monitor, status))) = statuses.join_next() => {
+                    let is_listed = self.report_status(&monitor, &status);
                     all_listed &= is_listed;
                     if !self.args.once {
-                        answers.spawn(change(watched, is_listed));
+                        statuses.spawn(monitor.next_change(is_listed));
                     }
                 }
             }
@@ -89,63 +90,75 @@ impl<'a> Announcement<'a> {
         if all_listed { Ok(()) } else { Err(Failure::failed("the server is not listed")) }
     }
 
-    fn greet(&self) {
-        let Args { name, port, transport, .. } = self.args;
-        let to = and(&addrs(self.voice.lobbies()));
-        let end = if self.args.once { "" } else { "; Ctrl-C takes it off the list" };
-        self.args.say(&format!("announcing {name:?} ({} {port}) to {to}{end}", transport.as_str()));
+    fn report_event(&self, event: &AnnounceEvent) {
+        match event {
+            AnnounceEvent::LobbiesResolved => {
+                let Args { name, port, transport, .. } = self.args;
+                let to = join_with_and(&self.task.addrs());
+                let hint = if self.args.once { "" } else { "; Ctrl-C removes it from the list" };
+                self.args.print(&format!("announcing {name:?} ({} {port}) to {to}{hint}", transport.as_str()));
+            }
+            event => complain(event),
+        }
     }
 
-    /// Asks every lobby, in the background, whether the server has arrived in its list.
-    fn ask(&self) -> JoinSet<(Watched, Answer)> {
-        let mut answers = JoinSet::new();
+    /// Checks in the background whether each lobby lists the server.
+    fn start_monitors(&self) -> JoinSet<(ListingMonitor, ListingStatus)> {
+        let mut statuses = JoinSet::new();
         if !self.args.no_check {
             let Args { lobby_id, transport, port, .. } = *self.args;
-            let looks = Looks { lobby_id, transport, port, name: self.args.name.clone().into_bytes() };
-            let every = self.args.check_every.unwrap_or(STILL);
-            for lobby in self.voice.lobbies().iter().cloned() {
-                let (looks, x_query, api) = (looks.clone(), self.args.x_query(), self.args.api.clone());
-                answers.spawn(watch(Watched { lobby, looks, x_query, api, every }));
+            let name = self.args.name.clone().into_bytes();
+            let interval = self.args.check_every.unwrap_or(DEFAULT_INTERVAL);
+            for lobby in self.task.lobbies() {
+                let monitor = ListingMonitor {
+                    lobby: lobby.clone(),
+                    server: EntryMatcher { lobby_id, transport, port, name: name.clone() },
+                    x_query: self.args.x_query(),
+                    api: self.args.api.clone(),
+                    interval,
+                };
+                statuses.spawn(monitor.initial_status());
             }
         }
-        answers
+        statuses
     }
 
-    fn tell(&mut self, watched: &Watched, answer: &Answer) -> bool {
-        let host = &watched.lobby.host;
+    /// Prints a new status and returns whether the server is listed.
+    fn report_status(&mut self, monitor: &ListingMonitor, status: &ListingStatus) -> bool {
+        let host = &monitor.lobby.host;
         self.listed_by.retain(|other| other != host);
-        match answer {
-            Answer::Listed(text) => {
-                self.args.say(text);
+        match status {
+            ListingStatus::Listed(text) => {
+                self.args.print(text);
                 self.listed_by.push(host.clone());
                 self.was_listed = true;
             }
-            Answer::NotListed(text) => {
+            ListingStatus::NotListed(text) => {
                 complain(text);
-                self.is_missed = true;
+                self.was_missing = true;
             }
         }
-        matches!(answer, Answer::Listed(_))
+        matches!(status, ListingStatus::Listed(_))
     }
 
     async fn stop(self) -> Result<(), Failure> {
-        let Self { args, voice, mut signals, listed_by, was_listed, is_missed } = self;
-        // Whoever is in a hurry presses Ctrl-C again.
-        voice.goodbye(signals.stop()).await;
-        // A lobby does not answer a goodbye, so nothing is claimed that was not seen.
-        args.say(match () {
-            () if !listed_by.is_empty() => "taken off the list",
-            () if was_listed => "stopped; it was no longer in the list",
-            () if is_missed => return Err(Failure::failed("stopped; it was never seen in the list")),
-            () if args.no_check => "stopped; a goodbye was sent",
-            () => "stopped before it was seen in the list; a goodbye was sent",
+        let Self { args, task, mut signals, listed_by, was_listed, was_missing } = self;
+        // A second Ctrl-C skips the pause before the repetition.
+        task.stop(signals.stop()).await;
+        // Lobbies do not acknowledge an unregistration, so the message claims only what was observed.
+        args.print(match () {
+            () if !listed_by.is_empty() => "removed from the list",
+            () if was_listed => "stopped; the server was no longer listed",
+            () if was_missing => return Err(Failure::failed("stopped; the server never appeared in the list")),
+            () if args.no_check => "stopped; an unregistration was sent",
+            () => "stopped before the server appeared in the list; an unregistration was sent",
         });
         Ok(())
     }
 }
 
 /// `a`, `a and b`, `a, b and c`.
-fn and(addrs: &[SocketAddr]) -> String {
+fn join_with_and(addrs: &[SocketAddr]) -> String {
     let shown: Vec<_> = addrs.iter().map(ToString::to_string).collect();
     match &shown[..] {
         [some @ .., last] if !some.is_empty() => format!("{} and {last}", some.join(", ")),

@@ -15,7 +15,7 @@ use crate::{
     lines::{Lines, too_long},
     signals::Signals,
 };
-use announcing::Announcing;
+use announcing::RoomAnnouncement;
 use metrics::Metrics;
 use rallypoint_limit::Home;
 use rallypoint_query_proto::ServerInfo;
@@ -65,7 +65,7 @@ struct Hosting {
     server: SessionServer,
     room: Room<PlayerId>,
     info: ServerInfo,
-    announcing: Option<Announcing>,
+    announcement: Option<RoomAnnouncement>,
     metrics: Option<Metrics>,
     /// From where people were sent away, and until when nobody gets in from there.
     away: HashMap<Home, Instant>,
@@ -86,7 +86,7 @@ impl Hosting {
         }
         let server = SessionServer::bind(options).await.map_err(Failure::failed)?;
         let addrs = server.local_addrs();
-        let announcing = Announcing::start(args, addrs.first().map_or(0, SocketAddr::port), public).await?;
+        let announcement = RoomAnnouncement::start(args, addrs.first().map_or(0, SocketAddr::port), public).await?;
         let metrics = match args.metrics {
             Some(addr) => Some(Metrics::bind(addr).await?),
             None => None,
@@ -110,7 +110,7 @@ impl Hosting {
             ..ServerInfo::default()
         };
         let room = Room::new(teams, args.welcome.clone());
-        let mut hosting = Self { server, room, info, announcing, metrics, away: HashMap::new() };
+        let mut hosting = Self { server, room, info, announcement, metrics, away: HashMap::new() };
         hosting.tell_browsers();
         Ok(hosting)
     }
@@ -120,9 +120,9 @@ impl Hosting {
         let (mut console, mut message) = (Lines::of_stdin(), Vec::new());
         let mut refresh = tokio::time::interval(REFRESH);
         loop {
-            let news = async {
-                match &mut self.announcing {
-                    Some(announcing) => announcing.next().await,
+            let announce = async {
+                match &mut self.announcement {
+                    Some(announcement) => announcement.run().await,
                     None => std::future::pending().await,
                 }
             };
@@ -146,11 +146,7 @@ impl Hosting {
                     self.tell_browsers();
                 }
                 _ = refresh.tick() => self.tell_browsers(),
-                news = news => {
-                    if let Some(announcing) = &mut self.announcing {
-                        announcing.handle(news).await;
-                    }
-                }
+                () = announce => {}
                 client = asked => client.answer(self.server.endpoint_stats()),
             }
             self.act();
@@ -211,8 +207,8 @@ impl Hosting {
 
     /// Server browsers and lobbies.
     fn tell_browsers(&mut self) {
-        if let Some(announcing) = &mut self.announcing {
-            announcing.set_players(self.room.len());
+        if let Some(announcement) = &mut self.announcement {
+            announcement.set_players(self.room.len());
         }
         let server = &self.server;
         server.set_info(&self.room.info(&self.info, |player| server.stats(player)?.rtt));
@@ -220,11 +216,11 @@ impl Hosting {
 
     async fn stop(self) {
         complain("saying goodbye");
-        let off_the_list = async {
-            if let Some(announcing) = self.announcing {
-                announcing.stop().await;
+        let unregister = async {
+            if let Some(announcement) = self.announcement {
+                announcement.stop().await;
             }
         };
-        tokio::join!(self.server.shutdown(GOODBYE), off_the_list);
+        tokio::join!(self.server.shutdown(GOODBYE), unregister);
     }
 }

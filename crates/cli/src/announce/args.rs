@@ -1,18 +1,17 @@
 //! The flags of `rallypoint announce`.
 
 use crate::{
-    announce::lobbies::Host,
     ask::{options::time, outcomes, target::Page},
     config::names,
     failure::Failure,
 };
-use rallypoint_lobby_proto::{AnnounceError, Announcer};
+use rallypoint_announce::{AnnounceConfig, LobbyHost};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
 use std::{
     io::{self, Write},
     num::NonZeroU16,
     path::PathBuf,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Keep a game server in the list of a lobby
@@ -45,7 +44,7 @@ pub struct Args {
         value_delimiter = ',',
         default_value = "localhost"
     )]
-    pub lobbies: Vec<Host>,
+    pub lobbies: Vec<LobbyHost>,
 
     /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
     #[arg(long, value_name = "UUID|NAME", default_value = "gg2", value_parser = names::find)]
@@ -142,49 +141,46 @@ Exit codes:
      not listed
   2  wrong usage";
 
-/// How many characters a name can have: no list shows more, and a lobby takes 4,096 bytes in all by default.
-const LONGEST_NAME: usize = 200;
+/// Maximum length of a name in characters: no list shows more, and lobbies accept 4,096 bytes in all by default.
+const MAX_NAME: usize = 200;
 
-/// The keys that document 001 knows.
-const KNOWN: [&str; 7] = ["name", "game", "game_short", "game_ver", "game_url", "map", "protocol_id"];
+/// The keys of document 001.
+const KNOWN_KEYS: [&str; 7] = ["name", "game", "game_short", "game_ver", "game_url", "map", "protocol_id"];
 
 impl Args {
-    /// The announcer of the server that was described.
-    pub fn announcer(&self, id: ServerId, now: Instant) -> Result<Announcer, Failure> {
+    /// The server as the arguments describe it.
+    pub fn config(&self, id: ServerId) -> Result<AnnounceConfig, Failure> {
         let length = self.name.chars().count();
-        if length > LONGEST_NAME {
-            // Not where flags are read: what is wrong there is repeated in full.
-            return Err(Failure::Usage(format!(
-                "the name has {length} characters; at most {LONGEST_NAME} are possible"
-            )));
+        if length > MAX_NAME {
+            // Not in the value parser: clap repeats a wrong value in full.
+            return Err(Failure::Usage(format!("the name has {length} characters; the maximum is {MAX_NAME}")));
         }
-        let refuse =
-            |key: &str, error: AnnounceError| Failure::Usage(format!("the server cannot be announced: {key}: {error}"));
-        let mut announcer =
-            Announcer::new(id, self.lobby_id, self.transport, self.port, self.name.as_bytes(), Vec::new(), now)
-                .map_err(|error| refuse("name", error))?;
         let Self { slots, players, bots, password, .. } = *self;
-        announcer.set_occupancy(Occupancy { slots, players, bots, password });
-        for (key, value) in self.all_keys() {
-            announcer.set_key(key.as_bytes(), value).map_err(|error| refuse(key, error))?;
-        }
-        Ok(announcer)
+        let mut config = AnnounceConfig::new(&self.name, self.port);
+        config.transport = self.transport;
+        config.lobby_id = self.lobby_id;
+        config.lobbies.clone_from(&self.lobbies);
+        config.occupancy = Occupancy { slots, players, bots, password };
+        config.keys = self.all_keys().map(|(key, value)| (key.to_owned(), value.to_vec())).collect();
+        config.server_id = Some(id);
+        config.validate()?;
+        Ok(config)
     }
 
-    /// Tells what happens, unless that is not wanted.
-    pub fn say(&self, text: &str) {
+    /// Prints a line on standard output, unless `--quiet` is given.
+    pub fn print(&self, text: &str) {
         if !self.quiet {
-            // If nobody reads this any more, the server still wants to be in the list.
+            // A closed standard output is no reason to stop announcing.
             let _ = writeln!(io::stdout(), "{text}");
         }
     }
 
-    /// Keys that no client will understand, because they are neither known nor marked as one's own.
-    pub fn odd_keys(&self) -> impl Iterator<Item = &str> {
-        self.all_keys().map(|(key, _)| key).filter(|key| !KNOWN.contains(key) && !key.starts_with("x-"))
+    /// Keys that no client understands: neither those of document 001 nor private ones.
+    pub fn unknown_keys(&self) -> impl Iterator<Item = &str> {
+        self.all_keys().map(|(key, _)| key).filter(|key| !KNOWN_KEYS.contains(key) && !key.starts_with("x-"))
     }
 
-    /// How the lobby is to query the server before it lists it, if it is to.
+    /// The protocol by which the lobby queries the server before it lists it, if any.
     pub fn x_query(&self) -> Option<String> {
         let value = self.all_keys().find(|(key, _)| *key == "x-query")?.1;
         Some(rallypoint_wire::text::display(value).into_owned())

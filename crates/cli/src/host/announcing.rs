@@ -1,95 +1,94 @@
-//! Keeping a room in the list of its lobbies.
+//! Keeps a room in the list of its lobbies.
 
 use super::{Args, GAME_NAME};
 use crate::{
     announce::{
-        listed::{Answer, STILL, Watched, change, watch},
-        look::Looks,
-        server_id,
-        voice::{Turn, Voice},
+        list_lookup::EntryMatcher,
+        listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus},
     },
     failure::{Failure, complain, say},
 };
-use rallypoint_lobby_proto::Announcer;
+use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceTask, Occupancy, StartError};
 use rallypoint_session_proto::PublicKey;
-use rallypoint_wire::lobby::{Occupancy, Transport};
-use std::{num::NonZeroU16, time::Instant};
+use std::num::NonZeroU16;
 use tokio::task::JoinSet;
 
+/// Query protocol of rooms: lobbies query a room before they list it.
+const X_QUERY: &str = "session";
+
 /// A room that is being announced.
-pub struct Announcing {
-    voice: Voice,
+pub struct RoomAnnouncement {
+    task: AnnounceTask,
     slots: u16,
-    /// What becomes of it in each lobby.
-    answers: JoinSet<(Watched, Answer)>,
+    /// The next status of the room in each lobby.
+    statuses: JoinSet<(ListingMonitor, ListingStatus)>,
 }
 
-/// What there is to do.
-pub enum News {
-    Turn(Turn),
-    /// A lobby lists the room, or does not, or that has changed.
-    Answer(Box<Watched>, Answer),
-}
-
-impl Announcing {
-    /// Starts to announce a room. Nothing, if no lobby was asked for.
+impl RoomAnnouncement {
+    /// Starts to announce a room; `None` without `--lobby`.
     pub async fn start(args: &Args, port: u16, key: PublicKey) -> Result<Option<Self>, Failure> {
         let Some(port) = NonZeroU16::new(port).filter(|_| !args.lobbies.is_empty()) else { return Ok(None) };
-        let cannot = |error| Failure::Usage(format!("the room cannot be announced: {error}"));
-        let (id, name) = (server_id::choose(None)?, args.name.as_bytes());
-        let mut announcer = Announcer::new(id, args.lobby_id, Transport::Udp, port, name, Vec::new(), Instant::now())
-            .map_err(|error| cannot(error.to_string()))?;
-        let key = key.to_string();
-        let keys = [("game", GAME_NAME), ("x-query", "session"), ("x-session-key", &key)];
-        for (name, value) in keys {
-            announcer.set_key(name.as_bytes(), value.as_bytes()).map_err(|error| cannot(error.to_string()))?;
-        }
-        let nobody = || Failure::failed("no lobby was found to be listed in: leave out --lobby to go without");
-        let voice = Voice::find(announcer, &args.lobbies).await?.ok_or_else(nobody)?;
-        let looks = Looks { lobby_id: args.lobby_id, transport: Transport::Udp, port, name: name.to_vec() };
-        let mut answers = JoinSet::new();
-        for lobby in voice.lobbies().iter().cloned() {
-            let (looks, x_query) = (looks.clone(), Some("session".into()));
-            answers.spawn(watch(Watched { lobby, looks, x_query, api: None, every: STILL }));
-        }
+        let mut config = AnnounceConfig::new(&args.name, port);
+        config.lobby_id = args.lobby_id;
+        config.lobbies.clone_from(&args.lobbies);
         let slots = args.max_players.into();
-        let mut announcing = Self { voice, slots, answers };
-        announcing.set_players(0);
-        Ok(Some(announcing))
+        config.occupancy = Occupancy { slots, ..Occupancy::default() };
+        let key = key.to_string();
+        for (name, value) in [("game", GAME_NAME), ("x-query", X_QUERY), ("x-session-key", &key)] {
+            config.keys.push((name.to_owned(), value.as_bytes().to_vec()));
+        }
+        let server = EntryMatcher {
+            lobby_id: config.lobby_id,
+            transport: config.transport,
+            port,
+            name: config.name.clone().into_bytes(),
+        };
+        let task = AnnounceTask::start(config).await.map_err(|error| match error {
+            StartError::LobbyNotFound(_) => Failure::failed(format!("{error}, or leave out --lobby")),
+            error => error.into(),
+        })?;
+        let mut statuses = JoinSet::new();
+        for lobby in task.lobbies() {
+            let monitor = ListingMonitor {
+                lobby: lobby.clone(),
+                server: server.clone(),
+                x_query: Some(X_QUERY.to_owned()),
+                api: None,
+                interval: DEFAULT_INTERVAL,
+            };
+            statuses.spawn(monitor.initial_status());
+        }
+        Ok(Some(Self { task, slots, statuses }))
     }
 
     pub fn set_players(&mut self, players: usize) {
         let players = u16::try_from(players).unwrap_or(u16::MAX);
-        self.voice.set_occupancy(Occupancy { slots: self.slots, players, ..Occupancy::default() });
+        self.task.set_occupancy(Occupancy { slots: self.slots, players, ..Occupancy::default() });
     }
 
-    /// Waits until there is something to do. It can be given up at any time.
-    pub async fn next(&mut self) -> News {
-        tokio::select! {
-            turn = self.voice.next() => News::Turn(turn),
-            Some(Ok((watched, answer))) = self.answers.join_next() => News::Answer(Box::new(watched), answer),
-        }
-    }
-
-    /// Does it.
-    pub async fn handle(&mut self, news: News) {
-        match news {
-            News::Turn(Turn::Due) => drop(self.voice.send().await),
-            News::Turn(Turn::Moved) => {}
-            News::Answer(watched, answer) => {
-                let is_listed = matches!(answer, Answer::Listed(_));
-                match answer {
-                    // Nobody may be reading, which is no reason not to serve.
-                    Answer::Listed(text) => drop(say(&format!("-- {text}\n"))),
-                    Answer::NotListed(text) => complain(text),
+    /// Sends the registrations that are due, and prints what changes. Never returns; cancel-safe.
+    pub async fn run(&mut self) {
+        loop {
+            tokio::select! {
+                event = self.task.next_event() => match event {
+                    AnnounceEvent::LobbiesResolved => {}
+                    event => complain(event),
+                },
+                Some(Ok((monitor, status))) = self.statuses.join_next() => {
+                    let is_listed = matches!(status, ListingStatus::Listed(_));
+                    match status {
+                        // A closed standard output is no reason to stop serving.
+                        ListingStatus::Listed(text) => drop(say(&format!("-- {text}\n"))),
+                        ListingStatus::NotListed(text) => complain(text),
+                    }
+                    self.statuses.spawn(monitor.next_change(is_listed));
                 }
-                self.answers.spawn(change(*watched, is_listed));
             }
         }
     }
 
-    /// Takes the room off the list.
+    /// Removes the room from the list.
     pub async fn stop(self) {
-        self.voice.goodbye(std::future::pending()).await;
+        self.task.stop(std::future::pending()).await;
     }
 }

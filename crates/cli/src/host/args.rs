@@ -1,6 +1,7 @@
 //! The flags of `rallypoint host`.
 
-use crate::{announce::lobbies::Host, config::names};
+use crate::config::names;
+use rallypoint_announce::LobbyHost;
 use rallypoint_wire::lobby::LobbyId;
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -38,7 +39,7 @@ pub struct Args {
 
     /// A lobby to be listed in: a name or an address, with a port if it is not 29944; can be repeated
     #[arg(long = "lobby", value_name = "HOST[:PORT]")]
-    pub lobbies: Vec<Host>,
+    pub lobbies: Vec<LobbyHost>,
 
     /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
     #[arg(long, value_name = "UUID|NAME", default_value = "rooms", value_parser = names::find)]

@@ -1,0 +1,68 @@
+//! Finds a server in the list of a lobby.
+
+use rallypoint_wire::lobby::{ListReader, ListRequest, LobbyId, Transport};
+use std::{io, net::SocketAddr, num::NonZeroU16, time::Duration};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+/// Time limit for the whole reply of the lobby.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum size of a list in bytes: enough for a million servers of the usual size.
+const MAX_LIST: usize = 1 << 30;
+
+/// Recognises a server in a list. Its ID is secret and not part of the list, so name, transport and port have to do.
+#[derive(Clone, Debug)]
+pub struct EntryMatcher {
+    pub lobby_id: LobbyId,
+    pub transport: Transport,
+    pub port: NonZeroU16,
+    pub name: Vec<u8>,
+}
+
+/// The addresses under which the server is listed; empty if it is not listed.
+pub async fn find_entry(lobby: SocketAddr, server: &EntryMatcher) -> io::Result<Vec<SocketAddr>> {
+    timeout(TIMEOUT, fetch_and_match(lobby, server)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+async fn fetch_and_match(lobby: SocketAddr, server: &EntryMatcher) -> io::Result<Vec<SocketAddr>> {
+    let mut stream = TcpStream::connect(lobby).await?;
+    let mut request = Vec::new();
+    ListRequest { lobby_id: server.lobby_id }.emit(&mut request);
+    stream.write_all(&request).await?;
+    let mut reader = ListReader::new();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut length = 0;
+    let mut found = Vec::new();
+    loop {
+        let read = stream.read(&mut buffer).await?;
+        length += read;
+        if read == 0 || length > MAX_LIST {
+            reader.finish().map_err(|_| io::Error::other("the reply is not a server list"))?;
+            return Ok(found);
+        }
+        reader.push(&buffer[..read]);
+        while let Some(block) = reader.next_block() {
+            let Ok(block) = block else { continue };
+            let has_name = block.table.get(b"name") == Some(&server.name[..]);
+            let has_port = block.endpoints().any(|addr| addr.port() == server.port.get());
+            if block.transport == server.transport && has_name && has_port {
+                found.extend(block.endpoints());
+            }
+        }
+    }
+}
+
+/// Whether a TCP port of this machine accepts connections on the loopback interface. If not, no lobby can connect either.
+pub async fn is_port_open_locally(port: NonZeroU16) -> bool {
+    for ip in ["127.0.0.1", "::1"] {
+        let connect = TcpStream::connect((ip, port.get()));
+        if timeout(Duration::from_secs(1), connect).await.is_ok_and(|connected| connected.is_ok()) {
+            return true;
+        }
+    }
+    false
+}

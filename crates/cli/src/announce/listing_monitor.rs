@@ -1,0 +1,274 @@
+//! Checks whether a lobby lists the server, and explains why not.
+
+use super::{
+    list_lookup::{EntryMatcher, find_entry, is_port_open_locally},
+    join_with_and,
+};
+use crate::{
+    ask::{
+        Asking,
+        options::Family,
+        outcomes::{self, Outcome},
+        route::route,
+        target::{Host, Page},
+    },
+    config::names,
+    doctor::Reach,
+};
+use rallypoint_announce::{LobbyHost, ResolvedLobby};
+use rallypoint_wire::lobby::{LobbyId, Transport};
+use std::{io, net::SocketAddr, time::Duration};
+
+/// Delays before the checks after the start: soon, because the user is waiting; after the announcer's second registration,
+/// in case the first was lost; and after the 5 seconds that a lobby takes to check whether a TCP server is reachable (L12).
+const INITIAL_DELAYS: [Duration; 4] =
+    [Duration::from_millis(300), Duration::from_secs(1), Duration::from_millis(2_200), Duration::from_secs(4)];
+
+/// Interval between checks while the server is not listed: that of the registrations.
+const UNLISTED_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Default interval between checks while the server is listed: short enough to report soon that it is gone, and long enough
+/// for lists that are not small.
+pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Time limit for a request to the lobby's web API.
+const API_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Time limit for resolving a lobby's name.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Watches whether one lobby lists the server.
+#[derive(Clone, Debug)]
+pub struct ListingMonitor {
+    pub lobby: ResolvedLobby,
+    pub server: EntryMatcher,
+    /// The protocol by which the lobby queries the server before it lists it, if any.
+    pub x_query: Option<String>,
+    /// URL of the lobby's web API, if not the default one.
+    pub api: Option<Page>,
+    /// Interval between checks while the server is listed.
+    pub interval: Duration,
+}
+
+/// Whether one lobby lists the server, with a message for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListingStatus {
+    Listed(String),
+    NotListed(String),
+}
+
+impl ListingMonitor {
+    /// The status after the start: checks the list until the server is listed, or has had enough time for it.
+    pub async fn initial_status(self) -> (Self, ListingStatus) {
+        let Self { lobby, server, .. } = &self;
+        let mut last = Ok(Vec::new());
+        for (check, delay) in INITIAL_DELAYS.into_iter().enumerate() {
+            tokio::time::sleep(delay).await;
+            last = find_in_list(lobby, server).await;
+            let is_final = match &last {
+                // One family may have no route to the lobby; if it has one, it does not take long.
+                Ok(listed) if !listed.is_empty() => check > 0 || missing_family(lobby, listed).is_none(),
+                Ok(_) => check == 2 && server.transport == Transport::Udp,
+                // The lobby may be starting right now, but that does not take long.
+                Err(_) => check == 1,
+            };
+            if is_final {
+                break;
+            }
+        }
+        let host = &lobby.host;
+        let status = match last {
+            Ok(listed) if !listed.is_empty() => ListingStatus::Listed(listed_message(lobby, server, &listed)),
+            Ok(_) => ListingStatus::NotListed(not_listed_message(&format!("not listed by {host} yet"), &self).await),
+            Err(error) => {
+                ListingStatus::NotListed(format!("cannot fetch the list of {host}: {}", describe_error(&error)))
+            }
+        };
+        (self, status)
+    }
+
+    /// The next status that differs from the last one, however long that takes.
+    pub async fn next_change(mut self, was_listed: bool) -> (Self, ListingStatus) {
+        let mut presence = Presence { was_listed, was_missing: false };
+        loop {
+            let interval = self.interval;
+            let is_steady = was_listed && !presence.was_missing;
+            tokio::time::sleep(if is_steady { interval } else { interval.min(UNLISTED_INTERVAL) }).await;
+            resolve_again(&mut self.lobby).await;
+            let Ok(listed) = find_in_list(&self.lobby, &self.server).await else {
+                // A lobby that does not answer says nothing about the server.
+                continue;
+            };
+            if presence.handle_check(!listed.is_empty()) {
+                let status = if was_listed {
+                    let summary = format!("no longer listed by {}", self.lobby.host);
+                    ListingStatus::NotListed(not_listed_message(&summary, &self).await)
+                } else {
+                    ListingStatus::Listed(listed_message(&self.lobby, &self.server, &listed))
+                };
+                return (self, status);
+            }
+        }
+    }
+}
+
+/// Detects that a server has appeared in a list or disappeared from it.
+struct Presence {
+    was_listed: bool,
+    /// Whether the last check did not find the server.
+    was_missing: bool,
+}
+
+impl Presence {
+    /// Returns whether the result of a check is a change. A server counts as gone when it was missing twice in a row: a
+    /// lobby that has just been restarted lists it only after its next registration.
+    fn handle_check(&mut self, is_listed: bool) -> bool {
+        let was_missing = std::mem::replace(&mut self.was_missing, !is_listed);
+        if self.was_listed { was_missing && !is_listed } else { is_listed }
+    }
+}
+
+/// Updates the addresses of a lobby; keeps the previous ones if its name cannot be resolved now.
+async fn resolve_again(lobby: &mut ResolvedLobby) {
+    let addrs = resolve(lobby.host.clone()).await;
+    if !addrs.is_empty() {
+        lobby.addrs = addrs;
+    }
+}
+
+async fn resolve(host: LobbyHost) -> Vec<SocketAddr> {
+    let resolve = tokio::task::spawn_blocking(move || host.resolve());
+    tokio::time::timeout(RESOLVE_TIMEOUT, resolve).await.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+fn listed_message(lobby: &ResolvedLobby, server: &EntryMatcher, listed: &[SocketAddr]) -> String {
+    let note = missing_family(lobby, listed).map_or(String::new(), |family| {
+        let port = server.port;
+        format!("; not by {family}: the lobby received no registration over {family}, or cannot reach port {port} there")
+    });
+    format!("listed by {} as {}{note}", lobby.host, join_with_and(listed))
+}
+
+/// Searches the list at the first address of the lobby that answers.
+///
+/// # Errors
+/// If none answers: the error of the first address.
+async fn find_in_list(lobby: &ResolvedLobby, server: &EntryMatcher) -> io::Result<Vec<SocketAddr>> {
+    let mut first_error = None;
+    for addr in &lobby.addrs {
+        match find_entry(*addr, server).await {
+            Ok(listed) => return Ok(listed),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    first_error.map_or(Ok(Vec::new()), Err)
+}
+
+/// An address family in which the lobby is reachable, but the server is not listed.
+fn missing_family(lobby: &ResolvedLobby, listed: &[SocketAddr]) -> Option<Family> {
+    let family = |addr: &SocketAddr| Family::of(addr.ip());
+    lobby.addrs.iter().map(family).find(|wanted| listed.iter().all(|addr| family(addr) != *wanted))
+}
+
+/// Explains why the server is not listed. The protocol has no answers, so the causes are those observed on this machine,
+/// then those reported by the lobby's web API, and without such a report the likely ones.
+async fn not_listed_message(summary: &str, monitor: &ListingMonitor) -> String {
+    let ListingMonitor { lobby, server, .. } = monitor;
+    let host = &lobby.host;
+    let port = server.port;
+    let mut causes = Vec::new();
+    if server.transport == Transport::Tcp && !is_port_open_locally(port).await {
+        causes.push(format!("TCP port {port} of this machine accepts no connections; is the game server running?"));
+    }
+    match reported_refusal(monitor).await {
+        Some(outcome) if causes.is_empty() => return format!("{summary}: the lobby reports {outcome}"),
+        Some(outcome) => causes.push(format!("the lobby reports {outcome}")),
+        None => causes.extend(likely_causes(monitor)),
+    }
+    let lines: String = causes.iter().enumerate().map(|(n, cause)| format!("\n  {}. {cause}", n + 1)).collect();
+    let transport = if server.transport == Transport::Udp { " --transport udp" } else { "" };
+    let is_default_list = server.lobby_id == LobbyId::GANG_GARRISON_2;
+    let list = if is_default_list { String::new() } else { format!("/{}", names::shown(server.lobby_id)) };
+    format!(
+        "{summary}. Likely causes, most likely first:{lines}\n\
+         To find out: rallypoint doctor YOUR-ADDRESS:{port} --lobby {host}{list}{transport}"
+    )
+}
+
+/// The lobby's reason for not listing the server, if its web API reports one.
+async fn reported_refusal(monitor: &ListingMonitor) -> Option<Outcome> {
+    let ListingMonitor { lobby, server, api, .. } = monitor;
+    let mut apis: Vec<_> = api.iter().cloned().collect();
+    if apis.is_empty() {
+        // The API reports on the address of the client, which differs between the two families.
+        apis.extend(lobby.addrs.iter().map(|addr| outcomes::usual(Host::Ip(addr.ip()))));
+    }
+    let port = Some(server.port.get());
+    for api in apis {
+        let Ok(outcomes) = outcomes::ask(&api, None, &Asking::once(API_TIMEOUT)).await else { continue };
+        let decisive = outcomes::decisive(&outcomes::about(&outcomes, port), port);
+        if let Some(outcome) = decisive.filter(|outcome| outcome.refused) {
+            return Some(outcome.clone());
+        }
+    }
+    None
+}
+
+/// What usually keeps a server off the list, most likely first.
+fn likely_causes(monitor: &ListingMonitor) -> Vec<String> {
+    let ListingMonitor { lobby, server, x_query, .. } = monitor;
+    let port = server.port;
+    let mut causes = Vec::new();
+    let sources = lobby.addrs.iter().filter_map(|addr| route(*addr).ok());
+    if let Some(source) = sources.into_iter().find(|ip| Reach::of(*ip) != Reach::Everywhere)
+        && lobby.addrs.iter().all(|addr| Reach::of(addr.ip()) != Reach::Everywhere)
+    {
+        causes.push(format!("the lobby may not accept servers with private addresses; it sees this one at {source}"));
+    }
+    match (server.transport, x_query) {
+        (Transport::Tcp, _) => causes.push(format!(
+            "the lobby cannot connect to port {port} from outside; is it open in the firewall and forwarded in the router?"
+        )),
+        (Transport::Udp, Some(query)) => {
+            causes.push(format!("UDP port {port} does not answer the lobby's queries (x-query={query})"));
+        }
+        (Transport::Udp, None) => {}
+    }
+    causes.push("the registrations do not arrive; does a firewall block outgoing UDP to the lobby?".into());
+    causes.push("the lobby refuses the server: its address or name is banned, or its address has too many servers".into());
+    causes
+}
+
+fn describe_error(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "the connection was refused; is it the right lobby (--lobby), and is it running?".into()
+        }
+        io::ErrorKind::TimedOut => "it did not answer in time".into(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_gone_when_two_checks_in_a_row_missed_it() {
+        let changes = |was_listed, checks: &[bool]| {
+            let mut presence = Presence { was_listed, was_missing: false };
+            checks.iter().map(|is_listed| presence.handle_check(*is_listed)).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(true, &[true, false, true, false, false]), [false, false, false, false, true]);
+        assert_eq!(changes(false, &[false, false, true]), [false, false, true]);
+    }
+
+    #[test]
+    fn a_lobby_whose_address_changed_is_resolved_again() {
+        let host = "127.0.0.1:7".parse().unwrap();
+        let mut lobby = ResolvedLobby { host, addrs: vec!["192.0.2.1:7".parse().unwrap()] };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(resolve_again(&mut lobby));
+        assert_eq!(lobby.addrs, ["127.0.0.1:7".parse().unwrap()]);
+    }
+}
