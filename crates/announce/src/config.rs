@@ -78,8 +78,8 @@ impl AnnounceConfig {
         };
         let Self { lobby_id, transport, port, .. } = *self;
         let name = self.name.as_bytes();
-        let mut announcer = Announcer::new(server_id, lobby_id, transport, port, name, Vec::new(), now)
-            .map_err(invalid("name"))?;
+        let mut announcer =
+            Announcer::new(server_id, lobby_id, transport, port, name, Vec::new(), now).map_err(invalid("name"))?;
         announcer.set_occupancy(self.occupancy);
         for (key, value) in &self.keys {
             announcer.set_key(key.as_bytes(), value).map_err(invalid(key))?;

@@ -149,7 +149,8 @@ fn parse_unbracketed(text: &str) -> Result<Host, ParseLobbyHostError> {
     if let Ok(ip) = text.parse::<Ipv4Addr>() {
         return Ok(Host::Ip(ip.into()));
     }
-    let is_name = !text.is_empty() && text.len() <= MAX_NAME && !text.starts_with('-') && text.chars().all(is_name_char);
+    let is_name =
+        !text.is_empty() && text.len() <= MAX_NAME && !text.starts_with('-') && text.chars().all(is_name_char);
     if is_name { Ok(Host::Name(text.to_owned())) } else { Err(ParseLobbyHostError) }
 }
 

@@ -69,7 +69,10 @@ pub struct PolledAnnouncer {
 enum Shutdown {
     Running,
     /// The first unregistration was sent; it is repeated at this time.
-    Repeat { at: Instant, datagrams: Vec<(SocketAddr, Vec<u8>)> },
+    Repeat {
+        at: Instant,
+        datagrams: Vec<(SocketAddr, Vec<u8>)>,
+    },
     Finished,
 }
 

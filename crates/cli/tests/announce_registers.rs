@@ -28,7 +28,7 @@ fn over_both_families_until_ctrl_c() {
     let mut program = Running::start(announce(home.path(), &lobby, &args).args(["--key-hex", "x-tag=00ff"]));
     let line = program.line();
     assert!(line.starts_with("announcing \"Bacon Town\" (udp 8190) to 127.0.0.1:"), "{line}");
-    assert!(line.ends_with("; Ctrl-C takes it off the list"), "{line}");
+    assert!(line.ends_with("; Ctrl-C removes it from the list"), "{line}");
 
     let families = if has_ipv6() { 2 } else { 1 };
     let is_there = |list: &[common::Server]| list.first().is_some_and(|server| server.endpoints.len() == families);
@@ -69,10 +69,10 @@ fn once_fails_with_the_likely_reason_if_it_is_not() {
     let to = lobby.v4();
     let text = stderr(&output);
     let causes = format!(
-        "not listed by {to} yet. Likely causes, the likeliest first:
-  1. the lobby may not take servers with private addresses, and sees this one at 127.0.0.1
-  2. the datagrams do not arrive; does a firewall let UDP out to the lobby?
-  3. the lobby refuses it: the address or the name is banned there, or has too many servers
+        "not listed by {to} yet. Likely causes, most likely first:
+  1. the lobby may not accept servers with private addresses; it sees this one at 127.0.0.1
+  2. the registrations do not arrive; does a firewall block outgoing UDP to the lobby?
+  3. the lobby refuses the server: its address or name is banned, or its address has too many servers
 To find out: rallypoint doctor YOUR-ADDRESS:8190 --lobby {to} --transport udp
 "
     );
@@ -89,7 +89,8 @@ fn what_the_lobby_says_is_told_instead_of_guesses() {
     let args = ["--port", "8190", "--transport", "udp", "--lobby", &to, "--api", &api, "--once", "--key", &long];
     let output = run(home.path(), &[&["announce", "--name", "Long Story"], &args[..]].concat());
     assert_eq!(output.status.code(), Some(1));
-    let told = format!("not listed by {to} yet: the lobby says too_large: the registration is larger than this lobby");
+    let told =
+        format!("not listed by {to} yet: the lobby reports too_large: the registration is larger than this lobby");
     assert!(stderr(&output).contains(&told), "{output:?}");
     assert!(!stderr(&output).contains("Likely causes"), "{output:?}");
 }
@@ -99,7 +100,7 @@ fn a_name_that_is_too_long_is_not_repeated() {
     let home = tempfile::tempdir().unwrap();
     let output = run(home.path(), &["announce", "--name", &"x".repeat(5_000), "--port", "8190"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("the name has 5000 characters; at most 200 are possible"), "{output:?}");
+    assert!(stderr(&output).contains("the name has 5000 characters; the maximum is 200"), "{output:?}");
     assert!(stderr(&output).len() < 200, "{output:?}");
 }
 
@@ -116,7 +117,7 @@ fn l15_a_registration_that_lobbies_may_find_too_large_is_noted() {
         stderr(&output)
     };
     assert_eq!(notes(4_000), "");
-    assert!(notes(4_100).contains("bytes, and a lobby takes 4096 unless it is set up otherwise"));
+    assert!(notes(4_100).contains("bytes, and lobbies accept 4096 unless configured otherwise"));
 }
 
 #[test]
@@ -127,8 +128,8 @@ fn a_tcp_server_that_does_not_run_is_told_first() {
     let to = lobby.v4().to_string();
     let output = run(home.path(), &["announce", "--name", "spam", "--port", &closed, "--lobby", &to, "--once"]);
     let text = stderr(&output);
-    assert!(text.contains(&format!("  1. nothing answers at TCP port {closed} of this machine")), "{text}");
-    assert!(text.contains("the address or the name is banned there"), "{text}");
+    assert!(text.contains(&format!("  1. TCP port {closed} of this machine accepts no connections")), "{text}");
+    assert!(text.contains("its address or name is banned"), "{text}");
 }
 
 #[test]
@@ -147,8 +148,8 @@ fn a_family_that_is_missing_is_told() {
     let to = format!("localhost:{}", lobby.v4().port());
     let output = run(home.path(), &["announce", "--name", "One Way", "--port", &port, "--lobby", &to, "--once"]);
     let expected = format!(
-        "listed by {to} as 127.0.0.1:{port}; not by IPv6: the lobby has not heard of it that way, or cannot reach port \
-         {port} there\n"
+        "listed by {to} as 127.0.0.1:{port}; not by IPv6: the lobby received no registration over IPv6, or cannot \
+         reach port {port} there\n"
     );
     assert!(stdout(&output).contains(&expected), "{output:?}");
     assert_eq!(output.status.code(), Some(0));
@@ -166,7 +167,7 @@ fn a_signal_takes_the_server_off_the_list() {
             assert!(program.line().starts_with("listed by "));
         }
         program.signal(signal);
-        assert_eq!(program.line(), "taken off the list");
+        assert_eq!(program.line(), "removed from the list");
         lobby.wait_for_list("the server is off the list", <[_]>::is_empty);
         assert_eq!(program.wait().code(), Some(0), "{signal}");
     }
@@ -186,7 +187,7 @@ fn without_its_terminal_it_goes_on_if_that_was_wanted() {
     program.signal("HUP");
     lobby.wait_for_list("the server is listed", |list| !list.is_empty());
     program.signal("TERM");
-    assert_eq!(program.line(), "stopped; a goodbye was sent");
+    assert_eq!(program.line(), "stopped; an unregistration was sent");
     assert_eq!(program.wait().code(), Some(0));
 }
 
@@ -197,9 +198,9 @@ fn nothing_is_claimed_of_a_lobby_that_does_not_answer() {
     let mut command = rallypoint(home.path());
     command.args(["announce", "--name", "Nobody", "--port", "8190", "--transport", "udp", "--lobby", &closed]);
     let program = Running::start(&mut command);
-    program.wait_for_log(&format!("cannot ask {closed} for its list"));
+    program.wait_for_log(&format!("cannot fetch the list of {closed}"));
     program.signal("TERM");
-    program.wait_for_log("rallypoint: stopped; it was never seen in the list");
+    program.wait_for_log("rallypoint: stopped; the server never appeared in the list");
     assert_eq!(program.wait().code(), Some(1));
 }
 
@@ -224,7 +225,7 @@ fn a_lobby_that_is_not_there_is_told() {
     let args = ["announce", "--name", "x", "--port", "8190", "--lobby", &free, "--once"];
     let output = run(home.path(), &args);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("nothing answers there; is it the right lobby"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the connection was refused; is it the right lobby"), "{}", stderr(&output));
 }
 
 #[test]

@@ -21,6 +21,6 @@ fn a_server_that_is_banned_is_told_and_its_end_claims_nothing() {
     lobby.program.signal("HUP");
     program.wait_for_log(&format!("no longer listed by {to}"));
     program.signal("TERM");
-    assert_eq!(program.line(), "stopped; it was no longer in the list");
+    assert_eq!(program.line(), "stopped; the server was no longer listed");
     assert_eq!(program.wait().code(), Some(0));
 }

@@ -1,8 +1,8 @@
 //! Checks whether a lobby lists the server, and explains why not.
 
 use super::{
-    list_lookup::{EntryMatcher, find_entry, is_port_open_locally},
     join_with_and,
+    list_lookup::{EntryMatcher, find_entry, is_port_open_locally},
 };
 use crate::{
     ask::{
@@ -144,7 +144,9 @@ async fn resolve(host: LobbyHost) -> Vec<SocketAddr> {
 fn listed_message(lobby: &ResolvedLobby, server: &EntryMatcher, listed: &[SocketAddr]) -> String {
     let note = missing_family(lobby, listed).map_or(String::new(), |family| {
         let port = server.port;
-        format!("; not by {family}: the lobby received no registration over {family}, or cannot reach port {port} there")
+        format!(
+            "; not by {family}: the lobby received no registration over {family}, or cannot reach port {port} there"
+        )
     });
     format!("listed by {} as {}{note}", lobby.host, join_with_and(listed))
 }
@@ -235,7 +237,9 @@ fn likely_causes(monitor: &ListingMonitor) -> Vec<String> {
         (Transport::Udp, None) => {}
     }
     causes.push("the registrations do not arrive; does a firewall block outgoing UDP to the lobby?".into());
-    causes.push("the lobby refuses the server: its address or name is banned, or its address has too many servers".into());
+    causes.push(
+        "the lobby refuses the server: its address or name is banned, or its address has too many servers".into(),
+    );
     causes
 }
 

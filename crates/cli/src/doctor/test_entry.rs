@@ -28,7 +28,8 @@ pub async fn register(
     let addrs = resolve(&lobby.host, lobby.port(false), asking.family()).await;
     let addrs = addrs.map_err(|trouble| Failure::failed(format!("the lobby {lobby}: {trouble}")))?;
     // A random name, so that the entry can be told apart from others.
-    let name = format!("test of rallypoint doctor {:08x}", u32::from_be_bytes(entropy::bytes().map_err(Failure::failed)?));
+    let name =
+        format!("test of rallypoint doctor {:08x}", u32::from_be_bytes(entropy::bytes().map_err(Failure::failed)?));
     let mut config = AnnounceConfig::new(&name, port);
     config.transport = transport;
     config.lobby_id = lobby.id();
