@@ -1,6 +1,6 @@
-//! A player's side: asking for the list, and reading it.
+//! A player's client: requests the list and parses it.
 
-use crate::wait::LIMIT;
+use crate::wait::TIMEOUT;
 use rallypoint_wire::lobby::{ListBlock, ListRequest, LobbyId, Occupancy, Transport, blocks};
 use socket2::{Domain, Socket, Type};
 use std::{
@@ -8,34 +8,34 @@ use std::{
     net::{IpAddr, SocketAddr, TcpStream},
 };
 
-/// The list protocol (001), with which every request begins.
-pub const LISTS: [u8; 16] = 0x297d_0df4_430c_bf61_640a_6408_97ea_ef57_u128.to_be_bytes();
+/// The identifier of the list protocol (001), with which every request begins.
+pub const LIST_PROTOCOL: [u8; 16] = 0x297d_0df4_430c_bf61_640a_6408_97ea_ef57_u128.to_be_bytes();
 
 /// A server as the list shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// Its name.
+pub struct ParsedServer {
+    /// Server name.
     pub name: String,
-    /// How players reach it.
+    /// Protocol that players connect with.
     pub transport: Transport,
-    /// Where, by IPv4.
+    /// IPv4 endpoint.
     pub v4: Option<SocketAddr>,
-    /// Where, by IPv6.
+    /// IPv6 endpoint.
     pub v6: Option<SocketAddr>,
-    /// How full it is.
+    /// Slots, players and bots.
     pub occupancy: Occupancy,
-    /// All keys with their values, in their order.
+    /// All keys and values, in the order of the list.
     pub keys: Vec<(String, Vec<u8>)>,
 }
 
-impl Listed {
-    /// All servers of a reply, by name.
+impl ParsedServer {
+    /// Parses all servers of a list reply, sorted by name.
     ///
     /// # Panics
-    /// If it is not a reply.
+    /// If the reply is malformed.
     #[must_use]
-    pub fn all(reply: &[u8]) -> Vec<Self> {
-        let mut all: Vec<_> = blocks(reply).map(|block| Self::of(&block.expect("a reply that makes sense"))).collect();
+    pub fn parse_all(reply: &[u8]) -> Vec<Self> {
+        let mut all: Vec<_> = blocks(reply).map(|block| Self::new(&block.expect("a well-formed reply"))).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -46,7 +46,12 @@ impl Listed {
         self.keys.iter().find(|(known, _)| known == key).map(|(_, value)| &value[..])
     }
 
-    fn of(block: &ListBlock<'_>) -> Self {
+    /// The IPv4 endpoint and then the IPv6 endpoint, as far as they are known.
+    pub fn endpoints(&self) -> impl Iterator<Item = SocketAddr> {
+        self.v4.into_iter().chain(self.v6)
+    }
+
+    fn new(block: &ListBlock<'_>) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self {
             name: text(block.table.get(b"name").unwrap_or_default()),
@@ -59,68 +64,78 @@ impl Listed {
     }
 }
 
-/// The 32 bytes that ask for a lobby.
+/// The servers of a lobby in a list service.
 #[must_use]
-pub fn request(lobby: LobbyId) -> Vec<u8> {
+pub fn list(service: SocketAddr, lobby: LobbyId) -> Vec<ParsedServer> {
+    ParsedServer::parse_all(&send_request(service, &list_request(lobby)))
+}
+
+/// The 32 bytes that request the list of a lobby.
+#[must_use]
+pub fn list_request(lobby: LobbyId) -> Vec<u8> {
     let mut request = Vec::new();
     ListRequest { lobby_id: lobby }.emit(&mut request);
     request
 }
 
-/// A connection to the list service.
+/// Opens a TCP connection.
 ///
 /// # Panics
-/// If nobody listens.
+/// If the connection is refused.
 #[must_use]
 pub fn connect(to: SocketAddr) -> TcpStream {
-    patient(TcpStream::connect(to).expect("the list service takes connections"))
+    with_timeouts(TcpStream::connect(to).expect("the service accepts connections"))
 }
 
-/// A connection from a certain address.
+/// Opens a TCP connection from a given local address.
 pub fn connect_from(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
     socket.bind(&SocketAddr::new(from, 0).into())?;
     socket.connect(&to.into())?;
-    Ok(patient(socket.into()))
+    Ok(with_timeouts(socket.into()))
 }
 
-/// A connection with hardly any room for what is not read yet: most of a long reply stays with the lobby.
-pub fn connect_with_little_room(to: SocketAddr) -> io::Result<TcpStream> {
+/// Opens a TCP connection with a small receive buffer: most of a long reply stays with the lobby until it is read.
+pub fn connect_with_small_buffer(to: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
     socket.set_recv_buffer_size(32 * 1024)?;
     socket.connect(&to.into())?;
-    Ok(patient(socket.into()))
+    Ok(with_timeouts(socket.into()))
 }
 
-/// A connection from a certain address with as little room as there can be, at both ends.
-pub fn connect_stingily(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
+/// Opens a TCP connection from a given local address with the smallest possible buffers at both ends.
+pub fn connect_with_minimal_buffers(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
     socket.set_recv_buffer_size(0)?;
-    // The room that the other end begins with is a number of segments.
+    // The peer's initial send buffer is a multiple of the segment size.
     socket.set_tcp_mss(536)?;
     socket.bind(&SocketAddr::new(from, 0).into())?;
     socket.connect(&to.into())?;
-    Ok(patient(socket.into()))
+    Ok(with_timeouts(socket.into()))
 }
 
-fn patient(stream: TcpStream) -> TcpStream {
-    stream.set_read_timeout(Some(LIMIT)).expect("a timeout");
-    stream.set_write_timeout(Some(LIMIT)).expect("a timeout");
+fn with_timeouts(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
+    stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout can be set");
     stream
 }
 
-/// Sends a request and gives what comes back. The other side has to close as L14 wants it: a reset is a failure.
+/// Sends a request over a new TCP connection and returns the reply. The service has to close the connection gracefully
+/// (L14): a reset is a failure.
+///
+/// # Panics
+/// If the connection is refused or reset.
 #[must_use]
-pub fn ask(to: SocketAddr, request: &[u8]) -> Vec<u8> {
+pub fn send_request(to: SocketAddr, request: &[u8]) -> Vec<u8> {
     let mut stream = connect(to);
-    stream.write_all(request).expect("the request can be sent");
+    stream.write_all(request).expect("the service reads the request");
     read_to_end(&mut stream)
 }
 
-/// All that comes until the end of the stream.
+/// Reads a stream to its end.
 ///
 /// # Panics
-/// If the stream is cut instead.
+/// If the connection is reset instead.
 #[must_use]
 pub fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
     let mut reply = Vec::new();

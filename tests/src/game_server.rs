@@ -1,4 +1,4 @@
-//! A game server's side: registering and going away.
+//! A game server's client: registers and unregisters.
 
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use std::{
@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-/// A server of some game: what it says about itself, and from where it says so.
+/// A game server: the contents of its registration, and the address it registers from.
 #[derive(Clone, Debug)]
 pub struct GameServer {
     id: ServerId,
@@ -19,7 +19,7 @@ pub struct GameServer {
 }
 
 impl GameServer {
-    /// A UDP server of Gang Garrison 2 on this machine, port 8190, with an ID of its own.
+    /// A UDP server of Gang Garrison 2 at 127.0.0.1:8190 with a new ID.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
@@ -33,43 +33,43 @@ impl GameServer {
         }
     }
 
-    /// So many of them, each at an address of its own, all in different networks (/24) as far as they go.
+    /// `count` servers, each at its own address; the first 65,536 are all in different /24 networks.
     pub fn many(count: usize) -> impl Iterator<Item = Self> {
         (0..count).map(|number| {
             let [_, .., high, low] = (number as u32).to_be_bytes();
             let from = Ipv4Addr::new(127, 16 + (number >> 16) as u8, low, 1 + high);
-            Self::named(&format!("server {number:05}")).from(&from.to_string())
+            Self::named(&format!("server {number:05}")).from_ip(&from.to_string())
         })
     }
 
-    /// The address it registers from.
+    /// Sets the address it registers from.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the text is not an IP address.
     #[must_use]
-    pub fn from(self, ip: &str) -> Self {
-        Self { from: ip.parse().expect("an address"), ..self }
+    pub fn from_ip(self, ip: &str) -> Self {
+        Self { from: ip.parse().expect("an IP address"), ..self }
     }
 
-    /// The port it is played at.
+    /// Sets the port that players connect to.
     #[must_use]
     pub fn port(self, port: u16) -> Self {
         Self { port, ..self }
     }
 
-    /// It is played by TCP at this port.
+    /// Makes it a TCP server at this port.
     #[must_use]
     pub fn tcp(self, port: u16) -> Self {
         Self { port, transport: Transport::Tcp, ..self }
     }
 
-    /// It belongs to another lobby.
+    /// Moves it to another lobby.
     #[must_use]
-    pub fn of_lobby(self, lobby: LobbyId) -> Self {
+    pub fn in_lobby(self, lobby: LobbyId) -> Self {
         Self { lobby, ..self }
     }
 
-    /// It says this, too; a key that is there gets this value.
+    /// Sets a key; an existing value is replaced.
     #[must_use]
     pub fn key(mut self, key: &str, value: impl AsRef<[u8]>) -> Self {
         self.keys.retain(|(known, _)| known != key);
@@ -77,49 +77,50 @@ impl GameServer {
         self
     }
 
-    /// The same server under another name.
+    /// Changes its name.
     #[must_use]
     pub fn renamed(mut self, name: &str) -> Self {
         self.keys[0].1 = name.into();
         self
     }
 
-    /// The same place after a restart: a new ID.
+    /// Gives it a new ID, as a restart does.
     #[must_use]
     pub fn restarted(self) -> Self {
         Self { id: new_id(), ..self }
     }
 
-    /// Its secret is this.
+    /// Sets its ID, which is its secret.
     #[must_use]
     pub fn with_id(self, id: [u8; 16]) -> Self {
         Self { id: ServerId::from_bytes(id), ..self }
     }
 
-    /// Where its datagrams come from.
+    /// The address it registers from.
     #[must_use]
     pub fn source(&self) -> IpAddr {
         self.from
     }
 
-    /// Its registration.
+    /// Its registration datagram.
     ///
     /// # Panics
-    /// If it says what cannot be said.
+    /// If the keys do not fit.
     #[must_use]
     pub fn registration(&self) -> Vec<u8> {
         let mut table = TableBuf::new();
         for (key, value) in &self.keys {
             table.push(key.as_bytes(), value).expect("keys that fit");
         }
-        let (port, mut datagram) = (self.port.try_into().expect("a port"), Vec::new());
+        let port = self.port.try_into().expect("a port that is not 0");
+        let mut datagram = Vec::new();
         Registration::new(self.id, self.lobby, self.transport, port, self.occupancy, table.as_table())
-            .expect("a registration")
+            .expect("a valid registration")
             .emit(&mut datagram);
         datagram
     }
 
-    /// Its unregistration.
+    /// Its unregistration datagram.
     #[must_use]
     pub fn unregistration(&self) -> Vec<u8> {
         let mut datagram = Vec::new();
@@ -128,10 +129,10 @@ impl GameServer {
     }
 }
 
-/// Sends a datagram, from a new port each time as several real servers do.
+/// Sends a datagram from a new port each time, as several real servers do.
 ///
 /// # Panics
-/// If this machine does not have that address.
+/// If `from` is not an address of this machine.
 pub(crate) fn send(from: IpAddr, to: SocketAddr, datagram: &[u8]) {
     let socket = UdpSocket::bind((from, 0)).expect("an address of this machine");
     socket.send_to(datagram, to).expect("the datagram can be sent");
@@ -139,7 +140,7 @@ pub(crate) fn send(from: IpAddr, to: SocketAddr, datagram: &[u8]) {
 
 fn new_id() -> ServerId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    // Odd factors make the numbers look like IDs and keep them apart.
+    // An odd factor spreads the numbers over all bits and keeps them distinct.
     let number = u128::from(NEXT.fetch_add(1, Relaxed));
     ServerId::from_bytes(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).to_be_bytes())
 }

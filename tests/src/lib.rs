@@ -1,63 +1,49 @@
-//! The program `rallypoint` as strangers see it, over real sockets on loopback: the tests folder is a list of what it does.
+//! Test harness that runs the real `rallypoint` program over loopback sockets.
 //!
-//! Every test starts its own [`Lobby`] (the real binary, at free ports, in a folder of its own), lets [`GameServer`]s
-//! register from any address of 127.0.0.0/8, and looks at the list as a game would. What has to happen is waited for
-//! ([`eventually`]); what must not happen is looked for after [`Lobby::settle`], when everything that was sent before has
-//! been dealt with. Nothing sleeps for a time and hopes.
+//! Every test starts its own [`Lobby`] (the real binary, on free ports, in a directory of its own), lets [`GameServer`]s
+//! register from any address of 127.0.0.0/8, and reads the list as a game would. Tests of other commands start them as a
+//! [`Process`], or [`run`] them to completion, against [`MockServer`]s and [`Room`]s.
+//!
+//! Expected changes are polled for with [`eventually`]; the absence of a change is asserted after [`Lobby::settle`], when
+//! everything that was sent earlier has been processed. No test sleeps for a fixed time and hopes.
 //!
 //! ```no_run
-//! use rallypoint_e2e::{GameServer, Lobby};
+//! use rallypoint_harness::{GameServer, Lobby};
 //!
 //! let lobby = Lobby::with(&["lobby.lease=2s"]);
-//! lobby.register(&GameServer::named("Bacon Town").from("127.1.2.3"));
-//! lobby.until_listed(&["Bacon Town"]);
+//! lobby.register(&GameServer::named("Bacon Town").from_ip("127.1.2.3"));
+//! lobby.wait_until_listed(&["Bacon Town"]);
 //! ```
 #![forbid(unsafe_code)]
 
 mod binary;
 mod client;
+mod command;
 mod game_server;
 mod lobby;
+mod mock_server;
 mod process;
-mod responder;
+mod redact;
+mod room;
+mod router;
+mod skip;
+mod vectors;
 mod wait;
 
+pub use binary::program;
 pub use client::{
-    LISTS, Listed, ask, connect, connect_from, connect_stingily, connect_with_little_room, read_to_end, request,
+    LIST_PROTOCOL, ParsedServer, connect, connect_from, connect_with_minimal_buffers, connect_with_small_buffer, list,
+    list_request, read_to_end, send_request,
 };
+pub use command::{rallypoint, run, run_in_terminal, run_with_input, stderr, stdout};
 pub use game_server::GameServer;
-pub use lobby::{Lobby, Setup};
-pub use process::{Ended, Process};
-pub use responder::{Responder, TcpPort};
+pub use lobby::{Lobby, LobbyBuilder};
+pub use mock_server::{MockServer, QueryProtocol, SHORT_TIMEOUT, TcpPort, closed_udp_port, sample_info};
+pub use process::Process;
+pub use redact::{collapse_spaces, redact_ports_and_pings, redact_times};
+pub use room::{Room, join};
+pub use router::Router;
 pub use rustix::process::Signal;
-pub use wait::{LIMIT, eventually};
-
-use std::net::{Ipv6Addr, UdpSocket};
-
-/// Whether this machine has IPv6. A test that needs it says so when it has nothing to test.
-#[must_use]
-pub fn has_ipv6() -> bool {
-    UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok()
-}
-
-/// Bytes from hexadecimal digits, as the vectors have them.
-///
-/// # Panics
-/// If they are something else.
-#[must_use]
-pub fn hex(digits: &str) -> Vec<u8> {
-    let pair = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
-    (0..digits.len()).step_by(2).map(pair).collect()
-}
-
-/// The cases of a file of `crates/wire/tests/vectors`.
-///
-/// # Panics
-/// If it is not there.
-#[must_use]
-pub fn vectors(name: &str) -> Vec<serde_json::Value> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/wire/tests/vectors");
-    let text = std::fs::read_to_string(format!("{folder}/{name}.json")).expect("the vectors");
-    let file: serde_json::Value = serde_json::from_str(&text).expect("the vectors are JSON");
-    file["cases"].as_array().expect("the vectors have cases").clone()
-}
+pub use skip::{has_ipv6, skip};
+pub use vectors::{hex, vectors};
+pub use wait::{TIMEOUT, eventually, wait_for};

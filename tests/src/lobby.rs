@@ -1,330 +1,409 @@
-//! A lobby: `rallypoint serve` with its folder, its ports and its log.
+//! A lobby: `rallypoint serve` with its directory, its ports and its log.
 
 use crate::{
-    client::{Listed, ask, request},
+    client::{ParsedServer, list, list_request, send_request},
+    command::rallypoint,
     game_server::{GameServer, send},
-    has_ipv6,
-    process::{Ended, Process},
-    wait::eventually,
+    process::Process,
+    skip::has_ipv6,
+    wait::{eventually, wait_for},
 };
 use rallypoint_wire::lobby::LobbyId;
 use rustix::process::Signal;
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    process::{Command, Output},
     sync::atomic::{AtomicU8, Ordering::Relaxed},
 };
 use tempfile::TempDir;
 
-/// Where nobody but the markers of [`Lobby::settle`] are.
+/// Lobby that only the markers of [`Lobby::settle`] register in.
 const MARKERS: LobbyId = LobbyId::from_bytes(*b"markers' own one");
 
-/// The configuration file, in the lobby's folder.
+/// Name of the configuration file in the lobby's directory.
 const CONFIG: &str = "rallypoint.toml";
 
-/// So many datagrams fit into the smallest receive buffer that a system may have.
+/// Number of datagrams that fit into the smallest receive buffer of any supported system.
 const BURST: usize = 32;
 
-/// A lobby that runs. It ends with this value, also if the test fails.
+/// What the program prints before each address of its lobby, its legacy lobby and its web server.
+const LOBBY_ADDR: &str = "lobby udp+tcp ";
+const LEGACY_ADDR: &str = "legacy udp+tcp ";
+const HTTP_ADDR: &str = "http tcp ";
+
+/// A running lobby. It is killed when this value is dropped, also if the test fails.
 #[derive(Debug)]
 pub struct Lobby {
-    setup: Setup,
-    home: TempDir,
     process: Process,
-    lobby: Vec<SocketAddr>,
-    legacy: Vec<SocketAddr>,
-    http: Vec<SocketAddr>,
+    /// What it needs to be started again; only if [`LobbyBuilder::start`] started it.
+    installation: Option<Installation>,
 }
 
-/// What a lobby is started with.
+/// A lobby with a directory of its own.
+#[derive(Debug)]
+struct Installation {
+    builder: LobbyBuilder,
+    home: TempDir,
+}
+
+/// Settings and files that a lobby is started with.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct LobbyBuilder {
     settings: Vec<String>,
     has_config: bool,
     files: Vec<(String, String)>,
     variables: Vec<(String, String)>,
 }
 
-impl Setup {
-    /// A setting by flag, such as `lobby.lease=2s`.
+impl LobbyBuilder {
+    /// Adds a setting by flag, such as `lobby.lease=2s`.
     #[must_use]
     pub fn set(mut self, setting: &str) -> Self {
         self.settings.push(setting.into());
         self
     }
 
-    /// The configuration file. It can be changed later: [`Lobby::reload`].
+    /// Adds a configuration file, which [`Lobby::reload`] can replace.
     #[must_use]
     pub fn config(self, text: &str) -> Self {
         Self { has_config: true, ..self.file(CONFIG, text) }
     }
 
-    /// Another file beside the configuration.
+    /// Adds a file beside the configuration file.
     #[must_use]
     pub fn file(mut self, name: &str, text: &str) -> Self {
         self.files.push((name.into(), text.into()));
         self
     }
 
-    /// A variable of the environment.
+    /// Adds an environment variable.
     #[must_use]
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// Starts it, and waits until it serves.
+    /// Starts the lobby on free loopback ports of all address families, and waits until it serves.
     ///
     /// # Panics
     /// If it does not.
     #[must_use]
     pub fn start(self) -> Lobby {
-        let home = tempfile::tempdir().expect("a temporary folder");
+        let home = tempfile::tempdir().expect("a temporary directory");
         for (name, text) in &self.files {
-            fs::write(home.path().join(name), text).expect("the file can be written");
+            fs::write(home.path().join(name), text).expect("a writable file");
         }
-        let process = self.launch(&home);
-        let mut lobby = Lobby { setup: self, home, process, lobby: Vec::new(), legacy: Vec::new(), http: Vec::new() };
-        lobby.wait_until_serving();
-        lobby
+        let process = self.spawn(&home);
+        Lobby { process, installation: Some(Installation { builder: self, home }) }
     }
 
-    /// On loopback, at any port, in both families if there are two.
-    fn launch(&self, home: &TempDir) -> Process {
-        let mut args: Vec<String> = ["serve", "--data-dir", "data"].map(String::from).into();
-        for ip in addresses() {
+    fn spawn(&self, home: &TempDir) -> Process {
+        let mut command = rallypoint(home.path());
+        command.args(["serve", "--data-dir", "data"]);
+        for ip in loopback_ips() {
             let addr = SocketAddr::new(ip, 0).to_string();
-            args.extend(["--lobby", &addr, "--legacy", &addr, "--http", &addr].map(String::from));
+            command.args(["--lobby", &addr, "--legacy", &addr, "--http", &addr]);
         }
         if self.has_config {
-            args.extend(["--config".into(), CONFIG.into()]);
+            command.args(["--config", CONFIG]);
         }
         for setting in &self.settings {
-            args.extend(["--set".into(), setting.clone()]);
+            command.args(["--set", setting]);
         }
-        let variables: Vec<_> = self.variables.iter().map(|(name, value)| (&**name, &**value)).collect();
-        Process::start(home.path(), args, &variables)
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        let process = Process::spawn(&mut command);
+        let families = loopback_ips().count();
+        for name in [LOBBY_ADDR, LEGACY_ADDR, HTTP_ADDR] {
+            wait_for_addrs(&process, name, families);
+        }
+        process
     }
 }
 
 impl Lobby {
-    /// A lobby without any settings.
+    /// Starts a lobby with the default settings.
     #[must_use]
     pub fn start() -> Self {
         Self::with(&[])
     }
 
-    /// A lobby with some settings, such as `lobby.lease=2s`.
+    /// Starts a lobby with some settings, such as `lobby.lease=2s`.
     #[must_use]
     pub fn with(settings: &[&str]) -> Self {
-        settings.iter().fold(Self::setup(), |setup, setting| setup.set(setting)).start()
+        settings.iter().fold(Self::builder(), |builder, setting| builder.set(setting)).start()
     }
 
-    /// A lobby with more to it.
+    /// Returns a builder for a lobby with files or environment variables.
     #[must_use]
-    pub fn setup() -> Setup {
-        Setup::default()
+    pub fn builder() -> LobbyBuilder {
+        LobbyBuilder::default()
     }
 
-    /// Where it listens by IPv4, UDP and TCP.
+    /// Starts a lobby whose home directory is `home`, on free loopback ports of all address families. There is no legacy
+    /// lobby, and no web server unless `args` has `--http`.
+    #[must_use]
+    pub fn start_in(home: &Path, args: &[&str]) -> Self {
+        let mut command = rallypoint(home);
+        command.args(["serve", "--legacy", "off"]);
+        for ip in loopback_ips() {
+            command.args(["--lobby", &SocketAddr::new(ip, 0).to_string()]);
+        }
+        if !args.contains(&"--http") {
+            command.args(["--http", "off"]);
+        }
+        Self::spawn(command.args(args), loopback_ips().count())
+    }
+
+    /// Runs a command that starts a lobby, and waits until the lobby has printed `listeners` addresses.
+    #[must_use]
+    pub fn spawn(command: &mut Command, listeners: usize) -> Self {
+        let process = Process::spawn(command);
+        wait_for_addrs(&process, LOBBY_ADDR, listeners);
+        Self { process, installation: None }
+    }
+
+    /// All addresses of the lobby, UDP and TCP.
+    #[must_use]
+    pub fn addrs(&self) -> Vec<SocketAddr> {
+        wait_for_addrs(&self.process, LOBBY_ADDR, 1)
+    }
+
+    /// IPv4 address of the lobby, UDP and TCP.
     #[must_use]
     pub fn v4(&self) -> SocketAddr {
-        of_family(&self.lobby, true)
+        self.addr(LOBBY_ADDR, true)
     }
 
-    /// Where it listens by IPv6, UDP and TCP.
+    /// IPv6 address of the lobby, UDP and TCP.
     #[must_use]
     pub fn v6(&self) -> SocketAddr {
-        of_family(&self.lobby, false)
+        self.addr(LOBBY_ADDR, false)
     }
 
-    /// Where its legacy lobby listens by IPv4, UDP and TCP.
+    /// IPv4 address of the legacy lobby, UDP and TCP.
     #[must_use]
     pub fn legacy(&self) -> SocketAddr {
-        of_family(&self.legacy, true)
+        self.addr(LEGACY_ADDR, true)
     }
 
-    /// Where its web server listens by IPv4.
-    #[must_use]
-    pub fn http(&self) -> SocketAddr {
-        of_family(&self.http, true)
-    }
-
-    /// Where its legacy lobby listens by IPv6, UDP and TCP.
+    /// IPv6 address of the legacy lobby, UDP and TCP.
     #[must_use]
     pub fn legacy_v6(&self) -> SocketAddr {
-        of_family(&self.legacy, false)
+        self.addr(LEGACY_ADDR, false)
     }
 
-    /// A file in the folder where it keeps what outlives it.
+    /// IPv4 address of the web server.
+    #[must_use]
+    pub fn http(&self) -> SocketAddr {
+        self.addr(HTTP_ADDR, true)
+    }
+
+    /// URL of the web server.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.http())
+    }
+
+    /// Path of a file in the data directory.
     #[must_use]
     pub fn data(&self, file: &str) -> PathBuf {
-        self.home.path().join("data").join(file)
+        self.home().join("data").join(file)
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     #[must_use]
     pub fn log(&self) -> String {
-        self.process.err()
+        self.process.stderr()
     }
 
-    /// The program itself.
+    /// The running program.
     #[must_use]
-    pub fn process(&mut self) -> &mut Process {
-        &mut self.process
+    pub fn process(&self) -> &Process {
+        &self.process
     }
 
-    /// Waits until it has logged this.
+    /// Waits until the log contains `text`, anywhere.
     #[track_caller]
-    pub fn until_logged(&self, text: &str) {
-        eventually(&format!("the log has {text:?}"), || self.log().contains(text));
+    pub fn wait_until_logged(&self, text: &str) {
+        eventually(&format!("the log contains {text:?}"), || self.log().contains(text));
     }
 
-    /// Sends any datagram from any address of this machine.
+    /// Sends a datagram from any address of this machine.
     pub fn send(&self, from: impl Into<IpAddr>, datagram: &[u8]) {
         let from = from.into();
-        send(from, of_family(&self.lobby, from.is_ipv4()), datagram);
+        send(from, self.addr(LOBBY_ADDR, from.is_ipv4()), datagram);
     }
 
-    /// A server registers.
+    /// Registers a server.
     pub fn register(&self, server: &GameServer) {
         self.send(server.source(), &server.registration());
     }
 
-    /// Servers register, not faster than the lobby can take it.
+    /// Registers a UDP server of Gang Garrison 2 at a port of 127.0.0.1. Its ID depends on the port only, so that a second
+    /// call is a refresh.
+    pub fn register_port(&self, name: &str, port: u16) {
+        self.register(&GameServer::named(name).port(port).with_id(u128::from(port).to_be_bytes()));
+    }
+
+    /// Registers servers, not faster than the lobby receives them.
     pub fn register_all(&self, servers: &[GameServer]) {
-        for some in servers.chunks(BURST) {
-            some.iter().for_each(|server| self.register(server));
+        for burst in servers.chunks(BURST) {
+            burst.iter().for_each(|server| self.register(server));
             self.settle();
         }
     }
 
-    /// A server goes.
+    /// Unregisters a server.
     pub fn unregister(&self, server: &GameServer) {
         self.send(server.source(), &server.unregistration());
     }
 
-    /// Waits until everything that was sent before by IPv4 has been dealt with and shows in the lists. A datagram follows the
-    /// others into the socket, and what it does is shown together with what they did.
+    /// Waits until everything that was sent over IPv4 before has been processed and is visible in the lists. A marker
+    /// follows the other datagrams into the same socket, so once it is listed, their effect is visible too.
     pub fn settle(&self) {
         static NEXT: AtomicU8 = AtomicU8::new(0);
         let number = NEXT.fetch_add(1, Relaxed);
-        // In a network of its own each time, so that no budget is in its way.
+        // A new network each time, so that no rate limit delays the marker.
         let from = Ipv4Addr::new(127, 255, number, 1).to_string();
         let name = format!("marker {number}");
-        let marker = GameServer::named(&name).from(&from).of_lobby(MARKERS);
-        eventually("the lobby has dealt with everything", || {
+        let marker = GameServer::named(&name).from_ip(&from).in_lobby(MARKERS);
+        eventually("the lobby has processed everything", || {
             self.register(&marker);
-            self.servers_of(MARKERS).iter().any(|server| server.name == name)
+            self.servers_in(MARKERS).iter().any(|server| server.name == name)
         });
         self.unregister(&marker);
     }
 
-    /// The reply of the list service, byte for byte.
+    /// The reply of the list service for Gang Garrison 2, byte for byte.
     #[must_use]
-    pub fn list(&self) -> Vec<u8> {
-        ask(self.v4(), &request(LobbyId::GANG_GARRISON_2))
+    pub fn list_reply(&self) -> Vec<u8> {
+        send_request(self.v4(), &list_request(LobbyId::GANG_GARRISON_2))
     }
 
-    /// The servers of Gang Garrison 2.
+    /// The listed servers of Gang Garrison 2, sorted by name.
     #[must_use]
-    pub fn servers(&self) -> Vec<Listed> {
-        Listed::all(&self.list())
+    pub fn servers(&self) -> Vec<ParsedServer> {
+        self.servers_in(LobbyId::GANG_GARRISON_2)
     }
 
-    /// The servers of a lobby.
+    /// The listed servers of a lobby, sorted by name.
     #[must_use]
-    pub fn servers_of(&self, lobby: LobbyId) -> Vec<Listed> {
-        Listed::all(&ask(self.v4(), &request(lobby)))
+    pub fn servers_in(&self, lobby: LobbyId) -> Vec<ParsedServer> {
+        list(self.v4(), lobby)
     }
 
-    /// Their names, sorted.
+    /// The names of the listed servers of Gang Garrison 2, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.servers().into_iter().map(|server| server.name).collect()
     }
 
-    /// The server of this name.
+    /// The listed server of Gang Garrison 2 with this name.
     #[must_use]
-    pub fn server(&self, name: &str) -> Option<Listed> {
+    pub fn server(&self, name: &str) -> Option<ParsedServer> {
         self.servers().into_iter().find(|server| server.name == name)
     }
 
-    /// Waits until the list has these names and no others.
+    /// Waits until the list has exactly these names.
     #[track_caller]
-    pub fn until_listed(&self, names: &[&str]) {
+    pub fn wait_until_listed(&self, names: &[&str]) {
         eventually(&format!("the list is {names:?}"), || self.names() == names);
     }
 
-    /// Changes a file beside the configuration, which nobody reads until a reload or a restart.
+    /// Waits until the list of Gang Garrison 2 satisfies a condition, and returns it.
+    #[track_caller]
+    pub fn wait_for_list(&self, what: &str, condition: impl Fn(&[ParsedServer]) -> bool) -> Vec<ParsedServer> {
+        wait_for(what, || Some(self.servers()).filter(|servers| condition(servers)))
+    }
+
+    /// Replaces a file beside the configuration file. The lobby reads it at the next reload or restart.
     ///
     /// # Panics
     /// If it cannot be written.
     pub fn write_file(&self, name: &str, text: &str) {
-        fs::write(self.home.path().join(name), text).expect("the file can be written");
+        fs::write(self.home().join(name), text).expect("a writable file");
     }
 
-    /// Changes the configuration itself, which nobody reads until a restart.
+    /// Replaces the configuration file. The lobby reads it at the next reload or restart.
+    ///
+    /// # Panics
+    /// If the lobby was started without one.
     pub fn write_config(&self, text: &str) {
-        assert!(self.setup.has_config, "it was started without a configuration file");
+        assert!(self.installation().builder.has_config, "the lobby was started without a configuration file");
         self.write_file(CONFIG, text);
     }
 
-    /// Changes the configuration file and has it read again (SIGHUP).
+    /// Replaces the configuration file and has it read again (SIGHUP).
     ///
     /// # Panics
-    /// If the program does not say that it did, or that it could not.
+    /// If the program does not log that it accepted or refused the file.
     #[track_caller]
     pub fn reload(&self, config: &str) {
-        let times = |text: &str| self.log().matches(text).count();
-        let answers = || times("the configuration was read again") + times("the configuration stays as it was");
+        let count = |text: &str| self.log().matches(text).count();
+        let answers = || count("the configuration was read again") + count("the configuration stays as it was");
         let before = answers();
         self.write_config(config);
         self.process.signal(Signal::HUP);
-        eventually("the configuration was read again, or was refused", || answers() > before);
+        eventually("the configuration was accepted or refused", || answers() > before);
     }
 
-    /// Tells it to stop (SIGTERM), and waits for that.
-    pub fn stop(&mut self) -> Ended {
+    /// Stops it (SIGTERM), and waits for its end.
+    pub fn stop(&self) -> Output {
         self.process.signal(Signal::TERM);
         self.process.wait()
     }
 
-    /// Ends it without a word (SIGKILL).
-    pub fn kill(&mut self) -> Ended {
+    /// Kills it (SIGKILL), and waits for its end.
+    pub fn kill(&self) -> Output {
         self.process.signal(Signal::KILL);
         self.process.wait()
     }
 
-    /// Starts it again with the same settings and data, at other ports.
-    pub fn start_again(&mut self) {
-        assert!(self.process.has_ended(), "it runs");
-        self.process = self.setup.launch(&self.home);
-        self.wait_until_serving();
+    /// Starts it again with the same settings and data, on other ports.
+    ///
+    /// # Panics
+    /// If it still runs, or has no directory of its own.
+    pub fn restart(&mut self) {
+        assert!(self.process.has_exited(), "the lobby still runs");
+        let Installation { builder, home } = self.installation();
+        self.process = builder.spawn(home);
     }
 
-    fn wait_until_serving(&mut self) {
-        let count = addresses().count();
-        let listening = |process: &Process, name: &str| -> Vec<SocketAddr> {
-            let out = process.out();
-            let addrs = out.lines().filter_map(|line| line.strip_prefix(name));
-            addrs.map(|addr| addr.parse().expect("an address")).collect()
-        };
-        eventually("the lobby says where it listens", || {
-            assert!(!self.process.has_ended(), "the lobby did not start");
-            self.lobby = listening(&self.process, "lobby udp+tcp ");
-            self.legacy = listening(&self.process, "legacy udp+tcp ");
-            self.http = listening(&self.process, "http tcp ");
-            [&self.lobby, &self.legacy, &self.http].iter().all(|addrs| addrs.len() == count)
-        });
+    fn home(&self) -> &Path {
+        self.installation().home.path()
+    }
+
+    fn installation(&self) -> &Installation {
+        self.installation.as_ref().expect("a lobby with a directory of its own")
+    }
+
+    #[track_caller]
+    fn addr(&self, name: &str, is_ipv4: bool) -> SocketAddr {
+        let addr = || addrs(&self.process, name).into_iter().find(|addr| addr.is_ipv4() == is_ipv4);
+        wait_for(&format!("an address after {name:?}"), addr)
     }
 }
 
-fn addresses() -> impl Iterator<Item = IpAddr> {
+fn loopback_ips() -> impl Iterator<Item = IpAddr> {
     [IpAddr::from(Ipv4Addr::LOCALHOST)].into_iter().chain(has_ipv6().then_some(Ipv6Addr::LOCALHOST.into()))
 }
 
-fn of_family(addrs: &[SocketAddr], is_ipv4: bool) -> SocketAddr {
-    *addrs.iter().find(|addr| addr.is_ipv4() == is_ipv4).expect("an address of that family")
+/// The addresses that the program has printed so far after `name`.
+fn addrs(process: &Process, name: &str) -> Vec<SocketAddr> {
+    let stdout = process.stdout();
+    // The last line may be incomplete.
+    let lines = stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    lines.filter_map(|line| line.strip_prefix(name)).map(|addr| addr.parse().expect("an address")).collect()
+}
+
+#[track_caller]
+fn wait_for_addrs(process: &Process, name: &str, count: usize) -> Vec<SocketAddr> {
+    wait_for(&format!("{count} addresses after {name:?}"), || {
+        let has_exited = process.has_exited();
+        let addrs = addrs(process, name);
+        assert!(addrs.len() >= count || !has_exited, "the lobby did not start");
+        (addrs.len() >= count).then_some(addrs)
+    })
 }

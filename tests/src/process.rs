@@ -1,148 +1,242 @@
-//! The program while it runs.
+//! A running program.
 
-use crate::{binary, wait::eventually};
+use crate::wait::{TIMEOUT, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
-    ffi::OsStr,
     fs::File,
-    io::Read,
+    io::{Read, Write},
     path::Path,
-    process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, PoisonError},
-    thread::{self, JoinHandle},
+    process::{Child, ChildStdin, Command, Output, Stdio},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Instant,
 };
 
-/// A program that was started, with all that it says. It ends with this value, also if the test fails.
+/// A running program and its output. It is killed when this value is dropped, also if the test fails.
 #[derive(Debug)]
 pub struct Process {
-    child: Child,
-    out: Output,
-    err: Output,
-}
-
-/// How a program ended, and what it said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// Its exit code; none, if a signal ended it.
-    pub code: Option<i32>,
-    /// What it said on standard output.
-    pub out: String,
-    /// What it said on standard error.
-    pub err: String,
+    child: Mutex<Child>,
+    stdin: Mutex<Option<ChildStdin>>,
+    stdout: Capture,
+    stderr: Capture,
 }
 
 impl Process {
-    /// Starts `rallypoint` with these arguments. It knows nothing of this machine's settings but `variables`, and lives in
-    /// `home`.
+    /// Starts a command.
     ///
     /// # Panics
     /// If it cannot be started.
-    pub fn start<A: AsRef<OsStr>>(home: &Path, args: impl IntoIterator<Item = A>, variables: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(binary::path());
-        command.args(args).env_clear().env("HOME", home).envs(variables.iter().copied()).current_dir(home);
-        Self::spawn(command.stderr(Stdio::piped()))
+    pub fn spawn(command: &mut Command) -> Self {
+        Self::start(command.stderr(Stdio::piped()))
     }
 
-    /// Starts it with all that it says on standard error going to a file.
+    /// Starts a command that the test writes input for.
     ///
     /// # Panics
     /// If it cannot be started.
-    pub fn start_logging_to(file: &str, home: &Path, args: &[&str]) -> Self {
-        let file = File::options().append(true).open(file).expect("a file that can be written");
-        let mut command = Command::new(binary::path());
-        Self::spawn(command.args(args).env_clear().env("HOME", home).current_dir(home).stderr(file))
+    pub fn spawn_interactive(command: &mut Command) -> Self {
+        Self::spawn(command.stdin(Stdio::piped()))
     }
 
-    fn spawn(command: &mut Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the program can be started");
-        let (out, err) = (Output::of(child.stdout.take()), Output::of(child.stderr.take()));
-        Self { child, out, err }
-    }
-
-    /// Runs it to its end.
-    pub fn run<A: AsRef<OsStr>>(home: &Path, args: impl IntoIterator<Item = A>) -> Ended {
-        Self::start(home, args, &[]).wait()
-    }
-
-    /// What it has said on standard output so far.
-    #[must_use]
-    pub fn out(&self) -> String {
-        self.out.text()
-    }
-
-    /// What it has said on standard error so far: its log.
-    #[must_use]
-    pub fn err(&self) -> String {
-        self.err.text()
-    }
-
-    /// Sends it a signal.
+    /// Starts a command whose standard error is appended to a file.
     ///
     /// # Panics
-    /// If it is not there any more.
+    /// If it cannot be started, or the file cannot be opened.
+    pub fn spawn_logging_to(file: &Path, command: &mut Command) -> Self {
+        let file = File::options().append(true).open(file).expect("a writable file");
+        Self::start(command.stderr(file))
+    }
+
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
+        let stdin = Mutex::new(child.stdin.take());
+        let stdout = Capture::start(child.stdout.take());
+        let stderr = Capture::start(child.stderr.take());
+        Self { child: Mutex::new(child), stdin, stdout, stderr }
+    }
+
+    /// Everything written to standard output so far.
+    #[must_use]
+    pub fn stdout(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// Everything written to standard error so far: the log.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// The next line of standard output; empty when the output has ended.
+    ///
+    /// # Panics
+    /// If there is none within [`TIMEOUT`].
+    #[track_caller]
+    pub fn next_line(&self) -> String {
+        self.stdout.next_line().expect("a line of standard output in time").unwrap_or_default()
+    }
+
+    /// Reads lines of standard output up to one that contains `part`, and returns that line.
+    ///
+    /// # Panics
+    /// If there is none within [`TIMEOUT`].
+    #[track_caller]
+    pub fn wait_for_line(&self, part: &str) -> String {
+        self.stdout.wait_for(part)
+    }
+
+    /// Reads lines of standard error up to one that contains `part`, and returns that line.
+    ///
+    /// # Panics
+    /// If there is none within [`TIMEOUT`].
+    #[track_caller]
+    pub fn wait_for_log(&self, part: &str) -> String {
+        self.stderr.wait_for(part)
+    }
+
+    /// Writes a line to standard input.
+    ///
+    /// # Panics
+    /// If the process is not interactive, or has closed its input.
+    pub fn write_line(&self, line: &str) {
+        let mut stdin = lock(&self.stdin);
+        let stdin = stdin.as_mut().expect("an interactive process");
+        stdin.write_all(format!("{line}\n").as_bytes()).expect("the program reads its input");
+    }
+
+    /// Closes standard input.
+    pub fn close_stdin(&self) {
+        *lock(&self.stdin) = None;
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Panics
+    /// If the process has ended.
     pub fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        kill_process(pid.expect("a process ID"), signal).expect("the program is there");
+        kill_process(self.pid(), signal).expect("the program runs");
     }
 
-    /// Whether it has ended.
-    pub fn has_ended(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(Some(_)))
+    /// Sends a signal twice in a row, as timeout(1) does. The process may end before the second one.
+    pub fn signal_twice(&self, signal: Signal) {
+        self.signal(signal);
+        let _ = kill_process(self.pid(), signal);
     }
 
-    /// Waits for its end.
+    /// Whether the process has ended.
+    #[must_use]
+    pub fn has_exited(&self) -> bool {
+        matches!(lock(&self.child).try_wait(), Ok(Some(_)))
+    }
+
+    /// Waits until the process ends; returns its status and its complete output.
     ///
     /// # Panics
-    /// If it does not end.
-    pub fn wait(&mut self) -> Ended {
-        eventually("the program has ended", || self.has_ended());
-        let status = self.child.wait().expect("its status");
-        Ended { code: status.code(), out: self.out.all(), err: self.err.all() }
+    /// If it does not end within [`TIMEOUT`].
+    #[track_caller]
+    pub fn wait(&self) -> Output {
+        eventually("the program ends", || self.has_exited());
+        let status = lock(&self.child).wait().expect("the status of an ended child process");
+        Output { status, stdout: self.stdout.finish(), stderr: self.stderr.finish() }
+    }
+
+    fn pid(&self) -> Pid {
+        i32::try_from(lock(&self.child).id()).ok().and_then(Pid::from_raw).expect("a process ID")
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // The process may have ended by itself.
+        let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = child.kill();
+        let _ = child.wait();
         if thread::panicking() {
-            eprintln!("--- what the program said:\n{}{}---", self.out.all(), self.err.all());
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            let (stdout, stderr) = (text(self.stdout.finish()), text(self.stderr.finish()));
+            eprintln!("--- standard output of the program:\n{stdout}--- standard error:\n{stderr}---");
         }
     }
 }
 
-/// What a program writes, gathered in the background.
+/// One output stream of a process, read in the background.
 #[derive(Debug)]
-struct Output {
-    text: Arc<Mutex<Vec<u8>>>,
-    reader: Option<JoinHandle<()>>,
+struct Capture(Arc<(Mutex<Captured>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Captured {
+    bytes: Vec<u8>,
+    /// End of the lines that the test has already read, as an index into `bytes`.
+    read: usize,
+    has_ended: bool,
 }
 
-impl Output {
-    fn of(pipe: Option<impl Read + Send + 'static>) -> Self {
-        let text = Arc::new(Mutex::new(Vec::new()));
-        let Some(mut pipe) = pipe else { return Self { text, reader: None } };
-        let gathered = text.clone();
-        let reader = thread::spawn(move || {
+impl Capture {
+    fn start(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let shared = Arc::<(Mutex<Captured>, Condvar)>::default();
+        let Some(mut pipe) = pipe else {
+            lock(&shared.0).has_ended = true;
+            return Self(shared);
+        };
+        let writer = shared.clone();
+        thread::spawn(move || {
             let mut buffer = [0; 8_192];
             while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-                gathered.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..length]);
+                lock(&writer.0).bytes.extend_from_slice(&buffer[..length]);
+                writer.1.notify_all();
             }
+            lock(&writer.0).has_ended = true;
+            writer.1.notify_all();
         });
-        Self { text, reader: Some(reader) }
+        Self(shared)
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.text.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        String::from_utf8_lossy(&lock(&self.0.0).bytes).into_owned()
     }
 
-    /// Everything, when the program has ended.
-    fn all(&mut self) -> String {
-        if let Some(reader) = self.reader.take() {
-            let _ = reader.join();
+    /// The next unread line; the inner value is none at the end of the stream, the outer one after [`TIMEOUT`].
+    fn next_line(&self) -> Option<Option<String>> {
+        let deadline = Instant::now() + TIMEOUT;
+        let mut captured = lock(&self.0.0);
+        loop {
+            let unread = &captured.bytes[captured.read..];
+            let length = unread.iter().position(|byte| *byte == b'\n').map(|end| end + 1);
+            let length = length.or_else(|| (captured.has_ended && !unread.is_empty()).then_some(unread.len()));
+            if let Some(length) = length {
+                let line = String::from_utf8_lossy(&unread[..length]).trim_end().to_owned();
+                captured.read += length;
+                return Some(Some(line));
+            }
+            if captured.has_ended {
+                return Some(None);
+            }
+            let left = deadline.checked_duration_since(Instant::now())?;
+            captured = self.0.1.wait_timeout(captured, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        self.text()
     }
+
+    #[track_caller]
+    fn wait_for(&self, part: &str) -> String {
+        loop {
+            match self.next_line() {
+                Some(Some(line)) if line.contains(part) => return line,
+                Some(Some(_)) => {}
+                Some(None) => panic!("the output ended without a line that contains {part:?}"),
+                None => panic!("timed out waiting for a line that contains {part:?}"),
+            }
+        }
+    }
+
+    /// The complete stream, after the process has ended. A grandchild that still holds the pipe ends the wait by timeout.
+    fn finish(&self) -> Vec<u8> {
+        let is_open = |captured: &mut Captured| !captured.has_ended;
+        let captured = self.0.1.wait_timeout_while(lock(&self.0.0), TIMEOUT, is_open);
+        captured.unwrap_or_else(PoisonError::into_inner).0.bytes.clone()
+    }
+}
+
+/// A lock that a failed test may have poisoned: the output is still worth printing.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

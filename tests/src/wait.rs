@@ -1,23 +1,35 @@
-//! Waiting for what has to happen.
+//! Polling for expected changes.
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-/// Longer than anything takes on a busy machine: a test that waits for it has failed.
-pub const LIMIT: Duration = Duration::from_secs(30);
+/// Longest time that a test waits for an expected change. Generous, because a wait ends as soon as the change happens.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Looks again and again until it is so.
+/// Polls `condition` until it holds.
 ///
 /// # Panics
-/// If it does not become so.
+/// If it does not hold within [`TIMEOUT`].
 #[track_caller]
-pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    wait_for(what, || condition().then_some(()));
+}
+
+/// Polls `poll` until it returns a value.
+///
+/// # Panics
+/// If it returns none within [`TIMEOUT`].
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
     let mut pause = Duration::from_millis(1);
-    while !is_so() {
-        assert!(began.elapsed() < LIMIT, "still not so: {what}");
+    loop {
+        if let Some(value) = poll() {
+            return value;
+        }
+        assert!(start.elapsed() < TIMEOUT, "timed out waiting for: {what}");
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }

@@ -1,6 +1,6 @@
 //! Servers seen from inside a private network are listed under their public address.
 
-use rallypoint_e2e::{GameServer, Lobby, TcpPort};
+use rallypoint_harness::{GameServer, Lobby, TcpPort};
 
 const MAP: &str = "lobby.address_map=127.6.0.1:8190=203.0.113.6:9000,127.6.0.0/16=203.0.113.7";
 
@@ -11,11 +11,11 @@ fn listed_as(lobby: &Lobby, name: &str) -> String {
 #[test]
 fn an_inner_address_is_shown_as_the_outer_one() {
     let lobby = Lobby::with(&[MAP]);
-    lobby.register(&GameServer::named("a").from("127.6.0.1"));
-    lobby.register(&GameServer::named("b").from("127.6.0.1").port(8_191));
-    lobby.register(&GameServer::named("c").from("127.6.0.2"));
-    lobby.register(&GameServer::named("d").from("127.7.0.1"));
-    lobby.until_listed(&["a", "b", "c", "d"]);
+    lobby.register(&GameServer::named("a").from_ip("127.6.0.1"));
+    lobby.register(&GameServer::named("b").from_ip("127.6.0.1").port(8_191));
+    lobby.register(&GameServer::named("c").from_ip("127.6.0.2"));
+    lobby.register(&GameServer::named("d").from_ip("127.7.0.1"));
+    lobby.wait_until_listed(&["a", "b", "c", "d"]);
     let shown = ["a", "b", "c", "d"].map(|name| listed_as(&lobby, name));
     assert_eq!(shown, ["203.0.113.6:9000", "203.0.113.7:8191", "203.0.113.7:8190", "127.7.0.1:8190"]);
 }
@@ -24,15 +24,15 @@ fn an_inner_address_is_shown_as_the_outer_one() {
 fn the_lobby_reaches_it_from_inside() {
     let lobby = Lobby::with(&[MAP]);
     let port = TcpPort::open("127.6.0.5");
-    lobby.register(&GameServer::named("inside").tcp(port.number()).from("127.6.0.5"));
-    lobby.until_listed(&["inside"]);
+    lobby.register(&GameServer::named("inside").tcp(port.number()).from_ip("127.6.0.5"));
+    lobby.wait_until_listed(&["inside"]);
     assert_eq!(listed_as(&lobby, "inside"), format!("203.0.113.7:{}", port.number()));
 }
 
 #[test]
 fn it_is_the_outer_address_that_counts_for_public_lobbies() {
     let lobby = Lobby::with(&[MAP, "lobby.allow_private=false"]);
-    lobby.register(&GameServer::named("nobody can reach this").from("127.7.0.1"));
-    lobby.register(&GameServer::named("mapped").from("127.6.0.1"));
-    lobby.until_listed(&["mapped"]);
+    lobby.register(&GameServer::named("nobody can reach this").from_ip("127.7.0.1"));
+    lobby.register(&GameServer::named("mapped").from_ip("127.6.0.1"));
+    lobby.wait_until_listed(&["mapped"]);
 }

@@ -1,6 +1,8 @@
 //! `rallypoint announce` keeps a server in the list, and takes it off when it ends.
 
-use rallypoint_e2e::{GameServer, LIMIT, Lobby, Process, Signal, TcpPort, eventually, has_ipv6};
+use rallypoint_harness::{
+    GameServer, Lobby, Process, Signal, TIMEOUT, TcpPort, eventually, has_ipv6, rallypoint, stderr, stdout,
+};
 use rallypoint_wire::lobby::{Datagram, Transport};
 use std::net::{SocketAddr, UdpSocket};
 use tempfile::{TempDir, tempdir};
@@ -15,7 +17,7 @@ fn announce(to: &[SocketAddr], args: &[&str]) -> Announced {
     let mut all = vec!["announce".to_owned()];
     all.extend(to.iter().flat_map(|to| ["--lobby".to_owned(), to.to_string()]));
     all.extend(args.iter().map(ToString::to_string));
-    Announced { process: Process::start(home.path(), all, &[]), _home: home }
+    Announced { process: Process::spawn(rallypoint(home.path()).args(all)), _home: home }
 }
 
 #[test]
@@ -24,17 +26,17 @@ fn over_both_families_until_ctrl_c() {
     let to = if has_ipv6() { vec![lobby.v4(), lobby.v6()] } else { vec![lobby.v4()] };
     let args =
         ["--name", "Bacon Town", "--port", "8190", "--transport", "udp", "--slots", "24", "--map", "ctf_truefort"];
-    let mut server = announce(&to, &args);
+    let server = announce(&to, &args);
     eventually("it is listed in all families", || {
         lobby.server("Bacon Town").is_some_and(|town| town.v4.is_some() && town.v6.is_some() == has_ipv6())
     });
     let town = lobby.server("Bacon Town").unwrap();
     assert_eq!((town.transport, town.occupancy.slots), (Transport::Udp, 24));
     assert_eq!(town.key("map"), Some(&b"ctf_truefort"[..]));
-    eventually("it says so", || server.process.out().contains("listed by"));
+    eventually("it says so", || server.process.stdout().contains("listed by"));
     server.process.signal(Signal::INT);
-    assert_eq!(server.process.wait().code, Some(0));
-    lobby.until_listed(&[]);
+    assert_eq!(server.process.wait().status.code(), Some(0));
+    lobby.wait_until_listed(&[]);
 }
 
 #[test]
@@ -42,8 +44,8 @@ fn a_tcp_server_is_listed_when_its_port_is_open() {
     let lobby = Lobby::start();
     let port = TcpPort::open("127.0.0.1");
     let number = port.number().to_string();
-    let mut server = announce(&[lobby.v4()], &["--name", "Bacon Town", "--port", &number, "--once"]);
-    assert_eq!(server.process.wait().code, Some(0));
+    let server = announce(&[lobby.v4()], &["--name", "Bacon Town", "--port", &number, "--once"]);
+    assert_eq!(server.process.wait().status.code(), Some(0));
     assert_eq!(lobby.server("Bacon Town").unwrap().transport, Transport::Tcp);
 }
 
@@ -51,9 +53,8 @@ fn a_tcp_server_is_listed_when_its_port_is_open() {
 fn a_lost_registration_is_made_up_for() {
     // A lobby that only listens: the first datagram might have been lost, so there is a second one soon.
     let lobby = UdpSocket::bind("127.0.0.1:0").unwrap();
-    lobby.set_read_timeout(Some(LIMIT)).unwrap();
-    let mut server =
-        announce(&[lobby.local_addr().unwrap()], &["--name", "Bacon Town", "--port", "8190", "--no-check"]);
+    lobby.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let server = announce(&[lobby.local_addr().unwrap()], &["--name", "Bacon Town", "--port", "8190", "--no-check"]);
     let receive = || {
         let mut buffer = [0; 4_096];
         let length = lobby.recv(&mut buffer).expect("a datagram");
@@ -67,7 +68,7 @@ fn a_lost_registration_is_made_up_for() {
     let goodbye = receive();
     assert_eq!((goodbye.len(), &goodbye[16..]), (32, &first[16..32]));
     assert_eq!(receive(), goodbye);
-    assert_eq!(server.process.wait().code, Some(0));
+    assert_eq!(server.process.wait().status.code(), Some(0));
 }
 
 #[test]
@@ -83,12 +84,12 @@ fn a_restart_with_the_same_id_file_is_the_same_server() {
         announce(&[lobby.v4()], &args.each_ref().map(|arg| &**arg))
     };
     let first = run("before");
-    lobby.until_listed(&["before"]);
+    lobby.wait_until_listed(&["before"]);
     drop(first);
     let _second = run("after");
-    lobby.until_listed(&["after"]);
+    lobby.wait_until_listed(&["after"]);
     lobby.register(&GameServer::named("another").port(8_191));
-    lobby.until_listed(&["after", "another"]);
+    lobby.wait_until_listed(&["after", "another"]);
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn what_cannot_be_announced_is_refused_before_anything_is_sent() {
         (&["--name", "x", "--port", "8190", "--protocol-id", "short"], 2),
     ] {
         let ended = announce(&[], args).process.wait();
-        assert_eq!(ended.code, Some(code), "{args:?}");
-        assert!(!ended.err.is_empty() && ended.out.is_empty(), "{args:?}: {ended:?}");
+        assert_eq!(ended.status.code(), Some(code), "{args:?}");
+        assert!(!stderr(&ended).is_empty() && stdout(&ended).is_empty(), "{args:?}: {ended:?}");
     }
 }

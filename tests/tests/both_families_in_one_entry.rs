@@ -1,36 +1,39 @@
 //! A server that is heard by IPv4 and by IPv6 is one entry with two endpoints (L9).
 
-use rallypoint_e2e::{GameServer, Listed, Lobby, ask, eventually, has_ipv6, request};
+use rallypoint_harness::{GameServer, Lobby, ParsedServer, eventually, has_ipv6, list_request, send_request, skip};
 use rallypoint_wire::lobby::LobbyId;
 
 #[test]
 fn l9_two_families_one_entry() {
     if !has_ipv6() {
-        return eprintln!("skipped: this machine has no IPv6");
+        return skip("this machine has no IPv6");
     }
     let lobby = Lobby::start();
-    let server = GameServer::named("both").from("127.3.2.1");
+    let server = GameServer::named("both").from_ip("127.3.2.1");
     lobby.register(&server);
-    lobby.until_listed(&["both"]);
-    lobby.register(&server.clone().from("::1"));
+    lobby.wait_until_listed(&["both"]);
+    lobby.register(&server.clone().from_ip("::1"));
     eventually("the second family shows", || lobby.server("both").unwrap().v6.is_some());
     let [both] = &lobby.servers()[..] else { panic!("one entry") };
     assert_eq!(both.v4, Some("127.3.2.1:8190".parse().unwrap()));
     assert_eq!(both.v6, Some("[::1]:8190".parse().unwrap()));
     // Players of both families see the same.
-    assert_eq!(Listed::all(&ask(lobby.v6(), &request(LobbyId::GANG_GARRISON_2))), lobby.servers());
+    assert_eq!(
+        ParsedServer::parse_all(&send_request(lobby.v6(), &list_request(LobbyId::GANG_GARRISON_2))),
+        lobby.servers()
+    );
     lobby.unregister(&server);
-    lobby.until_listed(&[]);
+    lobby.wait_until_listed(&[]);
 }
 
 #[test]
 fn l9_the_port_may_differ_between_the_families() {
     if !has_ipv6() {
-        return eprintln!("skipped: this machine has no IPv6");
+        return skip("this machine has no IPv6");
     }
     let lobby = Lobby::start();
     let server = GameServer::named("both");
-    lobby.register(&server.clone().port(8191).from("::1"));
+    lobby.register(&server.clone().port(8191).from_ip("::1"));
     lobby.register(&server);
     eventually("both families show", || {
         lobby.server("both").is_some_and(|both| {

@@ -1,20 +1,22 @@
 //! A request may come in any pieces, and with anything behind it (L14).
 
-use rallypoint_e2e::{GameServer, Lobby, connect, connect_with_little_room, eventually, read_to_end, request};
+use rallypoint_harness::{
+    GameServer, Lobby, connect, connect_with_small_buffer, eventually, list_request, read_to_end,
+};
 use rallypoint_wire::lobby::LobbyId;
 use std::{io::Write, net::Shutdown};
 
 fn lobby() -> Lobby {
     let lobby = Lobby::start();
     lobby.register(&GameServer::named("Bacon Town"));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     lobby
 }
 
 #[test]
 fn l14_a_request_in_pieces() {
     let lobby = lobby();
-    let request = request(LobbyId::GANG_GARRISON_2);
+    let request = list_request(LobbyId::GANG_GARRISON_2);
     for size in [1, 16, 31] {
         let mut client = connect(lobby.v4());
         client.set_nodelay(true).unwrap();
@@ -23,7 +25,7 @@ fn l14_a_request_in_pieces() {
             // Another client is served in between, so the pieces really arrive one by one.
             assert_eq!(lobby.names(), ["Bacon Town"]);
         }
-        assert_eq!(read_to_end(&mut client), lobby.list(), "pieces of {size}");
+        assert_eq!(read_to_end(&mut client), lobby.list_reply(), "pieces of {size}");
     }
 }
 
@@ -32,13 +34,13 @@ fn l14_what_is_behind_the_request_is_ignored() {
     let lobby = Lobby::start();
     let servers: Vec<_> = GameServer::many(100).map(|server| server.key("x-filler", [b'x'; 3_800])).collect();
     lobby.register_all(&servers);
-    let request = request(LobbyId::GANG_GARRISON_2);
+    let request = list_request(LobbyId::GANG_GARRISON_2);
     for more in [1, 32, 100_000] {
-        let mut client = connect_with_little_room(lobby.v4()).unwrap();
+        let mut client = connect_with_small_buffer(lobby.v4()).unwrap();
         client.write_all(&[&request[..], &vec![7; more]].concat()).unwrap();
         // Unread input must not turn the end into a reset, which would swallow what is not delivered yet: somebody else
         // is served completely before this client begins to read.
-        let list = lobby.list();
+        let list = lobby.list_reply();
         assert_eq!(read_to_end(&mut client), list, "{more} bytes behind it");
     }
 }
@@ -47,15 +49,15 @@ fn l14_what_is_behind_the_request_is_ignored() {
 fn l14_a_client_may_close_its_side_after_asking() {
     let lobby = lobby();
     let mut client = connect(lobby.v4());
-    client.write_all(&request(LobbyId::GANG_GARRISON_2)).unwrap();
+    client.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
     client.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(read_to_end(&mut client), lobby.list());
+    assert_eq!(read_to_end(&mut client), lobby.list_reply());
 }
 
 #[test]
 fn l14_another_protocol_gets_no_reply() {
     let lobby = lobby();
-    let mut wrong = request(LobbyId::GANG_GARRISON_2);
+    let mut wrong = list_request(LobbyId::GANG_GARRISON_2);
     wrong[15] ^= 1;
     let mut client = connect(lobby.v4());
     client.write_all(&wrong).unwrap();
@@ -69,8 +71,8 @@ fn l14_another_protocol_gets_no_reply() {
 fn an_unknown_lobby_is_an_empty_one_and_any_lobby_is_welcome() {
     let lobby = lobby();
     let new = LobbyId::from_bytes(*b"a game of my own");
-    assert_eq!(rallypoint_e2e::ask(lobby.v4(), &request(new)), [0; 4]);
-    lobby.register(&GameServer::named("first").port(8_191).of_lobby(new));
-    eventually("the new lobby has a server", || lobby.servers_of(new).len() == 1);
+    assert_eq!(rallypoint_harness::send_request(lobby.v4(), &list_request(new)), [0; 4]);
+    lobby.register(&GameServer::named("first").port(8_191).in_lobby(new));
+    eventually("the new lobby has a server", || lobby.servers_in(new).len() == 1);
     assert_eq!(lobby.names(), ["Bacon Town"]);
 }

@@ -1,16 +1,18 @@
 //! A lobby that cannot start says in one sentence what to do, and ends with a code that is not 0.
 
-use rallypoint_e2e::{Ended, Lobby, Process};
+use rallypoint_harness::{Lobby, run, stderr, stdout};
 use std::net::{TcpListener, UdpSocket};
+use std::process::Output;
 
-fn serve(args: &[&str]) -> Ended {
+fn serve(args: &[&str]) -> Output {
     let home = tempfile::tempdir().unwrap();
-    Process::run(home.path(), [&["serve", "--legacy", "off", "--http", "off"][..], args].concat())
+    run(home.path(), [&["serve", "--legacy", "off", "--http", "off"][..], args].concat())
 }
 
-fn is_refused(ended: &Ended, sentence: &str) {
-    assert_eq!((ended.code, &*ended.out), (Some(1), ""), "{ended:?}");
-    let last = ended.err.lines().last().unwrap_or_default();
+fn is_refused(ended: &Output, sentence: &str) {
+    assert_eq!((ended.status.code(), &*stdout(ended)), (Some(1), ""), "{ended:?}");
+    let log = stderr(ended);
+    let last = log.lines().last().unwrap_or_default();
     assert!(last.contains(sentence), "{sentence:?} is not in {last:?}");
 }
 
@@ -53,6 +55,6 @@ fn wrong_usage_has_a_code_of_its_own() {
     for args in [&["--lobby", "nonsense"][..], &["--set", "lobby.lease"], &["--nonsense"], &["--set", "lobby.leese=2s"]]
     {
         let ended = serve(args);
-        assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{args:?}");
+        assert_eq!((ended.status.code(), &*stdout(&ended)), (Some(2), ""), "{args:?}");
     }
 }

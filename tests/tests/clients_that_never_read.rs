@@ -1,6 +1,6 @@
 //! Players get the list while others ask for it, never read it, and so hold all places (L14).
 
-use rallypoint_e2e::{GameServer, Lobby, connect_stingily, request};
+use rallypoint_harness::{GameServer, Lobby, connect_with_minimal_buffers, list_request};
 use rallypoint_wire::lobby::LobbyId;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::{
@@ -21,8 +21,8 @@ fn lobby(connections: &str) -> Lobby {
 
 /// Asks, and reads nothing. It may be sent away while it asks.
 fn never_reads(lobby: &Lobby, from: Ipv4Addr) -> TcpStream {
-    let mut client = connect_stingily(from.into(), lobby.v4()).unwrap();
-    let _ = client.write_all(&request(LobbyId::GANG_GARRISON_2));
+    let mut client = connect_with_minimal_buffers(from.into(), lobby.v4()).unwrap();
+    let _ = client.write_all(&list_request(LobbyId::GANG_GARRISON_2));
     client
 }
 

@@ -1,31 +1,31 @@
 //! A file that cannot be read any more is set aside with a warning, and the lobby starts empty.
 
-use rallypoint_e2e::{GameServer, Lobby};
+use rallypoint_harness::{GameServer, Lobby};
 use std::fs;
 
 /// A lobby that had a server, and whose saved list was then spoilt.
 fn lobby_after(spoil: impl Fn(&mut Vec<u8>)) -> Lobby {
     let mut lobby = Lobby::start();
     lobby.register(&GameServer::named("from before"));
-    lobby.until_listed(&["from before"]);
-    assert_eq!(lobby.stop().code, Some(0));
+    lobby.wait_until_listed(&["from before"]);
+    assert_eq!(lobby.stop().status.code(), Some(0));
     let mut bytes = fs::read(lobby.data("servers.save")).unwrap();
     spoil(&mut bytes);
     fs::write(lobby.data("servers.save"), &bytes).unwrap();
-    lobby.start_again();
+    lobby.restart();
     lobby
 }
 
 fn is_set_aside(lobby: &mut Lobby) {
     assert_eq!(lobby.names(), [""; 0]);
-    lobby.until_logged("it is set aside");
+    lobby.wait_until_logged("it is set aside");
     assert!(lobby.log().contains("WARN"), "{}", lobby.log());
     assert!(lobby.data("servers.save.damaged-1").exists());
     // From here on all is well.
     lobby.register(&GameServer::named("new"));
-    lobby.until_listed(&["new"]);
+    lobby.wait_until_listed(&["new"]);
     lobby.stop();
-    lobby.start_again();
+    lobby.restart();
     assert_eq!(lobby.names(), ["new"]);
     assert!(!lobby.log().contains("WARN"), "{}", lobby.log());
 }

@@ -1,6 +1,6 @@
 //! What a server says about itself reaches players byte for byte.
 
-use rallypoint_e2e::{GameServer, Lobby, TcpPort, eventually, has_ipv6, hex, vectors};
+use rallypoint_harness::{GameServer, Lobby, TcpPort, eventually, has_ipv6, hex, skip, vectors};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A registration as Gang Garrison 2 sends it, with this port.
@@ -28,23 +28,23 @@ fn a_gang_garrison_2_server() {
     let port = TcpPort::open("127.4.3.2");
     let datagram = registration(port.number());
     lobby.send([127, 4, 3, 2], &datagram);
-    lobby.until_listed(&["Bacon Town 24/7"]);
-    assert_eq!(lobby.list(), reply(&datagram, Some([127, 4, 3, 2].into()), None));
+    lobby.wait_until_listed(&["Bacon Town 24/7"]);
+    assert_eq!(lobby.list_reply(), reply(&datagram, Some([127, 4, 3, 2].into()), None));
 }
 
 #[test]
 fn both_families() {
     if !has_ipv6() {
-        return eprintln!("skipped: this machine has no IPv6");
+        return skip("this machine has no IPv6");
     }
     let lobby = Lobby::with(&["checks.enabled=false"]);
     let datagram = registration(8_190);
     lobby.send(Ipv6Addr::LOCALHOST, &datagram);
-    lobby.until_listed(&["Bacon Town 24/7"]);
-    assert_eq!(lobby.list(), reply(&datagram, None, Some(Ipv6Addr::LOCALHOST)));
+    lobby.wait_until_listed(&["Bacon Town 24/7"]);
+    assert_eq!(lobby.list_reply(), reply(&datagram, None, Some(Ipv6Addr::LOCALHOST)));
     lobby.send([127, 4, 3, 2], &datagram);
     let both = reply(&datagram, Some([127, 4, 3, 2].into()), Some(Ipv6Addr::LOCALHOST));
-    eventually("the list has both", || lobby.list() == both);
+    eventually("the list has both", || lobby.list_reply() == both);
 }
 
 #[test]
@@ -62,9 +62,9 @@ fn l2_l3_l4_what_is_not_passed_on() {
     let start = &registration(8_190)[..57];
     let sent = table(&[("name", "old"), ("map", "a"), ("name", "new")]);
     lobby.send([127, 4, 3, 2], &[start, &[0xff, 0xff], &sent, b"more"].concat());
-    lobby.until_listed(&["new"]);
+    lobby.wait_until_listed(&["new"]);
     let meant = [start, &[0, 1], &table(&[("name", "new"), ("map", "a")])].concat();
-    assert_eq!(lobby.list(), reply(&meant, Some([127, 4, 3, 2].into()), None));
+    assert_eq!(lobby.list_reply(), reply(&meant, Some([127, 4, 3, 2].into()), None));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn l5_text_is_bytes() {
     let lobby = Lobby::start();
     let odd: Vec<u8> = (0..=255).collect();
     lobby.register(&GameServer::named("odd").key("x-all", &odd).key("x-empty", "").key("", "no key"));
-    lobby.until_listed(&["odd"]);
+    lobby.wait_until_listed(&["odd"]);
     let shown = lobby.server("odd").unwrap();
     assert_eq!(shown.key("x-all"), Some(&odd[..]));
     assert_eq!((shown.key("x-empty"), shown.key("")), (Some(&b""[..]), Some(&b"no key"[..])));

@@ -1,6 +1,6 @@
 //! Who sends too much is refused, alone; who sends what an honest server sends never notices a limit.
 
-use rallypoint_e2e::{GameServer, Lobby};
+use rallypoint_harness::{GameServer, Lobby};
 
 /// A server tells something new very often. Says how much of it was heard.
 fn flood(lobby: &Lobby, server: &GameServer, rounds: usize) -> usize {
@@ -13,13 +13,13 @@ fn flood(lobby: &Lobby, server: &GameServer, rounds: usize) -> usize {
 #[test]
 fn an_address_over_its_budget_is_refused_and_its_neighbours_are_not() {
     let lobby = Lobby::with(&["limits.exempt=off", "limits.host.packets=1/h burst 20"]);
-    assert_eq!(flood(&lobby, &GameServer::named("loud").from("127.66.0.1"), 200), 20);
+    assert_eq!(flood(&lobby, &GameServer::named("loud").from_ip("127.66.0.1"), 200), 20);
     let neighbours =
-        (2..=20).map(|host| GameServer::named(&format!("neighbour {host:02}")).from(&format!("127.66.0.{host}")));
+        (2..=20).map(|host| GameServer::named(&format!("neighbour {host:02}")).from_ip(&format!("127.66.0.{host}")));
     lobby.register_all(&neighbours.collect::<Vec<_>>());
     assert_eq!(lobby.names().len(), 20);
     // Another server there is not heard either.
-    lobby.register(&GameServer::named("another loud one").from("127.66.0.1").port(9_000));
+    lobby.register(&GameServer::named("another loud one").from_ip("127.66.0.1").port(9_000));
     lobby.settle();
     assert_eq!(lobby.server("another loud one"), None);
 }
@@ -27,10 +27,10 @@ fn an_address_over_its_budget_is_refused_and_its_neighbours_are_not() {
 #[test]
 fn a_network_over_its_budget_is_refused_and_the_others_are_not() {
     let lobby = Lobby::with(&["limits.exempt=off", "limits.net.packets=3/h burst 50"]);
-    let loud: Vec<_> = (1..=200).map(|host| GameServer::named("loud").from(&format!("127.66.1.{host}"))).collect();
+    let loud: Vec<_> = (1..=200).map(|host| GameServer::named("loud").from_ip(&format!("127.66.1.{host}"))).collect();
     lobby.register_all(&loud);
     assert_eq!(lobby.names().len(), 50);
-    lobby.register(&GameServer::named("quiet").from("127.66.2.1"));
+    lobby.register(&GameServer::named("quiet").from_ip("127.66.2.1"));
     lobby.settle();
     assert!(lobby.server("quiet").is_some());
 }
@@ -48,8 +48,8 @@ fn w16_a_refresh_costs_nothing() {
     let (steady, silent) = (GameServer::named("steady"), GameServer::named("silent").port(8_191));
     lobby.register(&steady);
     lobby.register(&silent);
-    lobby.until_listed(&["silent", "steady"]);
-    rallypoint_e2e::eventually("the lease of the silent one has ended", || {
+    lobby.wait_until_listed(&["silent", "steady"]);
+    rallypoint_harness::eventually("the lease of the silent one has ended", || {
         lobby.register(&steady);
         lobby.names() == ["steady"]
     });
@@ -66,7 +66,7 @@ fn a_hoster_with_hundreds_of_servers_in_one_network_feels_nothing() {
     let lobby = Lobby::with(&["limits.exempt=off"]);
     let server = |number: u16| {
         let host = format!("127.66.0.{}", 1 + number % 250);
-        GameServer::named(&format!("server {number:03}")).port(9_000 + number).from(&host)
+        GameServer::named(&format!("server {number:03}")).port(9_000 + number).from_ip(&host)
     };
     let servers: Vec<_> = (0..500).map(server).collect();
     lobby.register_all(&servers);

@@ -1,6 +1,6 @@
 //! Datagrams from any number of forged addresses keep no honest server out of the list, and no player from seeing it.
 
-use rallypoint_e2e::{GameServer, Lobby, eventually};
+use rallypoint_harness::{GameServer, Lobby, eventually};
 use rallypoint_wire::lobby::LobbyId;
 use std::net::Ipv4Addr;
 
@@ -14,7 +14,7 @@ fn forge(lobby: &Lobby, numbers: std::ops::Range<u32>) {
         if number % 2 == 0 {
             lobby.send(from, &number.to_be_bytes());
         } else {
-            let server = GameServer::named("forged").of_lobby(LobbyId::from_bytes([6; 16]));
+            let server = GameServer::named("forged").in_lobby(LobbyId::from_bytes([6; 16]));
             lobby.send(from, &server.registration());
         }
     }
@@ -37,9 +37,9 @@ fn known_servers_are_heard_when_the_budget_of_the_whole_lobby_is_used_up() {
     // A few seats, so that the share of each is large enough for what follows.
     let total = ["limits.total.packets=200/h burst 4000", "limits.total.bytes=off", "limits.max_entries=64"];
     let lobby = Lobby::with(&[&["limits.exempt=off"][..], &total].concat());
-    let known = GameServer::named("known").from("127.1.2.3");
+    let known = GameServer::named("known").from_ip("127.1.2.3");
     lobby.register(&known);
-    lobby.until_listed(&["known"]);
+    lobby.wait_until_listed(&["known"]);
     for round in 0..25 {
         forge(&lobby, round * AT_ONCE..(round + 1) * AT_ONCE);
         let told = round.to_string();
@@ -48,9 +48,9 @@ fn known_servers_are_heard_when_the_budget_of_the_whole_lobby_is_used_up() {
         eventually("what the known server says is heard", shown);
     }
     // The flood has really used up what there is for strangers.
-    lobby.register(&GameServer::named("newcomer").from("127.4.5.6"));
+    lobby.register(&GameServer::named("newcomer").from_ip("127.4.5.6"));
     lobby.register(&known.renamed("known still"));
-    lobby.until_listed(&["known still"]);
+    lobby.wait_until_listed(&["known still"]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn forged_addresses_fill_no_more_than_their_own_lobby() {
     lobby.settle();
     forge(&lobby, AT_ONCE..2 * AT_ONCE);
     lobby.settle();
-    assert_eq!(lobby.servers_of(LobbyId::from_bytes([6; 16])).len(), 100);
+    assert_eq!(lobby.servers_in(LobbyId::from_bytes([6; 16])).len(), 100);
     lobby.register(&GameServer::named("honest"));
-    lobby.until_listed(&["honest"]);
+    lobby.wait_until_listed(&["honest"]);
 }

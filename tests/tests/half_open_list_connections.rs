@@ -1,6 +1,6 @@
 //! Connections that never come to a request are closed after a while, and hold up nobody (L14).
 
-use rallypoint_e2e::{GameServer, Lobby, connect, read_to_end, request};
+use rallypoint_harness::{GameServer, Lobby, connect, list_request, read_to_end};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     io::{Read, Write},
@@ -9,7 +9,7 @@ use std::{
 
 fn half_asked(lobby: &Lobby) -> TcpStream {
     let mut client = connect(lobby.v4());
-    client.write_all(&request(LobbyId::GANG_GARRISON_2)[..31]).unwrap();
+    client.write_all(&list_request(LobbyId::GANG_GARRISON_2)[..31]).unwrap();
     client
 }
 
@@ -19,7 +19,7 @@ fn l14_half_a_request_is_given_up_in_the_end() {
     lobby.register(&GameServer::named("Bacon Town"));
     let mut clients: Vec<_> = (0..50).map(|_| half_asked(&lobby)).collect();
     clients.extend((0..50).map(|_| connect(lobby.v4())));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     for mut client in clients {
         // Nothing was answered. How the end looks is all the same to somebody who did not ask.
         let mut reply = Vec::new();
@@ -42,7 +42,7 @@ fn l14_the_last_byte_may_come_late() {
     let lobby = Lobby::start();
     lobby.register(&GameServer::named("Bacon Town"));
     let mut client = half_asked(&lobby);
-    lobby.until_listed(&["Bacon Town"]);
-    client.write_all(&request(LobbyId::GANG_GARRISON_2)[31..]).unwrap();
-    assert_eq!(read_to_end(&mut client), lobby.list());
+    lobby.wait_until_listed(&["Bacon Town"]);
+    client.write_all(&list_request(LobbyId::GANG_GARRISON_2)[31..]).unwrap();
+    assert_eq!(read_to_end(&mut client), lobby.list_reply());
 }

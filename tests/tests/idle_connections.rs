@@ -1,6 +1,8 @@
 //! Any number of connections that ask nothing does not keep a player from the list.
 
-use rallypoint_e2e::{GameServer, Listed, Lobby, connect_from, connect_with_little_room, read_to_end, request};
+use rallypoint_harness::{
+    GameServer, Lobby, ParsedServer, connect_from, connect_with_small_buffer, list_request, read_to_end,
+};
 use rallypoint_wire::lobby::LobbyId;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::{
@@ -31,11 +33,11 @@ fn ten_thousand_idle_connections_do_not_stop_a_list_query() {
     let lobby = Lobby::with(&["list.request_timeout=10m", "list.loopback_exempt=false"]);
     lobby.register(&GameServer::named("Bacon Town"));
     let mut idle = idle(&lobby, 10_000).unwrap();
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     // They are all still there: whoever asks after all is answered.
     for client in idle.iter_mut().step_by(500) {
-        client.write_all(&request(LobbyId::GANG_GARRISON_2)).unwrap();
-        assert_eq!(Listed::all(&read_to_end(client)).len(), 1);
+        client.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
+        assert_eq!(ParsedServer::parse_all(&read_to_end(client)).len(), 1);
     }
 }
 
@@ -44,7 +46,7 @@ fn when_all_places_are_taken_somebody_who_asks_nothing_has_to_go() {
     let lobby = Lobby::with(&["list.request_timeout=10m", "list.connections=100"]);
     lobby.register(&GameServer::named("Bacon Town"));
     let _idle = idle(&lobby, 400).unwrap();
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
 }
 
 #[test]
@@ -53,20 +55,20 @@ fn l14_who_is_reading_is_not_sent_away_for_those_who_ask_nothing() {
     let other = LobbyId::from_bytes([9; 16]);
     let fill = |server: GameServer| server.key("x-filler", [b'x'; 3_800]);
     // A list that the system holds for its reader, and one for which the lobby has to wait for its reader.
-    lobby.register_all(&GameServer::many(100).map(|server| fill(server).of_lobby(other)).collect::<Vec<_>>());
+    lobby.register_all(&GameServer::many(100).map(|server| fill(server).in_lobby(other)).collect::<Vec<_>>());
     lobby.register_all(&GameServer::many(2_000).map(|server| fill(server).port(9_000)).collect::<Vec<_>>());
     let mut readers = [(other, 100), (LobbyId::GANG_GARRISON_2, 2_000)].map(|(id, count)| {
-        let mut reader = connect_with_little_room(lobby.v4()).unwrap();
-        reader.write_all(&request(id)).unwrap();
+        let mut reader = connect_with_small_buffer(lobby.v4()).unwrap();
+        reader.write_all(&list_request(id)).unwrap();
         let mut reply = vec![0; 100];
         reader.read_exact(&mut reply).unwrap();
         (reader, reply, count)
     });
     let _idle = idle(&lobby, 400).unwrap();
-    assert_eq!(lobby.servers_of(other).len(), 100);
+    assert_eq!(lobby.servers_in(other).len(), 100);
     for (reader, reply, count) in &mut readers {
         reply.extend(read_to_end(reader));
-        assert_eq!(Listed::all(reply).len(), *count);
+        assert_eq!(ParsedServer::parse_all(reply).len(), *count);
     }
 }
 
@@ -79,8 +81,8 @@ fn one_address_cannot_take_all_places() {
     let from = crowd[0].local_addr().unwrap().ip();
     let mut one_too_many = connect_from(from, lobby.v4()).unwrap();
     let mut reply = Vec::new();
-    let _ = one_too_many.write_all(&request(LobbyId::GANG_GARRISON_2));
+    let _ = one_too_many.write_all(&list_request(LobbyId::GANG_GARRISON_2));
     let _ = one_too_many.read_to_end(&mut reply);
     assert_eq!(reply, [0; 0]);
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
 }

@@ -1,7 +1,7 @@
 //! Old Gang Garrison 2 servers and clients speak with the lobby at its other port, and see what the new ones see (L16).
 
-use rallypoint_e2e::{GameServer, Lobby, TcpPort, ask, connect, eventually, has_ipv6, read_to_end};
-use rallypoint_wire::legacy::{ListEntry, entries};
+use rallypoint_harness::{GameServer, Lobby, TcpPort, connect, eventually, has_ipv6, read_to_end, send_request};
+use rallypoint_wire::legacy::{ParsedServer, entries};
 use std::{
     io::Write,
     net::{IpAddr, SocketAddr, UdpSocket},
@@ -25,8 +25,8 @@ fn send(lobby: &Lobby, from: &str, datagram: &[u8]) {
 
 /// Info texts and addresses, sorted.
 fn list(lobby: &Lobby, request: &[u8]) -> Vec<(String, SocketAddr)> {
-    let reply = ask(lobby.legacy(), request);
-    let shown = |entry: ListEntry<'_>| {
+    let reply = send_request(lobby.legacy(), request);
+    let shown = |entry: ParsedServer<'_>| {
         let mut text = Vec::new();
         entry.info.emit(&mut text);
         (String::from_utf8(text).unwrap(), SocketAddr::from(entry.endpoint))
@@ -40,7 +40,7 @@ fn list(lobby: &Lobby, request: &[u8]) -> Vec<(String, SocketAddr)> {
 fn l16_an_old_server_is_seen_by_old_and_new_clients() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "!private![ctf_truefort] Bacon Town [3/10] - Randomizer"));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     let modern = lobby.server("Bacon Town").unwrap();
     assert_eq!(modern.v4, Some("127.2.2.2:8190".parse().unwrap()));
     assert_eq!((modern.occupancy.players, modern.occupancy.slots, modern.occupancy.password), (3, 10, true));
@@ -50,7 +50,7 @@ fn l16_an_old_server_is_seen_by_old_and_new_clients() {
     assert_eq!(list(&lobby, &[41]), [(info.into(), "127.2.2.2:8190".parse().unwrap())]);
     assert_eq!(list(&lobby, &[42]), [], "another version sees nothing of it");
     if has_ipv6() {
-        assert_eq!(ask(lobby.legacy_v6(), &[41]), ask(lobby.legacy(), &[41]));
+        assert_eq!(send_request(lobby.legacy_v6(), &[41]), send_request(lobby.legacy(), &[41]));
     }
 }
 
@@ -58,9 +58,9 @@ fn l16_an_old_server_is_seen_by_old_and_new_clients() {
 fn l16_the_bytes_of_a_list() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     send(&lobby, "127.2.2.2", &registration(&[41], 0x1ffe, "Bacon Town [3/10]"));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     let expected = [&[1, 17][..], b"Bacon Town [3/10]", &[127, 2, 2, 2, 0xfe, 0x1f]].concat();
-    assert_eq!(ask(lobby.legacy(), &[41]), expected);
+    assert_eq!(send_request(lobby.legacy(), &[41]), expected);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn l16_a_new_server_is_seen_by_old_clients() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     let new = GameServer::named("Bacon Town").tcp(8_190).key("game", "Gang Garrison 2").key("map", "koth_valley");
     lobby.register(&new.clone().key("protocol_id", protocol(41)));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     let seen = [("[koth_valley] Bacon Town [7/24]".into(), "127.0.0.1:8190".parse().unwrap())];
     assert_eq!(list(&lobby, &[41]), seen);
     // The long form of the same version (W8), and any other protocol.
@@ -85,9 +85,9 @@ fn l16_only_what_old_clients_can_reach_is_shown_to_them() {
     let shown = GameServer::named("shown").tcp(8_190).key("protocol_id", protocol(41));
     lobby.register(&GameServer::named("no protocol").tcp(8_191));
     let another_game = shown.clone().restarted().renamed("another game").tcp(8_192);
-    lobby.register(&another_game.of_lobby(rallypoint_wire::lobby::LobbyId::from_bytes([9; 16])));
+    lobby.register(&another_game.in_lobby(rallypoint_wire::lobby::LobbyId::from_bytes([9; 16])));
     if has_ipv6() {
-        lobby.register(&shown.clone().restarted().renamed("IPv6 only").from("::1"));
+        lobby.register(&shown.clone().restarted().renamed("IPv6 only").from_ip("::1"));
     }
     lobby.register(&shown);
     eventually("it is shown", || !list(&lobby, &[41]).is_empty());
@@ -107,7 +107,7 @@ fn l16_a_list_has_at_most_255_servers() {
 fn l16_a_request_in_pieces() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     send(&lobby, "127.2.2.2", &registration(&[&[128][..], &[7; 16]].concat(), 8_190, "Bacon Town"));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     let mut client = connect(lobby.legacy());
     client.set_nodelay(true).unwrap();
     for byte in [&[128][..], &[7; 16], b"more"].concat() {
@@ -124,7 +124,7 @@ fn l12_an_old_server_is_checked_as_well() {
     send(&lobby, "127.0.0.1", &datagram);
     let open = TcpPort::open("127.0.0.1");
     send(&lobby, "127.0.0.1", &registration(&[41], open.number(), "Open Town [3/10]"));
-    lobby.until_listed(&["Open Town"]);
+    lobby.wait_until_listed(&["Open Town"]);
     port.listen();
     eventually("it is listed when it can be reached", || {
         send(&lobby, "127.0.0.1", &datagram);
@@ -136,10 +136,10 @@ fn l12_an_old_server_is_checked_as_well() {
 fn w15_an_old_server_is_known_by_its_place_and_goes_by_its_lease() {
     let lobby = Lobby::with(&["checks.enabled=false", "lobby.lease=2s"]);
     send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "before"));
-    lobby.until_listed(&["before"]);
+    lobby.wait_until_listed(&["before"]);
     send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "after"));
-    lobby.until_listed(&["after"]);
-    lobby.until_listed(&[]);
+    lobby.wait_until_listed(&["after"]);
+    lobby.wait_until_listed(&[]);
 }
 
 #[test]
@@ -152,5 +152,5 @@ fn w7_garbage_is_survived() {
     send(&lobby, "127.2.2.2", &[&good[..], &[0]].concat());
     send(&lobby, "127.2.2.2", &registration(&[41], 0, "port 0"));
     send(&lobby, "127.3.3.3", &registration(&[41], 8_190, "last"));
-    lobby.until_listed(&["last"]);
+    lobby.wait_until_listed(&["last"]);
 }

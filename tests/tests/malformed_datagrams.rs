@@ -1,6 +1,6 @@
 //! Whatever arrives, the lobby lives on, and only what the documents allow gets into the list.
 
-use rallypoint_e2e::{GameServer, Lobby, connect, hex, read_to_end, vectors};
+use rallypoint_harness::{GameServer, Lobby, connect, hex, read_to_end, vectors};
 use std::{
     io::{Read, Write},
     net::Ipv4Addr,
@@ -32,7 +32,7 @@ fn every_vector_of_every_protocol_is_survived() {
         }
     }
     assert!(sent > 100, "{sent}");
-    lobby.register(&GameServer::named("zz last").from("127.5.5.5"));
+    lobby.register(&GameServer::named("zz last").from_ip("127.5.5.5"));
     lobby.settle();
     assert!(lobby.server("zz last").is_some());
 }
@@ -50,7 +50,7 @@ fn a_registration_that_was_cut_anywhere_is_refused() {
     lobby.settle();
     assert_eq!(lobby.names(), [""; 0]);
     lobby.send(Ipv4Addr::LOCALHOST, &whole);
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
 }
 
 /// A server whose registration has exactly so many bytes.
@@ -65,14 +65,14 @@ fn l15_a_registration_has_at_most_4096_bytes() {
     lobby.register(&of_size("too large", 4_097).port(8_191));
     lobby.register(&of_size("65507 bytes", 65_507).port(8_192));
     lobby.register(&of_size("just right", 4_096));
-    lobby.until_listed(&["just right"]);
+    lobby.wait_until_listed(&["just right"]);
 }
 
 #[test]
 fn l15_or_as_many_as_a_setting_says() {
     let lobby = Lobby::with(&["lobby.max_registration=65507"]);
     lobby.register(&of_size("65507 bytes", 65_507));
-    lobby.until_listed(&["65507 bytes"]);
+    lobby.wait_until_listed(&["65507 bytes"]);
     assert_eq!(lobby.server("65507 bytes").unwrap().keys.len(), 2);
 }
 
@@ -80,14 +80,16 @@ fn l15_or_as_many_as_a_setting_says() {
 fn a_reset_in_the_middle_of_anything_is_survived() {
     let lobby = Lobby::start();
     lobby.register(&GameServer::named("Bacon Town"));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     for length in 0..=32 {
         let client = socket2::Socket::from(connect(lobby.v4()));
-        client.send(&rallypoint_e2e::request(rallypoint_wire::lobby::LobbyId::GANG_GARRISON_2)[..length]).unwrap();
+        client
+            .send(&rallypoint_harness::list_request(rallypoint_wire::lobby::LobbyId::GANG_GARRISON_2)[..length])
+            .unwrap();
         // Closing like this sends a reset.
         client.set_linger(Some(std::time::Duration::ZERO)).unwrap();
     }
     let mut client = connect(lobby.v4());
-    client.write_all(&rallypoint_e2e::request(rallypoint_wire::lobby::LobbyId::GANG_GARRISON_2)).unwrap();
-    assert_eq!(read_to_end(&mut client), lobby.list());
+    client.write_all(&rallypoint_harness::list_request(rallypoint_wire::lobby::LobbyId::GANG_GARRISON_2)).unwrap();
+    assert_eq!(read_to_end(&mut client), lobby.list_reply());
 }

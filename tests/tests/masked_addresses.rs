@@ -1,18 +1,18 @@
 //! The log shows whole addresses only to those who look for a fault.
 
-use rallypoint_e2e::{GameServer, Lobby, connect_from};
+use rallypoint_harness::{GameServer, Lobby, connect_from, stderr};
 
 fn log(level: &str) -> String {
-    let mut lobby = Lobby::with(&[&format!("log.level={level}"), "caps.per_address=1", "limits.exempt=off"]);
-    let server = GameServer::named("secretive").from("127.45.67.89");
+    let lobby = Lobby::with(&[&format!("log.level={level}"), "caps.per_address=1", "limits.exempt=off"]);
+    let server = GameServer::named("secretive").from_ip("127.45.67.89");
     lobby.register(&server);
-    lobby.until_listed(&["secretive"]);
+    lobby.wait_until_listed(&["secretive"]);
     lobby.register(&server.clone().restarted().port(8_191));
     lobby.send(server.source(), b"junk");
     drop(connect_from(server.source(), lobby.v4()).unwrap());
     lobby.unregister(&server);
-    lobby.until_listed(&[]);
-    lobby.stop().err
+    lobby.wait_until_listed(&[]);
+    stderr(&lobby.stop())
 }
 
 #[test]
@@ -30,11 +30,11 @@ fn debug_shows_it() {
 
 #[test]
 fn control_characters_in_names_do_no_harm() {
-    let mut lobby = Lobby::with(&["log.level=trace"]);
+    let lobby = Lobby::with(&["log.level=trace"]);
     let name = "evil\x1b[2J\r\nINFO faked line\u{202e}\x07";
     lobby.register(&GameServer::named(name));
-    lobby.until_listed(&[name]);
-    let log = lobby.stop().err;
+    lobby.wait_until_listed(&[name]);
+    let log = stderr(&lobby.stop());
     assert!(log.contains("evil"), "{log}");
     assert!(!log.lines().any(|line| line.starts_with("INFO faked")), "{log}");
     assert!(!log.contains(['\x1b', '\x07', '\r', '\u{202e}']), "{log:?}");

@@ -1,6 +1,6 @@
 //! A server is listed once the lobby could reach it (L12): by a connection, or by the query it names (E1).
 
-use rallypoint_e2e::{GameServer, Lobby, Responder, TcpPort, eventually, has_ipv6};
+use rallypoint_harness::{GameServer, Lobby, MockServer, TcpPort, eventually, has_ipv6, skip};
 use rallypoint_wire::{
     bloodmasters::{ClientsBuf, Echo, Info, Query, Reply, Rules, queries},
     session::ServerDatagram,
@@ -27,7 +27,7 @@ fn l12_an_open_port_is_listed_and_a_closed_one_is_not_until_it_opens() {
     let late = GameServer::named("late").tcp(closed.number());
     lobby.register(&late);
     lobby.register(&GameServer::named("open").tcp(open.number()));
-    lobby.until_listed(&["open"]);
+    lobby.wait_until_listed(&["open"]);
     // The owner opens the port, and the server goes on registering.
     closed.listen();
     eventually("it is listed", || {
@@ -41,13 +41,13 @@ fn l12_checks_can_be_turned_off_and_networks_exempted() {
     let lobby = Lobby::with(&["checks.exempt=127.5.0.0/16", IN_TURN]);
     let ports = ["127.5.0.1", "127.6.0.1"].map(TcpPort::closed);
     let open = TcpPort::open("127.6.0.1");
-    lobby.register(&GameServer::named("exempt").tcp(ports[0].number()).from("127.5.0.1"));
-    lobby.register(&GameServer::named("refused").tcp(ports[1].number()).from("127.6.0.1"));
-    lobby.register(&GameServer::named("open").tcp(open.number()).from("127.6.0.1"));
-    lobby.until_listed(&["exempt", "open"]);
+    lobby.register(&GameServer::named("exempt").tcp(ports[0].number()).from_ip("127.5.0.1"));
+    lobby.register(&GameServer::named("refused").tcp(ports[1].number()).from_ip("127.6.0.1"));
+    lobby.register(&GameServer::named("open").tcp(open.number()).from_ip("127.6.0.1"));
+    lobby.wait_until_listed(&["exempt", "open"]);
     let lobby = Lobby::with(&["checks.enabled=false"]);
-    lobby.register(&GameServer::named("unchecked").tcp(ports[1].number()).from("127.6.0.1"));
-    lobby.until_listed(&["unchecked"]);
+    lobby.register(&GameServer::named("unchecked").tcp(ports[1].number()).from_ip("127.6.0.1"));
+    lobby.wait_until_listed(&["unchecked"]);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn l12_a_server_that_cannot_be_reached_any_more_leaves_the_list() {
     let port = TcpPort::open("127.0.0.1");
     let server = GameServer::named("brief").tcp(port.number());
     lobby.register(&server);
-    lobby.until_listed(&["brief"]);
+    lobby.wait_until_listed(&["brief"]);
     drop(port);
     eventually("it is gone although it goes on registering", || {
         lobby.register(&server);
@@ -70,10 +70,10 @@ fn l12_a_restart_does_not_keep_a_server_that_is_gone() {
     let port = TcpPort::open("127.0.0.1");
     let server = GameServer::named("gone meanwhile").tcp(port.number());
     lobby.register(&server);
-    lobby.until_listed(&["gone meanwhile"]);
+    lobby.wait_until_listed(&["gone meanwhile"]);
     lobby.stop();
     drop(port);
-    lobby.start_again();
+    lobby.restart();
     assert_eq!(lobby.names(), ["gone meanwhile"]);
     eventually("it is gone although it goes on registering", || {
         lobby.register(&server);
@@ -84,17 +84,17 @@ fn l12_a_restart_does_not_keep_a_server_that_is_gone() {
 #[test]
 fn l12_each_family_is_checked_for_itself() {
     if !has_ipv6() {
-        return eprintln!("skipped: this machine has no IPv6");
+        return skip("this machine has no IPv6");
     }
     let lobby = Lobby::with(&[IN_TURN]);
     let (v4, v6) = (TcpPort::open("127.0.0.1"), TcpPort::closed("::1"));
     let server = GameServer::named("half open");
-    lobby.register(&server.clone().tcp(v6.number()).from("::1"));
+    lobby.register(&server.clone().tcp(v6.number()).from_ip("::1"));
     lobby.register(&server.tcp(v4.number()));
-    lobby.until_listed(&["half open"]);
+    lobby.wait_until_listed(&["half open"]);
     let later = TcpPort::open("::1");
-    lobby.register(&GameServer::named("later").tcp(later.number()).from("::1"));
-    lobby.until_listed(&["half open", "later"]);
+    lobby.register(&GameServer::named("later").tcp(later.number()).from_ip("::1"));
+    lobby.wait_until_listed(&["half open", "later"]);
     assert_eq!(lobby.server("half open").unwrap().v6, None);
 }
 
@@ -104,9 +104,9 @@ fn l12_the_check_goes_to_the_address_the_registration_came_from() {
     let port = TcpPort::open("127.5.5.5");
     let number = port.number();
     // Nobody listens at that port of the other address.
-    lobby.register(&GameServer::named("elsewhere").tcp(number).from("127.6.6.6"));
-    lobby.register(&GameServer::named("there").tcp(number).from("127.5.5.5"));
-    lobby.until_listed(&["there"]);
+    lobby.register(&GameServer::named("elsewhere").tcp(number).from_ip("127.6.6.6"));
+    lobby.register(&GameServer::named("there").tcp(number).from_ip("127.5.5.5"));
+    lobby.wait_until_listed(&["there"]);
     assert_eq!(lobby.server("there").unwrap().v4, Some(([127, 5, 5, 5], number).into()));
 }
 
@@ -121,50 +121,54 @@ fn l12_a_udp_server_without_x_query_is_listed_at_once() {
 #[test]
 fn e1_a_bloodmasters_server_is_queried() {
     let lobby = Lobby::start();
-    let server = Responder::start(|datagram| vec![b"nonsense".to_vec(), bloodmasters_reply(query(datagram).echo)]);
+    let server = MockServer::with_handler("127.0.0.1:0", |_, datagram| {
+        vec![b"nonsense".to_vec(), bloodmasters_reply(query(datagram).echo)]
+    });
     lobby.register(&GameServer::named("blood").port(server.port()).key("x-query", "bloodmasters"));
-    lobby.until_listed(&["blood"]);
-    assert!(server.asked().iter().all(|datagram| datagram.len() == 7), "b10: never an empty datagram");
+    lobby.wait_until_listed(&["blood"]);
+    assert!(server.received().iter().all(|datagram| datagram.len() == 7), "b10: never an empty datagram");
 }
 
 #[test]
 fn e1_a_session_server_is_queried_at_the_port_it_names() {
     let lobby = Lobby::start();
-    let info = |_: &[u8]| {
+    let info = |_, _: &[u8]| {
         let mut info = Vec::new();
         ServerDatagram::parse(&[0x80; 13]).unwrap().emit(&mut info);
         vec![info]
     };
-    let server = Responder::start(info);
+    let server = MockServer::with_handler("127.0.0.1:0", info);
     let x_query = format!("session:{}", server.port());
     lobby.register(&GameServer::named("session").port(8_190).key("x-query", x_query));
-    lobby.until_listed(&["session"]);
+    lobby.wait_until_listed(&["session"]);
     // Once it is listed it is asked again, for what it says.
-    assert_eq!(server.asked()[0], [0x80]);
+    assert_eq!(server.received()[0], [0x80]);
 }
 
 #[test]
 fn b7_an_answer_to_another_question_is_none() {
     let lobby = Lobby::with(&["checks.timeout=300ms", IN_TURN]);
-    let liar = Responder::start(|datagram| vec![bloodmasters_reply(Echo(query(datagram).echo.0.map(|byte| byte ^ 1)))]);
-    let honest = Responder::start(|datagram| vec![bloodmasters_reply(query(datagram).echo)]);
+    let liar = MockServer::with_handler("127.0.0.1:0", |_, datagram| {
+        vec![bloodmasters_reply(Echo(query(datagram).echo.0.map(|byte| byte ^ 1)))]
+    });
+    let honest = MockServer::with_handler("127.0.0.1:0", |_, datagram| vec![bloodmasters_reply(query(datagram).echo)]);
     lobby.register(&GameServer::named("liar").port(liar.port()).key("x-query", "bloodmasters"));
     lobby.register(&GameServer::named("honest").port(honest.port()).key("x-query", "bloodmasters"));
-    lobby.until_listed(&["honest"]);
-    assert_eq!(liar.asked().len(), 1);
+    lobby.wait_until_listed(&["honest"]);
+    assert_eq!(liar.received().len(), 1);
 }
 
 #[test]
 fn l12_a_forger_cannot_make_the_lobby_knock_at_many_doors() {
     let lobby = Lobby::with(&["checks.per_address=5"]);
     // Somebody claims to have many servers at one address.
-    let doors: Vec<_> = (0..20).map(|_| Responder::start(|_| Vec::new())).collect();
+    let doors: Vec<_> = (0..20).map(|_| MockServer::with_handler("127.0.0.1:0", |_, _| Vec::new())).collect();
     for door in &doors {
         lobby.register(&GameServer::named("forged").port(door.port()).key("x-query", "session"));
     }
-    lobby.register(&GameServer::named("of another address").from("127.5.5.5"));
+    lobby.register(&GameServer::named("of another address").from_ip("127.5.5.5"));
     lobby.settle();
-    let knocked = || doors.iter().filter(|door| !door.asked().is_empty()).count();
+    let knocked = || doors.iter().filter(|door| !door.received().is_empty()).count();
     eventually("it comes by as often as it may", || knocked() == 5);
     assert_eq!(lobby.names(), ["of another address"]);
 }

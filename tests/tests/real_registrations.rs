@@ -1,6 +1,6 @@
 //! What existing programs send is listed, or not, as it was always meant to be.
 
-use rallypoint_e2e::{Listed, Lobby, hex, vectors};
+use rallypoint_harness::{Lobby, ParsedServer, hex, vectors};
 use rallypoint_wire::lobby::{Datagram, LobbyId};
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ fn every_real_registration_has_its_verdict() {
     let gg2 = LobbyId::GANG_GARRISON_2;
     let pygg2 = "0e29560e-443a-93a3-e15e-7bd072df7506".parse().unwrap();
     let vanguard = "4fd0319b-5868-4f24-8b77-568cbb18fde9".parse().unwrap();
-    let all: Vec<Listed> = [gg2, pygg2, vanguard].into_iter().flat_map(|id| lobby.servers_of(id)).collect();
+    let all: Vec<ParsedServer> = [gg2, pygg2, vanguard].into_iter().flat_map(|id| lobby.servers_in(id)).collect();
     for (number, case) in (1..).zip(&cases) {
         let from = Ipv4Addr::new(127, 8, number, 1);
         let found = all.iter().find(|server| server.v4.is_some_and(|v4| v4.ip() == from));

@@ -1,17 +1,17 @@
 //! The log tells what was refused and why, and not more of it than anybody can read.
 
-use rallypoint_e2e::{GameServer, Lobby};
+use rallypoint_harness::{GameServer, Lobby, stderr};
 
 #[test]
 fn refusals_are_told_once_and_then_counted() {
-    let mut lobby = Lobby::with(&["log.level=debug"]);
+    let lobby = Lobby::with(&["log.level=debug"]);
     for _ in 0..100 {
         lobby.send([127, 45, 67, 89], b"junk");
     }
     lobby.register(&GameServer::named("Bacon Town"));
-    lobby.until_listed(&["Bacon Town"]);
-    lobby.until_logged("malformed");
-    let log = lobby.stop().err;
+    lobby.wait_until_listed(&["Bacon Town"]);
+    lobby.wait_until_logged("malformed");
+    let log = stderr(&lobby.stop());
     let lines: Vec<_> = log.lines().filter(|line| line.contains("refused")).collect();
     assert!((1..=2).contains(&lines.len()), "{log}");
     assert!(lines[0].contains("127.45.67.x") && lines[0].contains("not valid"), "{log}");

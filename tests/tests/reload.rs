@@ -1,38 +1,38 @@
 //! SIGHUP has bans, limits and names read again, and drops nothing. A mistake changes nothing.
 
-use rallypoint_e2e::{GameServer, Lobby, TcpPort, ask, connect, eventually, read_to_end, request};
+use rallypoint_harness::{GameServer, Lobby, TcpPort, connect, eventually, list_request, read_to_end, send_request};
 use rallypoint_wire::lobby::LobbyId;
 use std::io::Write;
 
 #[test]
 fn bans_come_and_go() {
-    let lobby = Lobby::setup().config("").start();
+    let lobby = Lobby::builder().config("").start();
     let [guest, spammer] = ["guest", "spammer"].map(GameServer::named);
-    let spammer = spammer.from("127.9.9.9");
+    let spammer = spammer.from_ip("127.9.9.9");
     lobby.register(&guest);
     lobby.register(&spammer);
-    lobby.until_listed(&["guest", "spammer"]);
+    lobby.wait_until_listed(&["guest", "spammer"]);
 
     lobby.reload("[[ban]]\nnetwork = \"127.9.9.0/24\"\nreason = \"spam\"\n");
-    lobby.until_listed(&["guest"]);
+    lobby.wait_until_listed(&["guest"]);
     lobby.register(&spammer);
     lobby.settle();
     assert_eq!(lobby.names(), ["guest"]);
 
     lobby.reload("[[ban]]\nnetwork = \"127.9.9.0/24\"\nuntil = 2020-01-01\n");
     lobby.register(&spammer);
-    lobby.until_listed(&["guest", "spammer"]);
+    lobby.wait_until_listed(&["guest", "spammer"]);
 }
 
 #[test]
 fn a_ban_ends_by_itself() {
     let end = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(4);
     let ban = format!("[[ban]]\naddress = \"127.9.9.9\"\nuntil = {end}\n");
-    let lobby = Lobby::setup().config(&ban).start();
-    let banned = GameServer::named("banned for a while").from("127.9.9.9");
+    let lobby = Lobby::builder().config(&ban).start();
+    let banned = GameServer::named("banned for a while").from_ip("127.9.9.9");
     lobby.register(&banned);
     lobby.register(&GameServer::named("guest"));
-    lobby.until_listed(&["guest"]);
+    lobby.wait_until_listed(&["guest"]);
     eventually("the ban has ended", || {
         lobby.register(&banned);
         lobby.names() == ["banned for a while", "guest"]
@@ -41,31 +41,31 @@ fn a_ban_ends_by_itself() {
 
 #[test]
 fn bans_can_have_a_file_of_their_own() {
-    let lobby = Lobby::setup().config("ban_file = \"bans.toml\"\n").file("bans.toml", "").start();
+    let lobby = Lobby::builder().config("ban_file = \"bans.toml\"\n").file("bans.toml", "").start();
     let spammer = GameServer::named("spammer");
     lobby.register(&spammer);
-    lobby.until_listed(&["spammer"]);
+    lobby.wait_until_listed(&["spammer"]);
     lobby.write_file("bans.toml", "[[ban]]\naddress = \"127.0.0.1\"\n");
     lobby.reload("ban_file = \"bans.toml\"\n");
-    lobby.until_listed(&[]);
+    lobby.wait_until_listed(&[]);
 }
 
 #[test]
 fn names_can_be_banned() {
-    let lobby = Lobby::setup().config("").start();
+    let lobby = Lobby::builder().config("").start();
     let bad = GameServer::named("BUY GOLD now");
     lobby.register(&bad);
-    lobby.until_listed(&["BUY GOLD now"]);
+    lobby.wait_until_listed(&["BUY GOLD now"]);
     lobby.reload("[[ban]]\nname = \"*buy gold*\"\n");
-    lobby.until_listed(&[]);
+    lobby.wait_until_listed(&[]);
     lobby.register(&bad.renamed("Buy Gold here"));
     lobby.register(&GameServer::named("Bacon Town").port(8_191));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
 }
 
 #[test]
 fn limits_change_and_nobody_is_dropped() {
-    let lobby = Lobby::setup().config("[caps]\nper_address = 2\n").start();
+    let lobby = Lobby::builder().config("[caps]\nper_address = 2\n").start();
     let servers: Vec<_> = (0..4).map(|n| GameServer::named(&format!("server {n}")).port(9_000 + n)).collect();
     lobby.register_all(&servers);
     assert_eq!(lobby.names(), ["server 0", "server 1"]);
@@ -80,26 +80,26 @@ fn limits_change_and_nobody_is_dropped() {
 
 #[test]
 fn a_shorter_lease_counts_from_the_next_registration_on() {
-    let lobby = Lobby::setup().config("[lobby]\nlease = \"1h\"\n").start();
+    let lobby = Lobby::builder().config("[lobby]\nlease = \"1h\"\n").start();
     let server = GameServer::named("Bacon Town");
     lobby.register(&server);
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     lobby.reload("[lobby]\nlease = \"1s\"\n");
     lobby.register(&server);
-    lobby.until_listed(&[]);
+    lobby.wait_until_listed(&[]);
 }
 
 #[test]
 fn checks_and_the_address_map_count_from_the_next_registration_on() {
-    let lobby = Lobby::setup().config("").start();
+    let lobby = Lobby::builder().config("").start();
     let port = TcpPort::closed("127.6.0.1");
-    let server = GameServer::named("Bacon Town").tcp(port.number()).from("127.6.0.1");
+    let server = GameServer::named("Bacon Town").tcp(port.number()).from_ip("127.6.0.1");
     lobby.register(&server);
     lobby.settle();
     assert_eq!(lobby.names(), [""; 0]);
     lobby.reload("[checks]\nenabled = false\n[lobby]\naddress_map = [\"127.6.0.1=203.0.113.9\"]\n");
     lobby.register(&server);
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     assert_eq!(lobby.server("Bacon Town").unwrap().v4, Some(([203, 0, 113, 9], port.number()).into()));
 }
 
@@ -107,10 +107,10 @@ fn checks_and_the_address_map_count_from_the_next_registration_on() {
 fn names_of_lobbies() {
     let id = "99999999-9999-9999-9999-999999999999";
     let named = |name: &str| format!("[lobby.names]\n{id} = \"{name}\"\n");
-    let lobby = Lobby::setup().config(&named("First name")).start();
-    lobby.register(&GameServer::named("somewhere").of_lobby(LobbyId::from_bytes([0x99; 16])));
+    let lobby = Lobby::builder().config(&named("First name")).start();
+    lobby.register(&GameServer::named("somewhere").in_lobby(LobbyId::from_bytes([0x99; 16])));
     let request = b"GET /api/v1/lobbies HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    let is_told = |name: &str| String::from_utf8_lossy(&ask(lobby.http(), request)).contains(name);
+    let is_told = |name: &str| String::from_utf8_lossy(&send_request(lobby.http(), request)).contains(name);
     eventually("the first name is told", || is_told("First name"));
     lobby.reload(&named("Second name"));
     eventually("the second name is told", || is_told("Second name"));
@@ -119,10 +119,10 @@ fn names_of_lobbies() {
 #[test]
 fn a_mistake_is_named_and_changes_nothing() {
     let ban = "[[ban]]\naddress = \"127.9.9.9\"\n";
-    let lobby = Lobby::setup().config(ban).start();
-    let banned = GameServer::named("banned").from("127.9.9.9");
+    let lobby = Lobby::builder().config(ban).start();
+    let banned = GameServer::named("banned").from_ip("127.9.9.9");
     lobby.register(&GameServer::named("guest"));
-    lobby.until_listed(&["guest"]);
+    lobby.wait_until_listed(&["guest"]);
     for (mistake, said) in [
         ("[caps]\n\nper_address = \"many\"\n", "rallypoint.toml:3: caps.per_address: expected a number"),
         ("[caps]\nper_adress = 1\n", "rallypoint.toml:2: unknown key \"per_adress\" in [caps]; did you mean"),
@@ -136,25 +136,25 @@ fn a_mistake_is_named_and_changes_nothing() {
     assert_eq!(lobby.names(), ["guest"]);
     lobby.reload("");
     lobby.register(&banned);
-    lobby.until_listed(&["banned", "guest"]);
+    lobby.wait_until_listed(&["banned", "guest"]);
 }
 
 #[test]
 fn what_needs_a_restart_is_said() {
-    let lobby = Lobby::setup().config("").start();
+    let lobby = Lobby::builder().config("").start();
     lobby.reload("[list]\nper_address = 3\n");
-    lobby.until_logged("only with a restart: list.per_address");
+    lobby.wait_until_logged("only with a restart: list.per_address");
 }
 
 #[test]
 fn connections_outlive_a_reload() {
-    let lobby = Lobby::setup().config("").start();
+    let lobby = Lobby::builder().config("").start();
     lobby.register(&GameServer::named("Bacon Town"));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     let mut client = connect(lobby.v4());
-    let request = request(LobbyId::GANG_GARRISON_2);
+    let request = list_request(LobbyId::GANG_GARRISON_2);
     client.write_all(&request[..10]).unwrap();
     lobby.reload("[caps]\nper_address = 3\n");
     client.write_all(&request[10..]).unwrap();
-    assert_eq!(read_to_end(&mut client), lobby.list());
+    assert_eq!(read_to_end(&mut client), lobby.list_reply());
 }

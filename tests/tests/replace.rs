@@ -1,6 +1,6 @@
 //! One entry per server: who registers again replaces what was there (L8).
 
-use rallypoint_e2e::{GameServer, Lobby, eventually, has_ipv6};
+use rallypoint_harness::{GameServer, Lobby, eventually, has_ipv6, skip};
 use rallypoint_wire::lobby::{LobbyId, Transport};
 
 #[test]
@@ -8,9 +8,9 @@ fn l8_a_restarted_server_takes_the_place_of_its_old_self() {
     let lobby = Lobby::start();
     let before = GameServer::named("before the restart");
     lobby.register(&before);
-    lobby.until_listed(&["before the restart"]);
+    lobby.wait_until_listed(&["before the restart"]);
     lobby.register(&before.clone().restarted().renamed("after the restart"));
-    lobby.until_listed(&["after the restart"]);
+    lobby.wait_until_listed(&["after the restart"]);
     // The old ID is nobody now.
     lobby.unregister(&before);
     lobby.settle();
@@ -22,9 +22,9 @@ fn l8_a_known_server_shows_its_latest_data() {
     let lobby = Lobby::start();
     let server = GameServer::named("Bacon Town").key("map", "ctf_truefort");
     lobby.register(&server);
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     lobby.register(&server.renamed("Bacon City").key("map", "koth_valley").port(8191));
-    lobby.until_listed(&["Bacon City"]);
+    lobby.wait_until_listed(&["Bacon City"]);
     let listed = lobby.server("Bacon City").unwrap();
     assert_eq!(listed.key("map"), Some(&b"koth_valley"[..]));
     assert_eq!(listed.v4, Some("127.0.0.1:8191".parse().unwrap()));
@@ -36,9 +36,9 @@ fn l8_another_port_address_or_transport_is_another_server() {
     let server = GameServer::named("a");
     lobby.register(&server);
     lobby.register(&server.clone().restarted().renamed("b").port(8191));
-    lobby.register(&server.clone().restarted().renamed("c").from("127.0.0.2"));
+    lobby.register(&server.clone().restarted().renamed("c").from_ip("127.0.0.2"));
     lobby.register(&server.restarted().renamed("d").tcp(8190));
-    lobby.until_listed(&["a", "b", "c", "d"]);
+    lobby.wait_until_listed(&["a", "b", "c", "d"]);
     assert_eq!(lobby.server("d").unwrap().transport, Transport::Tcp);
 }
 
@@ -47,26 +47,26 @@ fn l8_a_server_that_names_another_lobby_moves_there() {
     let lobby = Lobby::start();
     let server = GameServer::named("nomad");
     lobby.register(&server);
-    lobby.until_listed(&["nomad"]);
+    lobby.wait_until_listed(&["nomad"]);
     let other = LobbyId::from_bytes([9; 16]);
-    lobby.register(&server.of_lobby(other));
-    lobby.until_listed(&[]);
-    assert_eq!(lobby.servers_of(other).len(), 1);
+    lobby.register(&server.in_lobby(other));
+    lobby.wait_until_listed(&[]);
+    assert_eq!(lobby.servers_in(other).len(), 1);
 }
 
 #[test]
 fn w12_a_restarted_server_is_new_in_both_families() {
     if !has_ipv6() {
-        return eprintln!("skipped: this machine has no IPv6");
+        return skip("this machine has no IPv6");
     }
     let lobby = Lobby::start();
     let old = GameServer::named("old");
     lobby.register(&old);
-    lobby.register(&old.clone().from("::1"));
+    lobby.register(&old.clone().from_ip("::1"));
     eventually("it is there in both families", || {
         lobby.server("old").is_some_and(|old| old.v4.is_some() && old.v6.is_some())
     });
     lobby.register(&old.restarted().renamed("new"));
-    lobby.until_listed(&["new"]);
+    lobby.wait_until_listed(&["new"]);
     assert_eq!(lobby.server("new").unwrap().v6, None);
 }

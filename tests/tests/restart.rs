@@ -1,6 +1,6 @@
 //! A restart does not empty the list, whether the lobby was told to stop or was ended without a word.
 
-use rallypoint_e2e::{GameServer, Lobby, eventually, has_ipv6};
+use rallypoint_harness::{GameServer, Lobby, eventually, has_ipv6};
 use std::fs;
 
 /// Waits until the disk has it.
@@ -15,12 +15,12 @@ fn sigterm_saves_the_list() {
     let mut lobby = Lobby::with(&["lobby.save_every=1h"]);
     lobby.register_all(&GameServer::many(100).collect::<Vec<_>>());
     if has_ipv6() {
-        lobby.register(&GameServer::named("server six").from("::1"));
+        lobby.register(&GameServer::named("server six").from_ip("::1"));
         eventually("it is listed", || lobby.names().len() == 101);
     }
     let before = lobby.servers();
-    assert_eq!(lobby.stop().code, Some(0));
-    lobby.start_again();
+    assert_eq!(lobby.stop().status.code(), Some(0));
+    lobby.restart();
     assert_eq!(lobby.servers(), before);
 }
 
@@ -31,7 +31,7 @@ fn kill_9_loses_at_most_the_last_seconds() {
     let before = lobby.servers();
     until_saved(&lobby, "server 00019");
     lobby.kill();
-    lobby.start_again();
+    lobby.restart();
     assert_eq!(lobby.servers(), before);
 }
 
@@ -39,13 +39,13 @@ fn kill_9_loses_at_most_the_last_seconds() {
 fn every_server_has_time_to_refresh_after_a_restart() {
     let mut lobby = Lobby::with(&["lobby.lease=1s"]);
     lobby.register(&GameServer::named("from before"));
-    lobby.until_listed(&["from before"]);
+    lobby.wait_until_listed(&["from before"]);
     lobby.stop();
-    lobby.start_again();
+    lobby.restart();
     // Other leases come and go meanwhile.
     lobby.register(&GameServer::named("brief").port(8_191));
-    lobby.until_listed(&["brief", "from before"]);
-    lobby.until_listed(&["from before"]);
+    lobby.wait_until_listed(&["brief", "from before"]);
+    lobby.wait_until_listed(&["from before"]);
 }
 
 #[test]
@@ -53,29 +53,29 @@ fn it_is_the_same_server_after_a_restart() {
     let mut lobby = Lobby::start();
     let server = GameServer::named("Bacon Town");
     lobby.register(&server);
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     lobby.stop();
-    lobby.start_again();
+    lobby.restart();
     // It goes on as if nothing had happened: refreshes, changes, goes.
     lobby.register(&server);
     lobby.register(&server.clone().renamed("Bacon City"));
-    lobby.until_listed(&["Bacon City"]);
+    lobby.wait_until_listed(&["Bacon City"]);
     lobby.unregister(&server);
-    lobby.until_listed(&[]);
+    lobby.wait_until_listed(&[]);
     lobby.stop();
-    lobby.start_again();
+    lobby.restart();
     assert_eq!(lobby.names(), [""; 0]);
 }
 
 #[test]
 fn what_happened_while_it_was_away_counts() {
-    let mut lobby = Lobby::setup().config("").start();
-    lobby.register(&GameServer::named("banned meanwhile").from("127.9.9.9"));
+    let mut lobby = Lobby::builder().config("").start();
+    lobby.register(&GameServer::named("banned meanwhile").from_ip("127.9.9.9"));
     lobby.register(&GameServer::named("welcome"));
-    lobby.until_listed(&["banned meanwhile", "welcome"]);
+    lobby.wait_until_listed(&["banned meanwhile", "welcome"]);
     lobby.stop();
     lobby.write_config("[[ban]]\naddress = \"127.9.9.9\"\n");
-    lobby.start_again();
+    lobby.restart();
     lobby.settle();
     assert_eq!(lobby.names(), ["welcome"]);
 }

@@ -1,6 +1,8 @@
 //! The server ID is a secret between a server and its lobby: it is never shown to anybody (L13).
 
-use rallypoint_e2e::{GameServer, Lobby, Process, Signal, TcpPort, ask, eventually};
+use rallypoint_harness::{
+    GameServer, Lobby, Process, Signal, TcpPort, eventually, rallypoint, send_request, stderr, stdout,
+};
 use std::os::unix::fs::PermissionsExt;
 
 const ID: [u8; 16] = *b"\xd3\x1a\x5e\x0b\xc4\x29\x7f\x61\x98\xae\x04\xf5\x3c\x87\xb2\x6d";
@@ -27,14 +29,14 @@ fn live(lobby: &Lobby) {
     let server = GameServer::named("secretive").with_id(ID).key("protocol_id", [7; 16]);
     let (open, closed) = (TcpPort::open("127.0.0.1"), TcpPort::closed("127.0.0.1"));
     lobby.register(&server);
-    lobby.until_listed(&["secretive"]);
+    lobby.wait_until_listed(&["secretive"]);
     lobby.register(&server.clone().tcp(closed.number()));
     lobby.register(&server.clone().tcp(open.number()));
     eventually("it is listed by TCP", || {
         lobby.server("secretive").is_some_and(|it| it.v4.unwrap().port() == open.number())
     });
-    assert!(!has_secret(&lobby.list()));
-    assert!(!has_secret(&ask(lobby.legacy(), &[&[128][..], &[7; 16]].concat())));
+    assert!(!has_secret(&lobby.list_reply()));
+    assert!(!has_secret(&send_request(lobby.legacy(), &[&[128][..], &[7; 16]].concat())));
     lobby.send([127, 9, 9, 9], &server.registration());
     let whole = server.registration();
     for wrong in [&whole[..40], &whole[..60], &whole[..whole.len() - 1], &[&whole[..], &[0; 5_000]].concat()] {
@@ -50,20 +52,20 @@ fn live(lobby: &Lobby) {
 #[test]
 fn l13_the_log_does_not_have_it_at_any_level() {
     for format in ["text", "json"] {
-        let mut lobby = Lobby::with(&["log.level=trace", &format!("log.format={format}"), "checks.timeout=100ms"]);
+        let lobby = Lobby::with(&["log.level=trace", &format!("log.format={format}"), "checks.timeout=100ms"]);
         live(&lobby);
         let ended = lobby.stop();
-        assert!(ended.err.contains("secretive"), "the log tells about the server");
-        assert_hidden(&ended.err);
-        assert_hidden(&ended.out);
+        assert!(stderr(&ended).contains("secretive"), "the log tells about the server");
+        assert_hidden(&stderr(&ended));
+        assert_hidden(&stdout(&ended));
     }
 }
 
 #[test]
 fn l13_the_saved_list_is_for_the_lobby_only() {
-    let mut lobby = Lobby::start();
+    let lobby = Lobby::start();
     lobby.register(&GameServer::named("secretive").with_id(ID));
-    lobby.until_listed(&["secretive"]);
+    lobby.wait_until_listed(&["secretive"]);
     lobby.stop();
     for file in ["servers.save", "public-id.key"] {
         let mode = std::fs::metadata(lobby.data(file)).unwrap().permissions().mode();
@@ -80,13 +82,13 @@ fn l13_the_announcer_does_not_tell_it() {
     let to = lobby.v4().to_string();
     let args =
         ["announce", "--name", "secretive", "--port", "8190", "--transport", "udp", "--id-file", "id", "--lobby", &to];
-    let mut process = Process::start(home.path(), args, &[]);
-    eventually("it is listed", || process.out().contains("listed by"));
+    let process = Process::spawn(rallypoint(home.path()).args(args));
+    eventually("it is listed", || process.stdout().contains("listed by"));
     // It is really this one: whoever knows the secret is the server.
     lobby.register(&GameServer::named("the same server").with_id(ID).port(8_191));
-    lobby.until_listed(&["the same server"]);
+    lobby.wait_until_listed(&["the same server"]);
     process.signal(Signal::INT);
     let ended = process.wait();
-    assert_hidden(&ended.out);
-    assert_hidden(&ended.err);
+    assert_hidden(&stdout(&ended));
+    assert_hidden(&stderr(&ended));
 }

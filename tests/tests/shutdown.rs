@@ -1,7 +1,8 @@
 //! SIGTERM: the lobby takes no more, finishes what it has begun, saves, and ends with 0.
 
-use rallypoint_e2e::{
-    GameServer, Listed, Lobby, Process, Signal, connect, connect_with_little_room, eventually, read_to_end, request,
+use rallypoint_harness::{
+    GameServer, Lobby, ParsedServer, Process, Signal, connect, connect_with_small_buffer, eventually, list_request,
+    rallypoint, read_to_end, stderr,
 };
 use rallypoint_wire::lobby::LobbyId;
 use std::{
@@ -12,80 +13,81 @@ use std::{
 #[test]
 fn replies_that_are_under_way_are_finished() {
     // More than the system keeps for a connection: the lobby itself has to wait for this reader.
-    let mut lobby = Lobby::start();
+    let lobby = Lobby::start();
     let servers: Vec<_> = GameServer::many(3_000).map(|server| server.key("x-filler", [b'x'; 3_800])).collect();
     lobby.register_all(&servers);
     let mut reader = connect(lobby.v4());
-    reader.write_all(&request(LobbyId::GANG_GARRISON_2)).unwrap();
+    reader.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
     let mut reply = vec![0; 4];
     reader.read_exact(&mut reply).unwrap();
 
     lobby.process().signal(Signal::TERM);
     eventually("it takes no more", || TcpStream::connect(lobby.v4()).is_err());
     reply.extend(read_to_end(&mut reader));
-    assert_eq!(Listed::all(&reply).len(), 3_000);
+    assert_eq!(ParsedServer::parse_all(&reply).len(), 3_000);
     drop(reader);
-    assert_eq!(lobby.process().wait().code, Some(0));
+    assert_eq!(lobby.process().wait().status.code(), Some(0));
 }
 
 #[test]
 fn a_reader_that_is_slower_than_the_end_loses_nothing() {
-    let mut lobby = Lobby::start();
+    let lobby = Lobby::start();
     let servers: Vec<_> = GameServer::many(100).map(|server| server.key("x-filler", [b'x'; 3_800])).collect();
     lobby.register_all(&servers);
-    let mut reader = connect_with_little_room(lobby.v4()).unwrap();
-    reader.write_all(&request(LobbyId::GANG_GARRISON_2)).unwrap();
+    let mut reader = connect_with_small_buffer(lobby.v4()).unwrap();
+    reader.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
     let mut reply = vec![0; 4];
     reader.read_exact(&mut reply).unwrap();
-    assert_eq!(lobby.stop().code, Some(0));
+    assert_eq!(lobby.stop().status.code(), Some(0));
     // The reply is all handed over to the system, which goes on delivering it.
     reply.extend(read_to_end(&mut reader));
-    assert_eq!(Listed::all(&reply).len(), 100);
+    assert_eq!(ParsedServer::parse_all(&reply).len(), 100);
 }
 
 #[test]
 fn who_has_not_asked_is_not_waited_for() {
-    let mut lobby = Lobby::with(&["list.request_timeout=10m"]);
+    let lobby = Lobby::with(&["list.request_timeout=10m"]);
     let mut silent: Vec<_> = (0..10).map(|_| connect(lobby.v4())).collect();
     silent.iter_mut().take(5).for_each(|client| client.write_all(&[0x29]).unwrap());
     assert_eq!(lobby.names(), [""; 0]);
-    assert_eq!(lobby.stop().code, Some(0));
+    assert_eq!(lobby.stop().status.code(), Some(0));
 }
 
 #[test]
 fn ctrl_c_does_the_same() {
     let mut lobby = Lobby::start();
     lobby.register(&GameServer::named("Bacon Town"));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     lobby.process().signal(Signal::INT);
-    assert_eq!(lobby.process().wait().code, Some(0));
-    lobby.start_again();
+    assert_eq!(lobby.process().wait().status.code(), Some(0));
+    lobby.restart();
     assert_eq!(lobby.names(), ["Bacon Town"]);
 }
 
 #[test]
 fn its_ports_are_free_for_the_next_one_at_once() {
-    let mut lobby = Lobby::start();
+    let lobby = Lobby::start();
     let addr = lobby.v4().to_string();
     let _clients: Vec<_> = (0..10).map(|_| connect(lobby.v4())).collect();
     assert_eq!(lobby.names(), [""; 0]);
     lobby.stop();
     let home = tempfile::tempdir().unwrap();
-    let next = Process::start(home.path(), ["serve", "--lobby", &addr, "--legacy", "off", "--http", "off"], &[]);
-    eventually("the next lobby serves", || next.out().contains(&addr));
+    let next =
+        Process::spawn(rallypoint(home.path()).args(["serve", "--lobby", &addr, "--legacy", "off", "--http", "off"]));
+    eventually("the next lobby serves", || next.stdout().contains(&addr));
 }
 
 #[test]
 fn a_list_that_cannot_be_saved_is_an_error() {
-    let mut lobby = Lobby::start();
+    let lobby = Lobby::start();
     lobby.register(&GameServer::named("Bacon Town"));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     // A file in its place keeps others from making it again.
     let lock = lobby.data("lock");
     let data = lock.parent().unwrap();
     std::fs::remove_dir_all(data).unwrap();
     std::fs::write(data, "").unwrap();
     let ended = lobby.stop();
-    assert_eq!(ended.code, Some(5), "{}", ended.err);
-    assert!(ended.err.contains("ERROR") && ended.err.contains("could not be saved"), "{}", ended.err);
+    assert_eq!(ended.status.code(), Some(5), "{}", stderr(&ended));
+    assert!(stderr(&ended).contains("ERROR") && stderr(&ended).contains("could not be saved"), "{}", stderr(&ended));
 }

@@ -1,6 +1,8 @@
 //! A player who takes the list slowly gets all of it, as it was when he asked (L14).
 
-use rallypoint_e2e::{GameServer, Listed, Lobby, connect, connect_with_little_room, read_to_end, request};
+use rallypoint_harness::{
+    GameServer, Lobby, ParsedServer, connect, connect_with_small_buffer, list_request, read_to_end,
+};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     io::{Read, Write},
@@ -18,8 +20,8 @@ fn crowd(word: &str) -> Vec<GameServer> {
 }
 
 fn slow_reader(to: SocketAddr) -> TcpStream {
-    let mut stream = connect_with_little_room(to).unwrap();
-    stream.write_all(&request(LobbyId::GANG_GARRISON_2)).unwrap();
+    let mut stream = connect_with_small_buffer(to).unwrap();
+    stream.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
     stream
 }
 
@@ -55,7 +57,7 @@ fn l14_slow_readers_get_the_whole_list_they_asked_for() {
     }
     for (reader, reply) in readers.iter_mut().zip(&replies) {
         assert_eq!(read_to_end(reader), [0; 0]);
-        let servers = Listed::all(reply);
+        let servers = ParsedServer::parse_all(reply);
         assert_eq!(servers.len(), SERVERS);
         assert!(servers.iter().all(|server| server.key("x-word").unwrap()[0] == b'a'), "all of it is from before");
     }
@@ -75,7 +77,7 @@ fn l14_only_the_request_has_to_be_quick() {
         reply.extend(read_block(&mut reader));
     }
     reply.extend(read_to_end(&mut reader));
-    assert_eq!(Listed::all(&reply).len(), 200);
+    assert_eq!(ParsedServer::parse_all(&reply).len(), 200);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A server that says goodbye is gone at once, and a datagram that was overtaken by its goodbye does not bring it back (L11).
 
-use rallypoint_e2e::{GameServer, Lobby, eventually};
+use rallypoint_harness::{GameServer, Lobby, eventually};
 
 #[test]
 fn l11_goodbye_takes_effect_at_once() {
@@ -8,9 +8,9 @@ fn l11_goodbye_takes_effect_at_once() {
     let server = GameServer::named("leaving");
     lobby.register(&server);
     lobby.register(&GameServer::named("staying").port(8191));
-    lobby.until_listed(&["leaving", "staying"]);
+    lobby.wait_until_listed(&["leaving", "staying"]);
     lobby.unregister(&server);
-    lobby.until_listed(&["staying"]);
+    lobby.wait_until_listed(&["staying"]);
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn l11_a_registration_right_after_the_goodbye_is_ignored() {
     let lobby = Lobby::start();
     let server = GameServer::named("overtaken");
     lobby.register(&server);
-    lobby.until_listed(&["overtaken"]);
+    lobby.wait_until_listed(&["overtaken"]);
     lobby.unregister(&server);
     lobby.register(&server);
     lobby.register(&server.clone().key("x-other", "bytes"));
@@ -36,7 +36,7 @@ fn l11_a_new_id_at_the_same_place_does_not_have_to_wait() {
     let lobby = Lobby::start();
     let server = GameServer::named("restarted quickly");
     lobby.register(&server);
-    lobby.until_listed(&["restarted quickly"]);
+    lobby.wait_until_listed(&["restarted quickly"]);
     lobby.unregister(&server);
     lobby.register(&server.restarted());
     lobby.settle();
@@ -48,13 +48,13 @@ fn l11_the_secret_is_all_that_is_needed_and_nothing_else_will_do() {
     let lobby = Lobby::start();
     let server = GameServer::named("moved");
     lobby.register(&server);
-    lobby.until_listed(&["moved"]);
+    lobby.wait_until_listed(&["moved"]);
     // Another ID, and the right one with a byte too many.
     lobby.unregister(&GameServer::named("stranger"));
     lobby.send(server.source(), &[&server.unregistration()[..], &[0]].concat());
     lobby.settle();
     assert_eq!(lobby.names(), ["moved"]);
     // The address may have changed in the meantime.
-    lobby.unregister(&server.from("127.9.9.9"));
-    lobby.until_listed(&[]);
+    lobby.unregister(&server.from_ip("127.9.9.9"));
+    lobby.wait_until_listed(&[]);
 }

@@ -1,6 +1,6 @@
 //! The web server of the program: what is registered by UDP is told by HTTP, also live, and over a restart.
 
-use rallypoint_e2e::{GameServer, Lobby, ask, connect, eventually};
+use rallypoint_harness::{GameServer, Lobby, connect, eventually, send_request};
 use serde_json::Value;
 use std::{
     io::{BufRead, BufReader, Write},
@@ -14,7 +14,7 @@ fn get(http: SocketAddr, path: &str) -> Value {
 /// The body of a good answer, or the head of another one.
 fn try_get(http: SocketAddr, path: &str) -> Result<Value, String> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    let answer = String::from_utf8(ask(http, request.as_bytes())).unwrap();
+    let answer = String::from_utf8(send_request(http, request.as_bytes())).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     if !head.starts_with("HTTP/1.1 200") {
         return Err(head.to_owned());
@@ -35,8 +35,8 @@ fn until_told(lobby: &Lobby, names: &[&str]) -> Value {
 #[test]
 fn what_is_registered_is_told() {
     let lobby = Lobby::start();
-    lobby.register(&GameServer::named("Bacon Town").from("127.1.2.3").port(8190));
-    lobby.register(&GameServer::named("Dusk").from("127.1.2.4"));
+    lobby.register(&GameServer::named("Bacon Town").from_ip("127.1.2.3").port(8190));
+    lobby.register(&GameServer::named("Dusk").from_ip("127.1.2.4"));
     let told = until_told(&lobby, &["Bacon Town", "Dusk"]);
     assert_eq!(told["servers"][0]["connect"], "127.1.2.3:8190");
     let id = told["servers"][0]["id"].as_str().unwrap();
@@ -66,6 +66,6 @@ fn a_restart_keeps_servers_and_their_ids() {
     lobby.register(&GameServer::named("Bacon Town"));
     let before = until_told(&lobby, &["Bacon Town"])["servers"][0]["id"].clone();
     lobby.stop();
-    lobby.start_again();
+    lobby.restart();
     assert_eq!(until_told(&lobby, &["Bacon Town"])["servers"][0]["id"], before);
 }

@@ -1,18 +1,15 @@
 //! The operator bans, unlists and notes, and the lobby keeps all of it.
 
-mod common;
-
-use common::{Lobby, rallypoint, run, stderr, stdout};
+use rallypoint_harness::{Lobby, Signal, rallypoint, run, stderr, stdout};
 use serde_json::json;
-use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt, path::Path, process::Output};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Output};
 
 /// A lobby with an operator, and where its web server is.
 fn start(home: &Path, token_file: &Path) -> (Lobby, String) {
     let setting = format!("web.admin_token_file={}", token_file.display());
-    let mut lobby = Lobby::start(home, &["--http", "127.0.0.1:0", "--set", &setting]);
-    let line = lobby.program.line();
-    let addr: SocketAddr = line.strip_prefix("http tcp ").unwrap().parse().unwrap();
-    (lobby, format!("http://{addr}"))
+    let lobby = Lobby::start_in(home, &["--http", "127.0.0.1:0", "--set", &setting]);
+    let url = lobby.url();
+    (lobby, url)
 }
 
 fn admin(home: &Path, url: &str, args: &[&str]) -> Output {
@@ -39,29 +36,29 @@ fn decisions_take_effect_and_outlive_restart_and_reload() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
     let (lobby, url) = start(home, &token);
-    lobby.register("Casino Royale", 8_190);
-    lobby.register("Bacon Town", 8_191);
+    lobby.register_port("Casino Royale", 8_190);
+    lobby.register_port("Bacon Town", 8_191);
     lobby.wait_for_list("both are listed", |list| list.len() == 2);
     assert_eq!(said(&admin(home, &url, &["bans"])), "nobody is banned\n");
     let text = said(&admin(home, &url, &["ban", "--name", "*casino*", "--reason", "advertising"]));
     assert_eq!(text, "banned: name *casino* for good (ban 1)\n");
     lobby.wait_for_list("it is gone", |list| list.len() == 1 && list[0].name == "Bacon Town");
     assert_eq!(said(&admin(home, &url, &["note", "127.0.0.1", "said sorry"])), "noted as 2\n");
-    lobby.program.signal("HUP");
-    lobby.program.wait_for_log("the configuration was read again");
-    lobby.register("Casino Royale", 8_190);
-    lobby.program.signal("TERM");
-    assert!(lobby.program.wait().success());
+    lobby.process().signal(Signal::HUP);
+    lobby.process().wait_for_log("the configuration was read again");
+    lobby.register_port("Casino Royale", 8_190);
+    lobby.process().signal(Signal::TERM);
+    assert!(lobby.process().wait().status.success());
 
     let (lobby, url) = start(home, &token);
-    lobby.register("Casino Royale", 8_190);
-    lobby.register("Bacon Town", 8_191);
+    lobby.register_port("Casino Royale", 8_190);
+    lobby.register_port("Bacon Town", 8_191);
     lobby.wait_for_list("only one is listed", |list| list.len() == 1 && list[0].name == "Bacon Town");
     let table = said(&admin(home, &url, &["bans"]));
     assert!(table.contains("name *casino*") && table.contains("advertising"), "{table}");
     assert!(said(&admin(home, &url, &["notes", "127.0.0.1"])).contains("said sorry"));
     assert_eq!(said(&admin(home, &url, &["unban", "--name", "*casino*"])), "ban 1 is removed\n");
-    lobby.register("Casino Royale", 8_190);
+    lobby.register_port("Casino Royale", 8_190);
     lobby.wait_for_list("both are listed", |list| list.len() == 2);
     let audit = said(&admin(home, &url, &["audit", "--json"]));
     let audit: serde_json::Value = serde_json::from_str(&audit).unwrap();
@@ -74,8 +71,8 @@ fn a_server_that_is_taken_off_the_list_can_come_back_when_the_operator_says_so()
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
     let (lobby, url) = start(home, &token);
-    lobby.register("Bacon Town", 8_190);
-    let line = lobby.program.wait_for_log("listed id=");
+    lobby.register_port("Bacon Town", 8_190);
+    let line = lobby.process().wait_for_log("listed id=");
     let id = line.split("id=").nth(1).unwrap().split(' ').next().unwrap();
     let text = said(&admin(home, &url, &["unlist", id, "--reason", "wrong game"]));
     assert!(text.starts_with("\"Bacon Town\" is off the list until "), "{text}");
@@ -83,7 +80,7 @@ fn a_server_that_is_taken_off_the_list_can_come_back_when_the_operator_says_so()
     let table = said(&admin(home, &url, &["bans"]));
     assert!(table.contains("server \"Bacon Town\"") && table.contains("wrong game"), "{table}");
     assert_eq!(said(&admin(home, &url, &["unban", id])), "ban 1 is removed\n");
-    lobby.register("Bacon Town", 8_190);
+    lobby.register_port("Bacon Town", 8_190);
     lobby.wait_for_list("it is back", |list| list.len() == 1);
 }
 
@@ -152,7 +149,7 @@ fn what_goes_wrong_is_told_in_one_sentence() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("this is not the operator's token"), "{}", stderr(&output));
     assert!(!stderr(&output).contains("not-the-token"), "a token is never repeated");
-    let line = lobby.program.wait_for_log("the admin API was asked with a wrong token");
+    let line = lobby.process().wait_for_log("the admin API was asked with a wrong token");
     assert!(line.contains("address=127.0.0.x") && line.contains("times=1"), "{line}");
     assert!(!line.contains("not-the-token"), "{line}");
     let output = admin(home, "http://127.0.0.1:1", &["bans"]);
@@ -188,7 +185,7 @@ fn a_token_that_others_can_read_is_told_by_both_sides() {
     let warning = "other users of this machine may read the operator's token";
     fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
     let (lobby, url) = start(home, &token);
-    lobby.program.wait_for_log(warning);
+    lobby.process().wait_for_log(warning);
     let output = admin(home, &url, &["bans"]);
     assert_eq!(said(&output), "nobody is banned\n");
     assert!(stderr(&output).contains(warning), "{}", stderr(&output));
@@ -203,8 +200,8 @@ fn a_new_token_counts_after_a_reload_and_the_log_says_so() {
     let (lobby, url) = start(home, &token);
     new_token(home);
     assert_eq!(admin(home, &url, &["bans"]).status.code(), Some(1), "the old one is in force");
-    lobby.program.signal("HUP");
-    let line = lobby.program.wait_for_log("the configuration was read again");
+    lobby.process().signal(Signal::HUP);
+    let line = lobby.process().wait_for_log("the configuration was read again");
     assert!(line.contains("changed=\"web.admin_token\""), "{line}");
     assert!(!line.contains(fs::read_to_string(&token).unwrap().trim()), "{line}");
     said(&admin(home, &url, &["bans"]));

@@ -1,8 +1,6 @@
 //! `rallypoint announce` puts a server into the list, over both families, and takes it off again.
 
-mod common;
-
-use common::{Lobby, Running, has_ipv6, rallypoint, run, stderr, stdout};
+use rallypoint_harness::{Lobby, ParsedServer, Process, Signal, has_ipv6, program, rallypoint, run, stderr, stdout};
 use std::{
     net::{TcpListener, UdpSocket},
     path::Path,
@@ -13,7 +11,7 @@ use std::{
 fn announce(home: &Path, lobby: &Lobby, args: &[&str]) -> Command {
     let mut command = rallypoint(home);
     command.arg("announce").args(args);
-    for addr in &lobby.addrs {
+    for addr in lobby.addrs() {
         command.args(["--lobby", &addr.to_string()]);
     }
     command
@@ -22,33 +20,33 @@ fn announce(home: &Path, lobby: &Lobby, args: &[&str]) -> Command {
 #[test]
 fn over_both_families_until_ctrl_c() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let args =
         ["--name", "Bacon Town", "--port", "8190", "--transport", "udp", "--slots", "24", "--map", "ctf_truefort"];
-    let mut program = Running::start(announce(home.path(), &lobby, &args).args(["--key-hex", "x-tag=00ff"]));
-    let line = program.line();
+    let program = Process::spawn(announce(home.path(), &lobby, &args).args(["--key-hex", "x-tag=00ff"]));
+    let line = program.next_line();
     assert!(line.starts_with("announcing \"Bacon Town\" (udp 8190) to 127.0.0.1:"), "{line}");
     assert!(line.ends_with("; Ctrl-C removes it from the list"), "{line}");
 
     let families = if has_ipv6() { 2 } else { 1 };
-    let is_there = |list: &[common::Server]| list.first().is_some_and(|server| server.endpoints.len() == families);
+    let is_there = |list: &[ParsedServer]| list.first().is_some_and(|server| server.endpoints().count() == families);
     let server = lobby.wait_for_list("the server is listed in both families", is_there).remove(0);
-    assert_eq!((&*server.name, server.slots), ("Bacon Town", 24));
+    assert_eq!((&*server.name, server.occupancy.slots), ("Bacon Town", 24));
     let key = |name: &str| server.keys.iter().find(|(key, _)| key == name).map(|(_, value)| &value[..]);
     assert_eq!(key("map"), Some(&b"ctf_truefort"[..]));
     assert_eq!(key("x-tag"), Some(&[0, 255][..]));
-    let line = program.line();
+    let line = program.next_line();
     assert!(line.starts_with("listed by ") && line.contains("127.0.0.1:8190"), "{line}");
 
-    program.signal("INT");
+    program.signal(Signal::INT);
     lobby.wait_for_list("the server is off the list", <[_]>::is_empty);
-    assert_eq!(program.wait().code(), Some(0));
+    assert_eq!(program.wait().status.code(), Some(0));
 }
 
 #[test]
 fn once_says_whether_the_server_is_listed() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let game = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = game.local_addr().unwrap().port().to_string();
     let to = lobby.v4().to_string();
@@ -56,13 +54,13 @@ fn once_says_whether_the_server_is_listed() {
     let output = run(home.path(), &args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains(&format!("listed by {to} as 127.0.0.1:{port}\n")), "{}", stdout(&output));
-    assert_eq!(common::list(lobby.v4()).len(), 1, "it stays in the list for its lease");
+    assert_eq!(lobby.servers().len(), 1, "it stays in the list for its lease");
 }
 
 #[test]
 fn once_fails_with_the_likely_reason_if_it_is_not() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &["--set", "lobby.allow_private=false"]);
+    let lobby = Lobby::start_in(home.path(), &["--set", "lobby.allow_private=false"]);
     let output = announce(home.path(), &lobby, &["--name", "x", "--port", "8190", "--transport", "udp", "--once"]);
     let output = { output }.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -82,8 +80,8 @@ To find out: rallypoint doctor YOUR-ADDRESS:8190 --lobby {to} --transport udp
 #[test]
 fn what_the_lobby_says_is_told_instead_of_guesses() {
     let home = tempfile::tempdir().unwrap();
-    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
-    let api = lobby.program.line().replace("http tcp ", "http://");
+    let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0"]);
+    let api = lobby.url();
     let to = lobby.v4().to_string();
     let long = format!("x-story={}", "x".repeat(5_000));
     let args = ["--port", "8190", "--transport", "udp", "--lobby", &to, "--api", &api, "--once", "--key", &long];
@@ -123,7 +121,7 @@ fn l15_a_registration_that_lobbies_may_find_too_large_is_noted() {
 #[test]
 fn a_tcp_server_that_does_not_run_is_told_first() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &["--set", "ban=[{ name = \"*spam*\" }]"]);
+    let lobby = Lobby::start_in(home.path(), &["--set", "ban=[{ name = \"*spam*\" }]"]);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let to = lobby.v4().to_string();
     let output = run(home.path(), &["announce", "--name", "spam", "--port", &closed, "--lobby", &to, "--once"]);
@@ -144,7 +142,7 @@ fn a_family_that_is_missing_is_told() {
     let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (v4, v6) = (format!("127.0.0.1:{free}"), format!("[::1]:{free}"));
     let mut serve = rallypoint(home.path());
-    let lobby = Lobby::started(serve.args(["serve", "--legacy", "off", "--lobby", &v4, "--lobby", &v6]), 2);
+    let lobby = Lobby::spawn(serve.args(["serve", "--legacy", "off", "--lobby", &v4, "--lobby", &v6]), 2);
     let to = format!("localhost:{}", lobby.v4().port());
     let output = run(home.path(), &["announce", "--name", "One Way", "--port", &port, "--lobby", &to, "--once"]);
     let expected = format!(
@@ -158,37 +156,37 @@ fn a_family_that_is_missing_is_told() {
 #[test]
 fn a_signal_takes_the_server_off_the_list() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
-    for signal in ["HUP", "TERM"] {
+    let lobby = Lobby::start_in(home.path(), &[]);
+    for signal in [Signal::HUP, Signal::TERM] {
         let args = ["--name", "Bacon Town", "--port", "8190", "--transport", "udp"];
-        let mut program = Running::start(&mut announce(home.path(), &lobby, &args));
-        program.line();
-        for _ in &lobby.addrs {
-            assert!(program.line().starts_with("listed by "));
+        let program = Process::spawn(&mut announce(home.path(), &lobby, &args));
+        program.next_line();
+        for _ in lobby.addrs() {
+            assert!(program.next_line().starts_with("listed by "));
         }
         program.signal(signal);
-        assert_eq!(program.line(), "removed from the list");
+        assert_eq!(program.next_line(), "removed from the list");
         lobby.wait_for_list("the server is off the list", <[_]>::is_empty);
-        assert_eq!(program.wait().code(), Some(0), "{signal}");
+        assert_eq!(program.wait().status.code(), Some(0), "{signal:?}");
     }
 }
 
 #[test]
 fn without_its_terminal_it_goes_on_if_that_was_wanted() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let command = format!(
         "trap '' HUP; exec {} announce --name Nohup --port 8190 --transport udp --no-check --lobby {}",
-        env!("CARGO_BIN_EXE_rallypoint"),
+        program().to_str().unwrap(),
         lobby.v4()
     );
-    let mut program = Running::start(Command::new("sh").args(["-c", &command]).env("HOME", home.path()));
-    program.line();
-    program.signal("HUP");
+    let program = Process::spawn(Command::new("sh").args(["-c", &command]).env("HOME", home.path()));
+    program.next_line();
+    program.signal(Signal::HUP);
     lobby.wait_for_list("the server is listed", |list| !list.is_empty());
-    program.signal("TERM");
-    assert_eq!(program.line(), "stopped; an unregistration was sent");
-    assert_eq!(program.wait().code(), Some(0));
+    program.signal(Signal::TERM);
+    assert_eq!(program.next_line(), "stopped; an unregistration was sent");
+    assert_eq!(program.wait().status.code(), Some(0));
 }
 
 #[test]
@@ -197,11 +195,11 @@ fn nothing_is_claimed_of_a_lobby_that_does_not_answer() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let mut command = rallypoint(home.path());
     command.args(["announce", "--name", "Nobody", "--port", "8190", "--transport", "udp", "--lobby", &closed]);
-    let program = Running::start(&mut command);
+    let program = Process::spawn(&mut command);
     program.wait_for_log(&format!("cannot fetch the list of {closed}"));
-    program.signal("TERM");
+    program.signal(Signal::TERM);
     program.wait_for_log("rallypoint: stopped; the server never appeared in the list");
-    assert_eq!(program.wait().code(), Some(1));
+    assert_eq!(program.wait().status.code(), Some(1));
 }
 
 #[test]
@@ -212,10 +210,10 @@ fn names_can_be_seen() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("a server needs a name that can be seen"), "{output:?}");
     }
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let args = ["--name", "  Bacon Town ", "--port", "8190", "--transport", "udp", "--once"];
     assert!(announce(home.path(), &lobby, &args).output().unwrap().status.success());
-    assert_eq!(common::list(lobby.v4())[0].name, "Bacon Town");
+    assert_eq!(lobby.servers()[0].name, "Bacon Town");
 }
 
 #[test]
@@ -231,7 +229,7 @@ fn a_lobby_that_is_not_there_is_told() {
 #[test]
 fn the_id_file_keeps_a_server_the_same_server() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let id = home.path().join("id");
     for port in ["8190", "8191"] {
         let args =
@@ -239,7 +237,7 @@ fn the_id_file_keeps_a_server_the_same_server() {
         let output = announce(home.path(), &lobby, &args).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
     }
-    let list = common::list(lobby.v4());
+    let list = lobby.servers();
     assert_eq!(list.len(), 1);
-    assert!(list[0].endpoints.iter().all(|addr| addr.port() == 8191), "{list:?}");
+    assert!(list[0].endpoints().all(|addr| addr.port() == 8191), "{list:?}");
 }

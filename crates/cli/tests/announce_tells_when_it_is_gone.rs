@@ -1,8 +1,6 @@
 //! `rallypoint announce` goes on looking, and says so when a lobby no longer lists the server.
 
-mod common;
-
-use common::{Lobby, Running, rallypoint};
+use rallypoint_harness::{Lobby, Process, Signal, rallypoint};
 use std::fs;
 
 #[test]
@@ -10,17 +8,17 @@ fn a_server_that_is_banned_is_told_and_its_end_claims_nothing() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("rallypoint.toml");
     fs::write(&file, "").unwrap();
-    let lobby = Lobby::start(home.path(), &["--config", file.to_str().unwrap()]);
+    let lobby = Lobby::start_in(home.path(), &["--config", file.to_str().unwrap()]);
     let to = lobby.v4().to_string();
     let args = ["--name", "Bacon Town", "--port", "8190", "--transport", "udp", "--check-every", "50ms"];
-    let mut program = Running::start(rallypoint(home.path()).args(["announce", "--lobby", &to]).args(args));
-    program.line();
-    assert_eq!(program.line(), format!("listed by {to} as 127.0.0.1:8190"));
+    let program = Process::spawn(rallypoint(home.path()).args(["announce", "--lobby", &to]).args(args));
+    program.next_line();
+    assert_eq!(program.next_line(), format!("listed by {to} as 127.0.0.1:8190"));
 
     fs::write(&file, "[[ban]]\nname = \"bacon*\"").unwrap();
-    lobby.program.signal("HUP");
+    lobby.process().signal(Signal::HUP);
     program.wait_for_log(&format!("no longer listed by {to}"));
-    program.signal("TERM");
-    assert_eq!(program.line(), "stopped; the server was no longer listed");
-    assert_eq!(program.wait().code(), Some(0));
+    program.signal(Signal::TERM);
+    assert_eq!(program.next_line(), "stopped; the server was no longer listed");
+    assert_eq!(program.wait().status.code(), Some(0));
 }

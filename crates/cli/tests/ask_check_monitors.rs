@@ -1,21 +1,19 @@
 //! `check` speaks as monitoring systems expect: a line with performance data, and four exit codes.
 
-mod ask_support;
-mod common;
-
-use ask_support::{SHORT, Server, Speaks, closed, info};
-use common::{Lobby, run, stderr, stdout};
+use rallypoint_harness::{
+    Lobby, MockServer, QueryProtocol, SHORT_TIMEOUT, closed_udp_port, run, sample_info, stderr, stdout,
+};
 use rallypoint_query_proto::ServerInfo;
 
 fn check(args: &[&str]) -> (i32, String) {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &[&["check", "-t", SHORT], args].concat());
+    let output = run(home.path(), &[&["check", "-t", SHORT_TIMEOUT], args].concat());
     (output.status.code().unwrap(), stdout(&output))
 }
 
 #[test]
 fn ok_with_performance_data() {
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     let (code, text) = check(&[&server.text(), "--warn-ping", "60000", "--crit-players", "1:"]);
     assert_eq!(code, 0, "{text}");
     let (line, data) = text.trim_end().split_once(" | ").unwrap();
@@ -27,7 +25,7 @@ fn ok_with_performance_data() {
 
 #[test]
 fn thresholds_raise_the_alarm() {
-    let server = Server::new(Speaks::Bloodmasters);
+    let server = MockServer::new(QueryProtocol::Bloodmasters);
     for (args, code, word) in [
         (&["--warn-players", "3:"][..], 1, "WARNING"),
         (&["--warn-players", "3:", "--crit-players", "@0:2"], 2, "CRITICAL"),
@@ -45,13 +43,15 @@ fn thresholds_raise_the_alarm() {
 
 #[test]
 fn critical_if_it_does_not_answer() {
-    let silent = Server::silent();
-    for target in [silent.text(), closed(), Server::nonsense().text(), format!("lobby://{}", closed())] {
+    let silent = MockServer::silent();
+    for target in
+        [silent.text(), closed_udp_port(), MockServer::malformed().text(), format!("lobby://{}", closed_udp_port())]
+    {
         let (code, text) = check(&[&target]);
         assert_eq!(code, 2, "{text}");
         assert!(text.starts_with("RALLYPOINT CRITICAL - ") && text.lines().count() == 1, "{text}");
     }
-    silent.assert_got_only_questions();
+    silent.assert_received_no_empty_datagram();
 }
 
 #[test]
@@ -74,8 +74,8 @@ fn unknown_if_it_cannot_be_found_out() {
 
 #[test]
 fn a_name_cannot_forge_performance_data() {
-    let evil = ServerInfo { name: Some("x | ping=0ms\nRALLYPOINT OK".into()), ..info() };
-    let server = Server::with("127.0.0.1:0", Speaks::Session, &evil);
+    let evil = ServerInfo { name: Some("x | ping=0ms\nRALLYPOINT OK".into()), ..sample_info() };
+    let server = MockServer::with_info("127.0.0.1:0", QueryProtocol::Session, &evil);
     let (_, text) = check(&[&server.text()]);
     assert_eq!((text.matches('|').count(), text.lines().count()), (1, 1), "{text}");
 }
@@ -83,8 +83,8 @@ fn a_name_cannot_forge_performance_data() {
 #[test]
 fn a_lobby_by_its_list() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
-    lobby.register("one", 1001);
+    let lobby = Lobby::start_in(home.path(), &[]);
+    lobby.register_port("one", 1001);
     lobby.wait_for_list("a server", |list| list.len() == 1);
     let target = format!("lobby://{}", lobby.v4());
     let (code, text) = check(&[&target, "--crit-servers", "1:"]);
@@ -95,7 +95,7 @@ fn a_lobby_by_its_list() {
 
 #[test]
 fn a_threshold_that_cannot_apply_is_told() {
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     let (code, text) = check(&[&server.text(), "--warn-servers", "1:"]);
     assert_eq!(code, 3, "{text}");
     let said = format!("RALLYPOINT UNKNOWN - {} is a server: --warn-servers and --crit-servers are for", server.text());
@@ -105,8 +105,8 @@ fn a_threshold_that_cannot_apply_is_told() {
 #[test]
 fn a_master_list_has_no_players() {
     let home = tempfile::tempdir().unwrap();
-    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
-    let list = lobby.program.line().replace("http tcp ", "http://") + "/bloodmasterslist.php";
+    let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0"]);
+    let list = lobby.url() + "/bloodmasterslist.php";
     let (code, text) = check(&[&list, "--warn-servers", "0:"]);
     assert_eq!(code, 0, "{text}");
     assert!(text.contains(", 0 servers, ping ") && !text.contains("players"), "{text}");

@@ -1,16 +1,12 @@
 //! `--debug` shows every datagram, `--capture` keeps it.
 
-mod ask_support;
-mod common;
-
-use ask_support::{Server, Speaks};
-use common::{run, stderr, stdout};
+use rallypoint_harness::{MockServer, QueryProtocol, run, stderr, stdout};
 use std::fs;
 
 #[test]
 fn debug_shows_every_datagram() {
     let home = tempfile::tempdir().unwrap();
-    let server = Server::new(Speaks::Bloodmasters);
+    let server = MockServer::new(QueryProtocol::Bloodmasters);
     let output = run(home.path(), &["query", "--debug", &format!("bloodmasters://{}", server.addr)]);
     let errors = stderr(&output);
     assert!(stdout(&output).starts_with("Bacon Town\n"));
@@ -22,7 +18,7 @@ fn debug_shows_every_datagram() {
 #[test]
 fn a_capture_can_be_read() {
     let home = tempfile::tempdir().unwrap();
-    let (server, file) = (Server::new(Speaks::Session), home.path().join("x.pcap"));
+    let (server, file) = (MockServer::new(QueryProtocol::Session), home.path().join("x.pcap"));
     let target = format!("session://{}", server.addr);
     let output = run(home.path(), &["query", "--capture", file.to_str().unwrap(), &target]);
     assert!(output.status.success(), "{output:?}");

@@ -1,27 +1,23 @@
 //! The exit codes tell scripts how it went; errors are on standard error.
 
-mod ask_support;
-mod common;
-
-use ask_support::{SHORT, Server, Speaks, closed};
-use common::{run, stderr, stdout};
+use rallypoint_harness::{MockServer, QueryProtocol, SHORT_TIMEOUT, closed_udp_port, run, stderr, stdout};
 
 fn query(args: &[&str]) -> (i32, String, String) {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &[&["query", "-t", SHORT], args].concat());
+    let output = run(home.path(), &[&["query", "-t", SHORT_TIMEOUT], args].concat());
     (output.status.code().unwrap(), stdout(&output), stderr(&output))
 }
 
 #[test]
 fn zero_all_answered() {
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     let (code, _, errors) = query(&[&server.text(), &server.text()]);
     assert_eq!((code, &*errors), (0, ""));
 }
 
 #[test]
 fn one_some_did_not_answer() {
-    let (server, silent) = (Server::new(Speaks::Session), Server::silent());
+    let (server, silent) = (MockServer::new(QueryProtocol::Session), MockServer::silent());
     let (code, out, errors) = query(&[&server.text(), &silent.text()]);
     assert_eq!(code, 1);
     assert!(out.contains("Bacon Town"), "who answered is shown: {out}");
@@ -29,8 +25,8 @@ fn one_some_did_not_answer() {
         format!("{}: no answer within 1.5 s: does it run, and does a firewall let it through?\n", silent.addr);
     assert_eq!(errors, expected);
     // Asked in both protocols, again and again, and never with an empty datagram (B10).
-    silent.assert_got_only_questions();
-    assert!(silent.got.lock().unwrap().len() > 4);
+    silent.assert_received_no_empty_datagram();
+    assert!(silent.received().len() > 4);
 }
 
 #[test]
@@ -56,7 +52,7 @@ fn two_wrong_usage() {
 
 #[test]
 fn three_an_answer_made_no_sense() {
-    let server = Server::nonsense();
+    let server = MockServer::malformed();
     let (code, _, errors) = query(&[&server.text()]);
     assert_eq!(code, 3, "{errors}");
     assert!(errors.contains("its answer makes no sense"), "{errors}");
@@ -64,14 +60,14 @@ fn three_an_answer_made_no_sense() {
 
 #[test]
 fn four_refused() {
-    let (code, _, errors) = query(&[&closed()]);
+    let (code, _, errors) = query(&[&closed_udp_port()]);
     assert_eq!(code, 4, "{errors}");
     assert!(errors.contains("nothing listens at that port"), "{errors}");
 }
 
 #[test]
 fn five_this_machine_could_not() {
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     for args in [&["--source", "192.0.2.1"][..], &["--capture", "/nonexistent/x.pcap"], &["--file", "/nonexistent"]] {
         let (code, _, errors) = query(&[&[&*server.text()], args].concat());
         assert_eq!(code, 5, "{args:?}: {errors}");
@@ -82,7 +78,7 @@ fn five_this_machine_could_not() {
 
 #[test]
 fn different_reasons_are_one() {
-    let (code, ..) = query(&[&closed(), &Server::nonsense().text()]);
+    let (code, ..) = query(&[&closed_udp_port(), &MockServer::malformed().text()]);
     assert_eq!(code, 1);
 }
 

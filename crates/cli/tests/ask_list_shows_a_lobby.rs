@@ -1,12 +1,11 @@
 //! `list` shows the servers of a lobby, of a legacy lobby and of a master list; `--query` asks them, too.
 
-mod ask_support;
-mod common;
-
-use ask_support::{SHORT, Server, Speaks, info, squeezed, steady, without_times};
-use common::{LOBBY, Lobby, has_ipv6, run, stderr, stdout};
+use rallypoint_harness::{
+    Lobby, MockServer, Process, QueryProtocol, SHORT_TIMEOUT, collapse_spaces, has_ipv6, rallypoint,
+    redact_ports_and_pings, redact_times, run, sample_info, stderr, stdout, wait_for,
+};
 use rallypoint_query_proto::ServerInfo;
-use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
+use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use serde_json::Value;
 use std::{
     io::{Read, Write},
@@ -21,15 +20,22 @@ fn register(lobby: SocketAddr, port: u16, players: u16, entries: &[(&str, &str)]
     entries.iter().for_each(|(key, value)| table.push(key.as_bytes(), value.as_bytes()).unwrap());
     let id = ServerId::from_bytes(u128::from(port).to_be_bytes());
     let occupancy = Occupancy { slots: 10, players, bots: 0, password: players == 10 };
-    let registration =
-        Registration::new(id, LOBBY, Transport::Udp, port.try_into().unwrap(), occupancy, table.as_table()).unwrap();
+    let registration = Registration::new(
+        id,
+        LobbyId::GANG_GARRISON_2,
+        Transport::Udp,
+        port.try_into().unwrap(),
+        occupancy,
+        table.as_table(),
+    )
+    .unwrap();
     let mut datagram = Vec::new();
     registration.emit(&mut datagram);
     UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&datagram, lobby).unwrap();
 }
 
 fn three_servers(home: &Path) -> Lobby {
-    let lobby = Lobby::start(home, &[]);
+    let lobby = Lobby::start_in(home, &[]);
     register(
         lobby.v4(),
         1001,
@@ -70,11 +76,11 @@ Bacon Town       3/10  ctf_truefort  gg2      127.0.0.1:1001  udp
 七人の侍         0/10  dusk          Samurai  127.0.0.1:1002  udp
 ";
     assert_eq!(stdout(&output), expected);
-    for addr in lobby.addrs.iter().map(|addr| format!("lobby://{addr}/gg2")) {
+    for addr in lobby.addrs().iter().map(|addr| format!("lobby://{addr}/gg2")) {
         assert_eq!(stdout(&list(home.path(), &[&addr])), expected, "by both families");
     }
     if has_ipv6() {
-        let other = format!("lobby://localhost:{}", lobby.addrs[1].port());
+        let other = format!("lobby://localhost:{}", lobby.addrs()[1].port());
         assert_eq!(stdout(&list(home.path(), &[&other])), expected, "a name with an address where nothing listens");
     }
 }
@@ -107,12 +113,12 @@ fn filters_order_and_limit() {
 #[test]
 fn query_asks_every_server_too() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
-    let own = ServerInfo { name: Some("As it says itself".into()), ..info() };
+    let lobby = Lobby::start_in(home.path(), &[]);
+    let own = ServerInfo { name: Some("As it says itself".into()), ..sample_info() };
     let servers = [
-        Server::with("127.0.0.1:0", Speaks::Session, &own),
-        Server::with("127.0.0.1:0", Speaks::Bloodmasters, &own),
-        Server::silent(),
+        MockServer::with_info("127.0.0.1:0", QueryProtocol::Session, &own),
+        MockServer::with_info("127.0.0.1:0", QueryProtocol::Bloodmasters, &own),
+        MockServer::silent(),
     ];
     register(lobby.v4(), servers[0].addr.port(), 9, &[("name", "one"), ("x-query", "session"), ("x-hint", "kept")]);
     register(lobby.v4(), servers[1].addr.port(), 9, &[("name", "two")]);
@@ -121,7 +127,7 @@ fn query_asks_every_server_too() {
     let lobby = lobby.v4().to_string();
 
     let output = list(home.path(), &[&lobby, "--query", "--sort", "name", "-t", "1s"]);
-    let text = squeezed(&steady(&stdout(&output), &servers.iter().collect::<Vec<_>>()));
+    let text = collapse_spaces(&redact_ports_and_pings(&stdout(&output), &servers.iter().collect::<Vec<_>>()));
     let mut lines: Vec<_> = text.lines().collect();
     lines[1..3].sort_unstable();
     let expected = [
@@ -133,9 +139,9 @@ fn query_asks_every_server_too() {
     assert_eq!(lines, expected);
     assert_eq!(output.status.code(), Some(1), "one did not answer");
 
-    let output = list(home.path(), &[&lobby, "--players", "--json", "-t", SHORT]);
+    let output = list(home.path(), &[&lobby, "--players", "--json", "-t", SHORT_TIMEOUT]);
     let mut document: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    without_times(&mut document);
+    redact_times(&mut document);
     let servers = document["servers"].as_array().unwrap();
     let one = servers.iter().find(|server| server["protocol"] == "session").unwrap();
     assert_eq!(one["lobby"]["entries"]["x-hint"], "kept");
@@ -152,15 +158,15 @@ fn both_families_and_the_transport_are_shown() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let mut announce = vec!["announce", "--name", "Both", "--port", "8190", "--transport", "udp", "--once"];
-    let addrs: Vec<_> = lobby.addrs.iter().map(ToString::to_string).collect();
+    let addrs: Vec<_> = lobby.addrs().iter().map(ToString::to_string).collect();
     addrs.iter().for_each(|addr| announce.extend(["--lobby", addr]));
     assert!(run(home.path(), &announce).status.success());
-    lobby.wait_for_list("both addresses", |list| list.iter().any(|server| server.endpoints.len() == 2));
+    lobby.wait_for_list("both addresses", |list| list.iter().any(|server| server.endpoints().count() == 2));
     let output = list(home.path(), &[&lobby.v4().to_string()]);
     assert_eq!(
-        squeezed(&stdout(&output)),
+        collapse_spaces(&stdout(&output)),
         "NAME PLAYERS ADDRESS PROTO ALSO AT\nBoth 0/0 127.0.0.1:8190 udp [::1]:8190\n"
     );
 }
@@ -173,7 +179,7 @@ fn lines_come_while_the_list_is_still_coming() {
     let mut whole = Vec::new();
     let mut stream = std::net::TcpStream::connect(lobby.v4()).unwrap();
     let mut request = Vec::new();
-    rallypoint_wire::lobby::ListRequest { lobby_id: LOBBY }.emit(&mut request);
+    rallypoint_wire::lobby::ListRequest { lobby_id: LobbyId::GANG_GARRISON_2 }.emit(&mut request);
     stream.write_all(&request).unwrap();
     stream.read_to_end(&mut whole).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -188,21 +194,21 @@ fn lines_come_while_the_list_is_still_coming() {
         let _ = wait.recv();
         stream.write_all(rest).unwrap();
     });
-    let mut command = common::rallypoint(home.path());
-    let mut program = common::Running::start(command.args(["list", &slow, "--jsonl", "-t", "30s"]));
+    let mut command = rallypoint(home.path());
+    let program = Process::spawn(command.args(["list", &slow, "--jsonl", "-t", "30s"]));
     for _ in 0..2 {
-        assert!(program.line().starts_with("{\"type\":\"server\""));
+        assert!(program.next_line().starts_with("{\"type\":\"server\""));
     }
     go_on.send(()).unwrap();
-    assert!(program.line().starts_with("{\"type\":\"server\""));
-    assert!(program.line().starts_with("{\"type\":\"list\""));
-    assert_eq!(program.wait().code(), Some(0));
+    assert!(program.next_line().starts_with("{\"type\":\"server\""));
+    assert!(program.next_line().starts_with("{\"type\":\"list\""));
+    assert_eq!(program.wait().status.code(), Some(0));
 }
 
 #[test]
 fn a_lobby_is_a_target_of_query() {
     let home = tempfile::tempdir().unwrap();
-    let (lobby, server) = (Lobby::start(home.path(), &[]), Server::new(Speaks::Session));
+    let (lobby, server) = (Lobby::start_in(home.path(), &[]), MockServer::new(QueryProtocol::Session));
     register(lobby.v4(), server.addr.port(), 9, &[("name", "one"), ("x-query", "session")]);
     lobby.wait_for_list("a server", |list| list.len() == 1);
     let output = run(home.path(), &["query", &format!("lobby://{}", lobby.v4())]);
@@ -213,11 +219,10 @@ fn a_lobby_is_a_target_of_query() {
 #[test]
 fn l16_the_legacy_lobby() {
     let home = tempfile::tempdir().unwrap();
-    let mut command = common::rallypoint(home.path());
+    let mut command = rallypoint(home.path());
     command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0", "--http", "off"]);
-    let mut lobby = Lobby::started(&mut command, 1);
-    let legacy = lobby.program.line();
-    let legacy = legacy.strip_prefix("legacy udp+tcp ").unwrap_or_else(|| panic!("{legacy}"));
+    let lobby = Lobby::spawn(&mut command, 1);
+    let legacy = &*lobby.legacy().to_string();
     // By the older protocol: version 7, a port, and the info text.
     let text = b"[dusk] Old Town [3/8] - mod";
     let datagram = [&[4, 8, 15, 16, 23, 42, 7, 0xe9, 3, text.len() as u8], &text[..]].concat();
@@ -225,13 +230,13 @@ fn l16_the_legacy_lobby() {
     let [low, high] = tcp.local_addr().unwrap().port().to_le_bytes();
     let datagram = [&datagram[..7], &[low, high], &datagram[9..]].concat();
     UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&datagram, legacy).unwrap();
-    let shown = common::until("it is listed", || {
+    let shown = wait_for("it is listed", || {
         let output = list(home.path(), &["--legacy", "--protocol-id", "7", legacy]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         Some(stdout(&output)).filter(|text| !text.is_empty())
     });
     assert_eq!(
-        squeezed(&shown),
+        collapse_spaces(&shown),
         format!("NAME PLAYERS MAP GAME ADDRESS\nOld Town 3/8 dusk mod {}\n", tcp.local_addr().unwrap())
     );
     let output = list(home.path(), &["--legacy", legacy]);
@@ -255,11 +260,14 @@ fn says(bytes: Vec<u8>) -> SocketAddr {
 #[test]
 fn l17_a_master_list() {
     let home = tempfile::tempdir().unwrap();
-    let server = Server::new(Speaks::Bloodmasters);
+    let server = MockServer::new(QueryProtocol::Bloodmasters);
     let page = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n{}\r\nnonsense\r\n", server.addr);
     let target = format!("http://{}", says(page.into_bytes()));
     let output = list(home.path(), &[&target]);
-    assert_eq!(squeezed(&steady(&stdout(&output), &[&server])), "NAME ADDRESS\n127.0.0.1:PORT 127.0.0.1:PORT\n");
+    assert_eq!(
+        collapse_spaces(&redact_ports_and_pings(&stdout(&output), &[&server])),
+        "NAME ADDRESS\n127.0.0.1:PORT 127.0.0.1:PORT\n"
+    );
     let output = list(home.path(), &[&target, "--query"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout(&output).contains("Bacon Town"), "{output:?}");

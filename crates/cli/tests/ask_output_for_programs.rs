@@ -1,10 +1,8 @@
 //! JSON, lines of JSON, CSV and gamedig's keys: also what went wrong is in them, and docs/asking.md has every key.
 
-mod ask_support;
-mod common;
-
-use ask_support::{Server, Speaks, closed, steady, without_times};
-use common::{run, stderr, stdout};
+use rallypoint_harness::{
+    MockServer, QueryProtocol, closed_udp_port, redact_ports_and_pings, redact_times, run, stderr, stdout,
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 
@@ -16,14 +14,14 @@ fn query(args: &[&str]) -> (String, i32) {
 
 fn parsed(text: &str) -> Value {
     let mut value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-    without_times(&mut value);
+    redact_times(&mut value);
     value
 }
 
 #[test]
 fn json_is_one_document() {
-    let server = Server::new(Speaks::Session);
-    let (address, dead) = (server.text(), closed());
+    let server = MockServer::new(QueryProtocol::Session);
+    let (address, dead) = (server.text(), closed_udp_port());
     let (text, code) = query(&["--json", &address, &dead]);
     assert_eq!(code, 4, "{text}");
     let expected = json!({
@@ -57,8 +55,8 @@ fn json_is_one_document() {
 
 #[test]
 fn jsonl_is_an_object_on_each_line() {
-    let server = Server::new(Speaks::Bloodmasters);
-    let (text, _) = query(&["--jsonl", &server.text(), &closed()]);
+    let server = MockServer::new(QueryProtocol::Bloodmasters);
+    let (text, _) = query(&["--jsonl", &server.text(), &closed_udp_port()]);
     let mut types: Vec<_> = text.lines().map(|line| parsed(line)["type"].clone()).collect();
     types.sort_by_key(ToString::to_string);
     assert_eq!(types, ["error", "server"]);
@@ -66,9 +64,9 @@ fn jsonl_is_an_object_on_each_line() {
 
 #[test]
 fn csv_has_a_header_and_a_line_for_each() {
-    let server = Server::new(Speaks::Bloodmasters);
+    let server = MockServer::new(QueryProtocol::Bloodmasters);
     let (text, code) = query(&["--csv", &server.text()]);
-    let text = steady(&text, &[&server]);
+    let text = redact_ports_and_pings(&text, &[&server]);
     let (header, line) = text.split_once('\n').unwrap();
     let fields: Vec<_> =
         header.split(',').zip(line.trim_end().split(',')).filter(|(key, _)| *key != "ping_ms").collect();
@@ -77,13 +75,13 @@ fn csv_has_a_header_and_a_line_for_each() {
                     password=false complete=true error=";
     assert_eq!(fields.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "), expected);
     assert_eq!(code, 0);
-    let (text, _) = query(&["--csv", &closed()]);
+    let (text, _) = query(&["--csv", &closed_udp_port()]);
     assert!(text.lines().nth(1).unwrap().ends_with(",refused"), "{text}");
 }
 
 #[test]
 fn gamedig_has_its_own_keys() {
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     let (text, _) = query(&["--compat", "gamedig", &server.text()]);
     let value = parsed(&text);
     assert_eq!(
@@ -101,7 +99,7 @@ fn gamedig_has_its_own_keys() {
     let player: Vec<_> = value["players"][0].as_object().unwrap().keys().collect();
     assert_eq!(player, ["name", "raw"]);
     // Of several servers it is a list; what failed has an error.
-    let (text, _) = query(&["--compat", "gamedig", &server.text(), &closed()]);
+    let (text, _) = query(&["--compat", "gamedig", &server.text(), &closed_udp_port()]);
     let list = parsed(&text);
     let errors = list.as_array().unwrap().iter().filter(|server| server["error"].is_string()).count();
     assert_eq!((list.as_array().unwrap().len(), errors), (2, 1));
@@ -135,8 +133,8 @@ fn whatever_fails_as_a_whole_is_an_object_too() {
 #[test]
 fn every_key_is_in_the_documentation() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/asking.md")).unwrap();
-    let servers = [Server::new(Speaks::Session), Server::new(Speaks::Bloodmasters)];
-    let (text, _) = query(&["--json", &servers[0].text(), &servers[1].text(), &closed()]);
+    let servers = [MockServer::new(QueryProtocol::Session), MockServer::new(QueryProtocol::Bloodmasters)];
+    let (text, _) = query(&["--json", &servers[0].text(), &servers[1].text(), &closed_udp_port()]);
     let mut keys = BTreeSet::new();
     collect(&parsed(&text), &mut keys);
     assert!(keys.len() > 40, "{keys:?}");

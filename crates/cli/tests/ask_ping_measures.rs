@@ -1,20 +1,19 @@
 //! `ping` asks again and again, and tells statistics at the end.
 
-mod ask_support;
-mod common;
-
-use ask_support::{Server, Speaks, closed, steady};
-use common::{Running, rallypoint, run, stderr, stdout, until};
+use rallypoint_harness::{
+    MockServer, Process, QueryProtocol, Signal, closed_udp_port, rallypoint, redact_ports_and_pings, run, stderr,
+    stdout, wait_for,
+};
 use serde_json::Value;
 
 #[test]
 fn a_few_pings_and_their_statistics() {
     let home = tempfile::tempdir().unwrap();
-    for (speaks, name) in [(Speaks::Session, "session"), (Speaks::Bloodmasters, "bloodmasters")] {
-        let server = Server::new(speaks);
+    for (speaks, name) in [(QueryProtocol::Session, "session"), (QueryProtocol::Bloodmasters, "bloodmasters")] {
+        let server = MockServer::new(speaks);
         let output = run(home.path(), &["ping", "-c", "2", "-i", "10ms", &server.text()]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        let text = steady(&stdout(&output).replace("time=", "time= "), &[&server]);
+        let text = redact_ports_and_pings(&stdout(&output).replace("time=", "time= "), &[&server]);
         let (pings, end) = text.split_once("\n\n").unwrap();
         let expected = format!(
             "PING 127.0.0.1:PORT\n\
@@ -25,20 +24,20 @@ fn a_few_pings_and_their_statistics() {
         let end: Vec<_> = end.lines().collect();
         assert_eq!(end[..2], ["--- 127.0.0.1:PORT ---", "2 asked, 2 answered, 0% lost"]);
         assert!(end[2].starts_with("min/avg/max/mdev = "), "{end:?}");
-        server.assert_got_only_questions();
+        server.assert_received_no_empty_datagram();
     }
 }
 
 #[test]
 fn whoever_never_answers() {
     let home = tempfile::tempdir().unwrap();
-    let silent = Server::silent();
+    let silent = MockServer::silent();
     let output = run(home.path(), &["ping", "-c", "2", "-i", "10ms", "-t", "50ms", &silent.text()]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(text.contains("seq=2 no answer\n"), "{text}");
     assert!(text.contains("2 asked, 0 answered, 100% lost\n"), "{text}");
-    let output = run(home.path(), &["ping", "-q", "-c", "1", &closed()]);
+    let output = run(home.path(), &["ping", "-q", "-c", "1", &closed_udp_port()]);
     assert_eq!(output.status.code(), Some(4));
     assert_eq!(stdout(&output).lines().count(), 2, "{output:?}");
 }
@@ -46,7 +45,7 @@ fn whoever_never_answers() {
 #[test]
 fn json_on_each_line() {
     let home = tempfile::tempdir().unwrap();
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     let text = stdout(&run(home.path(), &["ping", "-c", "2", "-i", "10ms", "--jsonl", &server.text()]));
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
@@ -70,17 +69,17 @@ fn a_name_that_cannot_be_found_is_told_to_programs_too() {
 #[test]
 fn ctrl_c_shows_the_statistics() {
     let home = tempfile::tempdir().unwrap();
-    let server = Server::new(Speaks::Session);
-    let mut program = Running::start(rallypoint(home.path()).args(["ping", "-i", "10ms", &server.text()]));
-    until("some pings", || (server.got.lock().unwrap().len() > 3).then_some(()));
-    program.signal("INT");
+    let server = MockServer::new(QueryProtocol::Session);
+    let program = Process::spawn(rallypoint(home.path()).args(["ping", "-i", "10ms", &server.text()]));
+    wait_for("some pings", || (server.received().len() > 3).then_some(()));
+    program.signal(Signal::INT);
     let mut lines = Vec::new();
     while lines.last().is_none_or(|line: &String| !line.starts_with("min/avg/max/mdev")) {
-        lines.push(program.line());
+        lines.push(program.next_line());
         assert!(lines.len() < 100_000);
     }
     assert!(lines.iter().any(|line| line.ends_with(" 0% lost")), "{lines:?}");
-    assert_eq!(program.wait().code(), Some(0));
+    assert_eq!(program.wait().status.code(), Some(0));
 }
 
 #[test]

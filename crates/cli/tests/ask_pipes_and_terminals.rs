@@ -1,10 +1,6 @@
 //! A closed pipe ends it quietly; colours and a progress bar are for terminals only.
 
-mod ask_support;
-mod common;
-
-use ask_support::{Server, Speaks, in_terminal};
-use common::{rallypoint, run, stdout};
+use rallypoint_harness::{MockServer, QueryProtocol, rallypoint, run, run_in_terminal, stdout};
 use std::{
     io::{BufRead, BufReader, Read},
     process::Stdio,
@@ -13,7 +9,7 @@ use std::{
 #[test]
 fn a_closed_pipe_ends_it_quietly() {
     let home = tempfile::tempdir().unwrap();
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     let targets = vec![server.text(); 300];
     for format in ["--jsonl", "--csv", "--json"] {
         let mut command = rallypoint(home.path());
@@ -32,35 +28,35 @@ fn a_closed_pipe_ends_it_quietly() {
 #[test]
 fn colours_only_in_a_terminal() {
     let home = tempfile::tempdir().unwrap();
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     assert!(!stdout(&run(home.path(), &["query", &server.text()])).contains('\x1b'));
-    let shown = in_terminal(home.path(), 80, &format!("query {}", server.addr), &[]);
+    let shown = run_in_terminal(home.path(), 80, &format!("query {}", server.addr), &[]);
     assert!(shown.contains("\x1b[1mBacon Town\x1b[0m"), "{shown:?}");
-    let plain = in_terminal(home.path(), 80, &format!("query {}", server.addr), &[("NO_COLOR", "1")]);
+    let plain = run_in_terminal(home.path(), 80, &format!("query {}", server.addr), &[("NO_COLOR", "1")]);
     assert!(plain.contains("Bacon Town") && !plain.contains('\x1b'), "{plain:?}");
-    let plain = in_terminal(home.path(), 80, &format!("query {}", server.addr), &[("TERM", "dumb")]);
+    let plain = run_in_terminal(home.path(), 80, &format!("query {}", server.addr), &[("TERM", "dumb")]);
     assert!(!plain.contains('\x1b'), "{plain:?}");
 }
 
 #[test]
 fn a_terminal_of_forty_columns() {
     let home = tempfile::tempdir().unwrap();
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     let command = format!("query {0} {0}", server.addr);
-    let shown = in_terminal(home.path(), 40, &command, &[("NO_COLOR", "1")]);
+    let shown = run_in_terminal(home.path(), 40, &command, &[("NO_COLOR", "1")]);
     let line = format!("Bacon Town     2/24  {}", server.addr);
     assert!(shown.lines().all(|line| line.len() <= 40), "{shown}");
     assert!(shown.contains(&line), "{shown}");
-    assert!(in_terminal(home.path(), 120, &command, &[]).contains("ctf_truefort"));
+    assert!(run_in_terminal(home.path(), 120, &command, &[]).contains("ctf_truefort"));
 }
 
 #[test]
 fn a_progress_bar_only_in_a_terminal_and_only_for_what_takes_long() {
     let home = tempfile::tempdir().unwrap();
-    let (silent, server) = (Server::silent(), Server::new(Speaks::Session));
+    let (silent, server) = (MockServer::silent(), MockServer::new(QueryProtocol::Session));
     let command = format!("query -t 2s {} {}", silent.addr, server.addr);
-    let shown = in_terminal(home.path(), 80, &command, &[]);
+    let shown = run_in_terminal(home.path(), 80, &command, &[]);
     assert!(shown.contains("[##########..........] 1/2, 1 answered"), "{shown:?}");
-    let shown = in_terminal(home.path(), 80, &format!("query {}", server.addr), &[]);
+    let shown = run_in_terminal(home.path(), 80, &format!("query {}", server.addr), &[]);
     assert!(!shown.contains("1/1"), "{shown:?}");
 }

@@ -1,23 +1,22 @@
 //! `query` shows what servers say: one in detail, several in a table, in a narrow terminal, whatever their names are.
 
-mod ask_support;
-mod common;
-
-use ask_support::{Server, Speaks, info, squeezed, steady};
-use common::{has_ipv6, rallypoint, run, stderr, stdout};
+use rallypoint_harness::{
+    MockServer, QueryProtocol, collapse_spaces, has_ipv6, rallypoint, redact_ports_and_pings, run, sample_info, stderr,
+    stdout,
+};
 use rallypoint_query_proto::{Player, ServerInfo};
 
-fn query(servers: &[&Server], args: &[&str]) -> String {
+fn query(servers: &[&MockServer], args: &[&str]) -> String {
     let home = tempfile::tempdir().unwrap();
     let output = run(home.path(), &[&["query"], args].concat());
     assert!(output.status.success(), "{output:?}");
     assert_eq!(stderr(&output), "");
-    steady(&stdout(&output), servers)
+    redact_ports_and_pings(&stdout(&output), servers)
 }
 
 #[test]
 fn a_bloodmasters_server_in_detail() {
-    let server = Server::new(Speaks::Bloodmasters);
+    let server = MockServer::new(QueryProtocol::Bloodmasters);
     let expected = "\
 Bacon Town
   address      127.0.0.1:PORT (bloodmasters)
@@ -39,12 +38,12 @@ Bacon Town
     assert_eq!(query(&[&server], &[&format!("bloodmasters://{}", server.addr)]), expected);
     // Without a scheme both protocols are tried.
     assert_eq!(query(&[&server], &[&server.text()]), expected);
-    server.assert_got_only_questions();
+    server.assert_received_no_empty_datagram();
 }
 
 #[test]
 fn a_session_server_in_detail() {
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     let expected = "\
 Bacon Town
   description  Friendly people
@@ -65,7 +64,7 @@ Bacon Town
     let (without, players) =
         (query(&[&server], &[&server.text(), "--no-players"]), expected.find("\n  PLAYER").unwrap());
     assert_eq!(without, expected[..players]);
-    server.assert_got_only_questions();
+    server.assert_received_no_empty_datagram();
 }
 
 #[test]
@@ -73,7 +72,7 @@ fn over_ipv6() {
     if !has_ipv6() {
         return;
     }
-    let server = Server::with("[::1]:0", Speaks::Session, &info());
+    let server = MockServer::with_info("[::1]:0", QueryProtocol::Session, &sample_info());
     for args in [&["-6"][..], &[]] {
         assert!(query(&[&server], &[&[&*server.text()], args].concat()).contains("[::1]:PORT (session)"));
     }
@@ -81,9 +80,9 @@ fn over_ipv6() {
 
 #[test]
 fn several_servers_in_a_table() {
-    let servers = [Server::new(Speaks::Bloodmasters), Server::new(Speaks::Session)];
+    let servers = [MockServer::new(QueryProtocol::Bloodmasters), MockServer::new(QueryProtocol::Session)];
     let all = query(&[&servers[0], &servers[1]], &[&servers[0].text(), &servers[1].text()]);
-    let lines: Vec<_> = squeezed(&all).lines().map(str::to_owned).collect();
+    let lines: Vec<_> = collapse_spaces(&all).lines().map(str::to_owned).collect();
     assert_eq!(
         lines,
         [
@@ -98,9 +97,9 @@ fn several_servers_in_a_table() {
 
 #[test]
 fn a_table_has_the_order_of_the_targets() {
-    let named = |name: &str| ServerInfo { name: Some(name.into()), ..info() };
-    let late = Server::late(Speaks::Bloodmasters, &named("late"));
-    let quick = Server::with("127.0.0.1:0", Speaks::Bloodmasters, &named("quick"));
+    let named = |name: &str| ServerInfo { name: Some(name.into()), ..sample_info() };
+    let late = MockServer::ignoring_the_first(QueryProtocol::Bloodmasters, &named("late"));
+    let quick = MockServer::with_info("127.0.0.1:0", QueryProtocol::Bloodmasters, &named("quick"));
     let home = tempfile::tempdir().unwrap();
     let targets = [&late, &quick].map(|server| format!("bloodmasters://{}", server.addr));
     let output = run(home.path(), &["query", &targets[0], &targets[1]]);
@@ -112,13 +111,13 @@ fn a_table_has_the_order_of_the_targets() {
 fn forty_columns_are_enough() {
     let names = ["A very long name that nobody can read to its end", "七人の侍七人の侍七人の侍七人の侍七人の侍"];
     let servers = names.map(|name| {
-        let info = ServerInfo { name: Some(name.into()), description: Some(name.repeat(4)), ..info() };
-        Server::with("127.0.0.1:0", Speaks::Session, &info)
+        let info = ServerInfo { name: Some(name.into()), description: Some(name.repeat(4)), ..sample_info() };
+        MockServer::with_info("127.0.0.1:0", QueryProtocol::Session, &info)
     });
     let home = tempfile::tempdir().unwrap();
     for args in [&["--details"][..], &[]] {
         let mut command = rallypoint(home.path());
-        command.arg("query").args(servers.iter().map(Server::text)).args(args).env("COLUMNS", "40");
+        command.arg("query").args(servers.iter().map(MockServer::text)).args(args).env("COLUMNS", "40");
         let text = stdout(&command.output().unwrap());
         for line in text.lines() {
             assert!(unicode_width::UnicodeWidthStr::width(line) <= 40, "{line:?} in\n{text}");
@@ -142,8 +141,8 @@ fn hostile_names_do_nothing() {
         ..ServerInfo::default()
     };
     let home = tempfile::tempdir().unwrap();
-    for speaks in [Speaks::Session, Speaks::Bloodmasters] {
-        let server = Server::with("127.0.0.1:0", speaks, &info);
+    for speaks in [QueryProtocol::Session, QueryProtocol::Bloodmasters] {
+        let server = MockServer::with_info("127.0.0.1:0", speaks, &info);
         for format in [&[][..], &["--details"], &["--json"], &["--jsonl"], &["--csv"], &["--compat", "gamedig"]] {
             let output = run(home.path(), &[&["query", &server.text()], format].concat());
             assert!(output.status.success(), "{output:?}");

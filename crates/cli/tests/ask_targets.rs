@@ -1,17 +1,15 @@
 //! Targets come from the command line, from files and from standard input, by address and by name.
 
-mod ask_support;
-mod common;
-
-use ask_support::{SHORT, Server, Speaks, info, run_with_input};
-use common::{has_ipv6, run, stderr, stdout};
+use rallypoint_harness::{
+    MockServer, QueryProtocol, SHORT_TIMEOUT, has_ipv6, run, run_with_input, sample_info, stderr, stdout,
+};
 use rallypoint_query_proto::ServerInfo;
 use std::{fs, net::Ipv4Addr};
 
 #[test]
 fn a_file_and_standard_input() {
     let home = tempfile::tempdir().unwrap();
-    let (first, second) = (Server::new(Speaks::Session), Server::new(Speaks::Bloodmasters));
+    let (first, second) = (MockServer::new(QueryProtocol::Session), MockServer::new(QueryProtocol::Bloodmasters));
     let text = format!("# my servers\n\n  session://{}   # the first\r\nbloodmasters://{}\n", first.addr, second.addr);
     let file = home.path().join("servers.txt");
     fs::write(&file, &text).unwrap();
@@ -49,25 +47,26 @@ fn a_name_with_several_addresses_is_asked_at_all_of_them() {
     }
     let home = tempfile::tempdir().unwrap();
     // It listens only at the second address of its name; at the first, somebody is silent.
-    let silent = Server::silent();
-    let server = Server::with(&format!("[::1]:{}", silent.addr.port()), Speaks::Session, &info());
+    let silent = MockServer::silent();
+    let server =
+        MockServer::with_info(&format!("[::1]:{}", silent.addr.port()), QueryProtocol::Session, &sample_info());
     let target = format!("session://localhost:{}", server.addr.port());
     let output = run(home.path(), &["query", "--csv", &target]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(stdout(&output).contains(&format!("{target},[::1]:{}", server.addr.port())), "{output:?}");
-    let output = run(home.path(), &["query", "-4", "-t", SHORT, &target]);
+    let output = run(home.path(), &["query", "-4", "-t", SHORT_TIMEOUT, &target]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    silent.assert_got_only_questions();
+    silent.assert_received_no_empty_datagram();
 }
 
 #[test]
 fn one_family_only() {
     let home = tempfile::tempdir().unwrap();
-    let server = Server::new(Speaks::Session);
+    let server = MockServer::new(QueryProtocol::Session);
     let output = run(home.path(), &["query", "-6", &server.text()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("it has no IPv6 address: try without -6"), "{output:?}");
-    assert!(server.got.lock().unwrap().is_empty());
+    assert!(server.received().is_empty());
 }
 
 #[test]
@@ -75,7 +74,11 @@ fn a_thousand_at_once() {
     let home = tempfile::tempdir().unwrap();
     let servers: Vec<_> = (0..20)
         .map(|n| {
-            Server::with("127.0.0.1:0", Speaks::Bloodmasters, &ServerInfo { name: Some(format!("n{n}")), ..info() })
+            MockServer::with_info(
+                "127.0.0.1:0",
+                QueryProtocol::Bloodmasters,
+                &ServerInfo { name: Some(format!("n{n}")), ..sample_info() },
+            )
         })
         .collect();
     // Every address of 127.0.0.0/8 is this machine; these servers hear only one of them, the others refuse.
@@ -94,7 +97,7 @@ fn a_thousand_at_once() {
 #[test]
 fn more_than_are_asked_at_a_time() {
     let home = tempfile::tempdir().unwrap();
-    let server = Server::new(Speaks::Bloodmasters);
+    let server = MockServer::new(QueryProtocol::Bloodmasters);
     // The last one of 17,000 is there.
     let targets = (0..17_000u32).rev();
     let text: String = targets

@@ -1,9 +1,6 @@
 //! `rallypoint browse` in a real terminal (tmux): it shows servers, obeys keys, and gives the terminal back however it ends.
 
-mod ask_support;
-mod common;
-
-use common::{Lobby, rallypoint, run, stderr, until};
+use rallypoint_harness::{Lobby, program, rallypoint, run, run_in_terminal, stderr, wait_for};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -26,7 +23,7 @@ impl Tmux {
     fn start(home: &Path, size: (u16, u16), args: &[&str]) -> Option<Self> {
         let quote = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
         let args: String = args.iter().map(|arg| format!(" {}", quote(arg))).collect();
-        let program = quote(env!("CARGO_BIN_EXE_rallypoint"));
+        let program = quote(program().to_str().unwrap());
         let home_text = quote(home.to_str().unwrap());
         let script = format!(
             "trap : HUP\n\
@@ -78,7 +75,7 @@ impl Tmux {
 
     /// Waits until all of these are on the screen.
     fn wait_for(&self, parts: &[&str]) -> String {
-        until(&format!("the screen shows {parts:?}"), || {
+        wait_for(&format!("the screen shows {parts:?}"), || {
             let screen = self.screen();
             parts.iter().all(|part| screen.contains(part)).then_some(screen)
         })
@@ -86,7 +83,7 @@ impl Tmux {
 
     /// Waits until none of it is on the screen.
     fn wait_for_no(&self, part: &str) {
-        until(&format!("the screen shows no {part:?}"), || (!self.screen().contains(part)).then_some(()));
+        wait_for(&format!("the screen shows no {part:?}"), || (!self.screen().contains(part)).then_some(()));
     }
 }
 
@@ -97,9 +94,9 @@ impl Drop for Tmux {
 }
 
 fn lobby(home: &Path) -> Lobby {
-    let lobby = Lobby::start(home, &[]);
-    lobby.register("Bacon Town 24/7", 8190);
-    lobby.register("七人の侍", 8191);
+    let lobby = Lobby::start_in(home, &[]);
+    lobby.register_port("Bacon Town 24/7", 8190);
+    lobby.register_port("七人の侍", 8191);
     lobby.wait_for_list("both servers are listed", |list| list.len() == 2);
     lobby
 }
@@ -128,7 +125,7 @@ fn browsing_filtering_joining() {
     tmux.press(&["Enter"]);
     tmux.wait_for(&["127.0.0.1:8190", "Enter runs it"]);
     tmux.press(&["Enter"]);
-    until("the join command has run", || joined.join("8190").exists().then_some(()));
+    wait_for("the join command has run", || joined.join("8190").exists().then_some(()));
     tmux.wait_for(&["Rallypoint", "Bacon Town 24/7"]);
     assert!(tmux.command(&["resize-window", "-x", "40", "-y", "10"]).unwrap().status.success());
     tmux.wait_for(&["Rallypoint", "1 of 2 servers"]);
@@ -164,7 +161,7 @@ fn it_ends_with_its_terminal() {
         assert!(tmux.command(&["kill-session"]).unwrap().status.success());
         let code = home.path().join("code");
         let code =
-            until(&format!("{verb} has ended"), || fs::read_to_string(&code).ok().filter(|code| !code.is_empty()));
+            wait_for(&format!("{verb} has ended"), || fs::read_to_string(&code).ok().filter(|code| !code.is_empty()));
         assert_eq!(code, "0\n", "{verb}");
         fs::remove_file(home.path().join("code")).unwrap();
     }
@@ -177,7 +174,7 @@ fn watching_shows_what_changes() {
     let at = format!("lobby://{}", lobby.v4());
     let Some(tmux) = Tmux::start(home.path(), (80, 24), &["watch", &at, "-t", "200ms", "-i", "200ms"]) else { return };
     tmux.wait_for(&["Bacon Town 24/7", "Changes", "does not answer"]);
-    lobby.register("Newcomer", 8192);
+    lobby.register_port("Newcomer", 8192);
     tmux.wait_for(&["Newcomer: is there", "3 servers"]);
     tmux.press(&["C-c"]);
     tmux.wait_for(&["ended with 0"]);
@@ -200,7 +197,7 @@ fn without_a_terminal_it_says_so() {
 fn a_terminal_that_cannot_draw_is_refused_in_a_sentence() {
     let home = tempfile::tempdir().unwrap();
     for term in ["dumb", ""] {
-        let shown = ask_support::in_terminal(home.path(), 80, "browse; echo $?", &[("TERM", term)]);
+        let shown = run_in_terminal(home.path(), 80, "browse; echo $?", &[("TERM", term)]);
         assert!(shown.contains("rallypoint: browse needs a terminal that can move its cursor"), "{shown}");
         assert!(shown.ends_with("2\n") && !shown.contains('\x1b'), "{shown}");
     }

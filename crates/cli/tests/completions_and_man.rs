@@ -1,8 +1,6 @@
 //! Every command can be completed by shells, and has a manual page.
 
-mod common;
-
-use common::{run, stderr, stdout};
+use rallypoint_harness::{run, stderr, stdout};
 
 /// The commands, as the help names them.
 fn commands(home: &std::path::Path) -> Vec<String> {

@@ -1,8 +1,6 @@
 //! `rallypoint doctor` says what is wrong with a server that is not listed, and what to do.
 
-mod common;
-
-use common::{Lobby, Running, has_ipv6, rallypoint, run, stderr, stdout, until};
+use rallypoint_harness::{Lobby, Process, Signal, has_ipv6, rallypoint, run, stderr, stdout, wait_for};
 use std::{
     fs,
     net::{SocketAddr, TcpListener, UdpSocket},
@@ -23,13 +21,13 @@ fn free_port() -> String {
 }
 
 /// A server that answers on IPv4 and is in the list, and its address.
-fn listed_arena(home: &Path, lobby: &Lobby) -> (Running, String) {
+fn listed_arena(home: &Path, lobby: &Lobby) -> (Process, String) {
     let info = home.join("info.toml");
     fs::write(&info, "name = \"Arena\"\nmax_players = 8\n").unwrap();
     let mut respond = rallypoint(home);
-    let mut respond = Running::start(respond.args(["respond", "--session", "127.0.0.1:0", "--info"]).arg(&info));
-    let at = respond.line().replace("session udp ", "");
-    lobby.register("Arena", at.rsplit_once(':').unwrap().1.parse().unwrap());
+    let respond = Process::spawn(respond.args(["respond", "--session", "127.0.0.1:0", "--info"]).arg(&info));
+    let at = respond.next_line().replace("session udp ", "");
+    lobby.register_port("Arena", at.rsplit_once(':').unwrap().1.parse().unwrap());
     lobby.wait_for_list("the server is listed", |list| list.len() == 1);
     (respond, at)
 }
@@ -37,7 +35,7 @@ fn listed_arena(home: &Path, lobby: &Lobby) -> (Running, String) {
 #[test]
 fn a_healthy_server() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let (_arena, at) = listed_arena(home.path(), &lobby);
     let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--register-test"]);
     assert_eq!(code, 0, "{text}");
@@ -55,7 +53,7 @@ fn a_healthy_server() {
 #[test]
 fn a_server_with_one_family_is_well() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let (_arena, at) = listed_arena(home.path(), &lobby);
     let (_, port) = at.rsplit_once(':').unwrap();
     let (text, code) = doctor(home.path(), lobby.v4(), &[&format!("localhost:{port}"), "--timeout", "500ms"]);
@@ -69,18 +67,18 @@ fn a_server_with_one_family_is_well() {
 #[test]
 fn what_a_server_said_before_is_no_problem() {
     let home = tempfile::tempdir().unwrap();
-    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
-    let api = lobby.program.line().replace("http tcp ", "http://");
+    let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0"]);
+    let api = lobby.url();
     let mut announce = rallypoint(home.path());
     let to = lobby.v4().to_string();
     announce.args(["announce", "--name", "Arena", "--port", "8190", "--transport", "udp", "--lobby", &to]);
-    let mut announce = Running::start(&mut announce);
-    announce.line();
-    assert!(announce.line().starts_with("listed by "));
-    announce.signal("TERM");
+    let announce = Process::spawn(&mut announce);
+    announce.next_line();
+    assert!(announce.next_line().starts_with("listed by "));
+    announce.signal(Signal::TERM);
     announce.wait();
     let args = ["127.0.0.1:8190", "--transport", "udp", "--timeout", "100ms", "--api", &api];
-    let text = until("the goodbye has arrived", || {
+    let text = wait_for("the goodbye has arrived", || {
         let (text, _) = doctor(home.path(), lobby.v4(), &args);
         Some(text).filter(|text| text.contains("the lobby says not_registered"))
     });
@@ -92,7 +90,7 @@ fn what_a_server_said_before_is_no_problem() {
 #[test]
 fn nothing_listens() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let (at, api) = (free_port(), format!("http://{}", free_port()));
     let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--api", &api]);
     assert_eq!(code, 1, "{text}");
@@ -113,9 +111,9 @@ fn nothing_listens() {
 #[test]
 fn it_is_listed_but_does_not_run() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let at = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    lobby.register("Arena", at.port());
+    lobby.register_port("Arena", at.port());
     lobby.wait_for_list("the server is listed", |list| list.len() == 1);
     let (text, code) = doctor(home.path(), lobby.v4(), &[&at.to_string()]);
     assert_eq!(code, 1, "{text}");
@@ -126,13 +124,13 @@ fn it_is_listed_but_does_not_run() {
 #[test]
 fn the_lobby_is_asked_for_the_reason() {
     let home = tempfile::tempdir().unwrap();
-    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0", "--set", "lobby.allow_private=false"]);
-    let api = lobby.program.line().replace("http tcp ", "http://");
+    let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0", "--set", "lobby.allow_private=false"]);
+    let api = lobby.url();
     let at = free_port();
     let (text, _) = doctor(home.path(), lobby.v4(), &[&at, "--api", &api]);
     assert!(text.contains("note     outcomes  the lobby has not heard of this address lately"), "{text}");
-    lobby.register("Arena", at.rsplit_once(':').unwrap().1.parse().unwrap());
-    let text = until("the lobby has heard of it", || {
+    lobby.register_port("Arena", at.rsplit_once(':').unwrap().1.parse().unwrap());
+    let text = wait_for("the lobby has heard of it", || {
         let (text, _) = doctor(home.path(), lobby.v4(), &[&at, "--api", &api]);
         Some(text).filter(|text| text.contains("problem  outcomes  "))
     });
@@ -143,7 +141,7 @@ fn the_lobby_is_asked_for_the_reason() {
 #[test]
 fn it_runs_but_does_not_announce() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let game = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = game.local_addr().unwrap().to_string();
     let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--transport", "tcp", "--register-test"]);
@@ -160,7 +158,7 @@ fn it_runs_but_does_not_announce() {
 #[test]
 fn the_lobby_refuses_or_is_not_there() {
     let home = tempfile::tempdir().unwrap();
-    let strict = Lobby::start(home.path(), &["--set", "lobby.allow_private=false"]);
+    let strict = Lobby::start_in(home.path(), &["--set", "lobby.allow_private=false"]);
     let game = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = game.local_addr().unwrap().to_string();
     let args = [&*at, "--transport", "udp", "--register-test", "--timeout", "100ms"];
@@ -177,7 +175,7 @@ fn the_lobby_refuses_or_is_not_there() {
 #[test]
 fn as_json() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let (text, code) = doctor(home.path(), lobby.v4(), &[&free_port(), "--json"]);
     assert_eq!(code, 1);
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -1,8 +1,6 @@
 //! The help says what there is, with examples and exit codes; and the pages in docs/ leave nothing out.
 
-mod common;
-
-use common::{run, stdout};
+use rallypoint_harness::{run, stdout};
 use std::fs;
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");

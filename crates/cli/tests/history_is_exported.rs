@@ -1,14 +1,12 @@
 //! `rallypoint serve` keeps a history, which can be read while it runs and afterwards.
 
-mod common;
-
-use common::{Lobby, run, stderr, stdout, until};
+use rallypoint_harness::{Lobby, Signal, run, stderr, stdout, wait_for};
 
 #[test]
 fn the_history_of_a_running_lobby_can_be_exported() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
-    let csv = until("there is a history", || {
+    let lobby = Lobby::start_in(home.path(), &[]);
+    let csv = wait_for("there is a history", || {
         let output = run(home.path(), &["history", "export", "--resolution", "day"]);
         Some(stdout(&output)).filter(|text| output.status.success() && text.lines().count() == 2)
     });
@@ -20,8 +18,8 @@ fn the_history_of_a_running_lobby_can_be_exported() {
     let output = run(home.path(), &["history", "export", "--lobby", "vanguard"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("there is no history of that"), "{}", stderr(&output));
-    lobby.program.signal("TERM");
-    assert_eq!(lobby.program.wait().code(), Some(0));
+    lobby.process().signal(Signal::TERM);
+    assert_eq!(lobby.process().wait().status.code(), Some(0));
     let output = run(home.path(), &["history", "export", "--all", "--resolution", "day", "--format", "json"]);
     assert!(stdout(&output).starts_with("{\"kind\":\"total\",\"first_seen\":\"20"), "{}", stdout(&output));
 }
@@ -29,9 +27,9 @@ fn the_history_of_a_running_lobby_can_be_exported() {
 #[test]
 fn a_lobby_can_go_without_one() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &["--set", "history.enabled=false"]);
-    lobby.program.signal("TERM");
-    assert_eq!(lobby.program.wait().code(), Some(0));
+    let lobby = Lobby::start_in(home.path(), &["--set", "history.enabled=false"]);
+    lobby.process().signal(Signal::TERM);
+    assert_eq!(lobby.process().wait().status.code(), Some(0));
     let output = run(home.path(), &["history", "export"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("there is no history at"), "{}", stderr(&output));

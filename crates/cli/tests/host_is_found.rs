@@ -1,10 +1,6 @@
 //! `rallypoint host` answers queries and is in the list of a lobby while it runs.
 
-mod common;
-mod room_support;
-
-use common::{Lobby, run, stdout, until};
-use room_support::Room;
+use rallypoint_harness::{Lobby, Room, Signal, run, stderr, stdout, wait_for};
 use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
@@ -14,14 +10,14 @@ use std::{
 #[test]
 fn from_the_lobby_to_the_players() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let at = lobby.v4().to_string();
-    let room = Room::open(home.path(), &["--name", "Bacon Town", "--max-players", "9", "--lobby", &at]);
-    let alice = room.guest(home.path(), "alice", &["--team", "red"]);
-    alice.hears("team red");
+    let room = Room::start(home.path(), &["--name", "Bacon Town", "--max-players", "9", "--lobby", &at]);
+    let alice = room.join(home.path(), "alice", &["--team", "red"]);
+    alice.wait_for_line("team red");
     let target = format!("{at}/rooms");
     let list = |args: &[&str]| stdout(&run(home.path(), &[&["list", &target, "--json"][..], args].concat()));
-    let listed = until("it is listed", || Some(list(&[])).filter(|text| text.contains("Bacon Town")));
+    let listed = wait_for("it is listed", || Some(list(&[])).filter(|text| text.contains("Bacon Town")));
     assert!(listed.contains(&room.key) && listed.contains("x-session-key"), "{listed}");
     let asked = stdout(&run(home.path(), &["query", &format!("session://{}", room.addr), "--json"]));
     for part in ["Bacon Town", "alice", "rallypoint-room", "\"red\""] {
@@ -30,20 +26,21 @@ fn from_the_lobby_to_the_players() {
     let asked: Value = serde_json::from_str(&asked).unwrap();
     let shown = &asked["servers"][0];
     assert_eq!((&shown["version"], &shown["session"]["version"]), (&Value::Null, &json!(0)), "a room has no version");
-    assert_eq!(room.host.hears("listed"), format!("-- listed by {at} as 127.0.0.1:{}", room.addr.port()));
-    room.host.signal("TERM");
-    let (code, complaints) = room.host.ends();
+    assert_eq!(room.host.wait_for_line("listed"), format!("-- listed by {at} as 127.0.0.1:{}", room.addr.port()));
+    room.host.signal(Signal::TERM);
+    let exit = room.host.wait();
+    let (code, complaints) = (exit.status.code(), stderr(&exit));
     assert_eq!(code, Some(0));
     assert!(complaints.contains(&format!("to find it: rallypoint list {at}/rooms --query\n")), "{complaints}");
-    until("it is off the list", || (!list(&[]).contains("Bacon Town")).then_some(()));
+    wait_for("it is off the list", || (!list(&[]).contains("Bacon Town")).then_some(()));
 }
 
 #[test]
 fn its_numbers_are_for_prometheus() {
     let home = tempfile::tempdir().unwrap();
-    let room = Room::open(home.path(), &["--metrics", "127.0.0.1:0"]);
+    let room = Room::start(home.path(), &["--metrics", "127.0.0.1:0"]);
     let at: SocketAddr = room.metrics.unwrap();
-    let _alice = room.guest(home.path(), "alice", &[]);
+    let _alice = room.join(home.path(), "alice", &[]);
     let get = |path: &str| {
         let mut tcp = TcpStream::connect(at).unwrap();
         write!(tcp, "GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
@@ -52,7 +49,7 @@ fn its_numbers_are_for_prometheus() {
         answer
     };
     let has_player = |text: &String| text.contains("\nrallypoint_session_players 1\n");
-    let text = until("a player is counted", || Some(get("/metrics")).filter(has_player));
+    let text = wait_for("a player is counted", || Some(get("/metrics")).filter(has_player));
     assert!(text.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4"), "{text}");
     for name in ["session_logins_total{result=\"granted\"}", "unproven_bytes_total", "session_half_open", "build_info"]
     {

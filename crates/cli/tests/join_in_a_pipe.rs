@@ -1,53 +1,50 @@
 //! What is piped into `rallypoint join` is heard and answered, or it says what was not, and exits with 1.
 
-mod common;
-mod room_support;
-
-use common::until;
+use rallypoint_harness::{Room, Router, join, stderr, wait_for};
 use rallypoint_session::{PolledServer, ServerEvent, ServerOptions};
 use rallypoint_session_proto::EndpointConfig;
-use room_support::{Room, join, router::Router};
-use std::sync::atomic::Ordering::SeqCst;
 
 #[test]
 fn a_pipe_says_its_lines_and_leaves() {
     let home = tempfile::tempdir().unwrap();
-    let room = Room::open(home.path(), &[]);
-    let alice = room.guest(home.path(), "alice", &[]);
-    let mut bot = join(home.path(), room.addr, "bot", &[]);
-    bot.types("the build is green\nred\x1b[31m alert");
-    bot.closes_input();
-    assert_eq!(bot.ends().0, Some(0));
-    alice.hears("bot: the build is green");
-    alice.hears("bot: red\u{fffd}[31m alert");
-    alice.hears("-- bot has left");
+    let room = Room::start(home.path(), &[]);
+    let alice = room.join(home.path(), "alice", &[]);
+    let bot = join(home.path(), room.addr, "bot", &[]);
+    bot.write_line("the build is green\nred\x1b[31m alert");
+    bot.close_stdin();
+    assert_eq!(bot.wait().status.code(), Some(0));
+    alice.wait_for_line("bot: the build is green");
+    alice.wait_for_line("bot: red\u{fffd}[31m alert");
+    alice.wait_for_line("-- bot has left");
 }
 
 #[test]
 fn a_line_that_is_too_long_is_told() {
     let home = tempfile::tempdir().unwrap();
-    let room = Room::open(home.path(), &[]);
-    let alice = room.guest(home.path(), "alice", &[]);
-    let mut bot = join(home.path(), room.addr, "bot", &[]);
-    bot.types(&format!("{}\nshort", "ä".repeat(32_768)));
-    bot.closes_input();
-    let (code, complaint) = bot.ends();
+    let room = Room::start(home.path(), &[]);
+    let alice = room.join(home.path(), "alice", &[]);
+    let bot = join(home.path(), room.addr, "bot", &[]);
+    bot.write_line(&format!("{}\nshort", "ä".repeat(32_768)));
+    bot.close_stdin();
+    let exit = bot.wait();
+    let (code, complaint) = (exit.status.code(), stderr(&exit));
     assert_eq!(code, Some(1));
     assert!(complaint.starts_with("a line of 32768 characters was not said: 500 are the most\n"), "{complaint}");
-    alice.hears("bot: short");
+    alice.wait_for_line("bot: short");
 }
 
 #[test]
 fn a_pipe_whose_line_did_not_arrive_ends_with_a_sentence_and_1() {
     let home = tempfile::tempdir().unwrap();
-    let room = Room::open(home.path(), &[]);
-    let router = Router::start(room.addr);
-    let mut bot = join(home.path(), router.addr, "bot", &[]);
-    bot.hears("-- you are bot");
-    router.is_cut.store(true, SeqCst);
-    bot.types("the build is red");
-    bot.closes_input();
-    let (code, complaint) = bot.ends();
+    let room = Room::start(home.path(), &[]);
+    let router = Router::new(room.addr);
+    let bot = join(home.path(), router.addr, "bot", &[]);
+    bot.wait_for_line("-- you are bot");
+    router.cut();
+    bot.write_line("the build is red");
+    bot.close_stdin();
+    let exit = bot.wait();
+    let (code, complaint) = (exit.status.code(), stderr(&exit));
     assert_eq!(code, Some(1));
     let sentence = "rallypoint: the server did not acknowledge everything: the last messages may not have arrived\n";
     assert_eq!(complaint, sentence);
@@ -56,17 +53,18 @@ fn a_pipe_whose_line_did_not_arrive_ends_with_a_sentence_and_1() {
 #[test]
 fn more_lines_than_a_room_hears_at_once_are_all_heard() {
     let home = tempfile::tempdir().unwrap();
-    let room = Room::open(home.path(), &[]);
-    let alice = room.guest(home.path(), "alice", &[]);
-    let mut bot = join(home.path(), room.addr, "bot", &[]);
+    let room = Room::start(home.path(), &[]);
+    let alice = room.join(home.path(), "alice", &[]);
+    let bot = join(home.path(), room.addr, "bot", &[]);
     let lines: Vec<_> = (1..=12).map(|n| format!("line {n}")).collect();
-    bot.types(&lines.join("\n"));
-    bot.closes_input();
-    alice.hears("-- bot has joined");
+    bot.write_line(&lines.join("\n"));
+    bot.close_stdin();
+    alice.wait_for_line("-- bot has joined");
     for line in lines {
-        assert_eq!(alice.line(), format!("bot: {line}"));
+        assert_eq!(alice.next_line(), format!("bot: {line}"));
     }
-    assert_eq!(bot.ends(), (Some(0), String::new()));
+    let exit = bot.wait();
+    assert_eq!((exit.status.code(), stderr(&exit)), (Some(0), String::new()));
 }
 
 #[test]
@@ -75,12 +73,12 @@ fn what_was_not_heard_is_told() {
     let config = EndpointConfig::for_game("rallypoint-room");
     let listen = vec!["127.0.0.1:0".parse().unwrap()];
     let mut server = PolledServer::bind(ServerOptions { listen, stream: Some(8_192), ..config.into() }).unwrap();
-    let mut bot = join(home.path(), server.local_addrs().next().unwrap(), "bot", &[]);
-    bot.types("hello");
-    bot.closes_input();
+    let bot = join(home.path(), server.local_addrs().next().unwrap(), "bot", &[]);
+    bot.write_line("hello");
+    bot.close_stdin();
     let mut message = Vec::new();
     // A room in which nobody may speak.
-    until("the bot has left", || {
+    wait_for("the bot has left", || {
         server.poll();
         while let Some(event) = server.next(&mut message) {
             match event {
@@ -100,17 +98,19 @@ fn what_was_not_heard_is_told() {
         None
     });
     let complaint = "not so fast: this was not heard: hello\nrallypoint: one of the lines was not said\n";
-    assert_eq!(bot.ends(), (Some(1), complaint.into()));
+    let exit = bot.wait();
+    assert_eq!((exit.status.code(), stderr(&exit)), (Some(1), complaint.into()));
 }
 
 #[test]
 fn the_answer_to_the_last_command_is_shown() {
     let home = tempfile::tempdir().unwrap();
-    let room = Room::open(home.path(), &[]);
-    let mut bot = join(home.path(), room.addr, "bot", &["--team", "nope"]);
-    bot.types("/who");
-    bot.closes_input();
-    bot.hears("-- there is no team nope; the teams are: red, blue");
-    bot.hears("-- 1 here: bot");
-    assert_eq!(bot.ends(), (Some(0), String::new()));
+    let room = Room::start(home.path(), &[]);
+    let bot = join(home.path(), room.addr, "bot", &["--team", "nope"]);
+    bot.write_line("/who");
+    bot.close_stdin();
+    bot.wait_for_line("-- there is no team nope; the teams are: red, blue");
+    bot.wait_for_line("-- 1 here: bot");
+    let exit = bot.wait();
+    assert_eq!((exit.status.code(), stderr(&exit)), (Some(0), String::new()));
 }

@@ -1,8 +1,6 @@
 //! `rallypoint respond` answers queries of both protocols with what its file says, and reads it again when told to.
 
-mod common;
-
-use common::{Running, rallypoint, run, stderr, stdout, until};
+use rallypoint_harness::{Process, Signal, rallypoint, run, stderr, stdout, wait_for};
 use std::{
     fs,
     net::{SocketAddr, UdpSocket},
@@ -11,14 +9,14 @@ use std::{
 };
 
 /// Starts one on loopback: the program and where it answers, in the order of the flags.
-fn respond(home: &Path, info: &Path, flags: &[&str]) -> (Running, Vec<SocketAddr>) {
+fn respond(home: &Path, info: &Path, flags: &[&str]) -> (Process, Vec<SocketAddr>) {
     let mut command = rallypoint(home);
     command.arg("respond").arg("--info").arg(info);
     for flag in flags {
         command.args([flag, "127.0.0.1:0"]);
     }
-    let mut program = Running::start(&mut command);
-    let addrs = flags.iter().map(|_| program.line().rsplit_once(' ').unwrap().1.parse().unwrap()).collect();
+    let program = Process::spawn(&mut command);
+    let addrs = flags.iter().map(|_| program.next_line().rsplit_once(' ').unwrap().1.parse().unwrap()).collect();
     (program, addrs)
 }
 
@@ -54,17 +52,17 @@ fn both_protocols_and_a_changed_file() {
     assert!(has(&ask(addrs[1], &[&[0x88]], 4), "Ada"), "two teams, two players");
 
     fs::write(&info, "name = \"Tofu Town\"\nmap = 7").unwrap();
-    program.signal("HUP");
+    program.signal(Signal::HUP);
     program.wait_for_log("info.toml:2: ");
     program.wait_for_log("the answers stay as they were");
     assert!(has(&ask(addrs[0], &[&BLOODMASTERS], 1), "Bacon Town 24/7"));
 
     fs::write(&info, "name = \"Tofu Town\"").unwrap();
-    program.signal("HUP");
+    program.signal(Signal::HUP);
     program.wait_for_log("again");
-    until("the new name is told", || has(&ask(addrs[0], &[&BLOODMASTERS], 1), "Tofu Town").then_some(()));
-    program.signal("TERM");
-    assert_eq!(program.wait().code(), Some(0));
+    wait_for("the new name is told", || has(&ask(addrs[0], &[&BLOODMASTERS], 1), "Tofu Town").then_some(()));
+    program.signal(Signal::TERM);
+    assert_eq!(program.wait().status.code(), Some(0));
 }
 
 #[test]

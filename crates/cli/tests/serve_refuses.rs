@@ -1,8 +1,6 @@
 //! What a lobby cannot do it says in a sentence, and with an exit code.
 
-mod common;
-
-use common::{Lobby, rallypoint, run, stderr};
+use rallypoint_harness::{Lobby, rallypoint, run, stderr};
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
 /// Runs a lobby that must not start: its exit code and what it says.
@@ -15,7 +13,7 @@ fn refused(home: &Path, args: &[&str]) -> (i32, String) {
 #[test]
 fn a_port_in_use() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
+    let lobby = Lobby::start_in(home.path(), &[]);
     let addr = lobby.v4().to_string();
     let other = tempfile::tempdir().unwrap();
     let (code, text) = refused(other.path(), &["--lobby", &addr]);
@@ -27,7 +25,7 @@ fn a_port_in_use() {
 #[test]
 fn a_data_folder_in_use() {
     let home = tempfile::tempdir().unwrap();
-    let _lobby = Lobby::start(home.path(), &[]);
+    let _lobby = Lobby::start_in(home.path(), &[]);
     let (code, text) = refused(home.path(), &[]);
     assert_eq!(code, 1);
     assert!(text.contains("is used by another lobby: stop it, or choose another with --data-dir"), "{text}");

@@ -1,8 +1,6 @@
 //! SIGHUP reads the configuration again and drops nothing.
 
-mod common;
-
-use common::Lobby;
+use rallypoint_harness::{Lobby, Signal};
 use std::{fs, path::PathBuf};
 
 struct Fixture {
@@ -16,9 +14,9 @@ impl Fixture {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("rallypoint.toml");
         fs::write(&file, "").unwrap();
-        let lobby = Lobby::start(home.path(), &["--config", file.to_str().unwrap()]);
-        lobby.register("Bacon Town", 8190);
-        lobby.register("Casino Royale", 8191);
+        let lobby = Lobby::start_in(home.path(), &["--config", file.to_str().unwrap()]);
+        lobby.register_port("Bacon Town", 8190);
+        lobby.register_port("Casino Royale", 8191);
         lobby.wait_for_list("both are listed", |list| list.len() == 2);
         Self { _home: home, file, lobby }
     }
@@ -26,8 +24,8 @@ impl Fixture {
     /// Gives the file a new text and has it read; waits for what the log says to that.
     fn reload(&self, text: &str, told: &str) -> String {
         fs::write(&self.file, text).unwrap();
-        self.lobby.program.signal("HUP");
-        self.lobby.program.wait_for_log(told)
+        self.lobby.process().signal(Signal::HUP);
+        self.lobby.process().wait_for_log(told)
     }
 
     fn names(&self, count: usize) -> Vec<String> {
@@ -42,9 +40,9 @@ fn a_new_ban_takes_a_server_off_the_list_and_leaves_the_others() {
     let line = fixture.reload("[[ban]]\nname = \"*casino*\"\nreason = \"spam\"", "the configuration was read again");
     assert!(line.contains("changed=\"ban\"") && line.contains("bans=1"), "{line}");
     assert_eq!(fixture.names(1), ["Bacon Town"]);
-    fixture.lobby.register("Another casino", 8192);
+    fixture.lobby.register_port("Another casino", 8192);
     fixture.reload("", "the configuration was read again");
-    fixture.lobby.register("Casino Royale", 8191);
+    fixture.lobby.register_port("Casino Royale", 8191);
     assert_eq!(fixture.names(2).len(), 2, "and it may come back when the ban is lifted");
 }
 
@@ -53,7 +51,7 @@ fn a_mistake_changes_nothing_and_is_told_with_its_line() {
     let fixture = Fixture::new();
     let line = fixture.reload("[[ban]]\nname = \"*\"\n[lobby]\nleese = 1", "rallypoint.toml:4:");
     assert!(line.contains("did you mean \"lease\"?"), "{line}");
-    fixture.lobby.program.wait_for_log("the configuration stays as it was");
+    fixture.lobby.process().wait_for_log("the configuration stays as it was");
     assert_eq!(fixture.names(2).len(), 2);
 }
 

@@ -1,18 +1,17 @@
 //! A lobby starts with nothing, says where it listens, and serves there.
 
-mod common;
-
-use common::{Lobby, Running, list, rallypoint, stderr, stdout};
+use rallypoint_harness::{Lobby, Process, list, rallypoint, run, stderr, stdout};
+use rallypoint_wire::lobby::LobbyId;
 use std::net::SocketAddr;
 
 #[test]
 fn it_needs_no_configuration_and_serves_every_address_it_prints() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
-    lobby.register("Bacon Town", 8190);
+    let lobby = Lobby::start_in(home.path(), &[]);
+    lobby.register_port("Bacon Town", 8190);
     lobby.wait_for_list("the server is listed", |list| list.len() == 1);
-    for addr in &lobby.addrs {
-        assert_eq!(list(*addr)[0].name, "Bacon Town", "{addr}");
+    for addr in lobby.addrs() {
+        assert_eq!(list(addr, LobbyId::GANG_GARRISON_2)[0].name, "Bacon Town", "{addr}");
     }
     assert!(home.path().join(".local/state/rallypoint").is_dir(), "the list is kept in the home folder");
 }
@@ -21,9 +20,9 @@ fn it_needs_no_configuration_and_serves_every_address_it_prints() {
 fn legacy_addresses_are_printed_after_the_lobbys() {
     let home = tempfile::tempdir().unwrap();
     let args = ["serve", "--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0", "--http", "off"];
-    let mut program = Running::start(rallypoint(home.path()).args(args));
+    let program = Process::spawn(rallypoint(home.path()).args(args));
     for kind in ["lobby", "legacy"] {
-        let line = program.line();
+        let line = program.next_line();
         let addr: SocketAddr = line.strip_prefix(&format!("{kind} udp+tcp ")).unwrap().parse().unwrap();
         assert_ne!(addr.port(), 0, "the real port");
     }
@@ -36,8 +35,8 @@ fn the_environment_can_say_everything() {
     command.arg("serve").env("RALLYPOINT_LOBBY_LISTEN", "127.0.0.1:0").env("RALLYPOINT_LEGACY_LISTEN", "off");
     command.env("RALLYPOINT_WEB_LISTEN", "off");
     command.env("RALLYPOINT_LOG_FORMAT", "json").env("RALLYPOINT_DATA_DIR", home.path().join("data"));
-    let lobby = Lobby::started(&mut command, 1);
-    let line = lobby.program.wait_for_log("serving");
+    let lobby = Lobby::spawn(&mut command, 1);
+    let line = lobby.process().wait_for_log("serving");
     assert!(line.starts_with('{') && line.ends_with('}'), "{line}");
     assert!(home.path().join("data").is_dir());
 }
@@ -45,29 +44,29 @@ fn the_environment_can_say_everything() {
 #[test]
 fn the_web_page_is_printed_last() {
     let home = tempfile::tempdir().unwrap();
-    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
-    let line = lobby.program.line();
-    let addr = line.strip_prefix("http tcp ").unwrap_or_else(|| panic!("{line}"));
-    assert_ne!(addr.parse::<SocketAddr>().unwrap().port(), 0);
+    let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0"]);
+    assert_ne!(lobby.http().port(), 0);
+    let stdout = lobby.process().stdout();
+    assert_eq!(stdout.lines().last(), Some(&*format!("http tcp {}", lobby.http())), "{stdout}");
 }
 
 #[test]
 fn addresses_are_masked_in_the_log_unless_a_fault_is_looked_for() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
-    lobby.register("Bacon Town", 8190);
-    let line = lobby.program.wait_for_log("Bacon Town");
+    let lobby = Lobby::start_in(home.path(), &[]);
+    lobby.register_port("Bacon Town", 8190);
+    let line = lobby.process().wait_for_log("Bacon Town");
     assert!(!line.contains("127.0.0.1"), "{line}");
     drop(lobby);
-    let lobby = Lobby::start(home.path(), &["--set", "log.level=debug"]);
-    lobby.register("Bacon City", 8191);
-    lobby.program.wait_for_log("127.0.0.1:8191");
+    let lobby = Lobby::start_in(home.path(), &["--set", "log.level=debug"]);
+    lobby.register_port("Bacon City", 8191);
+    lobby.process().wait_for_log("127.0.0.1:8191");
 }
 
 #[test]
 fn checking_the_configuration_starts_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let output = common::run(home.path(), &["serve", "--check-config"]);
+    let output = run(home.path(), &["serve", "--check-config"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).starts_with("configuration is fine\n"), "{}", stdout(&output));
     assert!(!home.path().join(".local").exists());
@@ -76,10 +75,10 @@ fn checking_the_configuration_starts_nothing() {
 #[test]
 fn the_printed_configuration_is_a_file_that_works() {
     let home = tempfile::tempdir().unwrap();
-    let printed = stdout(&common::run(home.path(), &["serve", "--print-config", "--set", "lobby.lease=2m"]));
+    let printed = stdout(&run(home.path(), &["serve", "--print-config", "--set", "lobby.lease=2m"]));
     assert!(printed.contains("\nlease = \"2m\"\n"), "{printed}");
     let file = home.path().join("rallypoint.toml");
     std::fs::write(&file, &printed).unwrap();
-    let again = common::run(home.path(), &["serve", "--print-config", "--config", file.to_str().unwrap()]);
+    let again = run(home.path(), &["serve", "--print-config", "--config", file.to_str().unwrap()]);
     assert_eq!(stdout(&again), printed);
 }

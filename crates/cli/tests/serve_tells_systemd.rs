@@ -1,8 +1,6 @@
 //! systemd learns when a lobby serves, reloads and stops (sd_notify).
 
-mod common;
-
-use common::{Lobby, rallypoint};
+use rallypoint_harness::{Lobby, Signal, rallypoint};
 use std::{os::unix::net::UnixDatagram, time::Duration};
 
 #[test]
@@ -18,13 +16,13 @@ fn ready_reloading_stopping() {
     };
     let mut command = rallypoint(home.path());
     command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off"]).env("NOTIFY_SOCKET", &path);
-    let lobby = Lobby::started(&mut command, 1);
+    let lobby = Lobby::spawn(&mut command, 1);
     assert!(told().contains("READY=1"));
-    lobby.program.signal("HUP");
+    lobby.process().signal(Signal::HUP);
     let reloading = told();
     assert!(reloading.contains("RELOADING=1") && reloading.contains("MONOTONIC_USEC="), "{reloading}");
     assert!(told().contains("READY=1"));
-    lobby.program.signal("TERM");
+    lobby.process().signal(Signal::TERM);
     assert!(told().contains("STOPPING=1"));
-    assert!(lobby.program.wait().success());
+    assert!(lobby.process().wait().status.success());
 }

@@ -1,9 +1,7 @@
 //! Servers that cannot register are watched, and those that say how they can be asked are compared with what they answer.
 
-mod common;
-
-use common::{LOBBY, Lobby, Running, rallypoint, until};
-use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
+use rallypoint_harness::{Lobby, Process, Signal, rallypoint, wait_for};
+use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     fs,
     io::{Read, Write},
@@ -12,12 +10,11 @@ use std::{
 };
 
 /// A real server that answers questions with this.
-fn respond(home: &Path, flag: &str, info: &str) -> (Running, SocketAddr) {
+fn respond(home: &Path, flag: &str, info: &str) -> (Process, SocketAddr) {
     let file = home.join("info.toml");
     fs::write(&file, info).unwrap();
-    let mut program =
-        Running::start(rallypoint(home).arg("respond").arg("--info").arg(file).args([flag, "127.0.0.1:0"]));
-    let addr = program.line().rsplit_once(' ').unwrap().1.parse().unwrap();
+    let program = Process::spawn(rallypoint(home).arg("respond").arg("--info").arg(file).args([flag, "127.0.0.1:0"]));
+    let addr = program.next_line().rsplit_once(' ').unwrap().1.parse().unwrap();
     (program, addr)
 }
 
@@ -34,11 +31,11 @@ fn a_watched_server_is_in_the_list_until_the_file_no_longer_has_it() {
     let (_server, addr) = respond(home.path(), "--bloodmasters", "name = \"Blood\"\nplayers = 3\nmax_players = 8");
     let file = home.path().join("rallypoint.toml");
     fs::write(&file, format!("[[watch]]\nserver = \"bloodmasters://{addr}\"\nlobby = \"gang garrison 2\"")).unwrap();
-    let lobby = Lobby::start(home.path(), &["--config", file.to_str().unwrap()]);
+    let lobby = Lobby::start_in(home.path(), &["--config", file.to_str().unwrap()]);
     let list = lobby.wait_for_list("it is listed", |list| !list.is_empty());
-    assert_eq!((&*list[0].name, list[0].slots, &*list[0].endpoints), ("Blood", 8, &[addr][..]));
+    assert_eq!((&*list[0].name, list[0].occupancy.slots, list[0].endpoints().collect()), ("Blood", 8, vec![addr]));
     fs::write(&file, "").unwrap();
-    lobby.program.signal("HUP");
+    lobby.process().signal(Signal::HUP);
     lobby.wait_for_list("it is gone", <[_]>::is_empty);
 }
 
@@ -46,8 +43,8 @@ fn a_watched_server_is_in_the_list_until_the_file_no_longer_has_it() {
 fn a_fake_player_count_is_told() {
     let home = tempfile::tempdir().unwrap();
     let (_server, addr) = respond(home.path(), "--session", "name = \"Crowded\"\nplayers = 0\nmax_players = 24");
-    let mut lobby = Lobby::start(home.path(), &["--http", "127.0.0.1:0"]);
-    let http = lobby.program.line().rsplit_once(' ').unwrap().1.parse().unwrap();
+    let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0"]);
+    let http = lobby.http();
 
     let mut table = TableBuf::new();
     table.push(b"name", b"Crowded").unwrap();
@@ -55,11 +52,12 @@ fn a_fake_player_count_is_told() {
     let (id, port) = (ServerId::from_bytes([7; 16]), addr.port().try_into().unwrap());
     let occupancy = Occupancy { players: 23, slots: 24, ..Occupancy::default() };
     let mut datagram = Vec::new();
-    let registration = Registration::new(id, LOBBY, Transport::Udp, port, occupancy, table.as_table()).unwrap();
+    let registration =
+        Registration::new(id, LobbyId::GANG_GARRISON_2, Transport::Udp, port, occupancy, table.as_table()).unwrap();
     registration.emit(&mut datagram);
     UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&datagram, lobby.v4()).unwrap();
 
     let told = "\"verified\":\"differs\",\"differs\":[\"players\"]";
-    until("the API says so", || get(http, "/api/v1/servers").contains(told).then_some(()));
+    wait_for("the API says so", || get(http, "/api/v1/servers").contains(told).then_some(()));
     assert!(get(http, "/").contains("Differs: asked for its players, the server says something else"));
 }

@@ -1,8 +1,6 @@
 //! `rallypoint watch` tells who comes, who goes and what changes, a line for each, and ends on Ctrl-C.
 
-mod common;
-
-use common::{Lobby, Running, rallypoint, run, stderr};
+use rallypoint_harness::{Lobby, Process, Signal, rallypoint, run, stderr, stdout};
 use std::{fs, net::UdpSocket, path::Path, process::Command};
 
 fn watch(home: &Path, args: &[&str]) -> Command {
@@ -12,9 +10,9 @@ fn watch(home: &Path, args: &[&str]) -> Command {
 }
 
 /// Reads lines until one has all of these parts.
-fn wait_for(program: &mut Running, parts: &[&str]) -> String {
+fn wait_for(program: &mut Process, parts: &[&str]) -> String {
     loop {
-        let line = program.line();
+        let line = program.next_line();
         assert!(!line.is_empty(), "it has ended before a line had {parts:?}");
         if parts.iter().all(|part| line.contains(part)) {
             return line;
@@ -25,27 +23,27 @@ fn wait_for(program: &mut Running, parts: &[&str]) -> String {
 #[test]
 fn servers_of_a_lobby_come_and_go() {
     let home = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(home.path(), &[]);
-    lobby.register("Bacon Town", 8190);
+    let lobby = Lobby::start_in(home.path(), &[]);
+    lobby.register_port("Bacon Town", 8190);
     lobby.wait_for_list("the server is listed", |list| list.len() == 1);
     let target = format!("lobby://{}", lobby.v4());
     let args = [&target, "--jsonl", "--interval", "100ms", "--timeout", "100ms", "--retries", "0"];
-    let mut program = Running::start(&mut watch(home.path(), &args));
+    let mut program = Process::spawn(&mut watch(home.path(), &args));
     wait_for(&mut program, &["\"event\":\"appeared\"", "\"at_first\":true", "\"name\":\"Bacon Town\""]);
     wait_for(&mut program, &["\"event\":\"silent\"", "127.0.0.1:8190"]);
 
     let args = ["--name", "Arena", "--port", "8191", "--transport", "udp", "--lobby"];
     let mut announce = rallypoint(home.path());
-    let announced = Running::start(announce.arg("announce").args(args).arg(lobby.v4().to_string()));
+    let announced = Process::spawn(announce.arg("announce").args(args).arg(lobby.v4().to_string()));
     let line = wait_for(&mut program, &["\"event\":\"appeared\"", "\"name\":\"Arena\""]);
     assert!(line.contains("\"at_first\":false") && line.starts_with("{\"time\":\"2"), "{line}");
-    announced.signal("INT");
+    announced.signal(Signal::INT);
     wait_for(&mut program, &["\"event\":\"gone\"", "\"name\":\"Arena\""]);
 
-    lobby.program.signal("TERM");
+    lobby.process().signal(Signal::TERM);
     wait_for(&mut program, &["\"event\":\"list_failed\"", &target, "\"error\":\"refused\""]);
-    program.signal("INT");
-    assert_eq!(program.wait().code(), Some(0));
+    program.signal(Signal::INT);
+    assert_eq!(program.wait().status.code(), Some(0));
 }
 
 #[test]
@@ -54,20 +52,20 @@ fn a_server_changes_and_players_join_and_leave() {
     let info = home.path().join("info.toml");
     fs::write(&info, "name = \"Arena\"\nmap = \"dusk\"\n[[player]]\nname = \"Ada\"\n").unwrap();
     let mut respond = rallypoint(home.path());
-    let mut respond = Running::start(respond.args(["respond", "--session", "127.0.0.1:0", "--info"]).arg(&info));
-    let at = respond.line().replace("session udp ", "session://");
-    let mut program = Running::start(&mut watch(home.path(), &[&at, "--interval", "100ms"]));
+    let respond = Process::spawn(respond.args(["respond", "--session", "127.0.0.1:0", "--info"]).arg(&info));
+    let at = respond.next_line().replace("session udp ", "session://");
+    let mut program = Process::spawn(&mut watch(home.path(), &[&at, "--interval", "100ms"]));
     wait_for(&mut program, &["Arena: is there", "dusk, 1 player"]);
     fs::write(&info, "name = \"Arena\"\nmap = \"dawn\"\n[[player]]\nname = \"Grace \\u001b[2J\"\n").unwrap();
-    respond.signal("HUP");
+    respond.signal(Signal::HUP);
     wait_for(&mut program, &["Arena: map dusk -> dawn"]);
     wait_for(&mut program, &["Arena: Ada left"]);
     let joined = wait_for(&mut program, &["Arena: Grace", "joined"]);
     assert!(!joined.contains('\x1b'), "{joined:?}");
-    respond.signal("TERM");
+    respond.signal(Signal::TERM);
     wait_for(&mut program, &["does not answer: refused"]);
-    program.signal("INT");
-    assert_eq!(program.wait().code(), Some(0));
+    program.signal(Signal::INT);
+    assert_eq!(program.wait().status.code(), Some(0));
 }
 
 #[test]
@@ -79,7 +77,7 @@ fn it_ends_after_so_many_looks_and_when_nobody_reads() {
     let args = ["watch", &target, "--looks", "2", "-i", "1ms", "-t", "50ms", "--jsonl"];
     let output = run(home.path(), &args);
     assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""));
-    let lines = common::stdout(&output);
+    let lines = stdout(&output);
     assert!(lines.lines().count() == 1 && lines.contains("\"error\":\"timed_out\""), "{lines}");
 
     let mut command = watch(home.path(), &[&target, "-i", "1ms", "-t", "50ms"]);
