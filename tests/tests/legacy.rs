@@ -1,7 +1,7 @@
 //! Old Gang Garrison 2 servers and clients speak with the lobby at its other port, and see what the new ones see (L16).
 
 use rallypoint_harness::{GameServer, Lobby, TcpPort, connect, eventually, has_ipv6, read_to_end, send_request};
-use rallypoint_wire::legacy::{ParsedServer, entries};
+use rallypoint_wire::legacy::{ListEntry, entries};
 use std::{
     io::Write,
     net::{IpAddr, SocketAddr, UdpSocket},
@@ -26,7 +26,7 @@ fn send(lobby: &Lobby, from: &str, datagram: &[u8]) {
 /// Info texts and addresses, sorted.
 fn list(lobby: &Lobby, request: &[u8]) -> Vec<(String, SocketAddr)> {
     let reply = send_request(lobby.legacy(), request);
-    let shown = |entry: ParsedServer<'_>| {
+    let shown = |entry: ListEntry<'_>| {
         let mut text = Vec::new();
         entry.info.emit(&mut text);
         (String::from_utf8(text).unwrap(), SocketAddr::from(entry.endpoint))
