@@ -2,13 +2,13 @@
 //! outcome, and the published lists are replies that a client can read.
 
 use rallypoint_lobby_proto::{
-    Ban, Banned, CheckResult, CheckTarget, Config, Event, HashKeys, ListingOrigin, Mapping, NamePattern, Networks,
-    ProbedServer, RegistrationOutcome, Registry, SaveFileWriter,
+    Ban, BanList, BanSubject, CheckResult, CheckTarget, Config, Event, HashKeys, ListingOrigin, Mapping, NamePattern,
+    Networks, ProbedServer, RegistrationOutcome, Registry, SaveFileWriter,
 };
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
 use std::{
     net::SocketAddr,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// The first byte chooses the configuration, the rest are operations.
@@ -125,9 +125,10 @@ fn config(choice: u8) -> Config {
         config.address_map = [Mapping { from, port: None, to, to_port: None }].into_iter().collect();
     }
     if is_set(5) {
-        let network = Banned::Network("203.0.113.2/32".parse().expect("a network"));
-        let ban = |who| Ban { who, reason: "".into(), until: None };
-        config.bans = [network, Banned::Name(NamePattern::new("cas*"))].into_iter().map(ban).collect();
+        let network = BanSubject::Network("203.0.113.2/32".parse().expect("a network"));
+        let ban = |subject| Ban { subject, reason: "".into(), until: None };
+        let bans = [network, BanSubject::Name(NamePattern::new("cas*"))].map(ban);
+        config.bans = BanList::new(bans, Instant::now(), SystemTime::UNIX_EPOCH);
     }
     if is_set(6) {
         config.lease = Duration::from_secs(1);

@@ -1,232 +1,234 @@
-//! Who is not welcome.
+//! Bans: what is banned, why, and until when.
 
-use crate::{PublicId, addresses::canonical, prefixes::Prefixes};
-use ipnet::IpNet;
-use rallypoint_wire::{lobby::Transport, text};
+mod list;
+mod name_pattern;
+mod network;
+#[cfg(feature = "serde")]
+mod serde_form;
+
+pub use list::BanList;
+pub use name_pattern::NamePattern;
+pub use network::{Network, ParseNetworkError};
+
+use crate::PublicId;
+use rallypoint_wire::{lobby::Transport, text::harmless};
 use std::{
-    collections::BTreeMap,
-    net::{IpAddr, SocketAddr},
+    fmt,
+    net::SocketAddr,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant, SystemTime},
 };
+use thiserror::Error;
 
-/// The operator's ban list: addresses, networks, patterns of names and single servers, each with a reason and perhaps an
-/// end.
+/// Maximum length of a reason, a name pattern or a note, in characters.
+const MAX_TEXT: usize = 500;
+
+/// Minimum prefix lengths of a network that can be banned without editing the configuration file.
+const MIN_PREFIX_V4: u8 = 8;
+const MIN_PREFIX_V6: u8 = 16;
+
+/// Minimum number of characters of a name pattern besides `*`, `?` and spaces.
+const MIN_LETTERS: usize = 3;
+
+/// One ban: its subject, the reason and an optional end.
 ///
-/// Ten thousand networks cost a datagram a dozen comparisons. Patterns are tried one by one, on names that are new.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bans {
-    networks: Prefixes<Ban>,
-    names: Vec<Ban>,
-    servers: BTreeMap<PublicId, Arc<Ban>>,
-    places: BTreeMap<(SocketAddr, Transport), Arc<Ban>>,
-}
-
-/// One line of the ban list.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ban {
-    /// Who.
-    pub who: Banned,
-    /// Why: for the operator, and for the banned.
-    pub reason: Arc<str>,
-    /// Until when; for good if not set.
-    pub until: Option<Instant>,
-}
-
-/// Who is banned.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Banned {
-    /// An address or network.
-    Network(IpNet),
-    /// Servers whose shown name fits a pattern.
-    Name(NamePattern),
-    /// One server: by its ID, and by where it is listed, because a server that is started again has another ID.
-    Server {
-        /// What it is called in public.
-        id: PublicId,
-        /// How players reach it.
-        transport: Transport,
-        /// Where players reach it.
-        addresses: Vec<SocketAddr>,
-    },
-}
-
-/// A pattern for names: `*` stands for anything, `?` for one character; upper and lower case are the same.
+/// The same type is used in the configuration, in the operator's file, in the API and, as a member of a [`BanList`], in
+/// the registry. With the feature `serde` it is an object such as
+/// `{"network":"203.0.113.0/24","reason":"spam","until":1800000000}`; `until` is in seconds since 1970, or `null`.
+///
+/// ```
+/// use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
+/// use std::time::{Duration, Instant, SystemTime};
+///
+/// let (now, utc) = (Instant::now(), SystemTime::now());
+/// let subject = BanSubject::Network("203.0.113.0/24".parse()?);
+/// let ban = Ban { subject, reason: "spam".into(), until: Some(utc + Duration::from_secs(3600)) };
+/// assert_eq!(ban.to_string(), "203.0.113.0/24 (spam)");
+///
+/// let bans = BanList::new([ban], now, utc);
+/// assert!(bans.by_address(now, "203.0.113.9".parse()?).is_some());
+/// assert!(bans.by_address(now + Duration::from_secs(3600), "203.0.113.9".parse()?).is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamePattern(Vec<char>);
-
-impl NamePattern {
-    /// A pattern from its text.
-    #[must_use]
-    pub fn new(pattern: &str) -> Self {
-        Self(folded(pattern))
-    }
-
-    /// Whether a name fits. Takes time in proportion to the product of both lengths at worst.
-    #[must_use]
-    pub fn matches(&self, name: &str) -> bool {
-        self.matches_folded(&folded(name))
-    }
-
-    fn matches_folded(&self, name: &[char]) -> bool {
-        let (mut p, mut n) = (0, 0);
-        // Where to go on if what follows the last `*` does not fit: behind that `*`, one character later.
-        let mut retry: Option<(usize, usize)> = None;
-        while n < name.len() {
-            match self.0.get(p) {
-                Some('*') => {
-                    p += 1;
-                    retry = Some((p, n));
-                }
-                Some(&c) if c == '?' || c == name[n] => {
-                    p += 1;
-                    n += 1;
-                }
-                _ => match retry {
-                    Some((star, from)) => {
-                        p = star;
-                        n = from + 1;
-                        retry = Some((star, n));
-                    }
-                    None => return false,
-                },
-            }
-        }
-        self.0[p..].iter().all(|&c| c == '*')
-    }
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Ban {
+    /// What is banned.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub subject: BanSubject,
+    /// Why, for the operator and for the owner of a banned server; may be empty.
+    #[cfg_attr(feature = "serde", serde(with = "serde_form::shared_text"))]
+    pub reason: Arc<str>,
+    /// When the ban ends, in UTC; `None` if it is permanent.
+    #[cfg_attr(feature = "serde", serde(default, with = "serde_form::unix_seconds"))]
+    pub until: Option<SystemTime>,
 }
 
-fn folded(text: &str) -> Vec<char> {
-    text.chars().flat_map(char::to_lowercase).collect()
+/// What a [`Ban`] applies to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+pub enum BanSubject {
+    /// Every address of a network, or one address.
+    Network(#[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))] Network),
+    /// Servers whose name, as displayed, matches a pattern.
+    Name(#[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))] NamePattern),
+    /// One server.
+    Server(BannedServer),
 }
 
-impl Bans {
-    /// The ban that an address is under now, if any; that of the smallest network, if there are several.
-    #[must_use]
-    pub fn of_address(&self, now: Instant, ip: IpAddr) -> Option<&Ban> {
-        self.networks.around(ip).find(|ban| ban.is_in_force(now))
-    }
+/// A server that was taken off the list: identified by its public ID, and by its addresses because a restarted server has
+/// a new ID.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct BannedServer {
+    /// Its public ID.
+    #[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))]
+    pub id: PublicId,
+    /// Its name when it was banned, for the operator.
+    pub name: String,
+    /// The transport of its endpoints.
+    #[cfg_attr(feature = "serde", serde(with = "serde_form::TransportCode"))]
+    pub transport: Transport,
+    /// The addresses under which it was listed.
+    pub addresses: Vec<SocketAddr>,
+}
 
-    /// The ban that a name is under now, if any.
-    #[must_use]
-    pub fn of_name(&self, now: Instant, name: &[u8]) -> Option<&Ban> {
-        if self.names.is_empty() {
-            return None;
-        }
-        let name = folded(&text::display(name));
-        let fits = |ban: &&Ban| matches!(&ban.who, Banned::Name(pattern) if pattern.matches_folded(&name));
-        self.names.iter().filter(|ban| ban.is_in_force(now)).find(fits)
-    }
-
-    /// The ban that a single server is under now, if any.
-    #[must_use]
-    pub fn of_server(&self, now: Instant, id: PublicId) -> Option<&Ban> {
-        self.servers.get(&id).map(|ban| &**ban).filter(|ban| ban.is_in_force(now))
-    }
-
-    /// The ban of a single server that whoever is listed there now is under, too.
-    #[must_use]
-    pub fn of_place(&self, now: Instant, addr: SocketAddr, transport: Transport) -> Option<&Ban> {
-        self.places.get(&place(addr, transport)).map(|ban| &**ban).filter(|ban| ban.is_in_force(now))
-    }
-
-    /// Whether nobody is banned.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.networks.is_empty() && self.names.is_empty() && self.servers.is_empty()
-    }
+/// Why a ban that an operator asked for is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BanError {
+    /// No subject was given, or more than one.
+    #[error("expected one of address, network and name")]
+    Subject,
+    /// Not an address or network.
+    #[error(transparent)]
+    Network(#[from] ParseNetworkError),
+    /// The network is so large that it is most likely a mistake.
+    #[error(
+        "the network is too wide: at least /{MIN_PREFIX_V4} (IPv4) or /{MIN_PREFIX_V6} (IPv6) is required; wider networks \
+         can be banned in the configuration file"
+    )]
+    TooWide,
+    /// The pattern would match nearly every name.
+    #[error("the pattern needs at least three characters besides * and ?")]
+    TooVague,
+    /// A text is too long, or has control or invisible characters.
+    #[error("expected one line of at most {MAX_TEXT} visible characters")]
+    Text,
 }
 
 impl Ban {
-    fn is_in_force(&self, now: Instant) -> bool {
-        self.until.is_none_or(|until| now < until)
+    /// Whether the ban has not ended.
+    #[must_use]
+    pub fn is_in_force(&self, utc: SystemTime) -> bool {
+        self.until.is_none_or(|until| utc < until)
+    }
+
+    /// When the ban ends on the monotonic clock; `None` if it does not end while the program runs.
+    fn deadline(&self, now: Instant, utc: SystemTime) -> Option<Instant> {
+        let left = self.until?.duration_since(utc).unwrap_or(Duration::ZERO);
+        // An end beyond the range of the clock is not reached.
+        now.checked_add(left)
     }
 }
 
-impl FromIterator<Ban> for Bans {
-    fn from_iter<I: IntoIterator<Item = Ban>>(bans: I) -> Self {
-        let (mut all, mut networks) = (Self::default(), Vec::new());
-        for ban in bans {
-            match &ban.who {
-                Banned::Network(network) => networks.push((*network, ban)),
-                Banned::Name(_) => all.names.push(ban),
-                Banned::Server { id, transport, addresses } => {
-                    let (id, places) = (*id, addresses.iter().map(|addr| place(*addr, *transport)).collect::<Vec<_>>());
-                    let ban = Arc::new(ban);
-                    all.places.extend(places.into_iter().map(|place| (place, Arc::clone(&ban))));
-                    all.servers.insert(id, ban);
-                }
-            }
+/// The subject, followed by the reason in parentheses if there is one.
+impl fmt::Display for Ban {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.subject.fmt(f)?;
+        if self.reason.is_empty() { Ok(()) } else { write!(f, " ({})", self.reason) }
+    }
+}
+
+impl BanSubject {
+    /// A network, unless it is too wide for a ban by hand.
+    pub fn network(network: Network) -> Result<Self, BanError> {
+        let min_prefix = if network.0.addr().is_ipv4() { MIN_PREFIX_V4 } else { MIN_PREFIX_V6 };
+        (network.0.prefix_len() >= min_prefix).then_some(Self::Network(network)).ok_or(BanError::TooWide)
+    }
+
+    /// A name pattern, unless it would match nearly all names.
+    pub fn name(pattern: &str) -> Result<Self, BanError> {
+        let pattern = operator_text(pattern)?;
+        let letters = pattern.chars().filter(|c| !matches!(c, '*' | '?' | ' ')).count();
+        (letters >= MIN_LETTERS).then(|| Self::Name(NamePattern::new(&pattern))).ok_or(BanError::TooVague)
+    }
+
+    /// Whether both denote the same network, pattern or server, even if more is known about one of them.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Server(one), Self::Server(other)) => one.id == other.id,
+            _ => self == other,
         }
-        all.networks = networks.into_iter().collect();
-        all
     }
 }
 
-/// A place as it is looked up: whatever else an IPv6 socket address has does not count.
-fn place(addr: SocketAddr, transport: Transport) -> (SocketAddr, Transport) {
-    (SocketAddr::new(canonical(addr.ip()), addr.port()), transport)
+impl fmt::Display for BanSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Network(network) => network.fmt(f),
+            Self::Name(pattern) => write!(f, "name {pattern}"),
+            Self::Server(server) => write!(f, "server {}", server.id),
+        }
+    }
+}
+
+/// Trims and validates a text written by the operator: a reason, a pattern or a note.
+///
+/// Characters that would be replaced in a text from the network (L5) are rejected here: they would garble a log or a
+/// terminal, and a pattern that contains them matches no name as it is displayed.
+pub fn operator_text(text: &str) -> Result<String, BanError> {
+    let text = text.trim();
+    let is_valid = text.chars().count() <= MAX_TEXT && harmless(text) == text;
+    is_valid.then(|| text.to_owned()).ok_or(BanError::Text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+
+    fn network(text: &str) -> Result<BanSubject, BanError> {
+        BanSubject::network(text.parse()?)
+    }
 
     #[test]
-    fn patterns_match_whole_names_without_regard_to_case() {
-        for (pattern, name, fits) in [
-            ("*casino*", "Best CASINO in town", true),
-            ("casino", "casino royale", false),
-            ("b?con", "Bacon", true),
-            ("*a*b*c", "xxaxxbxxc", true),
-            ("*a*b*c", "xxaxxbxxd", false),
-            ("*", "", true),
-            ("", "x", false),
-            ("größe*", "GRÖSSE", false),
-            ("grö*", "GRÖSSE", true),
+    fn subjects_are_validated() {
+        for (text, shown) in [
+            ("203.0.113.9", "203.0.113.9"),
+            ("203.0.113.9/24", "203.0.113.0/24"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("::ffff:192.0.2.1/128", "192.0.2.1"),
+            ("::ffff:192.0.2.1/120", "192.0.2.0/24"),
         ] {
-            assert_eq!(NamePattern::new(pattern).matches(name), fits, "{pattern} {name}");
+            assert_eq!(network(text).unwrap().to_string(), shown);
         }
+        assert_eq!(network("0.0.0.0/0"), Err(BanError::TooWide));
+        assert_eq!(network("2001::/15"), Err(BanError::TooWide));
+        assert_eq!(network("::ffff:0:0/96"), Err(BanError::TooWide), "all of IPv4");
+        assert_eq!(network("example.org"), Err(BanError::Network(ParseNetworkError)));
+        assert_eq!(BanSubject::name(" *casino* ").unwrap().to_string(), "name *casino*");
+        assert_eq!(BanSubject::name("*a?*"), Err(BanError::TooVague));
     }
 
     #[test]
-    fn a_hostile_name_cannot_make_matching_slow() {
-        assert!(!NamePattern::new("*a*a*a*a*a*a*a*b").matches(&"a".repeat(4_000)));
+    fn operator_texts_with_invisible_characters_are_rejected() {
+        for hidden in ["evil\u{1b}[2J", "evil\u{202e}gnp", "ev\u{200b}il", "evil\nname"] {
+            assert_eq!(BanSubject::name(hidden), Err(BanError::Text), "{hidden:?}");
+            assert_eq!(operator_text(hidden), Err(BanError::Text), "{hidden:?}");
+        }
+        assert_eq!(operator_text(&"x".repeat(501)), Err(BanError::Text));
+        assert_eq!(operator_text(" Größe 七 👩\u{200d}🚀 "), Ok("Größe 七 👩\u{200d}🚀".into()));
     }
 
     #[test]
-    fn a_ban_ends() {
+    fn a_ban_ends_at_its_end_in_utc() {
         let now = Instant::now();
-        let who = Banned::Network("203.0.113.0/24".parse().unwrap());
-        let ban = Ban { who, reason: "spam".into(), until: Some(now + Duration::from_secs(60)) };
-        let bans: Bans = [ban].into_iter().collect();
-        let ip = "203.0.113.77".parse().unwrap();
-        assert_eq!(bans.of_address(now, ip).map(|ban| &*ban.reason), Some("spam"));
-        assert!(bans.of_address(now + Duration::from_secs(60), ip).is_none());
-        assert!(bans.of_address(now, "203.0.114.77".parse().unwrap()).is_none());
-    }
-
-    #[test]
-    fn a_server_is_known_by_its_id_and_by_its_places() {
-        let (now, id) = (Instant::now(), PublicId::from_bytes([7; 16]));
-        let addr = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let addresses = vec![addr("[::ffff:203.0.113.9]:8190"), addr("[2001:db8::9%3]:8190")];
-        let who = Banned::Server { id, transport: Transport::Udp, addresses };
-        let ban = Ban { who, reason: "test".into(), until: Some(now + Duration::from_secs(60)) };
-        let bans: Bans = [ban].into_iter().collect();
-        assert!(!bans.is_empty());
-        let later = now + Duration::from_secs(60);
-        assert!(bans.of_server(now, id).is_some() && bans.of_server(later, id).is_none());
-        assert!(bans.of_server(now, PublicId::from_bytes([8; 16])).is_none());
-        for (at, transport, is_banned) in [
-            ("203.0.113.9:8190", Transport::Udp, true),
-            ("[2001:db8::9]:8190", Transport::Udp, true),
-            ("203.0.113.9:8190", Transport::Tcp, false),
-            ("203.0.113.9:8191", Transport::Udp, false),
-        ] {
-            assert_eq!(bans.of_place(now, addr(at), transport).is_some(), is_banned, "{at} {transport:?}");
-            assert!(bans.of_place(later, addr(at), transport).is_none());
-        }
+        let utc = SystemTime::UNIX_EPOCH + Duration::from_secs(940);
+        let subject = network("203.0.113.0/24").unwrap();
+        let ban = Ban { subject, reason: "".into(), until: Some(utc + Duration::from_secs(60)) };
+        assert!(ban.is_in_force(utc) && !ban.is_in_force(utc + Duration::from_secs(60)));
+        assert_eq!(ban.deadline(now, utc), Some(now + Duration::from_secs(60)));
+        assert_eq!(Ban { until: None, ..ban }.deadline(now, utc), None);
     }
 }

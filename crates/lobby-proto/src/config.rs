@@ -1,6 +1,6 @@
 //! Everything an operator can set, with defaults that need no setting.
 
-use crate::{AddressMap, Bans, Mapping, Networks};
+use crate::{AddressMap, BanList, Mapping, Networks};
 use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, LobbyId, MAX_REGISTRATION};
 use std::{collections::BTreeSet, time::Duration};
 use thiserror::Error;
@@ -28,7 +28,7 @@ pub struct Config {
     /// Who may send as much as they like. Loopback.
     pub limit_exempt: Networks,
     /// Who is not welcome.
-    pub bans: Bans,
+    pub bans: BanList,
 }
 
 /// How many servers there can be. What is above is refused with a reason code.
@@ -89,7 +89,7 @@ impl Default for Config {
             allow_private: true,
             limits: rallypoint_limit::Config::default(),
             limit_exempt: Networks::loopback(),
-            bans: Bans::default(),
+            bans: BanList::default(),
         }
     }
 }

@@ -41,7 +41,9 @@ mod stats;
 mod wheel;
 
 pub use addresses::{AddressMap, Mapping, Networks, canonical, is_possible_source, is_public};
-pub use bans::{Ban, Banned, Bans, NamePattern};
+pub use bans::{
+    Ban, BanError, BanList, BanSubject, BannedServer, NamePattern, Network, ParseNetworkError, operator_text,
+};
 pub use checks::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget};
 pub use config::{Caps, CheckConfig, Config, ConfigError};
 pub use entry::{ListedServer, ListingOrigin, ParsePublicIdError, PublicId};

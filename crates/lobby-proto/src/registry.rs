@@ -18,7 +18,7 @@ pub use probed::{ProbedOutcome, ProbedServer};
 pub use save::{RestoreError, SaveFileWriter};
 
 use crate::{
-    Bans, CheckRequest, CheckResult, CheckTarget, Config, ConfigError, LatestRefusal, ListedServer, PublicId,
+    BanList, CheckRequest, CheckResult, CheckTarget, Config, ConfigError, LatestRefusal, ListedServer, PublicId,
     PublishedLists, RecentOutcome, RegistrationOutcome, RegistryStats, UnlistReason,
     addresses::canonical,
     checks::{Checks, Waiter},
@@ -83,7 +83,7 @@ pub struct Registry {
     memory: usize,
     tombstones: Tombstones,
     /// Bans that are not of the configuration.
-    more_bans: Bans,
+    admin_bans: BanList,
     limiter: Limiter,
     checks: Checks,
     /// Outcomes of registrations, and apart from them those of what could not be read: a flood of the latter must not
@@ -149,7 +149,7 @@ impl Registry {
             per_home: keyed.map(),
             memory: 0,
             tombstones: Tombstones::new(keyed),
-            more_bans: Bans::default(),
+            admin_bans: BanList::default(),
             limiter: Limiter::new(&config.limits, u128::from(seed.tables)),
             checks: Checks::new(&config.checks, keyed, seed.tables),
             past: Past::new(keyed),

@@ -1,24 +1,24 @@
 //! Who is banned is not listed, and goes at once when the ban list is read again.
 
 mod support;
-use rallypoint_lobby_proto::{Ban, Banned, Bans, Config, NamePattern, RegistrationOutcome, UnlistReason};
+use rallypoint_lobby_proto::{Ban, BanList, BanSubject, Config, NamePattern, RegistrationOutcome, UnlistReason};
 use std::time::Duration;
 use support::*;
 
-fn network(text: &str) -> Banned {
-    Banned::Network(text.parse().unwrap())
+fn network(text: &str) -> BanSubject {
+    BanSubject::Network(text.parse().unwrap())
 }
 
-fn name(pattern: &str) -> Banned {
-    Banned::Name(NamePattern::new(pattern))
+fn name(pattern: &str) -> BanSubject {
+    BanSubject::Name(NamePattern::new(pattern))
 }
 
-fn bans(who: impl IntoIterator<Item = Banned>) -> Bans {
-    who.into_iter().map(|who| Ban { who, reason: "spam".into(), until: None }).collect()
+fn bans(subjects: impl IntoIterator<Item = BanSubject>) -> BanList {
+    permanent(subjects.into_iter().map(|subject| Ban { subject, reason: "spam".into(), until: None }))
 }
 
-fn banning(who: impl IntoIterator<Item = Banned>) -> Lobby {
-    Lobby::new(Config { bans: bans(who), ..Config::default() })
+fn banning(subjects: impl IntoIterator<Item = BanSubject>) -> Lobby {
+    Lobby::new(Config { bans: bans(subjects), ..Config::default() })
 }
 
 #[test]
@@ -52,12 +52,10 @@ fn a_name_as_it_is_shown() {
 #[test]
 fn until_the_ban_ends() {
     let mut lobby = Lobby::default();
-    let until = Some(lobby.now + secs(60));
-    let bans: Bans = [network("203.0.113.0/24"), name("casino")]
-        .into_iter()
-        .map(|who| Ban { who, reason: "spam".into(), until })
-        .collect();
-    lobby.set(|config| config.bans = bans);
+    let now = lobby.now;
+    let until = Some(UTC + secs(60));
+    let bans = [network("203.0.113.0/24"), name("casino")].map(|subject| Ban { subject, reason: "spam".into(), until });
+    lobby.set(|config| config.bans = BanList::new(bans, now, UTC));
     assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Banned);
     assert_eq!(lobby.register("198.51.100.1", &udp(2).name("casino")), RegistrationOutcome::Banned);
     lobby.wait(secs(60) - Duration::from_nanos(1));
@@ -70,10 +68,10 @@ fn until_the_ban_ends() {
 #[test]
 fn a_longer_ban_of_a_larger_network_outlives_a_shorter_one_within() {
     let mut lobby = Lobby::default();
-    let ban = |text, seconds| Ban { who: network(text), reason: text.into(), until: Some(lobby.now + secs(seconds)) };
-    let bans: Bans =
-        [ban("203.0.113.9/32", 10), ban("203.0.0.0/16", 60), ban("203.0.113.0/24", 20)].into_iter().collect();
-    let reason = |seconds| bans.of_address(lobby.now + secs(seconds), ip("203.0.113.9")).map(|ban| &*ban.reason);
+    let ban = |text, seconds| Ban { subject: network(text), reason: text.into(), until: Some(UTC + secs(seconds)) };
+    let bans = [ban("203.0.113.9/32", 10), ban("203.0.0.0/16", 60), ban("203.0.113.0/24", 20)];
+    let bans = BanList::new(bans, lobby.now, UTC);
+    let reason = |seconds| bans.by_address(lobby.now + secs(seconds), ip("203.0.113.9")).map(|ban| &*ban.reason);
     assert_eq!(
         [0, 10, 20, 60].map(reason),
         [Some("203.0.113.9/32"), Some("203.0.113.0/24"), Some("203.0.0.0/16"), None]
@@ -97,7 +95,7 @@ fn a_reload_takes_the_banned_off_the_list_at_once() {
     assert_eq!(lobby.unlisted(UnlistReason::Banned), 3);
     assert!(lobby.events().iter().all(|event| event.starts_with("banned ")));
     assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Banned, "and it does not come back");
-    lobby.set(|config| config.bans = Bans::default());
+    lobby.set(|config| config.bans = BanList::default());
     assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed, "until the ban is lifted");
 }
 
@@ -114,8 +112,8 @@ fn a_reload_with_thousands_of_servers_is_done_in_turns() {
 
 #[test]
 fn ten_thousand_bans_are_found() {
-    let who = (0..10_000u32).map(|n| network(&format!("{}/32", address(n))));
-    let mut lobby = banning(who);
+    let subjects = (0..10_000u32).map(|n| network(&format!("{}/32", address(n))));
+    let mut lobby = banning(subjects);
     for n in [0, 1, 77, 4_999, 9_999] {
         assert_eq!(lobby.register(address(n), &udp(1)), RegistrationOutcome::Banned, "{n}");
     }
@@ -124,9 +122,9 @@ fn ten_thousand_bans_are_found() {
 
 #[test]
 fn the_banned_are_told_why() {
-    let ban = |who, reason: &str| Ban { who, reason: reason.into(), until: None };
+    let ban = |subject, reason: &str| Ban { subject, reason: reason.into(), until: None };
     let bans = [ban(network("203.0.113.9/32"), "spam"), ban(name("*casino*"), "no gambling"), ban(name("quiet"), "")];
-    let mut lobby = Lobby::new(Config { bans: bans.into_iter().collect(), ..Config::default() });
+    let mut lobby = Lobby::new(Config { bans: permanent(bans), ..Config::default() });
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("198.51.100.9", &udp(2).name("Best Casino"));
     lobby.register("198.51.100.9", &udp(2).name("quiet"));

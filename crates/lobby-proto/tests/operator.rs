@@ -1,14 +1,14 @@
 //! What the operator does while the lobby runs: bans of its own, and servers taken off the list.
 
 mod support;
-use rallypoint_lobby_proto::{Ban, Banned, Bans, Config, RegistrationOutcome, UnlistReason};
+use rallypoint_lobby_proto::{Ban, BanList, BanSubject, BannedServer, Config, RegistrationOutcome, UnlistReason};
 use rallypoint_wire::lobby::Transport;
 use std::net::SocketAddr;
 use support::*;
 
-fn bans(network: &str) -> Bans {
-    let who = Banned::Network(network.parse().unwrap());
-    [Ban { who, reason: "spam".into(), until: None }].into_iter().collect()
+fn bans(network: &str) -> BanList {
+    let subject = BanSubject::Network(network.parse().unwrap());
+    permanent([Ban { subject, reason: "spam".into(), until: None }])
 }
 
 #[test]
@@ -21,10 +21,10 @@ fn bans_of_both_kinds_count_and_outlive_each_other() {
     let past = lobby.registry.recent_outcomes(ip("198.51.100.7"));
     assert_eq!(past.last().unwrap().reason.as_deref(), Some("spam"), "the owner is told why");
     assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Banned);
-    lobby.set(|config| config.bans = Bans::default());
+    lobby.set(|config| config.bans = BanList::default());
     assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
     assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::Banned, "a reload does not touch these");
-    lobby.registry.set_admin_bans(lobby.now, Bans::default());
+    lobby.registry.set_admin_bans(lobby.now, BanList::default());
     assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::Listed);
 }
 
@@ -39,9 +39,9 @@ fn a_banned_server_stays_away_for_a_while() {
     let directory = lobby.registry.lists().snapshot();
     let mut all = directory.lobbies().flat_map(|(_, list)| list.listings());
     let id = all.find(|listing| listing.block().endpoints().any(|endpoint| endpoint == at)).unwrap().public_id();
-    let who = Banned::Server { id, transport: Transport::Udp, addresses: vec![at] };
-    let ban = Ban { who, reason: "wrong game".into(), until: Some(lobby.now + secs(600)) };
-    lobby.registry.set_admin_bans(lobby.now, [ban].into_iter().collect());
+    let banned = BannedServer { id, name: String::new(), transport: Transport::Udp, addresses: vec![at] };
+    let ban = Ban { subject: BanSubject::Server(banned), reason: "wrong game".into(), until: Some(UTC + secs(600)) };
+    lobby.registry.set_admin_bans(lobby.now, BanList::new([ban], lobby.now, UTC));
     assert_eq!((lobby.registry.stats().listed, lobby.unlisted(UnlistReason::Banned)), (1, 1));
     assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Banned);
     let again = udp(77).port(8_190);

@@ -2,7 +2,9 @@
 
 mod support;
 use proptest::prelude::*;
-use rallypoint_lobby_proto::{Ban, Banned, Config, RegistrationOutcome, RestoreError, SaveFileWriter};
+use rallypoint_lobby_proto::{
+    Ban, BanSubject, BannedServer, Config, RegistrationOutcome, RestoreError, SaveFileWriter,
+};
 use rallypoint_wire::lobby::Transport;
 use support::*;
 
@@ -106,13 +108,14 @@ fn l12_the_checks_go_on_in_the_background() {
 
 #[test]
 fn the_unwelcome_are_not_brought_back() {
-    let network = Banned::Network("203.0.113.10/32".parse().unwrap());
+    let network = BanSubject::Network("203.0.113.10/32".parse().unwrap());
     let mut lobby = full();
     lobby.list();
     let id = lobby.lists().lobby(&support::lobby(7)).listings().next().unwrap().public_id();
-    let server = Banned::Server { id, transport: Transport::Udp, addresses: Vec::new() };
-    for (who, left) in [(network, [1, 1]), (server, [2, 0])] {
-        let bans = [Ban { who, reason: "spam".into(), until: None }].into_iter().collect();
+    let server =
+        BanSubject::Server(BannedServer { id, name: String::new(), transport: Transport::Udp, addresses: Vec::new() });
+    for (subject, left) in [(network, [1, 1]), (server, [2, 0])] {
+        let bans = permanent([Ban { subject, reason: "spam".into(), until: None }]);
         let (mut again, count) = restarted(&lobby.save(), Config { bans, ..Config::default() });
         assert_eq!(count, Ok(2));
         assert_eq!([again.list().len(), again.list_of(support::lobby(7)).len()], left);

@@ -2,7 +2,7 @@
 
 mod support;
 use rallypoint_lobby_proto::{
-    Ban, Banned, Config, ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome, UnlistReason,
+    Ban, BanSubject, Config, ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome, UnlistReason,
 };
 use rallypoint_wire::lobby::{Occupancy, TableBuf};
 use support::*;
@@ -164,9 +164,10 @@ fn w38_to_make_way_for_an_answer_frees_a_place() {
 
 #[test]
 fn who_is_banned_is_not_even_asked_when_it_announces_itself_and_is_told_why() {
-    let ban = Ban { who: Banned::Network("203.0.113.0/24".parse().unwrap()), reason: "floods".into(), until: None };
+    let ban =
+        Ban { subject: BanSubject::Network("203.0.113.0/24".parse().unwrap()), reason: "floods".into(), until: None };
     let mut lobby = Lobby::with(|config| {
-        config.bans = [ban.clone()].into_iter().collect();
+        config.bans = permanent([ban.clone()]);
         config.allow_private = false;
     });
     let (now, port) = (lobby.now, 6969.try_into().unwrap());
@@ -186,13 +187,13 @@ fn who_is_banned_is_not_even_asked_when_it_announces_itself_and_is_told_why() {
 
 #[test]
 fn who_is_not_welcome_is_not_listed() {
-    let ban = |who| Ban { who, reason: "".into(), until: None };
+    let ban = |subject| Ban { subject, reason: "".into(), until: None };
     let refused = |change: &dyn Fn(&mut Config)| {
         let mut lobby = Lobby::with(|config| change(config));
         watch(&mut lobby, &watched("a", &["192.168.1.9"]))
     };
-    let network = Banned::Network("192.168.1.0/24".parse().unwrap());
-    let by_address = |config: &mut Config| config.bans = [ban(network.clone())].into_iter().collect();
+    let network = BanSubject::Network("192.168.1.0/24".parse().unwrap());
+    let by_address = |config: &mut Config| config.bans = permanent([ban(network.clone())]);
     assert_eq!(refused(&by_address), ProbedOutcome::Refused(RegistrationOutcome::Banned));
     assert_eq!(
         refused(&|config| config.allow_private = false),
@@ -213,8 +214,8 @@ fn who_is_not_welcome_is_not_listed() {
 fn a_ban_that_comes_later_takes_it_off_the_list() {
     let mut lobby = Lobby::default();
     watch(&mut lobby, &watched("a", &[HERE]));
-    let ban = Ban { who: Banned::Network("203.0.113.9/32".parse().unwrap()), reason: "".into(), until: None };
-    lobby.set(|config| config.bans = [ban].into_iter().collect());
+    let ban = Ban { subject: BanSubject::Network("203.0.113.9/32".parse().unwrap()), reason: "".into(), until: None };
+    lobby.set(|config| config.bans = permanent([ban]));
     assert_eq!(lobby.list(), [""; 0]);
 }
 

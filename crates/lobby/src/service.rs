@@ -19,7 +19,7 @@ use files::Files;
 use keeper::Keeper;
 use log::EventLog;
 use rallypoint_lobby_proto::{
-    Bans, Config, ConfigError, Event, HashKeys, ListSnapshot, ProbedOutcome, ProbedServer, PublishedLists,
+    BanList, Config, ConfigError, Event, HashKeys, ListSnapshot, ProbedOutcome, ProbedServer, PublishedLists,
     RecentOutcome, RegistrationOutcome, Registry, RegistryStats,
 };
 use rallypoint_udp::{Commands, Driver, UdpSocket, clock, entropy};
@@ -264,7 +264,7 @@ impl LobbyService {
     }
 
     /// Bans beside those of the configuration: they stay when that is changed. Nothing happens after a shutdown.
-    pub async fn set_more_bans(&self, bans: Bans) {
+    pub async fn set_more_bans(&self, bans: BanList) {
         self.0.commands.ask(move |keeper, now| keeper.registry.set_admin_bans(now, bans)).await;
     }
 

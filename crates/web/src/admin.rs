@@ -5,18 +5,14 @@
 //! configuration, which stays the operator's own; and all of it is written down in an audit log.
 
 mod audit;
-mod ban;
 mod desk;
-mod network;
 mod operator;
 mod part;
 mod record;
 mod requests;
 mod token;
 
-pub use ban::{BanRule, NotABan, Unlisted, Who};
 pub use desk::{Admin, AdminError};
-pub use network::Network;
 pub(crate) use operator::Refusals;
 pub use token::{NotAToken, Token};
 

@@ -55,7 +55,7 @@ mod turns;
 mod verify;
 mod watch;
 
-pub use admin::{Admin, AdminError, BanRule, Network, NotABan, NotAToken, Token, Unlisted, Who};
+pub use admin::{Admin, AdminError, NotAToken, Token};
 pub use asker::Asker;
 pub use compare::Differences;
 pub use join::{JoinLink, NotAJoinLink};

@@ -1,10 +1,11 @@
 //! Everything that can be said about the web server.
 
-use crate::{Admin, Asker, BanRule, JoinLink, Token};
+use crate::{Admin, Asker, JoinLink, Token};
 use ipnet::IpNet;
 use rallypoint_history::Handle;
 use rallypoint_limit::Rate;
 use rallypoint_lobby::LobbyService;
+use rallypoint_lobby_proto::Ban;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::BTreeMap,
@@ -71,7 +72,7 @@ pub struct WebSettings {
     /// What the operator is known by. `None`: there is no admin API.
     pub admin_token: Option<Token>,
     /// The bans of the configuration, which the admin API shows.
-    pub bans: Vec<BanRule>,
+    pub bans: Vec<Ban>,
     /// Networks that may read the metrics: loopback, which is only who is on this machine itself. Empty: nobody.
     pub metrics: Vec<IpNet>,
 }

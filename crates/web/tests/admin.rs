@@ -4,11 +4,13 @@ mod common;
 
 use common::{Answer, PATIENCE, Server, Site, connect, read_answer, schema::check, until};
 use rallypoint_lobby::LobbyOptions;
-use rallypoint_web::{Admin, BanRule, Token, WebOptions, Who};
+use rallypoint_lobby_proto::{Ban, BanSubject};
+use rallypoint_web::{Admin, Token, WebOptions};
 use serde_json::{Value, json};
 use std::{
     io::{BufReader, Write},
     path::Path,
+    time::{Duration, SystemTime},
 };
 
 const TOKEN: &str = "0123456789abcdef-the-token";
@@ -147,9 +149,10 @@ fn a_ban_takes_servers_off_the_list_and_outlives_a_restart() {
 #[test]
 fn bans_of_the_configuration_are_shown_and_stay() {
     let dir = tempfile::tempdir().unwrap();
-    let who = Who::Network("203.0.113.0/24".parse().unwrap());
-    let rule = BanRule { who, reason: "floods".into(), until: Some(1_000) };
-    let site = site_of(dir.path(), |options| options.settings.bans = vec![rule]);
+    let subject = BanSubject::Network("203.0.113.0/24".parse().unwrap());
+    let until = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000));
+    let ban = Ban { subject, reason: "floods".into(), until };
+    let site = site_of(dir.path(), |options| options.settings.bans = vec![ban]);
     let bans = ask(&site, "GET", "/bans", &Value::Null).json();
     let expected = json!({ "total": 1, "offset": 0, "count": 1, "bans": [{
         "id": null, "network": "203.0.113.0/24", "reason": "floods", "until": 1000, "since": null,

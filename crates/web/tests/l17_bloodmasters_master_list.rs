@@ -7,10 +7,14 @@ use common::{
     responder::{answering, info, respond},
     until,
 };
-use rallypoint_lobby_proto::{Ban, Banned};
+use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
 use rallypoint_web::{Asker, WebOptions};
 use serde_json::Value;
-use std::{io::Write, net::UdpSocket};
+use std::{
+    io::Write,
+    net::UdpSocket,
+    time::{Instant, SystemTime},
+};
 
 const PATH: &str = "/bloodmasterslist.php";
 
@@ -121,8 +125,9 @@ fn l17_only_get_announces() {
 
 #[test]
 fn l17_who_is_banned_is_not_asked_and_learns_why() {
-    let ban = Ban { who: Banned::Network("127.0.0.0/8".parse().unwrap()), reason: "floods".into(), until: None };
-    let bans = [ban].into_iter().collect();
+    let ban =
+        Ban { subject: BanSubject::Network("127.0.0.0/8".parse().unwrap()), reason: "floods".into(), until: None };
+    let bans = BanList::new([ban], Instant::now(), SystemTime::now());
     let site = Site::banning(WebOptions::default(), bans, |parts| parts.asker = Some(Asker::default()));
     let (asked, questions) = std::sync::mpsc::channel();
     let at = answering("127.0.0.1:0", move |_, _| {

@@ -4,8 +4,7 @@ use crate::ask::{
     options,
     target::{Page, Target},
 };
-use rallypoint_lobby_proto::PublicId;
-use rallypoint_web::{Network, NotABan};
+use rallypoint_lobby_proto::{Network, ParseNetworkError, PublicId};
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 /// Ban, unban, unlist and note, while a lobby runs
@@ -182,7 +181,7 @@ impl FromStr for KnownBan {
     fn from_str(text: &str) -> Result<Self, String> {
         let id = text.parse().map(Self::Id);
         let known = id.or_else(|_| text.parse().map(Self::Server)).or_else(|_| text.parse().map(Self::Network));
-        known.map_err(|error: NotABan| format!("{error}, the number of a ban or the public ID of a server"))
+        known.map_err(|error: ParseNetworkError| format!("{error}, the number of a ban or the public ID of a server"))
     }
 }
 

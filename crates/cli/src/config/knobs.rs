@@ -2,7 +2,7 @@
 
 use super::{
     address_map::{read_mapping, show_mapping},
-    bans::BanList,
+    bans::BanSetting,
     kind::{
         Kind, Limit, List, Path, Switch, Time, Value, Word, Wrong, number, read_network, read_socket, show_network,
     },
@@ -238,7 +238,7 @@ fn table() -> Vec<Knob> {
             "How much is told. Addresses are masked up to \"info\", and shown from \"debug\" on.";
         START "log.format": FORMATS => log.format, "Lines for people, or one JSON object per line.";
 
-        LIVE "ban": BanList => bans,
+        LIVE "ban": BanSetting => bans,
             "Who is not welcome: an address, a network, or a pattern of names (* for anything, ? for one character).";
     }
 }

@@ -1,11 +1,11 @@
 //! Everything that `rallypoint serve` can be told.
 
-use super::{bans::BanLine, names};
+use super::names;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use rallypoint_history::Retention;
 use rallypoint_lobby::{ListLimits, LobbyOptions};
-use rallypoint_lobby_proto::Mapping;
+use rallypoint_lobby_proto::{Ban, BanList, Mapping};
 use rallypoint_web::{LobbyNames, WatchTarget, WebOptions};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
@@ -31,9 +31,9 @@ pub struct Settings {
     pub address_map: Vec<Mapping>,
     pub check_exempt: Vec<IpNet>,
     pub limit_exempt: Vec<IpNet>,
-    pub bans: Vec<BanLine>,
+    pub bans: Vec<Ban>,
     /// Those of [`Self::ban_file`].
-    pub more_bans: Vec<BanLine>,
+    pub more_bans: Vec<Ban>,
     /// What lobbies are called.
     pub names: BTreeMap<LobbyId, String>,
     pub save_every: Duration,
@@ -116,12 +116,12 @@ impl Settings {
         config.checks.exempt = self.check_exempt.iter().copied().collect();
         config.named_lobbies = self.names.iter().filter(|(_, name)| !name.is_empty()).map(|(id, _)| *id).collect();
         config.limit_exempt = self.limit_exempt.iter().copied().collect();
-        config.bans = self.all_bans().filter_map(|ban| ban.in_force(now, today)).collect();
+        config.bans = BanList::new(self.all_bans().cloned(), now, today.into());
         config
     }
 
     /// The bans of all files.
-    pub fn all_bans(&self) -> impl Iterator<Item = &BanLine> {
+    pub fn all_bans(&self) -> impl Iterator<Item = &Ban> {
         self.bans.iter().chain(&self.more_bans)
     }
 
@@ -129,7 +129,7 @@ impl Settings {
     pub fn web(&self) -> WebOptions {
         let mut web = self.web.clone();
         web.settings.names = LobbyNames(self.names.clone());
-        web.settings.bans = self.all_bans().map(BanLine::rule).collect();
+        web.settings.bans = self.all_bans().cloned().collect();
         web.require_ipv6 = web.listen.iter().any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
         web
     }

@@ -1,7 +1,7 @@
 //! Where settings come from. The later one wins: the defaults, the file, the environment, the flags.
 
 use super::{
-    bans::BanLine,
+    bans,
     kind::{Value, found},
     knobs::{KNOBS, Knob},
     mistake::{Document, Mistakes, syntax},
@@ -11,6 +11,7 @@ use super::{
     variables,
 };
 use jiff::Timestamp;
+use rallypoint_lobby_proto::Ban;
 use std::{
     collections::BTreeMap,
     env, io,
@@ -169,9 +170,9 @@ fn clashes(settings: &Settings) -> Vec<String> {
 /// Bans that do nothing any more.
 fn ended(settings: &Settings) -> Vec<String> {
     let now = Timestamp::now();
-    let note = |ban: &BanLine| {
-        let until = ban.until.filter(|until| *until <= now)?;
-        Some(format!("the ban of {ban} ended at {until}, so it has no effect"))
+    let note = |ban: &Ban| {
+        let until = bans::end(ban).filter(|until| *until <= now)?;
+        Some(format!("the ban of {} ended at {until}, so it has no effect", bans::subject(ban)))
     };
     settings.all_bans().filter_map(note).collect()
 }

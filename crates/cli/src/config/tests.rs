@@ -330,7 +330,7 @@ fn a_ban_that_has_ended_is_none() {
     );
     let now = std::time::Instant::now();
     let bans = settings.registry(now, "2026-11-03T00:00:00Z".parse().unwrap()).bans;
-    let banned = |name: &[u8]| bans.of_name(now, name).is_some();
+    let banned = |name: &[u8]| bans.by_name(now, name).is_some();
     assert_eq!([banned(b"a"), banned(b"b"), banned(b"c")], [false, true, true]);
 }
 

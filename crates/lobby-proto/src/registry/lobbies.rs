@@ -80,6 +80,10 @@ impl Lobbies {
         assert!(servers.iter().all(|(id, &count)| self.servers(*id) == Some(count)), "servers per lobby");
         let unnamed = || self.by_id.values().filter(|lobby| !lobby.is_named);
         assert_eq!(unnamed().count(), self.unnamed, "lobbies that count");
-        assert_eq!(unnamed().filter(|lobby| lobby.opener.is_some()).count(), self.by_area.values().sum(), "openers");
+        assert_eq!(
+            unnamed().filter(|lobby| lobby.opener.is_some()).count(),
+            self.by_area.values().sum::<usize>(),
+            "openers"
+        );
     }
 }

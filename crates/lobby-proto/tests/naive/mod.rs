@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use rallypoint_lobby_proto::{
-    Ban, Banned, CheckKind, CheckTarget, Config, Mapping, NamePattern, PublicId, RegistrationOutcome,
+    Ban, BanSubject, BannedServer, CheckKind, CheckTarget, Config, Mapping, NamePattern, PublicId, RegistrationOutcome,
 };
 use rallypoint_wire::lobby::Transport;
 use std::{
@@ -100,13 +100,19 @@ impl Knobs {
             let from = format!("{PRIVATE}/32").parse().unwrap();
             config.address_map = [Mapping { from, port: None, to: ip(OUTSIDE), to_port: None }].into_iter().collect();
         }
-        let network = Banned::Network(format!("{BANNED}/32").parse().unwrap());
-        let name = Banned::Name(NamePattern::new(BAD_NAME));
-        let ban = |who| Ban { who, reason: "".into(), until: None };
+        let network = BanSubject::Network(format!("{BANNED}/32").parse().unwrap());
+        let name = BanSubject::Name(NamePattern::new(BAD_NAME));
+        let ban = |subject| Ban { subject, reason: "".into(), until: None };
         let addresses = vec![SocketAddr::new(ip(BAD_PLACE.0), BAD_PLACE.1)];
-        let server = Banned::Server { id: PublicId::from_bytes([0; 16]), transport: Transport::Udp, addresses };
+        let server = BannedServer {
+            id: PublicId::from_bytes([0; 16]),
+            name: String::new(),
+            transport: Transport::Udp,
+            addresses,
+        };
+        let server = BanSubject::Server(server);
         let bans = [(self.bans_network, network), (self.bans_name, name), (self.bans_server, server)];
-        config.bans = bans.into_iter().filter(|(is_set, _)| *is_set).map(|(_, who)| ban(who)).collect();
+        config.bans = permanent(bans.into_iter().filter(|(is_set, _)| *is_set).map(|(_, subject)| ban(subject)));
         if self.has_small_caps {
             let caps = &mut config.caps;
             (caps.per_address, caps.per_lobby, caps.total, caps.lobbies) = (2, 3, 4, 2);

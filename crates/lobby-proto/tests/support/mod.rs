@@ -2,15 +2,15 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use rallypoint_lobby_proto::{
-    CheckRequest, CheckResult, CheckTarget, Config, Event, HashKeys, ListedServer, Networks, RegistrationOutcome,
-    Registry, SaveFileWriter, UnlistReason,
+    Ban, BanList, CheckRequest, CheckResult, CheckTarget, Config, Event, HashKeys, ListedServer, Networks,
+    RegistrationOutcome, Registry, SaveFileWriter, UnlistReason,
 };
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
 use std::{
     net::{IpAddr, SocketAddr},
     ops::{Deref, DerefMut},
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
@@ -321,4 +321,12 @@ pub fn line(listing: &Arc<ListedServer>) -> String {
     let endpoints: Vec<_> = block.endpoints().map(|endpoint| endpoint.to_string()).collect();
     let name = String::from_utf8_lossy(block.table.get(b"name").unwrap_or_default());
     format!("{} {} {name}", endpoints.join(" "), block.transport.as_str())
+}
+
+/// The moment in UTC at which tests put their clock when bans are read.
+pub const UTC: SystemTime = SystemTime::UNIX_EPOCH;
+
+/// A list of bans that have no end.
+pub fn permanent(bans: impl IntoIterator<Item = Ban>) -> BanList {
+    BanList::new(bans, Instant::now(), UTC)
 }

@@ -1,7 +1,7 @@
 //! Everything that can be said about a lobby before it starts.
 
 use crate::ListLimits;
-use rallypoint_lobby_proto::{Bans, Config};
+use rallypoint_lobby_proto::{BanList, Config};
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
@@ -22,7 +22,7 @@ pub struct LobbyOptions {
     /// What the registry is told. It can be changed later.
     pub registry: Config,
     /// Bans beside those of the configuration; see [`set_more_bans`](crate::LobbyService::set_more_bans). None.
-    pub more_bans: Bans,
+    pub more_bans: BanList,
     /// Where the list is kept over restarts. `None`: nowhere.
     pub data_dir: Option<PathBuf>,
     /// How often the list is saved, if it has changed; large lists less often. 2 s.
@@ -43,7 +43,7 @@ impl Default for LobbyOptions {
             legacy: both(rallypoint_wire::legacy::PORT),
             require_ipv6: false,
             registry: Config::default(),
-            more_bans: Bans::default(),
+            more_bans: BanList::default(),
             data_dir: None,
             save_every: Duration::from_secs(2),
             list: ListLimits::default(),

@@ -4,17 +4,17 @@ use super::{
     audit::{AuditLog, Entry},
     record::Record,
 };
-use crate::{calendar, problem::Problem};
+use crate::problem::Problem;
 use arc_swap::{ArcSwap, Guard};
 use axum::http::StatusCode;
 use rallypoint_lobby::{LobbyService, replace_file, set_file_aside};
-use rallypoint_lobby_proto::Bans;
+use rallypoint_lobby_proto::BanList;
 use serde::Deserialize;
 use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 use thiserror::Error;
 
@@ -83,8 +83,8 @@ impl Admin {
 
     /// The bans that are in force, for a lobby that starts.
     #[must_use]
-    pub fn bans(&self) -> Bans {
-        self.0.record.load().in_force(Instant::now(), calendar::now())
+    pub fn bans(&self) -> BanList {
+        self.0.record.load().in_force(Instant::now(), SystemTime::now())
     }
 
     pub(super) fn record(&self) -> Guard<Arc<Record>> {
@@ -104,8 +104,8 @@ impl Admin {
             let inner = Arc::clone(&admin.0);
             let value = blocking(move || {
                 let mut record = Record::clone(&inner.record.load());
-                let now = calendar::now();
-                record.bans.retain(|ban| ban.rule.is_in_force(now));
+                let utc = SystemTime::now();
+                record.bans.retain(|numbered| numbered.ban.is_in_force(utc));
                 let (value, entries) = change(&mut record)?;
                 let keep = || {
                     inner.audit.add(&entries)?;

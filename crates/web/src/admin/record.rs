@@ -1,9 +1,8 @@
 //! What the operator has decided, as it is kept.
 
-use super::ban::BanRule;
-use rallypoint_lobby_proto::Bans;
+use rallypoint_lobby_proto::{Ban, BanList};
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 use thiserror::Error;
 
 /// How many bans, and how many notes, there can be.
@@ -14,7 +13,7 @@ const MOST: usize = 10_000;
 pub(super) struct NumberedBan {
     pub id: u64,
     #[serde(flatten)]
-    pub rule: BanRule,
+    pub ban: Ban,
     /// Since when, in seconds since 1970.
     pub since: u64,
 }
@@ -62,18 +61,19 @@ impl Record {
     pub const VERSION: u32 = 1;
 
     /// The bans for a registry.
-    pub fn in_force(&self, now: Instant, today: u64) -> Bans {
-        self.bans.iter().filter_map(|ban| ban.rule.in_force(now, today)).collect()
+    pub fn in_force(&self, now: Instant, utc: SystemTime) -> BanList {
+        BanList::new(self.bans.iter().map(|numbered| numbered.ban.clone()), now, utc)
     }
 
     /// Adds a ban, or puts it in the place of one that is about the same. Says whether it is new.
-    pub fn put_ban(&mut self, rule: BanRule, since: u64) -> Result<(NumberedBan, bool), Full> {
-        if let Some(known) = self.bans.iter_mut().find(|ban| ban.rule.who.is(&rule.who)) {
-            (known.rule, known.since) = (rule, since);
+    pub fn put_ban(&mut self, ban: Ban, since: u64) -> Result<(NumberedBan, bool), Full> {
+        if let Some(known) = self.bans.iter_mut().find(|known| known.ban.subject.is_same(&ban.subject)) {
+            known.ban = ban;
+            known.since = since;
             return Ok((known.clone(), false));
         }
         has_room(&self.bans).then_some(()).ok_or(Full::Bans)?;
-        let ban = NumberedBan { id: self.take_number()?, rule, since };
+        let ban = NumberedBan { id: self.take_number()?, ban, since };
         self.bans.push(ban.clone());
         Ok((ban, true))
     }
@@ -109,10 +109,10 @@ fn has_room<T>(list: &[T]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::Who;
+    use rallypoint_lobby_proto::BanSubject;
 
-    fn rule(who: Who, reason: &str) -> BanRule {
-        BanRule { who, reason: reason.into(), until: None }
+    fn ban(subject: BanSubject, reason: &str) -> Ban {
+        Ban { subject, reason: reason.into(), until: None }
     }
 
     #[test]
@@ -123,31 +123,32 @@ mod tests {
             (note.id, record.remove_note(note.id).is_some(), record.remove_note(note.id).is_some()),
             (1, true, false)
         );
-        let casino = Who::name("casino").unwrap();
-        let (first, is_new) = record.put_ban(rule(casino.clone(), "a"), 7).unwrap();
+        let casino = BanSubject::name("casino").unwrap();
+        let (first, is_new) = record.put_ban(ban(casino.clone(), "a"), 7).unwrap();
         assert_eq!((first.id, is_new), (2, true));
-        let (again, is_new) = record.put_ban(rule(casino, "b"), 8).unwrap();
-        assert_eq!((again.id, again.since, &*again.rule.reason, is_new), (2, 8, "b", false));
+        let (again, is_new) = record.put_ban(ban(casino, "b"), 8).unwrap();
+        assert_eq!((again.id, again.since, &*again.ban.reason, is_new), (2, 8, "b", false));
         assert_eq!((record.remove_ban(2).is_some(), record.bans.len()), (true, 0));
     }
 
     #[test]
     fn there_is_an_end_to_numbers_and_to_room() {
-        let casino = || rule(Who::name("casino").unwrap(), "");
+        let casino = || ban(BanSubject::name("casino").unwrap(), "");
         let mut record = Record { next: u64::MAX, ..Record::default() };
         assert_eq!(record.put_ban(casino(), 0).unwrap_err(), Full::Numbers);
         assert_eq!(record.add_note(String::new(), String::new(), 0).unwrap_err(), Full::Numbers);
-        let ban = |number| NumberedBan { id: number, rule: rule(Who::Name(number.to_string()), ""), since: 0 };
-        let mut record = Record { bans: (0..MOST as u64).map(ban).collect(), ..Record::default() };
+        let pattern = |text: &str| BanSubject::Name(text.parse().unwrap());
+        let numbered = |id: u64| NumberedBan { id, ban: ban(pattern(&id.to_string()), ""), since: 0 };
+        let mut record = Record { bans: (0..MOST as u64).map(numbered).collect(), ..Record::default() };
         assert_eq!(record.put_ban(casino(), 0).unwrap_err(), Full::Bans);
-        assert!(record.put_ban(rule(Who::Name("7".into()), "again"), 0).is_ok());
+        assert!(record.put_ban(ban(pattern("7"), "again"), 0).is_ok());
         assert!(record.add_note(String::new(), String::new(), 0).is_ok());
     }
 
     #[test]
     fn it_is_read_as_it_is_kept() {
         let mut record = Record::default();
-        record.put_ban(rule(Who::name("casino").unwrap(), "test"), 7).unwrap();
+        record.put_ban(ban(BanSubject::name("casino").unwrap(), "test"), 7).unwrap();
         record.add_note("192.0.2.1".into(), "x".into(), 7).unwrap();
         let json = serde_json::to_string(&record).unwrap();
         let expected = concat!(

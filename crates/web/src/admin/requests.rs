@@ -1,9 +1,8 @@
 //! What the operator asks for.
 
 use super::{
-    Admin, BanRule, Network, NotABan, Unlisted, Who,
+    Admin,
     audit::Entry,
-    ban::text,
     part::Part,
     record::{Full, NumberedBan, Record},
 };
@@ -16,9 +15,12 @@ use axum::{
 };
 use bytes::Bytes;
 use rallypoint_history::export::parse_time;
-use rallypoint_lobby_proto::PublicId;
+use rallypoint_lobby_proto::{Ban, BanError, BanSubject, BannedServer, Network, PublicId, operator_text};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    time::{Duration, SystemTime},
+};
 
 /// How long a server that was taken off the list is banned, if nothing is said. In seconds.
 const UNLISTED: u64 = 600;
@@ -68,7 +70,7 @@ struct ShownBan<'a> {
     /// `None` for those of the configuration, which can be changed only there.
     id: Option<u64>,
     #[serde(flatten)]
-    rule: &'a BanRule,
+    ban: &'a Ban,
     since: Option<u64>,
     source: &'static str,
     in_force: bool,
@@ -77,12 +79,12 @@ struct ShownBan<'a> {
 /// `GET /api/v1/admin/bans`
 pub(super) async fn bans(State(web): State<Web>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
     let (part, _) = Part::parse(query.as_deref(), None)?;
-    let (settings, admin, now) = (web.settings(), admin(&web)?, calendar::now());
+    let (settings, admin, now) = (web.settings(), admin(&web)?, SystemTime::now());
     let record = admin.record();
     let ours = record.bans.iter().map(|ban| shown(ban, now));
-    let of_files = settings.bans.iter().map(|rule| {
-        let in_force = rule.is_in_force(now);
-        ShownBan { id: None, rule, since: None, source: "configuration", in_force }
+    let of_files = settings.bans.iter().map(|ban| {
+        let in_force = ban.is_in_force(now);
+        ShownBan { id: None, ban, since: None, source: "configuration", in_force }
     });
     let all: Vec<_> = ours.chain(of_files).collect();
     Ok(json(StatusCode::OK, &part.of("bans", &all)))
@@ -102,22 +104,22 @@ pub(super) async fn ban(
         (Some(until), None) => Some(moment(until, now)?),
         (Some(_), Some(_)) => return Err(wrong("until", "until: expected until or seconds, not both")),
     };
-    let network = |text: String| text.parse().and_then(Who::network);
-    let (field, who) = match (wanted.address, wanted.network, wanted.name) {
+    let network = |text: String| BanSubject::network(text.parse()?);
+    let (field, subject) = match (wanted.address, wanted.network, wanted.name) {
         (Some(address), None, None) => ("address", network(address)),
         (None, Some(text), None) => ("network", network(text)),
-        (None, None, Some(name)) => ("name", Who::name(&name)),
-        _ => ("network", Err(NotABan::Whom)),
+        (None, None, Some(name)) => ("name", BanSubject::name(&name)),
+        _ => ("network", Err(BanError::Subject)),
     };
-    let who = who.map_err(|error| of(field, &error))?;
-    let reason = text(&wanted.reason).map_err(|error| of("reason", &error))?;
-    let rule = BanRule { who, reason, until };
+    let subject = subject.map_err(|error| of(field, &error))?;
+    let reason = operator_text(&wanted.reason).map_err(|error| of("reason", &error))?;
+    let ban = Ban { subject, reason: reason.into(), until: until.map(time_of) };
     let change = move |record: &mut Record| {
-        let entry = entry(visitor, "ban", rule.who.to_string(), rule.reason.clone(), until);
-        Ok((record.put_ban(rule, now)?, vec![entry]))
+        let entry = entry(visitor, "ban", ban.subject.to_string(), ban.reason.to_string(), until);
+        Ok((record.put_ban(ban, now)?, vec![entry]))
     };
     let (ban, is_new) = admin(&web)?.change(&web.lobby, change).await?;
-    Ok(json(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &shown(&ban, now)))
+    Ok(json(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &shown(&ban, time_of(now))))
 }
 
 /// `DELETE /api/v1/admin/bans/{id}`
@@ -128,10 +130,10 @@ pub(super) async fn unban(
 ) -> Result<Response, Problem> {
     let id = number(&id)?;
     let change = move |record: &mut Record| {
-        let ban = record.remove_ban(id).ok_or_else(|| {
+        let removed = record.remove_ban(id).ok_or_else(|| {
             Problem::not_found("there is no such ban; those of the configuration can be changed only there")
         })?;
-        Ok(((), vec![entry(visitor, "unban", ban.rule.who.to_string(), ban.rule.reason, None)]))
+        Ok(((), vec![entry(visitor, "unban", removed.ban.subject.to_string(), removed.ban.reason.to_string(), None)]))
     };
     admin(&web)?.change(&web.lobby, change).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -150,21 +152,22 @@ pub(super) async fn unlist(
         body => read(body)?,
     };
     let seconds = within_a_year(wanted.seconds.unwrap_or(UNLISTED))?;
-    let reason = text(&wanted.reason).map_err(|error| of("reason", &error))?;
+    let reason = operator_text(&wanted.reason).map_err(|error| of("reason", &error))?;
     let row = web.live.snapshot().row(id).cloned();
     let row = row.ok_or_else(|| Problem::not_found("no server of this ID is in the list"))?;
     let addresses: Vec<_> = row.addresses().collect();
     let banned: Vec<_> = addresses.iter().map(SocketAddr::ip).filter(|_| wanted.ban).collect();
-    let server = Unlisted { id, name: row.name.to_string(), transport: row.transport, addresses };
+    let server = BannedServer { id, name: row.name.to_string(), transport: row.transport, addresses };
     let now = calendar::now();
     let until = now.saturating_add(seconds);
     let answer = serde_json::json!({ "id": id.to_string(), "name": row.name, "until": until, "banned": banned });
     let change = move |record: &mut Record| {
-        let networks = banned.into_iter().map(|ip| ("ban", Who::Network(Network(ip.into()))));
+        let networks = banned.into_iter().map(|ip| ("ban", BanSubject::Network(ip.into())));
         let mut entries = Vec::new();
-        for (action, who) in [("unlist", Who::Server(server))].into_iter().chain(networks) {
-            entries.push(entry(visitor, action, who.to_string(), reason.clone(), Some(until)));
-            record.put_ban(BanRule { who, reason: reason.clone(), until: Some(until) }, now)?;
+        for (action, subject) in [("unlist", BanSubject::Server(server))].into_iter().chain(networks) {
+            entries.push(entry(visitor, action, subject.to_string(), reason.clone(), Some(until)));
+            let ban = Ban { subject, reason: reason.as_str().into(), until: Some(time_of(until)) };
+            record.put_ban(ban, now)?;
         }
         Ok(((), entries))
     };
@@ -189,7 +192,7 @@ pub(super) async fn note(
 ) -> Result<Response, Problem> {
     let wanted: WantedNote = read(body)?;
     let about = subject(&wanted.about)?;
-    let text = text(&wanted.text).map_err(|error| of("text", &error))?;
+    let text = operator_text(&wanted.text).map_err(|error| of("text", &error))?;
     if text.is_empty() {
         return Err(wrong("text", "text: it is empty"));
     }
@@ -238,9 +241,9 @@ fn entry(Visitor { ip, .. }: Visitor, action: &str, about: String, reason: Strin
     Entry { time: calendar::now(), from: ip, action: action.into(), about, reason, until }
 }
 
-fn shown(ban: &NumberedBan, now: u64) -> ShownBan<'_> {
-    let NumberedBan { id, rule, since } = ban;
-    ShownBan { id: Some(*id), rule, since: Some(*since), source: "admin", in_force: rule.is_in_force(now) }
+fn shown(numbered: &NumberedBan, now: SystemTime) -> ShownBan<'_> {
+    let NumberedBan { id, ban, since } = numbered;
+    ShownBan { id: Some(*id), ban, since: Some(*since), source: "admin", in_force: ban.is_in_force(now) }
 }
 
 /// What a note is about: a server by its public ID, an address or a network.
@@ -252,6 +255,11 @@ fn subject(about: &str) -> Result<String, Problem> {
         .map(|id| id.to_string())
         .or_else(|_| network())
         .map_err(|_| wrong("about", "about: expected the public ID of a server, an address or a network"))
+}
+
+/// A time that is given in seconds since 1970, none of which is later than [`LAST_MOMENT`] and a year.
+fn time_of(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
 /// A moment to come.
@@ -284,7 +292,7 @@ fn read<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
     serde_json::from_slice(&body).map_err(|error| wrong(&error))
 }
 
-fn of(field: &str, error: &NotABan) -> Problem {
+fn of(field: &str, error: &BanError) -> Problem {
     wrong(field, format!("{field}: {error}"))
 }
 

@@ -6,7 +6,7 @@ pub mod responder;
 pub mod schema;
 
 use rallypoint_lobby::{LobbyOptions, LobbyService};
-use rallypoint_lobby_proto::Bans;
+use rallypoint_lobby_proto::BanList;
 use rallypoint_web::{Parts, WebOptions, WebService};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use serde_json::Value;
@@ -56,7 +56,7 @@ impl Site {
     }
 
     /// One that begins with bans.
-    pub fn banning(options: WebOptions, more_bans: Bans, set: impl FnOnce(&mut Parts)) -> Self {
+    pub fn banning(options: WebOptions, more_bans: BanList, set: impl FnOnce(&mut Parts)) -> Self {
         Self::at(LobbyOptions { more_bans, ..LobbyOptions::default() }, options, set)
     }
 

@@ -1,0 +1,156 @@
+//! The bans that a registry enforces.
+
+use super::{Ban, BanSubject, name_pattern::fold_case};
+use crate::{PublicId, addresses::canonical, prefixes::Prefixes};
+use rallypoint_wire::{lobby::Transport, text};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
+
+/// Bans in the form in which a registry looks them up: by address, name, server and endpoint.
+///
+/// With ten thousand networks, a datagram costs a dozen comparisons. Name patterns are tried one by one, on names that are
+/// new.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BanList {
+    networks: Prefixes<ActiveBan>,
+    names: Vec<ActiveBan>,
+    servers: BTreeMap<PublicId, Arc<ActiveBan>>,
+    endpoints: BTreeMap<(SocketAddr, Transport), Arc<ActiveBan>>,
+}
+
+/// A ban with its end on the monotonic clock, which is the only clock that a registry knows.
+#[derive(Clone, Debug, PartialEq)]
+struct ActiveBan {
+    ban: Ban,
+    deadline: Option<Instant>,
+}
+
+impl BanList {
+    /// The bans that are in force at `utc`, which is the same moment as `now`. Each of them ends by itself.
+    pub fn new(bans: impl IntoIterator<Item = Ban>, now: Instant, utc: SystemTime) -> Self {
+        let mut list = Self::default();
+        let mut networks = Vec::new();
+        for ban in bans.into_iter().filter(|ban| ban.is_in_force(utc)) {
+            let active = ActiveBan { deadline: ban.deadline(now, utc), ban };
+            match &active.ban.subject {
+                BanSubject::Network(network) => networks.push((network.0, active)),
+                BanSubject::Name(_) => list.names.push(active),
+                BanSubject::Server(server) => {
+                    let id = server.id;
+                    let keys: Vec<_> =
+                        server.addresses.iter().map(|addr| endpoint_key(*addr, server.transport)).collect();
+                    let active = Arc::new(active);
+                    list.endpoints.extend(keys.into_iter().map(|key| (key, Arc::clone(&active))));
+                    list.servers.insert(id, active);
+                }
+            }
+        }
+        list.networks = networks.into_iter().collect();
+        list
+    }
+
+    /// The ban that applies to an address now; that of the smallest network if there are several.
+    #[must_use]
+    pub fn by_address(&self, now: Instant, ip: IpAddr) -> Option<&Ban> {
+        self.networks.around(ip).find_map(|active| active.in_force(now))
+    }
+
+    /// The ban that applies to a name now.
+    #[must_use]
+    pub fn by_name(&self, now: Instant, name: &[u8]) -> Option<&Ban> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let name = fold_case(&text::display(name));
+        let matches = |ban: &&Ban| matches!(&ban.subject, BanSubject::Name(pattern) if pattern.matches_folded(&name));
+        self.names.iter().filter_map(|active| active.in_force(now)).find(matches)
+    }
+
+    /// The ban that applies to a single server now.
+    #[must_use]
+    pub fn by_server(&self, now: Instant, id: PublicId) -> Option<&Ban> {
+        self.servers.get(&id)?.in_force(now)
+    }
+
+    /// The ban of a single server that also applies to any other server listed at the same endpoint.
+    #[must_use]
+    pub fn by_endpoint(&self, now: Instant, addr: SocketAddr, transport: Transport) -> Option<&Ban> {
+        self.endpoints.get(&endpoint_key(addr, transport))?.in_force(now)
+    }
+
+    /// Whether there are no bans.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.networks.is_empty() && self.names.is_empty() && self.servers.is_empty()
+    }
+}
+
+impl ActiveBan {
+    fn in_force(&self, now: Instant) -> Option<&Ban> {
+        self.deadline.is_none_or(|deadline| now < deadline).then_some(&self.ban)
+    }
+}
+
+/// An endpoint as it is looked up: without the flow label and scope of an IPv6 socket address.
+fn endpoint_key(addr: SocketAddr, transport: Transport) -> (SocketAddr, Transport) {
+    (SocketAddr::new(canonical(addr.ip()), addr.port()), transport)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BannedServer;
+    use std::time::Duration;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn list_of_one(subject: BanSubject, now: Instant) -> BanList {
+        let utc = SystemTime::now();
+        BanList::new([Ban { subject, reason: "spam".into(), until: Some(utc + MINUTE) }], now, utc)
+    }
+
+    #[test]
+    fn a_ban_ends() {
+        let now = Instant::now();
+        let bans = list_of_one(BanSubject::Network("203.0.113.0/24".parse().unwrap()), now);
+        let ip = "203.0.113.77".parse().unwrap();
+        assert_eq!(bans.by_address(now, ip).map(|ban| &*ban.reason), Some("spam"));
+        assert!(bans.by_address(now + MINUTE, ip).is_none());
+        assert!(bans.by_address(now, "203.0.114.77".parse().unwrap()).is_none());
+    }
+
+    #[test]
+    fn a_ban_that_has_ended_is_left_out() {
+        let utc = SystemTime::now();
+        let subject = BanSubject::Name("casino".parse().unwrap());
+        let ban = Ban { subject, reason: "".into(), until: Some(utc) };
+        assert!(BanList::new([ban], Instant::now(), utc).is_empty());
+    }
+
+    #[test]
+    fn a_server_is_banned_by_its_id_and_by_its_endpoints() {
+        let now = Instant::now();
+        let later = now + MINUTE;
+        let id = PublicId::from_bytes([7; 16]);
+        let addr = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let addresses = vec![addr("[::ffff:203.0.113.9]:8190"), addr("[2001:db8::9%3]:8190")];
+        let server = BannedServer { id, name: String::new(), transport: Transport::Udp, addresses };
+        let bans = list_of_one(BanSubject::Server(server), now);
+        assert!(!bans.is_empty());
+        assert!(bans.by_server(now, id).is_some() && bans.by_server(later, id).is_none());
+        assert!(bans.by_server(now, PublicId::from_bytes([8; 16])).is_none());
+        for (at, transport, is_banned) in [
+            ("203.0.113.9:8190", Transport::Udp, true),
+            ("[2001:db8::9]:8190", Transport::Udp, true),
+            ("203.0.113.9:8190", Transport::Tcp, false),
+            ("203.0.113.9:8191", Transport::Udp, false),
+        ] {
+            assert_eq!(bans.by_endpoint(now, addr(at), transport).is_some(), is_banned, "{at} {transport:?}");
+            assert!(bans.by_endpoint(later, addr(at), transport).is_none());
+        }
+    }
+}
