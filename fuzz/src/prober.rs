@@ -3,7 +3,8 @@
 
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{
-    Outcome, Prober, ProberConfig, Question, Report, Responder, ResponderConfig, ServerInfo, Target,
+    Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol, Responder, ResponderConfig, ServerInfo,
+    ServerQuery,
 };
 use std::{
     collections::HashMap,
@@ -61,11 +62,11 @@ fn server(who: u8) -> SocketAddr {
     ([192, 0, 2, who % 8], 4000).into()
 }
 
-fn question(who: u8) -> Question {
+fn question(who: u8) -> ServerQuery {
     match who / 8 % 3 {
-        0 => Question::Bloodmasters,
-        1 => Question::Session { players: false },
-        _ => Question::Session { players: true },
+        0 => Protocol::Bloodmasters.info(),
+        1 => Protocol::Session.info(),
+        _ => Protocol::Session.players(),
     }
 }
 
@@ -75,7 +76,7 @@ struct World {
     now: Instant,
     asked: u64,
     /// How often each server was asked for (and not refused), and how many reports there are.
-    open: HashMap<Target, u64>,
+    open: HashMap<Probe, u64>,
     reports: u64,
     /// What was last sent to each server.
     queries: HashMap<SocketAddr, Vec<u8>>,
@@ -108,8 +109,8 @@ impl World {
     }
 
     fn ask(&mut self, who: u8) {
-        let target = Target { address: server(who), question: question(who), tag: who.into() };
-        if self.prober.ask(target).is_ok() {
+        let target = Probe { address: server(who), query: question(who), tag: who.into() };
+        if self.prober.enqueue(target).is_ok() {
             self.asked += 1;
             *self.open.entry(target).or_default() += 1;
         }
@@ -147,7 +148,7 @@ impl World {
     }
 
     fn cancel(&mut self, who: u8) {
-        let target = Target { address: server(who), question: question(who), tag: who.into() };
+        let target = Probe { address: server(who), query: question(who), tag: who.into() };
         let before = self.prober.in_flight();
         if self.prober.cancel(&target) {
             assert_eq!(self.prober.in_flight(), before - 1);
@@ -165,22 +166,22 @@ impl World {
             self.queries.insert(transmit.to, std::mem::take(&mut out));
         }
         assert!(self.prober.in_flight() <= self.prober.config().max_in_flight);
-        assert!(self.prober.waiting() <= 32);
+        assert!(self.prober.queued() <= 32);
     }
 
     fn take_reports(&mut self) {
-        while let Some(Report { target, outcome, retries, .. }) = self.prober.poll_event() {
+        while let Some(ProbeResult { probe: target, outcome, retries, .. }) = self.prober.poll_event() {
             self.reports += 1;
             let open =
                 self.open.get_mut(&target).filter(|open| **open > 0).expect("it was asked, and not yet reported");
             *open -= 1;
             assert!(retries <= self.prober.config().retries);
             match outcome {
-                Outcome::TimedOut => {}
-                Outcome::Refused => assert!(self.refused.contains_key(&target.address), "nobody ever said so"),
+                ProbeOutcome::TimedOut => {}
+                ProbeOutcome::Refused => assert!(self.refused.contains_key(&target.address), "nobody ever said so"),
                 _ => assert!(self.heard.contains_key(&target.address), "nothing ever came from there"),
             }
-            if let Outcome::Answered(answer) = outcome {
+            if let ProbeOutcome::Answered(answer) = outcome {
                 assert!(answer.round_trip.time <= self.prober.config().deadline);
                 assert!(answer.raw.datagrams().count() > 0);
             }
@@ -202,7 +203,7 @@ impl World {
         assert_eq!(self.prober.poll_timeout(), None);
         assert_eq!(self.reports, self.asked);
         let stats = self.prober.stats();
-        assert_eq!(stats.complete + stats.partial + stats.nonsense + stats.timed_out + stats.refused, self.asked);
-        assert!(stats.unasked + stats.wrong_echo + stats.malformed + stats.useless <= stats.received);
+        assert_eq!(stats.complete + stats.partial + stats.unreadable + stats.timed_out + stats.refused, self.asked);
+        assert!(stats.unsolicited + stats.wrong_echo + stats.malformed + stats.redundant <= stats.received);
     }
 }

@@ -6,7 +6,7 @@ mod test_entry;
 
 use crate::{
     ask::{
-        self, Asking, Engine, Protocol, Trouble,
+        self, Asking, Engine, Trouble,
         connect::connect,
         lobby::{Fetched, Listed, Source, fetch},
         outcomes::{self, Outcome},
@@ -226,7 +226,7 @@ impl Doctor<'_> {
                 Ok(found) => Ok(summary(&Record::answered(probe.address.to_string(), found))),
                 Err(failed) => Err(failed.trouble),
             };
-            self.facts.addresses[index].queries.push((Protocol::of(probe.question), probe.address, result));
+            self.facts.addresses[index].queries.push((probe.query.protocol, probe.address, result));
         }
         while let Some(Ok((index, result))) = knocks.join_next().await {
             self.facts.addresses[index].tcp = Some(result);

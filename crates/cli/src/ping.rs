@@ -4,7 +4,7 @@ mod stats;
 
 use crate::{
     ask::{
-        Asking, Engine, Exit, Finding, Found, Protocol, Target, Trouble,
+        Asking, Engine, Exit, Finding, Found, Target, Trouble,
         output::{
             details, milliseconds,
             sink::told,
@@ -17,7 +17,7 @@ use crate::{
     number::number,
     signals::Signals,
 };
-use rallypoint_query_proto::Target as Probe;
+use rallypoint_query_proto::Probe;
 use serde_json::json;
 use stats::Stats;
 use std::{
@@ -156,7 +156,7 @@ impl Pinging<'_> {
                 self.stats.answered(ms);
                 self.exit = Some(Exit::Answered);
                 self.probes = vec![*target];
-                let (address, protocol) = (target.address, Protocol::of(target.question));
+                let (address, protocol) = (target.address, target.query.protocol);
                 if self.args.jsonl {
                     let ping = json!({
                         "type": "ping",

@@ -4,7 +4,9 @@
 #![forbid(unsafe_code)]
 
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Player, Prober, ProberConfig, Question, Responder, ResponderConfig, ServerInfo, Target};
+use rallypoint_query_proto::{
+    Player, Probe, Prober, ProberConfig, Protocol, Responder, ResponderConfig, ServerInfo, ServerQuery,
+};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
@@ -14,9 +16,9 @@ const SERVERS: u32 = 100_000;
 
 fn main() {
     for (name, question) in [
-        ("002", Question::Bloodmasters),
-        ("003", Question::Session { players: false }),
-        ("003 with 4 players", Question::Session { players: true }),
+        ("002", Protocol::Bloodmasters.info()),
+        ("003", Protocol::Session.info()),
+        ("003 with 4 players", Protocol::Session.players()),
     ] {
         let runs: Vec<Times> = (0..5).map(|_| sweep(question)).collect();
         let least = |of: fn(&Times) -> Duration| runs.iter().map(of).min().unwrap_or_default() / SERVERS;
@@ -30,7 +32,7 @@ struct Times {
     responder: Duration,
 }
 
-fn sweep(question: Question) -> Times {
+fn sweep(question: ServerQuery) -> Times {
     let player = |name: &str| Player { name: name.into(), ..Player::default() };
     let info = ServerInfo {
         name: Some("Bacon Town 24/7".into()),
@@ -43,7 +45,7 @@ fn sweep(question: Question) -> Times {
     let mut prober = Prober::new(config, [7; 32]).expect("a million is in range");
     for number in 0..SERVERS {
         let [_, a, b, c] = number.to_be_bytes();
-        prober.ask(Target::new(([10, a, b, c], 4000).into(), question)).expect("there is room for all");
+        prober.enqueue(Probe::new(([10, a, b, c], 4000).into(), question)).expect("there is room for all");
     }
 
     let (mut times, mut now, mut done) = (Times::default(), Instant::now(), 0);

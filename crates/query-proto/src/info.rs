@@ -1,111 +1,118 @@
-//! The common view of a server, whatever protocol told it.
+//! The common view of a server, regardless of the protocol.
 //!
-//! Every text in it is fit to be shown: decoded and made harmless (L5, S3). The bytes as they came are in the protocol's
-//! own part, or in [`Answer::raw`](crate::Answer::raw).
+//! Every text in it is safe to display: decoded, and without control characters (L5, S3). The bytes as received are in the
+//! protocol's own part, or in [`QueryReply::raw`](crate::QueryReply::raw).
 
-mod bloodmasters;
 mod lobby;
-mod session;
 
-pub use bloodmasters::BloodmastersInfo;
+pub use crate::protocol::{BloodmastersInfo, SessionInfo};
 pub use lobby::LobbyInfo;
-pub use session::SessionInfo;
 
-/// What is known of a server. `None` is what its protocol does not tell, or what has not arrived.
+/// The description of a server. `None` means that the protocol does not have the field, or that it has not arrived.
 ///
-/// It is made from what a server or a lobby said (`from_*`), or filled by hand for a
-/// [`Responder`](crate::Responder), which answers with it.
+/// Made from what a server or a lobby sent (`from_*`), or filled in by hand for a [`Responder`](crate::Responder).
+///
+/// ```
+/// use rallypoint_query_proto::ServerInfo;
+///
+/// let listed = ServerInfo { name: Some("Bacon Town".into()), players: Some(3), ..ServerInfo::default() };
+/// let mut own = ServerInfo { players: Some(4), map: Some("ctf_truefort".into()), ..ServerInfo::default() };
+/// // What the server itself says takes precedence over what the lobby says.
+/// own.fill_from(&listed);
+/// assert_eq!(own.name.as_deref(), Some("Bacon Town"));
+/// assert_eq!(own.players, Some(4));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerInfo {
-    /// Its name.
+    /// Name of the server.
     pub name: Option<String>,
-    /// What it says about itself.
+    /// Description by its owner.
     pub description: Option<String>,
-    /// The game, for programs and where there is little room: "gg2".
+    /// Short name of the game, for programs and narrow columns: "gg2".
     pub game: Option<String>,
-    /// The game, for people: "Gang Garrison 2".
+    /// Full name of the game: "Gang Garrison 2".
     pub game_name: Option<String>,
-    /// What is played: "Capture The Flag".
+    /// Game mode: "Capture The Flag".
     pub mode: Option<String>,
-    /// Where it is played.
+    /// Current map.
     pub map: Option<String>,
-    /// The version of the game, or what the server runs.
+    /// Version of the game or of the server software.
     pub version: Option<String>,
-    /// Where to read more.
+    /// Website of the game or of the server.
     pub website: Option<String>,
-    /// Whether a password is needed.
+    /// Whether a password is required.
     pub password: Option<bool>,
-    /// How many people play.
+    /// Number of human players.
     pub players: Option<u16>,
-    /// How many people can play.
+    /// Maximum number of human players.
     pub max_players: Option<u16>,
-    /// How many bots play.
+    /// Number of bots.
     pub bots: Option<u16>,
-    /// How many are connected and only watch.
+    /// Number of clients that are connected without playing.
     pub spectators: Option<u16>,
-    /// The mods it runs.
+    /// Mods that the server runs.
     pub mods: Vec<Mod>,
-    /// Whatever else helps to find it.
+    /// Free-form search tags.
     pub tags: Vec<String>,
-    /// The teams, as far as they are told.
+    /// Teams, if the protocol describes them.
     pub teams: Vec<Team>,
-    /// Who is connected, if that was asked and told.
+    /// Connected players, if they were requested and received.
     pub player_list: Option<Vec<Player>>,
-    /// What only a lobby tells.
+    /// Fields that only a lobby has.
     pub lobby: Option<LobbyInfo>,
-    /// What only a Bloodmasters server tells.
+    /// Fields that only a Bloodmasters server has.
     pub bloodmasters: Option<BloodmastersInfo>,
-    /// What only a server of the session protocol tells.
+    /// Fields that only a server of the session protocol has.
     pub session: Option<SessionInfo>,
 }
 
-/// One who is connected.
+/// A connected player.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Player {
-    /// Who it is.
+    /// Name of the player.
     pub name: String,
-    /// The team, by its number: [`ServerInfo::team_name`] has its name.
+    /// Number of the team: [`ServerInfo::team_name`] has its name.
     pub team: Option<u8>,
-    /// The rank within the team: the game's own number.
+    /// Rank within the team: the meaning is up to the game.
     pub rank: Option<u8>,
-    /// How far from the server, in milliseconds, as the server tells it.
+    /// Round-trip time between player and server in milliseconds, as reported by the server.
     pub ping_ms: Option<i32>,
-    /// What is played on: the game's own number.
+    /// Platform of the player: the meaning is up to the game.
     pub platform: Option<i8>,
-    /// Whether they only watch.
+    /// Whether the player only watches.
     pub spectator: bool,
 }
 
 /// A team.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Team {
-    /// What its players name it by.
+    /// Number that [`Player::team`] refers to.
     pub id: u8,
-    /// Its name.
+    /// Name of the team.
     pub name: String,
-    /// Whether it is ranked.
+    /// Whether the team is ranked.
     pub ranked: bool,
-    /// Its colour: red, green, blue.
+    /// Colour: red, green, blue.
     pub color: [u8; 3],
 }
 
 /// A mod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mod {
-    /// For programs.
+    /// Identifier, for programs.
     pub id: Option<String>,
-    /// For people.
+    /// Display name.
     pub name: Option<String>,
 }
 
 impl ServerInfo {
-    /// The name of a team, if it has one.
+    /// The name of a team, if it is known.
     #[must_use]
     pub fn team_name(&self, id: u8) -> Option<&str> {
         self.teams.iter().find(|team| team.id == id).map(|team| &*team.name)
     }
 
-    /// Takes over from `other` what is not known here: what a lobby said, for example, beside what the server itself said.
+    /// Fills unknown fields from `other`: what a server says about itself, for example, from what a lobby says about it.
     pub fn fill_from(&mut self, other: &Self) {
         fn fill<T: Clone>(mine: &mut Option<T>, other: &Option<T>) {
             if mine.is_none() {
@@ -145,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_not_replaced() {
+    fn fill_from_keeps_known_fields() {
         let some = |text: &str| Some(text.to_owned());
         let mut own = ServerInfo { name: some("own"), players: Some(3), ..ServerInfo::default() };
         let listed =

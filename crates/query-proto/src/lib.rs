@@ -1,46 +1,58 @@
-//! Asking game servers, answering for one, and the common view of a server. No sockets, no clock.
+//! Querying game servers, answering queries for one, and the common view of a server. No sockets and no clock.
 //!
-//! * [`ServerInfo`] is what is known of a server, whoever told it: a lobby (documents 000 and 001), a Bloodmasters server
+//! * [`ServerInfo`] describes a server, regardless of the source: a lobby (documents 000 and 001), a Bloodmasters server
 //!   (document 002) or a server of the session protocol (document 003).
-//! * [`Prober`] asks thousands of servers at once, and gives a [`Report`] for each of them as it comes.
-//! * [`Responder`] is the other side: it answers for a game, within budgets.
+//! * [`Prober`] queries thousands of servers at once and emits one [`ProbeResult`] per server.
+//! * [`Responder`] is the other side: it answers queries for a game, within byte budgets.
 //!
 //! ```
 //! use rallypoint_machine::Machine;
-//! use rallypoint_query_proto::{Prober, ProberConfig, Question, Responder, ResponderConfig, ServerInfo, Target};
+//! use rallypoint_query_proto::{Probe, Prober, ProberConfig, Protocol, Responder, ResponderConfig, ServerInfo};
 //! use std::{net::SocketAddr, time::Instant};
 //!
-//! let (now, here, there): (_, SocketAddr, SocketAddr) = (Instant::now(), "192.0.2.1:1".parse()?, "192.0.2.2:2".parse()?);
+//! let now = Instant::now();
+//! let client: SocketAddr = "192.0.2.1:1".parse()?;
+//! let server: SocketAddr = "192.0.2.2:2".parse()?;
 //! let info = ServerInfo { name: Some("Bacon Town".into()), players: Some(3), ..ServerInfo::default() };
 //! let mut responder = Responder::new(ResponderConfig::default(), 7, &info)?;
 //! let mut prober = Prober::new(ProberConfig::default(), [7; 32])?;
-//! prober.ask(Target::new(there, Question::Session { players: false }))?;
+//! prober.enqueue(Probe::new(server, Protocol::Session.info()))?;
 //!
 //! let mut datagram = Vec::new();
 //! while prober.poll_transmit(now, &mut datagram).is_some() {} // the network, in one direction
-//! responder.handle_datagram(now, here, &datagram);
+//! responder.handle_datagram(now, client, &datagram);
 //! while let Some(sent) = responder.poll_transmit(now, &mut datagram) { // and in the other
-//!     prober.handle_datagram(now, there, &datagram[datagram.len() - sent.len..]);
+//!     prober.handle_datagram(now, server, &datagram[datagram.len() - sent.len..]);
 //! }
-//! let report = prober.poll_event().expect("it has answered");
-//! let answer = report.answer().filter(|answer| answer.is_complete()).expect("in full");
-//! assert_eq!(answer.info.name.as_deref(), Some("Bacon Town"));
+//! let result = prober.poll_event().expect("the server has answered");
+//! let reply = result.reply().filter(|reply| reply.is_complete()).expect("the reply is complete");
+//! assert_eq!(reply.info.name.as_deref(), Some("Bacon Town"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Texts in a [`ServerInfo`] are fit to be shown to a person; the bytes as they came are in [`Answer::raw`] and, of a list,
-//! in [`LobbyInfo::entries`].
+//! Texts in a [`ServerInfo`] are safe to display; the bytes as received are in [`QueryReply::raw`] and, for servers from a
+//! list, in [`LobbyInfo::entries`].
+//!
+//! # Adding a protocol
+//!
+//! 1. A file in `rallypoint-wire` that parses and emits its datagrams.
+//! 2. A file in `src/protocol/` that maps its replies to [`ServerInfo`].
+//! 3. A line in the table in `src/protocol.rs`. It gives the protocol its scheme (`name://host:port`), which every command
+//!    and every configuration file understands from then on.
+//! 4. A fuzz target for the wire file.
 #![forbid(unsafe_code)]
 
-mod answer;
 mod info;
+mod probe;
 mod prober;
+mod protocol;
+mod reply;
 mod responder;
 mod secret;
-mod target;
 
-pub use answer::{Answer, Measured, Missing, Outcome, Raw, Report, RoundTrip};
 pub use info::{BloodmastersInfo, LobbyInfo, Mod, Player, ServerInfo, SessionInfo, Team};
+pub use probe::{Detail, Probe, QueueError, ServerQuery};
 pub use prober::{Prober, ProberConfig, ProberConfigError, ProberStats};
-pub use responder::{Responder, ResponderConfig, ResponderStats, SessionAnswers};
-pub use target::{AskError, Question, Target, UnknownProtocol};
+pub use protocol::{Protocol, UnknownProtocol};
+pub use reply::{MissingPart, ProbeOutcome, ProbeResult, QueryReply, RawReply, RoundTrip, RttMethod};
+pub use responder::{Responder, ResponderConfig, ResponderStats, SessionReplies};

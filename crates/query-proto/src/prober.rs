@@ -1,10 +1,9 @@
-//! Asking many servers at once.
+//! Probing many servers at once.
 
-mod collected;
+mod active;
 mod config;
-mod pace;
-mod probe;
-mod refused;
+mod pacer;
+mod refusal;
 mod stats;
 mod timers;
 
@@ -12,85 +11,97 @@ pub use config::{ProberConfig, ProberConfigError};
 pub use stats::ProberStats;
 
 use crate::{
-    Answer, AskError, Measured, Missing, Outcome, Question, Raw, Report, RoundTrip, ServerInfo, Target,
+    Probe, ProbeOutcome, ProbeResult, Protocol, QueryReply, QueueError, RawReply, RoundTrip, RttMethod,
+    probe::Peer,
+    protocol::{self, Message, Request, Requests},
     secret::{Secrets, TableKey},
-    target::{Kind, Peer},
 };
-use pace::Pace;
-use probe::{Probe, Probes, ToSend};
+use active::{ActiveProbe, ProbeIndex, ProbeTable};
+use pacer::Pacer;
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::{
-    DecodeError,
-    bloodmasters::{self, Reply},
-    session::{ClientDatagram, Info, ServerDatagram},
-};
+use rallypoint_wire::{DecodeError, bloodmasters};
 use std::{
     collections::{HashMap, VecDeque},
     fmt,
     net::SocketAddr,
     time::Instant,
 };
-use timers::{Mark, Timers};
+use timers::{Stamped, Timers};
 
-/// Asks thousands of servers, and tells what each of them answered as soon as it has.
+/// Queries thousands of servers, and emits the result of each as soon as it is known.
 ///
-/// * In: [`ask`](Self::ask) adds a server at any time, [`cancel`](Self::cancel) takes one back;
+/// * In: [`enqueue`](Self::enqueue) adds a probe at any time, [`cancel`](Self::cancel) ends one;
 ///   [`handle_refused`](Self::handle_refused), and `handle_datagram` and `handle_timeout` of [`Machine`].
-/// * Out: `poll_transmit`, then `poll_event` (one [`Report`] for each server, in the order in which they are done), then
-///   `poll_timeout`.
-/// * Getters: [`is_idle`](Self::is_idle), [`waiting`](Self::waiting), [`in_flight`](Self::in_flight),
-///   [`stats`](Self::stats).
+/// * Out: `poll_transmit`, then `poll_event` (one [`ProbeResult`] per probe, in order of completion), then `poll_timeout`.
+/// * Getters: [`is_idle`](Self::is_idle), [`queued`](Self::queued), [`in_flight`](Self::in_flight), [`stats`](Self::stats).
 ///
-/// # What it promises
+/// # Guarantees
 ///
-/// * Datagrams go out evenly, [`ProberConfig::packets_per_second`]; never an empty one (B10).
-/// * Only what comes from the asked address counts, and for document 002 only with the echo of a question that was asked
-///   (B7). Document 003 has no echo: there, whoever can forge the address of a server can forge its answer.
-/// * Every server has its deadline, counted from the first question; what came by then is reported, and what is missing
-///   (S9, S10). Who answered in part is asked again for the rest.
-/// * A datagram costs the same however many servers are asked. Memory is bounded: targets that wait take 48 bytes, and
-///   what comes from strangers is limited in total.
-/// * Results that are not taken are kept, but then no more servers are asked.
+/// * Datagrams are sent evenly, at [`ProberConfig::packets_per_second`]; never an empty one (B10).
+/// * Only datagrams from the probed address count, and for document 002 only with the echo value of a query that was sent
+///   (B7). Document 003 has no echo: there, an attacker who can forge the address of a server can forge its reply.
+/// * Every probe has a deadline, counted from its first query; what arrived by then is the result, with a list of the missing
+///   parts (S9, S10). A server that answered in part is queried again for the rest.
+/// * The cost of a datagram does not depend on the number of probes. Memory is bounded: a queued probe takes 48 bytes, and
+///   data from servers is limited in total.
+/// * Results that are not taken are kept, but then no further probes are started.
 ///
-/// Servers at the same address that speak different protocols are asked at the same time; the same server twice, one
-/// after the other.
+/// Probes of the same address with different protocols run at the same time; with the same protocol, one after the other.
+///
+/// # Example
+///
+/// ```
+/// use rallypoint_machine::Machine;
+/// use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, Protocol};
+/// use std::time::{Duration, Instant};
+///
+/// let config = ProberConfig { deadline: Duration::from_secs(1), retries: 0, ..ProberConfig::default() };
+/// let mut prober = Prober::new(config, [7; 32])?;
+/// prober.enqueue(Probe::new("192.0.2.1:6969".parse()?, Protocol::Bloodmasters.info()))?;
+///
+/// let now = Instant::now();
+/// let mut datagram = Vec::new();
+/// let transmit = prober.poll_transmit(now, &mut datagram).expect("the query");
+/// assert_eq!(transmit.to.port(), 6969);
+/// // No reply arrives within a second.
+/// prober.handle_timeout(now + Duration::from_secs(1));
+/// assert_eq!(prober.poll_event().unwrap().outcome, ProbeOutcome::TimedOut);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Prober {
     config: ProberConfig,
     secrets: Secrets,
-    waiting: VecDeque<Target>,
-    /// Targets that wait for another one of the same server.
-    behind: HashMap<(Peer, Kind), VecDeque<Target>, TableKey>,
-    held: usize,
-    probes: Probes,
-    by_peer: HashMap<Peer, Slots, TableKey>,
-    /// Who has something to send beside the first question: the slot and its serial.
-    ready: VecDeque<Mark>,
+    queue: VecDeque<Probe>,
+    /// Probes that wait for another probe of the same address and protocol to end.
+    blocked: HashMap<(Peer, Protocol), VecDeque<Probe>, TableKey>,
+    blocked_count: usize,
+    probes: ProbeTable,
+    by_peer: HashMap<Peer, ActiveProtocols, TableKey>,
+    /// Probes with something to send other than their first query.
+    ready: VecDeque<Stamped>,
     timers: Timers,
-    pace: Pace,
-    /// Never 0, and never the same twice: serials and stamps.
+    pacer: Pacer,
+    /// Source of serials and stamps: never 0, never repeated.
     last_number: u64,
-    events: VecDeque<Report>,
-    /// Bytes from strangers that are kept, in probes and in events.
-    kept: usize,
+    events: VecDeque<ProbeResult>,
+    /// Bytes received from servers that are stored in probes and in events.
+    stored_bytes: usize,
     stats: ProberStats,
 }
 
-/// What is asked at one address.
+/// The probes in flight at one address, by protocol.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slots {
-    bloodmasters: Option<u32>,
-    session: Option<u32>,
-}
+struct ActiveProtocols([Option<ProbeIndex>; Protocol::COUNT]);
 
-/// How many bytes of answers are kept until they are complete and taken: ten times as much as ten thousand servers of an
-/// honest kind need at a time.
-const MAX_KEPT: usize = 16 << 20;
+/// Maximum number of bytes of replies stored until they are complete and taken: ten times what ten thousand well-behaved
+/// servers need at a time.
+const MAX_STORED_BYTES: usize = 16 << 20;
 
 impl Prober {
-    /// The longest datagram of interest, in bytes: a driver should have room for it.
+    /// Length of the longest datagram of interest, in bytes: the size of the receive buffer.
     pub const MAX_DATAGRAM: usize = bloodmasters::MAX_REPLY;
 
-    /// A prober with nobody to ask. The seed has to be one that nobody can guess.
+    /// A prober without any probes. The seed must not be guessable.
     ///
     /// # Errors
     /// If the configuration is out of range.
@@ -98,74 +109,72 @@ impl Prober {
         config.validate()?;
         let secrets = Secrets::new(seed);
         Ok(Self {
-            waiting: VecDeque::new(),
-            behind: HashMap::with_hasher(secrets.tables),
-            held: 0,
-            probes: Probes::default(),
+            queue: VecDeque::new(),
+            blocked: HashMap::with_hasher(secrets.tables),
+            blocked_count: 0,
+            probes: ProbeTable::default(),
             by_peer: HashMap::with_hasher(secrets.tables),
             ready: VecDeque::new(),
             timers: Timers::new(config.waits().chain([config.deadline])),
-            pace: Pace::new(config.packets_per_second),
+            pacer: Pacer::new(config.packets_per_second),
             last_number: 0,
             events: VecDeque::new(),
-            kept: 0,
+            stored_bytes: 0,
             stats: ProberStats::default(),
             secrets,
             config,
         })
     }
 
-    /// Asks a server, as soon as it is its turn.
+    /// Queues a probe. It starts as soon as the rate and the number of probes in flight allow.
     ///
     /// # Errors
-    /// If no answer could ever come from its address, or too many servers are waiting.
-    pub fn ask(&mut self, target: Target) -> Result<(), AskError> {
-        if !target.is_askable() {
-            return Err(AskError::NotAServer(target.address));
+    /// If no reply can come from the address, or too many probes are queued.
+    pub fn enqueue(&mut self, probe: Probe) -> Result<(), QueueError> {
+        if !probe.has_usable_address() {
+            return Err(QueueError::UnusableAddress(probe.address));
         }
-        if self.waiting() >= self.config.max_targets {
-            return Err(AskError::TooMany(self.config.max_targets));
+        if self.queued() >= self.config.max_targets {
+            return Err(QueueError::QueueFull(self.config.max_targets));
         }
-        self.waiting.push_back(target);
+        self.queue.push_back(probe);
         Ok(())
     }
 
-    /// Asks no more, and will not report: whoever is being asked is forgotten. False if it is not being asked, perhaps
-    /// because it still waits for its turn.
-    pub fn cancel(&mut self, target: &Target) -> bool {
-        let mut slots = self.by_peer.get(&Peer::of(target.address)).copied().unwrap_or_default();
-        let slot = slots.of(target.question.kind()).filter(|slot| {
-            // The same server may be asked for somebody else.
-            self.probes.get(*slot).is_some_and(|probe| probe.target == *target)
-        });
-        slot.and_then(|slot| self.remove(slot)).is_some()
+    /// Ends a probe in flight without a result. False if it is not in flight, for example because it is still queued.
+    pub fn cancel(&mut self, probe: &Probe) -> bool {
+        let active = self.by_peer.get(&Peer::of(probe.address)).copied().unwrap_or_default();
+        // The probe in flight at this address may be another one, with another tag.
+        let index = active.get(probe.query.protocol);
+        let index = index.filter(|index| self.probes.get(*index).is_some_and(|active| active.probe == *probe));
+        index.and_then(|index| self.remove(index)).is_some()
     }
 
-    /// Whether every server that was asked is done, and every report taken.
+    /// Whether all probes have ended and all results have been taken.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.waiting() == 0 && self.in_flight() == 0 && self.events.is_empty()
+        self.queued() == 0 && self.in_flight() == 0 && self.events.is_empty()
     }
 
-    /// How many servers wait for their turn.
+    /// Number of probes that have not been started.
     #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.waiting.len() + self.held
+    pub fn queued(&self) -> usize {
+        self.queue.len() + self.blocked_count
     }
 
-    /// How many servers are being asked.
+    /// Number of probes that have been started and have not ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.probes.len()
     }
 
-    /// What has happened so far.
+    /// Counters since creation.
     #[must_use]
     pub fn stats(&self) -> ProberStats {
         self.stats
     }
 
-    /// How it asks.
+    /// The settings.
     #[must_use]
     pub fn config(&self) -> &ProberConfig {
         &self.config
@@ -173,310 +182,285 @@ impl Prober {
 }
 
 impl Machine for Prober {
-    type Event = Report;
+    type Event = ProbeResult;
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.stats.received += 1;
-        let slots = self.by_peer.get(&Peer::of(from)).copied().unwrap_or_default();
-        // Some replies of document 002 start like an info of document 003, but no info is also a whole reply.
-        let reply = Reply::parse(bytes);
-        let is_reply = reply.is_ok_and(|reply| reply.is_complete());
-        match slots {
-            Slots { bloodmasters: Some(slot), session } if is_reply || session.is_none() => {
-                self.handle_bloodmasters(now, slot, bytes, reply);
-            }
-            Slots { session: Some(slot), .. } if !is_reply => self.handle_session(now, slot, bytes),
-            Slots { .. } => self.stats.unasked += 1,
+        let active = self.by_peer.get(&Peer::of(from)).copied().unwrap_or_default();
+        let parsed = protocol::parse(bytes, |protocol| active.get(protocol).is_some());
+        match parsed.and_then(|(protocol, message)| Some((active.get(protocol)?, message))) {
+            Some((index, message)) => self.handle_message(now, index, bytes, message),
+            None => self.stats.unsolicited += 1,
         }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         for kind in 0..self.timers.kinds() {
-            while let Some(mark) = self.timers.take(kind, now) {
-                match self.probes.get(mark.slot) {
-                    Some(probe) if probe.serial == mark.stamp => self.finish(mark.slot),
-                    Some(probe) if probe.armed == mark.stamp => self.retry(mark.slot),
+            while let Some(Stamped { probe: index, stamp }) = self.timers.pop_expired(kind, now) {
+                match self.probes.get(index) {
+                    Some(probe) if probe.serial == stamp => self.finish(index),
+                    Some(probe) if probe.retry_stamp == stamp => self.retry(index),
                     _ => {}
                 }
             }
         }
-        self.timers.tidy(|mark| is_live(&self.probes, mark));
+        self.timers.remove_stale(|probe| is_live(&self.probes, probe));
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        if !self.pace.is_open(now) {
+        if !self.pacer.is_ready(now) {
             return None;
         }
-        let slot = self.next_ready().or_else(|| self.start(now))?;
+        let index = self.next_ready().or_else(|| self.start_next(now))?;
         let start = out.len();
-        let to = self.send(now, slot, out)?;
+        let to = self.send(now, index, out)?;
         let len = out.len() - start;
-        self.pace.take(now);
+        self.pacer.note_sent(now);
         self.stats.sent += 1;
         self.stats.sent_bytes += len as u64;
         Some(Transmit::one(to, len))
     }
 
-    fn poll_event(&mut self) -> Option<Report> {
-        let report = self.events.pop_front()?;
-        self.kept = self.kept.saturating_sub(report.answer().map_or(0, |answer| answer.raw.size()));
-        Some(report)
+    fn poll_event(&mut self) -> Option<ProbeResult> {
+        let result = self.events.pop_front()?;
+        self.stored_bytes = self.stored_bytes.saturating_sub(result.reply().map_or(0, |reply| reply.raw.size()));
+        Some(result)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let to_send = !self.ready.is_empty() || self.may_start();
-        // Whoever has sent nothing yet may send at once, and `poll_transmit` comes first: so then there is no time to name.
-        let send = to_send.then(|| self.pace.wake()).flatten();
-        [send, self.timers.next()].into_iter().flatten().min()
+        let has_datagram = !self.ready.is_empty() || self.can_start();
+        // Before the first datagram there is nothing to wait for, and `poll_transmit` is called first: no time to name.
+        let send = has_datagram.then(|| self.pacer.wake_at()).flatten();
+        [send, self.timers.next_expiry()].into_iter().flatten().min()
     }
 }
 
-/// Asking.
+/// Sending queries.
 impl Prober {
-    /// Somebody to whom something is to be sent beside the first question.
-    fn next_ready(&mut self) -> Option<u32> {
-        while let Some(mark) = self.ready.pop_front() {
-            if is_live(&self.probes, mark) {
-                return Some(mark.slot);
+    /// A probe with something to send other than its first query.
+    fn next_ready(&mut self) -> Option<ProbeIndex> {
+        while let Some(ready) = self.ready.pop_front() {
+            if is_live(&self.probes, ready) {
+                return Some(ready.probe);
             }
         }
         None
     }
 
-    fn may_start(&self) -> bool {
-        !self.waiting.is_empty() && self.probes.len() + self.events.len() < self.config.max_in_flight
+    fn can_start(&self) -> bool {
+        !self.queue.is_empty() && self.probes.len() + self.events.len() < self.config.max_in_flight
     }
 
-    /// Begins to ask the next one.
-    fn start(&mut self, now: Instant) -> Option<u32> {
-        while self.may_start() {
-            let target = self.waiting.pop_front()?;
-            let (peer, kind) = (Peer::of(target.address), target.question.kind());
-            let slot = self.by_peer.entry(peer).or_default().of(kind);
+    /// Starts the next queued probe.
+    fn start_next(&mut self, now: Instant) -> Option<ProbeIndex> {
+        while self.can_start() {
+            let probe = self.queue.pop_front()?;
+            let peer = Peer::of(probe.address);
+            let protocol = probe.query.protocol;
+            let slot = self.by_peer.entry(peer).or_default().slot(protocol);
             if slot.is_some() {
-                self.behind.entry((peer, kind)).or_default().push_back(target);
-                self.held += 1;
+                self.blocked.entry((peer, protocol)).or_default().push_back(probe);
+                self.blocked_count += 1;
                 continue;
             }
             self.last_number += 1;
             let serial = self.last_number;
-            let probe = self.probes.insert(Probe::new(target, serial, now));
-            *slot = Some(probe);
-            let (live, deadline) = (self.probes.len(), self.timers.kinds() - 1);
-            let mark = Mark { slot: probe, stamp: serial };
-            self.timers.set(deadline, now, mark, live, |mark| is_live(&self.probes, mark));
-            return Some(probe);
+            let index = self.probes.insert(ActiveProbe::new(probe, serial, now));
+            *slot = Some(index);
+            let live = self.probes.len();
+            let deadline = self.timers.kinds() - 1;
+            let stamped = Stamped { probe: index, stamp: serial };
+            self.timers.set(deadline, now, stamped, live, |probe| is_live(&self.probes, probe));
+            return Some(index);
         }
         None
     }
 
-    /// Appends what is to be sent to this server next.
-    fn send(&mut self, now: Instant, slot: u32, out: &mut Vec<u8>) -> Option<SocketAddr> {
-        let probe = self.probes.get_mut(slot)?;
-        if probe.is_due {
-            // Something may have come since the time for it came.
-            probe.to_send = probe.what_to_ask();
-            probe.ask(now);
+    /// Appends the next datagram for a server.
+    fn send(&mut self, now: Instant, index: ProbeIndex, out: &mut Vec<u8>) -> Option<SocketAddr> {
+        let probe = self.probes.get_mut(index)?;
+        if probe.is_attempt_due {
+            // Determined now rather than when the timer expired: datagrams may have arrived since.
+            probe.begin_attempt(now);
         }
         let attempt = probe.attempts.saturating_sub(1);
         self.stats.retries += u64::from(attempt > 0);
-        if probe.to_send.query {
-            probe.to_send.query = false;
-            match probe.target.question {
-                Question::Bloodmasters => {
-                    bloodmasters::Query { echo: self.secrets.echo(probe.serial, attempt) }.emit(out);
-                }
-                Question::Session { .. } => ClientDatagram::Query.emit(out),
-            }
-        } else {
-            probe.to_send.players = false;
-            probe.collected.get_or_insert_default().asked_players();
-            ClientDatagram::QueryPlayers.emit(out);
+        let serial = probe.serial;
+        let request = probe.pending.pop();
+        if request == Request::Players {
+            probe.partial().progress.note_players_requested();
         }
-        let (to, serial, retry) = (probe.target.address, probe.serial, usize::from(attempt));
-        if !probe.to_send.is_nothing() {
-            self.ready.push_front(Mark { slot, stamp: serial });
+        probe.probe.query.protocol.emit(request, || self.secrets.echo(serial, attempt), out);
+        let to = probe.probe.address;
+        if !probe.pending.is_empty() {
+            self.ready.push_front(Stamped { probe: index, stamp: serial });
         }
-        // The deadline stands behind the last retry.
+        // The last timer is the deadline.
+        let retry = usize::from(attempt);
         if retry < self.timers.kinds() - 1 {
             self.last_number += 1;
-            probe.armed = self.last_number;
-            let mark = Mark { slot, stamp: self.last_number };
+            probe.retry_stamp = self.last_number;
+            let stamped = Stamped { probe: index, stamp: self.last_number };
             let live = self.probes.len();
-            self.timers.set(retry, now, mark, live, |mark| is_live(&self.probes, mark));
+            self.timers.set(retry, now, stamped, live, |probe| is_live(&self.probes, probe));
         }
         Some(to)
     }
 
-    fn retry(&mut self, slot: u32) {
-        let Some(probe) = self.probes.get_mut(slot) else { return };
-        probe.is_due = true;
-        let lacking = probe.what_is_lacking();
-        self.make_ready(slot, lacking);
+    fn retry(&mut self, index: ProbeIndex) {
+        let Some(probe) = self.probes.get_mut(index) else { return };
+        probe.is_attempt_due = true;
+        let outstanding = probe.outstanding();
+        self.make_ready(index, outstanding);
     }
 
-    fn make_ready(&mut self, slot: u32, to_send: ToSend) {
-        let Some(probe) = self.probes.get_mut(slot) else { return };
-        let was_ready = !probe.to_send.is_nothing();
-        probe.to_send.query |= to_send.query;
-        probe.to_send.players |= to_send.players;
-        if !was_ready && !probe.to_send.is_nothing() {
-            self.ready.push_back(Mark { slot, stamp: probe.serial });
+    fn make_ready(&mut self, index: ProbeIndex, requests: Requests) {
+        let Some(probe) = self.probes.get_mut(index) else { return };
+        let was_ready = !probe.pending.is_empty();
+        probe.pending.info |= requests.info;
+        probe.pending.players |= requests.players;
+        if !was_ready && !probe.pending.is_empty() {
+            self.ready.push_back(Stamped { probe: index, stamp: probe.serial });
         }
     }
 }
 
-/// Being answered.
+/// Receiving replies.
 impl Prober {
-    fn handle_bloodmasters(&mut self, now: Instant, slot: u32, bytes: &[u8], reply: Result<Reply<'_>, DecodeError>) {
-        let Some(probe) = self.probes.get_mut(slot) else { return };
-        let reply = match reply {
-            Ok(reply) => reply,
+    fn handle_message(
+        &mut self,
+        now: Instant,
+        index: ProbeIndex,
+        bytes: &[u8],
+        message: Result<Message<'_>, DecodeError>,
+    ) {
+        let Some(probe) = self.probes.get_mut(index) else { return };
+        let message = match message {
+            Ok(message) => message,
             Err(error) => {
                 self.stats.malformed += 1;
                 return probe.note_malformed(error);
             }
         };
-        let asked = |&attempt: &u8| self.secrets.echo(probe.serial, attempt) == reply.echo();
-        let Some(attempt) = (0..probe.attempts).rev().find(asked) else {
-            self.stats.wrong_echo += 1;
-            return;
-        };
-        if self.kept + Raw::size_of(bytes) > MAX_KEPT {
-            self.stats.over_memory += 1;
-            return;
-        }
-        probe.round_trip = Some(RoundTrip { time: probe.since(attempt, now), measured: Measured::Echo });
-        let collected = probe.collected.get_or_insert_default();
-        collected.raw.push(bytes);
-        self.kept += collected.raw.size();
-        self.finish(slot);
-    }
-
-    fn handle_session(&mut self, now: Instant, slot: u32, bytes: &[u8]) {
-        let Some(probe) = self.probes.get_mut(slot) else { return };
-        let datagram = match ServerDatagram::parse(bytes) {
-            Ok(datagram) => datagram,
-            Err(error) => {
-                self.stats.malformed += 1;
-                return probe.note_malformed(error);
+        let mut attempt = None;
+        if let Some(echo) = message.echo() {
+            let serial = probe.serial;
+            attempt = (0..probe.attempts).rev().find(|attempt| self.secrets.echo(serial, *attempt) == echo);
+            if attempt.is_none() {
+                self.stats.wrong_echo += 1;
+                return;
             }
-        };
-        if self.kept + Raw::size_of(bytes) > MAX_KEPT {
+        }
+        if self.stored_bytes + RawReply::size_of(bytes) > MAX_STORED_BYTES {
             self.stats.over_memory += 1;
             return;
         }
-        let collected = probe.collected.get_or_insert_default();
-        if !collected.take(bytes, &datagram, self.secrets.tables) {
-            self.stats.useless += 1;
+        let partial = probe.partial();
+        if !partial.progress.accept(&message, self.secrets.tables) {
+            self.stats.redundant += 1;
             return;
         }
-        self.kept += Raw::size_of(bytes);
-        probe.measure_first(now);
-        let lacking = probe.what_is_lacking();
-        if lacking.is_nothing() {
-            self.finish(slot);
-        } else if matches!(datagram, ServerDatagram::Info(Info::Summary(_))) {
-            // Only now it is known whether there is anybody to ask for.
-            self.make_ready(slot, ToSend { query: false, players: lacking.players });
+        partial.raw.push(bytes);
+        self.stored_bytes += RawReply::size_of(bytes);
+        match attempt {
+            Some(attempt) => {
+                probe.round_trip = Some(RoundTrip { time: probe.since_attempt(attempt, now), method: RttMethod::Echo });
+            }
+            None => probe.measure_first_reply(now),
+        }
+        let outstanding = probe.outstanding();
+        if outstanding.is_empty() {
+            self.finish(index);
+        } else if message.changes_requests() {
+            // The players are requested as soon as it is known that there are any; the rest waits for the next attempt.
+            self.make_ready(index, Requests { info: false, ..outstanding });
         }
     }
 
-    /// This server is done, or its time is up.
-    fn finish(&mut self, slot: u32) {
-        let Some(probe) = self.remove(slot) else { return };
-        let report = report(probe);
-        let count = match &report.outcome {
-            Outcome::Answered(answer) if answer.is_complete() => &mut self.stats.complete,
-            Outcome::Answered(_) => &mut self.stats.partial,
-            Outcome::Malformed(_) => &mut self.stats.nonsense,
-            Outcome::TimedOut => &mut self.stats.timed_out,
-            Outcome::Refused => &mut self.stats.refused,
+    /// Ends a probe: its reply is complete, or its time is up.
+    fn finish(&mut self, index: ProbeIndex) {
+        let Some(probe) = self.remove(index) else { return };
+        let result = result(probe);
+        let count = match &result.outcome {
+            ProbeOutcome::Answered(reply) if reply.is_complete() => &mut self.stats.complete,
+            ProbeOutcome::Answered(_) => &mut self.stats.partial,
+            ProbeOutcome::Malformed(_) => &mut self.stats.unreadable,
+            ProbeOutcome::TimedOut => &mut self.stats.timed_out,
+            ProbeOutcome::Refused => &mut self.stats.refused,
         };
         *count += 1;
-        self.kept += report.answer().map_or(0, |answer| answer.raw.size());
-        self.events.push_back(report);
+        self.stored_bytes += result.reply().map_or(0, |reply| reply.raw.size());
+        self.events.push_back(result);
     }
 
-    /// This server is asked no more, and whoever waited for that is next.
-    fn remove(&mut self, slot: u32) -> Option<Probe> {
-        let probe = self.probes.remove(slot)?;
-        let (peer, kind) = (Peer::of(probe.target.address), probe.target.question.kind());
-        if let Some(slots) = self.by_peer.get_mut(&peer) {
-            *slots.of(kind) = None;
-            if slots.is_empty() {
+    /// Removes a probe, and queues the next one that was blocked by it.
+    fn remove(&mut self, index: ProbeIndex) -> Option<ActiveProbe> {
+        let probe = self.probes.remove(index)?;
+        let peer = Peer::of(probe.probe.address);
+        let protocol = probe.probe.query.protocol;
+        if let Some(active) = self.by_peer.get_mut(&peer) {
+            *active.slot(protocol) = None;
+            if active.is_empty() {
                 self.by_peer.remove(&peer);
             }
         }
-        if let Some(behind) = self.behind.get_mut(&(peer, kind)) {
-            self.held -= behind.len();
-            self.waiting.extend(behind.pop_front());
-            self.held += behind.len();
-            if behind.is_empty() {
-                self.behind.remove(&(peer, kind));
+        if let Some(blocked) = self.blocked.get_mut(&(peer, protocol)) {
+            self.blocked_count -= blocked.len();
+            self.queue.extend(blocked.pop_front());
+            self.blocked_count += blocked.len();
+            if blocked.is_empty() {
+                self.blocked.remove(&(peer, protocol));
             }
         }
-        self.kept = self.kept.saturating_sub(probe.collected.as_ref().map_or(0, |collected| collected.raw.size()));
-        // So that nobody is woken up for what is done.
-        self.timers.tidy(|mark| is_live(&self.probes, mark));
-        while self.ready.pop_front_if(|mark| !is_live(&self.probes, *mark)).is_some() {}
+        self.stored_bytes = self.stored_bytes.saturating_sub(probe.stored_bytes());
+        // So that `poll_timeout` does not name times of probes that have ended.
+        self.timers.remove_stale(|probe| is_live(&self.probes, probe));
+        while self.ready.pop_front_if(|ready| !is_live(&self.probes, *ready)).is_some() {}
         Some(probe)
     }
 }
 
-impl Slots {
-    fn of(&mut self, kind: Kind) -> &mut Option<u32> {
-        match kind {
-            Kind::Bloodmasters => &mut self.bloodmasters,
-            Kind::Session => &mut self.session,
-        }
+impl ActiveProtocols {
+    fn get(&self, protocol: Protocol) -> Option<ProbeIndex> {
+        self.0[protocol as usize]
+    }
+
+    fn slot(&mut self, protocol: Protocol) -> &mut Option<ProbeIndex> {
+        &mut self.0[protocol as usize]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = ProbeIndex> {
+        self.0.into_iter().flatten()
     }
 
     fn is_empty(&self) -> bool {
-        self.bloodmasters.is_none() && self.session.is_none()
+        self.iter().next().is_none()
     }
 }
 
-/// Whether a time still means something: it is the deadline of a probe, or its next retry.
-fn is_live(probes: &Probes, mark: Mark) -> bool {
-    probes.get(mark.slot).is_some_and(|probe| probe.serial == mark.stamp || probe.armed == mark.stamp)
+/// Whether a timer or an entry of the ready queue is still valid: it is of the probe as a whole, or of its next retry.
+fn is_live(probes: &ProbeTable, stamped: Stamped) -> bool {
+    let stamp = stamped.stamp;
+    probes.get(stamped.probe).is_some_and(|probe| probe.serial == stamp || probe.retry_stamp == stamp)
 }
 
-fn report(mut probe: Probe) -> Report {
-    let with_players = probe.wants_players();
-    let outcome = match (probe.collected.take(), probe.round_trip, probe.last_error) {
-        (Some(collected), Some(round_trip), _) => {
-            let (info, missing) = match probe.target.question {
-                Question::Bloodmasters => match collected.raw.bloodmasters() {
-                    Some(reply) => {
-                        let cut = reply.warning().map(Missing::From);
-                        (ServerInfo::from_bloodmasters(&reply), cut.into_iter().collect())
-                    }
-                    // It was parsed before it was kept.
-                    None => (ServerInfo::default(), Vec::new()),
-                },
-                Question::Session { .. } => {
-                    let mut info = ServerInfo::from_session(collected.raw.session());
-                    if with_players && collected.has_players() {
-                        // Nobody is there, and that is known.
-                        info.player_list.get_or_insert_default();
-                    }
-                    (info, collected.missing(with_players))
-                }
-            };
-            Outcome::Answered(Box::new(Answer { info, missing, round_trip, raw: collected.raw }))
+fn result(mut probe: ActiveProbe) -> ProbeResult {
+    let outcome = match (probe.partial.take(), probe.round_trip, probe.last_error) {
+        (Some(partial), Some(round_trip), _) => {
+            let (info, missing) = partial.progress.finish(probe.probe.query.detail, &partial.raw);
+            ProbeOutcome::Answered(Box::new(QueryReply { info, missing, round_trip, raw: partial.raw }))
         }
-        (_, _, Some(error)) => Outcome::Malformed(error),
-        _ if probe.refusals.is_any() => Outcome::Refused,
-        _ => Outcome::TimedOut,
+        (_, _, Some(error)) => ProbeOutcome::Malformed(error),
+        _ if probe.refusals.is_any() => ProbeOutcome::Refused,
+        _ => ProbeOutcome::TimedOut,
     };
-    Report { target: probe.target, outcome, retries: probe.attempts.saturating_sub(1), malformed: probe.malformed }
+    ProbeResult { probe: probe.probe, outcome, retries: probe.attempts.saturating_sub(1), malformed: probe.malformed }
 }
 
 impl fmt::Debug for Prober {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prober")
-            .field("waiting", &self.waiting())
+            .field("queued", &self.queued())
             .field("in_flight", &self.in_flight())
             .field("stats", &self.stats)
             .finish_non_exhaustive()

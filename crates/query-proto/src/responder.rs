@@ -1,95 +1,119 @@
-//! Answering for a game.
+//! Answering queries for a game.
 
-mod answers;
 mod config;
+mod replies;
 
-pub use answers::SessionAnswers;
 pub use config::ResponderConfig;
+pub use replies::SessionReplies;
 
 use crate::ServerInfo;
-use answers::{Answers, Datagrams};
 use rallypoint_limit::{ConfigError, Limiter, Refusal, Verdict};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::{
     bloodmasters::{self, Echo, Reply},
     session::ClientDatagram,
 };
+use replies::{Datagrams, PreparedReplies};
 use std::{collections::VecDeque, fmt, net::SocketAddr, sync::Arc, time::Instant};
 
 /// Answers queries of documents 002 and 003 for one server, from one [`ServerInfo`].
 ///
-/// * In: [`set_info`](Self::set_info) when something has changed; `handle_datagram` of [`Machine`]. There is no timer, and
-///   there are no events.
+/// * In: [`set_info`](Self::set_info) when something has changed; `handle_datagram` of [`Machine`]. There are no timers and no
+///   events.
 /// * Out: `poll_transmit`.
 /// * Getters: [`stats`](Self::stats).
 ///
-/// A query proves nothing about where it came from, and draws many times its size. So answers have budgets in bytes: per
-/// address, per network and in total (S11). What is over a budget is dropped, not queued. Answers are encoded once, when
-/// the info is set; answering allocates nothing.
+/// A query does not prove where it came from, and its reply is many times its size. So replies have budgets in bytes: per
+/// address, per network and in total (S11). A query over a budget is dropped, not queued. Replies are encoded once, when the
+/// info is set; answering a query does not allocate.
 ///
-/// The two protocols can't be mistaken for each other, so one responder can serve for both, also on one port.
+/// Queries of the two protocols cannot be mistaken for each other, so one responder can serve both, even on one port.
+///
+/// # Example
+///
+/// ```
+/// use rallypoint_machine::Machine;
+/// use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo};
+/// use rallypoint_wire::session::ClientDatagram;
+/// use std::time::Instant;
+///
+/// let info = ServerInfo { name: Some("Bacon Town".into()), ..ServerInfo::default() };
+/// let mut responder = Responder::new(ResponderConfig::default(), 7, &info)?;
+/// let mut query = Vec::new();
+/// ClientDatagram::Query.emit(&mut query);
+///
+/// let now = Instant::now();
+/// responder.handle_datagram(now, "192.0.2.1:4000".parse()?, &query);
+/// let mut datagrams = 0;
+/// while responder.poll_transmit(now, &mut Vec::new()).is_some() {
+///     datagrams += 1;
+/// }
+/// assert_eq!(datagrams, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Responder {
     config: ResponderConfig,
-    answers: Arc<Answers>,
+    replies: Arc<PreparedReplies>,
     limiter: Limiter,
-    queue: VecDeque<Pending>,
+    queue: VecDeque<PendingReply>,
     stats: ResponderStats,
 }
 
-/// What a [`Responder`] has done so far.
+/// Counters of a [`Responder`] since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResponderStats {
-    /// Datagrams received, whatever they were.
+    /// Datagrams received, of any kind.
     pub received: u64,
-    /// Bytes in them.
+    /// Bytes in these datagrams.
     pub received_bytes: u64,
-    /// Datagrams that hold no query, and are not answered.
+    /// Datagrams that contain no query, and are not answered.
     pub not_queries: u64,
-    /// Queries that are answered.
+    /// Queries that were answered.
     pub answered: u64,
-    /// Queries that are not answered, because a budget is used up: see [`Responder::refused`] for which.
+    /// Queries dropped because a budget was used up: [`Responder::refused`] says which.
     pub over_budget: u64,
-    /// Queries that are not answered, because too many answers wait to be sent.
+    /// Queries dropped because too many replies were waiting to be sent.
     pub over_queue: u64,
-    /// Datagrams sent to addresses that have proved nothing: all that are sent (S11).
+    /// Datagrams sent to addresses that have not been verified: all that are sent (S11).
     pub unproven_datagrams: u64,
-    /// Bytes in them.
+    /// Bytes in these datagrams.
     pub unproven_bytes: u64,
 }
 
-/// An answer that is being sent.
+/// A reply that is being sent.
 #[derive(Debug)]
-struct Pending {
+struct PendingReply {
     to: SocketAddr,
-    /// The info of the time at which it was asked: an answer is never made of two.
-    answers: Arc<Answers>,
-    kind: Kind,
+    /// The replies at the time of the query: a reply never mixes two versions of the info.
+    replies: Arc<PreparedReplies>,
+    kind: ReplyKind,
+    /// Index of the next datagram.
     next: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ReplyKind {
     Bloodmasters(Echo),
     Infos,
     Players,
 }
 
-/// How many answers wait to be sent, at most. A driver sends what there is after every batch of datagrams.
+/// Maximum number of replies waiting to be sent. The event loop sends them after every batch of received datagrams.
 const MAX_QUEUE: usize = 1_024;
 
 impl Responder {
-    /// The longest datagram of interest, in bytes: a driver should have room for it. Who sends longer ones does not ask.
+    /// Length of the longest datagram of interest, in bytes: the size of the receive buffer. No query is longer.
     pub const MAX_DATAGRAM: usize = 2_048;
 
-    /// A responder for a server. The seed has to be one that nobody can guess.
+    /// A responder for a server. The seed must not be guessable.
     ///
     /// # Errors
     /// If the configuration is out of range.
     pub fn new(config: ResponderConfig, seed: u128, info: &ServerInfo) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
-            answers: Arc::new(Answers::new(info)),
+            replies: Arc::new(PreparedReplies::new(info)),
             limiter: Limiter::new(&config.limits(), seed),
             queue: VecDeque::with_capacity(MAX_QUEUE),
             stats: ResponderStats::default(),
@@ -97,26 +121,26 @@ impl Responder {
         })
     }
 
-    /// Something about the server has changed. Texts that are too long are cut; what a protocol cannot say is left out.
+    /// Changes the description of the server. Texts that are too long are cut; fields that a protocol does not have are left out.
     pub fn set_info(&mut self, info: &ServerInfo) {
-        self.answers = Arc::new(Answers::new(info));
+        self.replies = Arc::new(PreparedReplies::new(info));
     }
 
-    /// What has happened so far.
+    /// Counters since creation.
     #[must_use]
     pub fn stats(&self) -> ResponderStats {
         self.stats
     }
 
-    /// How many queries were not answered because of this budget.
+    /// Number of queries dropped because of this budget.
     #[must_use]
     pub fn refused(&self, budget: Refusal) -> u64 {
         self.limiter.stats().refused(budget)
     }
 
-    /// Queues an answer, if the budgets allow it. False if they don't.
-    fn answer(&mut self, now: Instant, to: SocketAddr, kind: Kind) -> bool {
-        let size = kind.of(&self.answers).size();
+    /// Queues a reply, if the budgets allow it. False if they do not.
+    fn reply(&mut self, now: Instant, to: SocketAddr, kind: ReplyKind) -> bool {
+        let size = kind.of(&self.replies).size();
         if size == 0 {
             return true;
         }
@@ -129,7 +153,7 @@ impl Responder {
             return false;
         }
         self.stats.answered += 1;
-        self.queue.push_back(Pending { to, answers: self.answers.clone(), kind, next: 0 });
+        self.queue.push_back(PendingReply { to, replies: self.replies.clone(), kind, next: 0 });
         true
     }
 }
@@ -140,21 +164,21 @@ impl Machine for Responder {
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.stats.received += 1;
         self.stats.received_bytes += bytes.len() as u64;
-        // Exactly one byte, so that an info that is sent here by mistake or malice is not answered (S2).
+        // Exactly one byte, so that an info that is sent here, misdirected or forged, is not answered (S2).
         let session = match ClientDatagram::parse(bytes) {
-            Ok(ClientDatagram::Query) => Some(Kind::Infos),
-            Ok(ClientDatagram::QueryPlayers) => Some(Kind::Players),
+            Ok(ClientDatagram::Query) => Some(ReplyKind::Infos),
+            Ok(ClientDatagram::QueryPlayers) => Some(ReplyKind::Players),
             _ => None,
         };
         let mut has_query = false;
         if let Some(kind) = session.filter(|_| self.config.session) {
             has_query = true;
-            self.answer(now, from, kind);
+            self.reply(now, from, kind);
         } else if self.config.bloodmasters && !is_reply(bytes) {
             for query in bloodmasters::queries(bytes) {
                 has_query = true;
-                // A datagram can hold thousands of them: what is over a budget is not counted one by one.
-                if !self.answer(now, from, Kind::Bloodmasters(query.echo)) {
+                // A datagram can contain thousands of queries: those over a budget are not counted one by one.
+                if !self.reply(now, from, ReplyKind::Bloodmasters(query.echo)) {
                     break;
                 }
             }
@@ -165,15 +189,17 @@ impl Machine for Responder {
     fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         loop {
             let pending = self.queue.front_mut()?;
-            let datagrams = pending.kind.of(&pending.answers);
+            let datagrams = pending.kind.of(&pending.replies);
             let Some(datagram) = datagrams.get(pending.next) else {
                 self.queue.pop_front();
                 continue;
             };
             pending.next += 1;
-            let (to, len, start) = (pending.to, datagram.len(), out.len());
+            let to = pending.to;
+            let len = datagram.len();
+            let start = out.len();
             out.extend_from_slice(datagram);
-            if let Kind::Bloodmasters(echo) = pending.kind {
+            if let ReplyKind::Bloodmasters(echo) = pending.kind {
                 out[start..][Echo::RANGE].copy_from_slice(&echo.0);
             }
             if pending.next == datagrams.len() {
@@ -186,19 +212,19 @@ impl Machine for Responder {
     }
 }
 
-/// Whether this is the whole answer of another server, of a protocol version that servers have. It could be read as a query
-/// with extra bytes (B4), and then two servers, one of them forged, would answer each other for ever. A query that is
-/// padded with zeros is not taken for one.
+/// Whether this is the complete reply of another server, of a protocol version in use. It could be read as a query with
+/// extra bytes (B4), and then two servers, one of them forged, would answer each other forever. A query that is padded with
+/// zeros is not mistaken for a reply.
 fn is_reply(bytes: &[u8]) -> bool {
     Reply::parse(bytes).is_ok_and(|reply| reply.is_complete() && reply.rules().is_some())
 }
 
-impl Kind {
-    fn of(self, answers: &Answers) -> &Datagrams {
+impl ReplyKind {
+    fn of(self, replies: &PreparedReplies) -> &Datagrams {
         match self {
-            Self::Bloodmasters(_) => &answers.bloodmasters,
-            Self::Infos => &answers.infos,
-            Self::Players => &answers.players,
+            Self::Bloodmasters(_) => &replies.bloodmasters,
+            Self::Infos => &replies.infos,
+            Self::Players => &replies.players,
         }
     }
 }

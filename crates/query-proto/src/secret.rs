@@ -1,4 +1,4 @@
-//! What nobody may guess: echo values, and where things are in hash tables.
+//! Keys that peers must not be able to guess: for echo values and for hash tables.
 
 use rallypoint_wire::bloodmasters::Echo;
 use siphasher::sip::{SipHasher13, SipHasher24};
@@ -7,26 +7,27 @@ use std::{
     hash::{BuildHasher, Hasher},
 };
 
-/// Keys drawn from the seed that is handed in.
+/// Keys derived from the seed given at construction.
 #[derive(Clone)]
 pub(crate) struct Secrets {
     echo: [u8; 16],
     pub tables: TableKey,
 }
 
-/// Hashes for tables whose keys strangers choose: a list of servers could otherwise be made of addresses that collide.
+/// Key of hash tables whose contents peers choose: otherwise a list of servers could consist of colliding addresses.
 #[derive(Clone, Copy)]
 pub(crate) struct TableKey([u8; 16]);
 
 impl Secrets {
     pub fn new(seed: [u8; 32]) -> Self {
-        let (mut echo, mut tables) = ([0; 16], [0; 16]);
+        let mut echo = [0; 16];
+        let mut tables = [0; 16];
         echo.copy_from_slice(&seed[..16]);
         tables.copy_from_slice(&seed[16..]);
         Self { echo, tables: TableKey(tables) }
     }
 
-    /// The echo value of one query: a keyed hash of which one it is, so that nothing has to be stored for it (B7).
+    /// The echo value of one query: a keyed hash of its probe and attempt, so that it does not have to be stored (B7).
     pub fn echo(&self, serial: u64, attempt: u8) -> Echo {
         let mut hasher = SipHasher24::new_with_key(&self.echo);
         hasher.write_u64(serial);
@@ -54,13 +55,13 @@ impl BuildHasher for TableKey {
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secrets")
+        f.write_str("Secrets(hidden)")
     }
 }
 
 impl fmt::Debug for TableKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TableKey(secret)")
+        f.write_str("TableKey(hidden)")
     }
 }
 
@@ -75,7 +76,7 @@ mod tests {
         let echoes: HashSet<Echo> = (0..2_000)
             .flat_map(|which| secrets.iter().map(move |secrets| secrets.echo(which / 4, (which % 4) as u8)))
             .collect();
-        // Of 4,000 values of 32 bits, two are the same once in 500 seeds; of these two seeds none are.
+        // Among 4,000 values of 32 bits a collision is expected for one seed in 500; these two seeds have none.
         assert_eq!(echoes.len(), 4_000);
     }
 }

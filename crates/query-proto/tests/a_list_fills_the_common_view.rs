@@ -1,6 +1,6 @@
 //! What a lobby says of its servers (documents 000 and 001, ruling L16), in the common view.
 
-use rallypoint_query_proto::{Question, ServerInfo, Target};
+use rallypoint_query_proto::{Probe, Protocol, ServerInfo};
 use rallypoint_wire::{
     legacy,
     lobby::{
@@ -51,8 +51,8 @@ fn a_block_of_a_list() {
     assert_eq!(own.protocol_id, Some(ProtocolId::from_bytes([7; 16])));
     assert_eq!(own.entry(b"x-raw"), Some(&b"\x00\xff"[..]), "the bytes as they came");
     assert_eq!(own.entry(b"x-none"), None);
-    let target = Target::from_x_query(own.entry(b"x-query").unwrap(), endpoint).unwrap();
-    assert_eq!(target, Target::new("192.0.2.1:45555".parse().unwrap(), Question::Session { players: true }));
+    let target = Probe::from_x_query(own.entry(b"x-query").unwrap(), endpoint).unwrap();
+    assert_eq!(target, Probe::new("192.0.2.1:45555".parse().unwrap(), Protocol::Session.players()));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod common;
 use common::*;
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Outcome, ProberConfig, Question, ServerInfo, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, ProberConfig, Protocol, ServerInfo};
 use rallypoint_wire::bloodmasters::{Echo, Reply, queries};
 use serde_json::Value;
 use std::time::Instant;
@@ -54,12 +54,12 @@ fn what_real_servers_say_is_understood_in_full() {
     for Capture { name, replies, .. } in captures() {
         for mut reply in replies {
             now += ms(10);
-            prober.ask(Target::new(address(1), Question::Bloodmasters)).unwrap();
+            prober.enqueue(Probe::new(address(1), Protocol::Bloodmasters.info())).unwrap();
             let query = drain(&mut prober, now).remove(0).1;
             let echo = queries(&query).next().unwrap().echo;
             reply[Echo::RANGE].copy_from_slice(&echo.0);
             prober.handle_datagram(now, address(1), &reply);
-            let Outcome::Answered(answer) = prober.poll_event().unwrap().outcome else { panic!("{name}") };
+            let ProbeOutcome::Answered(answer) = prober.poll_event().unwrap().outcome else { panic!("{name}") };
             assert!(answer.is_complete(), "{name}");
             assert_eq!(answer.raw.datagrams().collect::<Vec<_>>(), [reply], "{name}");
             assert!(answer.info.version.unwrap().contains("Dedicated Server version"), "{name}");

@@ -3,12 +3,12 @@
 mod common;
 use common::*;
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Outcome, Prober, ProberConfig, Question, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, Protocol, ServerQuery};
 use std::time::Instant;
 
-fn asked(question: Question) -> (Prober, Instant, Vec<Vec<u8>>) {
+fn asked(question: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
     let (mut prober, now, mut server) = (prober(ProberConfig::default()), Instant::now(), responder(&info(4)));
-    prober.ask(Target { address: address(4), question, tag: 4 }).unwrap();
+    prober.enqueue(Probe { address: address(4), query: question, tag: 4 }).unwrap();
     for (_, query) in drain(&mut prober, now) {
         server.handle_datagram(now, prober_address(), &query);
     }
@@ -18,22 +18,24 @@ fn asked(question: Question) -> (Prober, Instant, Vec<Vec<u8>>) {
 
 #[test]
 fn nothing_but_nonsense() {
-    for (question, nonsense) in [(Question::Bloodmasters, &b"HTTP/1.1 400 Bad Request"[..]), (INFOS, b"\x99hello")] {
+    for (question, nonsense) in
+        [(Protocol::Bloodmasters.info(), &b"HTTP/1.1 400 Bad Request"[..]), (INFOS, b"\x99hello")]
+    {
         let (mut prober, mut now, _) = asked(question);
         prober.handle_datagram(now, address(4), b"");
         prober.handle_datagram(now, address(4), nonsense);
         assert_eq!(prober.poll_event(), None, "something better may come");
         run_to_the_end(&mut prober, &mut now);
         let report = prober.poll_event().unwrap();
-        assert!(matches!(report.outcome, Outcome::Malformed(_)), "{report:?}");
+        assert!(matches!(report.outcome, ProbeOutcome::Malformed(_)), "{report:?}");
         assert_eq!(report.malformed, 2);
-        assert_eq!((prober.stats().malformed, prober.stats().nonsense), (2, 1));
+        assert_eq!((prober.stats().malformed, prober.stats().unreadable), (2, 1));
     }
 }
 
 #[test]
 fn something_better_comes() {
-    for question in [Question::Bloodmasters, INFOS] {
+    for question in [Protocol::Bloodmasters.info(), INFOS] {
         let (mut prober, now, answers) = asked(question);
         prober.handle_datagram(now, address(4), b"\x99nonsense");
         answers.iter().for_each(|answer| prober.handle_datagram(now, address(4), answer));
@@ -50,7 +52,7 @@ fn a_message_that_is_no_answer_is_no_answer() {
     for message in [&b"\x33"[..], b"\xcc", b"\xff\x00", b"\x00bye", b"\xc0no"] {
         prober.handle_datagram(now, address(4), message);
     }
-    assert_eq!((prober.stats().useless, prober.stats().malformed), (5, 0));
+    assert_eq!((prober.stats().redundant, prober.stats().malformed), (5, 0));
     run_to_the_end(&mut prober, &mut now);
-    assert_eq!(prober.poll_event().unwrap().outcome, Outcome::TimedOut);
+    assert_eq!(prober.poll_event().unwrap().outcome, ProbeOutcome::TimedOut);
 }

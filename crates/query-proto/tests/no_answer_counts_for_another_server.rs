@@ -5,7 +5,7 @@ use common::*;
 use proptest::prelude::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{Link, Rng};
-use rallypoint_query_proto::{Outcome, Prober, ProberConfig, Question, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, Protocol};
 use std::time::Instant;
 
 #[test]
@@ -28,15 +28,15 @@ fn repeated_on_the_way() {
     let (mut net, prober) = network(3, 0, ProberConfig::default(), link);
     for number in 0..120 {
         net.add(address(number), responder(&info(number)));
-        let question = [Question::Bloodmasters, INFOS][number as usize % 2];
-        let target = Target { address: address(number), question, tag: number.into() };
-        net.with(prober, |prober, _| prober.ask(target)).unwrap();
+        let question = [Protocol::Bloodmasters.info(), INFOS][number as usize % 2];
+        let target = Probe { address: address(number), query: question, tag: number.into() };
+        net.with(prober, |prober, _| prober.enqueue(target)).unwrap();
     }
     for report in run(&mut net, prober) {
         assert!(own_answer(&report).is_complete());
     }
     let stats = net.machine(prober).stats();
-    assert!(stats.unasked > 0 && stats.useless > 0, "{stats:?}");
+    assert!(stats.unsolicited > 0 && stats.redundant > 0, "{stats:?}");
 }
 
 /// Whatever one server answers arrives at another time again, from where the first one was asked, while the second one is.
@@ -46,7 +46,7 @@ fn answers_of_an_earlier_question_do_not_count_for_a_later_one() {
     let mut server = responder(&info(0));
     let now = Instant::now();
     let ask = |prober: &mut Prober| {
-        prober.ask(Target::new(address(0), Question::Bloodmasters)).unwrap();
+        prober.enqueue(Probe::new(address(0), Protocol::Bloodmasters.info())).unwrap();
     };
     ask(&mut prober);
     for (_, query) in drain(&mut prober, now) {
@@ -74,11 +74,11 @@ proptest! {
         prop_assert_eq!(reports.len(), 40, "one for each");
         for report in reports {
             match &report.outcome {
-                Outcome::Answered(_) => {
+                ProbeOutcome::Answered(_) => {
                     own_answer(&report);
                 }
-                Outcome::TimedOut => {}
-                Outcome::Malformed(_) | Outcome::Refused => prop_assert!(false, "nothing was damaged or refused"),
+                ProbeOutcome::TimedOut => {}
+                ProbeOutcome::Malformed(_) | ProbeOutcome::Refused => prop_assert!(false, "nothing was damaged or refused"),
             }
         }
     }

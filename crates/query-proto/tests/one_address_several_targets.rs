@@ -4,7 +4,7 @@ mod common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;
-use rallypoint_query_proto::{AskError, Outcome, ProberConfig, Question, ServerInfo, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, ProberConfig, Protocol, QueueError, ServerInfo};
 use std::time::Instant;
 
 #[test]
@@ -14,11 +14,11 @@ fn both_protocols_at_one_address() {
         let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default().delay(ms(10)));
         let named = ServerInfo { website: Some("x".repeat(length)), ..info(4) };
         net.add(address(4), responder(&named));
-        for (tag, question) in [(1, Question::Bloodmasters), (2, SESSION)] {
-            net.with(prober, |prober, _| prober.ask(Target { address: address(4), question, tag })).unwrap();
+        for (tag, question) in [(1, Protocol::Bloodmasters.info()), (2, SESSION)] {
+            net.with(prober, |prober, _| prober.enqueue(Probe { address: address(4), query: question, tag })).unwrap();
         }
         let reports = run(&mut net, prober);
-        let answers: Vec<_> = reports.iter().map(|report| report.answer().unwrap()).collect();
+        let answers: Vec<_> = reports.iter().map(|report| report.reply().unwrap()).collect();
         assert_eq!(answers[0].info.website, named.website);
         assert!(answers[0].info.bloodmasters.is_some() && answers[0].info.session.is_none());
         assert_eq!(answers[1].info.description, named.description);
@@ -35,10 +35,10 @@ fn a_late_reply_of_one_protocol_is_no_info_of_the_other() {
         let mut server = responder(&ServerInfo { website: Some("x".repeat(length)), ..info(4) });
         server.handle_datagram(now, prober_address(), &[7, 0, 13, 1, 2, 3, 4]);
         let late = drain(&mut server, now).remove(0).1;
-        prober.ask(Target::new(address(4), INFOS)).unwrap();
+        prober.enqueue(Probe::new(address(4), INFOS)).unwrap();
         drain(&mut prober, now);
         prober.handle_datagram(now, address(4), &late);
-        assert_eq!(prober.stats().unasked, 1, "a reply of {} bytes", late.len());
+        assert_eq!(prober.stats().unsolicited, 1, "a reply of {} bytes", late.len());
     }
 }
 
@@ -48,15 +48,16 @@ fn the_same_server_several_times() {
     net.add(address(4), responder(&info(4)));
     for tag in 0..30 {
         let question = question(tag);
-        net.with(prober, |prober, _| prober.ask(Target { address: address(4), question, tag: tag.into() })).unwrap();
+        net.with(prober, |prober, _| prober.enqueue(Probe { address: address(4), query: question, tag: tag.into() }))
+            .unwrap();
     }
     let reports = run(&mut net, prober);
-    assert_eq!(reports.iter().map(|report| report.target.tag).collect::<Vec<_>>(), (0..30).collect::<Vec<_>>());
+    assert_eq!(reports.iter().map(|report| report.probe.tag).collect::<Vec<_>>(), (0..30).collect::<Vec<_>>());
     for report in reports {
-        let answer = report.answer().unwrap();
+        let answer = report.reply().unwrap();
         assert!(answer.is_complete(), "{report:?}");
         let players = answer.info.player_list.as_ref().map(Vec::len);
-        assert_eq!(players, (report.target.question != INFOS).then_some(4));
+        assert_eq!(players, (report.probe.query != INFOS).then_some(4));
     }
 }
 
@@ -64,22 +65,22 @@ fn the_same_server_several_times() {
 fn the_same_dead_server_several_times() {
     let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default());
     for _ in 0..3 {
-        net.with(prober, |prober, _| prober.ask(Target::new(address(4), INFOS))).unwrap();
+        net.with(prober, |prober, _| prober.enqueue(Probe::new(address(4), INFOS))).unwrap();
     }
-    assert!(run(&mut net, prober).iter().all(|report| report.outcome == Outcome::TimedOut));
+    assert!(run(&mut net, prober).iter().all(|report| report.outcome == ProbeOutcome::TimedOut));
     assert_eq!(net.machine(prober).stats().timed_out, 3);
 }
 
 #[test]
 fn what_cannot_be_asked_is_refused() {
     let mut prober = prober(ProberConfig { max_targets: 2, ..ProberConfig::default() });
-    let nowhere = Target::new("0.0.0.0:6969".parse().unwrap(), Question::Bloodmasters);
-    assert_eq!(prober.ask(nowhere), Err(AskError::NotAServer(nowhere.address)));
+    let nowhere = Probe::new("0.0.0.0:6969".parse().unwrap(), Protocol::Bloodmasters.info());
+    assert_eq!(prober.enqueue(nowhere), Err(QueueError::UnusableAddress(nowhere.address)));
     for number in 0..2 {
-        prober.ask(Target::new(address(number), Question::Bloodmasters)).unwrap();
+        prober.enqueue(Probe::new(address(number), Protocol::Bloodmasters.info())).unwrap();
     }
-    assert_eq!(prober.ask(Target::new(address(2), Question::Bloodmasters)), Err(AskError::TooMany(2)));
+    assert_eq!(prober.enqueue(Probe::new(address(2), Protocol::Bloodmasters.info())), Err(QueueError::QueueFull(2)));
     drain(&mut prober, Instant::now());
-    prober.ask(Target::new(address(2), Question::Bloodmasters)).unwrap();
+    prober.enqueue(Probe::new(address(2), Protocol::Bloodmasters.info())).unwrap();
     prober.handle_timeout(Instant::now());
 }

@@ -4,7 +4,7 @@ mod common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;
-use rallypoint_query_proto::{Outcome, Prober, ProberConfig, Question, Report, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol, ServerQuery};
 use rallypoint_wire::bloodmasters::Echo;
 use std::time::Instant;
 
@@ -15,9 +15,9 @@ fn answers(query: &[u8]) -> Vec<Vec<u8>> {
     drain(&mut server, Instant::now()).into_iter().map(|(_, bytes)| bytes).collect()
 }
 
-fn asked(question: Question) -> (Prober, Instant, Vec<Vec<u8>>) {
+fn asked(question: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
     let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
-    prober.ask(Target::new(address(4), question)).unwrap();
+    prober.enqueue(Probe::new(address(4), question)).unwrap();
     let sent = drain(&mut prober, now);
     assert_eq!(sent.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [address(4)]);
     (prober, now, answers(&sent[0].1))
@@ -25,7 +25,7 @@ fn asked(question: Question) -> (Prober, Instant, Vec<Vec<u8>>) {
 
 #[test]
 fn the_right_answer_from_another_address_or_port() {
-    for question in [Question::Bloodmasters, INFOS] {
+    for question in [Protocol::Bloodmasters.info(), INFOS] {
         let (mut prober, now, answers) = asked(question);
         let mut other_port = address(4);
         other_port.set_port(4001);
@@ -33,22 +33,22 @@ fn the_right_answer_from_another_address_or_port() {
             answers.iter().for_each(|answer| prober.handle_datagram(now, from, answer));
         }
         assert_eq!(prober.poll_event(), None);
-        assert_eq!(prober.stats().unasked, 3 * answers.len() as u64);
+        assert_eq!(prober.stats().unsolicited, 3 * answers.len() as u64);
         answers.iter().for_each(|answer| prober.handle_datagram(now, address(4), answer));
-        assert!(matches!(prober.poll_event(), Some(Report { outcome: Outcome::Answered(_), .. })));
+        assert!(matches!(prober.poll_event(), Some(ProbeResult { outcome: ProbeOutcome::Answered(_), .. })));
     }
 }
 
 #[test]
 fn an_ipv4_server_answers_through_a_dual_stack_socket() {
-    let (mut prober, now, answers) = asked(Question::Bloodmasters);
+    let (mut prober, now, answers) = asked(Protocol::Bloodmasters.info());
     prober.handle_datagram(now, "[::ffff:10.0.0.4]:4000".parse().unwrap(), &answers[0]);
     assert!(prober.poll_event().is_some());
 }
 
 #[test]
 fn b7_an_answer_with_another_echo() {
-    let (mut prober, now, answers) = asked(Question::Bloodmasters);
+    let (mut prober, now, answers) = asked(Protocol::Bloodmasters.info());
     let mut forged = answers[0].clone();
     for bit in 0..32 {
         forged[Echo::RANGE].copy_from_slice(&answers[0][Echo::RANGE]);
@@ -65,7 +65,7 @@ fn b7_an_answer_with_another_echo() {
 fn b7_every_question_has_another_echo_and_each_of_them_is_good() {
     for answered in 0..4 {
         let (mut prober, start) = (prober(ProberConfig::default()), Instant::now());
-        prober.ask(Target::new(address(4), Question::Bloodmasters)).unwrap();
+        prober.enqueue(Probe::new(address(4), Protocol::Bloodmasters.info())).unwrap();
         let mut queries = drain(&mut prober, start);
         let mut now = start;
         while queries.len() < 4 {
@@ -90,8 +90,8 @@ fn s10_players_that_were_not_asked_for() {
     assert_eq!((infos.len(), players.len()), (7, 5));
     players.iter().chain(&infos).for_each(|datagram| prober.handle_datagram(now, address(4), datagram));
     let report = prober.poll_event().unwrap();
-    assert_eq!(report.answer().unwrap().info.player_list, None);
-    assert_eq!(prober.stats().useless, 5);
+    assert_eq!(report.reply().unwrap().info.player_list, None);
+    assert_eq!(prober.stats().redundant, 5);
 }
 
 /// A flood of well-made answers from everywhere, while the real servers answer.
@@ -112,5 +112,5 @@ fn a_flood_of_forged_answers_changes_nothing() {
     let reports = run(&mut net, prober);
     assert!(reports.iter().all(|report| own_answer(report).is_complete()));
     let stats = net.machine(prober).stats();
-    assert!(stats.unasked > 1_000 && stats.wrong_echo > 0, "{stats:?}");
+    assert!(stats.unsolicited > 1_000 && stats.wrong_echo > 0, "{stats:?}");
 }

@@ -5,7 +5,7 @@ use common::*;
 use proptest::prelude::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;
-use rallypoint_query_proto::{ProberConfig, Question, Target};
+use rallypoint_query_proto::{Probe, ProberConfig, Protocol};
 use std::time::{Duration, Instant};
 
 /// The most datagrams that were sent within any window of this length.
@@ -32,8 +32,8 @@ fn sent_at(per_second: u32, count: u32) -> Vec<Duration> {
     let (mut net, prober) = network(1, count, config, Link::default().delay(ms(20)).loss(0.2));
     net.record(1_000_000);
     for dead in 0..count / 4 {
-        let target = Target::new(address(100_000 + dead), question(dead));
-        net.with(prober, |prober, _| prober.ask(target)).unwrap();
+        let target = Probe::new(address(100_000 + dead), question(dead));
+        net.with(prober, |prober, _| prober.enqueue(target)).unwrap();
     }
     run(&mut net, prober);
     let records = net.log().records();
@@ -68,7 +68,7 @@ proptest! {
         let config = ProberConfig { packets_per_second: per_second, ..ProberConfig::default() };
         let (mut prober, start) = (prober(config), Instant::now());
         for number in 0..5_000 {
-            prober.ask(Target::new(address(number), Question::Bloodmasters)).unwrap();
+            prober.enqueue(Probe::new(address(number), Protocol::Bloodmasters.info())).unwrap();
         }
         let (mut now, mut times) = (start, Vec::new());
         for delay in delays {

@@ -4,13 +4,13 @@ mod common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;
-use rallypoint_query_proto::{Outcome, Prober, ProberConfig, Question, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, Protocol, ServerQuery};
 use std::{net::SocketAddr, time::Instant};
 
 /// A server is asked; gives what was sent to it.
-fn asked(question: Question) -> (Prober, Instant, Vec<u8>) {
+fn asked(question: ServerQuery) -> (Prober, Instant, Vec<u8>) {
     let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
-    prober.ask(Target::new(address(4), question)).unwrap();
+    prober.enqueue(Probe::new(address(4), question)).unwrap();
     let (_, query) = drain(&mut prober, now).remove(0);
     (prober, now, query)
 }
@@ -26,27 +26,27 @@ fn next(prober: &mut Prober, now: &mut Instant) -> Vec<u8> {
     }
 }
 
-fn outcome(prober: &mut Prober) -> Option<Outcome> {
+fn outcome(prober: &mut Prober) -> Option<ProbeOutcome> {
     prober.poll_event().map(|report| report.outcome)
 }
 
-fn outcome_at_the_end(prober: &mut Prober, now: &mut Instant) -> Outcome {
+fn outcome_at_the_end(prober: &mut Prober, now: &mut Instant) -> ProbeOutcome {
     run_to_the_end(prober, now);
     outcome(prober).unwrap()
 }
 
 #[test]
 fn b7_the_echo_in_a_quote_proves_it() {
-    let (mut prober, _, query) = asked(Question::Bloodmasters);
+    let (mut prober, _, query) = asked(Protocol::Bloodmasters.info());
     prober.handle_refused(address(4), &query);
-    assert_eq!(outcome(&mut prober), Some(Outcome::Refused));
+    assert_eq!(outcome(&mut prober), Some(ProbeOutcome::Refused));
     assert!(prober.is_idle() && prober.poll_timeout().is_none());
     assert_eq!((prober.stats().refused, prober.stats().sent), (1, 1));
 }
 
 #[test]
 fn b7_without_the_echo_nothing_ends_before_the_deadline() {
-    let (mut prober, start, query) = asked(Question::Bloodmasters);
+    let (mut prober, start, query) = asked(Protocol::Bloodmasters.info());
     let (mut forged, mut now) = (query.clone(), start);
     forged[query.len() - 1] ^= 1;
     for _ in 0..5 {
@@ -57,7 +57,7 @@ fn b7_without_the_echo_nothing_ends_before_the_deadline() {
         }
         next(&mut prober, &mut now);
     }
-    assert_eq!(outcome_at_the_end(&mut prober, &mut now), Outcome::Refused, "it was silent, and there was a sign");
+    assert_eq!(outcome_at_the_end(&mut prober, &mut now), ProbeOutcome::Refused, "it was silent, and there was a sign");
     assert_eq!(now, start + prober.config().deadline);
 }
 
@@ -71,18 +71,21 @@ fn two_questions_without_an_echo_have_to_be_refused() {
     let again = next(&mut prober, &mut now);
     assert_eq!(prober.poll_event(), None);
     prober.handle_refused(address(4), &again);
-    assert_eq!(outcome(&mut prober), Some(Outcome::Refused));
+    assert_eq!(outcome(&mut prober), Some(ProbeOutcome::Refused));
     assert!(prober.is_idle());
 }
 
 #[test]
 fn a_port_is_closed_for_both_protocols() {
-    let (mut prober, now, query) = asked(Question::Bloodmasters);
-    prober.ask(Target::new(address(4), SESSION)).unwrap();
+    let (mut prober, now, query) = asked(Protocol::Bloodmasters.info());
+    prober.enqueue(Probe::new(address(4), SESSION)).unwrap();
     let now = now + ms(10);
     assert_eq!(drain(&mut prober, now).len(), 1);
     prober.handle_refused(address(4), &query);
-    assert_eq!([outcome(&mut prober), outcome(&mut prober)], [Some(Outcome::Refused), Some(Outcome::Refused)]);
+    assert_eq!(
+        [outcome(&mut prober), outcome(&mut prober)],
+        [Some(ProbeOutcome::Refused), Some(ProbeOutcome::Refused)]
+    );
 }
 
 #[test]
@@ -97,7 +100,7 @@ fn whoever_has_answered_anything_is_there() {
         next(&mut prober, &mut now);
     }
     assert!(
-        matches!(outcome_at_the_end(&mut prober, &mut now), Outcome::Answered(answer) if answer.missing.len() == 6)
+        matches!(outcome_at_the_end(&mut prober, &mut now), ProbeOutcome::Answered(answer) if answer.missing.len() == 6)
     );
 }
 
@@ -116,15 +119,15 @@ fn forged_refusals_hide_no_server_that_answers_in_time() {
 
 #[test]
 fn whoever_is_cancelled_is_not_reported_and_the_next_one_is_asked() {
-    let (mut prober, now, _) = asked(Question::Bloodmasters);
-    let (this, other) = (Target::new(address(4), Question::Bloodmasters), Target::new(address(4), INFOS));
-    prober.ask(Target { tag: 5, ..this }).unwrap();
+    let (mut prober, now, _) = asked(Protocol::Bloodmasters.info());
+    let (this, other) = (Probe::new(address(4), Protocol::Bloodmasters.info()), Probe::new(address(4), INFOS));
+    prober.enqueue(Probe { tag: 5, ..this }).unwrap();
     let now = now + ms(10);
     assert!(drain(&mut prober, now).is_empty(), "one after the other");
-    assert!(!prober.cancel(&other) && !prober.cancel(&Target { tag: 5, ..this }) && prober.cancel(&this));
+    assert!(!prober.cancel(&other) && !prober.cancel(&Probe { tag: 5, ..this }) && prober.cancel(&this));
     assert!(!prober.cancel(&this));
     assert_eq!(prober.poll_event(), None);
     assert_eq!(drain(&mut prober, now).len(), 1);
-    assert!(prober.cancel(&Target { tag: 5, ..this }));
+    assert!(prober.cancel(&Probe { tag: 5, ..this }));
     assert!(prober.is_idle() && prober.poll_timeout().is_none());
 }

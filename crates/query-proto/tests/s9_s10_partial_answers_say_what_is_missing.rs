@@ -4,21 +4,23 @@ mod common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{Link, Verdict};
-use rallypoint_query_proto::{Missing, Outcome, Prober, ProberConfig, Question, Report, ServerInfo, Target};
+use rallypoint_query_proto::{
+    MissingPart, Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol, ServerInfo, ServerQuery,
+};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
 
 /// Asks server 4, of whose datagrams only those get through that the filter lets through.
-fn report(question: Question, passes: impl Fn(Duration, &[u8]) -> bool + 'static) -> Report {
+fn report(question: ServerQuery, passes: impl Fn(Duration, &[u8]) -> bool + 'static) -> ProbeResult {
     let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default().delay(ms(10)));
     let server = address(4);
     net.add(server, responder(&info(4)));
     net.set_filter(move |packet| {
         if packet.from != server || passes(packet.at, packet.bytes) { Verdict::Pass } else { Verdict::Drop }
     });
-    net.with(prober, |prober, _| prober.ask(Target { address: server, question, tag: 4 })).unwrap();
+    net.with(prober, |prober, _| prober.enqueue(Probe { address: server, query: question, tag: 4 })).unwrap();
     run(&mut net, prober).remove(0)
 }
 
@@ -35,13 +37,13 @@ fn s9_each_info_that_does_not_come_is_named() {
     for part in 0..7 {
         let report = report(INFOS, move |_, bytes| bytes[0] != 0x80 + part);
         let answer = own_answer(&report);
-        assert_eq!(answer.missing, [Missing::Info(part + 1)]);
+        assert_eq!(answer.missing, [MissingPart::Info(part + 1)]);
         assert_eq!(report.retries, ProberConfig::default().retries, "it was asked again for it");
         assert_eq!(answer.info.name.is_none(), part == 1);
         assert_eq!(answer.info.players.is_none(), part == 0);
         assert_eq!(answer.info.tags.is_empty(), part == 6);
     }
-    assert_eq!(Missing::Info(2).to_string(), "info 2 (name and description)");
+    assert_eq!(MissingPart::Info(2).to_string(), "info 2 (name and description)");
 }
 
 #[test]
@@ -65,7 +67,7 @@ fn s10_players_are_complete_when_as_many_came_as_info_1_said() {
 fn s10_players_that_do_not_come_are_counted() {
     let report = report(SESSION, |_, bytes| !bytes.ends_with(b"player 2 of 4"));
     let answer = own_answer(&report);
-    assert_eq!(answer.missing, [Missing::Players { told: 3, of: Some(4) }]);
+    assert_eq!(answer.missing, [MissingPart::Players { received: 3, expected: Some(4) }]);
     assert_eq!(answer.missing[0].to_string(), "1 of 4 players");
     assert_eq!(answer.info.player_list.as_ref().unwrap().len(), 3, "repeated answers are not counted again");
     assert_eq!(report.retries, ProberConfig::default().retries);
@@ -79,13 +81,13 @@ fn s10_somebody_leaves_between_two_questions() {
         let is_player = packet.bytes[0] == 0x89;
         if is_player && packet.at < ms(100) { Verdict::Drop } else { Verdict::Pass }
     });
-    net.with(prober, |prober, _| prober.ask(Target::new(address(4), SESSION))).unwrap();
+    net.with(prober, |prober, _| prober.enqueue(Probe::new(address(4), SESSION))).unwrap();
     net.run_for(ms(100));
     let mut fewer = info(4);
     fewer.player_list.as_mut().unwrap().pop();
     net.with(server, |server, _| server.set_info(&fewer));
     let report = run(&mut net, prober).remove(0);
-    let answer = report.answer().unwrap();
+    let answer = report.reply().unwrap();
     assert!(answer.is_complete(), "{report:?}");
     assert_eq!((report.retries, answer.info.players), (1, Some(3)));
     assert_eq!(answer.info.player_list, fewer.player_list);
@@ -95,7 +97,7 @@ fn s10_somebody_leaves_between_two_questions() {
 fn s10_without_info_1_players_are_not_asked_for() {
     let report = report(SESSION, |_, bytes| bytes[0] != 0x80);
     let missing = &own_answer(&report).missing;
-    assert_eq!(*missing, [Missing::Info(1), Missing::Players { told: 0, of: None }]);
+    assert_eq!(*missing, [MissingPart::Info(1), MissingPart::Players { received: 0, expected: None }]);
     assert_eq!(missing[1].to_string(), "players");
 }
 
@@ -114,14 +116,14 @@ fn s10_identical_players_are_not_merged() {
     let twins = vec![named("twin"), named("twin"), named("other"), named("twin")];
     let info = ServerInfo { player_list: Some(twins.clone()), players: Some(4), ..info(5) };
     let (report, _) = exchange(&mut prober(ProberConfig::default()), &info, address(5));
-    assert!(report.answer().unwrap().is_complete());
-    assert_eq!(report.answer().unwrap().info.player_list, Some(twins));
+    assert!(report.reply().unwrap().is_complete());
+    assert_eq!(report.reply().unwrap().info.player_list, Some(twins));
 }
 
 /// Asks a server on a network that loses nothing; also says how many datagrams it took.
-fn exchange(prober: &mut Prober, info: &ServerInfo, server: SocketAddr) -> (Report, usize) {
+fn exchange(prober: &mut Prober, info: &ServerInfo, server: SocketAddr) -> (ProbeResult, usize) {
     let (mut responder, mut now, mut sent) = (responder(info), Instant::now(), 0);
-    prober.ask(Target { address: server, question: SESSION, tag: 0 }).unwrap();
+    prober.enqueue(Probe { address: server, query: SESSION, tag: 0 }).unwrap();
     loop {
         now += ms(1);
         for (_, query) in drain(prober, now) {
@@ -141,13 +143,13 @@ fn exchange(prober: &mut Prober, info: &ServerInfo, server: SocketAddr) -> (Repo
 fn b6_a_reply_that_breaks_off_says_where() {
     let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
     let mut responder = responder(&info(4));
-    prober.ask(Target::new(address(4), Question::Bloodmasters)).unwrap();
+    prober.enqueue(Probe::new(address(4), Protocol::Bloodmasters.info())).unwrap();
     for (_, query) in drain(&mut prober, now) {
         responder.handle_datagram(now, prober_address(), &query);
     }
     let reply = drain(&mut responder, now).remove(0).1;
     prober.handle_datagram(now, address(4), &reply[..reply.len() - 30]);
-    let Outcome::Answered(answer) = prober.poll_event().unwrap().outcome else { panic!("partial") };
+    let ProbeOutcome::Answered(answer) = prober.poll_event().unwrap().outcome else { panic!("partial") };
     assert_eq!(answer.info.name.as_deref(), Some("server 4"));
     assert_eq!(answer.missing.len(), 1);
     assert_eq!(answer.missing[0].to_string(), "everything from player name on");

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;
-use rallypoint_query_proto::{Prober, ProberConfig, Question, Target};
+use rallypoint_query_proto::{Probe, Prober, ProberConfig, Protocol};
 use std::{
     collections::VecDeque,
     net::SocketAddr,
@@ -29,7 +29,7 @@ fn results_come_while_others_still_wait() {
     net.run_for(ms(200));
     let first = net.take_events(prober).len();
     assert!((250..400).contains(&first), "after 200 of 1,000 ms: {first}");
-    assert!(net.machine(prober).waiting() > 1_000);
+    assert!(net.machine(prober).queued() > 1_000);
 }
 
 /// Runs a prober against servers that answer at once, at a driver's pace, and takes its results as they come.
@@ -79,7 +79,7 @@ fn a_hundred_thousand_targets_take_less_than_50_megabytes() {
     let used = allocation_counter::measure(|| {
         let mut sweep = Sweep::new(ProberConfig { packets_per_second: 50_000, ..ProberConfig::default() });
         for number in 0..TARGETS {
-            sweep.prober.ask(Target::new(address(number), INFOS)).unwrap();
+            sweep.prober.enqueue(Probe::new(address(number), INFOS)).unwrap();
         }
         while !sweep.prober.is_idle() {
             sweep.turn();
@@ -99,7 +99,7 @@ fn what_servers_send_is_bounded_in_total() {
         let config = ProberConfig { packets_per_second: 1_000_000, retries: 0, ..ProberConfig::default() };
         let (mut prober, mut now) = (prober(config), Instant::now());
         for number in 0..30_000 {
-            prober.ask(Target::new(address(number), INFOS)).unwrap();
+            prober.enqueue(Probe::new(address(number), INFOS)).unwrap();
         }
         let mut long = [b'x'; 508];
         for _ in 0..5_000 {
@@ -113,7 +113,7 @@ fn what_servers_send_is_bounded_in_total() {
             }
         }
         assert!(prober.stats().over_memory > 0);
-        assert!(prober.waiting() > 13_000, "no more are asked than results can be kept");
+        assert!(prober.queued() > 13_000, "no more are asked than results can be kept");
     });
     println!("{} bytes at most", used.bytes_max);
     assert!(used.bytes_max < 80_000_000, "{} bytes", used.bytes_max);
@@ -124,7 +124,7 @@ fn undrained_results_stop_new_questions_and_nothing_else() {
     let config = ProberConfig { max_in_flight: 10, ..ProberConfig::default() };
     let (mut prober, mut now) = (prober(config), Instant::now());
     for number in 0..100 {
-        prober.ask(Target::new(address(number), Question::Bloodmasters)).unwrap();
+        prober.enqueue(Probe::new(address(number), Protocol::Bloodmasters.info())).unwrap();
     }
     for _ in 0..10_000 {
         now += ms(1);
@@ -132,7 +132,7 @@ fn undrained_results_stop_new_questions_and_nothing_else() {
         drain(&mut prober, now);
         drain(&mut prober, now);
     }
-    assert_eq!((prober.waiting(), prober.in_flight()), (90, 0));
+    assert_eq!((prober.queued(), prober.in_flight()), (90, 0));
     assert_eq!(prober.poll_timeout(), None, "it waits for somebody to take the results");
     assert_eq!(std::iter::from_fn(|| prober.poll_event()).count(), 10);
     assert!(prober.poll_timeout().is_some(), "and goes on then");
@@ -143,7 +143,7 @@ fn a_datagram_allocates_the_same_however_many_targets_there_are() {
     let allocations = |targets: u32| {
         let mut sweep = Sweep::new(ProberConfig { packets_per_second: 10_000, ..ProberConfig::default() });
         for number in 0..targets {
-            sweep.prober.ask(Target::new(address(number), INFOS)).unwrap();
+            sweep.prober.enqueue(Probe::new(address(number), INFOS)).unwrap();
         }
         (0..100).for_each(|_| sweep.turn());
         let before = sweep.prober.stats().received;

@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_query_proto::{Measured, ProberConfig};
+use rallypoint_query_proto::{ProberConfig, RttMethod};
 
 #[test]
 fn with_thirty_percent_loss_in_each_direction_every_server_is_found() {
@@ -35,11 +35,11 @@ fn b7_the_echo_tells_the_round_trip_also_after_retries() {
     let (mut net, prober) = network(7, 90, ProberConfig::default(), Link::default().delay(ms(20)).loss(0.3));
     for report in run(&mut net, prober) {
         let round_trip = own_answer(&report).round_trip;
-        match round_trip.measured {
+        match round_trip.method {
             // Exact, to the microsecond.
-            Measured::Echo | Measured::FirstAnswer => assert_eq!(round_trip.time.as_micros(), 40_000),
-            Measured::AtMost => assert!(report.retries > 0 && round_trip.time >= ms(40)),
+            RttMethod::Echo | RttMethod::FirstReply => assert_eq!(round_trip.time.as_micros(), 40_000),
+            RttMethod::UpperBound => assert!(report.retries > 0 && round_trip.time >= ms(40)),
         }
-        assert_eq!(round_trip.measured == Measured::Echo, report.target.tag % 3 == 0);
+        assert_eq!(round_trip.method == RttMethod::Echo, report.probe.tag % 3 == 0);
     }
 }

@@ -4,7 +4,7 @@ mod common;
 use common::*;
 use proptest::prelude::*;
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Outcome, ProberConfig, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, ProberConfig};
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
@@ -64,7 +64,7 @@ proptest! {
             let next = plan.last().map(|(at, _)| *at).into_iter().chain(prober.poll_timeout()).min().unwrap();
             now = now.max(next);
             while let Some((_, number)) = plan.pop_if(|(at, _)| *at <= now) {
-                prober.ask(Target { address: address(number), question: question(number), tag: number.into() }).unwrap();
+                prober.enqueue(Probe { address: address(number), query: question(number), tag: number.into() }).unwrap();
             }
             prober.handle_timeout(now);
             let mut out = Vec::new();
@@ -73,8 +73,8 @@ proptest! {
                 lives.entry(number).or_default().asked.push(now - start);
             }
             while let Some(report) = prober.poll_event() {
-                prop_assert_eq!(&report.outcome, &Outcome::TimedOut);
-                let life = lives.get_mut(&(report.target.tag as u32)).unwrap();
+                prop_assert_eq!(&report.outcome, &ProbeOutcome::TimedOut);
+                let life = lives.get_mut(&(report.probe.tag as u32)).unwrap();
                 prop_assert_eq!(usize::from(report.retries) + 1, life.asked.len());
                 life.given_up = now - start;
             }

@@ -5,20 +5,23 @@ use common::*;
 use proptest::prelude::*;
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{
-    Answer, BloodmastersInfo, Mod, Outcome, Player, ProberConfig, Question, ServerInfo, SessionInfo, Target, Team,
+    BloodmastersInfo, Mod, Player, Probe, ProbeOutcome, ProberConfig, Protocol, QueryReply, ServerInfo, ServerQuery,
+    SessionInfo, Team,
 };
 use rallypoint_wire::bloodmasters::{GameType, Rules};
 use std::time::Instant;
 
-fn ask(info: &ServerInfo, question: Question) -> Answer {
+fn ask(info: &ServerInfo, question: ServerQuery) -> QueryReply {
     let (mut prober, mut responder, mut now) = (prober(ProberConfig::default()), responder(info), Instant::now());
-    prober.ask(Target::new(address(1), question)).unwrap();
+    prober.enqueue(Probe::new(address(1), question)).unwrap();
     for _ in 0..10 {
         now += ms(10);
         drain(&mut prober, now).iter().for_each(|(_, query)| responder.handle_datagram(now, prober_address(), query));
         drain(&mut responder, now).iter().for_each(|(_, answer)| prober.handle_datagram(now, address(1), answer));
     }
-    let Some(Outcome::Answered(answer)) = prober.poll_event().map(|report| report.outcome) else { panic!("no answer") };
+    let Some(ProbeOutcome::Answered(answer)) = prober.poll_event().map(|report| report.outcome) else {
+        panic!("no answer")
+    };
     *answer
 }
 
@@ -120,7 +123,7 @@ proptest! {
 
     #[test]
     fn by_document_002(info in bloodmasters_info()) {
-        let answer = ask(&info, Question::Bloodmasters);
+        let answer = ask(&info, Protocol::Bloodmasters.info());
         prop_assert!(answer.is_complete());
         prop_assert_eq!(answer.info, info);
     }
@@ -138,7 +141,7 @@ proptest! {
             player_list: Some(vec![named(&player)]),
             ..ServerInfo::default()
         };
-        for question in [SESSION, Question::Bloodmasters] {
+        for question in [SESSION, Protocol::Bloodmasters.info()] {
             let answer = ask(&info, question);
             prop_assert!(answer.is_complete());
             let shown = answer.info.name.unwrap();
@@ -156,7 +159,7 @@ fn b12_colour_codes_are_stripped_from_title_and_names_only() {
         player_list: Some(vec![named("^1Bob^7by")]),
         ..ServerInfo::default()
     };
-    let told = ask(&info, Question::Bloodmasters).info;
+    let told = ask(&info, Protocol::Bloodmasters.info()).info;
     assert_eq!(told.name.as_deref(), Some("Red Green"));
     assert_eq!(told.website.as_deref(), Some("^1web^2site"));
     assert_eq!(told.player_list.unwrap()[0].name, "Bobby");
@@ -177,7 +180,7 @@ fn spectators_are_told_where_the_protocol_knows_them() {
     let info = ServerInfo { player_list: Some(vec![watcher, named("Alice")]), ..ServerInfo::default() };
     let told = ask(&info, SESSION).info;
     assert_eq!((told.players, told.player_list.unwrap().len()), (Some(1), 1));
-    let told = ask(&info, Question::Bloodmasters).info;
+    let told = ask(&info, Protocol::Bloodmasters.info()).info;
     assert_eq!((told.players, told.spectators, told.player_list.unwrap().len()), (Some(1), Some(1), 2));
 }
 

@@ -7,7 +7,7 @@ use crate::{
     streams::Streams,
 };
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{ServerInfo, SessionAnswers};
+use rallypoint_query_proto::{ServerInfo, SessionReplies};
 use rallypoint_session_proto::{
     Connection, ConnectionStats, Endpoint, EndpointStats, Event, PlayerId, QueryAnswers, Reason, SendError,
 };
@@ -223,7 +223,7 @@ impl PolledServer {
 
     /// What queries are answered with, from now on.
     pub fn set_info(&mut self, info: &ServerInfo) {
-        let SessionAnswers { infos, players } = SessionAnswers::new(info);
+        let SessionReplies { infos, players } = SessionReplies::new(info);
         self.port.machine.machine.set_answers(QueryAnswers::new(infos, players));
     }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::{server_options, until};
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Player, Prober, ProberConfig, Question, ServerInfo, Target};
+use rallypoint_query_proto::{Player, Probe, Prober, ProberConfig, Protocol, ServerInfo};
 use rallypoint_session::SessionServer;
 use rallypoint_udp::{RecvBatch, SendBatch, UdpSocket};
 use std::time::Instant;
@@ -13,7 +13,7 @@ use std::time::Instant;
 fn ask(to: std::net::SocketAddr) -> ServerInfo {
     let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), 1 << 20).unwrap();
     let mut prober = Prober::new(ProberConfig::default(), [7; 32]).unwrap();
-    prober.ask(Target::new(to, Question::Session { players: true })).unwrap();
+    prober.enqueue(Probe::new(to, Protocol::Session.players())).unwrap();
     let (mut outgoing, mut incoming, mut found) = (SendBatch::default(), RecvBatch::new(508), None);
     until("it answers", || {
         let now = Instant::now();
@@ -22,7 +22,7 @@ fn ask(to: std::net::SocketAddr) -> ServerInfo {
         outgoing.flush(&[&socket]);
         incoming.receive(&socket).unwrap();
         incoming.iter().for_each(|datagram| prober.handle_datagram(now, datagram.from, datagram.bytes));
-        found = prober.poll_event().and_then(|report| report.answer().map(|answer| answer.info.clone()));
+        found = prober.poll_event().and_then(|report| report.reply().map(|answer| answer.info.clone()));
         found.is_some()
     });
     found.unwrap()

@@ -8,7 +8,7 @@ mod fit;
 
 use fit::fit;
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Outcome, Prober, ProberConfig, ProberStats, Report, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, ProberStats};
 use rallypoint_udp::entropy;
 use std::{
     io,
@@ -84,26 +84,26 @@ impl Asker {
 
     /// Asks a server, for three seconds at most. Texts of its answer are cut to a length that can be kept. `None` if it was
     /// not asked, because there are too many others or because of trouble of this machine: that says nothing about it.
-    pub(crate) async fn ask(&self, target: Target, whom: Whom) -> Option<Outcome> {
+    pub(crate) async fn ask(&self, target: Probe, whom: Whom) -> Option<ProbeOutcome> {
         let _place = self.place(whom).await?;
         let retries = match whom {
             Whom::Watched | Whom::Willing => 4,
             Whom::Claimed => 1,
         };
         let mut prober = prober(retries).ok()?;
-        if prober.ask(target).is_err() {
+        if prober.enqueue(target).is_err() {
             // No answer could come from such an address.
-            return Some(Outcome::TimedOut);
+            return Some(ProbeOutcome::TimedOut);
         }
         let outcome = converse(&mut prober, target).await.ok()?;
         let mut stats = self.0.stats.lock().unwrap_or_else(PoisonError::into_inner);
         *stats += prober.stats();
         // The prober does not know it: the socket ends it.
-        stats.refused += u64::from(outcome == Outcome::Refused);
+        stats.refused += u64::from(outcome == ProbeOutcome::Refused);
         Some(match outcome {
-            Outcome::Answered(mut answer) => {
-                answer.info = fit(answer.info);
-                Outcome::Answered(answer)
+            ProbeOutcome::Answered(mut reply) => {
+                reply.info = fit(reply.info);
+                ProbeOutcome::Answered(reply)
             }
             other => other,
         })
@@ -139,7 +139,7 @@ fn prober(retries: u8) -> io::Result<Prober> {
 }
 
 /// Lets a prober ask its only target. It is an error if this machine could not even try.
-async fn converse(prober: &mut Prober, target: Target) -> io::Result<Outcome> {
+async fn converse(prober: &mut Prober, target: Probe) -> io::Result<ProbeOutcome> {
     let to = target.address;
     let local: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((local, 0)).await?;
@@ -151,11 +151,11 @@ async fn converse(prober: &mut Prober, target: Target) -> io::Result<Outcome> {
         while prober.poll_transmit(now, &mut out).is_some() {
             // What is not sent is as good as lost, and asked again.
             if socket.send(&out).await.is_err_and(|error| is_refused(&error)) {
-                return Ok(Outcome::Refused);
+                return Ok(ProbeOutcome::Refused);
             }
             out.clear();
         }
-        if let Some(Report { outcome, .. }) = prober.poll_event() {
+        if let Some(ProbeResult { outcome, .. }) = prober.poll_event() {
             return Ok(outcome);
         }
         let wake = prober.poll_timeout().unwrap_or(now + DEADLINE);
@@ -163,7 +163,7 @@ async fn converse(prober: &mut Prober, target: Target) -> io::Result<Outcome> {
             ready = socket.ready(Interest::READABLE | Interest::ERROR) => {
                 ready?;
                 if receive(&socket, target, prober) {
-                    return Ok(Outcome::Refused);
+                    return Ok(ProbeOutcome::Refused);
                 }
             }
             () = sleep_until(wake.into()) => {}
@@ -173,7 +173,7 @@ async fn converse(prober: &mut Prober, target: Target) -> io::Result<Outcome> {
 
 /// Takes in what has come. Says whether the server's machine says that nothing listens there: the system makes sure that it
 /// speaks of this very socket, whose port nobody can guess.
-fn receive(socket: &UdpSocket, target: Target, prober: &mut Prober) -> bool {
+fn receive(socket: &UdpSocket, target: Probe, prober: &mut Prober) -> bool {
     let next_error = || Err(socket.take_error()?.unwrap_or_else(|| io::ErrorKind::WouldBlock.into()));
     let trouble: io::Result<()> = socket.try_io(Interest::ERROR, next_error);
     if trouble.is_err_and(|error| is_refused(&error)) {

@@ -21,7 +21,7 @@ use axum::{
 };
 use rallypoint_limit::{Buckets, Net, Rate};
 use rallypoint_lobby_proto::{ListingOrigin, ProbedOutcome, ProbedServer};
-use rallypoint_query_proto::{Outcome, Question, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol};
 use rallypoint_wire::{
     bloodmasters::master_list::{self, Request},
     lobby::{Endpoint, LobbyId},
@@ -184,16 +184,16 @@ async fn look_at(web: &Web, asker: &Asker, ip: IpAddr, port: NonZeroU16) -> bool
     if web.lobby.refuse_announced(ip, port).await.is_some() {
         return true;
     }
-    let question = Question::Bloodmasters;
-    let answer = match asker.ask(Target::new((ip, port.get()).into(), question), Whom::Willing).await {
-        Some(Outcome::Answered(answer)) => answer,
+    let protocol = Protocol::Bloodmasters;
+    let answer = match asker.ask(Probe::new((ip, port.get()).into(), protocol.info()), Whom::Willing).await {
+        Some(ProbeOutcome::Answered(answer)) => answer,
         Some(_) => {
             web.lobby.note_announced(ip, port, rallypoint_lobby_proto::RegistrationOutcome::Unreachable);
             return true;
         }
         None => return false,
     };
-    let target = WatchTarget { host: ip.to_string(), port, question, lobby: LobbyId::BLOODMASTERS };
+    let target = WatchTarget { host: ip.to_string(), port, protocol, lobby: LobbyId::BLOODMASTERS };
     let watched = ProbedServer {
         // The operator may watch the same server: that is another entry.
         label: format!("announced {target}"),

@@ -9,7 +9,7 @@ use crate::{
 };
 use agenda::Agenda;
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
-use rallypoint_query_proto::{Answer, Outcome, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, QueryReply};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -61,20 +61,20 @@ pub(crate) async fn verify(live: Arc<Live>, asker: Asker, seed: u128) {
 }
 
 /// Asks a server at each of its addresses until it answers. Nothing, if it could not be asked.
-async fn find_out(row: &Row, targets: &[Target], live: &Live, asker: &Asker) -> Option<Told> {
+async fn find_out(row: &Row, targets: &[Probe], live: &Live, asker: &Asker) -> Option<Told> {
     let has_answered = matches!(row.verified, Verified::Verified | Verified::Differs);
     let whom = if has_answered { Whom::Willing } else { Whom::Claimed };
     let mut was_asked = false;
     for target in targets {
         match asker.ask(*target, whom).await {
-            Some(Outcome::Answered(answer)) => return Some(verdict(row.id, live, *answer)),
+            Some(ProbeOutcome::Answered(answer)) => return Some(verdict(row.id, live, *answer)),
             outcome => was_asked |= outcome.is_some(),
         }
     }
     was_asked.then(|| Told::new(row.id, Verified::Unreachable))
 }
 
-fn verdict(id: PublicId, live: &Live, answer: Answer) -> Told {
+fn verdict(id: PublicId, live: &Live, answer: QueryReply) -> Told {
     let differences = live.snapshot().row(id).map_or_else(Differences::default, |row| {
         row.note_latency(answer.round_trip.time);
         Differences::between(row, &answer.info)
@@ -86,12 +86,12 @@ fn verdict(id: PublicId, live: &Live, answer: Answer) -> Told {
 impl Row {
     /// How the lobby can ask it: at each address, if it says how (E1). Who is in the list because it answers is asked by
     /// whoever brought it there.
-    fn targets(&self) -> impl Iterator<Item = Target> {
+    fn targets(&self) -> impl Iterator<Item = Probe> {
         let listing = self.listing.as_ref().filter(|_| self.origin == ListingOrigin::Registered);
         let asked = listing.and_then(|listing| Some((listing, listing.block().table.get(b"x-query")?.to_vec())));
         self.addresses().filter_map(move |listed| {
             let (listing, x_query) = asked.as_ref()?;
-            Target::from_x_query(x_query, listing.internal_addr(listed))
+            Probe::from_x_query(x_query, listing.internal_addr(listed))
         })
     }
 

@@ -7,7 +7,7 @@ pub(crate) use answered::watched;
 use crate::{Asker, Told, asker::Whom, book::Verified};
 use rallypoint_lobby::LobbyService;
 use rallypoint_lobby_proto::{ListingOrigin, ProbedOutcome};
-use rallypoint_query_proto::{Answer, Outcome, Question, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol, QueryReply};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::HashMap,
@@ -36,8 +36,8 @@ pub struct WatchTarget {
     pub host: String,
     /// Its port.
     pub port: NonZeroU16,
-    /// How to ask it.
-    pub question: Question,
+    /// The protocol to query it with.
+    pub protocol: Protocol,
     /// The lobby to list it in.
     pub lobby: LobbyId,
 }
@@ -45,10 +45,10 @@ pub struct WatchTarget {
 /// As it is written: `bloodmasters://example.org:6969`.
 impl fmt::Display for WatchTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, question, .. } = self;
+        let Self { host, port, protocol, .. } = self;
         match host.contains(':') {
-            true => write!(f, "{question}://[{host}]:{port}"),
-            false => write!(f, "{question}://{host}:{port}"),
+            true => write!(f, "{protocol}://[{host}]:{port}"),
+            false => write!(f, "{protocol}://{host}:{port}"),
         }
     }
 }
@@ -140,16 +140,16 @@ impl Asks {
     }
 
     /// Asks at all addresses, and gives those that answered. Nothing, if it has addresses and could be asked at none.
-    async fn ask(&self, target: &WatchTarget, addrs: &[SocketAddr]) -> Option<Vec<(IpAddr, Box<Answer>)>> {
+    async fn ask(&self, target: &WatchTarget, addrs: &[SocketAddr]) -> Option<Vec<(IpAddr, Box<QueryReply>)>> {
         let mut asked = Vec::new();
         for &addr in addrs {
-            let (asker, target) = (self.asker.clone(), Target::new(addr, target.question));
+            let (asker, target) = (self.asker.clone(), Probe::new(addr, target.protocol.players()));
             asked.push((addr.ip(), tokio::spawn(async move { asker.ask(target, Whom::Watched).await })));
         }
         let (mut answers, mut was_asked) = (Vec::new(), addrs.is_empty());
         for (ip, outcome) in asked {
             match outcome.await {
-                Ok(Some(Outcome::Answered(answer))) => answers.push((ip, answer)),
+                Ok(Some(ProbeOutcome::Answered(answer))) => answers.push((ip, answer)),
                 Ok(Some(_)) => was_asked = true,
                 Ok(None) | Err(_) => {}
             }
@@ -158,7 +158,7 @@ impl Asks {
     }
 
     /// Lists what was answered.
-    async fn show(&self, target: &WatchTarget, answers: Vec<(IpAddr, Box<Answer>)>, state: &mut State) -> News {
+    async fn show(&self, target: &WatchTarget, answers: Vec<(IpAddr, Box<QueryReply>)>, state: &mut State) -> News {
         let ips = answers.iter().map(|(ip, _)| *ip).collect();
         let Some((_, answer)) = answers.into_iter().next() else {
             if let Some(id) = state.id.take() {

@@ -10,7 +10,7 @@ use crate::{
     failure::Failure,
 };
 use asker::Asker;
-use rallypoint_query_proto::{Answer, Target};
+use rallypoint_query_proto::{Probe, QueryReply};
 use rallypoint_udp::{BindError, Driver, SocketKind, UdpSocket};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -44,8 +44,8 @@ pub struct Finding {
 /// An answer, and from whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    pub target: Target,
-    pub answer: Box<Answer>,
+    pub target: Probe,
+    pub answer: Box<QueryReply>,
     /// How often it was asked again.
     pub retries: u8,
 }
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// Asks; there will be one [`Finding`] with this key. Keys may repeat.
-    pub fn ask(&mut self, key: u64, mut probes: Vec<Target>) {
+    pub fn ask(&mut self, key: u64, mut probes: Vec<Probe>) {
         self.open += 1;
         let mut trouble = Trouble::NotFound;
         probes.retain(|probe| match self.look(probe) {
@@ -120,7 +120,7 @@ impl Engine {
     }
 
     /// Whether a datagram could leave this machine for there.
-    fn look(&self, probe: &Target) -> Result<(), Trouble> {
+    fn look(&self, probe: &Probe) -> Result<(), Trouble> {
         if let Some(family) = self.family.filter(|family| *family != Family::of(probe.address.ip())) {
             return Err(Trouble::NoAddress(family));
         }
@@ -164,14 +164,14 @@ fn sockets(asking: &Asking) -> Result<Vec<Arc<UdpSocket>>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rallypoint_query_proto::Question;
+    use rallypoint_query_proto::Protocol;
     use std::time::Duration;
 
     #[tokio::test]
     async fn whoever_asks_one_after_the_other_is_always_told_that_there_is_no_way() {
         let mut engine = Engine::start(&Asking::once(Duration::from_secs(1))).unwrap();
         // The system lets nobody send to everybody.
-        let target = Target::new("255.255.255.255:9".parse().unwrap(), Question::Bloodmasters);
+        let target = Probe::new("255.255.255.255:9".parse().unwrap(), Protocol::Bloodmasters.info());
         for key in 0..2 * FEW as u64 {
             engine.ask(key, vec![target]);
             let finding = engine.next().await.unwrap();

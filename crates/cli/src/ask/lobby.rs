@@ -6,9 +6,9 @@ use crate::ask::{
     http,
     options::Family,
     resolve::resolve,
-    target::{Lobby, Page, Protocol},
+    target::{Lobby, Page, Protocol, any_of, query},
 };
-use rallypoint_query_proto::{ServerInfo, Target};
+use rallypoint_query_proto::{Probe, ServerInfo};
 use rallypoint_wire::{
     bloodmasters::master_list,
     legacy,
@@ -78,23 +78,22 @@ pub async fn fetch(source: &Source, asking: &Asking, mut each: impl FnMut(Listed
 
 impl Listed {
     /// How to ask the server itself, if that is possible: a game that is played over TCP has no query.
-    pub fn probes(&self, players: bool, asking: &Asking) -> Vec<Target> {
+    pub fn probes(&self, players: bool, asking: &Asking) -> Vec<Probe> {
         let family = asking.family();
         let endpoints = self.endpoints.iter().filter(|addr| Family::fits(family, addr.ip()));
         let lobby = self.info.lobby.as_ref();
         if let Some(value) = lobby.and_then(|lobby| lobby.entry(b"x-query")) {
-            let ask = |addr: &SocketAddr| Target::from_x_query(value, *addr);
-            let with_players =
-                |target: Target| Target { question: Protocol::of(target.question).question(players), ..target };
+            let ask = |addr: &SocketAddr| Probe::from_x_query(value, *addr);
+            let with_players = |target: Probe| Probe { query: query(target.query.protocol, players), ..target };
             return endpoints.filter_map(ask).map(with_players).collect();
         }
         if self.protocol.is_none() && lobby.is_none_or(|lobby| lobby.transport == Transport::Tcp) {
             return Vec::new();
         }
-        let protocols = Protocol::any_of(self.protocol);
+        let protocols = any_of(self.protocol);
         let each = |addr: &SocketAddr| {
             let addr = *addr;
-            protocols.iter().map(move |protocol| Target::new(addr, protocol.question(players)))
+            protocols.iter().map(move |protocol| Probe::new(addr, query(*protocol, players)))
         };
         endpoints.flat_map(each).collect()
     }

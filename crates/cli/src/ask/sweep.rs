@@ -7,7 +7,7 @@ use crate::ask::{
     resolve::resolve,
     target::{Host, Server},
 };
-use rallypoint_query_proto::Target;
+use rallypoint_query_proto::Probe;
 use std::{collections::VecDeque, net::SocketAddr};
 use tokio::task::JoinSet;
 
@@ -25,7 +25,7 @@ pub enum Whom {
     /// As a person names it.
     Server(Server),
     /// By addresses: the first answer counts.
-    Probes(Vec<Target>),
+    Probes(Vec<Probe>),
 }
 
 /// Asks many targets. They can be added at any time.

@@ -1,8 +1,9 @@
 //! Whom to ask, as a person names it.
 
 use crate::config::names;
-use rallypoint_query_proto::Question;
-use rallypoint_wire::{bloodmasters, legacy, lobby, session};
+pub use rallypoint_query_proto::Protocol;
+use rallypoint_query_proto::{Detail, Probe, ServerQuery};
+use rallypoint_wire::{bloodmasters, legacy, lobby};
 use std::{
     fmt,
     net::{IpAddr, Ipv6Addr, SocketAddr},
@@ -56,23 +57,14 @@ pub enum Host {
     Name(Box<str>),
 }
 
-/// What a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// Document 002.
-    Bloodmasters,
-    /// Document 003.
-    Session,
-}
-
 impl Server {
     /// How to ask it at these addresses: in one protocol or in both.
-    pub fn probes(&self, ips: &[SocketAddr], players: bool) -> Vec<rallypoint_query_proto::Target> {
-        let protocols = Protocol::any_of(self.protocol);
+    pub fn probes(&self, ips: &[SocketAddr], players: bool) -> Vec<Probe> {
+        let protocols = any_of(self.protocol);
         let each = |mut addr: SocketAddr| {
-            protocols.iter().map(move |protocol| {
+            protocols.iter().map(move |&protocol| {
                 addr.set_port(self.port.map_or(protocol.default_port(), NonZeroU16::get));
-                rallypoint_query_proto::Target::new(addr, protocol.question(players))
+                Probe::new(addr, query(protocol, players))
             })
         };
         ips.iter().copied().flat_map(each).collect()
@@ -89,43 +81,13 @@ impl Lobby {
     }
 }
 
-impl Protocol {
-    /// Those that a server may speak of which this is known.
-    pub const fn any_of(known: Option<Self>) -> &'static [Self] {
-        match known {
-            Some(Self::Bloodmasters) => &[Self::Bloodmasters],
-            Some(Self::Session) => &[Self::Session],
-            None => &[Self::Bloodmasters, Self::Session],
-        }
-    }
+/// Those that a server may speak of which this is known.
+pub fn any_of(known: Option<Protocol>) -> Vec<Protocol> {
+    known.map_or_else(|| Protocol::ALL.to_vec(), |known| vec![known])
+}
 
-    pub const fn question(self, players: bool) -> Question {
-        match self {
-            Self::Bloodmasters => Question::Bloodmasters,
-            Self::Session => Question::Session { players },
-        }
-    }
-
-    pub const fn of(question: Question) -> Self {
-        match question {
-            Question::Bloodmasters => Self::Bloodmasters,
-            Question::Session { .. } => Self::Session,
-        }
-    }
-
-    pub const fn default_port(self) -> u16 {
-        match self {
-            Self::Bloodmasters => bloodmasters::PORT,
-            Self::Session => session::PORT,
-        }
-    }
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bloodmasters => "bloodmasters",
-            Self::Session => "session",
-        }
-    }
+pub fn query(protocol: Protocol, players: bool) -> ServerQuery {
+    ServerQuery { protocol, detail: if players { Detail::Players } else { Detail::Info } }
 }
 
 const EXPECTED: &str = "expected a server such as play.example.org, 203.0.113.1:6969, [2001:db8::1]:45555 or \
@@ -228,12 +190,6 @@ pub fn host_and_port(text: &str) -> Result<(Host, Option<NonZeroU16>), ()> {
 
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '.' | '-' | '_')
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
 }
 
 /// As it stands before a port.
@@ -360,7 +316,7 @@ mod tests {
         let probes = |text: &str| {
             let Ok(Target::Server(server)) = text.parse() else { panic!("{text}") };
             let probes = server.probes(&["192.0.2.1:0".parse().unwrap()], true);
-            probes.iter().map(|probe| format!("{}://{}", probe.question, probe.address)).collect::<Vec<_>>()
+            probes.iter().map(|probe| format!("{}://{}", probe.query.protocol, probe.address)).collect::<Vec<_>>()
         };
         assert_eq!(probes("h"), ["bloodmasters://192.0.2.1:6969", "session://192.0.2.1:45555"]);
         assert_eq!(probes("h:7"), ["bloodmasters://192.0.2.1:7", "session://192.0.2.1:7"]);

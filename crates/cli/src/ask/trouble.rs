@@ -1,7 +1,7 @@
 //! Why a target gave no answer.
 
 use crate::ask::{Exit, options::Family};
-use rallypoint_query_proto::AskError;
+use rallypoint_query_proto::QueueError;
 use rallypoint_wire::DecodeError;
 use std::{io, net::IpAddr, time::Duration};
 
@@ -25,7 +25,7 @@ pub enum Trouble {
     Malformed(String),
     /// No answer can ever come from such an address.
     #[error(transparent)]
-    NotAskable(#[from] AskError),
+    NotAskable(#[from] QueueError),
     /// This machine cannot send there.
     #[error("this machine has no way to it: {0}")]
     NoRoute(String),

@@ -76,14 +76,13 @@ impl WatchList<'_> {
         }
         match (server, lobby) {
             (Some((server, protocol)), Some(lobby)) if wrongs.is_empty() => {
-                let question = protocol.question(true);
                 let default = NonZeroU16::new(protocol.default_port());
                 let host = match server.host {
                     Host::Ip(ip) => ip.to_string(),
                     Host::Name(name) => name.into(),
                 };
                 let port = server.port.or(default).ok_or_else(Vec::new)?;
-                Ok(WatchTarget { host, port, question, lobby })
+                Ok(WatchTarget { host, port, protocol, lobby })
             }
             _ => Err(wrongs),
         }

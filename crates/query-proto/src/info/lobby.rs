@@ -1,4 +1,4 @@
-//! From documents 000 and 001, and from the older protocol (L16).
+//! Documents 000 and 001, and the legacy lobby protocol (L16), mapped to the common view.
 
 use super::ServerInfo;
 use rallypoint_wire::{
@@ -8,16 +8,16 @@ use rallypoint_wire::{
 };
 use std::net::SocketAddr;
 
-/// What only a lobby tells.
+/// Fields of a server that only a lobby has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LobbyInfo {
-    /// How players reach it.
+    /// Transport that players connect with.
     pub transport: Transport,
-    /// Where it can be reached, IPv6 first.
+    /// Addresses of the server, IPv6 first.
     pub endpoints: Vec<SocketAddr>,
-    /// What clients compare to know whether they can join.
+    /// Identifier that clients compare to find out whether they can join.
     pub protocol_id: Option<ProtocolId>,
-    /// Every key and value, as bytes, in the order of the list; each key once.
+    /// All keys and values as bytes, in the order of the list; each key once.
     pub entries: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -30,13 +30,13 @@ impl LobbyInfo {
 }
 
 impl ServerInfo {
-    /// What a lobby's list says.
+    /// The common view of an entry in a lobby's list.
     #[must_use]
     pub fn from_list(block: &ListBlock<'_>) -> Self {
         Self::from_table(block.transport, block.endpoints().collect(), block.occupancy, &block.table)
     }
 
-    /// What a server said to its lobby, which heard it from there. The server's secret ID is not part of it (L13).
+    /// The common view of a registration that a lobby received from this address. The secret server ID is left out (L13).
     #[must_use]
     pub fn from_registration(registration: &Registration<'_>, from: SocketAddr) -> Self {
         let endpoint = SocketAddr::new(from.ip(), registration.port().get());
@@ -67,7 +67,7 @@ impl ServerInfo {
         }
     }
 
-    /// What the list of an old lobby says (L16).
+    /// The common view of an entry in the list of a legacy lobby (L16).
     #[must_use]
     pub fn from_legacy(info: &legacy::Info<'_>) -> Self {
         let show = |bytes| text::display(bytes).into_owned();

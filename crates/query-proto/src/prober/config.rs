@@ -1,66 +1,66 @@
-//! How to ask.
+//! Settings of a prober.
 
 use std::{ops::RangeInclusive, time::Duration};
 
-/// How a [`Prober`](crate::Prober) asks.
+/// Settings of a [`Prober`](crate::Prober).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProberConfig {
-    /// How many datagrams are sent in a second, evenly spread. From 1 to 10,000,000; by default 2,000: a home router passes
-    /// that on, and a lobby of a thousand servers is asked in half a second.
+    /// Maximum number of datagrams sent per second, evenly spaced. From 1 to 10,000,000; default 2,000, which home routers
+    /// can forward, and which covers a lobby of a thousand servers in half a second.
     pub packets_per_second: u32,
-    /// How many servers are asked at the same time, results that were not taken included. From 1 to 1,048,576; by default
-    /// 16,384.
+    /// Maximum number of probes in flight, including results that have not been taken. From 1 to 1,048,576; default 16,384.
     pub max_in_flight: usize,
-    /// How many servers may wait for their turn. From 1 to 16,777,216; by default 1,000,000.
+    /// Maximum number of queued probes. From 1 to 16,777,216; default 1,000,000.
     pub max_targets: usize,
-    /// How long after it was first asked a server is given up. From 1 ms to an hour; by default 4 s.
+    /// Time from the first query until a probe ends. From 1 ms to an hour; default 4 s.
     pub deadline: Duration,
-    /// How often a server that does not answer (in full) is asked again, at most. From 0 to 15; by default 15: with a loss
-    /// of 30 % in each direction one server of 50,000 is then missed, with 10 % none.
+    /// Maximum number of retries for a server that has not answered completely. From 0 to 15; default 15: with a loss of
+    /// 30 % in each direction, one server in 50,000 is then missed; with 10 %, none.
     pub retries: u8,
-    /// How long to wait before the first retry. From 1 ms to an hour; by default 200 ms: few servers are farther away.
+    /// Wait before the first retry. From 1 ms to an hour; default 200 ms, a round-trip time that few servers exceed.
     pub retry_after: Duration,
-    /// How much longer each wait is than the one before. From 1 to 10; by default 1.02, so that the last one
-    /// still has half a second to be answered.
+    /// Factor by which each wait is longer than the previous one. From 1 to 10; default 1.02, so that the last retry still
+    /// has half a second to be answered.
     pub backoff: f64,
 }
 
-/// What is wrong with a [`ProberConfig`].
+/// A field of a [`ProberConfig`] that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProberConfigError {
-    /// [`ProberConfig::packets_per_second`] is out of its range.
+    /// [`ProberConfig::packets_per_second`] is out of range.
     #[error("{0} packets per second: use 1 to 10,000,000")]
     PacketsPerSecond(u32),
-    /// [`ProberConfig::max_in_flight`] is out of its range.
-    #[error("{0} servers at the same time: use 1 to 1,048,576")]
+    /// [`ProberConfig::max_in_flight`] is out of range.
+    #[error("{0} probes in flight: use 1 to 1,048,576")]
     MaxInFlight(usize),
-    /// [`ProberConfig::max_targets`] is out of its range.
-    #[error("{0} servers waiting: use 1 to 16,777,216")]
+    /// [`ProberConfig::max_targets`] is out of range.
+    #[error("{0} queued probes: use 1 to 16,777,216")]
     MaxTargets(usize),
-    /// [`ProberConfig::deadline`] is out of its range.
+    /// [`ProberConfig::deadline`] is out of range.
     #[error("a deadline of {0:?}: use 1 ms to an hour")]
     Deadline(Duration),
-    /// [`ProberConfig::retries`] is out of its range.
+    /// [`ProberConfig::retries`] is out of range.
     #[error("{0} retries: use 0 to 15")]
     Retries(u8),
-    /// [`ProberConfig::retry_after`] is out of its range.
+    /// [`ProberConfig::retry_after`] is out of range.
     #[error("a retry after {0:?}: use 1 ms to an hour")]
     RetryAfter(Duration),
-    /// [`ProberConfig::backoff`] is out of its range.
-    #[error("waiting {0} times as long each time: use 1 to 10")]
+    /// [`ProberConfig::backoff`] is out of range.
+    #[error("a backoff factor of {0}: use 1 to 10")]
     Backoff(f64),
 }
 
-/// One question and its repetitions: each has a place in an array.
+/// Maximum number of attempts: the first query and its retries, each with an entry in an array.
 pub(super) const MAX_ATTEMPTS: usize = 16;
 
 const TIMES: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
 
 impl ProberConfig {
-    /// Whether every field is in its range.
+    /// Checks that every field is in range.
     ///
     /// # Errors
-    /// If one is not.
+    /// Names the first field that is not.
     pub fn validate(&self) -> Result<(), ProberConfigError> {
         let check = |is_good: bool, error| if is_good { Ok(()) } else { Err(error) };
         check(
@@ -75,8 +75,7 @@ impl ProberConfig {
         check((1.0..=10.0).contains(&self.backoff), ProberConfigError::Backoff(self.backoff))
     }
 
-    /// How long to wait after each question until the next, as many as there are retries. What is longer than the deadline
-    /// never comes to pass.
+    /// Waits between attempts, one per retry. A wait beyond the deadline never elapses.
     pub(super) fn waits(&self) -> impl Iterator<Item = Duration> + '_ {
         let longest = self.deadline * 2;
         std::iter::successors(Some(self.retry_after.min(longest)), move |wait| {
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_fits_its_own_deadline() {
+    fn default_retries_fit_into_the_deadline() {
         let config = ProberConfig::default();
         assert_eq!(config.validate(), Ok(()));
         let last = config.waits().sum::<Duration>();
@@ -113,18 +112,18 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
-        let mistake = |change: fn(&mut ProberConfig)| {
+    fn validation_errors_name_the_field_and_its_range() {
+        let error = |change: fn(&mut ProberConfig)| {
             let mut config = ProberConfig::default();
             change(&mut config);
             config.validate().unwrap_err().to_string()
         };
-        assert_eq!(mistake(|config| config.packets_per_second = 0), "0 packets per second: use 1 to 10,000,000");
-        assert_eq!(mistake(|config| config.retries = 16), "16 retries: use 0 to 15");
-        assert_eq!(mistake(|config| config.deadline = Duration::ZERO), "a deadline of 0ns: use 1 ms to an hour");
-        assert_eq!(mistake(|config| config.backoff = f64::NAN), "waiting NaN times as long each time: use 1 to 10");
-        assert!(mistake(|config| config.max_in_flight = 0).starts_with("0 servers at the same time"));
-        assert!(mistake(|config| config.max_targets = 0).starts_with("0 servers waiting"));
-        assert!(mistake(|config| config.retry_after = Duration::MAX).starts_with("a retry after"));
+        assert_eq!(error(|config| config.packets_per_second = 0), "0 packets per second: use 1 to 10,000,000");
+        assert_eq!(error(|config| config.retries = 16), "16 retries: use 0 to 15");
+        assert_eq!(error(|config| config.deadline = Duration::ZERO), "a deadline of 0ns: use 1 ms to an hour");
+        assert_eq!(error(|config| config.backoff = f64::NAN), "a backoff factor of NaN: use 1 to 10");
+        assert!(error(|config| config.max_in_flight = 0).starts_with("0 probes in flight"));
+        assert!(error(|config| config.max_targets = 0).starts_with("0 queued probes"));
+        assert!(error(|config| config.retry_after = Duration::MAX).starts_with("a retry after"));
     }
 }

@@ -1,40 +1,40 @@
-//! Numbers for metrics and for the end of a sweep.
+//! Counters for metrics and summaries.
 
-/// What a [`Prober`](crate::Prober) has done so far.
+/// Counters of a [`Prober`](crate::Prober) since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProberStats {
     /// Datagrams sent.
     pub sent: u64,
-    /// Bytes in them.
+    /// Bytes in these datagrams.
     pub sent_bytes: u64,
-    /// How many of them were retries.
+    /// Datagrams sent in retries.
     pub retries: u64,
-    /// Datagrams received, whatever they were.
+    /// Datagrams received, of any kind.
     pub received: u64,
-    /// Not from an address that is being asked: late, mistaken or forged.
-    pub unasked: u64,
-    /// From the right address, but not the answer to a question that was asked (B7).
+    /// Datagrams from an address that is not being probed: late, misdirected or forged.
+    pub unsolicited: u64,
+    /// Datagrams from the right address with an echo value that was not sent (B7).
     pub wrong_echo: u64,
-    /// From the right address, but without sense.
+    /// Datagrams from the right address that could not be parsed.
     pub malformed: u64,
-    /// From the right address, but of no use: a part that is there already, or a message that is no answer.
-    pub useless: u64,
-    /// Dropped, because answers that are not complete took too much memory.
+    /// Datagrams from the right address that add nothing: repeated parts, or messages that are not replies.
+    pub redundant: u64,
+    /// Datagrams dropped because partial replies used too much memory.
     pub over_memory: u64,
-    /// Servers that answered in full.
+    /// Servers that answered completely.
     pub complete: u64,
     /// Servers that answered in part.
     pub partial: u64,
-    /// Servers of which nothing came that made sense.
-    pub nonsense: u64,
-    /// Servers of which nothing came.
+    /// Servers that sent only datagrams that could not be parsed.
+    pub unreadable: u64,
+    /// Servers that did not answer.
     pub timed_out: u64,
-    /// Servers of which the network said that nothing listens there.
+    /// Servers at whose address nothing listens, according to the network.
     pub refused: u64,
 }
 
-/// What two have done.
+/// Sums of the counters of two probers.
 impl std::ops::AddAssign for ProberStats {
     fn add_assign(&mut self, other: Self) {
         let Self {
@@ -42,14 +42,14 @@ impl std::ops::AddAssign for ProberStats {
             sent_bytes,
             retries,
             received,
-            unasked,
+            unsolicited,
             wrong_echo,
             malformed,
-            useless,
+            redundant,
             over_memory,
             complete,
             partial,
-            nonsense,
+            unreadable,
             timed_out,
             refused,
         } = other;
@@ -57,14 +57,14 @@ impl std::ops::AddAssign for ProberStats {
         self.sent_bytes += sent_bytes;
         self.retries += retries;
         self.received += received;
-        self.unasked += unasked;
+        self.unsolicited += unsolicited;
         self.wrong_echo += wrong_echo;
         self.malformed += malformed;
-        self.useless += useless;
+        self.redundant += redundant;
         self.over_memory += over_memory;
         self.complete += complete;
         self.partial += partial;
-        self.nonsense += nonsense;
+        self.unreadable += unreadable;
         self.timed_out += timed_out;
         self.refused += refused;
     }

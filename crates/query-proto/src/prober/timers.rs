@@ -1,9 +1,10 @@
-//! Who has to be looked at, and when.
+//! Retry timers and deadlines.
 //!
-//! Everybody waits equally long for the same thing: after the n-th question, and for the deadline. So the times of one kind
-//! come in the order in which they were set, and a queue for each kind is all that is needed: setting, finding and removing
-//! cost the same however many there are. A time that no longer means anything is skipped when it comes to the front.
+//! All probes wait equally long for the same thing: after the n-th attempt, and for the deadline. So timers of one kind expire
+//! in the order in which they were set, and one queue per kind is enough: setting, finding and removing cost the same for any
+//! number of probes. A timer that is no longer valid is skipped when it reaches the front.
 
+use super::active::ProbeIndex;
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -11,54 +12,54 @@ use std::{
 
 #[derive(Debug)]
 pub(super) struct Timers {
-    queues: Vec<Queue>,
+    queues: Vec<TimerQueue>,
 }
 
-/// One that waits: its slot, and a number that is the slot's only as long as this time means something.
+/// A reference to a probe that is valid only while the probe has this stamp: as its serial or as its retry stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub slot: u32,
+pub(super) struct Stamped {
+    pub probe: ProbeIndex,
     pub stamp: u64,
 }
 
 #[derive(Debug)]
-struct Queue {
+struct TimerQueue {
     wait: Duration,
-    times: VecDeque<(Instant, Mark)>,
+    timers: VecDeque<(Instant, Stamped)>,
 }
 
-/// A queue with less than this is not worth tidying up.
-const FEW: usize = 1_024;
+/// A queue shorter than this is not purged of invalid timers.
+const MIN_PURGE: usize = 1_024;
 
 impl Timers {
-    /// One kind for each of these.
+    /// One queue for each waiting time.
     pub fn new(waits: impl IntoIterator<Item = Duration>) -> Self {
-        Self { queues: waits.into_iter().map(|wait| Queue { wait, times: VecDeque::new() }).collect() }
+        Self { queues: waits.into_iter().map(|wait| TimerQueue { wait, timers: VecDeque::new() }).collect() }
     }
 
-    /// Sets a time of this kind, counted from now.
-    pub fn set(&mut self, kind: usize, now: Instant, mark: Mark, live: usize, is_live: impl Fn(Mark) -> bool) {
+    /// Sets a timer of this kind. `live` is the number of probes in flight.
+    pub fn set(&mut self, kind: usize, now: Instant, probe: Stamped, live: usize, is_live: impl Fn(Stamped) -> bool) {
         let queue = &mut self.queues[kind];
-        if queue.times.len() >= FEW.max(4 * live) {
-            queue.times.retain(|(_, mark)| is_live(*mark));
+        if queue.timers.len() >= MIN_PURGE.max(4 * live) {
+            queue.timers.retain(|(_, probe)| is_live(*probe));
         }
-        queue.times.push_back((now + queue.wait, mark));
+        queue.timers.push_back((now + queue.wait, probe));
     }
 
-    /// Takes one whose time of this kind has come.
-    pub fn take(&mut self, kind: usize, now: Instant) -> Option<Mark> {
-        self.queues[kind].times.pop_front_if(|(at, _)| *at <= now).map(|(_, mark)| mark)
+    /// Removes and returns an expired timer of this kind.
+    pub fn pop_expired(&mut self, kind: usize, now: Instant) -> Option<Stamped> {
+        self.queues[kind].timers.pop_front_if(|(at, _)| *at <= now).map(|(_, probe)| probe)
     }
 
-    /// When the next time comes, as far as it is known: [`tidy`](Self::tidy) before.
-    pub fn next(&self) -> Option<Instant> {
-        self.queues.iter().filter_map(|queue| queue.times.front()).map(|(at, _)| *at).min()
+    /// Expiry of the next timer. Exact only right after [`remove_stale`](Self::remove_stale).
+    pub fn next_expiry(&self) -> Option<Instant> {
+        self.queues.iter().filter_map(|queue| queue.timers.front()).map(|(at, _)| *at).min()
     }
 
-    /// Removes what means nothing any more from the front of each queue.
-    pub fn tidy(&mut self, is_live: impl Fn(Mark) -> bool) {
+    /// Removes invalid timers from the front of each queue.
+    pub fn remove_stale(&mut self, is_live: impl Fn(Stamped) -> bool) {
         for queue in &mut self.queues {
-            while queue.times.pop_front_if(|(_, mark)| !is_live(*mark)).is_some() {}
+            while queue.timers.pop_front_if(|(_, probe)| !is_live(*probe)).is_some() {}
         }
     }
 
@@ -68,37 +69,47 @@ impl Timers {
 
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.queues.iter().map(|queue| queue.times.len()).sum()
+        self.queues.iter().map(|queue| queue.timers.len()).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::active::ProbeTable, *};
+    use crate::{Probe, Protocol, prober::active::ActiveProbe};
 
     const MS: Duration = Duration::from_millis(1);
 
-    #[test]
-    fn times_of_different_kinds_come_in_their_order() {
-        let (mut timers, now) = (Timers::new([10 * MS, 30 * MS]), Instant::now());
-        let mark = |stamp| Mark { slot: 0, stamp };
-        timers.set(1, now, mark(1), 1, |_| true);
-        timers.set(0, now + MS, mark(2), 1, |_| true);
-        assert_eq!(timers.next(), Some(now + 11 * MS));
-        assert_eq!(timers.take(0, now + 10 * MS), None);
-        assert_eq!(timers.take(0, now + 11 * MS), Some(mark(2)));
-        assert_eq!(timers.next(), Some(now + 30 * MS));
-        timers.tidy(|_| false);
-        assert_eq!((timers.next(), timers.len()), (None, 0));
+    fn index() -> ProbeIndex {
+        let probe = Probe::new(([192, 0, 2, 1], 1).into(), Protocol::Session.info());
+        ProbeTable::default().insert(ActiveProbe::new(probe, 1, Instant::now()))
     }
 
     #[test]
-    fn what_means_nothing_any_more_does_not_pile_up() {
-        let (mut timers, now) = (Timers::new([10 * MS]), Instant::now());
+    fn timers_of_different_kinds_expire_in_order() {
+        let mut timers = Timers::new([10 * MS, 30 * MS]);
+        let now = Instant::now();
+        let probe = index();
+        let stamped = |stamp| Stamped { probe, stamp };
+        timers.set(1, now, stamped(1), 1, |_| true);
+        timers.set(0, now + MS, stamped(2), 1, |_| true);
+        assert_eq!(timers.next_expiry(), Some(now + 11 * MS));
+        assert_eq!(timers.pop_expired(0, now + 10 * MS), None);
+        assert_eq!(timers.pop_expired(0, now + 11 * MS), Some(stamped(2)));
+        assert_eq!(timers.next_expiry(), Some(now + 30 * MS));
+        timers.remove_stale(|_| false);
+        assert_eq!((timers.next_expiry(), timers.len()), (None, 0));
+    }
+
+    #[test]
+    fn stale_timers_do_not_accumulate() {
+        let mut timers = Timers::new([10 * MS]);
+        let now = Instant::now();
+        let probe = index();
         for stamp in 0..100_000 {
-            // Only the last ten mean something, and nobody ever comes to take one.
-            timers.set(0, now, Mark { slot: 0, stamp }, 10, |mark| mark.stamp + 10 > stamp);
+            // Only the last ten are valid, and none is ever taken.
+            timers.set(0, now, Stamped { probe, stamp }, 10, |stamped| stamped.stamp + 10 > stamp);
         }
-        assert!(timers.len() <= FEW, "{}", timers.len());
+        assert!(timers.len() <= MIN_PURGE, "{}", timers.len());
     }
 }

@@ -1,33 +1,33 @@
-//! What to answer, and how much.
+//! Settings of a responder.
 
 use rallypoint_limit::{Budget, Config, ConfigError, Rate};
 
-/// How a [`Responder`](crate::Responder) answers.
+/// Settings of a [`Responder`](crate::Responder).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponderConfig {
-    /// Whether queries of document 002 are answered. By default yes.
+    /// Whether queries of document 002 are answered; default yes.
     pub bloodmasters: bool,
-    /// Whether queries of document 003 are answered. By default yes.
+    /// Whether queries of document 003 are answered; default yes.
     pub session: bool,
-    /// Bytes that one address can draw. The burst has to have room for the largest answer. By default 4 kB per second,
-    /// 32 KiB at once: somebody who looks every few seconds.
+    /// Bytes sent to one address. The burst has to be at least as large as the largest reply. Default 4 kB per second,
+    /// 32 KiB at once: a client that refreshes every few seconds.
     pub per_address: Rate,
-    /// Bytes that one IPv4 /24 or IPv6 /56 can draw. By default 16 kB per second, 128 KiB at once.
+    /// Bytes sent to one IPv4 /24 or IPv6 /56. Default 16 kB per second, 128 KiB at once.
     pub per_network: Rate,
-    /// Bytes that one IPv6 /48 can draw. By default twice as many as one network.
+    /// Bytes sent to one IPv6 /48. Default twice the budget of one network.
     pub per_site: Rate,
-    /// Bytes that all together can draw. By default 128 kB per second, 512 KiB at once: a
-    /// hundred people who look, and no more than that for a victim of forged queries.
+    /// Bytes sent in total. Default 128 kB per second, 512 KiB at once: a hundred clients, and an upper bound for the
+    /// victim of forged queries.
     pub total: Rate,
-    /// How many addresses are remembered. From 8 to 16,777,216; by default 16,384, which take 0.9 MB.
+    /// Number of addresses whose budgets are tracked. From 8 to 16,777,216; default 16,384, which take 0.9 MB.
     pub max_addresses: usize,
 }
 
 impl ResponderConfig {
-    /// Whether every field is in its range.
+    /// Checks that every field is in range.
     ///
     /// # Errors
-    /// If one is not.
+    /// Names the first field that is not.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.limits().validate()
     }

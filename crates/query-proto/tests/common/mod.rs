@@ -5,16 +5,16 @@ use rallypoint_limit::Rate;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_query_proto::{
-    Answer, Outcome, Player, Prober, ProberConfig, Question, Report, Responder, ResponderConfig, ServerInfo, Target,
-    Team,
+    Player, Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol, QueryReply, Responder, ResponderConfig,
+    ServerInfo, ServerQuery, Team,
 };
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
 
-pub const SESSION: Question = Question::Session { players: true };
-pub const INFOS: Question = Question::Session { players: false };
+pub const SESSION: ServerQuery = Protocol::Session.players();
+pub const INFOS: ServerQuery = Protocol::Session.info();
 
 pub const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -80,8 +80,8 @@ pub fn prober(config: ProberConfig) -> Prober {
 }
 
 /// Which protocol the server with this number is asked by.
-pub fn question(number: u32) -> Question {
-    [Question::Bloodmasters, INFOS, SESSION][number as usize % 3]
+pub fn question(number: u32) -> ServerQuery {
+    [Protocol::Bloodmasters.info(), INFOS, SESSION][number as usize % 3]
 }
 
 /// A network with servers 0 to `count`, and a prober that is to ask all of them. Their numbers are the tags.
@@ -94,34 +94,34 @@ pub fn network(seed: u64, count: u32, config: ProberConfig, link: Link) -> (Netw
     let prober = net.add(prober_address(), prober(config));
     net.with(prober, |prober, _| {
         for number in 0..count {
-            let target = Target { address: address(number), question: question(number), tag: number.into() };
-            prober.ask(target).unwrap();
+            let target = Probe { address: address(number), query: question(number), tag: number.into() };
+            prober.enqueue(target).unwrap();
         }
     });
     (net, prober)
 }
 
 /// Runs until every server is done; gives the reports in the order of the tags.
-pub fn run(net: &mut Network, prober: Node<Prober>) -> Vec<Report> {
+pub fn run(net: &mut Network, prober: Node<Prober>) -> Vec<ProbeResult> {
     let done = net.run_while(Duration::from_secs(3600), |net| !net.machine(prober).is_idle());
     assert!(done, "the prober comes to an end");
-    let mut reports: Vec<Report> = net.take_events(prober).into_iter().map(|(_, report)| report).collect();
-    reports.sort_by_key(|report| report.target.tag);
+    let mut reports: Vec<ProbeResult> = net.take_events(prober).into_iter().map(|(_, report)| report).collect();
+    reports.sort_by_key(|report| report.probe.tag);
     reports
 }
 
 /// The answer of a server that answered, which is nobody else's.
-pub fn own_answer(report: &Report) -> &Answer {
-    let number = report.target.tag as u32;
-    assert_eq!(report.target.address, address(number));
-    let Outcome::Answered(answer) = &report.outcome else { panic!("{report:?}") };
+pub fn own_answer(report: &ProbeResult) -> &QueryReply {
+    let number = report.probe.tag as u32;
+    assert_eq!(report.probe.address, address(number));
+    let ProbeOutcome::Answered(answer) = &report.outcome else { panic!("{report:?}") };
     if let Some(name) = &answer.info.name {
         assert_eq!(*name, format!("server {number}"));
     }
     let players = answer.info.player_list.iter().flatten();
     let mut names: Vec<_> = players.map(|player| player.name.clone()).collect();
     names.sort();
-    if answer.is_complete() && report.target.question != INFOS {
+    if answer.is_complete() && report.probe.query != INFOS {
         let mut all: Vec<_> = info(number).player_list.unwrap().into_iter().map(|player| player.name).collect();
         all.sort();
         assert_eq!(names, all, "of server {number}");

@@ -1,19 +1,19 @@
 //! Asking over loopback.
 
 use super::*;
-use rallypoint_query_proto::{Question, Responder, ResponderConfig, ServerInfo};
+use rallypoint_query_proto::{Protocol, Responder, ResponderConfig, ServerInfo, ServerQuery};
 use std::{collections::HashSet, net::SocketAddr};
 use tokio::task::JoinHandle;
 
-const SESSION: Question = Question::Session { players: false };
+const SESSION: ServerQuery = Protocol::Session.info();
 
 async fn socket() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0").await.unwrap()
 }
 
 /// Begins to ask somebody.
-fn begin(asker: &Asker, server: &UdpSocket, question: Question) -> JoinHandle<Option<Outcome>> {
-    let (asker, target) = (asker.clone(), Target::new(server.local_addr().unwrap(), question));
+fn begin(asker: &Asker, server: &UdpSocket, question: ServerQuery) -> JoinHandle<Option<ProbeOutcome>> {
+    let (asker, target) = (asker.clone(), Probe::new(server.local_addr().unwrap(), question));
     tokio::spawn(async move { asker.ask(target, Whom::Claimed).await })
 }
 
@@ -24,8 +24,8 @@ async fn next_question(server: &UdpSocket) -> (SocketAddr, Vec<u8>) {
 }
 
 /// Somewhere where nobody is: who asks there knows at once.
-async fn nobody() -> Target {
-    Target::new(socket().await.local_addr().unwrap(), Question::Bloodmasters)
+async fn nobody() -> Probe {
+    Probe::new(socket().await.local_addr().unwrap(), Protocol::Bloodmasters.info())
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn w41_nobody_else_can_answer() {
             bytes.clear();
         }
     }
-    let Some(Outcome::Answered(answer)) = question.await.unwrap() else { panic!("an answer") };
+    let Some(ProbeOutcome::Answered(answer)) = question.await.unwrap() else { panic!("an answer") };
     assert_eq!(answer.info.name.as_deref(), Some("genuine"));
     assert_eq!(asker.stats().complete, 1);
 }
@@ -65,9 +65,13 @@ async fn who_finds_no_place_is_not_asked_and_who_stops_waiting_gives_it_back() {
     let question = begin(&asker, &server, SESSION);
     next_question(&server).await;
     assert_eq!(asker.ask(nobody().await, Whom::Willing).await, None, "which says nothing about it");
-    assert_eq!(asker.ask(nobody().await, Whom::Watched).await, Some(Outcome::Refused), "it has a place of its own");
+    assert_eq!(
+        asker.ask(nobody().await, Whom::Watched).await,
+        Some(ProbeOutcome::Refused),
+        "it has a place of its own"
+    );
     question.abort();
     assert!(question.await.unwrap_err().is_cancelled());
-    assert_eq!(asker.ask(nobody().await, Whom::Willing).await, Some(Outcome::Refused));
+    assert_eq!(asker.ask(nobody().await, Whom::Willing).await, Some(ProbeOutcome::Refused));
     assert_eq!(asker.stats().refused, 2);
 }

@@ -10,7 +10,7 @@ pub(super) fn tell(out: &mut Exposition, stats: &ProberStats) {
     let results = [
         ("complete", stats.complete),
         ("partial", stats.partial),
-        ("nonsense", stats.nonsense),
+        ("nonsense", stats.unreadable),
         ("timed_out", stats.timed_out),
         ("refused", stats.refused),
     ];

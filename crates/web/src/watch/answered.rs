@@ -2,13 +2,13 @@
 
 use super::WatchTarget;
 use rallypoint_lobby_proto::{ListingOrigin, ProbedServer};
-use rallypoint_query_proto::{Answer, ServerInfo};
+use rallypoint_query_proto::{QueryReply, ServerInfo};
 use rallypoint_wire::lobby::{EntryError, Occupancy, TableBuf};
 use std::{net::IpAddr, time::Duration};
 
 /// What the list shows of a server that answered.
 pub(crate) fn watched(
-    answer: &Answer,
+    answer: &QueryReply,
     origin: ListingOrigin,
     target: &WatchTarget,
     ips: Vec<IpAddr>,
@@ -52,6 +52,6 @@ fn table(info: &ServerInfo, target: &WatchTarget) -> Result<TableBuf, EntryError
             table.push(key.as_bytes(), text.as_bytes())?;
         }
     }
-    table.push(b"x-query", target.question.to_string().as_bytes())?;
+    table.push(b"x-query", target.protocol.as_str().as_bytes())?;
     Ok(table)
 }

@@ -9,7 +9,7 @@ use crate::{
     failure::Failure,
 };
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_query_proto::{Outcome, Prober, Report, Target};
+use rallypoint_query_proto::{Probe, ProbeOutcome, ProbeResult, Prober};
 use rallypoint_udp::{Driven, RecvBatch, UdpSocket, Undelivered, entropy};
 use std::{
     collections::{HashMap, VecDeque},
@@ -42,7 +42,7 @@ pub struct Asker {
 #[derive(Debug)]
 struct Group {
     key: u64,
-    probes: Vec<Target>,
+    probes: Vec<Probe>,
     /// The trouble so far that tells most.
     failed: Option<Failed>,
 }
@@ -72,13 +72,13 @@ impl Asker {
     }
 
     /// Asks a group. There is somebody in it.
-    pub fn ask(&mut self, key: u64, mut probes: Vec<Target>) {
+    pub fn ask(&mut self, key: u64, mut probes: Vec<Probe>) {
         self.last_group += 1;
         let tag = self.last_group;
         let mut failed = None;
         probes.retain_mut(|probe| {
             probe.tag = tag;
-            match self.prober.ask(*probe) {
+            match self.prober.enqueue(*probe) {
                 Ok(()) => true,
                 Err(error) => {
                     failed = Some(Failed { trouble: error.into(), address: Some(probe.address) });
@@ -97,29 +97,29 @@ impl Asker {
         self.pending.push_back(finding);
     }
 
-    fn handle_report(&mut self, report: Report) {
-        let Report { target, outcome, retries, .. } = report;
+    fn handle_report(&mut self, report: ProbeResult) {
+        let ProbeResult { probe: target, outcome, retries, .. } = report;
         let trouble = match outcome {
-            Outcome::Answered(answer) => {
+            ProbeOutcome::Answered(answer) => {
                 if let Some(group) = self.groups.remove(&target.tag) {
                     // No other is of interest.
                     for probe in group.probes.iter().filter(|probe| **probe != target) {
                         self.prober.cancel(probe);
                     }
-                    let found = Found { target: Target { tag: 0, ..target }, answer, retries };
+                    let found = Found { target: Probe { tag: 0, ..target }, answer, retries };
                     self.tell(Finding { key: group.key, result: Ok(found) });
                 }
                 return;
             }
-            Outcome::Malformed(error) => error.into(),
-            Outcome::Refused => Trouble::Refused,
-            Outcome::TimedOut => Trouble::TimedOut(self.patience),
+            ProbeOutcome::Malformed(error) => error.into(),
+            ProbeOutcome::Refused => Trouble::Refused,
+            ProbeOutcome::TimedOut => Trouble::TimedOut(self.patience),
         };
         self.fail(target, trouble);
     }
 
     /// A probe of a group has failed.
-    fn fail(&mut self, target: Target, trouble: Trouble) {
+    fn fail(&mut self, target: Probe, trouble: Trouble) {
         let Some(group) = self.groups.get_mut(&target.tag) else { return };
         group.probes.retain(|probe| *probe != target);
         if group.failed.as_ref().is_none_or(|failed| failed.trouble.weight() < trouble.weight()) {

@@ -2,7 +2,7 @@
 
 use super::milliseconds;
 use crate::ask::{Protocol, Trouble, engine::Found, lobby::Listed};
-use rallypoint_query_proto::{Measured, Player, ServerInfo};
+use rallypoint_query_proto::{Player, RttMethod, ServerInfo};
 use rallypoint_wire::{bloodmasters::Rules, lobby::Transport, text};
 use serde::Serialize;
 use std::{collections::BTreeMap, net::SocketAddr};
@@ -84,14 +84,14 @@ impl Record {
         let listed = std::mem::replace(&mut self.info, answer.info);
         self.info.fill_from(&listed);
         self.address = Some(target.address);
-        self.protocol = Some(Protocol::of(target.question));
+        self.protocol = Some(target.query.protocol);
         self.trouble = None;
         self.answer = Some(Answered {
             ping_ms: milliseconds(answer.round_trip.time),
-            measured: match answer.round_trip.measured {
-                Measured::Echo => "echo",
-                Measured::FirstAnswer => "first_answer",
-                Measured::AtMost => "at_most",
+            measured: match answer.round_trip.method {
+                RttMethod::Echo => "echo",
+                RttMethod::FirstReply => "first_answer",
+                _ => "at_most",
             },
             retries,
             missing: answer.missing.iter().map(ToString::to_string).collect(),

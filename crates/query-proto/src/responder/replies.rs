@@ -1,4 +1,4 @@
-//! The answers of a server, encoded once for all who ask.
+//! The replies of a server, encoded once for all clients.
 
 use crate::{Mod, Player, ServerInfo, Team};
 use rallypoint_wire::{
@@ -6,25 +6,25 @@ use rallypoint_wire::{
     session::{self, Info, Name, Ping, Summary, Text, TextListBuf, Title},
 };
 
-/// The answer to a query for players is cut to this (S11). Teams can have half of it.
-pub(super) const MAX_PLAYER_ANSWER: usize = 16 << 10;
+/// Maximum size of the reply to a query for players, in bytes (S11). Teams may take half of it.
+pub(super) const MAX_PLAYERS_REPLY: usize = 16 << 10;
 
-/// The longest text of a reply of document 002, and the longest name of a player. With both, 255 players always fit into a
-/// datagram.
+/// Maximum length of a text and of a player's name in a reply of document 002, in bytes. With these, 255 players always
+/// fit into a datagram.
 const MAX_TEXT: usize = 1_024;
 const MAX_NAME: usize = 128;
 
-/// The datagrams of one answer.
+/// The datagrams of one reply.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// All answers.
+/// The replies to all queries.
 #[derive(Debug)]
-pub(super) struct Answers {
-    /// With an echo of zeros.
+pub(super) struct PreparedReplies {
+    /// With an echo value of zeros.
     pub bloodmasters: Datagrams,
     /// The seven infos (S9).
     pub infos: Datagrams,
@@ -43,7 +43,7 @@ impl Datagrams {
         self.ends.len()
     }
 
-    /// How many bytes they have in all.
+    /// Total size in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
@@ -53,7 +53,7 @@ impl Datagrams {
         self.ends.push(self.bytes.len());
     }
 
-    /// Adds a datagram, if no more than so many bytes come of it.
+    /// Appends a datagram, unless the total size would exceed the limit.
     fn push_within(&mut self, limit: usize, emit: impl FnOnce(&mut Vec<u8>)) -> bool {
         let before = self.bytes.len();
         emit(&mut self.bytes);
@@ -67,19 +67,19 @@ impl Datagrams {
     }
 }
 
-/// What a server of document 003 answers to the two queries: datagrams, ready to be sent.
+/// The replies of a server of document 003 to the two queries: datagrams, ready to be sent.
 ///
-/// For a server that answers for itself, beside its game: a [`Responder`](crate::Responder) does it for one that can't.
+/// For a game server that answers queries on its own socket; a [`Responder`](crate::Responder) does it for one that cannot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionAnswers {
+pub struct SessionReplies {
     /// The seven infos, in order (S9).
     pub infos: Vec<Vec<u8>>,
     /// All teams, then all players (S10), cut to 16 kB (S11).
     pub players: Vec<Vec<u8>>,
 }
 
-impl SessionAnswers {
-    /// The answers that tell this.
+impl SessionReplies {
+    /// Encodes the replies for this description.
     #[must_use]
     pub fn new(info: &ServerInfo) -> Self {
         let each =
@@ -88,10 +88,9 @@ impl SessionAnswers {
     }
 }
 
-impl Answers {
+impl PreparedReplies {
     pub fn new(info: &ServerInfo) -> Self {
-        let players = session_players(info);
-        Self { bloodmasters: bloodmasters(info), infos: infos(info), players }
+        Self { bloodmasters: bloodmasters(info), infos: infos(info), players: session_players(info) }
     }
 }
 
@@ -109,18 +108,18 @@ fn bloodmasters(info: &ServerInfo) -> Datagrams {
         let name = plain(Some(&player.name), MAX_NAME);
         let ping = player.ping_ms.unwrap_or(0).clamp(i16::MIN.into(), i16::MAX.into()) as i16;
         let team = bloodmasters::Team(player.team.unwrap_or(0));
-        // The document counts them in one byte: there is no room for the 256th.
+        // The document counts players in one byte: there is no room for the 256th.
         if clients.push(Client { name: &name, team, spectator: player.spectator, ping }).is_err() {
             break;
         }
     }
     let playing = list.iter().filter(|player| !player.spectator).count();
     let max_players = byte(info.max_players.unwrap_or(0).into());
-    let told = bloodmasters::Info {
+    let encoded = bloodmasters::Info {
         title: &title,
         locked: info.password.unwrap_or(false),
         website: &website,
-        // A game that does not tell spectators from players lets as many connect as can play.
+        // A game that does not distinguish spectators from players lets as many connect as can play.
         max_clients: if info.bloodmasters.is_some() { own.max_clients } else { max_players },
         max_players,
         game_type: own.game_type,
@@ -130,14 +129,14 @@ fn bloodmasters(info: &ServerInfo) -> Datagrams {
     };
     let rules = own.rules.unwrap_or_default();
     let mut datagrams = Datagrams::default();
-    // It always fits: see the limits of texts and names above.
-    if let Ok(reply) = Reply::new(Echo::default(), told, rules, clients.as_clients(), &build) {
+    // Always fits: see the limits of texts and names above.
+    if let Ok(reply) = Reply::new(Echo::default(), encoded, rules, clients.as_clients(), &build) {
         datagrams.push(|out| reply.emit(out));
     }
     datagrams
 }
 
-/// In ASCII (B2), without colours (B12).
+/// The text in ASCII (B2), without colour codes (B12).
 fn plain(text: Option<&str>, limit: usize) -> Vec<u8> {
     let ascii = bloodmasters::ascii(text.unwrap_or_default());
     let mut plain = bloodmasters::strip_colours(&ascii).into_owned();
@@ -155,7 +154,7 @@ fn infos(info: &ServerInfo) -> Datagrams {
         engine_revision: own.engine_revision,
         version_type: own.version_type,
         version: own.version,
-        // A client waits for as many players as this says (S10).
+        // A client waits for this number of players (S10).
         players: byte(playing(info).map_or(usize::from(info.players.unwrap_or(0)), Iterator::count)),
         max_players: byte(info.max_players.unwrap_or(0).into()),
         game: Text::cut(text(&info.game)),
@@ -179,7 +178,7 @@ fn infos(info: &ServerInfo) -> Datagrams {
     datagrams
 }
 
-/// One of the two lists of mods, which are to stay in step: what is not known is empty, but not at the end.
+/// One of the two lists of mods, which correspond item by item: an unknown item is empty, but left out at the end.
 fn list<'a>(items: impl DoubleEndedIterator<Item = &'a Option<String>> + Clone) -> TextListBuf {
     let known = items.clone().count() - items.clone().rev().take_while(|item| item.is_none()).count();
     TextListBuf::cut(items.take(known).map(|item| item.as_deref().unwrap_or_default()))
@@ -189,7 +188,7 @@ fn session_players(info: &ServerInfo) -> Datagrams {
     let mut datagrams = Datagrams::default();
     for Team { id, name, ranked, color } in &info.teams {
         let team = session::Team { team: *id, ranked: *ranked, color: *color, name: Text::cut(name) };
-        if !datagrams.push_within(MAX_PLAYER_ANSWER / 2, |out| team.emit(out)) {
+        if !datagrams.push_within(MAX_PLAYERS_REPLY / 2, |out| team.emit(out)) {
             break;
         }
     }
@@ -201,14 +200,14 @@ fn session_players(info: &ServerInfo) -> Datagrams {
             platform: player.platform.unwrap_or(0),
             username: Name::cut(&player.name),
         };
-        if !datagrams.push_within(MAX_PLAYER_ANSWER, |out| player.emit(out)) {
+        if !datagrams.push_within(MAX_PLAYERS_REPLY, |out| player.emit(out)) {
             break;
         }
     }
     datagrams
 }
 
-/// Who plays, if that is known. Document 003 knows no spectators.
+/// The players, if they are known. Document 003 has no spectators.
 fn playing(info: &ServerInfo) -> Option<impl Iterator<Item = &Player>> {
     info.player_list.as_ref().map(|list| list.iter().filter(|player| !player.spectator))
 }

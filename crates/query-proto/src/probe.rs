@@ -1,0 +1,167 @@
+//! Which server to probe, and what to ask it for.
+
+use crate::Protocol;
+use std::{
+    net::{IpAddr, SocketAddr},
+    num::NonZeroU16,
+};
+
+/// A server to probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Probe {
+    /// Address of the server. Only datagrams from this address count as a reply.
+    pub address: SocketAddr,
+    /// The query to send.
+    pub query: ServerQuery,
+    /// An identifier chosen by the caller, returned with the result.
+    pub tag: u64,
+}
+
+/// The protocol to query a server with, and how much to ask for.
+///
+/// Built from a protocol: [`Protocol::presence`], [`Protocol::info`], [`Protocol::players`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ServerQuery {
+    /// Protocol that the server speaks.
+    pub protocol: Protocol,
+    /// Which replies to wait for.
+    pub detail: Detail,
+}
+
+/// How much a probe asks for. A protocol that has only one query always sends that one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Detail {
+    /// Any valid reply: whether the server is there.
+    Presence,
+    /// The description of the server.
+    Info,
+    /// The description of the server and, if anyone plays there, the list of players.
+    Players,
+}
+
+/// Why a [`Prober`](crate::Prober) does not accept a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// No reply can ever come from such an address.
+    #[error("{0} is not an address that a server can answer from: give the server's own address and port")]
+    UnusableAddress(SocketAddr),
+    /// [`ProberConfig::max_targets`](crate::ProberConfig::max_targets) probes are queued already.
+    #[error("{0} probes are queued already: take results first, or raise the limit")]
+    QueueFull(usize),
+}
+
+impl Probe {
+    /// A probe without a tag.
+    #[must_use]
+    pub const fn new(address: SocketAddr, query: ServerQuery) -> Self {
+        Self { address, query, tag: 0 }
+    }
+
+    /// The probe for a listed server whose key `x-query` has this value (E1): the name of a protocol, optionally with
+    /// `:port`, at the address where the server is listed. `None` if the value is invalid.
+    ///
+    /// ```
+    /// use rallypoint_query_proto::{Probe, Protocol};
+    ///
+    /// let listed = "192.0.2.1:8190".parse().unwrap();
+    /// let probe = Probe::from_x_query(b"session:45555", listed).unwrap();
+    /// assert_eq!(probe.query, Protocol::Session.players());
+    /// assert_eq!(probe.address.to_string(), "192.0.2.1:45555");
+    /// ```
+    #[must_use]
+    pub fn from_x_query(value: &[u8], listed: SocketAddr) -> Option<Self> {
+        let value = std::str::from_utf8(value).ok()?;
+        let (name, port) = match value.split_once(':') {
+            Some((_, port)) if port.starts_with('+') => return None,
+            Some((name, port)) => (name, port.parse::<NonZeroU16>().ok()?.get()),
+            None => (value, listed.port()),
+        };
+        let protocol: Protocol = name.parse().ok()?;
+        Some(Self::new(SocketAddr::new(listed.ip(), port), protocol.players()))
+    }
+
+    /// Whether a reply can come from the address at all.
+    pub(crate) fn has_usable_address(&self) -> bool {
+        let ip = self.address.ip().to_canonical();
+        let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+        self.address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
+    }
+}
+
+impl Protocol {
+    /// A query that ends with the first valid reply.
+    #[must_use]
+    pub const fn presence(self) -> ServerQuery {
+        ServerQuery { protocol: self, detail: Detail::Presence }
+    }
+
+    /// A query for the description of a server.
+    #[must_use]
+    pub const fn info(self) -> ServerQuery {
+        ServerQuery { protocol: self, detail: Detail::Info }
+    }
+
+    /// A query for the description of a server and its list of players.
+    #[must_use]
+    pub const fn players(self) -> ServerQuery {
+        ServerQuery { protocol: self, detail: Detail::Players }
+    }
+}
+
+/// The address that a reply has to come from, normalized so that equal peers compare equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Peer {
+    ip: IpAddr,
+    port: u16,
+    /// Scope ID, for link-local addresses only: those differ from link to link.
+    scope_id: u32,
+}
+
+impl Peer {
+    pub fn of(address: SocketAddr) -> Self {
+        let scope_id = match address {
+            SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => v6.scope_id(),
+            _ => 0,
+        };
+        Self { ip: address.ip().to_canonical(), port: address.port(), scope_id }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn e1_x_query_names_a_protocol_and_optionally_a_port() {
+        let listed = address("192.0.2.1:8190");
+        let read =
+            |value: &str| Probe::from_x_query(value.as_bytes(), listed).map(|p| (p.address.to_string(), p.query));
+        assert_eq!(read("bloodmasters"), Some(("192.0.2.1:8190".into(), Protocol::Bloodmasters.players())));
+        assert_eq!(read("session:45555"), Some(("192.0.2.1:45555".into(), Protocol::Session.players())));
+        for wrong in ["", "quake", "session:", "session:0", "session:+1", "session:65536", "bloodmasters:1:2"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        assert_eq!(Probe::from_x_query(b"session\xff", listed), None);
+    }
+
+    #[test]
+    fn equal_addresses_are_equal_however_they_are_written() {
+        assert_eq!(Peer::of(address("192.0.2.1:9")), Peer::of(address("[::ffff:192.0.2.1]:9")));
+        assert_ne!(Peer::of(address("192.0.2.1:9")), Peer::of(address("192.0.2.1:8")));
+        assert_eq!(Peer::of(address("[2001:db8::1%2]:9")), Peer::of(address("[2001:db8::1]:9")));
+        assert_ne!(Peer::of(address("[fe80::1%2]:9")), Peer::of(address("[fe80::1%3]:9")));
+    }
+
+    #[test]
+    fn addresses_without_a_host_or_port_are_unusable() {
+        for wrong in ["0.0.0.0:1", "[::]:1", "192.0.2.1:0", "224.0.0.1:1", "255.255.255.255:1", "[ff02::1]:1"] {
+            assert!(!Probe::new(address(wrong), Protocol::Bloodmasters.info()).has_usable_address(), "{wrong}");
+        }
+        assert!(Probe::new(address("127.0.0.1:1"), Protocol::Bloodmasters.info()).has_usable_address());
+    }
+}
