@@ -54,7 +54,6 @@ pub struct RoundTrip {
 
 /// How a [`RoundTrip`] was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum RttMethod {
     /// The reply repeats the echo value of one query: exact.
     Echo,

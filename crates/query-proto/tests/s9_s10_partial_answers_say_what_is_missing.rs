@@ -106,7 +106,7 @@ fn s10_nobody_is_there_and_that_is_known() {
     let empty = ServerInfo { player_list: Some(Vec::new()), players: Some(0), ..info(5) };
     let sent = exchange(&mut prober(ProberConfig::default()), &empty, address(5));
     assert_eq!(sent.1, 1, "who plays is not asked");
-    let answer = sent.0.answer().unwrap();
+    let answer = sent.0.reply().unwrap();
     assert!(answer.is_complete());
     assert_eq!(answer.info.player_list, Some(Vec::new()));
 }

@@ -91,7 +91,7 @@ impl Record {
             measured: match answer.round_trip.method {
                 RttMethod::Echo => "echo",
                 RttMethod::FirstReply => "first_answer",
-                _ => "at_most",
+                RttMethod::UpperBound => "at_most",
             },
             retries,
             missing: answer.missing.iter().map(ToString::to_string).collect(),
