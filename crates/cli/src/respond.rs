@@ -12,16 +12,11 @@ use crate::{
 };
 use info_file::InfoFile;
 use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo};
-use rallypoint_udp::{Driver, Solo, UdpSocket, entropy};
+use rallypoint_udp::{EventLoop, EventLoopThread, UdpSocket, entropy};
 use std::{net::SocketAddr, sync::Arc};
-
-/// Queries are short; a few of them can be in one datagram (B3).
-const MAX_DATAGRAM: usize = 2_048;
 
 /// Room for a flood of queries while the thread is busy.
 const RECEIVE_BUFFER: usize = 1 << 20;
-
-type Answering = Driver<Solo<Responder, fn(())>>;
 
 /// Answers until it is told to stop.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -68,7 +63,7 @@ async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Res
                 let info = Arc::new(info);
                 for driver in &answering {
                     let info = info.clone();
-                    driver.commands().run(move |solo, _| solo.machine.set_info(&info));
+                    driver.handle().run(move |responder, _| responder.set_info(&info));
                 }
                 complain(format_args!("read {file} again"));
             }
@@ -79,14 +74,14 @@ async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Res
     Ok(())
 }
 
-fn start(place: &Place, socket: Arc<UdpSocket>, info: &ServerInfo) -> Result<Answering, Failure> {
+fn start(place: &Place, socket: Arc<UdpSocket>, info: &ServerInfo) -> Result<EventLoopThread<Responder>, Failure> {
     let seed = entropy::u128().map_err(Failure::failed)?;
     let config =
         ResponderConfig { bloodmasters: place.bloodmasters, session: place.session, ..ResponderConfig::default() };
-    let machine = Responder::new(config, seed, info).map_err(Failure::failed)?;
-    let on_event: fn(()) = |()| {};
-    let solo = Solo { machine, on_event, max_datagram: MAX_DATAGRAM };
-    Driver::start("respond", vec![socket], |_| solo).map_err(Failure::failed)
+    let responder = Responder::new(config, seed, info).map_err(Failure::failed)?;
+    EventLoop::new(vec![socket])
+        .and_then(|event_loop| event_loop.spawn("respond", responder, drop))
+        .map_err(Failure::failed)
 }
 
 impl Place {

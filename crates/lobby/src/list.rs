@@ -20,7 +20,7 @@ use exchange::{Exchange, Phase, Step};
 use leaving::Leaving;
 use places::{Place, Places};
 use rallypoint_lobby_proto::PublishedLists;
-use rallypoint_udp::{clock, register};
+use rallypoint_udp::{clock, register_socket};
 use reply::Replies;
 use socket2::{Domain, Socket, Type};
 use std::{
@@ -128,7 +128,7 @@ impl ListService {
         runtime: &Handle,
     ) -> io::Result<Self> {
         let _entered = runtime.enter();
-        let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((register(Arc::new(socket))?, protocol)));
+        let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((register_socket(Arc::new(socket))?, protocol)));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         let places = Arc::new(Places::new(&limits));
         let (replies, counters) = (Replies::new(lists), Counters::default());
@@ -253,7 +253,7 @@ impl Shared {
 
     /// Serves one client that has to be waited for.
     async fn serve(self: Arc<Self>, mut connection: Connection, mut step: Step) {
-        let Ok(socket) = register(connection.socket.clone()) else { return };
+        let Ok(socket) = register_socket(connection.socket.clone()) else { return };
         let sleep = tokio::time::sleep_until(self.deadline(&connection.exchange).into());
         tokio::pin!(sleep);
         loop {

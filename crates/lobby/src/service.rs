@@ -22,7 +22,8 @@ use rallypoint_lobby_proto::{
     BanList, Config, ConfigError, Event, HashKeys, ListSnapshot, ProbedOutcome, ProbedServer, PublishedLists,
     RecentOutcome, RegistrationOutcome, Registry, RegistryStats,
 };
-use rallypoint_udp::{Commands, Driver, UdpSocket, clock, entropy};
+use rallypoint_machine::SocketIndex;
+use rallypoint_udp::{EventLoop, EventLoopHandle, EventLoopThread, UdpSocket, clock, entropy};
 use refusals::RefusalLog;
 use saves::Saves;
 use std::{
@@ -74,10 +75,10 @@ struct Inner {
     list: ListService,
     saves: saves::SharedStats,
     check_bytes: Arc<AtomicU64>,
-    commands: Commands<Keeper>,
+    commands: EventLoopHandle<Keeper>,
     files: Files,
     /// Gone after a shutdown.
-    driver: Mutex<Option<Driver<Keeper>>>,
+    driver: Mutex<Option<EventLoopThread<Keeper>>>,
     /// Its other end is gone when the registry's thread is.
     alive: watch::Receiver<()>,
 }
@@ -127,17 +128,18 @@ impl LobbyService {
         let events = broadcast::Sender::new(EVENTS);
         let limits = files.limits(&options.list);
         let list = ListService::start(bound.tcp, lists.clone(), limits, runtime).map_err(StartError::Thread)?;
-        let legacy_from = bound.addrs.lobby.len();
+        let legacy_from = SocketIndex(bound.addrs.lobby.len());
         let (is_alive, alive) = watch::channel(());
         let (check_bytes, save_stats) = (Arc::new(AtomicU64::new(0)), saves::SharedStats::default());
-        let make = |commands: Commands<Keeper>| Keeper {
+        let event_loop = EventLoop::new(bound.udp.clone()).map_err(StartError::Thread)?;
+        let keeper = Keeper {
             registry,
             legacy_from,
             events: events.clone(),
             stats: stats.clone(),
             saves: None,
             runtime: runtime.clone(),
-            commands,
+            commands: event_loop.handle().clone(),
             log: EventLog::new(now),
             check_trouble: Seldom::default(),
             check_bytes: check_bytes.clone(),
@@ -147,8 +149,8 @@ impl LobbyService {
             has_more_events: true,
             _is_alive: is_alive,
         };
-        let driver = Driver::start("lobby", bound.udp.clone(), make).map_err(StartError::Thread)?;
-        let commands = driver.commands().clone();
+        let driver = event_loop.spawn("lobby", keeper, drop).map_err(StartError::Thread)?;
+        let commands = driver.handle().clone();
         if let Some(store) = store {
             let written = commands.clone();
             let written = move || written.run(Keeper::handle_written);
@@ -158,7 +160,7 @@ impl LobbyService {
         }
         let (addrs, sockets, driver) = (bound.addrs, bound.udp, Mutex::new(Some(driver)));
         for socket in &sockets {
-            tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.receive_buffer(), "listening");
+            tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.recv_buffer_size(), "listening");
         }
         Ok(Self(Arc::new(Inner {
             addrs,
@@ -224,7 +226,7 @@ impl LobbyService {
     pub fn socket_stats(&self) -> Vec<SocketStats> {
         let stats = |socket: &Arc<UdpSocket>| SocketStats {
             addr: socket.local_addr(),
-            receive_buffer: socket.receive_buffer(),
+            receive_buffer: socket.recv_buffer_size(),
             received: socket.received(),
             dropped: socket.dropped(),
         };
@@ -233,29 +235,29 @@ impl LobbyService {
 
     /// What became of the last datagrams of an address, other than refreshes; the latest last.
     pub async fn recent_outcomes(&self, ip: IpAddr) -> Vec<RecentOutcome> {
-        self.0.commands.ask(move |keeper, _| keeper.registry.recent_outcomes(ip)).await.unwrap_or_default()
+        self.0.commands.call(move |keeper, _| keeper.registry.recent_outcomes(ip)).await.unwrap_or_default()
     }
 
     /// Changes the configuration without forgetting anything. Nothing happens after a shutdown.
     pub async fn set_config(&self, config: Config) -> Result<(), ConfigError> {
         let config = self.0.files.config(config);
-        self.0.commands.ask(move |keeper, now| keeper.registry.set_config(now, config)).await.unwrap_or(Ok(()))
+        self.0.commands.call(move |keeper, now| keeper.registry.set_config(now, config)).await.unwrap_or(Ok(()))
     }
 
     /// Lists a server that does not register, and that somebody has asked. `None` after a shutdown.
     pub async fn put_watched(&self, watched: ProbedServer) -> Option<ProbedOutcome> {
-        self.0.commands.ask(move |keeper, now| keeper.registry.handle_probed(now, &watched)).await
+        self.0.commands.call(move |keeper, now| keeper.registry.handle_probed(now, &watched)).await
     }
 
     /// Takes such a server off the list.
     pub async fn forget_watched(&self, label: String) {
-        self.0.commands.ask(move |keeper, now| keeper.registry.remove_probed(now, &label)).await;
+        self.0.commands.call(move |keeper, now| keeper.registry.remove_probed(now, &label)).await;
     }
 
     /// Whether a server that announces itself is refused whatever it would answer: then nobody has to ask it. Its owner can
     /// read why.
     pub async fn refuse_announced(&self, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
-        self.0.commands.ask(move |keeper, now| keeper.registry.precheck_announced(now, ip, port)).await.flatten()
+        self.0.commands.call(move |keeper, now| keeper.registry.precheck_announced(now, ip, port)).await.flatten()
     }
 
     /// Notes for its owner what became of a server that announced itself.
@@ -265,7 +267,7 @@ impl LobbyService {
 
     /// Bans beside those of the configuration: they stay when that is changed. Nothing happens after a shutdown.
     pub async fn set_more_bans(&self, bans: BanList) {
-        self.0.commands.ask(move |keeper, now| keeper.registry.set_admin_bans(now, bans)).await;
+        self.0.commands.call(move |keeper, now| keeper.registry.set_admin_bans(now, bans)).await;
     }
 
     /// What happens from now on: servers that are listed, changed and unlisted.
@@ -281,7 +283,7 @@ impl LobbyService {
             keeper.registry.publish(now);
             (keeper.registry.lists().snapshot(), keeper.events.subscribe())
         };
-        self.0.commands.ask(follow).await
+        self.0.commands.call(follow).await
     }
 
     /// Whether the registry is there. It is until a [`shutdown`](Self::shutdown), unless there is a fault in this program.

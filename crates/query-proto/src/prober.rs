@@ -233,6 +233,10 @@ impl Machine for Prober {
         let send = has_datagram.then(|| self.pacer.wake_at()).flatten();
         [send, self.timers.next_expiry()].into_iter().flatten().min()
     }
+
+    fn max_datagram(&self) -> usize {
+        Self::MAX_DATAGRAM
+    }
 }
 
 /// Sending queries.

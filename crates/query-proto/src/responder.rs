@@ -210,6 +210,10 @@ impl Machine for Responder {
             return Some(Transmit::one(to, len));
         }
     }
+
+    fn max_datagram(&self) -> usize {
+        Self::MAX_DATAGRAM
+    }
 }
 
 /// Whether this is the complete reply of another server, of a protocol version in use. It could be read as a query with

@@ -1,6 +1,7 @@
 //! What makes the async API out of the polled one: a task that takes turns, and those who wait for what comes of them.
 
 use crate::port::Turn;
+use rallypoint_machine::SocketIndex;
 use rallypoint_udp::{UdpSocket, clock, register_udp};
 use std::{
     future::poll_fn,
@@ -139,7 +140,7 @@ async fn drive<P: Polled>(shared: Arc<Shared<P>>, sockets: Vec<AsyncFd<Arc<UdpSo
 
 /// Waits until a socket has something, or this one has room. The next turn empties them, so they count as not ready from here
 /// on: what arrives after that makes them ready again.
-async fn ready(sockets: &[AsyncFd<Arc<UdpSocket>>], full: Option<usize>) {
+async fn ready(sockets: &[AsyncFd<Arc<UdpSocket>>], full: Option<SocketIndex>) {
     poll_fn(|context| {
         let mut is_ready = false;
         for (index, socket) in sockets.iter().enumerate() {
@@ -147,7 +148,7 @@ async fn ready(sockets: &[AsyncFd<Arc<UdpSocket>>], full: Option<usize>) {
                 guard.clear_ready();
                 is_ready = true;
             }
-            if full == Some(index)
+            if full == Some(SocketIndex(index))
                 && let Poll::Ready(Ok(mut guard)) = socket.poll_write_ready(context)
             {
                 guard.clear_ready();

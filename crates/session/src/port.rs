@@ -1,8 +1,8 @@
 //! A machine of the session protocol at its sockets, without a thread.
 
 use crate::{FakeNetwork, Faked, locals::Locals};
-use rallypoint_machine::Machine;
-use rallypoint_udp::{BATCH, BindError, RecvBatch, SendBatch, UdpSocket, Watch, clock, wait};
+use rallypoint_machine::{Machine, SocketIndex};
+use rallypoint_udp::{BATCH_SIZE, BindError, PollFd, RecvBatch, SendBatch, UdpSocket, clock, poll};
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -19,7 +19,7 @@ pub(crate) struct Port<M> {
     outgoing: SendBatch,
     locals: Locals,
     /// This socket had no room for what is to be sent.
-    full: Option<usize>,
+    full: Option<SocketIndex>,
 }
 
 /// How a turn has ended.
@@ -27,7 +27,7 @@ pub(crate) struct Turn {
     /// There is more to do at once.
     pub is_busy: bool,
     /// This socket has no room: go on when it has.
-    pub full: Option<usize>,
+    pub full: Option<SocketIndex>,
     /// When there is something to do, even if nothing arrives.
     pub next: Option<Instant>,
 }
@@ -37,9 +37,9 @@ impl<M: Machine> Port<M> {
         let mut machine = Faked::new(machine);
         machine.set_fake(fake);
         for socket in &sockets {
-            socket.coalesce();
+            socket.enable_gro();
         }
-        let (received, outgoing) = (RecvBatch::coalesced(), SendBatch::default());
+        let (received, outgoing) = (RecvBatch::with_gro(), SendBatch::default());
         Self { machine, sockets, received, outgoing, locals: Locals::default(), full: None }
     }
 
@@ -74,7 +74,7 @@ impl<M: Machine> Port<M> {
             if self.full.is_some() {
                 return false;
             }
-            self.outgoing.fill(BATCH, |out| self.machine.poll_transmit(now, out));
+            self.outgoing.fill(BATCH_SIZE, |out| self.machine.poll_transmit(now, out));
             if self.outgoing.is_empty() {
                 return false;
             }
@@ -83,35 +83,35 @@ impl<M: Machine> Port<M> {
         self.full.is_none()
     }
 
-    fn flush(&mut self) -> Option<usize> {
+    fn flush(&mut self) -> Option<SocketIndex> {
         self.outgoing.flush_from(&self.sockets, |to| self.locals.of(to))
     }
 
     /// Waits until something arrives, there is something to do, or the time is up.
     pub fn wait(&mut self, at_most: Duration) {
         let next = self.machine.poll_timeout().map(|at| at.saturating_duration_since(clock::now()));
-        let mut watches = [Watch::none(); 2];
-        for (index, (watch, socket)) in watches.iter_mut().zip(&self.sockets).enumerate() {
-            *watch = Watch::new(&**socket);
-            watch.also_writable(self.full == Some(index));
+        let mut fds = [PollFd::ignored(); 2];
+        for (index, (fd, socket)) in fds.iter_mut().zip(&self.sockets).enumerate() {
+            *fd = PollFd::readable(&**socket);
+            fd.set_writable_interest(self.full == Some(SocketIndex(index)));
         }
         // If the system cannot wait, for want of memory, the caller goes on sooner.
-        let _ = wait(&mut watches, Some(next.map_or(at_most, |next| next.min(at_most))));
+        let _ = poll(&mut fds, Some(next.map_or(at_most, |next| next.min(at_most))));
     }
 
     /// Hands one batch of each socket to the machine. Says whether there may be more.
     fn receive(&mut self, now: Instant) -> bool {
         let mut more = false;
         for socket in &self.sockets {
-            if let Err(error) = self.received.receive(socket) {
+            if let Err(error) = self.received.recv(socket) {
                 tracing::debug!(%error, "a socket reports an error");
                 continue;
             }
-            for datagram in self.received.iter().filter(|datagram| !datagram.is_cut()) {
+            for datagram in self.received.iter().filter(|datagram| !datagram.is_truncated()) {
                 self.locals.note(datagram.from, datagram.local);
                 self.machine.handle_datagram(now, datagram.from, datagram.bytes);
             }
-            more |= !self.received.had_room();
+            more |= self.received.is_full();
         }
         more
     }
@@ -125,7 +125,7 @@ pub(crate) fn listen(addrs: &[SocketAddr], receive_buffer: usize) -> Result<Vec<
             Ok(socket) => {
                 // Who listens at all addresses answers from the one that was asked; a client goes where its routes lead.
                 if addr.ip().is_unspecified()
-                    && let Err(error) = socket.tell_local()
+                    && let Err(error) = socket.enable_local_addr()
                 {
                     tracing::debug!(%error, "the system does not tell which address was asked");
                 }

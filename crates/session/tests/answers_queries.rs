@@ -20,7 +20,7 @@ fn ask(to: std::net::SocketAddr) -> ServerInfo {
         prober.handle_timeout(now);
         outgoing.fill(16, |out| prober.poll_transmit(now, out));
         outgoing.flush(&[&socket]);
-        incoming.receive(&socket).unwrap();
+        incoming.recv(&socket).unwrap();
         incoming.iter().for_each(|datagram| prober.handle_datagram(now, datagram.from, datagram.bytes));
         found = prober.poll_event().and_then(|report| report.reply().map(|answer| answer.info.clone()));
         found.is_some()

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// The time. Everything that asks for it asks here: state machines are told.
+/// The current time. State machines never read it: their callers hand it to them.
 #[must_use]
 pub fn now() -> Instant {
     Instant::now()

@@ -1,26 +1,43 @@
-//! UDP sockets, batched I/O, the event loop, the clock and entropy: what runs the state machines on a real network.
+//! UDP sockets, batched I/O, the event loop, the clock and entropy: everything that runs state machines on a real network.
 //!
-//! Everything else in Rallypoint is handed the datagrams and the time; this crate is where they come from. (Linux.)
+//! All other crates of Rallypoint are handed datagrams and the time; this crate is where both come from. It needs Linux.
 //!
-//! * [`Driver`] runs any state machine on UDP sockets, in a thread of its own.
-//! * [`RecvBatch`] and [`SendBatch`] move many datagrams per system call.
+//! * [`EventLoop`] runs any [`Machine`](rallypoint_machine::Machine) on UDP sockets, in a thread of its own.
+//! * [`UdpSocket`] is a socket; [`RecvBatch`] and [`SendBatch`] move many datagrams per system call.
+//! * [`BindError`] says why a socket, UDP or TCP, cannot be bound.
 //! * [`clock`] and [`entropy`] are the only places that read the time and the system's random numbers.
+//!
+//! With the feature `async`, sockets can be registered with a tokio runtime.
+//!
+//! ```
+//! use rallypoint_udp::{RecvBatch, UdpSocket};
+//!
+//! let socket = UdpSocket::bind("127.0.0.1:0".parse()?, 1 << 20)?;
+//! let mut batch = RecvBatch::new(1_500);
+//! batch.recv(&socket)?;
+//! println!("{} datagrams have arrived at {}", batch.len(), socket.local_addr());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![deny(unsafe_code)]
 
-mod batch;
 mod bind_error;
 pub mod clock;
-mod driver;
 pub mod entropy;
+mod event_loop;
+mod recv_batch;
+mod send_batch;
 mod socket;
 mod sys;
-mod waker;
 
-pub use batch::{Received, RecvBatch, SendBatch};
 pub use bind_error::{BindError, SocketKind};
-pub use driver::{Commands, Driven, Driver, Solo};
 pub use entropy::EntropyError;
-pub use socket::{UdpSocket, Undelivered};
-pub use sys::{BATCH, Watch, ignores_broken_pipes, wait};
+pub use event_loop::{EventLoop, EventLoopHandle, EventLoopThread};
+pub use recv_batch::RecvBatch;
+pub use send_batch::SendBatch;
+pub use socket::UdpSocket;
+pub use sys::{BATCH_SIZE, PollFd, is_sigpipe_ignored, poll};
 #[cfg(feature = "async")]
-pub use sys::{register, register_udp};
+pub use sys::{register_socket, register_udp};
+
+/// Maximum number of bytes that the system puts into one buffer with several datagrams, received (GRO) or to be sent (GSO).
+const MAX_COALESCED: usize = 65_535;

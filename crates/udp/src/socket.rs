@@ -1,6 +1,7 @@
-//! UDP sockets with room for a flood.
+//! UDP sockets with a large receive buffer.
 
 use crate::{BindError, SocketKind, sys};
+use rallypoint_machine::DeliveryError;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     fmt, io,
@@ -9,128 +10,120 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
-/// A UDP socket of one family, with a large receive buffer.
+/// A non-blocking UDP socket of one address family, with a large receive buffer.
 ///
-/// A lobby loses datagrams to a full buffer long before its processor is busy: whatever makes it pause for a moment, the
-/// buffer has to hold what arrives in that moment.
+/// A lobby loses datagrams to a full buffer long before its processor is busy: whenever the process pauses, the buffer has
+/// to hold what arrives in that moment.
+///
+/// ```
+/// use rallypoint_udp::UdpSocket;
+///
+/// let socket = UdpSocket::bind("127.0.0.1:0".parse()?, 4 << 20)?;
+/// assert_ne!(socket.local_addr().port(), 0);
+/// println!("receive buffer: {} bytes", socket.recv_buffer_size());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct UdpSocket {
     socket: Socket,
-    local: SocketAddr,
-    receive_buffer: usize,
+    local_addr: SocketAddr,
+    recv_buffer_size: usize,
     received: AtomicU64,
-    /// Whether the system makes several datagrams of one buffer.
-    segments: AtomicBool,
-    coalesces: AtomicBool,
-}
-
-/// A datagram that did not arrive, as far as the network says so.
-#[derive(Debug)]
-pub struct Undelivered {
-    /// Where it was sent to.
-    pub to: SocketAddr,
-    /// Why it did not arrive. "Connection refused" is the word of its machine that nothing listens at that port.
-    pub error: io::Error,
-    /// Its beginning, as much as was quoted, which may be nothing; at most [`MAX_QUOTE`](Self::MAX_QUOTE) bytes.
-    pub quoted: Vec<u8>,
-}
-
-impl Undelivered {
-    /// How much of a quote is kept, in bytes.
-    pub const MAX_QUOTE: usize = 64;
+    is_gso_enabled: AtomicBool,
 }
 
 impl UdpSocket {
-    /// Opens a socket. An IPv6 one takes IPv6 only: each family has its own. The system may give a smaller receive buffer
-    /// than wanted; [`receive_buffer`](Self::receive_buffer) tells.
+    /// Binds a socket. An IPv6 socket receives IPv6 only: each family has its own. The system may give a smaller receive
+    /// buffer than `recv_buffer_size` bytes; see [`recv_buffer_size`](Self::recv_buffer_size).
     ///
     /// # Errors
-    /// If the system does not give the address, or no socket at all.
-    pub fn bind(addr: SocketAddr, receive_buffer: usize) -> Result<Self, BindError> {
-        Self::open(addr, receive_buffer).map_err(|error| BindError::new(SocketKind::Udp, addr, error))
+    /// If the address cannot be bound, or the system has no more sockets.
+    pub fn bind(addr: SocketAddr, recv_buffer_size: usize) -> Result<Self, BindError> {
+        Self::open(addr, recv_buffer_size).map_err(|error| BindError::new(SocketKind::Udp, addr, error))
     }
 
-    fn open(addr: SocketAddr, receive_buffer: usize) -> io::Result<Self> {
+    fn open(addr: SocketAddr, recv_buffer_size: usize) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
         if addr.is_ipv6() {
             socket.set_only_v6(true)?;
         }
         socket.set_nonblocking(true)?;
-        if sys::force_receive_buffer(socket.as_fd(), receive_buffer).is_err() {
-            socket.set_recv_buffer_size(receive_buffer)?;
+        if sys::force_recv_buffer_size(socket.as_fd(), recv_buffer_size).is_err() {
+            socket.set_recv_buffer_size(recv_buffer_size)?;
         }
         socket.bind(&addr.into())?;
-        let local = socket.local_addr()?.as_socket().unwrap_or(addr);
-        let receive_buffer = socket.recv_buffer_size()?;
-        let segments = AtomicBool::new(sys::can_segment(socket.as_fd()));
-        let (received, coalesces) = (AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Self { socket, local, receive_buffer, received, segments, coalesces })
+        let local_addr = socket.local_addr()?.as_socket().unwrap_or(addr);
+        let recv_buffer_size = socket.recv_buffer_size()?;
+        let is_gso_enabled = AtomicBool::new(sys::supports_gso(socket.as_fd()));
+        Ok(Self { socket, local_addr, recv_buffer_size, received: AtomicU64::new(0), is_gso_enabled })
     }
 
-    /// Has the system keep what the network says about datagrams that did not arrive, for
-    /// [`next_error`](Self::next_error). Whoever asks for this has to take them: a socket with errors is always ready.
-    pub fn keep_errors(&self) -> io::Result<()> {
-        sys::keep_errors(self.fd(), self.local.is_ipv4())
-    }
-
-    /// The next datagram that did not arrive, if there is one.
+    /// Makes the system keep the network's reports about datagrams that were not delivered, for
+    /// [`recv_error`](Self::recv_error). The caller then has to take them: a socket with queued errors is always ready.
     ///
-    /// The system has checked that the datagram could be of this socket; but whoever can guess the socket's port can forge
-    /// it.
-    pub fn next_error(&self) -> io::Result<Option<Undelivered>> {
-        sys::next_error(self.fd())
+    /// # Errors
+    /// If the system does not support it.
+    pub fn enable_error_queue(&self) -> io::Result<()> {
+        sys::enable_error_queue(self.fd(), self.local_addr.is_ipv4())
     }
 
-    /// Has the system hand over datagrams of one sender that arrive together in one piece (GRO), if it can; says whether.
-    /// From then on only [`RecvBatch::coalesced`](crate::RecvBatch::coalesced) has room for them.
-    pub fn coalesce(&self) -> bool {
-        let coalesces = sys::coalesce(self.fd()).is_ok();
-        self.coalesces.store(coalesces, Relaxed);
-        coalesces
+    /// Takes the next report about a datagram that was not delivered, without waiting.
+    ///
+    /// The system has checked that the quoted datagram may have been sent by this socket, but a sender that guesses the
+    /// socket's port can forge a report.
+    ///
+    /// # Errors
+    /// An error of the socket.
+    pub fn recv_error(&self) -> io::Result<Option<DeliveryError>> {
+        sys::recv_error(self.fd())
     }
 
-    /// Has the system tell which of this machine's addresses each datagram was sent to, if it can.
-    /// [`RecvBatch::coalesced`](crate::RecvBatch::coalesced) has room for that.
-    pub fn tell_local(&self) -> io::Result<()> {
-        sys::tell_local(self.fd(), self.local.is_ipv4())
+    /// Makes the system put datagrams of one sender that arrive together into one buffer (generic receive offload, GRO), if
+    /// it can; returns whether it can. From then on only [`RecvBatch::with_gro`](crate::RecvBatch::with_gro) has room for
+    /// them.
+    pub fn enable_gro(&self) -> bool {
+        sys::enable_gro(self.fd()).is_ok()
     }
 
-    /// Whether datagrams that arrive together are handed over in one piece.
+    /// Makes the system report the address of this machine that each datagram was sent to.
+    /// [`RecvBatch::with_gro`](crate::RecvBatch::with_gro) has room for it.
+    ///
+    /// # Errors
+    /// If the system does not support it.
+    pub fn enable_local_addr(&self) -> io::Result<()> {
+        sys::enable_local_addr(self.fd(), self.local_addr.is_ipv4())
+    }
+
+    /// Whether several datagrams are handed to the system in one buffer (generic segmentation offload, GSO).
     #[must_use]
-    pub fn coalesces(&self) -> bool {
-        self.coalesces.load(Relaxed)
+    pub fn is_gso_enabled(&self) -> bool {
+        self.is_gso_enabled.load(Relaxed)
     }
 
-    /// Whether the system makes several datagrams of one buffer (GSO), as far as is known.
-    #[must_use]
-    pub fn segments(&self) -> bool {
-        self.segments.load(Relaxed)
+    /// Sends datagrams one by one from now on. This is called automatically when the system, or the network behind it, turns
+    /// out not to support segmentation.
+    pub fn disable_gso(&self) {
+        self.is_gso_enabled.store(false, Relaxed);
     }
 
-    /// From now on datagrams are sent one by one. It happens by itself if the system, or the network behind it, turns out
-    /// not to be able to segment.
-    pub fn stop_segmenting(&self) {
-        self.segments.store(false, Relaxed);
-    }
-
-    /// Where it listens: the real port, also if any was asked for.
+    /// Bound address, with the port that the system chose if port 0 was requested.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.local
+        self.local_addr
     }
 
-    /// How many bytes the system keeps for it, with the system's own administration.
+    /// Size of the receive buffer, in bytes, including the system's own bookkeeping.
     #[must_use]
-    pub fn receive_buffer(&self) -> usize {
-        self.receive_buffer
+    pub fn recv_buffer_size(&self) -> usize {
+        self.recv_buffer_size
     }
 
-    /// How many datagrams were received.
+    /// Number of datagrams received.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.received.load(Relaxed)
     }
 
-    /// How many datagrams the system dropped because the buffer was full, as far as it tells.
+    /// Number of datagrams that the system dropped because the receive buffer was full; 0 if the system does not report it.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         sys::dropped(self.fd()).unwrap_or(0).into()
@@ -167,6 +160,6 @@ impl AsRawFd for UdpSocket {
 
 impl fmt::Debug for UdpSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UdpSocket").field("local", &self.local).finish_non_exhaustive()
+        f.debug_struct("UdpSocket").field("local_addr", &self.local_addr).finish_non_exhaustive()
     }
 }

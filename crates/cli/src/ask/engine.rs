@@ -11,7 +11,7 @@ use crate::{
 };
 use asker::Asker;
 use rallypoint_query_proto::{Probe, QueryReply};
-use rallypoint_udp::{BindError, Driver, SocketKind, UdpSocket};
+use rallypoint_udp::{BindError, EventLoop, EventLoopThread, SocketKind, UdpSocket};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{
@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 /// Asks servers, in a thread of its own. Dropping it ends that.
 #[derive(Debug)]
 pub struct Engine {
-    driver: Driver<Asker>,
+    driver: EventLoopThread<Asker>,
     findings: mpsc::Receiver<Finding>,
     /// Whether the thread waits for room in the channel.
     is_stalled: Arc<AtomicBool>,
@@ -76,7 +76,8 @@ impl Engine {
         let (sender, findings) = mpsc::channel(WAITING);
         let is_stalled = Arc::new(AtomicBool::new(false));
         let asker = Asker::new(asking, sockets.clone(), sender, is_stalled.clone())?;
-        let driver = Driver::start("ask", sockets, |_| asker)
+        let driver = EventLoop::new(sockets)
+            .and_then(|event_loop| event_loop.spawn("ask", asker, drop))
             .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
         Ok(Self { driver, findings, is_stalled, open: 0, family: asking.family() })
     }
@@ -92,7 +93,7 @@ impl Engine {
                 false
             }
         });
-        self.driver.commands().run(move |asker, _| {
+        self.driver.handle().run(move |asker, _| {
             if probes.is_empty() {
                 asker.tell(Finding { key, result: Err(Failed { trouble, address: None }) });
             } else {
@@ -109,7 +110,7 @@ impl Engine {
         let finding = self.findings.recv().await?;
         self.open -= 1;
         if self.is_stalled.swap(false, SeqCst) {
-            self.driver.commands().run(|_, _| {});
+            self.driver.handle().run(|_, _| {});
         }
         Some(finding)
     }
@@ -143,11 +144,11 @@ fn sockets(asking: &Asking) -> Result<Vec<Arc<UdpSocket>>, Failure> {
     };
     let (mut opened, mut trouble) = (Vec::new(), None);
     for addr in wanted {
-        let keep_errors = |socket: UdpSocket| match socket.keep_errors() {
+        let with_errors = |socket: UdpSocket| match socket.enable_error_queue() {
             Ok(()) => Ok(socket),
             Err(error) => Err(BindError::new(SocketKind::Udp, addr, error)),
         };
-        match UdpSocket::bind(addr, RECEIVE_BUFFER).and_then(keep_errors) {
+        match UdpSocket::bind(addr, RECEIVE_BUFFER).and_then(with_errors) {
             Ok(socket) => opened.push(Arc::new(socket)),
             Err(error) => trouble = Some(error),
         }

@@ -4,7 +4,7 @@
 //! single part of a large reply's cost. So a version of a list that many ask for gets a file of its own.
 
 use rallypoint_lobby_proto::ListReply;
-use rallypoint_udp::ignores_broken_pipes;
+use rallypoint_udp::is_sigpipe_ignored;
 use rustix::fs::{MemfdFlags, memfd_create};
 use socket2::Socket;
 use std::{
@@ -57,7 +57,7 @@ struct Demand {
 
 impl Copies {
     pub fn new() -> Self {
-        Self(ignores_broken_pipes().then(Arc::default))
+        Self(is_sigpipe_ignored().then(Arc::default))
     }
 
     /// The copy of a reply that a client wants, if it has one by now. Nobody waits for another to make it.

@@ -4,10 +4,11 @@ use super::{log::EventLog, refusals::RefusalLog, saves::Saves};
 use crate::{check::check, seldom::Seldom};
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{CheckResult, CheckTarget, Event, Registry, RegistryStats};
-use rallypoint_machine::Transmit;
-use rallypoint_udp::{Commands, Driven, Received, RecvBatch};
+use rallypoint_machine::{Machine, ReceivedDatagram, SocketIndex, Transmit};
+use rallypoint_udp::EventLoopHandle;
 use std::{
     io,
+    net::SocketAddr,
     sync::{Arc, atomic::AtomicU64},
     time::{Duration, Instant},
 };
@@ -26,12 +27,12 @@ const EVENTS: usize = 4_096;
 pub(super) struct Keeper {
     pub registry: Registry,
     /// Sockets from this one on belong to the legacy lobby.
-    pub legacy_from: usize,
+    pub legacy_from: SocketIndex,
     pub events: broadcast::Sender<Event>,
     pub stats: Arc<ArcSwap<RegistryStats>>,
     pub saves: Option<Saves>,
     pub runtime: Handle,
-    pub commands: Commands<Self>,
+    pub commands: EventLoopHandle<Self>,
     pub log: EventLog,
     pub check_trouble: Seldom,
     /// Bytes of queries that checks have sent.
@@ -98,9 +99,20 @@ impl Keeper {
     }
 }
 
-impl Driven for Keeper {
-    fn handle_batch(&mut self, now: Instant, socket: usize, batch: &RecvBatch) {
-        let whole = batch.iter().filter(|datagram| !datagram.is_cut());
+impl Machine for Keeper {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.registry.handle_datagram(now, from, bytes);
+    }
+
+    fn handle_batch<'a>(
+        &mut self,
+        now: Instant,
+        socket: SocketIndex,
+        batch: impl Iterator<Item = ReceivedDatagram<'a>> + Clone,
+    ) {
+        let whole = batch.clone().filter(|datagram| !datagram.is_truncated());
         if socket < self.legacy_from {
             self.registry.handle_datagrams(now, whole.map(|datagram| (datagram.from, datagram.bytes)));
         } else {
@@ -108,8 +120,8 @@ impl Driven for Keeper {
                 self.registry.handle_legacy_datagram(now, datagram.from, datagram.bytes);
             }
         }
-        for cut in batch.iter().filter(Received::is_cut) {
-            self.registry.handle_too_large(now, cut.from, cut.len);
+        for datagram in batch.filter(ReceivedDatagram::is_truncated) {
+            self.registry.handle_too_large(now, datagram.from, datagram.len);
         }
     }
 
@@ -123,7 +135,7 @@ impl Driven for Keeper {
         None
     }
 
-    fn handle_turn(&mut self, now: Instant) {
+    fn handle_turn_end(&mut self, now: Instant) {
         // What has just changed is shown at once if it may be.
         self.handle_timeout(now);
         self.take_events(now);

@@ -1,4 +1,4 @@
-//! Addresses on loopback, and waiting for what has to happen.
+//! Loopback addresses, and polling for a condition.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
 use std::{
@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longer than anything takes on a busy machine: a test that waits for it has failed.
-pub const LIMIT: Duration = Duration::from_secs(30);
+/// Longer than anything takes on a busy machine: a test that waits this long has failed.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub fn any_v4() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
@@ -17,11 +17,11 @@ pub fn any_v6() -> SocketAddr {
     "[::1]:0".parse().unwrap()
 }
 
-/// Polls until the condition holds; fails the test after [`LIMIT`].
-pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < LIMIT, "still not so: {what}");
+/// Polls until the condition holds; fails the test after [`TIMEOUT`].
+pub fn eventually(condition: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < TIMEOUT, "timed out waiting until {condition}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -8,13 +8,13 @@ use crate::{
     },
     failure::Failure,
 };
-use rallypoint_machine::{Machine, Transmit};
+use rallypoint_machine::{DeliveryError, Machine, ReceivedDatagram, SocketIndex, Transmit};
 use rallypoint_query_proto::{Probe, ProbeOutcome, ProbeResult, Prober};
-use rallypoint_udp::{Driven, RecvBatch, UdpSocket, Undelivered, entropy};
+use rallypoint_udp::{UdpSocket, entropy};
 use std::{
     collections::{HashMap, VecDeque},
     io,
-    net::Ipv4Addr,
+    net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::SeqCst},
@@ -133,17 +133,28 @@ impl Asker {
     }
 }
 
-impl Driven for Asker {
-    fn handle_batch(&mut self, now: Instant, socket: usize, batch: &RecvBatch) {
-        for datagram in batch.iter().filter(|datagram| !datagram.is_cut()) {
+impl Machine for Asker {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.prober.handle_datagram(now, from, bytes);
+    }
+
+    fn handle_batch<'a>(
+        &mut self,
+        now: Instant,
+        socket: SocketIndex,
+        batch: impl Iterator<Item = ReceivedDatagram<'a>> + Clone,
+    ) {
+        for datagram in batch.filter(|datagram| !datagram.is_truncated()) {
             if let Some(tap) = &mut self.tap {
-                tap.see(Way::In, self.sockets[socket].local_addr(), datagram.from, datagram.bytes);
+                tap.see(Way::In, self.sockets[socket.0].local_addr(), datagram.from, datagram.bytes);
             }
             self.prober.handle_datagram(now, datagram.from, datagram.bytes);
         }
     }
 
-    fn handle_undelivered(&mut self, Undelivered { to, error, quoted }: &Undelivered) {
+    fn handle_delivery_error(&mut self, _now: Instant, DeliveryError { to, error, quoted }: &DeliveryError) {
         if error.kind() == io::ErrorKind::ConnectionRefused {
             self.prober.handle_refused(*to, quoted);
         }
@@ -164,7 +175,7 @@ impl Driven for Asker {
         Some(transmit)
     }
 
-    fn handle_turn(&mut self, _now: Instant) {
+    fn handle_turn_end(&mut self, _now: Instant) {
         loop {
             let Ok(room) = self.findings.try_reserve() else {
                 self.is_stalled.store(true, SeqCst);

@@ -1,10 +1,10 @@
-//! The driver runs any state machine on real sockets.
+//! The event loop runs any state machine on real sockets.
 
 mod common;
 
 use common::{any_v4, any_v6};
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_udp::{Driver, RecvBatch, SendBatch, Solo, UdpSocket};
+use rallypoint_udp::{EventLoop, EventLoopThread, RecvBatch, SendBatch, UdpSocket};
 use std::{
     collections::VecDeque,
     net::SocketAddr,
@@ -12,12 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Sends every datagram back twice, in one transmit of two segments; ticks.
+/// Maximum size of a datagram that the machine accepts, in bytes.
+const MAX_DATAGRAM: usize = 100;
+
+/// Sends every datagram back twice, in one transmit of two segments, and counts timeouts.
 #[derive(Default)]
 struct Echo {
-    waiting: VecDeque<(SocketAddr, Vec<u8>)>,
+    outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
     ticks: u32,
-    next: Option<Instant>,
+    next_tick: Option<Instant>,
     events: VecDeque<u32>,
 }
 
@@ -25,17 +28,17 @@ impl Machine for Echo {
     type Event = u32;
 
     fn handle_datagram(&mut self, _now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.waiting.push_back((from, bytes.to_vec()));
+        self.outgoing.push_back((from, bytes.to_vec()));
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.ticks += 1;
         self.events.push_back(self.ticks);
-        self.next = (self.ticks < 3).then(|| now + Duration::from_millis(1));
+        self.next_tick = (self.ticks < 3).then(|| now + Duration::from_millis(1));
     }
 
     fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        let (to, bytes) = self.waiting.pop_front()?;
+        let (to, bytes) = self.outgoing.pop_front()?;
         out.extend_from_slice(&bytes);
         out.extend_from_slice(&bytes);
         Some(Transmit { to, len: 2 * bytes.len(), segment: Some(bytes.len()) })
@@ -46,8 +49,16 @@ impl Machine for Echo {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next
+        self.next_tick
     }
+
+    fn max_datagram(&self) -> usize {
+        MAX_DATAGRAM
+    }
+}
+
+fn spawn(sockets: Vec<Arc<UdpSocket>>) -> EventLoopThread<Echo> {
+    EventLoop::new(sockets).unwrap().spawn("echo", Echo::default(), drop).unwrap()
 }
 
 fn sockets() -> Vec<Arc<UdpSocket>> {
@@ -55,27 +66,27 @@ fn sockets() -> Vec<Arc<UdpSocket>> {
 }
 
 #[test]
-fn datagrams_come_back_over_both_families() {
+fn datagrams_are_answered_over_both_families() {
     let sockets = sockets();
-    let echo = |_| Solo { machine: Echo::default(), on_event: |_| {}, max_datagram: 100 };
-    let driver = Driver::start("echo", sockets.clone(), echo).unwrap();
+    let thread = spawn(sockets.clone());
     for socket in &sockets {
         let addr = socket.local_addr();
         let any = if addr.is_ipv4() { any_v4() } else { any_v6() };
         let client = UdpSocket::bind(any, 1 << 20).unwrap();
         let mut outgoing = SendBatch::default();
-        // One that is too long is not for the machine; then more than go into one batch.
+        // One that is too long for the machine, then more than fit into one batch.
         let mut datagrams =
-            std::iter::once(vec![0; 101]).chain((0..300u16).map(|number| number.to_be_bytes().to_vec()));
+            std::iter::once(vec![0; MAX_DATAGRAM + 1]).chain((0..300u16).map(|number| number.to_be_bytes().to_vec()));
         outgoing.fill(1_000, |out| {
             let datagram = datagrams.next()?;
             out.extend_from_slice(&datagram);
             Some(Transmit::one(addr, datagram.len()))
         });
         assert_eq!(outgoing.flush(&[&client]), None);
-        let (mut incoming, mut received) = (RecvBatch::new(100), Vec::new());
-        common::eventually("all have come back", || {
-            incoming.receive(&client).unwrap();
+        let mut incoming = RecvBatch::new(100);
+        let mut received = Vec::new();
+        common::eventually("all have been answered", || {
+            incoming.recv(&client).unwrap();
             for datagram in incoming.iter() {
                 assert_eq!((datagram.from, datagram.len), (addr, 2));
                 received.push(u16::from_be_bytes(datagram.bytes.try_into().unwrap()));
@@ -85,31 +96,29 @@ fn datagrams_come_back_over_both_families() {
         assert!(received.into_iter().eq((0..300).flat_map(|number| [number, number])), "in order");
         assert_eq!(socket.received(), 301);
     }
-    assert!(driver.stop().is_some());
+    assert!(thread.stop().is_some());
 }
 
 #[test]
-fn time_passes_and_events_are_told() {
-    let (told, events) = mpsc::channel();
-    let echo =
-        |_| Solo { machine: Echo::default(), on_event: move |event| told.send(event).unwrap(), max_datagram: 100 };
-    let driver = Driver::start("echo", Vec::new(), echo).unwrap();
-    driver.commands().run(|echo, now| echo.machine.next = Some(now));
+fn timers_fire_and_events_reach_the_callback() {
+    let (sender, events) = mpsc::channel();
+    let event_loop = EventLoop::new(Vec::new()).unwrap();
+    let thread = event_loop.spawn("echo", Echo::default(), move |event| sender.send(event).unwrap()).unwrap();
+    thread.handle().run(|echo, now| echo.next_tick = Some(now));
     assert_eq!(events.iter().take(3).collect::<Vec<_>>(), [1, 2, 3]);
-    let echo = driver.stop().unwrap();
-    assert_eq!(echo.machine.ticks, 3);
+    let echo = thread.stop().unwrap();
+    assert_eq!(echo.ticks, 3);
 }
 
 #[test]
-fn commands_are_answered_in_order() {
-    let echo = |_| Solo { machine: Echo::default(), on_event: |_| {}, max_datagram: 100 };
-    let driver = Driver::start("echo", Vec::new(), echo).unwrap();
+fn posted_closures_run_in_order_and_calls_return_their_result() {
+    let thread = spawn(Vec::new());
     for _ in 0..2_000 {
-        driver.commands().run(|echo, _| echo.machine.ticks += 1);
+        thread.handle().run(|echo, _| echo.ticks += 1);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    assert_eq!(runtime.block_on(driver.commands().ask(|echo, _| echo.machine.ticks)), Some(2_000));
-    let commands = driver.commands().clone();
-    drop(driver);
-    assert_eq!(runtime.block_on(commands.ask(|echo, _| echo.machine.ticks)), None, "nobody is there any more");
+    assert_eq!(runtime.block_on(thread.handle().call(|echo, _| echo.ticks)), Some(2_000));
+    let handle = thread.handle().clone();
+    drop(thread);
+    assert_eq!(runtime.block_on(handle.call(|echo, _| echo.ticks)), None, "the thread has ended");
 }
