@@ -8,26 +8,27 @@ pub use args::Args;
 
 use crate::{
     ask::{Exit, output::terminal::Terminal},
-    failure::{Failure, complain, say},
+    error::CommandError,
+    stdio::{print_stderr, print_stdout},
 };
 use args::{BanArgs, KnownBan, NoteArgs, UnbanArgs, UnlistArgs, Verb};
 use client::{Client, MOST, Refused};
 use rallypoint_udp::entropy;
 use serde_json::{Value, json};
 
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if let Verb::Token = args.verb {
-        return say(&format!("{}\n", new_token()?)).map(|()| Exit::Answered);
+        return print_stdout(&format!("{}\n", new_token()?)).map(|()| Exit::Answered);
     }
     let client = Client::new(args)?;
     let result = crate::ask::block_on(async { Ok(work(&client, &args.verb).await) })?;
     match result {
         Ok(done) => {
             let text = if args.json { format!("{}\n", done.json) } else { done.text };
-            say(&text).map(|()| Exit::Answered)
+            print_stdout(&text).map(|()| Exit::Answered)
         }
         Err(Refused { why, exit }) => {
-            complain(format_args!("rallypoint: {why}"));
+            print_stderr(format_args!("rallypoint: {why}"));
             Ok(exit)
         }
     }
@@ -132,7 +133,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// A token that nobody can guess.
-fn new_token() -> Result<String, Failure> {
-    let bytes: [u8; 32] = entropy::bytes().map_err(Failure::failed)?;
+fn new_token() -> Result<String, CommandError> {
+    let bytes: [u8; 32] = entropy::bytes().map_err(CommandError::failed)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

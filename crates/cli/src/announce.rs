@@ -7,10 +7,7 @@ pub mod server_id;
 
 pub use args::Args;
 
-use crate::{
-    failure::{Failure, complain},
-    signals::Signals,
-};
+use crate::{error::CommandError, signals::Signals, stdio::print_stderr};
 use list_lookup::EntryMatcher;
 use listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus};
 use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceTask, LobbyHost, StartError};
@@ -19,24 +16,24 @@ use std::net::SocketAddr;
 use tokio::task::JoinSet;
 
 /// Announces a server until a signal arrives.
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), CommandError> {
     let config = args.config(server_id::choose(args.id_file.as_deref())?)?;
     for key in args.unknown_keys() {
-        complain(format_args!("note: \"{key}\" is not a key that clients know; private keys start with x-"));
+        print_stderr(format_args!("note: \"{key}\" is not a key that clients know; private keys start with x-"));
     }
     let size = config.registration_size()?;
     if size > DEFAULT_MAX_REGISTRATION {
-        complain(format_args!(
+        print_stderr(format_args!(
             "note: the registration has {size} bytes, and lobbies accept {DEFAULT_MAX_REGISTRATION} unless configured \
              otherwise; use fewer or shorter keys"
         ));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::failed)?;
     runtime.block_on(async { Announcement::start(args, config).await?.run().await })
 }
 
 /// What is wrong with the description of the server is a mistake in the arguments; everything else is a failure.
-impl From<StartError> for Failure {
+impl From<StartError> for CommandError {
     fn from(error: StartError) -> Self {
         match error {
             StartError::InvalidKey { .. } => Self::Usage(error.to_string()),
@@ -59,18 +56,18 @@ struct Announcement<'a> {
 }
 
 impl<'a> Announcement<'a> {
-    async fn start(args: &'a Args, config: AnnounceConfig) -> Result<Self, Failure> {
-        let signals = Signals::to_end().map_err(Failure::failed)?;
+    async fn start(args: &'a Args, config: AnnounceConfig) -> Result<Self, CommandError> {
+        let signals = Signals::to_end().map_err(CommandError::failed)?;
         let task = AnnounceTask::start(config).await?;
         Ok(Self { args, task, signals, listed_by: Vec::new(), was_listed: false, was_missing: false })
     }
 
-    async fn run(mut self) -> Result<(), Failure> {
+    async fn run(mut self) -> Result<(), CommandError> {
         for event in self.task.poll() {
             self.report_event(&event);
         }
         if self.task.registrations_sent() == 0 && self.args.once {
-            return Err(Failure::failed("the registration could not be sent to any address"));
+            return Err(CommandError::failed("the registration could not be sent to any address"));
         }
         let mut statuses = self.start_monitors();
         let mut all_listed = true;
@@ -87,7 +84,7 @@ impl<'a> Announcement<'a> {
                 }
             }
         }
-        if all_listed { Ok(()) } else { Err(Failure::failed("the server is not listed")) }
+        if all_listed { Ok(()) } else { Err(CommandError::failed("the server is not listed")) }
     }
 
     fn report_event(&self, event: &AnnounceEvent) {
@@ -98,7 +95,7 @@ impl<'a> Announcement<'a> {
                 let hint = if self.args.once { "" } else { "; Ctrl-C removes it from the list" };
                 self.args.print(&format!("announcing {name:?} ({} {port}) to {to}{hint}", transport.as_str()));
             }
-            event => complain(event),
+            event => print_stderr(event),
         }
     }
 
@@ -134,14 +131,14 @@ impl<'a> Announcement<'a> {
                 self.was_listed = true;
             }
             ListingStatus::NotListed(text) => {
-                complain(text);
+                print_stderr(text);
                 self.was_missing = true;
             }
         }
         matches!(status, ListingStatus::Listed(_))
     }
 
-    async fn stop(self) -> Result<(), Failure> {
+    async fn stop(self) -> Result<(), CommandError> {
         let Self { args, task, mut signals, listed_by, was_listed, was_missing } = self;
         // A second Ctrl-C skips the pause before the repetition.
         task.stop(signals.stop()).await;
@@ -149,7 +146,7 @@ impl<'a> Announcement<'a> {
         args.print(match () {
             () if !listed_by.is_empty() => "removed from the list",
             () if was_listed => "stopped; the server was no longer listed",
-            () if was_missing => return Err(Failure::failed("stopped; the server never appeared in the list")),
+            () if was_missing => return Err(CommandError::failed("stopped; the server never appeared in the list")),
             () if args.no_check => "stopped; an unregistration was sent",
             () => "stopped before the server appeared in the list; an unregistration was sent",
         });

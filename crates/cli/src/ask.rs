@@ -35,13 +35,13 @@ pub use sweep::{Sweep, Whom};
 pub use target::{Protocol, Target};
 pub use trouble::Trouble;
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 
 /// Runs what a command does, to its end.
 ///
 /// Whatever is still being looked up then is not waited for: that takes as long as the system's resolver wants.
-pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+pub fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::failed)?;
     let result = runtime.block_on(work);
     runtime.shutdown_background();
     result

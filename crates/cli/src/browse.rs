@@ -27,7 +27,7 @@ pub use view::wrap;
 
 use crate::{
     ask::{Asking, Target, route::route},
-    failure::Failure,
+    error::CommandError,
 };
 use ending::Ending;
 use favourites::Favourites;
@@ -44,7 +44,7 @@ use theme::Theme;
 use worker::Worker;
 
 /// Browses until a person has seen enough.
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), CommandError> {
     need_terminal()?;
     let settings = Settings::load(args.config.as_deref())?;
     let places = places(args, &settings)?;
@@ -58,20 +58,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Watches in the terminal: a browser that looks again and again, and says what has happened.
-pub fn watch(asking: &Asking, places: Vec<Target>, every: Duration) -> Result<(), Failure> {
+pub fn watch(asking: &Asking, places: Vec<Target>, every: Duration) -> Result<(), CommandError> {
     let mut model = Model::new(&places, Favourites::default(), Joins::default(), can_reach);
     model.log = Some(Log::new(crate::watch::time_of_day));
     show(model, asking, places, Some(every))
 }
 
-fn show(mut model: Model, asking: &Asking, places: Vec<Target>, every: Option<Duration>) -> Result<(), Failure> {
+fn show(mut model: Model, asking: &Asking, places: Vec<Target>, every: Option<Duration>) -> Result<(), CommandError> {
     let worker = Worker::start(asking, places)?;
-    let ending = Ending::listen().map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
+    let ending = Ending::listen().map_err(|error| CommandError::failed(format!("cannot start a thread: {error}")))?;
     screen::run(&mut model, &worker, &ending, Theme::of_terminal(), every)?;
     worker.end()
 }
 
-fn need_terminal() -> Result<(), Failure> {
+fn need_terminal() -> Result<(), CommandError> {
     let why = if !(stdin().is_terminal() && stdout().is_terminal()) {
         "browse needs a terminal; for scripts there is: rallypoint list LOBBY --json"
     } else if !can_draw() {
@@ -79,7 +79,7 @@ fn need_terminal() -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure::Usage(why.into()))
+    Err(CommandError::Usage(why.into()))
 }
 
 /// Whether the terminal is more than a printer.
@@ -92,19 +92,19 @@ fn can_reach(address: SocketAddr) -> bool {
 }
 
 /// Where to look: the first that says anything of the command line, the environment, the file; or this machine.
-fn places(args: &Args, settings: &Settings) -> Result<Vec<Target>, Failure> {
+fn places(args: &Args, settings: &Settings) -> Result<Vec<Target>, CommandError> {
     let mut places = args.lobbies.clone();
     if places.is_empty() {
         let named = env::var("RALLYPOINT_LOBBY").unwrap_or_default();
         for text in named.split(',').map(str::trim).filter(|text| !text.is_empty()) {
-            places.push(text.parse().map_err(|error| Failure::Usage(format!("RALLYPOINT_LOBBY: {error}")))?);
+            places.push(text.parse().map_err(|error| CommandError::Usage(format!("RALLYPOINT_LOBBY: {error}")))?);
         }
     }
     if places.is_empty() {
         places.clone_from(&settings.lobbies);
     }
     if places.is_empty() {
-        places.push("localhost".parse().map_err(Failure::Usage)?);
+        places.push("localhost".parse().map_err(CommandError::Usage)?);
     }
     Ok(places.into_iter().map(|Place(target)| target).collect())
 }

@@ -9,7 +9,7 @@ use crate::{
         lobby::{Fetched, Listed, Source, fetch},
         output::{Record, details, milliseconds},
     },
-    failure::Failure,
+    error::CommandError,
 };
 use range::Range;
 use std::{
@@ -115,18 +115,18 @@ pub fn unknown(why: impl fmt::Display) -> ExitCode {
 
 impl Args {
     /// A threshold for what the target does not have would never raise an alarm.
-    fn validate(&self) -> Result<(), Failure> {
+    fn validate(&self) -> Result<(), CommandError> {
         let has_servers = !matches!(self.target, Target::Server(_));
         let has_players = !matches!(self.target, Target::MasterList(_));
         let is_wanted = |warn: &Option<Range>, crit: &Option<Range>| warn.is_some() || crit.is_some();
         let target = &self.target;
         if !has_servers && is_wanted(&self.warn_servers, &self.crit_servers) {
-            return Err(Failure::Usage(format!(
+            return Err(CommandError::Usage(format!(
                 "{target} is a server: --warn-servers and --crit-servers are for lists, such as lobby://lobby.example.org"
             )));
         }
         if !has_players && is_wanted(&self.warn_players, &self.crit_players) {
-            return Err(Failure::Usage(format!(
+            return Err(CommandError::Usage(format!(
                 "{target} does not tell how many play: --warn-players and --crit-players are for servers and lobbies"
             )));
         }
@@ -134,7 +134,7 @@ impl Args {
     }
 }
 
-async fn check(args: &Args) -> Result<Verdict, Failure> {
+async fn check(args: &Args) -> Result<Verdict, CommandError> {
     let (asking, target) = (&args.asking, &args.target);
     let source = match target.clone() {
         Target::Server(server) => {

@@ -1,6 +1,6 @@
 //! `rallypoint completions`: what makes a shell complete the commands.
 
-use crate::failure::{Failure, say};
+use crate::{error::CommandError, stdio::print_stdout};
 use clap::Command;
 use clap_complete::Shell;
 
@@ -26,8 +26,8 @@ Exit codes:
   1  it could not be written
   2  wrong usage";
 
-pub fn run(args: &Args, mut program: Command) -> Result<(), Failure> {
+pub fn run(args: &Args, mut program: Command) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "rallypoint", &mut script);
-    say(&String::from_utf8_lossy(&script))
+    print_stdout(&String::from_utf8_lossy(&script))
 }

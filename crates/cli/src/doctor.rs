@@ -16,7 +16,8 @@ use crate::{
         target::{Host, Lobby, Page, Server, Target},
     },
     browse::wrap,
-    failure::{Failure, say},
+    error::CommandError,
+    stdio::print_stdout,
 };
 pub use facts::Reach;
 use facts::{Address, Facts};
@@ -83,7 +84,7 @@ Exit codes:
   2  wrong usage";
 
 /// Looks at everything, and says what is wrong.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
     args.asking.validate()?;
     let mut doctor = Doctor {
         args,
@@ -102,11 +103,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let steps = doctor.steps.all();
     if args.json {
         let document = json!({ "ok": is_well, "steps": steps, "advice": if is_well { &[][..] } else { &advice } });
-        say(&format!("{document:#}\n"))?;
+        print_stdout(&format!("{document:#}\n"))?;
     } else if is_well {
-        say("\nAll is well.\n")?;
+        print_stdout("\nAll is well.\n")?;
     } else if !advice.is_empty() {
-        say(&format!("\nWhat to do:\n{}", bullets(&advice)))?;
+        print_stdout(&format!("\nWhat to do:\n{}", bullets(&advice)))?;
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -125,7 +126,7 @@ struct Doctor<'a> {
 }
 
 impl Doctor<'_> {
-    async fn examine(&mut self) -> Result<(), Failure> {
+    async fn examine(&mut self) -> Result<(), CommandError> {
         let is_found = self.resolve().await?;
         if is_found {
             self.reach().await?;
@@ -154,7 +155,7 @@ impl Doctor<'_> {
         }
     }
 
-    async fn resolve(&mut self) -> Result<bool, Failure> {
+    async fn resolve(&mut self) -> Result<bool, CommandError> {
         let host = &self.args.server.host;
         let addrs = match resolve(host, 0, self.args.asking.family()).await {
             Ok(addrs) => addrs,
@@ -199,7 +200,7 @@ impl Doctor<'_> {
     }
 
     /// Connects and queries, at every address at once.
-    async fn reach(&mut self) -> Result<(), Failure> {
+    async fn reach(&mut self) -> Result<(), CommandError> {
         let Args { server, asking, .. } = self.args;
         let tries_tcp = server.protocol.is_none() && self.args.transport != Some(Transport::Udp);
         let port = self.facts.port.filter(|_| tries_tcp);
@@ -235,7 +236,7 @@ impl Doctor<'_> {
     }
 
     /// Tells what answered: what matters depends on how players connect.
-    fn tell_reached(&mut self) -> Result<(), Failure> {
+    fn tell_reached(&mut self) -> Result<(), CommandError> {
         let transport = self.facts.transport();
         let mut told = Vec::new();
         let answers = |address: &Address| match transport {
@@ -300,7 +301,7 @@ impl Doctor<'_> {
         result
     }
 
-    fn tell_list(&mut self, list: Result<Fetched, Trouble>) -> Result<(), Failure> {
+    fn tell_list(&mut self, list: Result<Fetched, Trouble>) -> Result<(), CommandError> {
         let lobby = &self.facts.lobby;
         let (mark, text) = match list {
             Ok(Fetched { servers: 1, .. }) => (Mark::Ok, format!("{lobby} gives its list (1 server)")),
@@ -310,7 +311,7 @@ impl Doctor<'_> {
         self.steps.push("lobby", mark, text)
     }
 
-    fn tell_listed(&mut self) -> Result<(), Failure> {
+    fn tell_listed(&mut self) -> Result<(), CommandError> {
         let found: Vec<_> = self.facts.matching().cloned().collect();
         if found.is_empty() {
             let port = self.facts.port.map_or_else(String::new, |port| format!(" with port {port}"));
@@ -337,7 +338,7 @@ impl Doctor<'_> {
     }
 
     /// The lobby knows best why it does not list somebody.
-    async fn ask_lobby(&mut self) -> Result<(), Failure> {
+    async fn ask_lobby(&mut self) -> Result<(), CommandError> {
         let Args { lobby, api, asking, .. } = self.args;
         let api = api.clone().unwrap_or_else(|| outcomes::usual(lobby.host.clone()));
         let ips: Vec<_> = self.facts.addresses.iter().map(|address| address.ip).collect();
@@ -361,7 +362,7 @@ impl Doctor<'_> {
     }
 
     /// The one that decides, and then a few others, the latest first.
-    fn tell_outcomes(&mut self, outcomes: &[Outcome]) -> Result<(), Failure> {
+    fn tell_outcomes(&mut self, outcomes: &[Outcome]) -> Result<(), CommandError> {
         let about = outcomes::about(outcomes, self.facts.port);
         let decisive = outcomes::decisive(&about, self.facts.port);
         if about.is_empty() {
@@ -384,7 +385,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    async fn test(&mut self) -> Result<(), Failure> {
+    async fn test(&mut self) -> Result<(), CommandError> {
         let Some(port) = self.args.server.port else {
             return self.steps.push("test", Mark::Note, "a test entry needs the server's port: HOST:PORT");
         };

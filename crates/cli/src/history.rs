@@ -2,7 +2,7 @@
 
 use crate::{
     config::{Override, Sources, names},
-    failure::Failure,
+    error::CommandError,
     serve::data_dir,
 };
 use jiff::Timestamp;
@@ -88,10 +88,10 @@ Exit codes:
   1  there is no history of that, or it cannot be read
   2  wrong usage";
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), CommandError> {
     let Verb::Export(args) = &args.verb;
     if args.from.zip(args.to).is_some_and(|(from, to)| from > to) {
-        return Err(Failure::Usage("--from is later than --to".into()));
+        return Err(CommandError::Usage("--from is later than --to".into()));
     }
     let mut sources = Sources::new(None);
     if let Some(dir) = &args.data_dir {
@@ -99,14 +99,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         sources.flags.push(Override { label: "--data-dir".into(), path: "data_dir".into(), value });
     }
     let folder = data_dir::choose(&sources.load()?.settings, &sources.variables)?;
-    let handle = Handle::open(&folder.join(FILE)).map_err(Failure::failed)?;
+    let handle = Handle::open(&folder.join(FILE)).map_err(CommandError::failed)?;
     let mut out = BufWriter::new(io::stdout().lock());
     match args.export(&handle, &mut out).and_then(|()| Ok(out.flush()?)) {
         // Whoever reads has read enough: `| head`.
         Err(Stopped::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(Stopped::Output(error)) => Err(Failure::failed(error)),
-        Err(Stopped::History(error)) => Err(Failure::failed(error)),
-        Err(Stopped::Unknown) => Err(Failure::failed(
+        Err(Stopped::Output(error)) => Err(CommandError::failed(error)),
+        Err(Stopped::History(error)) => Err(CommandError::failed(error)),
+        Err(Stopped::Unknown) => Err(CommandError::failed(
             "there is no history of that: servers and lobbies get one when they were listed for five minutes",
         )),
         Ok(()) => Ok(()),

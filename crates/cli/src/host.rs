@@ -11,9 +11,10 @@ pub use room::{ALL_HEARD, ASK_IF_HEARD, NOT_HEARD};
 
 use crate::{
     config::names,
-    failure::{Failure, complain, say},
+    error::CommandError,
     lines::{Lines, too_long},
     signals::Signals,
+    stdio::{print_stderr, print_stdout},
 };
 use announcing::RoomAnnouncement;
 use metrics::Metrics;
@@ -43,10 +44,10 @@ const REFRESH: Duration = Duration::from_secs(5);
 const GOODBYE: &str = "the server is closing";
 
 /// Runs a room until it is told to stop.
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+pub fn run(args: &Args) -> Result<(), CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::failed)?;
     runtime.block_on(async {
-        let mut signals = Signals::to_stop().map_err(Failure::failed)?;
+        let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
         let mut hosting = Hosting::start(args).await?;
         tokio::select! {
             () = hosting.run() => {}
@@ -72,7 +73,7 @@ struct Hosting {
 }
 
 impl Hosting {
-    async fn start(args: &Args) -> Result<Self, Failure> {
+    async fn start(args: &Args) -> Result<Self, CommandError> {
         let key = key::choose(args.key_file.as_deref())?;
         let public = key.public();
         let mut endpoint = EndpointConfig::for_game(GAME);
@@ -84,7 +85,7 @@ impl Hosting {
         if !args.listen.is_empty() {
             options.listen.clone_from(&args.listen);
         }
-        let server = SessionServer::bind(options).await.map_err(Failure::failed)?;
+        let server = SessionServer::bind(options).await.map_err(CommandError::failed)?;
         let addrs = server.local_addrs();
         let announcement = RoomAnnouncement::start(args, addrs.first().map_or(0, SocketAddr::port), public).await?;
         let metrics = match args.metrics {
@@ -95,10 +96,10 @@ impl Hosting {
         // Nobody may be reading, which is no reason not to serve.
         let at =
             metrics.as_ref().and_then(Metrics::local_addr).map_or(String::new(), |at| format!("metrics tcp {at}\n"));
-        let _ = say(&format!("{lines}{at}key {public}\n"));
+        let _ = print_stdout(&format!("{lines}{at}key {public}\n"));
         for lobby in &args.lobbies {
             let list = names::shown(args.lobby_id);
-            complain(format_args!("to find it: rallypoint list {lobby}/{list} --query"));
+            print_stderr(format_args!("to find it: rallypoint list {lobby}/{list} --query"));
         }
         let teams = if args.teams.is_empty() { vec!["red".into(), "blue".into()] } else { args.teams.clone() };
         let info = ServerInfo {
@@ -141,7 +142,7 @@ impl Hosting {
                             let server = &self.server;
                             self.room.handle_console(&line, |player| server.stats(player)?.rtt);
                         }
-                        Err(characters) => complain(too_long(characters)),
+                        Err(characters) => print_stderr(too_long(characters)),
                     }
                     self.tell_browsers();
                 }
@@ -193,7 +194,7 @@ impl Hosting {
                     }
                     self.server.disconnect(player, &reason);
                 }
-                Act::Log(line) => drop(say(&format!("{line}\n"))),
+                Act::Log(line) => drop(print_stdout(&format!("{line}\n"))),
             }
         }
     }
@@ -215,7 +216,7 @@ impl Hosting {
     }
 
     async fn stop(self) {
-        complain("saying goodbye");
+        print_stderr("saying goodbye");
         let unregister = async {
             if let Some(announcement) = self.announcement {
                 announcement.stop().await;

@@ -6,11 +6,12 @@ pub use args::Args;
 
 use crate::{
     ask::resolve,
-    failure::{Failure, complain, say},
+    error::CommandError,
     host::{ALL_HEARD, ASK_IF_HEARD, GAME, LONGEST_MESSAGE, NOT_HEARD},
     lines::{Lines, too_long},
     pace::Pace,
     signals::Signals,
+    stdio::{print_stderr, print_stdout},
 };
 use rallypoint_session::{ClientOptions, ConnectError, NotAcknowledged, SessionClient, SessionEvent};
 use rallypoint_session_proto::{ClientConfig, ConnectionStats, LoginError, Reason, SendError};
@@ -30,10 +31,10 @@ pub const QUIT: &str = "/quit";
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Takes part until one side has had enough.
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+pub fn run(args: &Args) -> Result<(), CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::failed)?;
     runtime.block_on(async {
-        let mut signals = Signals::to_stop().map_err(Failure::failed)?;
+        let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
         let joined = tokio::select! {
             joined = Joined::start(args) => joined?,
             () = signals.stop() => return Ok(()),
@@ -49,11 +50,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             () = signals.stop_again() => Ok(()),
         };
         result?;
-        closed.map_err(Failure::failed)?;
+        closed.map_err(CommandError::failed)?;
         match unsaid {
             0 => Ok(()),
-            1 => Err(Failure::failed("one of the lines was not said")),
-            _ => Err(Failure::failed(format!("{unsaid} of the lines were not said"))),
+            1 => Err(CommandError::failed("one of the lines was not said")),
+            _ => Err(CommandError::failed(format!("{unsaid} of the lines were not said"))),
         }
     })
 }
@@ -70,9 +71,9 @@ struct Joined {
 }
 
 impl Joined {
-    async fn start(args: &Args) -> Result<Self, Failure> {
+    async fn start(args: &Args) -> Result<Self, CommandError> {
         let port = args.server.port.map_or(session::PORT, NonZeroU16::get);
-        let addrs = resolve::resolve(&args.server.host, port, None).await.map_err(Failure::failed)?;
+        let addrs = resolve::resolve(&args.server.host, port, None).await.map_err(CommandError::failed)?;
         let mut config = ClientConfig::new(&args.name.clone().unwrap_or_else(user), GAME);
         config.encryption = args.encryption();
         config.reconnect = !args.no_reconnect;
@@ -87,7 +88,7 @@ impl Joined {
         Ok(Self { client, how, team: args.team.clone(), is_typed, unsaid: Cell::new(0) })
     }
 
-    async fn run(&self) -> Result<(), Failure> {
+    async fn run(&self) -> Result<(), CommandError> {
         let mut message = Vec::new();
         self.come_in(&mut message).await?;
         let (mut lines, mut pace) = (Lines::of_stdin(), Pace::of_guest(Instant::now()));
@@ -140,7 +141,7 @@ impl Joined {
                     Some(Ok(line)) => {
                         if self.is_typed {
                             // The line as it was typed goes; it comes back from the server with a name before it.
-                            say("\x1b[1A\x1b[2K")?;
+                            print_stdout("\x1b[1A\x1b[2K")?;
                         }
                         pace.spend(Instant::now());
                         if let Err(error) = self.client.send(line.as_bytes()).await {
@@ -150,13 +151,13 @@ impl Joined {
                     }
                     Some(Err(characters)) => self.not_said(&too_long(*characters))?,
                 },
-                () = until(leaves_by), if leaves_by.is_some() => return Err(Failure::failed(NotAcknowledged)),
+                () = until(leaves_by), if leaves_by.is_some() => return Err(CommandError::failed(NotAcknowledged)),
             }
         }
     }
 
     /// Waits for the first words of the room. Who is not wanted there hears that instead, and has said nothing yet.
-    async fn come_in(&self, message: &mut Vec<u8>) -> Result<(), Failure> {
+    async fn come_in(&self, message: &mut Vec<u8>) -> Result<(), CommandError> {
         let first = async {
             loop {
                 match self.client.event(message).await {
@@ -167,7 +168,8 @@ impl Joined {
                 }
             }
         };
-        let silent = |_| Err(Failure::failed("the server lets people in, but does not welcome them: it is no room"));
+        let silent =
+            |_| Err(CommandError::failed("the server lets people in, but does not welcome them: it is no room"));
         tokio::time::timeout(ANSWERS_WITHIN, first).await.unwrap_or_else(silent)?;
         self.tell(&format!("-- connected to {} ({}); /quit leaves", self.client.server(), self.how))?;
         self.tell(&text::display(message))
@@ -193,7 +195,7 @@ impl Joined {
     }
 
     /// What somebody says, or the room.
-    fn hear(&self, line: &str) -> Result<(), Failure> {
+    fn hear(&self, line: &str) -> Result<(), CommandError> {
         match line.strip_prefix("-- ") {
             Some(why) if line.starts_with(NOT_HEARD) => self.not_said(why),
             _ => self.tell(line),
@@ -201,17 +203,17 @@ impl Joined {
     }
 
     /// A person sees it among what is said; a program that writes into a pipe learns it from the exit code, too.
-    fn not_said(&self, why: &str) -> Result<(), Failure> {
+    fn not_said(&self, why: &str) -> Result<(), CommandError> {
         if self.is_typed {
             return self.tell(&format!("-- {why}"));
         }
         self.unsaid.set(self.unsaid.get() + 1);
-        complain(why);
+        print_stderr(why);
         Ok(())
     }
 
-    fn tell(&self, line: &str) -> Result<(), Failure> {
-        say(&format!("{line}\n"))
+    fn tell(&self, line: &str) -> Result<(), CommandError> {
+        print_stdout(&format!("{line}\n"))
     }
 }
 
@@ -240,29 +242,29 @@ fn stats(stats: Option<ConnectionStats>) -> String {
     }
 }
 
-fn explain(error: &ConnectError, args: &Args) -> Failure {
+fn explain(error: &ConnectError, args: &Args) -> CommandError {
     match error {
-        ConnectError::Login(LoginError::NoAnswer) if args.key.is_some() => Failure::failed(
+        ConnectError::Login(LoginError::NoAnswer) if args.key.is_some() => CommandError::failed(
             "no answer from a server with that key: does it run, does a firewall let it through, and is the key right?",
         ),
-        ConnectError::Login(LoginError::NoAnswer) => Failure::failed(
+        ConnectError::Login(LoginError::NoAnswer) => CommandError::failed(
             "no answer: does the server run, is the port right, and does a firewall let it through (UDP)?",
         ),
         ConnectError::Login(error) => refused(error),
-        error => Failure::failed(error),
+        error => CommandError::failed(error),
     }
 }
 
-fn refused(error: &LoginError) -> Failure {
-    Failure::failed(text::harmless(&error.to_string()))
+fn refused(error: &LoginError) -> CommandError {
+    CommandError::failed(text::harmless(&error.to_string()))
 }
 
-fn over() -> Failure {
-    Failure::failed("the session is over")
+fn over() -> CommandError {
+    CommandError::failed("the session is over")
 }
 
-fn ended(reason: &Reason) -> Failure {
-    Failure::failed(match reason {
+fn ended(reason: &Reason) -> CommandError {
+    CommandError::failed(match reason {
         Reason::ClosedByPeer(why) if !why.is_empty() => format!("the server ended it: {}", text::harmless(why)),
         reason => text::harmless(&reason.to_string()).into_owned(),
     })

@@ -15,7 +15,8 @@ use crate::{
         survey::{News, Place, Survey},
         target::Lobby,
     },
-    failure::{Failure, complain},
+    error::CommandError,
+    stdio::print_stderr,
 };
 use filter::{Filter, SortArgs};
 use rallypoint_wire::{legacy, lobby::ProtocolId};
@@ -83,11 +84,11 @@ Environment:
   RALLYPOINT_LOBBY  the lobby, if none is named; several with commas";
 
 /// Gets the lists, asks, and tells.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
     try_run(args).map_err(|failure| sink::fail(args.output.format(), failure))
 }
 
-fn try_run(args: &Args) -> Result<Exit, Failure> {
+fn try_run(args: &Args) -> Result<Exit, CommandError> {
     args.asking.validate()?;
     let source = |text: &String| args.source(text).map(Place::List);
     let places = args.lobbies.iter().map(source).collect::<Result<Arc<[_]>, _>>()?;
@@ -103,8 +104,8 @@ fn try_run(args: &Args) -> Result<Exit, Failure> {
 }
 
 impl Args {
-    fn source(&self, text: &str) -> Result<Source, Failure> {
-        let usage = |why: String| Failure::Usage(format!("{text:?} cannot be listed: {why}"));
+    fn source(&self, text: &str) -> Result<Source, CommandError> {
+        let usage = |why: String| CommandError::Usage(format!("{text:?} cannot be listed: {why}"));
         let lobby = match text.contains("://").then(|| text.parse::<Target>()) {
             Some(Ok(Target::MasterList(list))) => return Ok(Source::MasterList(list)),
             Some(Ok(Target::Lobby(lobby))) => lobby,
@@ -147,7 +148,7 @@ impl Listing<'_> {
         self.sink.end()?;
         let exit = attended.exit(exit);
         if self.shown == 0 && exit == Exit::Answered && self.args.output.is_text() {
-            complain(match self.listed {
+            print_stderr(match self.listed {
                 0 => "no server is listed".into(),
                 1 => "1 server is listed, but it does not fit".into(),
                 listed => format!("{listed} servers are listed, but none of them fits"),

@@ -9,7 +9,7 @@ mod check;
 mod completions;
 mod config;
 mod doctor;
-mod failure;
+mod error;
 mod history;
 mod host;
 mod join;
@@ -24,6 +24,7 @@ mod query;
 mod respond;
 mod serve;
 mod signals;
+mod stdio;
 mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -118,7 +119,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure::complain(&failure);
+            stdio::print_stderr(&failure);
             failure.exit_code()
         }
     }
@@ -128,7 +129,7 @@ fn main() -> ExitCode {
 fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let verb = std::env::args().nth(1).unwrap_or_default();
-        let in_one_line = || failure::in_one_line(&error.to_string());
+        let in_one_line = || error::usage_summary(&error.to_string());
         match &*verb {
             "check" if error.use_stderr() => {
                 // On standard error with all its hints, for whoever tries it by hand; monitoring systems read standard
@@ -140,7 +141,7 @@ fn parse() -> Cli {
             // Programs read that, too.
             "query" | "list" if error.use_stderr() => {
                 let format = ask::output::Format::of_words(std::env::args().skip(2));
-                ask::output::sink::fail(format, failure::Failure::Usage(in_one_line()));
+                ask::output::sink::fail(format, error::CommandError::Usage(in_one_line()));
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! `rallypoint man`: the manual pages.
 
-use crate::failure::{Failure, say};
+use crate::{error::CommandError, stdio::print_stdout};
 use clap::Command;
 use clap_mangen::Man;
 use std::{fs, path::PathBuf};
@@ -28,10 +28,10 @@ Exit codes:
   1  it could not be written
   2  wrong usage";
 
-pub fn run(args: &Args, mut program: Command) -> Result<(), Failure> {
+pub fn run(args: &Args, mut program: Command) -> Result<(), CommandError> {
     program.build();
     if let Some(dir) = &args.dir {
-        let cannot = |error| Failure::failed(format!("cannot write manual pages to {}: {error}", dir.display()));
+        let cannot = |error| CommandError::failed(format!("cannot write manual pages to {}: {error}", dir.display()));
         fs::create_dir_all(dir).map_err(cannot)?;
         for page in pages(&program) {
             fs::write(dir.join(page.1.get_filename()), render(&page)?).map_err(cannot)?;
@@ -44,9 +44,9 @@ pub fn run(args: &Args, mut program: Command) -> Result<(), Failure> {
     };
     let Some(page) = pages(&program).into_iter().find(|(_, page)| page.get_filename() == format!("{wanted}.1")) else {
         let names: Vec<_> = program.get_subcommands().map(Command::get_name).collect();
-        return Err(Failure::Usage(format!("there is no such command; there are {}", names.join(", "))));
+        return Err(CommandError::Usage(format!("there is no such command; there are {}", names.join(", "))));
     };
-    say(&render(&page)?)
+    print_stdout(&render(&page)?)
 }
 
 /// One for the program, one for each command.
@@ -60,7 +60,7 @@ fn pages(program: &Command) -> Vec<(Command, Man)> {
     std::iter::once(program.clone()).chain(commands.map(named)).map(page).collect()
 }
 
-fn render((command, page): &(Command, Man)) -> Result<String, Failure> {
+fn render((command, page): &(Command, Man)) -> Result<String, CommandError> {
     let mut text = Vec::new();
     let parts = [
         Man::render_title,
@@ -70,10 +70,10 @@ fn render((command, page): &(Command, Man)) -> Result<String, Failure> {
         Man::render_options_section,
     ];
     for part in parts {
-        part(page, &mut text).map_err(Failure::failed)?;
+        part(page, &mut text).map_err(CommandError::failed)?;
     }
     if command.has_subcommands() {
-        page.render_subcommands_section(&mut text).map_err(Failure::failed)?;
+        page.render_subcommands_section(&mut text).map_err(CommandError::failed)?;
     }
     let more = command.get_after_long_help().or(command.get_after_help());
     Ok(String::from_utf8_lossy(&text).into_owned() + &sections(&more.map(ToString::to_string).unwrap_or_default()))

@@ -13,7 +13,7 @@ use crate::{
         resolve::resolve,
         target::Server,
     },
-    failure::Failure,
+    error::CommandError,
     number::number,
     signals::Signals,
 };
@@ -79,16 +79,16 @@ Exit codes:
   5  this machine could not do it: no network, no permission, no such file";
 
 /// Pings until it is told to stop.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let timeout = args.asking.timeout.min(args.interval.max(Duration::from_secs(1)));
     let asking = Asking { timeout, retries: 0, ..args.asking.clone() };
     crate::ask::block_on(async {
-        let signals = Signals::to_stop().map_err(Failure::failed)?;
+        let signals = Signals::to_stop().map_err(CommandError::failed)?;
         let engine = Engine::start(&asking)?;
         let probes = match resolve(&args.server.host, 0, asking.family()).await {
             Ok(addrs) => args.server.probes(&addrs, false),
             Err(trouble) => {
-                crate::failure::complain(format_args!("{}: {trouble}", args.server));
+                crate::stdio::print_stderr(format_args!("{}: {trouble}", args.server));
                 if args.jsonl {
                     let error = json!({
                         "type": "error",

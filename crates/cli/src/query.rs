@@ -12,7 +12,7 @@ use crate::{
         },
         survey::{News, Place, Seen, Survey},
     },
-    failure::Failure,
+    error::CommandError,
 };
 use std::{io, sync::Arc};
 
@@ -51,11 +51,11 @@ Examples:
   rallypoint query play.example.org --json | jq '.servers[0].players'";
 
 /// Asks, and tells.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
     try_run(args).map_err(|failure| sink::fail(args.output.format(), failure))
 }
 
-fn try_run(args: &Args) -> Result<Exit, Failure> {
+fn try_run(args: &Args) -> Result<Exit, CommandError> {
     args.asking.validate()?;
     let targets = args.targets.gather()?;
     let is_single = matches!(&targets[..], [Target::Server(_)]);

@@ -7,8 +7,9 @@ mod section;
 pub use args::Args;
 
 use crate::{
-    failure::{Failure, complain, say},
+    error::CommandError,
     signals::{Signals, Told},
+    stdio::{print_stderr, print_stdout},
 };
 use info_file::InfoFile;
 use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo};
@@ -19,21 +20,22 @@ use std::{net::SocketAddr, sync::Arc};
 const RECEIVE_BUFFER: usize = 1 << 20;
 
 /// Answers until it is told to stop.
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), CommandError> {
     if args.print_example {
-        return say(InfoFile::EXAMPLE);
+        return print_stdout(InfoFile::EXAMPLE);
     }
     let Some(file) = args.info.as_deref().map(InfoFile::new) else {
-        return Err(Failure::Usage("there is nothing to answer with: name a file with --info".into()));
+        return Err(CommandError::Usage("there is nothing to answer with: name a file with --info".into()));
     };
     let places = args.places();
     if places.is_empty() {
-        return Err(Failure::Usage(
+        return Err(CommandError::Usage(
             "there is nowhere to answer: give --session ADDR:PORT, --bloodmasters ADDR:PORT, or both".into(),
         ));
     }
-    let info = file.read().map_err(|mistakes| Failure::Usage(format!("what to answer cannot be read\n{mistakes}")))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    let info =
+        file.read().map_err(|mistakes| CommandError::Usage(format!("what to answer cannot be read\n{mistakes}")))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::failed)?;
     runtime.block_on(answer(&file, &info, &places))
 }
 
@@ -44,19 +46,19 @@ struct Place {
     session: bool,
 }
 
-async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Result<(), Failure> {
+async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Result<(), CommandError> {
     // Before anything else, so that no signal is missed once the ports are open.
-    let mut signals = Signals::new().map_err(Failure::failed)?;
+    let mut signals = Signals::new().map_err(CommandError::failed)?;
     let (mut answering, mut lines) = (Vec::new(), String::new());
     for place in places {
-        let socket = Arc::new(UdpSocket::bind(place.addr, RECEIVE_BUFFER).map_err(Failure::failed)?);
+        let socket = Arc::new(UdpSocket::bind(place.addr, RECEIVE_BUFFER).map_err(CommandError::failed)?);
         for (name, _) in place.protocols() {
             lines += &format!("{name} udp {}\n", socket.local_addr());
         }
         answering.push(start(place, socket, info)?);
     }
     // Nobody may be reading, which is no reason not to answer.
-    let _ = say(&lines);
+    let _ = print_stdout(&lines);
     while signals.next().await == Told::Reload {
         match file.read() {
             Ok(info) => {
@@ -65,23 +67,23 @@ async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Res
                     let info = info.clone();
                     driver.handle().run(move |responder, _| responder.set_info(&info));
                 }
-                complain(format_args!("read {file} again"));
+                print_stderr(format_args!("read {file} again"));
             }
-            Err(mistakes) => complain(format_args!("{mistakes}\nthe answers stay as they were")),
+            Err(mistakes) => print_stderr(format_args!("{mistakes}\nthe answers stay as they were")),
         }
     }
     drop(answering);
     Ok(())
 }
 
-fn start(place: &Place, socket: Arc<UdpSocket>, info: &ServerInfo) -> Result<EventLoopThread<Responder>, Failure> {
-    let seed = entropy::u128().map_err(Failure::failed)?;
+fn start(place: &Place, socket: Arc<UdpSocket>, info: &ServerInfo) -> Result<EventLoopThread<Responder>, CommandError> {
+    let seed = entropy::u128().map_err(CommandError::failed)?;
     let config =
         ResponderConfig { bloodmasters: place.bloodmasters, session: place.session, ..ResponderConfig::default() };
-    let responder = Responder::new(config, seed, info).map_err(Failure::failed)?;
+    let responder = Responder::new(config, seed, info).map_err(CommandError::failed)?;
     EventLoop::new(vec![socket])
         .and_then(|event_loop| event_loop.spawn("respond", responder, drop))
-        .map_err(Failure::failed)
+        .map_err(CommandError::failed)
 }
 
 impl Place {

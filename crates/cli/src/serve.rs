@@ -10,9 +10,10 @@ pub use args::Args;
 
 use crate::{
     config::{self, KNOBS, Loaded, Settings, Sources},
-    failure::{Failure, say},
+    error::CommandError,
     log::Log,
     signals::{Signals, Told},
+    stdio::print_stdout,
 };
 use jiff::Timestamp;
 use rallypoint_lobby::{LobbyOptions, LobbyService, StartError};
@@ -29,19 +30,19 @@ use tracing::{error, info, warn};
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Runs a lobby until it is told to stop.
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), CommandError> {
     let sources = args.sources()?;
     let loaded = sources.load()?;
     if args.print_config {
-        return say(&config::print(&loaded.settings));
+        return print_stdout(&config::print(&loaded.settings));
     }
     let data_dir = data_dir::choose(&loaded.settings, &sources.variables)?;
     if args.check_config {
-        return say(&summary(&loaded, &data_dir));
+        return print_stdout(&summary(&loaded, &data_dir));
     }
     let log = Log::start(loaded.settings.log);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(Failure::failed)?;
+    let runtime = runtime.map_err(CommandError::failed)?;
     let result = runtime.block_on(Server { sources, log, settings: loaded.settings.clone() }.run(&loaded, data_dir));
     // After a second signal nothing is waited for.
     runtime.shutdown_background();
@@ -56,11 +57,11 @@ struct Server {
 }
 
 impl Server {
-    async fn run(mut self, loaded: &Loaded, data_dir: PathBuf) -> Result<(), Failure> {
+    async fn run(mut self, loaded: &Loaded, data_dir: PathBuf) -> Result<(), CommandError> {
         // Before anything else, so that no signal is missed once the ports are open.
-        let mut signals = Signals::new().map_err(Failure::failed)?;
+        let mut signals = Signals::new().map_err(CommandError::failed)?;
         tell_notes(loaded);
-        let admin = Admin::open(&data_dir).map_err(Failure::failed)?;
+        let admin = Admin::open(&data_dir).map_err(CommandError::failed)?;
         let options = LobbyOptions { more_bans: admin.bans(), ..options(&self.settings, data_dir.clone()) };
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_failure(&error))?;
@@ -84,7 +85,7 @@ impl Server {
                 _ = look.tick() => reporter.look(&service),
                 // The rest would go on giving out a list that nobody changes any more. Whoever starts the program again
                 // finds the list as it was saved.
-                () = service.ended() => return Err(Failure::failed(
+                () = service.ended() => return Err(CommandError::failed(
                     "the part that keeps the list has failed, so all of it ends; this is a fault of the program",
                 )),
             }
@@ -105,13 +106,13 @@ impl Server {
                     info!("stopped");
                     Ok(())
                 }
-                false => Err(Failure::NotSaved(format!(
+                false => Err(CommandError::NotSaved(format!(
                     "stopped, but the list could not be saved to {}: the next start goes back to the last save; make the \
                      folder writable and see that the disk has room",
                     data_dir.display()
                 ))),
             },
-            () = signals.stop_again() => Err(Failure::failed("stopped at once, on a second signal; the last seconds may not be saved")),
+            () = signals.stop_again() => Err(CommandError::failed("stopped at once, on a second signal; the last seconds may not be saved")),
         }
     }
 
@@ -122,7 +123,7 @@ impl Server {
         recording: Option<&Recording>,
         asker: &Asker,
         admin: Admin,
-    ) -> Result<Option<WebService>, Failure> {
+    ) -> Result<Option<WebService>, CommandError> {
         let mut options = self.settings.web();
         if options.listen.is_empty() {
             return Ok(None);
@@ -140,8 +141,8 @@ impl Server {
             admin: Some(admin),
         };
         WebService::start(options, parts).map(Some).map_err(|error| match error {
-            rallypoint_web::StartError::Bind(error) => Failure::bind(&error, "--http"),
-            error => Failure::failed(error),
+            rallypoint_web::StartError::Bind(error) => CommandError::bind(&error, "--http"),
+            error => CommandError::failed(error),
         })
     }
 
@@ -214,12 +215,12 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
     }
 }
 
-fn start_failure(error: &StartError) -> Failure {
+fn start_failure(error: &StartError) -> CommandError {
     match error {
-        StartError::BindLobby(error) => Failure::bind(error, "--lobby"),
-        StartError::BindLegacy(error) => Failure::bind(error, "--legacy"),
-        StartError::Config(_) | StartError::NoAddress => Failure::Usage(error.to_string()),
-        _ => Failure::failed(error),
+        StartError::BindLobby(error) => CommandError::bind(error, "--lobby"),
+        StartError::BindLegacy(error) => CommandError::bind(error, "--legacy"),
+        StartError::Config(_) | StartError::NoAddress => CommandError::Usage(error.to_string()),
+        _ => CommandError::failed(error),
     }
 }
 
@@ -229,7 +230,7 @@ fn tell_addresses(service: &LobbyService, web: Option<&WebService>) {
     let named = |name, addrs: &[_]| addrs.iter().map(|addr| format!("{name} {addr}\n")).collect::<String>();
     let http = named("http tcp", web.map(WebService::local_addrs).unwrap_or_default());
     // Nobody may be reading, which is no reason not to serve.
-    let _ = say(&(named("lobby udp+tcp", &addrs.lobby) + &named("legacy udp+tcp", &addrs.legacy) + &http));
+    let _ = print_stdout(&(named("lobby udp+tcp", &addrs.lobby) + &named("legacy udp+tcp", &addrs.legacy) + &http));
 }
 
 /// Ends both, the web server first: it shows what the lobby knows. Says whether the list is saved.

@@ -12,7 +12,7 @@ use crate::{
         survey::Survey,
     },
     browse,
-    failure::Failure,
+    error::CommandError,
     signals::Signals,
 };
 use book::Book;
@@ -81,7 +81,7 @@ Exit codes:
   2  wrong usage";
 
 /// Watches until Ctrl-C.
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), CommandError> {
     args.asking.validate()?;
     let targets = args.targets.gather()?;
     let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal() && browse::can_draw();
@@ -97,8 +97,8 @@ pub fn time_of_day() -> String {
 }
 
 /// A line for every event.
-async fn lines(args: &Args, targets: Vec<Target>) -> Result<(), Failure> {
-    let mut signals = Signals::to_stop().map_err(Failure::failed)?;
+async fn lines(args: &Args, targets: Vec<Target>) -> Result<(), CommandError> {
+    let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
     let names: Vec<_> = targets.iter().map(ToString::to_string).collect();
     let places = targets.into_iter().map(Into::into).collect();
     let mut survey = Survey::new(&args.asking, places, true)?;
@@ -122,7 +122,7 @@ async fn lines(args: &Args, targets: Vec<Target>) -> Result<(), Failure> {
         match teller.broken.take() {
             // Whoever reads has read enough.
             Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            Some(error) => return Err(Failure::failed(error)),
+            Some(error) => return Err(CommandError::failed(error)),
             None => {}
         }
         if args.looks.is_some_and(|looks| look >= looks) {

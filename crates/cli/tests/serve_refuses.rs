@@ -112,7 +112,7 @@ fn a_variable_that_is_no_text() {
         .env("OF_SOMEBODY_ELSE", value)
         .output()
         .unwrap();
-    let said = "rallypoint: the configuration cannot be used\nRALLYPOINT_LOBBY_LEASE: it is not UTF-8 text\n";
+    let said = "rallypoint: the configuration is not valid\nRALLYPOINT_LOBBY_LEASE: it is not UTF-8 text\n";
     assert_eq!((output.status.code(), &*stderr(&output)), (Some(2), said));
 }
 

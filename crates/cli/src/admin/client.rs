@@ -8,7 +8,8 @@ use crate::{
         target::Page,
     },
     config::{Sources, read_token},
-    failure::{Failure, complain},
+    error::CommandError,
+    stdio::print_stderr,
 };
 use rallypoint_web::Token;
 use rallypoint_wire::text;
@@ -49,7 +50,7 @@ impl Refused {
 }
 
 impl Client {
-    pub fn new(args: &Args) -> Result<Self, Failure> {
+    pub fn new(args: &Args) -> Result<Self, CommandError> {
         let token = token(args)?;
         let token = token.expose();
         let authorization = format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n");
@@ -111,15 +112,16 @@ impl Client {
 }
 
 /// The token: never a flag, because flags can be seen by everybody on the machine.
-fn token(args: &Args) -> Result<Token, Failure> {
+fn token(args: &Args) -> Result<Token, CommandError> {
     if let Some(file) = &args.token_file {
         return token_in(file);
     }
     if let Some(token) = std::env::var("RALLYPOINT_ADMIN_TOKEN").ok().filter(|token| !token.trim().is_empty()) {
-        return Token::new(token.trim()).map_err(|error| Failure::Usage(format!("RALLYPOINT_ADMIN_TOKEN: {error}")));
+        return Token::new(token.trim())
+            .map_err(|error| CommandError::Usage(format!("RALLYPOINT_ADMIN_TOKEN: {error}")));
     }
     let missing = || {
-        Failure::Usage(
+        CommandError::Usage(
             "there is no token: name the file that it is in with --token-file, or set RALLYPOINT_ADMIN_TOKEN; \
              rallypoint admin --help tells how to make one"
                 .into(),
@@ -133,10 +135,11 @@ fn token(args: &Args) -> Result<Token, Failure> {
 }
 
 /// The token in a file; if that is not as it should be, but can be used, the operator gets to know.
-fn token_in(file: &Path) -> Result<Token, Failure> {
-    let (token, note) = read_token(file).map_err(|wrong| Failure::Usage(format!("{}: {wrong}", file.display())))?;
+fn token_in(file: &Path) -> Result<Token, CommandError> {
+    let (token, note) =
+        read_token(file).map_err(|wrong| CommandError::Usage(format!("{}: {wrong}", file.display())))?;
     if let Some(note) = note {
-        complain(format_args!("note: {note}"));
+        print_stderr(format_args!("note: {note}"));
     }
     Ok(token)
 }

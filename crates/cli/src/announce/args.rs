@@ -3,7 +3,7 @@
 use crate::{
     ask::{options::time, outcomes, target::Page},
     config::names,
-    failure::Failure,
+    error::CommandError,
 };
 use rallypoint_announce::{AnnounceConfig, LobbyHost};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
@@ -149,11 +149,11 @@ const KNOWN_KEYS: [&str; 7] = ["name", "game", "game_short", "game_ver", "game_u
 
 impl Args {
     /// The server as the arguments describe it.
-    pub fn config(&self, id: ServerId) -> Result<AnnounceConfig, Failure> {
+    pub fn config(&self, id: ServerId) -> Result<AnnounceConfig, CommandError> {
         let length = self.name.chars().count();
         if length > MAX_NAME {
             // Not in the value parser: clap repeats a wrong value in full.
-            return Err(Failure::Usage(format!("the name has {length} characters; the maximum is {MAX_NAME}")));
+            return Err(CommandError::Usage(format!("the name has {length} characters; the maximum is {MAX_NAME}")));
         }
         let Self { slots, players, bots, password, .. } = *self;
         let mut config = AnnounceConfig::new(&self.name, self.port);

@@ -1,6 +1,6 @@
 //! The secret ID of a server (L13).
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 use rallypoint_udp::entropy;
 use rallypoint_wire::lobby::ServerId;
 use std::{
@@ -11,10 +11,10 @@ use std::{
 };
 
 /// A new ID, or the one that is kept in a file.
-pub fn choose(file: Option<&Path>) -> Result<ServerId, Failure> {
+pub fn choose(file: Option<&Path>) -> Result<ServerId, CommandError> {
     let Some(file) = file else { return random() };
     let cannot = |what: &str, error: &dyn std::fmt::Display| {
-        Failure::failed(format!(
+        CommandError::failed(format!(
             "cannot {what} the server's ID in {}: {error}; choose another --id-file",
             file.display()
         ))
@@ -30,8 +30,8 @@ pub fn choose(file: Option<&Path>) -> Result<ServerId, Failure> {
     }
 }
 
-fn random() -> Result<ServerId, Failure> {
-    let bytes: [u8; 16] = entropy::bytes().map_err(Failure::failed)?;
+fn random() -> Result<ServerId, CommandError> {
+    let bytes: [u8; 16] = entropy::bytes().map_err(CommandError::failed)?;
     Ok(ServerId::from_bytes(bytes))
 }
 

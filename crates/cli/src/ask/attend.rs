@@ -7,7 +7,7 @@ use crate::{
         output::{Missed, Sink, milliseconds, sink::ListNote},
         survey::{News, Place, Survey},
     },
-    failure::Failure,
+    error::CommandError,
     signals::Signals,
 };
 use std::{future::ready, io, net::SocketAddr, time::Duration};
@@ -31,8 +31,8 @@ const TICK: Duration = Duration::from_millis(100);
 
 impl Attended {
     /// Begins to look.
-    pub fn new(mut survey: Survey) -> Result<Self, Failure> {
-        let signals = Signals::to_stop().map_err(Failure::failed)?;
+    pub fn new(mut survey: Survey) -> Result<Self, CommandError> {
+        let signals = Signals::to_stop().map_err(CommandError::failed)?;
         survey.begin();
         Ok(Self { survey, answered: 0, has_news: false, signals, is_stopped: false })
     }

@@ -7,7 +7,7 @@ mod asker;
 
 use crate::{
     ask::{Asking, Trouble, options::Family, route::route},
-    failure::Failure,
+    error::CommandError,
 };
 use asker::Asker;
 use rallypoint_query_proto::{Probe, QueryReply};
@@ -70,7 +70,7 @@ const FEW: usize = 256;
 
 impl Engine {
     /// Opens sockets, and waits for questions.
-    pub fn start(asking: &Asking) -> Result<Self, Failure> {
+    pub fn start(asking: &Asking) -> Result<Self, CommandError> {
         asking.validate()?;
         let sockets = sockets(asking)?;
         let (sender, findings) = mpsc::channel(WAITING);
@@ -78,7 +78,7 @@ impl Engine {
         let asker = Asker::new(asking, sockets.clone(), sender, is_stalled.clone())?;
         let driver = EventLoop::new(sockets)
             .and_then(|event_loop| event_loop.spawn("ask", asker, drop))
-            .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| CommandError::failed(format!("cannot start a thread: {error}")))?;
         Ok(Self { driver, findings, is_stalled, open: 0, family: asking.family() })
     }
 
@@ -133,7 +133,7 @@ impl Engine {
 }
 
 /// A socket for each family that is wanted and that this machine has.
-fn sockets(asking: &Asking) -> Result<Vec<Arc<UdpSocket>>, Failure> {
+fn sockets(asking: &Asking) -> Result<Vec<Arc<UdpSocket>>, CommandError> {
     let wanted: Vec<SocketAddr> = match (asking.source, asking.family()) {
         (Some(source), _) => vec![source],
         (None, family) => [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()]
@@ -155,8 +155,8 @@ fn sockets(asking: &Asking) -> Result<Vec<Arc<UdpSocket>>, Failure> {
     }
     match trouble {
         Some(error) if opened.is_empty() => Err(match asking.source {
-            Some(_) => Failure::bind(&error, "--source"),
-            None => Failure::failed(error),
+            Some(_) => CommandError::bind(&error, "--source"),
+            None => CommandError::failed(error),
         }),
         _ => Ok(opened),
     }

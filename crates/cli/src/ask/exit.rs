@@ -1,6 +1,6 @@
 //! The exit codes of commands that ask.
 
-use crate::failure::{Failure, complain};
+use crate::{error::CommandError, stdio::print_stderr};
 use std::process::ExitCode;
 
 /// How it went, as scripts see it.
@@ -51,14 +51,14 @@ impl From<Exit> for ExitCode {
 }
 
 /// Ends a command: tells what went wrong.
-pub fn finish(result: Result<Exit, Failure>) -> ExitCode {
+pub fn finish(result: Result<Exit, CommandError>) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            complain(&failure);
+            print_stderr(&failure);
             match failure {
-                Failure::Usage(_) => Exit::Usage.into(),
-                Failure::Failed(_) | Failure::NotSaved(_) => Exit::Local.into(),
+                CommandError::Usage(_) => Exit::Usage.into(),
+                CommandError::Failed(_) | CommandError::NotSaved(_) => Exit::Local.into(),
             }
         }
     }

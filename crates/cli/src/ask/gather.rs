@@ -1,6 +1,6 @@
 //! Targets from the command line, from a file, from standard input.
 
-use crate::{ask::Target, failure::Failure};
+use crate::{ask::Target, error::CommandError};
 use std::{
     fs::File,
     io::{BufRead, BufReader, Read, stdin},
@@ -27,13 +27,14 @@ const MAX_LINE: u64 = 4_096;
 
 impl TargetArgs {
     /// All of them, in order.
-    pub fn gather(&self) -> Result<Vec<Target>, Failure> {
+    pub fn gather(&self) -> Result<Vec<Target>, CommandError> {
         let mut targets = Vec::new();
         for text in &self.targets {
             if text == "-" {
                 read(stdin(), "standard input", &mut targets)?;
             } else {
-                targets.push(text.parse().map_err(|why| Failure::Usage(format!("{text:?} cannot be asked: {why}")))?);
+                targets
+                    .push(text.parse().map_err(|why| CommandError::Usage(format!("{text:?} cannot be asked: {why}")))?);
             }
         }
         match &self.file {
@@ -41,25 +42,25 @@ impl TargetArgs {
             Some(file) => {
                 let name = file.display().to_string();
                 let open = File::open(file);
-                let open = open.map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))?;
+                let open = open.map_err(|error| CommandError::failed(format!("cannot read {name}: {error}")))?;
                 read(open, &name, &mut targets)?;
             }
             None => {}
         }
         if targets.is_empty() {
-            return Err(Failure::Usage("there is nobody to ask: no line has a target".into()));
+            return Err(CommandError::Usage("there is nobody to ask: no line has a target".into()));
         }
         Ok(targets)
     }
 }
 
-fn read(from: impl Read, name: &str, targets: &mut Vec<Target>) -> Result<(), Failure> {
+fn read(from: impl Read, name: &str, targets: &mut Vec<Target>) -> Result<(), CommandError> {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
         let read = from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-        if read.map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))? == 0 {
+        if read.map_err(|error| CommandError::failed(format!("cannot read {name}: {error}")))? == 0 {
             break;
         }
         let text = String::from_utf8_lossy(&line);
@@ -67,7 +68,7 @@ fn read(from: impl Read, name: &str, targets: &mut Vec<Target>) -> Result<(), Fa
         if !text.is_empty() {
             targets.push(text.parse().map_err(|why| {
                 let shown: String = text.chars().take(100).collect();
-                Failure::Usage(format!("{name}:{number}: {shown:?} cannot be asked: {why}"))
+                CommandError::Usage(format!("{name}:{number}: {shown:?} cannot be asked: {why}"))
             })?);
         }
     }

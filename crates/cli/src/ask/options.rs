@@ -1,6 +1,6 @@
 //! The flags that all commands which ask have in common.
 
-use crate::{failure::Failure, number::number};
+use crate::{error::CommandError, number::number};
 use jiff::SignedDuration;
 use rallypoint_query_proto::ProberConfig;
 use std::{
@@ -85,12 +85,12 @@ impl Asking {
     }
 
     /// What contradicts itself.
-    pub fn validate(&self) -> Result<(), Failure> {
+    pub fn validate(&self) -> Result<(), CommandError> {
         let source = self.source.map(|source| Family::of(source.ip()));
         if source.is_some_and(|source| Some(source) != self.family()) {
-            return Err(Failure::Usage("--source is an address of the other family than -4 or -6 says".into()));
+            return Err(CommandError::Usage("--source is an address of the other family than -4 or -6 says".into()));
         }
-        self.prober().validate().map_err(|error| Failure::Usage(error.to_string()))
+        self.prober().validate().map_err(|error| CommandError::Usage(error.to_string()))
     }
 
     /// How the prober asks.

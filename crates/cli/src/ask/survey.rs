@@ -8,7 +8,7 @@ use crate::{
         sweep::Whom,
         target::Server,
     },
-    failure::Failure,
+    error::CommandError,
 };
 use rallypoint_wire::lobby::Transport;
 use std::{collections::HashMap, ops::Range, sync::Arc};
@@ -84,7 +84,7 @@ enum Arrived {
 
 impl Survey {
     /// Opens sockets. With `players` servers are asked who plays there, too.
-    pub fn new(asking: &Asking, places: Arc<[Place]>, players: bool) -> Result<Self, Failure> {
+    pub fn new(asking: &Asking, places: Arc<[Place]>, players: bool) -> Result<Self, CommandError> {
         let sweep = Sweep::new(Engine::start(asking)?, asking, players);
         Ok(Self { sweep: Some(sweep), players, ..Self::of_lists(asking, places) })
     }

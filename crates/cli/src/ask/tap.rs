@@ -2,7 +2,8 @@
 
 use crate::{
     ask::{Asking, capture::Capture, route::route},
-    failure::{Failure, complain},
+    error::CommandError,
+    stdio::print_stderr,
 };
 use std::{
     collections::HashMap,
@@ -32,11 +33,11 @@ pub enum Way {
 
 impl Tap {
     /// Opens what was asked for; `None` if nothing was.
-    pub fn open(asking: &Asking) -> Result<Option<Self>, Failure> {
+    pub fn open(asking: &Asking) -> Result<Option<Self>, CommandError> {
         let open = |path| File::create(path).and_then(|file| Capture::new(BufWriter::new(file)));
         let capture = match &asking.capture {
             Some(path) => Some(open(path).map_err(|error| {
-                Failure::failed(format!("cannot write {}: {error}; give --capture another file", path.display()))
+                CommandError::failed(format!("cannot write {}: {error}; give --capture another file", path.display()))
             })?),
             None => None,
         };
@@ -51,7 +52,7 @@ impl Tap {
         if self.debug {
             let time = self.began.elapsed().as_secs_f64();
             let way = if way == Way::Out { "to" } else { "from" };
-            complain(format_args!("{time:9.6} {way} {peer}, {} bytes\n{}", bytes.len(), hex(bytes)));
+            print_stderr(format_args!("{time:9.6} {way} {peer}, {} bytes\n{}", bytes.len(), hex(bytes)));
         }
         let Some(capture) = &mut self.capture else { return };
         let ip = if local.ip().is_unspecified() {
@@ -63,7 +64,7 @@ impl Tap {
         let (from, to) = if way == Way::Out { (local, peer) } else { (peer, local) };
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         if let Err(error) = capture.write(now, from, to, bytes) {
-            complain(format_args!("the capture cannot be written any more: {error}"));
+            print_stderr(format_args!("the capture cannot be written any more: {error}"));
             self.capture = None;
         }
     }

@@ -1,6 +1,6 @@
 //! Servers that a person wants to find again: kept in a small text file.
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 use std::{
     collections::BTreeMap,
     env, fs, io,
@@ -19,7 +19,7 @@ const HEADER: &str = "# Favourites of `rallypoint browse`: a server and the name
 
 impl Favourites {
     /// Those that are kept in a file; none, if there is no such file yet.
-    pub fn load(file: &Path) -> Result<Self, Failure> {
+    pub fn load(file: &Path) -> Result<Self, CommandError> {
         Ok(Self { named: read(file)?, file: Some(file.to_owned()) })
     }
 
@@ -62,14 +62,14 @@ fn line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
 
-fn read(file: &Path) -> Result<BTreeMap<String, String>, Failure> {
+fn read(file: &Path) -> Result<BTreeMap<String, String>, CommandError> {
     let text = match fs::read(file) {
         // What somebody has broken with an editor is better read in part than not at all.
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => {
             let file = file.display();
-            return Err(Failure::failed(format!("cannot read favourites from {file}: {error}")));
+            return Err(CommandError::failed(format!("cannot read favourites from {file}: {error}")));
         }
     };
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -7,7 +7,7 @@ use super::{
     view,
     worker::{Order, Told, Worker},
 };
-use crate::failure::Failure;
+use crate::error::CommandError;
 use ratatui::{
     DefaultTerminal,
     crossterm::event::{self, Event},
@@ -32,8 +32,8 @@ pub fn run(
     ending: &Ending,
     theme: Theme,
     every: Option<Duration>,
-) -> Result<(), Failure> {
-    let cannot = |error: io::Error| Failure::failed(format!("the terminal cannot be used: {error}"));
+) -> Result<(), CommandError> {
+    let cannot = |error: io::Error| CommandError::failed(format!("the terminal cannot be used: {error}"));
     // From here on a panic gives the terminal back, too.
     let mut terminal = ratatui::try_init().map_err(cannot)?;
     let result = turns(&mut terminal, model, worker, ending, theme, every).map_err(cannot);

@@ -4,7 +4,7 @@ use super::join::JoinCommand;
 use crate::{
     ask::{Target, target::Lobby},
     config::{Document, Mistakes, found, nearest, syntax},
-    failure::Failure,
+    error::CommandError,
 };
 use std::{
     collections::BTreeMap,
@@ -41,7 +41,7 @@ pub const EXAMPLE: &str = "  lobbies = [\"lobby.example.org\", \"lobby://lobby.e
 
 impl Settings {
     /// What the file says; nothing, if there is no such file and nobody has named it.
-    pub fn load(named: Option<&Path>) -> Result<Self, Failure> {
+    pub fn load(named: Option<&Path>) -> Result<Self, CommandError> {
         let Some(file) = named.map(Path::to_owned).or_else(usual_file) else { return Ok(Self::default()) };
         let (mut mistakes, name) = (Mistakes::default(), file.display().to_string());
         match fs::read_to_string(&file) {

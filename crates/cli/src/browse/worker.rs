@@ -5,7 +5,7 @@ use crate::{
         self, Asking, Target,
         survey::{News, Seen, Survey},
     },
-    failure::Failure,
+    error::CommandError,
 };
 use std::{
     sync::mpsc::{Receiver, SyncSender, sync_channel},
@@ -18,7 +18,7 @@ pub struct Worker {
     orders: Option<mpsc::UnboundedSender<Order>>,
     /// What it has to say.
     pub told: Receiver<Told>,
-    thread: Option<JoinHandle<Result<(), Failure>>>,
+    thread: Option<JoinHandle<Result<(), CommandError>>>,
 }
 
 /// What it is to do.
@@ -40,7 +40,7 @@ pub enum Told {
 const WAITING: usize = 4_096;
 
 impl Worker {
-    pub fn start(asking: &Asking, places: Vec<Target>) -> Result<Self, Failure> {
+    pub fn start(asking: &Asking, places: Vec<Target>) -> Result<Self, CommandError> {
         let (orders, receiver) = mpsc::unbounded_channel();
         let (sender, told) = sync_channel(WAITING);
         let asking = asking.clone();
@@ -49,7 +49,7 @@ impl Worker {
         let thread = std::thread::Builder::new()
             .name("worker".into())
             .spawn(move || ask::block_on(work(asking, places, receiver, sender)))
-            .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| CommandError::failed(format!("cannot start a thread: {error}")))?;
         Ok(Self { orders: Some(orders), told, thread: Some(thread) })
     }
 
@@ -60,12 +60,14 @@ impl Worker {
     }
 
     /// Ends the thread, and says whether something went wrong in it.
-    pub fn end(mut self) -> Result<(), Failure> {
+    pub fn end(mut self) -> Result<(), CommandError> {
         self.orders = None;
         // Whatever it wants to say, nobody listens any more.
         drop(std::mem::replace(&mut self.told, sync_channel(0).1));
         match self.thread.take().map(JoinHandle::join) {
-            Some(Err(_)) => Err(Failure::failed("a part of the program has failed; this is a fault of the program")),
+            Some(Err(_)) => {
+                Err(CommandError::failed("a part of the program has failed; this is a fault of the program"))
+            }
             Some(Ok(result)) => result,
             None => Ok(()),
         }
@@ -77,7 +79,7 @@ async fn work(
     places: Vec<Target>,
     mut orders: mpsc::UnboundedReceiver<Order>,
     told: SyncSender<Told>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let places = places.into_iter().map(Into::into).collect();
     let mut survey = Survey::new(&asking, places, true)?;
     while let Some(order) = orders.recv().await {

@@ -2,8 +2,8 @@
 
 use crate::{
     ask::output::terminal::{Style, Terminal},
-    failure::Failure,
-    failure::say,
+    error::CommandError,
+    stdio::print_stdout,
 };
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ impl Steps {
     }
 
     /// Tells a step, and remembers it.
-    pub fn push(&mut self, step: &'static str, result: Mark, text: impl Into<String>) -> Result<(), Failure> {
+    pub fn push(&mut self, step: &'static str, result: Mark, text: impl Into<String>) -> Result<(), CommandError> {
         let step = Step { step, result, text: text.into() };
         if !self.is_quiet {
             let (word, style) = match step.result {
@@ -51,7 +51,7 @@ impl Steps {
                 Mark::Problem => ("problem", Style::Bad),
             };
             let mark = self.terminal.paint(style, &format!("{word:<8}"));
-            say(&format!("{mark} {:<9} {}\n", step.step, step.text))?;
+            print_stdout(&format!("{mark} {:<9} {}\n", step.step, step.text))?;
         }
         self.steps.push(step);
         Ok(())

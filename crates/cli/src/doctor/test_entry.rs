@@ -7,7 +7,7 @@ use crate::{
         resolve::resolve,
         target::Lobby,
     },
-    failure::Failure,
+    error::CommandError,
 };
 use rallypoint_announce::{AnnounceConfig, AnnounceTask};
 use rallypoint_udp::entropy;
@@ -24,12 +24,14 @@ pub async fn register(
     transport: Transport,
     port: NonZeroU16,
     asking: &Asking,
-) -> Result<Vec<SocketAddr>, Failure> {
+) -> Result<Vec<SocketAddr>, CommandError> {
     let addrs = resolve(&lobby.host, lobby.port(false), asking.family()).await;
-    let addrs = addrs.map_err(|trouble| Failure::failed(format!("the lobby {lobby}: {trouble}")))?;
+    let addrs = addrs.map_err(|trouble| CommandError::failed(format!("the lobby {lobby}: {trouble}")))?;
     // A random name, so that the entry can be told apart from others.
-    let name =
-        format!("test of rallypoint doctor {:08x}", u32::from_be_bytes(entropy::bytes().map_err(Failure::failed)?));
+    let name = format!(
+        "test of rallypoint doctor {:08x}",
+        u32::from_be_bytes(entropy::bytes().map_err(CommandError::failed)?)
+    );
     let mut config = AnnounceConfig::new(&name, port);
     config.transport = transport;
     config.lobby_id = lobby.id();

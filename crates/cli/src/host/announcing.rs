@@ -6,7 +6,8 @@ use crate::{
         list_lookup::EntryMatcher,
         listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus},
     },
-    failure::{Failure, complain, say},
+    error::CommandError,
+    stdio::{print_stderr, print_stdout},
 };
 use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceTask, Occupancy, StartError};
 use rallypoint_session_proto::PublicKey;
@@ -26,7 +27,7 @@ pub struct RoomAnnouncement {
 
 impl RoomAnnouncement {
     /// Starts to announce a room; `None` without `--lobby`.
-    pub async fn start(args: &Args, port: u16, key: PublicKey) -> Result<Option<Self>, Failure> {
+    pub async fn start(args: &Args, port: u16, key: PublicKey) -> Result<Option<Self>, CommandError> {
         let Some(port) = NonZeroU16::new(port).filter(|_| !args.lobbies.is_empty()) else { return Ok(None) };
         let mut config = AnnounceConfig::new(&args.name, port);
         config.lobby_id = args.lobby_id;
@@ -44,7 +45,7 @@ impl RoomAnnouncement {
             name: config.name.clone().into_bytes(),
         };
         let task = AnnounceTask::start(config).await.map_err(|error| match error {
-            StartError::LobbyNotFound(_) => Failure::failed(format!("{error}, or leave out --lobby")),
+            StartError::LobbyNotFound(_) => CommandError::failed(format!("{error}, or leave out --lobby")),
             error => error.into(),
         })?;
         let mut statuses = JoinSet::new();
@@ -72,14 +73,14 @@ impl RoomAnnouncement {
             tokio::select! {
                 event = self.task.next_event() => match event {
                     AnnounceEvent::LobbiesResolved => {}
-                    event => complain(event),
+                    event => print_stderr(event),
                 },
                 Some(Ok((monitor, status))) = self.statuses.join_next() => {
                     let is_listed = matches!(status, ListingStatus::Listed(_));
                     match status {
                         // A closed standard output is no reason to stop serving.
-                        ListingStatus::Listed(text) => drop(say(&format!("-- {text}\n"))),
-                        ListingStatus::NotListed(text) => complain(text),
+                        ListingStatus::Listed(text) => drop(print_stdout(&format!("-- {text}\n"))),
+                        ListingStatus::NotListed(text) => print_stderr(text),
                     }
                     self.statuses.spawn(monitor.next_change(is_listed));
                 }

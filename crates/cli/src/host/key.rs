@@ -1,6 +1,6 @@
 //! The secret key of a server, kept for its next start.
 
-use crate::failure::{Failure, complain};
+use crate::{error::CommandError, stdio::print_stderr};
 use rallypoint_session::new_static_key;
 use rallypoint_session_proto::{PublicKey, StaticKey};
 use std::{
@@ -12,19 +12,20 @@ use std::{
 };
 
 /// The key that is kept in a file; a new one if there is none yet.
-pub fn choose(chosen: Option<&Path>) -> Result<StaticKey, Failure> {
+pub fn choose(chosen: Option<&Path>) -> Result<StaticKey, CommandError> {
     let file = match chosen {
         Some(file) => file.to_owned(),
-        None => usual_place(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
-            .ok_or_else(|| Failure::Usage("there is no home folder to keep the key in: choose a --key-file".into()))?,
+        None => usual_place(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)).ok_or_else(
+            || CommandError::Usage("there is no home folder to keep the key in: choose a --key-file".into()),
+        )?,
     };
     let cannot = |what: &str, why: &dyn std::fmt::Display| {
-        Failure::failed(format!("cannot {what} the key in {}: {why}; choose another --key-file", file.display()))
+        CommandError::failed(format!("cannot {what} the key in {}: {why}; choose another --key-file", file.display()))
     };
     match read(&file) {
         Ok(text) => parse(&text).ok_or_else(|| cannot("use", &"it is not 64 hexadecimal digits")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let key = new_static_key().map_err(Failure::failed)?;
+            let key = new_static_key().map_err(CommandError::failed)?;
             // Only the usual folder is made: in another name there may be a mistake.
             let made = if chosen.is_none() { make_folder(&file) } else { Ok(()) };
             made.and_then(|()| keep(&file, &key)).map_err(|error| cannot("keep", &error))?;
@@ -42,7 +43,7 @@ fn usual_place(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
 fn read(file: &Path) -> io::Result<String> {
     let mut opened = OpenOptions::new().read(true).open(file)?;
     if opened.metadata()?.permissions().mode() & 0o077 != 0 {
-        complain(format_args!("note: others can read {}: chmod 600 keeps the key secret", file.display()));
+        print_stderr(format_args!("note: others can read {}: chmod 600 keeps the key secret", file.display()));
     }
     let mut text = String::new();
     // A key is short: whatever is longer is none.

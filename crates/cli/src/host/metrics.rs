@@ -1,6 +1,6 @@
 //! `--metrics`: what a room counts, for Prometheus.
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 use rallypoint_session_proto::EndpointStats;
 use rallypoint_udp::{BindError, SocketKind};
 use rallypoint_web::metrics::{self, Exposition, Kind};
@@ -34,8 +34,8 @@ pub struct Client {
 }
 
 impl Metrics {
-    pub async fn bind(addr: SocketAddr) -> Result<Self, Failure> {
-        let fail = |error| Failure::bind(&BindError::new(SocketKind::Tcp, addr, error), "--metrics");
+    pub async fn bind(addr: SocketAddr) -> Result<Self, CommandError> {
+        let fail = |error| CommandError::bind(&BindError::new(SocketKind::Tcp, addr, error), "--metrics");
         metrics::started();
         let listener = TcpListener::bind(addr).await.map_err(fail)?;
         Ok(Self { listener, places: Arc::new(Semaphore::new(CLIENTS)) })

@@ -34,7 +34,10 @@ impl<'a> Section<'a> {
         let value = self.table.get(key)?;
         let result = read(value.get_ref());
         if result.is_none() {
-            self.complain(value.span(), format!("{}: expected {expected}, {}", self.path(key), found(value.get_ref())));
+            self.print_stderr(
+                value.span(),
+                format!("{}: expected {expected}, {}", self.path(key), found(value.get_ref())),
+            );
         }
         result
     }
@@ -61,7 +64,7 @@ impl<'a> Section<'a> {
                 Some(text) => texts.push(text.to_owned()),
                 None => {
                     let message = format!("{}: expected {TEXT}, {}", self.path(key), found(value.get_ref()));
-                    self.complain(value.span(), message);
+                    self.print_stderr(value.span(), message);
                 }
             }
         }
@@ -85,7 +88,7 @@ impl<'a> Section<'a> {
                     sections.push(Section { name: key, table, at: value.span(), found: self.found, known: Vec::new() });
                 }
                 None => {
-                    self.complain(value.span(), format!("{key}: expected {expected}, {}", found(value.get_ref())));
+                    self.print_stderr(value.span(), format!("{key}: expected {expected}, {}", found(value.get_ref())));
                 }
             }
         }
@@ -95,7 +98,7 @@ impl<'a> Section<'a> {
     /// It makes no sense without this.
     pub fn need(&self, key: &str) {
         if !self.table.contains_key(key) {
-            self.complain(self.at.clone(), format!("expected {key} in this [[{}]]", self.name));
+            self.print_stderr(self.at.clone(), format!("expected {key} in this [[{}]]", self.name));
         }
     }
 
@@ -104,7 +107,7 @@ impl<'a> Section<'a> {
         for key in self.table.keys().filter(|key| !self.known.contains(&key.get_ref().as_ref())) {
             let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
             let hint = nearest(key.get_ref(), self.known.iter().copied());
-            self.complain(key.span(), format!("unknown key \"{}\"{place}{hint}", key.get_ref()));
+            self.print_stderr(key.span(), format!("unknown key \"{}\"{place}{hint}", key.get_ref()));
         }
     }
 
@@ -112,7 +115,7 @@ impl<'a> Section<'a> {
         if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
     }
 
-    fn complain(&self, at: Range<usize>, message: String) {
+    fn print_stderr(&self, at: Range<usize>, message: String) {
         self.found.borrow_mut().push((at, message));
     }
 }

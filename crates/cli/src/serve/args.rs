@@ -2,7 +2,7 @@
 
 use crate::{
     config::{Override, Sources},
-    failure::Failure,
+    error::CommandError,
 };
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -91,7 +91,7 @@ enum AddrOrOff {
 
 impl Args {
     /// Everything that has a say in the settings.
-    pub fn sources(&self) -> Result<Sources, Failure> {
+    pub fn sources(&self) -> Result<Sources, CommandError> {
         let mut sources = Sources::new(self.config.clone());
         let mut flag = |label: &str, path: &str, value: String| {
             sources.flags.push(Override { label: label.into(), path: path.into(), value });
@@ -112,7 +112,7 @@ impl Args {
             }
             let addrs: Vec<_> = wanted.iter().filter_map(|wanted| wanted.addr()).collect();
             if !addrs.is_empty() && addrs.len() < wanted.len() {
-                return Err(Failure::Usage(format!("{label} is off, or one or more addresses; not both")));
+                return Err(CommandError::Usage(format!("{label} is off, or one or more addresses; not both")));
             }
             flag(label, path, if addrs.is_empty() { "off".into() } else { join(addrs.iter()) });
         }

@@ -1,17 +1,19 @@
 //! Where the list is kept over a restart.
 
-use crate::{config::Settings, failure::Failure};
+use crate::{config::Settings, error::CommandError};
 use std::{collections::BTreeMap, path::PathBuf};
 
 /// The folder that was asked for, or where the system keeps such things.
-pub fn choose(settings: &Settings, variables: &BTreeMap<String, String>) -> Result<PathBuf, Failure> {
+pub fn choose(settings: &Settings, variables: &BTreeMap<String, String>) -> Result<PathBuf, CommandError> {
     let variable = |name: &str| variables.get(name).filter(|value| !value.is_empty());
     // systemd may give several, with colons between them; the first is the one that the unit names first.
     let systemd = || variable("STATE_DIRECTORY").and_then(|dirs| dirs.split(':').next()).map(PathBuf::from);
     let xdg = || variable("XDG_STATE_HOME").map(|home| PathBuf::from(home).join("rallypoint"));
     let home = || variable("HOME").map(|home| PathBuf::from(home).join(".local/state/rallypoint"));
     settings.data_dir.clone().or_else(systemd).or_else(xdg).or_else(home).ok_or_else(|| {
-        Failure::Usage("there is no home folder to keep the list of servers in: choose a place with --data-dir".into())
+        CommandError::Usage(
+            "there is no home folder to keep the list of servers in: choose a place with --data-dir".into(),
+        )
     })
 }
 

@@ -6,7 +6,7 @@ use crate::{
         Asking, Trouble,
         tap::{Tap, Way},
     },
-    failure::Failure,
+    error::CommandError,
 };
 use rallypoint_machine::{DeliveryError, Machine, ReceivedDatagram, SocketIndex, Transmit};
 use rallypoint_query_proto::{Probe, ProbeOutcome, ProbeResult, Prober};
@@ -55,9 +55,9 @@ impl Asker {
         sockets: Vec<Arc<UdpSocket>>,
         findings: mpsc::Sender<Finding>,
         is_stalled: Arc<AtomicBool>,
-    ) -> Result<Self, Failure> {
-        let prober = Prober::new(asking.prober(), entropy::bytes().map_err(Failure::failed)?)
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+    ) -> Result<Self, CommandError> {
+        let prober = Prober::new(asking.prober(), entropy::bytes().map_err(CommandError::failed)?)
+            .map_err(|error| CommandError::Usage(error.to_string()))?;
         Ok(Self {
             prober,
             sockets,

@@ -7,7 +7,7 @@ use super::{
     table::{Cell, Column, Table},
     terminal::{Style, Terminal},
 };
-use crate::{ask::Exit, failure::Failure, failure::complain};
+use crate::{ask::Exit, error::CommandError, stdio::print_stderr};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -129,8 +129,10 @@ impl Sink {
         }
         let Missed { target, address, message, .. } = &missed;
         match address.map(|address| address.to_string()) {
-            Some(address) if !target.ends_with(&address) => complain(format_args!("{target} ({address}): {message}")),
-            _ => complain(format_args!("{target}: {message}")),
+            Some(address) if !target.ends_with(&address) => {
+                print_stderr(format_args!("{target} ({address}): {message}"))
+            }
+            _ => print_stderr(format_args!("{target}: {message}")),
         }
         match self.format {
             Format::Text => Ok(()),
@@ -229,10 +231,10 @@ impl Sink {
 }
 
 /// The command has failed as a whole: programs want to read that, too. For people it is told elsewhere.
-pub fn fail(format: Format, failure: Failure) -> Failure {
+pub fn fail(format: Format, failure: CommandError) -> CommandError {
     let (code, why) = match &failure {
-        Failure::Usage(why) => ("usage", why),
-        Failure::Failed(why) | Failure::NotSaved(why) => ("local", why),
+        CommandError::Usage(why) => ("usage", why),
+        CommandError::Failed(why) | CommandError::NotSaved(why) => ("local", why),
     };
     let mut error = json!({ "target": null, "address": null, "error": code, "message": why });
     let told = match format {
@@ -249,11 +251,11 @@ pub fn fail(format: Format, failure: Failure) -> Failure {
 }
 
 /// What it means for a command that it could not tell something.
-pub fn told(result: io::Result<Exit>) -> Result<Exit, Failure> {
+pub fn told(result: io::Result<Exit>) -> Result<Exit, CommandError> {
     match result {
         // Whoever reads has read enough: `| head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Answered),
-        result => result.map_err(|error| Failure::failed(format!("cannot write the results: {error}"))),
+        result => result.map_err(|error| CommandError::failed(format!("cannot write the results: {error}"))),
     }
 }
 

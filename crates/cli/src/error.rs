@@ -1,48 +1,29 @@
-//! How a command ends if it does not end well.
+//! The error of a command, with its exit code.
 
 use crate::config::Mistakes;
 use rallypoint_udp::BindError;
-use std::{
-    fmt,
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::{fmt, process::ExitCode};
 
-/// Why a command failed, in a sentence that says what to do.
+/// Why a command failed: one sentence that states what happened and what to do.
 #[derive(Debug)]
-pub enum Failure {
-    /// It was asked for something that makes no sense.
+pub enum CommandError {
+    /// The arguments or the configuration are wrong.
     Usage(String),
-    /// It could not do what it was asked for.
+    /// The command could not do its work.
     Failed(String),
-    /// It did all but keep what should outlive it.
+    /// The command did its work, but could not write its state to disk.
     NotSaved(String),
 }
 
-/// Tells a person what is wrong. If nobody listens any more, that is no reason to stop.
-pub fn complain(what: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "{what}");
-}
-
-/// What is wrong with the usage, without the hints.
-pub fn in_one_line(error: &str) -> String {
+/// The message of a usage error in one line, without the hints that follow it.
+pub fn usage_summary(error: &str) -> String {
     let first = error.lines().take_while(|line| !line.trim().is_empty());
     let words = first.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
     words.strip_prefix("error: ").unwrap_or(&words).to_owned()
 }
 
-/// Prints what was asked for.
-pub fn say(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever reads has read enough: `| head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(Failure::failed),
-    }
-}
-
-impl Failure {
-    /// A failure from whatever explains itself.
+impl CommandError {
+    /// An error with the text of another one.
     pub fn failed(why: impl fmt::Display) -> Self {
         Self::Failed(why.to_string())
     }
@@ -56,7 +37,7 @@ impl Failure {
         }
     }
 
-    /// The code that scripts see.
+    /// The exit code of the process.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Failed(_) => ExitCode::from(1),
@@ -66,15 +47,15 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Usage(why) | Self::Failed(why) | Self::NotSaved(why)) = self;
         write!(f, "rallypoint: {why}")
     }
 }
 
-impl From<Mistakes> for Failure {
+impl From<Mistakes> for CommandError {
     fn from(mistakes: Mistakes) -> Self {
-        Self::Usage(format!("the configuration cannot be used\n{mistakes}"))
+        Self::Usage(format!("the configuration is not valid\n{mistakes}"))
     }
 }

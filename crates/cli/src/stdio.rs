@@ -1,0 +1,24 @@
+//! Printing on standard output and standard error.
+
+use crate::error::CommandError;
+use std::{
+    fmt,
+    io::{self, Write},
+};
+
+/// Prints text on standard output.
+///
+/// # Errors
+/// If it cannot be written. A reader that has closed the pipe is no error: it has read enough (`| head`).
+pub fn print_stdout(text: &str) -> Result<(), CommandError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(CommandError::failed),
+    }
+}
+
+/// Prints a line on standard error. A closed standard error is ignored: it is no reason to stop.
+pub fn print_stderr(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
