@@ -69,6 +69,12 @@ impl GameServer {
         Self { lobby, ..self }
     }
 
+    /// Sets slots, players and bots.
+    #[must_use]
+    pub fn occupancy(self, occupancy: Occupancy) -> Self {
+        Self { occupancy, ..self }
+    }
+
     /// Sets a key; an existing value is replaced.
     #[must_use]
     pub fn key(mut self, key: &str, value: impl AsRef<[u8]>) -> Self {

@@ -8,7 +8,7 @@ use crate::{
     skip::has_ipv6,
     wait::{eventually, wait_for},
 };
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::{LobbyId, Occupancy};
 use rustix::process::Signal;
 use std::{
     fs,
@@ -241,10 +241,11 @@ impl Lobby {
         self.send(server.source(), &server.registration());
     }
 
-    /// Registers a UDP server of Gang Garrison 2 at a port of 127.0.0.1. Its ID depends on the port only, so that a second
-    /// call is a refresh.
+    /// Registers an empty UDP server of Gang Garrison 2 at a port of 127.0.0.1. Its ID depends on the port only, so that a
+    /// second call is a refresh.
     pub fn register_port(&self, name: &str, port: u16) {
-        self.register(&GameServer::named(name).port(port).with_id(u128::from(port).to_be_bytes()));
+        let id = u128::from(port).to_be_bytes();
+        self.register(&GameServer::named(name).port(port).with_id(id).occupancy(Occupancy::default()));
     }
 
     /// Registers servers, not faster than the lobby receives them.

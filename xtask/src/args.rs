@@ -1,9 +1,9 @@
-//! The few command-line options that the tasks have.
+//! Command-line options of the tasks.
 
 use crate::Stop;
 use std::str::FromStr;
 
-/// What stands after the task's name. Options are taken out first, and what remains are the names.
+/// The arguments after the task's name. Options are taken out first; what remains are names.
 pub struct Args(Vec<String>);
 
 impl Args {
@@ -11,14 +11,14 @@ impl Args {
         Self(arguments)
     }
 
-    /// Whether an option without a value is there.
+    /// Takes out an option without a value; returns whether it was given.
     pub fn flag(&mut self, name: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|argument| argument != name);
         self.0.len() < before
     }
 
-    /// The value of `--name VALUE` or `--name=VALUE`.
+    /// Takes out `--name VALUE` or `--name=VALUE`, and returns the value.
     pub fn value<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, Stop> {
         let Some(at) = self.0.iter().position(|argument| argument.split('=').next() == Some(name)) else {
             return Ok(None);
@@ -32,14 +32,14 @@ impl Args {
         value.parse().map(Some).map_err(|_| Stop::Usage(format!("{name} does not accept `{value}`")))
     }
 
-    /// The name that remains, if any. An option that nobody took out is unknown.
+    /// The remaining name, if any. A remaining option is unknown to the task.
     pub fn last_name(self) -> Result<Option<String>, Stop> {
         if let Some(option) = self.0.iter().find(|argument| argument.starts_with('-')) {
-            return Err(Stop::Usage(format!("there is no option `{option}` here (see cargo xtask --help)")));
+            return Err(Stop::Usage(format!("unknown option `{option}` (see cargo xtask --help)")));
         }
         match self.0.len() {
             0 | 1 => Ok(self.0.into_iter().next()),
-            _ => Err(Stop::Usage(format!("one name at most, not {}", self.0.join(" ")))),
+            _ => Err(Stop::Usage(format!("expected at most one name, not `{}`", self.0.join(" ")))),
         }
     }
 }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn options_and_the_name_come_in_any_order() {
+    fn options_and_the_name_are_accepted_in_any_order() {
         for line in ["--seconds 5 --minimise reader", "reader --minimise --seconds=5", "--minimise reader --seconds 5"]
         {
             let mut args = args(line);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn malformed_arguments_are_rejected() {
         assert!(args("--seconds").value::<u64>("--seconds").is_err());
         assert!(args("--seconds soon").value::<u64>("--seconds").is_err());
         assert!(args("--second 5").last_name().is_err());
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_fine() {
+    fn no_arguments_are_accepted() {
         let mut args = args("");
         assert_eq!(args.value::<u64>("--seconds").unwrap(), None);
         assert!(!args.flag("--minimise"));

@@ -1,18 +1,18 @@
-//! `cargo xtask bench`: runs the suites and writes what they say into docs/benchmarks.md.
+//! `cargo xtask bench`: runs the benchmark suites and writes their results into docs/benchmarks.md.
 
 use crate::{Stop, args::Args, requirements, workspace::Workspace};
 use std::{fs, process::Stdio};
 
-/// A program of the package `rallypoint-bench`, which prints its section of the document as Markdown.
+/// A benchmark suite: a program of the package `rallypoint-bench` that prints its section of the document as Markdown.
 pub struct Suite {
     pub name: &'static str,
-    /// Cargo features that it needs, for peers that nothing else should compile.
+    /// Cargo features that it needs, for comparison libraries that nothing else compiles.
     features: &'static str,
-    /// Another package whose programs it starts: they are built into the same folder as the suite.
+    /// Another package whose programs it starts. They are built into the same directory as the suite.
     starts: Option<&'static str>,
 }
 
-/// One line for each suite.
+/// All suites.
 pub const SUITES: &[Suite] = &[
     Suite { name: "wire", features: "", starts: None },
     Suite { name: "registry", features: "", starts: None },
@@ -29,21 +29,24 @@ const FIRST_LINES: &str =
 
 pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     let only_print = args.flag("--print");
-    let suites: Vec<&Suite> = match args.last_name()? {
-        None => SUITES.iter().collect(),
-        Some(name) => {
-            let suite = SUITES.iter().find(|suite| suite.name == name);
-            let names: Vec<_> = SUITES.iter().map(|suite| suite.name).collect();
-            vec![suite.ok_or_else(|| Stop::Usage(format!("there is no suite `{name}`, only {}", names.join(", "))))?]
-        }
-    };
+    let suites: Vec<&Suite> =
+        match args.last_name()? {
+            None => SUITES.iter().collect(),
+            Some(name) => {
+                let suite = SUITES.iter().find(|suite| suite.name == name);
+                let names: Vec<_> = SUITES.iter().map(|suite| suite.name).collect();
+                vec![suite.ok_or_else(|| {
+                    Stop::Usage(format!("unknown suite `{name}`; the suites are {}", names.join(", ")))
+                })?]
+            }
+        };
     for suite in suites {
         requirements::provide(workspace, &["bench", &format!("bench {}", suite.name)])?;
         let section = measure(workspace, suite)?;
         println!("{section}");
         if !only_print {
             let path = workspace.root.join(DOCUMENT);
-            // Not there yet, and then this is its beginning.
+            // The first suite creates the document.
             let document = fs::read_to_string(&path).unwrap_or(FIRST_LINES.into());
             let document = with_section(&document, suite.name, &section)?;
             fs::write(&path, document).map_err(Stop::while_doing(&format!("write {DOCUMENT}")))?;
@@ -71,7 +74,7 @@ fn measure(workspace: &Workspace, suite: &Suite) -> Result<String, Stop> {
     }
 }
 
-/// The document with this section in the place of the former one, or at the end.
+/// Replaces the section of a suite in the document, or appends it.
 fn with_section(document: &str, name: &str, section: &str) -> Result<String, Stop> {
     let (open, close) = (format!("<!-- bench:{name} -->"), format!("<!-- /bench:{name} -->"));
     let section = format!("{open}\n{}\n{close}", section.trim());
@@ -80,7 +83,7 @@ fn with_section(document: &str, name: &str, section: &str) -> Result<String, Sto
             Ok(format!("{}{section}{}", &document[..start], &document[end + close.len()..]))
         }
         (None, None) => Ok(format!("{}\n\n{section}\n", document.trim_end())),
-        _ => Err(Stop::Failed(format!("{DOCUMENT} should have {open} and then {close}, once each"))),
+        _ => Err(Stop::Failed(format!("{DOCUMENT} must contain {open} followed by {close}"))),
     }
 }
 
@@ -99,13 +102,13 @@ mod tests {
     }
 
     #[test]
-    fn what_people_wrote_around_it_stays() {
+    fn text_around_a_section_is_kept() {
         let document = "# B\n\nbefore\n<!-- bench:wire -->\nold\n<!-- /bench:wire -->\nafter\n";
         assert_eq!(with_section(document, "wire", "new").unwrap(), document.replace("old", "new"));
     }
 
     #[test]
-    fn a_lone_marker_is_not_guessed_at() {
+    fn a_marker_without_its_counterpart_is_an_error() {
         for document in ["<!-- bench:wire -->", "<!-- /bench:wire -->", "<!-- /bench:wire --><!-- bench:wire -->"] {
             assert!(with_section(document, "wire", "new").is_err(), "{document}");
         }

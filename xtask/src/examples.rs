@@ -1,4 +1,4 @@
-//! Runs every example that ends by itself: one that does not work is worse than none.
+//! Runs every example that ends by itself: a broken example is worse than none.
 
 use crate::{Stop, workspace::Workspace};
 use std::{
@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An example with this comment is built and not run, because it goes on until it is stopped or needs arguments.
+/// Marks an example that is built but not run, because it needs arguments or runs until it is stopped.
 const NOT_RUN: &str = "// xtask: not run";
 
-/// Long enough for the slowest machine; an example that takes longer was probably meant to have the comment.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of an example, long enough for the slowest machine. One that takes longer probably lacks the comment above.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 pub fn check(workspace: &Workspace) -> Result<(), Stop> {
     let build = ["build", "--workspace", "--examples", "--message-format=json-render-diagnostics"];
@@ -43,7 +43,8 @@ struct Example {
 }
 
 impl Example {
-    /// From a line of Cargo's messages, if it is about an example. Whatever the packages' layout, this names them all.
+    /// Parses a line of Cargo's messages; none if it is not about an example. This finds all examples, whatever the layout
+    /// of their packages.
     fn from_message(line: &str) -> Option<Self> {
         let field = |name: &str| {
             let (_, rest) = line.split_once(&format!("\"{name}\":\""))?;
@@ -52,9 +53,9 @@ impl Example {
         if !line.contains("\"kind\":[\"example\"]") {
             return None;
         }
-        // A library as an example has no program.
+        // An example that is a library has no executable.
         let program = field("executable")?.into();
-        // The name stands after the target's kind; before it there may be others.
+        // The name of the target follows its kind; other names may come before.
         let (_, target) = line.split_once("\"kind\":[\"example\"]")?;
         let (_, name) = target.split_once("\"name\":\"")?;
         let name = name.split_once('"')?.0.to_owned();
@@ -69,11 +70,13 @@ impl Example {
             match process.try_wait().map_err(Stop::while_doing("wait for an example"))? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => break format!("failed ({status})"),
-                None if start.elapsed() > PATIENCE => {
+                None if start.elapsed() > TIME_LIMIT => {
                     let _ = process.kill();
                     let _ = process.wait();
                     let source = workspace.relative(&self.source);
-                    break format!("did not end in {PATIENCE:?} (if it is not meant to, say `{NOT_RUN}` in {source})");
+                    break format!(
+                        "did not end within {TIME_LIMIT:?} (if that is intended, add `{NOT_RUN}` to {source})"
+                    );
                 }
                 None => thread::sleep(Duration::from_millis(10)),
             }
@@ -90,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_example_is_read_from_cargos_message() {
+    fn an_example_is_parsed_from_cargos_message() {
         let line = concat!(
             r#"{"reason":"compiler-artifact","package_id":"path+file:///p/wire#0.1.0","manifest_path":"/p/wire/Cargo.toml","#,
             r#""target":{"kind":["example"],"crate_types":["bin"],"name":"hello","src_path":"/p/wire/examples/hello.rs"},"#,

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: libFuzzer on every target, with stable Rust.
+//! `cargo xtask fuzz`: runs libFuzzer on every target, with a stable toolchain.
 
 use crate::{Stop, args::Args, requirements, workspace::Workspace};
 use std::{
@@ -13,11 +13,11 @@ use std::{
     thread,
 };
 
-/// The most inputs that are kept for a target, beside those that a person named.
+/// Maximum number of corpus inputs kept per target, not counting those with a name given by a person.
 const MAX_KEPT: usize = 200;
-/// The largest input that is kept.
+/// Largest input that is kept, in bytes.
 const MAX_KEPT_BYTES: u64 = 4096;
-/// An input that takes longer than this is a finding.
+/// Time limit per input in seconds; a slower input is a finding.
 const MAX_SECONDS_PER_INPUT: u32 = 10;
 
 pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
@@ -41,11 +41,11 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
         for _ in 0..jobs.min(targets.len()).max(1) {
             scope.spawn(|| {
                 while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = fuzzer.search(target, seconds, minimise);
+                    let result = fuzzer.fuzz(target, seconds, minimise);
                     if let Ok(report) = &result {
                         println!("{}", report.line(target));
                     }
-                    results.lock().expect("no thread panics while it holds this").push(result);
+                    results.lock().expect("no thread panics while it holds the lock").push(result);
                 }
             });
         }
@@ -58,7 +58,7 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     }
 }
 
-/// All targets, or the one that was asked for.
+/// All targets, or the requested one.
 fn targets(workspace: &Workspace, wanted: Option<String>) -> Result<Vec<String>, Stop> {
     let all = files_in(&workspace.root.join("fuzz/fuzz_targets"));
     let mut all: Vec<_> = all.iter().filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
@@ -66,7 +66,7 @@ fn targets(workspace: &Workspace, wanted: Option<String>) -> Result<Vec<String>,
     match wanted {
         None => Ok(all),
         Some(name) if all.contains(&name) => Ok(vec![name]),
-        Some(name) => Err(Stop::Usage(format!("there is no fuzz target `{name}`, only {}", all.join(", ")))),
+        Some(name) => Err(Stop::Usage(format!("unknown fuzz target `{name}`; the targets are {}", all.join(", ")))),
     }
 }
 
@@ -78,10 +78,10 @@ struct Fuzzer<'a> {
 impl Fuzzer<'_> {
     fn command(&self, verb: &str) -> Command {
         let mut command = self.workspace.cargo();
-        // Without `cfg(fuzzing)` the code that is searched is the code that the ordinary tests replay.
+        // Without `cfg(fuzzing)`, the fuzzed code is the code that the ordinary tests replay.
         command.args(["fuzz", verb, "--fuzz-dir", "fuzz", "--features", "libfuzzer", "--no-cfg-fuzzing"]);
         command.arg("--sanitizer").arg(&self.sanitizer).arg("--target-dir").arg(self.directory());
-        // The instrumentation's flags are unstable, and there may be no other toolchain here than a stable one.
+        // The flags for instrumentation are unstable, and a stable toolchain may be the only one installed.
         command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_PROFILE_RELEASE_LTO", "off").stdin(Stdio::null());
         command
     }
@@ -90,27 +90,27 @@ impl Fuzzer<'_> {
         self.workspace.target.join("fuzz")
     }
 
-    fn search(&self, target: &str, seconds: u32, minimise: bool) -> Result<Report, Stop> {
+    fn fuzz(&self, target: &str, seconds: u32, minimise: bool) -> Result<Report, Stop> {
         let root = self.workspace.root.join("fuzz");
         let (kept, regressions) = (root.join("corpus").join(target), root.join("regressions").join(target));
-        // What is found goes to the first directory, so that a run leaves the project as it was.
+        // New inputs are written to the first directory, so that a run does not change the project.
         let found = self.directory().join("corpus").join(target);
         fs::create_dir_all(&found).map_err(Stop::while_doing("make a corpus directory"))?;
         let mut command = self.command("run");
         command.arg(target).args([&found, &kept]).args(Some(regressions).filter(|path| path.is_dir()));
-        // The ordinary test that it becomes shows the whole way; here the message has to be seen.
+        // A backtrace would hide the message; the regression test that a finding becomes prints one.
         command.env("RUST_BACKTRACE", "0");
         command.args(["--", "-print_final_stats=1"]).arg(format!("-max_total_time={seconds}"));
         command.arg(format!("-timeout={MAX_SECONDS_PER_INPUT}"));
 
-        let (success, report) = watch(command)?;
+        let (success, report) = run_to_end(command)?;
         if report.finding.is_none() && !success {
             return Err(Stop::Failed(format!("the fuzz target {target} did not run:\n{}", report.tail.join("\n"))));
         }
         if let Some(artifact) = &report.finding {
             let (artifact, tail) = (self.workspace.relative(Path::new(artifact)), report.tail.join("\n"));
             println!(
-                "{tail}\n{target} fails on {artifact}\nTo see it as an ordinary test, which it should then stay:\n  \
+                "{tail}\n{target} fails on {artifact}\nTo reproduce it as an ordinary test, and to keep it as one:\n  \
                  mkdir -p fuzz/regressions/{target} && cp {artifact} fuzz/regressions/{target}/\n  \
                  cargo nextest run -p rallypoint-fuzz replay::{target}"
             );
@@ -120,27 +120,27 @@ impl Fuzzer<'_> {
         Ok(report)
     }
 
-    /// Replaces the fuzzer's own files in the kept corpus by the fewest that reach the same code.
+    /// Replaces the fuzzer's own files in the kept corpus by a minimal set with the same coverage.
     fn minimise(&self, target: &str, found: &Path, kept: &Path) -> Result<(), Stop> {
-        let fewest = self.directory().join("fewest").join(target);
-        let _ = fs::remove_dir_all(&fewest);
-        let files = || Stop::while_doing("rewrite the corpus");
-        fs::create_dir_all(&fewest).map_err(files())?;
-        // What people named comes first: of the rest only what adds to it is taken.
+        let minimal = self.directory().join("minimal").join(target);
+        let _ = fs::remove_dir_all(&minimal);
+        let error = || Stop::while_doing("rewrite the corpus");
+        fs::create_dir_all(&minimal).map_err(error())?;
+        // Inputs named by people come first: of the rest, only those that add coverage are taken.
         for file in files_in(kept).iter().filter(|file| !is_named_by_fuzzer(file)) {
-            fs::copy(file, fewest.join(file.file_name().unwrap_or_default())).map_err(files())?;
+            fs::copy(file, minimal.join(file.file_name().unwrap_or_default())).map_err(error())?;
         }
         let mut command = self.command("run");
-        command.arg(target).args([fewest.as_path(), found, kept]).args(["--", "-merge=1"]);
-        let (success, report) = watch(command)?;
+        command.arg(target).args([minimal.as_path(), found, kept]).args(["--", "-merge=1"]);
+        let (success, report) = run_to_end(command)?;
         if !success {
             return Err(Stop::Failed(format!("minimising {target} failed:\n{}", report.tail.join("\n"))));
         }
-        keep(&fewest, kept).map_err(files())
+        keep(&minimal, kept).map_err(error())
     }
 }
 
-/// Of the fuzzer's own files in `kept`, leaves exactly those of `from`, the smallest first, within the limits.
+/// Replaces the fuzzer's own files in `kept` by those of `from`, the smallest first, within the limits.
 fn keep(from: &Path, kept: &Path) -> std::io::Result<()> {
     for file in files_in(kept).iter().filter(|file| is_named_by_fuzzer(file)) {
         fs::remove_file(file)?;
@@ -156,7 +156,7 @@ fn keep(from: &Path, kept: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The fuzzer names a file by the hash of its content.
+/// Whether the fuzzer named this file, which it does by the SHA-1 of the content.
 fn is_named_by_fuzzer(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -167,20 +167,21 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
 }
 
-/// What libFuzzer said, in numbers.
+/// Statistics and findings, parsed from the output of libFuzzer.
 #[derive(Debug, Default)]
 struct Report {
     executions: u64,
     per_second: u64,
-    /// Edges of the program's flow that were seen.
+    /// Number of edges of the control flow that were reached.
     coverage: u64,
-    /// The file with the input that failed.
+    /// Path of the input that failed.
     finding: Option<String>,
-    /// The last lines, for a person: up to the finding, after which only the tools talk about themselves.
+    /// The last lines of output before the finding; what follows is about the tools.
     tail: Vec<String>,
 }
 
 impl Report {
+    /// Maximum number of lines in `tail`.
     const TAIL: usize = 40;
 
     fn line(&self, target: &str) -> String {
@@ -190,7 +191,7 @@ impl Report {
     }
 
     fn read(&mut self, line: String) {
-        let settled = self.finding.is_some();
+        let is_after_finding = self.finding.is_some();
         if let Some(count) = line.strip_prefix("stat::number_of_executed_units:") {
             self.executions = count.trim().parse().unwrap_or(0);
         } else if let Some(count) = line.strip_prefix("stat::average_exec_per_sec:") {
@@ -202,7 +203,7 @@ impl Report {
         {
             self.coverage = rest.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(self.coverage);
         }
-        if settled {
+        if is_after_finding {
             return;
         }
         if self.tail.len() == Self::TAIL {
@@ -212,13 +213,13 @@ impl Report {
     }
 }
 
-/// Runs to the end, reading along. Also tells whether the exit code was 0.
-fn watch(mut command: Command) -> Result<(bool, Report), Stop> {
+/// Runs a command to its end and parses its output; returns whether it succeeded, and the report.
+fn run_to_end(mut command: Command) -> Result<(bool, Report), Stop> {
     let process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut process = process.map_err(Stop::while_doing("run cargo fuzz"))?;
     let mut report = Report::default();
     if let Some(stderr) = process.stderr.take() {
-        // What a target prints need not be text.
+        // The output of a target need not be UTF-8.
         let lines = BufReader::new(stderr).split(b'\n').map_while(Result::ok);
         lines.for_each(|line| report.read(String::from_utf8_lossy(&line).into_owned()));
     }
@@ -232,7 +233,7 @@ mod tests {
     use crate::temporary::Temporary;
 
     #[test]
-    fn the_numbers_are_read_from_the_fuzzers_output() {
+    fn statistics_are_parsed_from_the_fuzzers_output() {
         let mut report = Report::default();
         let output = "#18\tINITED cov: 47 ft: 89 corp: 11/221b exec/s: 0 rss: 35Mb\n\
                       #590488\tDONE   cov: 52 ft: 89 corp: 11/221b lim: 4096 exec/s: 98414 rss: 418Mb\n\
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_is_named() {
+    fn a_finding_is_reported_with_its_path() {
         let mut report = Report::default();
         report.read(
             "artifact_prefix='fuzz/artifacts/reader/'; Test unit written to fuzz/artifacts/reader/crash-1".into(),
@@ -265,11 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_corpus_stays_small_and_keeps_what_people_named() {
+    fn the_kept_corpus_stays_small_and_keeps_inputs_named_by_people() {
         let directory = Temporary::new();
         let (from, kept) = (directory.join("from"), directory.join("kept"));
         directory.file("kept/registration", "x");
-        directory.file(&format!("kept/{:040x}", 0xdead), "of the last run");
+        directory.file(&format!("kept/{:040x}", 0xdead), "from the previous run");
         directory.file("from/registration", "x");
         for number in 1..=300 {
             directory.file(&format!("from/{number:040x}"), vec![0; number * 20]);

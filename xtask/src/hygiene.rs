@@ -1,4 +1,4 @@
-//! Small rules about the files themselves, which no compiler checks.
+//! Rules about the project's files that no compiler checks.
 
 use crate::{Stop, workspace::Workspace};
 use std::{
@@ -6,17 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A line that has to break a rule says so.
+/// Marks a line that breaks a rule on purpose.
 const ALLOWED: &str = "hygiene: allow";
 
-/// More than this in one file is data that belongs somewhere else.
+/// Largest file in bytes; larger data does not belong into the repository.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// What people's own directories begin with. In two parts, so that this file keeps its own rule.
+/// Prefixes of home directories, split so that this file passes its own check.
 const HOMES: &[&str] =
     &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("\\Us", "ers\\")];
 
-/// Macros that are left in by accident.
+/// Macros that are left in by accident, split for the same reason.
 const LEFTOVERS: &[&str] = &[concat!("to", "do!("), concat!("db", "g!(")];
 
 pub fn check(workspace: &Workspace) -> Result<(), Stop> {
@@ -38,8 +38,8 @@ fn problems(root: &Path) -> std::io::Result<Vec<String>> {
             problems.push(format!("{}: larger than 1 MiB", name.display()));
             continue;
         }
-        // Bytes that a fuzzer made are nobody's text.
-        if ["fuzz/corpus", "fuzz/regressions"].iter().any(|made| name.starts_with(made)) {
+        // Fuzzer inputs are not text.
+        if ["fuzz/corpus", "fuzz/regressions"].iter().any(|directory| name.starts_with(directory)) {
             continue;
         }
         let Ok(text) = String::from_utf8(fs::read(file)?) else { continue };
@@ -48,7 +48,7 @@ fn problems(root: &Path) -> std::io::Result<Vec<String>> {
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.contains(ALLOWED)) {
             let mut problem = |what: String| problems.push(format!("{}:{}: {what}", name.display(), number + 1));
             if let Some(path) = personal_path(line, root) {
-                problem(format!("a path of one machine: {path}"));
+                problem(format!("a path that exists on one machine only: {path}"));
             }
             if extension == "rs" {
                 code_problems(line, &mut problem);
@@ -89,12 +89,12 @@ fn walk(directory: &Path, ignored: &[PathBuf], files: &mut Vec<PathBuf>) -> std:
     Ok(())
 }
 
-/// A home directory, or the path of this very checkout, if it is on the line.
+/// A path in a home directory or in this checkout, if the line has one.
 fn personal_path<'a>(line: &'a str, root: &Path) -> Option<&'a str> {
     let checkout = root.to_str().filter(|path| path.len() > 3);
     for start in HOMES.iter().copied().chain(checkout) {
         for (at, _) in line.match_indices(start) {
-            // The same letters inside a longer path or address mean something else.
+            // Inside a longer path or address, the same characters mean something else.
             let begins = !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-/}".contains(c));
             let path =
                 line[at..].split(|c: char| c.is_whitespace() || "\"'`<>)]".contains(c)).next().unwrap_or_default();
@@ -109,16 +109,16 @@ fn personal_path<'a>(line: &'a str, root: &Path) -> Option<&'a str> {
 fn code_problems(line: &str, problem: &mut impl FnMut(String)) {
     let code = line.split("//").next().unwrap_or_default();
     if code.trim_start().starts_with(concat!("#[ign", "ore")) {
-        problem("a test that is never run".into());
+        problem("an ignored test".into());
     }
     for leftover in LEFTOVERS.iter().filter(|leftover| code.contains(**leftover)) {
         problem(format!("{leftover} was left in"));
     }
 }
 
-/// The targets of a line's Markdown links: `[text](target "title")` and `[name]: target`.
+/// The targets of the Markdown links in a line: `[text](target "title")` and `[name]: target`.
 fn links(line: &str) -> Vec<&str> {
-    // What stands between backticks is not a link: every second piece. (A link whose text is code is cut before `](`.)
+    // Every second piece is code between backticks and no link. (A link whose text is code is cut before `](`.)
     let mut targets: Vec<_> = line
         .split('`')
         .step_by(2)
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::temporary::Temporary;
 
-    /// The problems of a project that has only this file.
+    /// The problems of a project that consists of one file.
     fn problems_of(path: &str, content: impl AsRef<[u8]>) -> Vec<String> {
         let project = Temporary::new();
         project.file(path, content);
@@ -174,10 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_one_machine_are_found() {
+    fn paths_of_home_directories_and_of_the_checkout_are_found() {
         for home in HOMES {
             let found = problems_of("a.toml", format!("ok\npath = \"{home}someone/x\"\n"));
-            assert_eq!(found, [format!("a.toml:2: a path of one machine: {home}someone/x")]);
+            assert_eq!(found, [format!("a.toml:2: a path that exists on one machine only: {home}someone/x")]);
         }
         let project = Temporary::new();
         project.file("a.md", format!("cd {}/src", project.display()));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_or_ignored_is_not_looked_at() {
+    fn allowed_lines_and_ignored_directories_are_not_checked() {
         assert_eq!(problems_of("a.rs", format!("x({}1) // {ALLOWED}", LEFTOVERS[1])), [""; 0]);
         let project = Temporary::new();
         project.file(".gitignore", "/target\n");
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn ignored_tests_and_leftovers_are_found() {
-        assert_eq!(problems_of("t.rs", concat!("    #[ign", "ore = \"slow\"]")), ["t.rs:1: a test that is never run"]);
+        assert_eq!(problems_of("t.rs", concat!("    #[ign", "ore = \"slow\"]")), ["t.rs:1: an ignored test"]);
         for leftover in LEFTOVERS {
             assert_eq!(
                 problems_of("t.rs", format!("let x = {leftover}y);")),

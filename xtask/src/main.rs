@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask --help` lists them.
+//! Development tasks: `cargo xtask --help` lists them.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -6,7 +6,9 @@ mod bench;
 mod examples;
 mod fuzz;
 mod hygiene;
+mod progress;
 mod requirements;
+mod skipped;
 mod steps;
 #[cfg(test)]
 mod temporary;
@@ -16,39 +18,42 @@ use crate::{args::Args, workspace::Workspace};
 use std::process::ExitCode;
 
 const HELP: &str = "\
-The project's own tasks.
+Development tasks.
 
-cargo xtask test [--list] [--only STEP]...
-    Sets up what the tests need (as root on a Debian-like system it installs what is missing, otherwise it names the
-    packages and stops), then checks format, lints and documentation and runs all tests. CI runs exactly this.
-      cargo xtask test                  everything
-      cargo xtask test --list           what the steps are, and the command behind each
+cargo xtask test [--quick | --full] [--list] [--only STEP]...
+    Sets up what the tests need (as root on a Debian-like system it installs missing packages, otherwise it names them
+    and stops), then checks format, lints and documentation and runs the tests. Tests that skip themselves are listed
+    and counted at the end. CI runs exactly `cargo xtask test`.
+      cargo xtask test                  everything but the long tests
+      cargo xtask test --quick          format, lints, unit and protocol tests: two minutes when built
+      cargo xtask test --full           everything, with the long tests: before a change is finished
+      cargo xtask test --list           the steps, and the command behind each
       cargo xtask test --only clippy    one step
 
 cargo xtask fuzz [--seconds N] [--jobs N] [--sanitizer NAME] [--minimise] [TARGET]
-    Searches for inputs that break a fuzz target: every target or one, for N seconds each (60 unless told). An input
-    that is found is named together with the way to keep it as an ordinary test, and the exit code is 1.
-      cargo xtask fuzz --seconds 300 --jobs 2     every target for five minutes, two at a time
-      cargo xtask fuzz --minimise                 afterwards, keep in fuzz/corpus only the inputs that add something
-      cargo xtask fuzz --sanitizer address NAME   slower; finds misuse of memory in dependencies
+    Fuzzes one target or all of them for N seconds each (default: 60). A failing input is reported together with the
+    commands that keep it as an ordinary test, and the exit code is 1.
+      cargo xtask fuzz --seconds 300 --jobs 2     all targets for five minutes each, two at a time
+      cargo xtask fuzz --minimise                 afterwards, keep in fuzz/corpus only the inputs that add coverage
+      cargo xtask fuzz --sanitizer address NAME   slower; finds memory errors in dependencies
 
 cargo xtask bench [--print] [SUITE]
-    Measures in release mode and writes the suite's section of docs/benchmarks.md: every suite or one.
-      cargo xtask bench                 everything
-      cargo xtask bench --print wire    one suite, only printed
+    Measures one suite or all of them in release mode, and writes their sections of docs/benchmarks.md.
+      cargo xtask bench                 all suites
+      cargo xtask bench --print wire    one suite, printed only
 ";
 
-/// Why a task ended early. The text is one sentence for the person at the terminal.
+/// Why a task ended early: one sentence for the user.
 #[derive(Debug)]
 pub enum Stop {
-    /// The command line was not understood: exit code 2.
+    /// Invalid command line: exit code 2.
     Usage(String),
-    /// Something did not work, or a check failed: exit code 1.
+    /// An operation or a check failed: exit code 1.
     Failed(String),
 }
 
 impl Stop {
-    /// For `map_err` on operations of the system: what was tried, and why it did not work.
+    /// For `map_err` on an I/O operation: adds what was attempted.
     pub fn while_doing(what: &str) -> impl FnOnce(std::io::Error) -> Self {
         move |error| Self::Failed(format!("could not {what}: {error}"))
     }
@@ -70,12 +75,15 @@ fn run(mut arguments: Vec<String>) -> Result<(), Stop> {
         return Ok(());
     }
     let verb = arguments.remove(0);
-    let (workspace, args) = (Workspace::here()?, Args::new(arguments));
+    let workspace = Workspace::here()?;
+    let args = Args::new(arguments);
     match verb.as_str() {
         "test" => steps::run(&workspace, args),
         "fuzz" => fuzz::run(&workspace, args),
         "bench" => bench::run(&workspace, args),
-        _ => Err(Stop::Usage(format!("there is no task `{verb}`, only test, fuzz and bench (see cargo xtask --help)"))),
+        _ => Err(Stop::Usage(format!(
+            "unknown task `{verb}`; the tasks are test, fuzz and bench (see cargo xtask --help)"
+        ))),
     }
 }
 
@@ -91,9 +99,20 @@ mod tests {
 
     #[test]
     fn the_help_names_every_task_and_option() {
-        for word in
-            ["test", "--list", "--only", "fuzz", "--seconds", "--jobs", "--sanitizer", "--minimise", "bench", "--print"]
-        {
+        for word in [
+            "test",
+            "--quick",
+            "--full",
+            "--list",
+            "--only",
+            "fuzz",
+            "--seconds",
+            "--jobs",
+            "--sanitizer",
+            "--minimise",
+            "bench",
+            "--print",
+        ] {
             assert!(HELP.contains(word), "{word}");
         }
     }

@@ -1,4 +1,4 @@
-//! What the tasks need on the machine, and how to get it.
+//! Programs that the tasks need, and how they are installed.
 
 use crate::{Stop, workspace::Workspace};
 use std::{
@@ -7,25 +7,25 @@ use std::{
     process::Stdio,
 };
 
-/// Everything that a task needs beside Rust itself: one line each. A C compiler is not among it, because without its
-/// linker this program would not be running.
+/// Everything that a task needs besides Rust itself. A C compiler is not listed: without its linker this program would
+/// not be running.
 const REQUIREMENTS: &[Requirement] = &[
     Requirement::component("fmt", "rustfmt", "cargo-fmt"),
     Requirement::component("clippy", "clippy", "cargo-clippy"),
     Requirement::tool("tests", "cargo-nextest"),
-    // Without it the tests of what is shown in a terminal skip themselves.
+    // Tests of the terminal UI skip themselves without it.
     Requirement::debian("tests", "tmux", "tmux").optional(),
-    // The pages are tested in a real browser. Where none can be installed, these tests skip themselves and say so.
+    // Tests of the pages in a real browser skip themselves without it.
     Requirement::debian("tests", "chromium", "chromium").optional(),
     Requirement::debian("tests", "chromium-driver", "chromedriver").optional(),
-    // What looks for faults in the pages that keep people out, and what fetches it.
+    // Accessibility checks of the pages, and the package manager that installs them.
     Requirement::debian("tests", "npm", "npm").optional(),
     Requirement::npm("tests", "axe-core").optional(),
     Requirement::tool("fuzz", "cargo-fuzz"),
     Requirement::debian("fuzz", "g++", "c++"),
-    // Without it a suite says n/a where it would count instructions.
+    // Counts instructions; without it the suites print n/a.
     Requirement::debian("bench", "valgrind", "valgrind").optional(),
-    // Only to be compared with.
+    // For comparison.
     Requirement::debian("bench lobby", "nginx", "nginx").optional(),
     Requirement::debian("bench web", "nginx", "nginx").optional(),
     Requirement::debian("bench query", "qstat", "quakestat").optional(),
@@ -33,31 +33,31 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::debian("bench query", "npm", "npm").optional(),
 ];
 
-/// Where packages of npm go, in the project's root: wherever Cargo builds, tests look for them there.
+/// Directory for npm packages, relative to the project's root. Tests look there, whatever Cargo's target directory is.
 const TOOLS: &str = "target/tools";
 
-/// Makes sure that what the jobs need is there: installs it, or says what is missing and stops. A job is a step of
-/// `cargo xtask test`, or `fuzz`, `bench`, `bench SUITE`.
+/// Installs what the jobs need, or fails with the list of missing packages. A job is a step of `cargo xtask test`, or
+/// `fuzz`, `bench`, `bench SUITE`.
 pub fn provide(workspace: &Workspace, jobs: &[&str]) -> Result<(), Stop> {
     let Plan { commands, sentence, needed } = plan(REQUIREMENTS, jobs, &Machine::this(workspace));
-    let outcome = match sentence {
+    let result = match sentence {
         Some(sentence) => Err(Stop::Failed(sentence)),
         None => install(workspace, &commands),
     };
-    match outcome {
+    match result {
         Err(Stop::Failed(message)) if !needed => {
-            eprintln!("cargo xtask goes on, although {message}");
+            eprintln!("cargo xtask continues without optional programs: {message}");
             Ok(())
         }
-        outcome => outcome,
+        result => result,
     }
 }
 
-/// A program that has to be found, and where it comes from.
+/// A required program, and its source.
 struct Requirement {
     /// The job that needs it.
     job: &'static str,
-    /// What is looked for in the search path.
+    /// Name of the executable in the search path.
     program: &'static str,
     source: Source,
     optional: bool,
@@ -67,11 +67,11 @@ struct Requirement {
 enum Source {
     /// A component of the Rust toolchain.
     Component(&'static str),
-    /// A package that `cargo install` builds. It is named like its program.
+    /// A package that `cargo install` builds, named like its program.
     Cargo,
-    /// A package of Debian.
+    /// A Debian package.
     Debian(&'static str),
-    /// A package of npm, which goes below `target/tools`. It is not a program, and named like itself.
+    /// An npm package without a program, installed below `target/tools`.
     Npm,
 }
 
@@ -92,29 +92,29 @@ impl Requirement {
         Self { job, program: package, source: Source::Npm, optional: false }
     }
 
-    /// The job goes on without it.
+    /// The job works without it.
     const fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 }
 
-/// What is known of the machine before anything is run.
+/// What is known about the machine before anything is run.
 struct Machine {
-    /// Where programs are looked for.
+    /// Search path for programs.
     search: Vec<PathBuf>,
-    /// Where the toolchain keeps its programs. A component's name in the search path can be a mere proxy of rustup's.
+    /// Directory of the toolchain's own programs. In the search path, the name of a component can be a rustup proxy.
     toolchain: PathBuf,
-    /// Where packages of npm are.
+    /// Directory of installed npm packages.
     modules: PathBuf,
-    /// Debian's packages can be installed: apt is there and we are root.
+    /// Whether Debian packages can be installed: apt exists, and this process is root.
     can_apt: bool,
 }
 
 impl Machine {
     fn this(workspace: &Workspace) -> Self {
         let mut search: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
-        // Cargo finds its own tools there even if the search path does not name it.
+        // Cargo finds its own tools there even if the directory is not in the search path.
         let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
         let cargo_home = cargo_home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cargo")));
         search.extend(cargo_home.map(|home| home.join("bin")));
@@ -139,11 +139,11 @@ impl Machine {
 
 #[derive(Debug, Default, PartialEq)]
 struct Plan {
-    /// What installs what is missing, in this order.
+    /// Commands that install what is missing, in this order.
     commands: Vec<Vec<&'static str>>,
-    /// Said instead, if a person has to do it.
+    /// What the user has to install, if this program cannot.
     sentence: Option<String>,
-    /// Whether anything that is missing is more than optional.
+    /// Whether anything missing is not optional.
     needed: bool,
 }
 
@@ -153,7 +153,8 @@ fn plan(requirements: &[Requirement], jobs: &[&str], machine: &Machine) -> Plan 
         .filter(|requirement| jobs.contains(&requirement.job) && !machine.has(requirement))
         .collect();
     let needed = missing.iter().any(|requirement| !requirement.optional);
-    let (mut packages, mut commands) = (Vec::new(), Vec::new());
+    let mut packages = Vec::new();
+    let mut commands = Vec::new();
     for requirement in missing {
         match requirement.source {
             Source::Debian(package) if !packages.contains(&package) => packages.push(package),
@@ -170,7 +171,7 @@ fn plan(requirements: &[Requirement], jobs: &[&str], machine: &Machine) -> Plan 
         if !machine.can_apt {
             let packages = packages.join(" ");
             sentence = Some(format!(
-                "these packages are missing: {packages} (apt-get install {packages}; as root this is done for you)"
+                "these packages are missing: {packages} (apt-get install {packages}; when run as root, cargo xtask installs them)"
             ));
         }
         let mut install = vec!["apt-get", "install", "-qq", "--yes", "--no-install-recommends"];
@@ -183,13 +184,13 @@ fn plan(requirements: &[Requirement], jobs: &[&str], machine: &Machine) -> Plan 
 fn install(workspace: &Workspace, commands: &[Vec<&str>]) -> Result<(), Stop> {
     for command in commands {
         let text = command.join(" ");
-        workspace.heading(&format!("set-up: {text}"));
+        workspace.heading(&format!("setup: {text}"));
         let mut process = workspace.program(command[0]);
-        // Tools are built apart: what they need is not what the project builds with.
+        // Tools have their own target directory: they share no dependencies with the project.
         process.args(&command[1..]).env("DEBIAN_FRONTEND", "noninteractive").env_remove("CARGO_TARGET_DIR");
         let status = process.stdin(Stdio::null()).status().map_err(Stop::while_doing(&format!("run {text}")))?;
         if !status.success() {
-            return Err(Stop::Failed(format!("the set-up failed at: {text}")));
+            return Err(Stop::Failed(format!("the setup failed at: {text}")));
         }
     }
     Ok(())
@@ -225,13 +226,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_done_if_all_is_there() {
+    fn nothing_is_installed_if_nothing_is_missing() {
         let (_guard, machine) = machine(&["cargo-nextest", "redis-server", "redis-cli"], true);
         assert_eq!(plan(TABLE, &["tests"], &machine), Plan::default());
     }
 
     #[test]
-    fn only_what_the_job_needs_is_looked_for() {
+    fn only_requirements_of_the_job_are_checked() {
         let (_guard, machine) = machine(&[], true);
         assert_eq!(plan(TABLE, &["fmt"], &machine), Plan::default());
         assert_eq!(plan(TABLE, &["fmt", "clippy"], &machine).commands, [["rustup", "component", "add", "clippy"]]);
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_the_packages_in_one_sentence() {
+    fn users_without_root_get_one_sentence_with_the_packages() {
         let (_guard, machine) = machine(&["cargo-nextest"], false);
         let plan = plan(TABLE, &["tests"], &machine);
         let sentence = plan.sentence.expect("a sentence");
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_fetched_after_the_program_that_fetches_them() {
+    fn npm_packages_are_installed_after_npm() {
         let (guard, machine) = machine(&[], true);
         let fetch = vec!["npm", "install", "--silent", "--no-save", "--prefix", "target/tools", "some-module"];
         let commands = plan(TABLE, &["doc"], &machine).commands;
@@ -286,19 +287,19 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_installed_is_named() {
+    fn a_failed_installation_names_its_command() {
         let workspace = Workspace::here().unwrap();
         let install = |command: &[&'static str]| match install(&workspace, &[command.to_vec()]) {
             Err(Stop::Failed(message)) => message,
             other => panic!("{other:?}"),
         };
-        assert_eq!(install(&["false", "install", "chromium"]), "the set-up failed at: false install chromium");
+        assert_eq!(install(&["false", "install", "chromium"]), "the setup failed at: false install chromium");
         let message = install(&["no-such-program", "chromium"]);
         assert!(message.starts_with("could not run no-such-program chromium: "), "{message}");
     }
 
     #[test]
-    fn the_optional_is_told_and_not_insisted_on() {
+    fn missing_optional_programs_are_reported_and_not_required() {
         let (_guard, machine) = machine(&[], false);
         let plan = plan(TABLE, &["bench"], &machine);
         assert!(plan.sentence.is_some_and(|sentence| sentence.contains("valgrind")));

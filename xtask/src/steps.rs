@@ -1,45 +1,108 @@
-//! `cargo xtask test`: one step after the other, until one fails.
+//! `cargo xtask test`: runs one step after the other, until one fails.
 
-use crate::{Stop, args::Args, examples, hygiene, requirements, workspace::Workspace};
-use std::{process::Stdio, time::Instant};
+use crate::{Stop, args::Args, examples, hygiene, progress, requirements, skipped, workspace::Workspace};
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
 
-/// The order is the quick ones first. All of them build the same packages with the same features and flags, so that
-/// nothing is compiled twice: warnings become errors by arguments, not by `RUSTFLAGS`, and `--examples` makes Cargo switch
-/// on the features that only tests ask for.
+/// All steps, the quick ones first. They build the same packages with the same features and flags, so that nothing is
+/// compiled twice: warnings become errors by arguments, not by `RUSTFLAGS`, and `--examples` makes Cargo enable the
+/// features that only tests request.
 const STEPS: &[Step] = &[
-    Step::inside("hygiene", "no stray paths, big files, ignored tests, dead links", hygiene::check),
-    Step::cargo("fmt", "the code is formatted", "fmt --all --check"),
-    Step::cargo("clippy", "no warnings", "clippy --workspace --all-targets -- -D warnings"),
-    Step::cargo("doc", "no broken documentation", "doc --workspace --no-deps --lib --bins --examples")
-        .env("RUSTDOCFLAGS", "-D warnings"),
-    // Also gives the end-to-end tests the programs that they start.
-    Step::cargo("build", "all programs and examples", "build --workspace --bins --examples"),
-    Step::cargo("tests", "all tests, fuzz corpora and end to end too", "nextest run --workspace --no-tests=fail"),
-    Step::cargo("doctests", "the examples in the documentation", "test --workspace --doc --quiet"),
-    Step::inside("examples", "those that end by themselves are run", examples::check),
+    Step::internal("hygiene", "no stray paths, big files, ignored tests, dead links", hygiene::check),
+    Step::cargo("fmt", "the code is formatted", &["fmt --all --check"]),
+    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"]).takes(100),
+    Step::cargo(
+        "features",
+        "no warnings with the features that no program enables",
+        &[
+            "clippy --package rallypoint-session-proto --features rsa --lib --test rsa -- -D warnings",
+            "clippy --package rallypoint-session --package rallypoint-udp --no-default-features -- -D warnings",
+            "clippy --package rallypoint-wire --no-default-features -- -D warnings",
+        ],
+    )
+    .takes(20)
+    .only_in(&[Extent::Normal, Extent::Full]),
+    Step::cargo("doc", "no broken documentation", &["doc --workspace --no-deps --lib --bins --examples"])
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .takes(40)
+        .only_in(&[Extent::Normal, Extent::Full]),
+    Step::cargo("unit", "all unit tests", &["nextest run --workspace --lib --bins --no-tests=fail"])
+        .takes(60)
+        .only_in(&[Extent::Quick]),
+    Step::cargo(
+        "protocol",
+        "the tests of the protocol crates, without the long ones",
+        &["nextest run --profile quick --no-tests=fail --tests --package rallypoint-wire --package rallypoint-limit \
+           --package rallypoint-lobby-proto --package rallypoint-query-proto --package rallypoint-session-proto"],
+    )
+    .takes(60)
+    .only_in(&[Extent::Quick]),
+    // The black-box tests start the programs that this builds.
+    Step::cargo("build", "all programs and examples", &["build --workspace --bins --examples"])
+        .takes(150)
+        .only_in(&[Extent::Normal, Extent::Full]),
+    Step::cargo("tests", "all tests but the long ones", &["nextest run --workspace --no-tests=fail"])
+        .takes(360)
+        .only_in(&[Extent::Normal]),
+    Step::cargo("all-tests", "all tests", &["nextest run --profile full --workspace --no-tests=fail"])
+        .takes(420)
+        .only_in(&[Extent::Full]),
+    Step::cargo(
+        "rsa",
+        "RSA logins, a feature that is off by default",
+        &["nextest run --package rallypoint-session-proto --features rsa --lib --test rsa --no-tests=fail"],
+    )
+    .takes(30)
+    .only_in(&[Extent::Normal, Extent::Full]),
+    Step::cargo("doctests", "the examples in the documentation", &["test --workspace --doc --quiet"])
+        .takes(60)
+        .only_in(&[Extent::Normal, Extent::Full]),
+    Step::internal("examples", "the examples that end by themselves", examples::check)
+        .takes(10)
+        .only_in(&[Extent::Normal, Extent::Full]),
 ];
+
+/// How much a run checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// Format, lints, unit and protocol tests: for the inner loop.
+    Quick,
+    /// What CI runs.
+    Normal,
+    /// Everything, with the long tests.
+    Full,
+}
 
 pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     let list = args.flag("--list");
+    let extent = match (args.flag("--quick"), args.flag("--full")) {
+        (true, true) => return Err(Stop::Usage("--quick and --full exclude each other".into())),
+        (true, false) => Extent::Quick,
+        (false, true) => Extent::Full,
+        (false, false) => Extent::Normal,
+    };
     let mut steps = Vec::new();
     while let Some(name) = args.value::<String>("--only")? {
         let step = STEPS.iter().find(|step| step.name == name);
         steps.push(step.ok_or_else(|| Stop::Usage(format!("there is no step `{name}`, only {}", names().join(", "))))?);
     }
     if let Some(name) = args.last_name()? {
-        return Err(Stop::Usage(format!("`{name}` means nothing here (did you mean --only {name}?)")));
+        return Err(Stop::Usage(format!("unexpected argument `{name}` (did you mean --only {name}?)")));
     }
     if steps.is_empty() {
-        steps.extend(STEPS);
+        steps.extend(STEPS.iter().filter(|step| step.extents.contains(&extent)));
     }
     if list {
         for step in steps {
-            println!("{:10} {:52} {}", step.name, step.about, step.command());
+            println!("{:10} {:56} {}", step.name, step.summary, step.command());
         }
         return Ok(());
     }
     let jobs: Vec<_> = steps.iter().map(|step| step.name).collect();
     requirements::provide(workspace, &jobs)?;
+    workspace.heading(&announcement(&steps));
     run_each(workspace, &steps)
 }
 
@@ -47,28 +110,48 @@ pub fn names() -> Vec<&'static str> {
     STEPS.iter().map(|step| step.name).collect()
 }
 
+/// The number of steps and their expected duration.
+fn announcement(steps: &[&Step]) -> String {
+    let count = steps.len();
+    let noun = if count == 1 { "step" } else { "steps" };
+    let seconds: u64 = steps.iter().map(|step| step.cold_seconds).sum();
+    let duration = match seconds.div_ceil(60) {
+        0 | 1 => "a minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    };
+    format!("{count} {noun}, about {duration} on two cores if nothing is built yet")
+}
+
 struct Step {
     name: &'static str,
-    about: &'static str,
+    summary: &'static str,
     work: Work,
-    /// One variable of the environment, for a command.
+    /// One environment variable, for Cargo commands.
     env: Option<(&'static str, &'static str)>,
+    extents: &'static [Extent],
+    /// Expected duration in seconds on two cores, when only the previous steps have built something.
+    cold_seconds: u64,
 }
 
 enum Work {
-    /// The arguments of Cargo, separated by blanks.
-    Cargo(&'static str),
-    /// A function of this program. Its error is printed as it is.
-    Inside(fn(&Workspace) -> Result<(), Stop>),
+    /// Cargo commands: their arguments, separated by blanks.
+    Cargo(&'static [&'static str]),
+    /// A function of this program.
+    Internal(fn(&Workspace) -> Result<(), Stop>),
 }
 
 impl Step {
-    const fn cargo(name: &'static str, about: &'static str, arguments: &'static str) -> Self {
-        Self { name, about, work: Work::Cargo(arguments), env: None }
+    const fn new(name: &'static str, summary: &'static str, work: Work) -> Self {
+        let extents = &[Extent::Quick, Extent::Normal, Extent::Full];
+        Self { name, summary, work, env: None, extents, cold_seconds: 2 }
     }
 
-    const fn inside(name: &'static str, about: &'static str, check: fn(&Workspace) -> Result<(), Stop>) -> Self {
-        Self { name, about, work: Work::Inside(check), env: None }
+    const fn cargo(name: &'static str, summary: &'static str, commands: &'static [&'static str]) -> Self {
+        Self::new(name, summary, Work::Cargo(commands))
+    }
+
+    const fn internal(name: &'static str, summary: &'static str, check: fn(&Workspace) -> Result<(), Stop>) -> Self {
+        Self::new(name, summary, Work::Internal(check))
     }
 
     const fn env(mut self, name: &'static str, value: &'static str) -> Self {
@@ -76,50 +159,85 @@ impl Step {
         self
     }
 
-    /// What a person types to repeat this step alone.
+    const fn takes(mut self, cold_seconds: u64) -> Self {
+        self.cold_seconds = cold_seconds;
+        self
+    }
+
+    const fn only_in(mut self, extents: &'static [Extent]) -> Self {
+        self.extents = extents;
+        self
+    }
+
+    /// The command that repeats this step alone.
     fn command(&self) -> String {
         let env = self.env.map(|(name, value)| format!("{name}=\"{value}\" ")).unwrap_or_default();
         match self.work {
-            Work::Cargo(arguments) => format!("{env}cargo {arguments}"),
-            Work::Inside(_) => format!("cargo xtask test --only {}", self.name),
+            Work::Cargo([arguments]) => format!("{env}cargo {arguments}"),
+            Work::Cargo(_) | Work::Internal(_) => format!("cargo xtask test --only {}", self.name),
         }
     }
 
     fn run(&self, workspace: &Workspace) -> Result<(), Stop> {
-        match self.work {
-            Work::Inside(check) => check(workspace),
-            Work::Cargo(arguments) => {
-                let status = workspace.cargo().args(arguments.split(' ')).envs(self.env).stdin(Stdio::null()).status();
-                let status = status.map_err(Stop::while_doing("run cargo"))?;
-                if status.success() { Ok(()) } else { Err(Stop::Failed(String::new())) }
+        let commands = match self.work {
+            Work::Internal(check) => return check(workspace),
+            Work::Cargo(commands) => commands,
+        };
+        for arguments in commands {
+            if commands.len() > 1 {
+                println!("cargo {arguments}");
             }
+            let mut command = workspace.cargo();
+            command.args(arguments.split_whitespace()).envs(self.env).stdin(Stdio::null());
+            self.run_command(workspace, command, arguments.starts_with("nextest"))?;
         }
+        Ok(())
+    }
+
+    fn run_command(&self, workspace: &Workspace, mut command: Command, is_nextest: bool) -> Result<(), Stop> {
+        command.env(skipped::VARIABLE, skipped::path(workspace));
+        let status =
+            if is_nextest { progress::run_nextest(command, self.name) } else { progress::run(command, self.name) };
+        let is_success = status.map_err(Stop::while_doing("run cargo"))?.success();
+        if is_success { Ok(()) } else { Err(Stop::Failed(String::new())) }
     }
 }
 
 fn run_each(workspace: &Workspace, steps: &[&Step]) -> Result<(), Stop> {
+    skipped::clear(workspace)?;
+    let run = Instant::now();
     let mut table = String::new();
     for (done, step) in steps.iter().enumerate() {
-        workspace.heading(&format!("{}: {}", step.name, step.command()));
+        workspace.heading(&format!("{}/{} {}: {}", done + 1, steps.len(), step.name, step.command()));
         let start = Instant::now();
-        let outcome = step.run(workspace);
-        let word = if outcome.is_ok() { "passed" } else { "FAILED" };
+        let result = step.run(workspace);
+        let word = if result.is_ok() { "passed" } else { "FAILED" };
         table += &format!("{:10} {word} {:8.1} s\n", step.name, start.elapsed().as_secs_f64());
-        if let Err(Stop::Failed(reason) | Stop::Usage(reason)) = outcome {
+        if let Err(Stop::Failed(reason) | Stop::Usage(reason)) = result {
             if !reason.is_empty() {
                 eprintln!("{reason}");
             }
-            print!("\n{table}steps: {done} passed, 1 failed\n");
+            print!("\n{table}{}", summary(done, 1, run.elapsed(), &skipped::read(workspace)));
             return Err(Stop::Failed(format!("the step {} failed; to repeat it alone: {}", step.name, step.command())));
         }
     }
-    print!("\n{table}steps: {} passed, 0 failed\n", steps.len());
+    print!("\n{table}{}", summary(steps.len(), 0, run.elapsed(), &skipped::read(workspace)));
     Ok(())
+}
+
+/// The last lines of a run: which tests skipped themselves and why, and the counts.
+fn summary(passed: usize, failed: usize, elapsed: Duration, skipped: &[String]) -> String {
+    let mut text: String = skipped.iter().map(|line| format!("skipped: {line}\n")).collect();
+    let (minutes, seconds) = (elapsed.as_secs() / 60, elapsed.as_secs() % 60);
+    text += &format!("steps: {passed} passed, {failed} failed, in {minutes} min {seconds} s\n");
+    text += &format!("tests that skipped themselves: {}\n", skipped.len());
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::temporary::Temporary;
 
     fn step(name: &str) -> &'static Step {
         STEPS.iter().find(|step| step.name == name).expect("a step")
@@ -129,6 +247,7 @@ mod tests {
     fn the_command_of_a_step_can_be_typed_as_it_is() {
         assert!(step("doc").command().starts_with("RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps "));
         assert_eq!(step("hygiene").command(), "cargo xtask test --only hygiene");
+        assert_eq!(step("features").command(), "cargo xtask test --only features");
     }
 
     #[test]
@@ -140,11 +259,44 @@ mod tests {
     }
 
     #[test]
+    fn every_extent_has_format_lints_and_tests() {
+        for extent in [Extent::Quick, Extent::Normal, Extent::Full] {
+            let steps: Vec<_> = STEPS.iter().filter(|step| step.extents.contains(&extent)).collect();
+            for name in ["fmt", "clippy"] {
+                assert!(steps.iter().any(|step| step.name == name), "{extent:?}: {name}");
+            }
+            let runs_tests = |step: &&&Step| matches!(step.work, Work::Cargo([command]) if command.contains("nextest"));
+            assert!(steps.iter().any(|step| runs_tests(&step)), "{extent:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_is_announced_with_steps_and_duration() {
+        assert_eq!(
+            announcement(&[step("fmt"), step("clippy")]),
+            "2 steps, about 2 minutes on two cores if nothing is built yet"
+        );
+        assert_eq!(announcement(&[step("fmt")]), "1 step, about a minute on two cores if nothing is built yet");
+    }
+
+    #[test]
+    fn skipped_tests_are_listed_and_counted() {
+        let skipped = ["over_ipv6: this machine has no IPv6".to_owned()];
+        assert_eq!(
+            summary(3, 0, Duration::from_secs(61), &skipped),
+            "skipped: over_ipv6: this machine has no IPv6\nsteps: 3 passed, 0 failed, in 1 min 1 s\n\
+             tests that skipped themselves: 1\n"
+        );
+    }
+
+    #[test]
     fn the_first_failing_step_ends_the_run_and_is_named() {
-        let workspace = Workspace::here().unwrap();
-        let good = Step::inside("good", "", |_| Ok(()));
-        let bad = Step::inside("bad", "", |_| Err(Stop::Failed("it is so".into())));
-        let never = Step::inside("never", "", |_| panic!("a step after the failed one"));
+        let directory = Temporary::new();
+        // The list of skipped tests of the run that this test is part of stays as it is.
+        let workspace = Workspace { target: directory.to_path_buf(), ..Workspace::here().unwrap() };
+        let good = Step::internal("good", "", |_| Ok(()));
+        let bad = Step::internal("bad", "", |_| Err(Stop::Failed("a reason".into())));
+        let never = Step::internal("never", "", |_| panic!("a step after the failed one"));
         let Err(Stop::Failed(message)) = run_each(&workspace, &[&good, &bad, &never]) else { panic!("it passed") };
         assert_eq!(message, "the step bad failed; to repeat it alone: cargo xtask test --only bad");
         assert!(run_each(&workspace, &[&good]).is_ok());

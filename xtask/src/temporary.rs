@@ -1,4 +1,4 @@
-//! A directory for one test.
+//! Temporary directories for tests.
 
 use std::{
     env, fs,
@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// Removed with everything in it when dropped.
+/// A temporary directory, removed with its contents when dropped.
 pub struct Temporary(PathBuf);
 
 impl Temporary {
@@ -19,7 +19,7 @@ impl Temporary {
         Self(path)
     }
 
-    /// Writes a file and the directories above it.
+    /// Writes a file, and creates the directories above it.
     pub fn file(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.join(path);
         fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("directories");

@@ -1,4 +1,4 @@
-//! Where the project is, and how its programs are started.
+//! Location of the project, and how programs are started in it.
 
 use crate::Stop;
 use std::{
@@ -11,15 +11,15 @@ use std::{
 
 pub struct Workspace {
     pub root: PathBuf,
-    /// Where Cargo builds.
+    /// Cargo's target directory.
     pub target: PathBuf,
-    /// No colours: a log is read by people and programs alike.
-    plain: bool,
+    /// Whether output is without colours, because it goes to a log.
+    pub plain: bool,
 }
 
 impl Workspace {
     pub fn here() -> Result<Self, Stop> {
-        // Set by `cargo run`, and so right even if the checkout was moved since this program was built.
+        // Set by `cargo run`, hence right even if the checkout was moved after this program was built.
         let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
         let root = match manifest.as_deref().and_then(Path::parent) {
             Some(root) => root.to_path_buf(),
@@ -30,11 +30,11 @@ impl Workspace {
         Ok(Self { root, target, plain })
     }
 
-    /// A program of the system, to be run in the project's root.
+    /// A command that runs a program in the project's root.
     pub fn program(&self, name: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(name);
         command.current_dir(&self.root);
-        // What `cargo run` told this program about itself is not true of the next one.
+        // Variables that `cargo run` set about this program do not apply to the next one.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
             if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"].iter().any(|p| text.starts_with(p)) {
@@ -42,17 +42,18 @@ impl Workspace {
             }
         }
         if self.plain {
-            // Each tool listens to another one of these.
+            // Each tool respects another one of these.
             command.env("CARGO_TERM_COLOR", "never").env("NO_COLOR", "1").env("TERM", "dumb");
         }
         command
     }
 
+    /// A command that runs Cargo in the project's root.
     pub fn cargo(&self) -> Command {
         self.program(env::var_os("CARGO").unwrap_or("cargo".into()))
     }
 
-    /// A line that stands out between the output of other programs.
+    /// Prints a line that stands out from the output of other programs.
     pub fn heading(&self, text: &str) {
         if self.plain {
             println!("\n==> {text}");
@@ -61,7 +62,7 @@ impl Workspace {
         }
     }
 
-    /// How a path is told to a person: from the root.
+    /// A path relative to the project's root, for messages.
     pub fn relative<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         path.strip_prefix(&self.root).unwrap_or(path).display()
     }
