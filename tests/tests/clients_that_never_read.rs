@@ -1,6 +1,6 @@
 //! Players get the list while others ask for it, never read it, and so hold all places (L14).
 
-use rallypoint_harness::{GameServer, Lobby, connect_with_minimal_buffers, list_request};
+use rallypoint_harness::{GameServer, Lobby, connect_with_minimal_buffers, list_request, skip};
 use rallypoint_wire::lobby::LobbyId;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::{
@@ -44,7 +44,7 @@ fn l14_ten_thousand_clients_that_never_read_do_not_stop_a_list_query() {
     setrlimit(Resource::Nofile, limit).expect("the soft limit can be raised to the hard one");
     let files = limit.maximum.unwrap_or(u64::MAX);
     if files < 10_600 {
-        return eprintln!("skipped: the system's hard limit of open files is {files}, and this needs 10600");
+        return skip(&format!("the hard limit of open files is {files}, and this test needs 10600"));
     }
     // Each from a network of its own.
     let lobby = lobby("list.connections=4000");

@@ -1,7 +1,7 @@
 //! Any number of connections that ask nothing does not keep a player from the list.
 
 use rallypoint_harness::{
-    GameServer, Lobby, ParsedServer, connect_from, connect_with_small_buffer, list_request, read_to_end,
+    GameServer, Lobby, ParsedServer, connect_from, connect_with_small_buffer, list_request, read_to_end, skip,
 };
 use rallypoint_wire::lobby::LobbyId;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -28,7 +28,7 @@ fn raise_open_files() -> u64 {
 fn ten_thousand_idle_connections_do_not_stop_a_list_query() {
     let files = raise_open_files();
     if files < 10_600 {
-        return eprintln!("skipped: the system's hard limit of open files is {files}, and this needs 10600");
+        return skip(&format!("the hard limit of open files is {files}, and this test needs 10600"));
     }
     let lobby = Lobby::with(&["list.request_timeout=10m", "list.loopback_exempt=false"]);
     lobby.register(&GameServer::named("Bacon Town"));

@@ -1,6 +1,8 @@
 //! `rallypoint announce` puts a server into the list, over both families, and takes it off again.
 
-use rallypoint_harness::{Lobby, ParsedServer, Process, Signal, has_ipv6, program, rallypoint, run, stderr, stdout};
+use rallypoint_harness::{
+    Lobby, ParsedServer, Process, Signal, has_ipv6, program, rallypoint, run, skip, stderr, stdout,
+};
 use std::{
     net::{TcpListener, UdpSocket},
     path::Path,
@@ -133,7 +135,7 @@ fn a_tcp_server_that_does_not_run_is_told_first() {
 #[test]
 fn a_family_that_is_missing_is_told() {
     if !has_ipv6() {
-        return;
+        return skip("this machine has no IPv6");
     }
     let home = tempfile::tempdir().unwrap();
     // The game listens on IPv4 only, so the lobby can reach it only there.

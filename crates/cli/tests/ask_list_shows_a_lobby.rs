@@ -2,7 +2,7 @@
 
 use rallypoint_harness::{
     Lobby, MockServer, Process, QueryProtocol, SHORT_TIMEOUT, collapse_spaces, has_ipv6, rallypoint,
-    redact_ports_and_pings, redact_times, run, sample_info, stderr, stdout, wait_for,
+    redact_ports_and_pings, redact_times, run, sample_info, skip, stderr, stdout, wait_for,
 };
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
@@ -155,7 +155,7 @@ fn query_asks_every_server_too() {
 #[test]
 fn both_families_and_the_transport_are_shown() {
     if !has_ipv6() {
-        return;
+        return skip("this machine has no IPv6");
     }
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);

@@ -1,7 +1,7 @@
 //! Targets come from the command line, from files and from standard input, by address and by name.
 
 use rallypoint_harness::{
-    MockServer, QueryProtocol, SHORT_TIMEOUT, has_ipv6, run, run_with_input, sample_info, stderr, stdout,
+    MockServer, QueryProtocol, SHORT_TIMEOUT, has_ipv6, run, run_with_input, sample_info, skip, stderr, stdout,
 };
 use rallypoint_query_proto::ServerInfo;
 use std::{fs, net::Ipv4Addr};
@@ -43,7 +43,7 @@ fn a_mistake_in_a_file_is_told_with_its_line() {
 #[test]
 fn a_name_with_several_addresses_is_asked_at_all_of_them() {
     if !has_ipv6() {
-        return;
+        return skip("this machine has no IPv6");
     }
     let home = tempfile::tempdir().unwrap();
     // It listens only at the second address of its name; at the first, somebody is silent.

@@ -1,6 +1,6 @@
 //! `rallypoint browse` in a real terminal (tmux): it shows servers, obeys keys, and gives the terminal back however it ends.
 
-use rallypoint_harness::{Lobby, program, rallypoint, run, run_in_terminal, stderr, wait_for};
+use rallypoint_harness::{Lobby, program, rallypoint, run, run_in_terminal, skip, stderr, wait_for};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -42,7 +42,7 @@ impl Tmux {
                 Some(tmux)
             }
             Err(_) => {
-                eprintln!("skipped: tmux is not installed");
+                skip("tmux is not installed");
                 None
             }
         }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use rallypoint_harness::skip;
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_session::{PolledClient, PolledServer, ServerEvent, ServerOptions, SessionEvent};
 use std::{
@@ -61,8 +62,7 @@ fn players_and_queries_by_ipv6() {
         command.output()
     };
     if !unshared(&script).is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: this machine gives nobody a network of his own (unshare, ip)");
-        return;
+        return skip("this machine does not allow network namespaces (unshare, ip)");
     }
     let output = unshared(&format!("{script} && exec \"$0\" --exact players_and_queries_by_ipv6")).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
