@@ -1,6 +1,6 @@
 //! The limiter under any traffic: no panic, no growth, bounded work, and never more than the total budget allows.
 
-use rallypoint_limit::{Budget, Config, Limiter, Rate};
+use rallypoint_limit::{Budget, Limiter, LimiterConfig, Rate};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     time::{Duration, Instant},
@@ -13,7 +13,7 @@ const MAX_PROBES: u64 = 72;
 /// much.
 pub fn run(data: &[u8]) {
     let Some((&[host, net, total, reserved, entries], script)) = data.split_first_chunk() else { return };
-    let mut config = Config {
+    let mut config = LimiterConfig {
         host: budget(host),
         net: budget(net),
         site: budget(net),
@@ -48,7 +48,8 @@ pub fn run(data: &[u8]) {
                 allowed += u64::from(is_allowed);
                 assert!(after.probes - before.probes <= MAX_PROBES);
                 if !is_allowed {
-                    let held = |stats: &rallypoint_limit::Stats| (stats.hosts, stats.nets, stats.sites, stats.known);
+                    let held =
+                        |stats: &rallypoint_limit::LimiterStats| (stats.hosts, stats.nets, stats.sites, stats.known);
                     assert_eq!(held(&before), held(&after), "a refusal leaves no trace");
                 }
             }
@@ -58,7 +59,7 @@ pub fn run(data: &[u8]) {
         assert_eq!(limiter.memory(), memory, "the tables do not grow");
     }
     let stats = limiter.stats();
-    assert_eq!((stats.allowed, stats.allowed + stats.refused_in_all()), (allowed, checks));
+    assert_eq!((stats.allowed, stats.allowed + stats.total_refused()), (allowed, checks));
     if let (true, Some(rate)) = (is_steady, config.total.packets) {
         // Every known source may have one packet under way, also where the total is too small for that.
         let seats = 2 * config.max_entries as u64;

@@ -3,7 +3,7 @@
 
 use rallypoint_lobby_proto::{
     Ban, BanList, BanSubject, CheckResult, CheckTarget, Config, Event, HashKeys, ListingOrigin, Mapping, NamePattern,
-    Networks, ProbedServer, RegistrationOutcome, Registry, SaveFileWriter,
+    NetworkSet, ProbedServer, RegistrationOutcome, Registry, SaveFileWriter,
 };
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
 use std::{
@@ -135,7 +135,7 @@ fn config(choice: u8) -> Config {
     }
     if is_set(7) {
         let all = ["0.0.0.0/0", "::/0"].map(|network| network.parse().expect("a network"));
-        config.limit_exempt = all.into_iter().collect::<Networks>();
+        config.limit_exempt = all.into_iter().collect::<NetworkSet>();
     }
     config
 }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use rallypoint_bench::{Micro, REGISTRATION_SIZE, Random, address, registration};
-use rallypoint_limit::{Limiter, Verdict};
+use rallypoint_limit::{Decision, Limiter};
 use rallypoint_lobby_proto::{Config, HashKeys, Registry};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
@@ -42,10 +42,10 @@ fn main() -> ExitCode {
 /// Each of these makes its subject when it is first run, so that only what is measured has to be there.
 fn limit(suite: &mut Micro<'_>, name: &str, source: impl Fn(&mut Random) -> IpAddr + 'static) {
     let (mut limiter, mut random, mut now) = (None, Random::new(1), Instant::now());
-    suite.op(name, 0, move || -> Verdict {
+    suite.op(name, 0, move || -> Decision {
         // Slow enough for every budget.
         now += Duration::from_millis(100);
-        let limiter = limiter.get_or_insert_with(|| Limiter::new(&rallypoint_limit::Config::default(), 0x5eed));
+        let limiter = limiter.get_or_insert_with(|| Limiter::new(&rallypoint_limit::LimiterConfig::default(), 0x5eed));
         limiter.check(now, source(&mut random), black_box(REGISTRATION_SIZE))
     });
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 use announcing::RoomAnnouncement;
 use metrics::Metrics;
-use rallypoint_limit::Home;
+use rallypoint_limit::Lan;
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_session::{ServerEvent, ServerOptions, SessionServer};
 use rallypoint_session_proto::{EncryptionPolicy, EndpointConfig, PlayerId, Reason, SendError};
@@ -69,7 +69,7 @@ struct Hosting {
     announcement: Option<RoomAnnouncement>,
     metrics: Option<Metrics>,
     /// From where people were sent away, and until when nobody gets in from there.
-    away: HashMap<Home, Instant>,
+    away: HashMap<Lan, Instant>,
 }
 
 impl Hosting {
@@ -190,7 +190,7 @@ impl Hosting {
                 }
                 Act::Kick(player, reason) => {
                     if let Some(addr) = self.server.proven_addr(player) {
-                        self.away.insert(Home::of(addr.ip()), Instant::now() + AWAY_FOR);
+                        self.away.insert(Lan::of(addr.ip()), Instant::now() + AWAY_FOR);
                     }
                     self.server.disconnect(player, &reason);
                 }
@@ -202,7 +202,7 @@ impl Hosting {
     /// For how much longer nobody gets in from where this player is.
     fn is_away(&mut self, now: Instant, player: PlayerId) -> Option<Duration> {
         self.away.retain(|_, until| *until > now);
-        let home = Home::of(self.server.proven_addr(player)?.ip());
+        let home = Lan::of(self.server.proven_addr(player)?.ip());
         self.away.get(&home).map(|until| until.saturating_duration_since(now))
     }
 

@@ -8,7 +8,7 @@ use std::{fmt, ops::RangeInclusive};
 /// The default is meant for what arrives at a lobby. An honest server sends one datagram per 30 s and one at each join
 /// and map change, with at most 4,096 bytes; one address may have 32 servers behind it, and one network hundreds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct LimiterConfig {
     /// Of one address. By default 10 packets per second and 300 at once, 40 kB per second and 1.2 MB at once.
     pub host: Budget,
     /// Of one IPv4 /24 or IPv6 /56. By default twenty times as many packets per second as one address, ten times as
@@ -27,9 +27,9 @@ pub struct Config {
     pub max_entries: usize,
 }
 
-/// What is wrong with a [`Config`].
+/// What is wrong with a [`LimiterConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigError {
+pub enum LimiterConfigError {
     /// A rate is out of its range.
     Rate {
         /// Whose rate.
@@ -39,23 +39,23 @@ pub enum ConfigError {
         /// What is wrong with it.
         error: RateError,
     },
-    /// [`Config::reserved_percent`] is out of its range.
+    /// [`LimiterConfig::reserved_percent`] is out of its range.
     ReservedPercent(u8),
-    /// [`Config::max_entries`] is out of its range.
+    /// [`LimiterConfig::max_entries`] is out of its range.
     MaxEntries(usize),
 }
 
 const RESERVED: RangeInclusive<u8> = 0..=90;
 const ENTRIES: RangeInclusive<usize> = 8..=1 << 24;
 
-impl Config {
+impl LimiterConfig {
     /// Whether every field is in its range. What is not is taken as the nearest value that is.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), LimiterConfigError> {
         for (scope, budget) in
             [(Scope::Host, self.host), (Scope::Net, self.net), (Scope::Site, self.site), (Scope::Total, self.total)]
         {
             for (unit, rate) in [(Unit::Packets, budget.packets), (Unit::Bytes, budget.bytes)] {
-                rate.map_or(Ok(()), |rate| rate.validate()).map_err(|error| ConfigError::Rate {
+                rate.map_or(Ok(()), |rate| rate.validate()).map_err(|error| LimiterConfigError::Rate {
                     scope,
                     unit,
                     error,
@@ -63,10 +63,10 @@ impl Config {
             }
         }
         if !RESERVED.contains(&self.reserved_percent) {
-            return Err(ConfigError::ReservedPercent(self.reserved_percent));
+            return Err(LimiterConfigError::ReservedPercent(self.reserved_percent));
         }
         if !ENTRIES.contains(&self.max_entries) {
-            return Err(ConfigError::MaxEntries(self.max_entries));
+            return Err(LimiterConfigError::MaxEntries(self.max_entries));
         }
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Config {
     }
 }
 
-impl Default for Config {
+impl Default for LimiterConfig {
     fn default() -> Self {
         let budget = |packets, bytes| Budget { packets: Some(packets), bytes: Some(bytes) };
         Self {
@@ -110,7 +110,7 @@ impl Default for Config {
     }
 }
 
-impl fmt::Display for ConfigError {
+impl fmt::Display for LimiterConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate { scope: Scope::Total, unit, error } => write!(f, "the limit of {unit} in total: {error}"),
@@ -127,7 +127,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-impl std::error::Error for ConfigError {
+impl std::error::Error for LimiterConfigError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Rate { error, .. } => Some(error),

@@ -6,20 +6,20 @@
 //! is sent to addresses that have proved nothing.
 //!
 //! ```
-//! use rallypoint_limit::{Budget, Config, Limiter, Rate, Verdict};
+//! use rallypoint_limit::{Budget, LimiterConfig, Limiter, Rate, Decision};
 //! use std::time::{Duration, Instant};
 //!
 //! let two_per_second = Budget { packets: Some(Rate::per_second(2, 2)), bytes: None };
-//! let mut limiter = Limiter::new(&Config { host: two_per_second, ..Config::default() }, 0x5eed);
+//! let mut limiter = Limiter::new(&LimiterConfig { host: two_per_second, ..LimiterConfig::default() }, 0x5eed);
 //! let (now, source) = (Instant::now(), "192.0.2.1".parse().unwrap());
-//! assert_eq!(limiter.check(now, source, 100), Verdict::Allowed);
-//! assert_eq!(limiter.check(now, source, 100), Verdict::Allowed);
+//! assert_eq!(limiter.check(now, source, 100), Decision::Allowed);
+//! assert_eq!(limiter.check(now, source, 100), Decision::Allowed);
 //! assert_eq!(limiter.check(now, source, 100).to_string(), "over_budget_host_packets");
 //! assert!(limiter.check(now, "192.0.2.2".parse().unwrap(), 100).is_allowed(), "a neighbour has a budget of its own");
 //! assert!(limiter.check(now + Duration::from_millis(500), source, 100).is_allowed(), "one has come back");
 //! ```
 //!
-//! [`Buckets`] is the same table for one rate and keys of any kind. Networks that are exempt from limits are for the
+//! [`TokenBuckets`] is the same table for one rate and keys of any kind. Networks that are exempt from limits are for the
 //! caller to know: it does not ask about them.
 //!
 //! # How it works
@@ -71,20 +71,24 @@
 //!   from so many others that have used more of theirs that the total is the limit anyway.
 #![forbid(unsafe_code)]
 
+mod address;
 mod buckets;
 mod clock;
 mod config;
+mod decision;
 mod limiter;
 mod prefix;
+mod prefix_map;
 mod rate;
 mod stats;
 mod table;
-mod verdict;
 
-pub use buckets::{Buckets, Taken};
-pub use config::{Config, ConfigError};
+pub use address::{is_possible_source, is_public};
+pub use buckets::{TakeResult, TokenBuckets};
+pub use config::{LimiterConfig, LimiterConfigError};
+pub use decision::{Decision, OverBudget, Scope, Unit};
 pub use limiter::Limiter;
-pub use prefix::{Area, Home, Host, Key, Net, Site};
+pub use prefix::{BucketKey, Customer, Host, Lan, Net, Prefix, Site};
+pub use prefix_map::{NetworkSet, PrefixMap};
 pub use rate::{Budget, Rate, RateError};
-pub use stats::Stats;
-pub use verdict::{Refusal, Scope, Unit, Verdict};
+pub use stats::LimiterStats;

@@ -1,7 +1,7 @@
 //! Every budget a datagram has to fit in, at once.
 
 use crate::{
-    Config, Host, Key, Net, Refusal, Scope, Site, Stats, Verdict,
+    BucketKey, Decision, Host, LimiterConfig, LimiterStats, Net, OverBudget, Scope, Site,
     clock::Clock,
     rate::{Meter, Paces},
     table::{Slot, Table},
@@ -12,7 +12,7 @@ use std::{fmt, net::IpAddr, time::Instant};
 ///
 /// * In: [`check`](Self::check) for every datagram, [`vouch`](Self::vouch) for an address that has proved itself,
 ///   [`set_config`](Self::set_config).
-/// * Out: the [`Verdict`], [`stats`](Self::stats), [`memory`](Self::memory).
+/// * Out: the [`Decision`], [`stats`](Self::stats), [`memory`](Self::memory).
 ///
 /// Nothing happens between calls: there is no timer, and time is an argument. A time that jumps ahead or goes back is
 /// harmless: buckets fill when it goes ahead, and keep what they have when it goes back.
@@ -25,7 +25,7 @@ pub struct Limiter {
     clock: Clock,
     allowed: u64,
     guaranteed: u64,
-    refused: [u64; Refusal::ALL.len()],
+    refused: [u64; OverBudget::ALL.len()],
 }
 
 struct Level {
@@ -36,9 +36,9 @@ struct Level {
 
 impl Limiter {
     /// All budgets are full, and nobody is known. The seed has to be one that nobody can guess; everything that will
-    /// ever be needed is allocated here. Values that [`Config::validate`] refuses are taken as the nearest that it
+    /// ever be needed is allocated here. Values that [`LimiterConfig::validate`] refuses are taken as the nearest that it
     /// accepts.
-    pub fn new(config: &Config, seed: u128) -> Self {
+    pub fn new(config: &LimiterConfig, seed: u128) -> Self {
         let level = |scope| Level {
             scope,
             paces: Paces::new(config.budget(scope)),
@@ -62,16 +62,16 @@ impl Limiter {
     ///
     /// Either it is charged to every budget, or to none: what is refused for one reason takes nothing from the
     /// neighbours.
-    pub fn check(&mut self, now: Instant, source: IpAddr, bytes: usize) -> Verdict {
+    pub fn check(&mut self, now: Instant, source: IpAddr, bytes: usize) -> Decision {
         let now = self.clock.advance(now);
         match self.charge(now, source, bytes as u64) {
             Ok(()) => {
                 self.allowed += 1;
-                Verdict::Allowed
+                Decision::Allowed
             }
             Err(refusal) => {
                 self.refused[refusal.index()] += 1;
-                Verdict::Refused(refusal)
+                Decision::Refused(refusal)
             }
         }
     }
@@ -92,7 +92,7 @@ impl Limiter {
 
     /// Other budgets from now on. What was used stays used, and who was known stays known, unless there are fewer
     /// entries than before.
-    pub fn set_config(&mut self, config: &Config) {
+    pub fn set_config(&mut self, config: &LimiterConfig) {
         let now = self.clock.now();
         for level in &mut self.levels {
             level.paces = Paces::new(config.budget(level.scope));
@@ -105,9 +105,9 @@ impl Limiter {
     }
 
     /// What has happened so far.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> LimiterStats {
         let [hosts, nets, sites] = [0, 1, 2].map(|level| self.levels[level].table.counts);
-        Stats {
+        LimiterStats {
             allowed: self.allowed,
             guaranteed: self.guaranteed,
             refused: self.refused,
@@ -125,7 +125,7 @@ impl Limiter {
         self.levels.iter().map(|level| level.table.memory()).sum()
     }
 
-    fn charge(&mut self, now: u64, source: IpAddr, bytes: u64) -> Result<(), Refusal> {
+    fn charge(&mut self, now: u64, source: IpAddr, bytes: u64) -> Result<(), OverBudget> {
         let Path { keys, levels, party } = Path::of(source);
         let mut slots = [Slot::default(); 3];
         // All are looked up before any is looked at, so that the memory of one is fetched while another is awaited.
@@ -137,12 +137,12 @@ impl Limiter {
         let known = self.levels[party].table.meet(&mut slots[party], now);
         for (level, slot) in self.levels.iter().zip(&mut *slots) {
             let meter = &mut slot.state.meter;
-            *meter = level.paces.take(*meter, now, bytes, 0).map_err(|unit| Refusal { scope: level.scope, unit })?;
+            *meter = level.paces.take(*meter, now, bytes, 0).map_err(|unit| OverBudget { scope: level.scope, unit })?;
         }
         self.used = match self.total.take(self.used, now, bytes, self.share.reserved) {
             Ok(used) => used,
             Err(unit) => {
-                let over = |unit| Refusal { scope: Scope::Total, unit };
+                let over = |unit| OverBudget { scope: Scope::Total, unit };
                 let share = &mut slots[party].state.share;
                 *share = self.share.take(*share, now, &self.total, bytes).filter(|_| known).ok_or(over(unit))?;
                 let used = self.total.take(self.used, now, bytes, 0).map_err(over)?;
@@ -175,10 +175,12 @@ struct Path {
 
 impl Path {
     fn of(source: IpAddr) -> Self {
-        let (host, net) = (Host::of(source).bits(), Net::of(source).bits());
-        match Site::of(source) {
-            None => Self { keys: [host, net, 0], levels: 2, party: 0 },
-            Some(site) => Self { keys: [host, net, site.bits()], levels: 3, party: 1 },
+        let host = Host::of(source).bits();
+        let net = Net::of(source).bits();
+        if source.to_canonical().is_ipv4() {
+            Self { keys: [host, net, 0], levels: 2, party: 0 }
+        } else {
+            Self { keys: [host, net, Site::of(source).bits()], levels: 3, party: 1 }
         }
     }
 }
@@ -193,7 +195,7 @@ struct Share {
 }
 
 impl Share {
-    fn new(config: &Config, total: &Paces, levels: &[Level; 3]) -> Self {
+    fn new(config: &LimiterConfig, total: &Paces, levels: &[Level; 3]) -> Self {
         let depths = [total.packets.depth(), total.bytes.depth()];
         Self {
             reserved: config.reserved(),

@@ -1,17 +1,17 @@
 //! Numbers for metrics.
 
-use crate::Refusal;
+use crate::OverBudget;
 
 /// What a [`Limiter`](crate::Limiter) has done since it was made, and how full it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct LimiterStats {
     /// Datagrams that passed.
     pub allowed: u64,
     /// Those of them that only passed because their source is known.
     pub guaranteed: u64,
-    /// Datagrams that were refused, in the order of [`Refusal::ALL`].
-    pub refused: [u64; Refusal::ALL.len()],
+    /// Datagrams that were refused, in the order of [`OverBudget::ALL`].
+    pub refused: [u64; OverBudget::ALL.len()],
     /// Addresses that are remembered.
     pub hosts: usize,
     /// Networks that are remembered.
@@ -26,14 +26,14 @@ pub struct Stats {
     pub probes: u64,
 }
 
-impl Stats {
+impl LimiterStats {
     /// How many datagrams were refused for this reason.
-    pub fn refused(&self, refusal: Refusal) -> u64 {
+    pub fn refused(&self, refusal: OverBudget) -> u64 {
         self.refused[refusal.index()]
     }
 
     /// How many datagrams were refused.
-    pub fn refused_in_all(&self) -> u64 {
+    pub fn total_refused(&self) -> u64 {
         self.refused.iter().sum()
     }
 }

@@ -1,4 +1,4 @@
-//! Buckets by key, in memory that never grows.
+//! TokenBuckets by key, in memory that never grows.
 
 use crate::rate::{Meter, Paces};
 use siphasher::sip::SipHasher13;

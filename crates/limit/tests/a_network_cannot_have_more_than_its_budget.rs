@@ -2,12 +2,12 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Config, Limiter, Scope, Unit};
+use rallypoint_limit::{Limiter, LimiterConfig, Scope, Unit};
 use std::{net::IpAddr, time::Instant};
 
 /// Sends as much as possible for a minute, from any address. Gives the number of packets that passed, and the limiter.
 fn attack(mut source: impl FnMut() -> IpAddr) -> (u64, Limiter) {
-    let mut limiter = Limiter::new(&Config::default(), 5);
+    let mut limiter = Limiter::new(&LimiterConfig::default(), 5);
     let start = Instant::now();
     for step in 0..60_000 {
         let now = start + ms(step);
@@ -22,7 +22,7 @@ fn attack(mut source: impl FnMut() -> IpAddr) -> (u64, Limiter) {
 fn with_one_address() {
     let (passed, limiter) = attack(|| ip("192.0.2.1"));
     assert_eq!(passed, 300 + 10 * 60 - 1);
-    assert_eq!(limiter.stats().refused_in_all(), limiter.stats().refused(refusal(Scope::Host)));
+    assert_eq!(limiter.stats().total_refused(), limiter.stats().refused(refusal(Scope::Host)));
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn with_a_48() {
     let (passed, limiter) = attack(|| chance.v6_in("2001:db8::", 48));
     assert_eq!(passed, 8_000 + 400 * 60 - 1);
     assert!(limiter.stats().known <= 256);
-    assert_eq!(limiter.stats().refused_in_all(), limiter.stats().refused(refusal(Scope::Site)));
+    assert_eq!(limiter.stats().total_refused(), limiter.stats().refused(refusal(Scope::Site)));
 }
 
-fn refusal(scope: Scope) -> rallypoint_limit::Refusal {
-    rallypoint_limit::Refusal { scope, unit: Unit::Packets }
+fn refusal(scope: Scope) -> rallypoint_limit::OverBudget {
+    rallypoint_limit::OverBudget { scope, unit: Unit::Packets }
 }

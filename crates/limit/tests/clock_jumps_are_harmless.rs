@@ -3,40 +3,40 @@
 mod common;
 use common::*;
 use proptest::prelude::*;
-use rallypoint_limit::{Budget, Config, Limiter, Rate, Scope, Unit, Verdict};
+use rallypoint_limit::{Budget, Decision, Limiter, LimiterConfig, Rate, Scope, Unit};
 use std::time::{Duration, Instant};
 
 const SOURCE: &str = "10.0.0.1";
 
 #[test]
 fn when_it_goes_back_buckets_keep_what_they_have_and_go_on_filling() {
-    let config = Config { host: packets(Rate::per_second(1, 5)), ..Config::default() };
+    let config = LimiterConfig { host: packets(Rate::per_second(1, 5)), ..LimiterConfig::default() };
     let (mut limiter, start) = (Limiter::new(&config, 1), Instant::now());
     for now in [start, start + secs(1_000_000), start, start - secs(1_000_000)] {
-        assert_eq!(limiter.check(now, ip(SOURCE), 0), Verdict::Allowed);
+        assert_eq!(limiter.check(now, ip(SOURCE), 0), Decision::Allowed);
     }
     // Five came back with the jump ahead; three of them were used, and nothing was lost by the jumps back.
     let now = start - secs(1_000_000);
-    assert_eq!(limiter.check(now, ip(SOURCE), 0), Verdict::Allowed);
-    assert_eq!(limiter.check(now, ip(SOURCE), 0), Verdict::Allowed);
+    assert_eq!(limiter.check(now, ip(SOURCE), 0), Decision::Allowed);
+    assert_eq!(limiter.check(now, ip(SOURCE), 0), Decision::Allowed);
     assert_eq!(limiter.check(now, ip(SOURCE), 0), refused(Scope::Host, Unit::Packets));
-    assert_eq!(limiter.check(now + secs(1), ip(SOURCE), 0), Verdict::Allowed);
+    assert_eq!(limiter.check(now + secs(1), ip(SOURCE), 0), Decision::Allowed);
     assert_eq!(limiter.check(now + secs(1), ip(SOURCE), 0), refused(Scope::Host, Unit::Packets));
 }
 
 #[test]
 fn when_it_stands_still_a_burst_passes_and_no_more() {
-    let config = Config { host: packets(Rate::per_second(1, 5)), ..Config::default() };
+    let config = LimiterConfig { host: packets(Rate::per_second(1, 5)), ..LimiterConfig::default() };
     let (mut limiter, now) = (Limiter::new(&config, 1), Instant::now());
     assert_eq!((0..1000).filter(|_| limiter.check(now, ip(SOURCE), 0).is_allowed()).count(), 5);
 }
 
 #[test]
 fn centuries_may_pass() {
-    let (mut limiter, start) = (Limiter::new(&Config::default(), 1), Instant::now());
+    let (mut limiter, start) = (Limiter::new(&LimiterConfig::default(), 1), Instant::now());
     let mut now = Some(start);
     while let Some(time) = now {
-        assert_eq!(limiter.check(time, ip(SOURCE), 700), Verdict::Allowed);
+        assert_eq!(limiter.check(time, ip(SOURCE), 700), Decision::Allowed);
         now = time.checked_add(secs(50 * 365 * 24 * 60 * 60)).filter(|&time| time - start < secs(100_000_000_000));
     }
 }
@@ -55,7 +55,7 @@ proptest! {
         });
         let [host, net, site, total] =
             [0, 2, 4, 6].map(|index| Budget { packets: rates[index], bytes: rates[index + 1] });
-        let config = Config { host, net, site, total, reserved_percent, max_entries };
+        let config = LimiterConfig { host, net, site, total, reserved_percent, max_entries };
         let mut limiter = Limiter::new(&config, 1);
         let start = Instant::now();
         for &(time, source, bytes, what) in &steps {
@@ -63,14 +63,14 @@ proptest! {
             let source = std::net::Ipv6Addr::from_bits(source).into();
             match what {
                 0 => limiter.set_config(&config),
-                1 => limiter.set_config(&Config { max_entries: 64, ..Config::default() }),
+                1 => limiter.set_config(&LimiterConfig { max_entries: 64, ..LimiterConfig::default() }),
                 2 => { limiter.vouch(now, source); }
                 _ => { let _ = limiter.check(now, source, bytes); }
             }
         }
         let stats = limiter.stats();
         let checks = steps.iter().filter(|step| step.3 > 2).count() as u64;
-        prop_assert_eq!(stats.allowed + stats.refused_in_all(), checks);
+        prop_assert_eq!(stats.allowed + stats.total_refused(), checks);
         prop_assert!(stats.known <= stats.hosts + stats.nets);
     }
 }

@@ -2,17 +2,17 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Budget, Config, Rate};
+use rallypoint_limit::{Budget, LimiterConfig, Rate};
 
-fn mistake(change: impl FnOnce(&mut Config)) -> String {
-    let mut config = Config::default();
+fn mistake(change: impl FnOnce(&mut LimiterConfig)) -> String {
+    let mut config = LimiterConfig::default();
     change(&mut config);
     config.validate().unwrap_err().to_string()
 }
 
 #[test]
 fn the_default_has_none() {
-    assert_eq!(Config::default().validate(), Ok(()));
+    assert_eq!(LimiterConfig::default().validate(), Ok(()));
     assert_eq!(unlimited().validate(), Ok(()));
 }
 

@@ -2,12 +2,12 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Config, Limiter};
+use rallypoint_limit::{Limiter, LimiterConfig};
 use std::time::Instant;
 
 /// The most places looked at for one datagram, over many.
 fn most_probes(max_entries: usize, sources: u64) -> u64 {
-    let mut limiter = Limiter::new(&Config { max_entries, ..Config::default() }, 2);
+    let mut limiter = Limiter::new(&LimiterConfig { max_entries, ..LimiterConfig::default() }, 2);
     let start = Instant::now();
     let mut most = 0;
     for step in 0..sources {

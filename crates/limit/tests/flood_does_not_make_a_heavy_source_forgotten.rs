@@ -2,12 +2,12 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Config, Limiter, Rate, Scope, Unit, Verdict};
+use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, Unit};
 use std::time::Instant;
 
 #[test]
 fn not_with_random_sources() {
-    let config = Config {
+    let config = LimiterConfig {
         host: packets(Rate::per_minute(1, 3)),
         net: packets(Rate::per_minute(10, 1000)),
         max_entries: 64,
@@ -16,7 +16,7 @@ fn not_with_random_sources() {
     let mut limiter = Limiter::new(&config, 3);
     let (now, mut chance) = (Instant::now(), Chance(1));
     for _ in 0..3 {
-        assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), Verdict::Allowed);
+        assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), Decision::Allowed);
     }
     for _ in 0..100_000 {
         let _ = limiter.check(now, chance.v4(), 100);
@@ -28,14 +28,14 @@ fn not_with_random_sources() {
 
 #[test]
 fn not_when_every_seat_is_taken() {
-    let config = Config { host: packets(Rate::per_minute(1, 3)), max_entries: 64, ..unlimited() };
+    let config = LimiterConfig { host: packets(Rate::per_minute(1, 3)), max_entries: 64, ..unlimited() };
     let mut limiter = Limiter::new(&config, 3);
     let (now, mut chance) = (Instant::now(), Chance(2));
     for _ in 0..10_000 {
         limiter.vouch(now, chance.v4());
     }
     for _ in 0..3 {
-        assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), Verdict::Allowed);
+        assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), Decision::Allowed);
     }
     for _ in 0..10_000 {
         let _ = limiter.check(now, chance.v4(), 100);

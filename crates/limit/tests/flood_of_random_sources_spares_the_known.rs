@@ -2,16 +2,16 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Config, Limiter, Rate, Verdict};
+use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate};
 use std::{net::IpAddr, time::Instant};
 
-fn config() -> Config {
-    Config { total: packets(Rate::per_second(200, 800)), max_entries: 1024, ..Config::default() }
+fn config() -> LimiterConfig {
+    LimiterConfig { total: packets(Rate::per_second(200, 800)), max_entries: 1024, ..LimiterConfig::default() }
 }
 
 /// Honest servers refresh every 30 s for five minutes; the flood begins after one, at five times the total.
 /// Gives the number of refreshes that were refused.
-fn refused_refreshes(config: &Config, honest: &[IpAddr], mut forged: impl FnMut() -> IpAddr) -> u64 {
+fn refused_refreshes(config: &LimiterConfig, honest: &[IpAddr], mut forged: impl FnMut() -> IpAddr) -> u64 {
     let mut limiter = Limiter::new(config, 11);
     let start = Instant::now();
     let mut refused = 0;
@@ -26,11 +26,11 @@ fn refused_refreshes(config: &Config, honest: &[IpAddr], mut forged: impl FnMut(
         // Each server has its own moment within the 30 seconds.
         for (index, &server) in honest.iter().enumerate() {
             if slot % 300 == index as u64 * 3 {
-                refused += u64::from(limiter.check(now, server, 700) != Verdict::Allowed);
+                refused += u64::from(limiter.check(now, server, 700) != Decision::Allowed);
             }
         }
     }
-    assert!(limiter.stats().refused_in_all() > 150_000, "there was a flood");
+    assert!(limiter.stats().total_refused() > 150_000, "there was a flood");
     refused
 }
 
@@ -53,6 +53,6 @@ fn when_the_sources_are_random_ipv6_addresses() {
 #[test]
 fn because_a_part_of_the_total_is_reserved() {
     let mut chance = Chance(6);
-    let config = Config { reserved_percent: 0, ..config() };
+    let config = LimiterConfig { reserved_percent: 0, ..config() };
     assert!(refused_refreshes(&config, &honest(), || chance.v4()) > 300, "without it the same flood is felt");
 }

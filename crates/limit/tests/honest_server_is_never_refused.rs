@@ -2,39 +2,39 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Config, Limiter, Verdict};
+use rallypoint_limit::{Decision, Limiter, LimiterConfig};
 use std::time::Instant;
 
 #[test]
 fn not_in_five_years() {
-    let mut limiter = Limiter::new(&Config::default(), 1);
+    let mut limiter = Limiter::new(&LimiterConfig::default(), 1);
     let (start, mut chance) = (Instant::now(), Chance(1));
     // A month of refreshes, eleven months of silence.
     for year in 0..5 {
         for refresh in 0..30 * 24 * 60 * 2 {
             let now = start + secs(year * 365 * 24 * 60 * 60 + refresh * 30);
-            assert_eq!(limiter.check(now, ip("10.1.2.3"), 700), Verdict::Allowed);
+            assert_eq!(limiter.check(now, ip("10.1.2.3"), 700), Decision::Allowed);
             // Sometimes everybody joins at once, after a map change, and the server tells a lot about itself.
             if chance.below(1000) == 0 {
                 for _ in 0..32 {
-                    assert_eq!(limiter.check(now + ms(chance.below(2000)), ip("10.1.2.3"), 4096), Verdict::Allowed);
+                    assert_eq!(limiter.check(now + ms(chance.below(2000)), ip("10.1.2.3"), 4096), Decision::Allowed);
                 }
             }
         }
     }
-    assert_eq!(limiter.stats().refused_in_all(), 0);
+    assert_eq!(limiter.stats().total_refused(), 0);
 }
 
 #[test]
 fn not_with_32_servers_behind_one_address() {
-    let mut limiter = Limiter::new(&Config::default(), 1);
+    let mut limiter = Limiter::new(&LimiterConfig::default(), 1);
     let (start, mut chance) = (Instant::now(), Chance(2));
     // All start at once; then each refreshes every 30 s, and a player joins somewhere every second.
     for second in 0..3600 {
         let now = start + secs(second);
         let refreshes = if second % 30 == 0 { 32 } else { 0 };
         for _ in 0..refreshes + 1 {
-            assert_eq!(limiter.check(now + ms(chance.below(500)), ip("2001:db8::1"), 1500), Verdict::Allowed);
+            assert_eq!(limiter.check(now + ms(chance.below(500)), ip("2001:db8::1"), 1500), Decision::Allowed);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Config, Limiter, Verdict};
+use rallypoint_limit::{Decision, Limiter, LimiterConfig};
 use std::{net::IpAddr, time::Instant};
 
 fn host_servers(addresses: &[IpAddr], servers_per_address: u64) {
-    let mut limiter = Limiter::new(&Config::default(), 7);
+    let mut limiter = Limiter::new(&LimiterConfig::default(), 7);
     let (start, mut chance) = (Instant::now(), Chance(3));
     for round in 0..120 {
         let round_starts = start + secs(round * 30);
@@ -24,7 +24,7 @@ fn host_servers(addresses: &[IpAddr], servers_per_address: u64) {
             .collect();
         datagrams.sort();
         for (now, address) in datagrams {
-            assert_eq!(limiter.check(now, address, 700), Verdict::Allowed, "{address} in round {round}");
+            assert_eq!(limiter.check(now, address, 700), Decision::Allowed, "{address} in round {round}");
         }
     }
 }

@@ -2,12 +2,12 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Config, Limiter, Rate};
+use rallypoint_limit::{Limiter, LimiterConfig, Rate};
 use std::{net::IpAddr, time::Instant};
 
 /// One packet per minute in total, ten at once: after five, only what is reserved is left.
 fn limiter() -> Limiter {
-    Limiter::new(&Config { total: packets(Rate::per_minute(1, 10)), max_entries: 8, ..unlimited() }, 1)
+    Limiter::new(&LimiterConfig { total: packets(Rate::per_minute(1, 10)), max_entries: 8, ..unlimited() }, 1)
 }
 
 const SOURCE: &str = "10.0.0.1";

@@ -4,7 +4,7 @@
 mod common;
 use common::*;
 use proptest::prelude::*;
-use rallypoint_limit::{Budget, Config, Limiter, Rate, Refusal, Scope, Unit, Verdict};
+use rallypoint_limit::{Budget, Decision, Limiter, LimiterConfig, OverBudget, Rate, Scope, Unit};
 use std::{
     collections::HashMap,
     net::IpAddr,
@@ -18,7 +18,7 @@ struct Model {
 }
 
 impl Model {
-    fn check(&mut self, config: &Config, now: Instant, source: IpAddr, bytes: u64) -> Verdict {
+    fn check(&mut self, config: &LimiterConfig, now: Instant, source: IpAddr, bytes: u64) -> Decision {
         let text = match source.to_canonical() {
             IpAddr::V4(source) => {
                 let [a, b, c, d] = source.octets();
@@ -44,13 +44,13 @@ impl Model {
                 let (level, since) = self.buckets.get(&key).copied().unwrap_or((full, now));
                 let level = full.min(level + (now - since).as_nanos() * u128::from(count));
                 let Some(left) = level.checked_sub(u128::from(amount) * 1_000_000_000) else {
-                    return Verdict::Refused(Refusal { scope, unit });
+                    return Decision::Refused(OverBudget { scope, unit });
                 };
                 changes.push((key, (left, now)));
             }
         }
         self.buckets.extend(changes);
-        Verdict::Allowed
+        Decision::Allowed
     }
 }
 
@@ -65,10 +65,10 @@ fn budget(packets: u64) -> impl Strategy<Value = Budget> {
     (rate(packets), rate(packets * 1000)).prop_map(|(packets, bytes)| Budget { packets, bytes })
 }
 
-fn config() -> impl Strategy<Value = Config> {
+fn config() -> impl Strategy<Value = LimiterConfig> {
     (budget(8), budget(16), budget(20), budget(32)).prop_map(|(host, net, site, total)| {
         // Nothing is reserved: whether somebody is known makes no difference here.
-        Config { host, net, site, total, reserved_percent: 0, max_entries: 4096 }
+        LimiterConfig { host, net, site, total, reserved_percent: 0, max_entries: 4096 }
     })
 }
 
@@ -108,7 +108,7 @@ proptest! {
     /// With rates that have to be rounded: never less than the rate, and never noticeably more.
     #[test]
     fn rounding_gives_away_almost_nothing(count in 1..3_000_000_u64, burst in 3..100_u64, amount in 1..1500_usize) {
-        let config = Config { host: bytes(Rate::per_second(count, burst * 1500)), ..unlimited() };
+        let config = LimiterConfig { host: bytes(Rate::per_second(count, burst * 1500)), ..unlimited() };
         let mut limiter = Limiter::new(&config, 1);
         let start = Instant::now();
         let mut passed = 0;

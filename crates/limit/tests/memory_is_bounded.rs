@@ -2,13 +2,13 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Buckets, Config, Limiter, Rate};
+use rallypoint_limit::{Limiter, LimiterConfig, Rate, TokenBuckets};
 use std::time::Instant;
 
 #[test]
 fn under_a_flood_of_forged_sources() {
     let budget = packets(Rate::per_second(10, 10));
-    let config = Config { host: budget, net: budget, site: budget, max_entries: 2_000, ..unlimited() };
+    let config = LimiterConfig { host: budget, net: budget, site: budget, max_entries: 2_000, ..unlimited() };
     let mut limiter = Limiter::new(&config, 9);
     let (memory, mut chance) = (limiter.memory(), Chance(1));
     assert!(memory <= 56 * config.max_entries);
@@ -27,7 +27,7 @@ fn under_a_flood_of_forged_sources() {
 
 #[test]
 fn and_in_the_table_of_one_rate_as_well() {
-    let mut buckets = Buckets::new(Rate::per_second(1, 1), 1000, 9);
+    let mut buckets = TokenBuckets::new(Rate::per_second(1, 1), 1000, 9);
     let now = Instant::now();
     for key in 0..100_000_u64 {
         assert!(buckets.take(now, key));

@@ -2,12 +2,12 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Config, Limiter, Rate, Scope, Unit, Verdict};
+use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, Unit};
 use std::time::Instant;
 
 #[test]
 fn when_the_address_is_over_its_budget() {
-    let config = Config {
+    let config = LimiterConfig {
         host: packets(Rate::per_minute(1, 2)),
         net: packets(Rate::per_minute(1, 4)),
         total: packets(Rate::per_minute(1, 6)),
@@ -32,26 +32,26 @@ fn when_the_address_is_over_its_budget() {
 
 #[test]
 fn when_the_total_is_used_up() {
-    let config = Config {
+    let config = LimiterConfig {
         host: packets(Rate::per_minute(1, 5)),
         total: packets(Rate::per_second(1, 1)),
         reserved_percent: 0,
         ..unlimited()
     };
     let (mut limiter, now) = (Limiter::new(&config, 1), Instant::now());
-    assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), Verdict::Allowed);
+    assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), Decision::Allowed);
     for _ in 0..1000 {
         assert_eq!(limiter.check(now, ip("10.0.0.2"), 100), refused(Scope::Total, Unit::Packets));
     }
     assert_eq!(limiter.stats().hosts, 1, "who never passed takes no place");
     for second in 1..=5 {
-        assert_eq!(limiter.check(now + secs(second), ip("10.0.0.2"), 100), Verdict::Allowed);
+        assert_eq!(limiter.check(now + secs(second), ip("10.0.0.2"), 100), Decision::Allowed);
     }
 }
 
 #[test]
 fn when_it_has_too_many_bytes_but_not_too_many_packets() {
-    let config = Config {
+    let config = LimiterConfig {
         host: rallypoint_limit::Budget {
             packets: Some(Rate::per_minute(1, 2)),
             bytes: Some(Rate::per_minute(1, 1000)),
@@ -62,7 +62,7 @@ fn when_it_has_too_many_bytes_but_not_too_many_packets() {
     for _ in 0..10 {
         assert_eq!(limiter.check(now, ip("10.0.0.1"), 1001), refused(Scope::Host, Unit::Bytes));
     }
-    assert_eq!(limiter.check(now, ip("10.0.0.1"), 500), Verdict::Allowed);
-    assert_eq!(limiter.check(now, ip("10.0.0.1"), 500), Verdict::Allowed);
+    assert_eq!(limiter.check(now, ip("10.0.0.1"), 500), Decision::Allowed);
+    assert_eq!(limiter.check(now, ip("10.0.0.1"), 500), Decision::Allowed);
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), refused(Scope::Host, Unit::Packets));
 }

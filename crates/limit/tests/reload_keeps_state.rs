@@ -2,11 +2,11 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Buckets, Config, Limiter, Rate, Scope, Unit, Verdict};
+use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, TokenBuckets, Unit};
 use std::time::Instant;
 
-fn host(rate: Rate) -> Config {
-    Config { host: packets(rate), ..unlimited() }
+fn host(rate: Rate) -> LimiterConfig {
+    LimiterConfig { host: packets(rate), ..unlimited() }
 }
 
 #[test]
@@ -15,7 +15,7 @@ fn an_empty_bucket_stays_empty() {
     while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
     limiter.set_config(&host(Rate::per_second(1, 5)));
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), refused(Scope::Host, Unit::Packets));
-    assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), Verdict::Allowed);
+    assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), Decision::Allowed);
 }
 
 #[test]
@@ -25,18 +25,18 @@ fn after_a_change_nobody_is_worse_off_than_with_an_empty_bucket() {
     while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
     limiter.set_config(&host(Rate::per_second(1, 5)));
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), refused(Scope::Host, Unit::Packets));
-    assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), Verdict::Allowed);
+    assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), Decision::Allowed);
     assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), refused(Scope::Host, Unit::Packets));
 }
 
 #[test]
 fn the_total_is_no_worse_off_either() {
-    let total = |rate| Config { total: packets(rate), reserved_percent: 0, ..unlimited() };
+    let total = |rate| LimiterConfig { total: packets(rate), reserved_percent: 0, ..unlimited() };
     let (mut limiter, now) = (Limiter::new(&total(Rate::per_minute(1, 60)), 1), Instant::now());
     while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
     limiter.set_config(&total(Rate::per_second(1, 5)));
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), refused(Scope::Total, Unit::Packets));
-    assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), Verdict::Allowed);
+    assert_eq!(limiter.check(now + secs(1), ip("10.0.0.1"), 0), Decision::Allowed);
 }
 
 #[test]
@@ -51,20 +51,20 @@ fn no_limit_forgives_everything() {
 #[test]
 fn a_higher_rate_is_felt_at_once() {
     let (mut limiter, now) = (Limiter::new(&host(Rate::per_second(1, 1)), 1), Instant::now());
-    assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), Verdict::Allowed);
+    assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), Decision::Allowed);
     limiter.set_config(&host(Rate::per_second(100, 500)));
     for _ in 0..400 {
-        assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), Verdict::Allowed);
+        assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), Decision::Allowed);
     }
 }
 
 #[test]
 fn another_table_size_keeps_the_entries() {
-    let config = |max_entries| Config { max_entries, ..host(Rate::per_minute(1, 1)) };
+    let config = |max_entries| LimiterConfig { max_entries, ..host(Rate::per_minute(1, 1)) };
     let (mut limiter, now) = (Limiter::new(&config(4096), 1), Instant::now());
     let sources: Vec<_> = (0..100).map(|n| ip(&format!("10.0.{n}.1"))).collect();
     for &source in &sources {
-        assert_eq!(limiter.check(now, source, 0), Verdict::Allowed);
+        assert_eq!(limiter.check(now, source, 0), Decision::Allowed);
         assert!(limiter.vouch(now, source));
     }
     for max_entries in [65_536, 1000, 4096] {
@@ -78,7 +78,7 @@ fn another_table_size_keeps_the_entries() {
 
 #[test]
 fn a_table_that_is_too_small_keeps_the_known() {
-    let config = |max_entries| Config { max_entries, ..host(Rate::per_minute(1, 1)) };
+    let config = |max_entries| LimiterConfig { max_entries, ..host(Rate::per_minute(1, 1)) };
     let (mut limiter, now) = (Limiter::new(&config(4096), 1), Instant::now());
     let mut chance = Chance(1);
     for n in 0..1000 {
@@ -99,7 +99,7 @@ fn a_table_that_is_too_small_keeps_the_known() {
 
 #[test]
 fn the_table_of_one_rate_reloads_as_well() {
-    let (mut buckets, now) = (Buckets::new(Rate::per_minute(1, 1), 64, 1), Instant::now());
+    let (mut buckets, now) = (TokenBuckets::new(Rate::per_minute(1, 1), 64, 1), Instant::now());
     assert!(buckets.take(now, 1_u64));
     buckets.set_rate(Rate::per_second(1, 1));
     assert!(!buckets.take(now, 1_u64));

@@ -2,20 +2,20 @@
 
 mod common;
 use common::*;
-use rallypoint_limit::{Config, Limiter, Rate, Scope, Unit, Verdict};
+use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, Unit};
 use std::{net::IpAddr, time::Instant};
 
 /// A query of one byte draws this much.
 const ANSWER: usize = 3188;
 
-fn config() -> Config {
-    Config {
+fn config() -> LimiterConfig {
+    LimiterConfig {
         host: bytes(Rate::per_second(4_000, 16_000)),
         net: bytes(Rate::per_second(16_000, 64_000)),
         site: bytes(Rate::per_second(32_000, 128_000)),
         total: bytes(Rate::per_second(1_000_000, 4_000_000)),
         max_entries: 4096,
-        ..Config::default()
+        ..LimiterConfig::default()
     }
 }
 
@@ -51,11 +51,11 @@ fn s11_everybody() {
 fn s11_over_the_limit_means_dropped_with_a_reason() {
     let (mut limiter, now) = (Limiter::new(&config(), 1), Instant::now());
     for _ in 0..5 {
-        assert_eq!(limiter.check(now, ip("192.0.2.1"), ANSWER), Verdict::Allowed);
+        assert_eq!(limiter.check(now, ip("192.0.2.1"), ANSWER), Decision::Allowed);
     }
     let over = limiter.check(now, ip("192.0.2.1"), ANSWER);
     assert_eq!(over, refused(Scope::Host, Unit::Bytes));
     assert_eq!(over.to_string(), "over_budget_host_bytes");
-    assert_eq!(limiter.check(now, ip("192.0.2.1"), 60), Verdict::Allowed, "a small one still fits");
+    assert_eq!(limiter.check(now, ip("192.0.2.1"), 60), Decision::Allowed, "a small one still fits");
     assert_eq!(limiter.check(now, ip("192.0.2.9"), 1 << 40), refused(Scope::Host, Unit::Bytes));
 }

@@ -1,64 +1,17 @@
-//! Where datagrams come from: families, networks, and what an address is called outside.
+//! The address that a server is advertised under.
 
-use crate::{ConfigError, prefixes::Prefixes};
+use crate::ConfigError;
 use ipnet::IpNet;
+use rallypoint_limit::is_possible_source;
 use std::{
     fmt,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, SocketAddr},
 };
 
 /// An address in its own family: IPv4 mapped into IPv6 counts as IPv4 (L9).
 #[must_use]
 pub fn canonical(ip: IpAddr) -> IpAddr {
     ip.to_canonical()
-}
-
-/// Whether players anywhere could reach this address.
-#[must_use]
-pub fn is_public(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => {
-            let [a, b, ..] = ip.octets();
-            // 100.64.0.0/10 is what providers put behind their own address translation (RFC 6598).
-            let shared = a == 100 && (64..128).contains(&b);
-            let nobodys = a == 0 || a >= 240;
-            !(ip.is_private() || ip.is_loopback() || ip.is_link_local() || shared || nobodys)
-        }
-        IpAddr::V6(ip) => {
-            !(ip.is_loopback() || ip.is_unspecified() || ip.is_unique_local() || ip.is_unicast_link_local())
-        }
-    }
-}
-
-/// Whether a datagram can come from this address at all: a server can have it.
-#[must_use]
-pub fn is_possible_source(ip: IpAddr) -> bool {
-    !(ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST))
-}
-
-/// A set of networks.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Networks(Prefixes<()>);
-
-impl Networks {
-    /// Whether an address is in one of them.
-    #[must_use]
-    pub fn contains(&self, ip: IpAddr) -> bool {
-        self.0.around(ip).next().is_some()
-    }
-
-    /// Loopback of both families.
-    #[must_use]
-    pub fn loopback() -> Self {
-        let v6 = IpNet::new_assert(IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), 128);
-        [IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8), v6].into_iter().collect()
-    }
-}
-
-impl FromIterator<IpNet> for Networks {
-    fn from_iter<I: IntoIterator<Item = IpNet>>(networks: I) -> Self {
-        Self(networks.into_iter().map(|network| (network, ())).collect())
-    }
 }
 
 /// Servers that the lobby sees from inside a private network are advertised under their public address.
@@ -124,26 +77,6 @@ mod tests {
     #[test]
     fn l9_mapped_ipv4_is_ipv4() {
         assert_eq!(canonical("::ffff:203.0.113.9".parse().unwrap()), "203.0.113.9".parse::<IpAddr>().unwrap());
-    }
-
-    #[test]
-    fn what_players_cannot_reach_is_not_public() {
-        for private in [
-            "127.0.0.1",
-            "10.1.2.3",
-            "192.168.0.1",
-            "172.16.9.9",
-            "169.254.1.1",
-            "100.64.0.1",
-            "::1",
-            "fe80::1",
-            "fd00::1",
-        ] {
-            assert!(!is_public(private.parse().unwrap()), "{private}");
-        }
-        for public in ["203.0.113.9", "8.8.8.8", "100.128.0.1", "2001:db8::1"] {
-            assert!(is_public(public.parse().unwrap()), "{public}");
-        }
     }
 
     #[test]

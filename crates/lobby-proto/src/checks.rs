@@ -12,7 +12,7 @@ use crate::{
     wheel::{Tick, Wheel},
 };
 use queue::{LANES, Lane, Queue, Ticket};
-use rallypoint_limit::{Area, Buckets, Host, Net, Rate};
+use rallypoint_limit::{Host, Net, Rate, Site, TokenBuckets};
 use std::{
     collections::VecDeque,
     net::SocketAddr,
@@ -79,8 +79,8 @@ pub(crate) struct Checks {
     /// Checks under way, by when the owner has failed to report; some of them are done by now.
     overdue: VecDeque<(Tick, CheckTarget)>,
     in_flight: usize,
-    per_address: Buckets<Host>,
-    per_network: Buckets<Net>,
+    per_address: TokenBuckets<Host>,
+    per_network: TokenBuckets<Net>,
     now: Tick,
     counts: CheckStats,
 }
@@ -161,8 +161,8 @@ impl Checks {
             queue: Queue::new(keyed),
             overdue: VecDeque::new(),
             in_flight: 0,
-            per_address: Buckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
-            per_network: Buckets::new(per_minute(config.per_network), PREFIXES, u128::from(seed) << 64),
+            per_address: TokenBuckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
+            per_network: TokenBuckets::new(per_minute(config.per_network), PREFIXES, u128::from(seed) << 64),
             now: Tick::default(),
             counts: CheckStats::default(),
         }
@@ -215,7 +215,7 @@ impl Checks {
             self.counts.refused += 1;
             return Answer::Busy;
         }
-        let Some((ticket, lost)) = self.queue.push(lane, Area::of(ip), target, room) else {
+        let Some((ticket, lost)) = self.queue.push(lane, Site::of(ip), target, room) else {
             self.counts.refused += 1;
             return Answer::Busy;
         };
@@ -231,7 +231,7 @@ impl Checks {
             // Its own place is the one that it needs.
             self.queue.remove(old);
         }
-        match self.queue.push(lane, Area::of(target.addr.ip()), target, room) {
+        match self.queue.push(lane, Site::of(target.addr.ip()), target, room) {
             Some((ticket, lost)) => {
                 if !is_same_lane {
                     self.queue.remove(old);
@@ -291,7 +291,7 @@ impl Checks {
                 .filter(|pending| pending.waiters.iter().any(|&waiter| is_wanted(waiter, &target)));
             let Some(pending) = wanted else {
                 self.pending.remove(&target);
-                self.queue.done(Area::of(target.addr.ip()));
+                self.queue.done(Site::of(target.addr.ip()));
                 continue;
             };
             let is_proven = matches!(pending.stage, Stage::Waiting(Ticket { lane: Lane::Proven, .. }));
@@ -322,7 +322,7 @@ impl Checks {
         }
         let waiters = self.pending.remove(&target).map_or(Vec::new(), |pending| pending.waiters);
         self.in_flight -= 1;
-        self.queue.done(Area::of(target.addr.ip()));
+        self.queue.done(Site::of(target.addr.ip()));
         let (keep, remember) = match verdict {
             CheckResult::Reachable(_) => {
                 self.counts.reachable += 1;

@@ -1,6 +1,7 @@
 //! Everything an operator can set, with defaults that need no setting.
 
-use crate::{AddressMap, BanList, Mapping, Networks};
+use crate::{AddressMap, BanList, Mapping};
+use rallypoint_limit::{LimiterConfig, LimiterConfigError, NetworkSet};
 use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, LobbyId, MAX_REGISTRATION};
 use std::{collections::BTreeSet, time::Duration};
 use thiserror::Error;
@@ -24,9 +25,9 @@ pub struct Config {
     pub allow_private: bool,
     /// How much each address, network and all together may send. Each key of a registration beyond 16 counts as 16 bytes
     /// more.
-    pub limits: rallypoint_limit::Config,
+    pub limits: LimiterConfig,
     /// Who may send as much as they like. Loopback.
-    pub limit_exempt: Networks,
+    pub limit_exempt: NetworkSet,
     /// Who is not welcome.
     pub bans: BanList,
 }
@@ -57,8 +58,8 @@ pub struct Caps {
 pub struct CheckConfig {
     /// Whether servers are checked at all. Yes.
     pub enabled: bool,
-    /// Networks whose servers are listed without a check. None.
-    pub exempt: Networks,
+    /// NetworkSet whose servers are listed without a check. None.
+    pub exempt: NetworkSet,
     /// How long the lobby tries. 100 ms to 60 s; 5 s.
     pub timeout: Duration,
     /// How long a good verdict is kept before it is renewed in the background. 5 minutes.
@@ -87,8 +88,8 @@ impl Default for Config {
             checks: CheckConfig::default(),
             address_map: AddressMap::default(),
             allow_private: true,
-            limits: rallypoint_limit::Config::default(),
-            limit_exempt: Networks::loopback(),
+            limits: LimiterConfig::default(),
+            limit_exempt: NetworkSet::loopback(),
             bans: BanList::default(),
         }
     }
@@ -111,7 +112,7 @@ impl Default for CheckConfig {
     fn default() -> Self {
         Self {
             enabled: true,
-            exempt: Networks::default(),
+            exempt: NetworkSet::default(),
             timeout: Duration::from_secs(5),
             keep: Duration::from_secs(5 * 60),
             retry: Duration::from_secs(20),
@@ -145,7 +146,7 @@ pub enum ConfigError {
     MappedAddress(Mapping),
     /// The limits do not make sense.
     #[error(transparent)]
-    Limits(#[from] rallypoint_limit::ConfigError),
+    Limits(#[from] LimiterConfigError),
 }
 
 impl Config {

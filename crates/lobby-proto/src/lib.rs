@@ -34,13 +34,14 @@ mod latest_refusals;
 mod legacy;
 mod lists;
 mod outcome;
-mod prefixes;
 mod recent_outcomes;
 mod registry;
 mod stats;
 mod wheel;
 
-pub use addresses::{AddressMap, Mapping, Networks, canonical, is_possible_source, is_public};
+pub use rallypoint_limit::NetworkSet;
+
+pub use addresses::{AddressMap, Mapping, canonical};
 pub use bans::{
     Ban, BanError, BanList, BanSubject, BannedServer, NamePattern, Network, ParseNetworkError, operator_text,
 };

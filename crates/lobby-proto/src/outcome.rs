@@ -1,6 +1,6 @@
 //! What became of a datagram, and why an entry went.
 
-use rallypoint_limit::Refusal;
+use rallypoint_limit::OverBudget;
 use rallypoint_wire::DecodeError;
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub enum RegistrationOutcome {
     /// The registration is larger than this lobby takes (L15).
     TooLarge,
     /// The sender's budget, that of its network, or that of the whole lobby is used up.
-    OverBudget(Refusal),
+    OverBudget(OverBudget),
     /// The operator has banned the address, its network or the name, or has taken this server off the list.
     Banned,
     /// A source address from which no server can be reached by others, at a lobby that wants only public ones.

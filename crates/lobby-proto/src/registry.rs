@@ -32,7 +32,7 @@ use crate::{
 use foldhash::fast::FixedState;
 use lobbies::Lobbies;
 use operator::Suspect;
-use rallypoint_limit::{Home, Limiter};
+use rallypoint_limit::{Lan, Limiter};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::lobby::{Datagram, Registration, ServerId, Unregister};
 use slots::Slots;
@@ -78,7 +78,7 @@ pub struct Registry {
     lists: ListBuilder,
     lobbies: Lobbies,
     /// Registered endpoints per source.
-    per_home: KeyedMap<Home, usize>,
+    per_home: KeyedMap<Lan, usize>,
     /// An estimate of the bytes that all entries take.
     memory: usize,
     tombstones: Tombstones,
@@ -408,7 +408,7 @@ impl Registry {
             let (key, origin) = ((endpoint.outside, cold.transport), cold.listing.origin);
             self.slots.unbind(key, slot);
             if origin.is_charged() {
-                uncount(&mut self.per_home, Home::of(endpoint.inside.ip));
+                uncount(&mut self.per_home, Lan::of(endpoint.inside.ip));
             }
         }
         let hot = self.slots.hot_mut(slot);

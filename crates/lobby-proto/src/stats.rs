@@ -24,7 +24,7 @@ pub struct RegistryStats {
     /// Checks.
     pub checks: CheckStats,
     /// How the budgets are used.
-    pub budgets: rallypoint_limit::Stats,
+    pub budgets: rallypoint_limit::LimiterStats,
     /// Events that were dropped because nobody took them.
     pub dropped_events: u64,
     /// How often the lists were published.

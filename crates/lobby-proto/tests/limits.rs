@@ -2,7 +2,7 @@
 
 mod support;
 use rallypoint_limit::{Budget, Rate};
-use rallypoint_lobby_proto::{Networks, RegistrationOutcome};
+use rallypoint_lobby_proto::{NetworkSet, RegistrationOutcome};
 use support::*;
 
 #[test]
@@ -93,7 +93,7 @@ fn exempt_networks_may_send_as_much_as_they_like() {
     let mut lobby = Lobby::default();
     assert!((0..2_000).all(|n| lobby.register("127.0.0.1", &udp(1).players(n)).is_listed()), "loopback by default");
     assert!((0..2_000).all(|n| lobby.register("::1", &udp(1).players(n)).is_listed()));
-    lobby.set(|config| config.limit_exempt = Networks::default());
+    lobby.set(|config| config.limit_exempt = NetworkSet::default());
     assert!(
         !(0..2_000).all(|n| lobby.register("127.0.0.1", &udp(1).players(n)).is_listed()),
         "unless that is turned off"

@@ -7,7 +7,7 @@ pub use config::ResponderConfig;
 pub use replies::SessionReplies;
 
 use crate::ServerInfo;
-use rallypoint_limit::{ConfigError, Limiter, Refusal, Verdict};
+use rallypoint_limit::{Decision, Limiter, LimiterConfigError, OverBudget};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::{
     bloodmasters::{self, Echo, Reply},
@@ -110,7 +110,7 @@ impl Responder {
     ///
     /// # Errors
     /// If the configuration is out of range.
-    pub fn new(config: ResponderConfig, seed: u128, info: &ServerInfo) -> Result<Self, ConfigError> {
+    pub fn new(config: ResponderConfig, seed: u128, info: &ServerInfo) -> Result<Self, LimiterConfigError> {
         config.validate()?;
         Ok(Self {
             replies: Arc::new(PreparedReplies::new(info)),
@@ -134,7 +134,7 @@ impl Responder {
 
     /// Number of queries dropped because of this budget.
     #[must_use]
-    pub fn refused(&self, budget: Refusal) -> u64 {
+    pub fn refused(&self, budget: OverBudget) -> u64 {
         self.limiter.stats().refused(budget)
     }
 
@@ -148,7 +148,7 @@ impl Responder {
             self.stats.over_queue += 1;
             return false;
         }
-        if let Verdict::Refused(_) = self.limiter.check(now, to.ip(), size) {
+        if let Decision::Refused(_) = self.limiter.check(now, to.ip(), size) {
             self.stats.over_budget += 1;
             return false;
         }

@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use proptest::prelude::*;
-use rallypoint_limit::{Refusal, Scope, Unit};
+use rallypoint_limit::{OverBudget, Scope, Unit};
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo, Team};
 use rallypoint_wire::session::ServerDatagram;
@@ -83,7 +83,7 @@ fn s11_over_the_limit_means_dropped_not_queued() {
     }
     drawn += bytes(&drain(&mut responder, now));
     assert!((1..=32_768).contains(&drawn));
-    let over = Refusal { scope: Scope::Host, unit: Unit::Bytes };
+    let over = OverBudget { scope: Scope::Host, unit: Unit::Bytes };
     assert_eq!(responder.refused(over), responder.stats().over_budget);
     assert!(responder.refused(over) > 90);
     assert!(drain(&mut responder, now + Duration::from_secs(60)).is_empty(), "nothing comes later");

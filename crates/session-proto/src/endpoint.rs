@@ -16,7 +16,7 @@ use foldhash::quality::FixedState;
 use half_open::HalfOpenTable;
 use players::{Data, Seat};
 use queries::Queries;
-use rallypoint_limit::{Buckets, Rate};
+use rallypoint_limit::{Rate, TokenBuckets};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{ClientDatagram, SlotIndex};
 use slots::Slots;
@@ -50,7 +50,7 @@ pub struct Endpoint {
     slots: Slots,
     by_address: HashMap<SocketAddr, SlotIndex, FixedState>,
     half_open: HalfOpenTable,
-    encrypted_logins: Buckets<u64>,
+    encrypted_logins: TokenBuckets<u64>,
     strangers: Strangers,
     queries: Queries,
     ready: VecDeque<u8>,
@@ -75,7 +75,7 @@ impl Endpoint {
             slots: Slots::new(config.max_players, config.max_per_address, entropy.u64()),
             by_address: HashMap::with_hasher(FixedState::with_seed(entropy.u64())),
             half_open: HalfOpenTable::new(config.half_open, entropy.u64()),
-            encrypted_logins: Buckets::new(Rate::per_second(logins, logins), 8, entropy.u128()),
+            encrypted_logins: TokenBuckets::new(Rate::per_second(logins, logins), 8, entropy.u128()),
             strangers: Strangers::new(entropy.u128(), entropy.u128()),
             queries: Queries::new(&config, entropy.u128()),
             ready: VecDeque::new(),

@@ -98,7 +98,7 @@ impl Gate {
         });
         let taken = taken.flatten();
         let mut response = match &taken {
-            Some((_, taken)) if !taken.allowed => budget::refuse(taken),
+            Some((_, taken)) if !taken.is_allowed => budget::refuse(taken),
             _ if request.headers().get_all(header::HOST).iter().nth(1).is_some() => {
                 Problem::new(StatusCode::BAD_REQUEST, "a request has one Host header (RFC 9112)").into_response()
             }

@@ -19,7 +19,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use rallypoint_limit::{Buckets, Net, Rate};
+use rallypoint_limit::{Net, Rate, TokenBuckets};
 use rallypoint_lobby_proto::{ListingOrigin, ProbedOutcome, ProbedServer};
 use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol};
 use rallypoint_wire::{
@@ -56,7 +56,7 @@ const MOST: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct MasterList {
     asker: Option<Asker>,
-    budget: Mutex<Buckets<Net>>,
+    budget: Mutex<TokenBuckets<Net>>,
     places: Places,
     /// Those that are being looked at.
     pending: Arc<Mutex<HashSet<SocketAddr>>>,
@@ -79,7 +79,7 @@ impl Drop for Pending {
 impl MasterList {
     /// Without somebody who asks, nobody is listed.
     pub fn new(asker: Option<Asker>, seed: u128) -> Self {
-        let budget = Mutex::new(Buckets::new(PER_NETWORK, NETWORKS, seed));
+        let budget = Mutex::new(TokenBuckets::new(PER_NETWORK, NETWORKS, seed));
         Self { asker, budget, places: Places::with(AT_ONCE, PER_ADDRESS), pending: Arc::default() }
     }
 

@@ -6,7 +6,7 @@ mod stream;
 
 pub use bind::StartError;
 pub(crate) use bind::bind;
-pub(crate) use places::{Place, Places, party};
+pub(crate) use places::{Place, Places};
 
 use crate::{WebLimits, gate::Gate, shared::Shared};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};

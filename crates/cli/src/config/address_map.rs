@@ -2,7 +2,8 @@
 
 use super::kind::{quoted, read_network, show_network};
 use ipnet::IpNet;
-use rallypoint_lobby_proto::{Mapping, is_possible_source};
+use rallypoint_limit::is_possible_source;
+use rallypoint_lobby_proto::Mapping;
 use std::net::{IpAddr, SocketAddr};
 
 pub fn read_mapping(text: &str) -> Result<Mapping, String> {

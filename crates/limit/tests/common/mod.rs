@@ -1,7 +1,7 @@
 //! Addresses and chance for the tests.
 #![allow(dead_code, reason = "every test uses its own part of this")]
 
-use rallypoint_limit::{Budget, Config, Rate, Refusal, Scope, Unit, Verdict};
+use rallypoint_limit::{Budget, Decision, LimiterConfig, OverBudget, Rate, Scope, Unit};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     time::Duration,
@@ -28,18 +28,18 @@ pub fn bytes(rate: Rate) -> Budget {
 }
 
 /// No limit anywhere, to be filled in by the test.
-pub fn unlimited() -> Config {
-    Config {
+pub fn unlimited() -> LimiterConfig {
+    LimiterConfig {
         host: Budget::UNLIMITED,
         net: Budget::UNLIMITED,
         site: Budget::UNLIMITED,
         total: Budget::UNLIMITED,
-        ..Config::default()
+        ..LimiterConfig::default()
     }
 }
 
-pub fn refused(scope: Scope, unit: Unit) -> Verdict {
-    Verdict::Refused(Refusal { scope, unit })
+pub fn refused(scope: Scope, unit: Unit) -> Decision {
+    Decision::Refused(OverBudget { scope, unit })
 }
 
 /// SplitMix64: the same seed gives the same run.

@@ -1,7 +1,8 @@
 //! The bans that a registry enforces.
 
 use super::{Ban, BanSubject, name_pattern::fold_case};
-use crate::{PublicId, addresses::canonical, prefixes::Prefixes};
+use crate::{PublicId, addresses::canonical};
+use rallypoint_limit::PrefixMap;
 use rallypoint_wire::{lobby::Transport, text};
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,7 @@ use std::{
 /// new.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BanList {
-    networks: Prefixes<ActiveBan>,
+    networks: PrefixMap<ActiveBan>,
     names: Vec<ActiveBan>,
     servers: BTreeMap<PublicId, Arc<ActiveBan>>,
     endpoints: BTreeMap<(SocketAddr, Transport), Arc<ActiveBan>>,
@@ -56,7 +57,7 @@ impl BanList {
     /// The ban that applies to an address now; that of the smallest network if there are several.
     #[must_use]
     pub fn by_address(&self, now: Instant, ip: IpAddr) -> Option<&Ban> {
-        self.networks.around(ip).find_map(|active| active.in_force(now))
+        self.networks.containing(ip).find_map(|active| active.in_force(now))
     }
 
     /// The ban that applies to a name now.

@@ -9,7 +9,7 @@
 //! places gives one up.
 
 use crate::hash::{Keyed, KeyedMap};
-use rallypoint_limit::Area;
+use rallypoint_limit::Site;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
@@ -41,7 +41,7 @@ type Spot = (Reverse<u8>, u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     pub lane: Lane,
-    area: Area,
+    area: Site,
     spot: Spot,
 }
 
@@ -72,7 +72,7 @@ impl Lane {
 pub(super) struct Queue<T> {
     lanes: [Networks<T>; LANES],
     /// Under way, per network.
-    busy: KeyedMap<Area, usize>,
+    busy: KeyedMap<Site, usize>,
     arrivals: u64,
     next_turn: usize,
 }
@@ -88,7 +88,7 @@ impl<T: Copy> Queue<T> {
 
     /// Gives somebody a place, in a lane that has `room` of them. Says where, and who lost a place for it; nothing if the
     /// lane is full, and not of networks that have more in it.
-    pub fn push(&mut self, lane: Lane, area: Area, item: T, room: usize) -> Option<(Ticket, Option<T>)> {
+    pub fn push(&mut self, lane: Lane, area: Site, item: T, room: usize) -> Option<(Ticket, Option<T>)> {
         let networks = &mut self.lanes[lane.index()];
         let lost = if networks.len < room { None } else { Some(networks.make_room(area, lane.returns())?) };
         self.arrivals += 1;
@@ -106,7 +106,7 @@ impl<T: Copy> Queue<T> {
     pub fn pop(&mut self, share: usize) -> Option<T> {
         for step in 0..TURNS.len() {
             let turn = (self.next_turn + step) % TURNS.len();
-            let is_busy = |area: &Area| self.busy.get(area).is_some_and(|&busy| busy >= share);
+            let is_busy = |area: &Site| self.busy.get(area).is_some_and(|&busy| busy >= share);
             if let Some((area, item)) = self.lanes[TURNS[turn]].pop(is_busy) {
                 self.next_turn = (turn + 1) % TURNS.len();
                 *self.busy.entry(area).or_default() += 1;
@@ -117,7 +117,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// One of a network is no longer under way.
-    pub fn done(&mut self, area: Area) {
+    pub fn done(&mut self, area: Site) {
         crate::registry::uncount(&mut self.busy, area);
         self.lanes.iter_mut().for_each(|lane| lane.line_up(area));
     }
@@ -133,11 +133,11 @@ impl<T: Copy> Queue<T> {
 /// One lane: networks take turns.
 #[derive(Debug)]
 struct Networks<T> {
-    by_area: KeyedMap<Area, Network<T>>,
+    by_area: KeyedMap<Site, Network<T>>,
     /// Networks in the order of their turns, by the first of each. Those that have too many under way stand aside.
-    order: BTreeMap<(Reverse<u8>, u64, u64), Area>,
+    order: BTreeMap<(Reverse<u8>, u64, u64), Site>,
     /// The one with most places is last.
-    sizes: BTreeSet<(usize, Area)>,
+    sizes: BTreeSet<(usize, Site)>,
     len: usize,
     /// The round that goes on.
     round: u64,
@@ -157,7 +157,7 @@ impl<T: Copy> Networks<T> {
         Self { by_area: keyed.map(), order: BTreeMap::new(), sizes: BTreeSet::new(), len: 0, round: 0 }
     }
 
-    fn insert(&mut self, area: Area, spot: Spot, item: T) {
+    fn insert(&mut self, area: Site, spot: Spot, item: T) {
         let is_new = !self.by_area.contains_key(&area);
         let round = self.round + 1;
         let network =
@@ -172,7 +172,7 @@ impl<T: Copy> Networks<T> {
         }
     }
 
-    fn remove(&mut self, area: Area, spot: Spot) -> Option<T> {
+    fn remove(&mut self, area: Site, spot: Spot) -> Option<T> {
         let network = self.by_area.get_mut(&area)?;
         let item = network.items.remove(&spot)?;
         self.len -= 1;
@@ -189,7 +189,7 @@ impl<T: Copy> Networks<T> {
     }
 
     /// Puts a network where its first one belongs; one that has none is forgotten.
-    fn line_up(&mut self, area: Area) {
+    fn line_up(&mut self, area: Site) {
         let Some(network) = self.by_area.get_mut(&area) else { return };
         if let Some(place) = network.place.take() {
             self.order.remove(&place);
@@ -206,7 +206,7 @@ impl<T: Copy> Networks<T> {
         }
     }
 
-    fn pop(&mut self, is_busy: impl Fn(&Area) -> bool) -> Option<(Area, T)> {
+    fn pop(&mut self, is_busy: impl Fn(&Site) -> bool) -> Option<(Site, T)> {
         loop {
             let (_, area) = self.order.pop_first()?;
             let network = self.by_area.get_mut(&area)?;
@@ -225,7 +225,7 @@ impl<T: Copy> Networks<T> {
 
     /// Takes away a place for somebody of this network who has come back so many times: the last of the network that has
     /// most; if every one has one, the last of all who has come back no more often.
-    fn make_room(&mut self, area: Area, returns: u8) -> Option<T> {
+    fn make_room(&mut self, area: Site, returns: u8) -> Option<T> {
         let ours = self.by_area.get(&area).map_or(0, |network| network.items.len());
         let &(most, largest) = self.sizes.last()?;
         if ours >= most {
@@ -244,7 +244,7 @@ impl<T: Copy> Networks<T> {
         self.remove(loser, spot)
     }
 
-    fn check_invariants(&self, is_busy: impl Fn(&Area) -> bool) {
+    fn check_invariants(&self, is_busy: impl Fn(&Site) -> bool) {
         assert_eq!(self.by_area.values().map(|network| network.items.len()).sum::<usize>(), self.len, "places");
         assert_eq!(self.sizes.len(), self.by_area.len(), "networks by size");
         for (area, network) in &self.by_area {
@@ -266,8 +266,8 @@ mod tests {
     use super::*;
     use std::net::IpAddr;
 
-    fn area(number: u8) -> Area {
-        Area::of(IpAddr::from([203, 0, number, 1]))
+    fn area(number: u8) -> Site {
+        Site::of(IpAddr::from([203, 0, number, 1]))
     }
 
     fn queue() -> Queue<u32> {

@@ -1,7 +1,8 @@
 //! Whether a datagram is looked at at all: budgets, bans, size.
 
 use super::Registry;
-use crate::{RegistrationOutcome, addresses::is_possible_source};
+use crate::RegistrationOutcome;
+use rallypoint_limit::{Decision, is_possible_source};
 use rallypoint_wire::lobby::Datagram;
 use std::{net::IpAddr, time::Instant};
 
@@ -35,7 +36,7 @@ impl Registry {
                 // Whoever knows the secret of a server at this address is not forged: a flood does not touch its share.
                 self.limiter.vouch(now, source);
             }
-            if let rallypoint_limit::Verdict::Refused(refusal) = self.limiter.check(now, source, charge) {
+            if let Decision::Refused(refusal) = self.limiter.check(now, source, charge) {
                 return Err(RegistrationOutcome::OverBudget(refusal));
             }
         }

@@ -5,7 +5,7 @@ use crate::{
     entry::{State, V4, V6, family_of},
     hash::Keyed,
 };
-use rallypoint_limit::Home;
+use rallypoint_limit::Lan;
 use std::sync::Arc;
 
 impl Registry {
@@ -26,7 +26,7 @@ impl Registry {
                 let Some(endpoint) = cold.endpoints[family] else { continue };
                 assert_eq!([endpoint.inside.ip, endpoint.outside.ip].map(family_of), [family; 2], "family");
                 if cold.listing.origin.is_charged() {
-                    *per_home.entry(Home::of(endpoint.inside.ip)).or_default() += 1;
+                    *per_home.entry(Lan::of(endpoint.inside.ip)).or_default() += 1;
                 }
                 assert!(self.wheel.comes_up_by(slot, hot.deadlines[family]), "a lease that nobody looks at");
             }

@@ -4,14 +4,14 @@
 
 use super::uncount;
 use crate::hash::{Keyed, KeyedMap};
-use rallypoint_limit::Area;
+use rallypoint_limit::Site;
 use rallypoint_wire::lobby::LobbyId;
 
 #[derive(Debug)]
 pub(super) struct Lobbies {
     by_id: KeyedMap<LobbyId, Lobby>,
     /// How many are open by whom. What a restart brought back is charged to nobody.
-    by_area: KeyedMap<Area, usize>,
+    by_area: KeyedMap<Site, usize>,
     /// Those that count: the others have a name, and with it a place of their own.
     unnamed: usize,
 }
@@ -21,7 +21,7 @@ struct Lobby {
     /// Registered servers, listed or not.
     servers: usize,
     is_named: bool,
-    opener: Option<Area>,
+    opener: Option<Site>,
 }
 
 impl Lobbies {
@@ -39,7 +39,7 @@ impl Lobbies {
     }
 
     /// How many lobbies count, and how many of them this network has opened, without these lobbies.
-    pub fn open_without(&self, area: Option<Area>, without: impl Iterator<Item = LobbyId>) -> (usize, usize) {
+    pub fn open_without(&self, area: Option<Site>, without: impl Iterator<Item = LobbyId>) -> (usize, usize) {
         let ours = area.and_then(|area| self.by_area.get(&area)).copied().unwrap_or(0);
         without
             .filter_map(|id| self.by_id.get(&id))
@@ -50,7 +50,7 @@ impl Lobbies {
     }
 
     /// One more server. If it is the first, it opens the lobby.
-    pub fn join(&mut self, id: LobbyId, is_named: bool, opener: Option<Area>) {
+    pub fn join(&mut self, id: LobbyId, is_named: bool, opener: Option<Site>) {
         let lobby = self.by_id.entry(id).or_insert_with(|| {
             let opener = opener.filter(|_| !is_named);
             self.unnamed += usize::from(!is_named);

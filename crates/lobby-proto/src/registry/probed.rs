@@ -3,10 +3,10 @@
 use super::{Registry, operator::Suspect, register::Newcomer};
 use crate::{
     ListingOrigin, PublicId, RegistrationOutcome, UnlistReason,
-    addresses::{canonical, is_possible_source, is_public},
+    addresses::canonical,
     entry::{State, family_of},
 };
-use rallypoint_limit::Home;
+use rallypoint_limit::{Lan, is_possible_source, is_public};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
@@ -159,7 +159,7 @@ impl Registry {
         }
         let refused = |home| self.at_cap(&Newcomer { home, ..Newcomer::unrelated(new) }, known, replaced);
         match watched.origin.is_charged() {
-            true => watched.ips.iter().find_map(|ip| refused(Some(Home::of(*ip)))),
+            true => watched.ips.iter().find_map(|ip| refused(Some(Lan::of(*ip)))),
             false => refused(None),
         }
     }

@@ -3,11 +3,10 @@
 use super::{Registry, slots::Slots};
 use crate::{
     CheckResult, CheckTarget, Config, Event, ListedServer, ListingOrigin, RegistrationOutcome, UnlistReason,
-    addresses::is_public,
     checks::Answer,
     entry::{Addr, Cold, EndpointEntry, Family, Inside, Probe, State, V4, V6, family_of, memory_of},
 };
-use rallypoint_limit::{Area, Home};
+use rallypoint_limit::{Lan, Site, is_public};
 use rallypoint_wire::lobby::{Endpoint, ListBlock, LobbyId, Registration, TableBuf, Transport};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -28,10 +27,10 @@ const MODEST: usize = 1_024;
 /// A server for which there has to be room.
 pub(super) struct Newcomer {
     /// Whose servers are counted, if they are.
-    pub home: Option<Home>,
+    pub home: Option<Lan>,
     pub lobby: LobbyId,
     /// Who is charged if that lobby is new.
-    pub opener: Option<Area>,
+    pub opener: Option<Site>,
     /// How many bytes the list would have of it.
     pub size: usize,
 }
@@ -72,7 +71,7 @@ impl Registry {
         if replaced.is_some_and(|slot| self.slots.cold(slot).listing.origin != ListingOrigin::Registered) {
             return RegistrationOutcome::ListedByQuery;
         }
-        let (home, opener) = (Some(Home::of(source)), Some(Area::of(source)));
+        let (home, opener) = (Some(Lan::of(source)), Some(Site::of(source)));
         let newcomer = Newcomer { home, opener, ..Newcomer::unrelated(new) };
         if let Some(refused) = self.at_cap(&newcomer, known, replaced) {
             return refused;
@@ -161,19 +160,19 @@ impl Registry {
         empty.into_iter().flatten()
     }
 
-    fn is_from_home(&self, slot: u32, home: Home) -> bool {
+    fn is_from_home(&self, slot: u32, home: Lan) -> bool {
         let cold = self.slots.cold(slot);
-        cold.listing.origin.is_charged() && cold.endpoints.iter().flatten().any(|at| Home::of(at.inside.ip) == home)
+        cold.listing.origin.is_charged() && cold.endpoints.iter().flatten().any(|at| Lan::of(at.inside.ip) == home)
     }
 
-    fn join_lobby(&mut self, opener: Option<Area>, lobby: LobbyId) {
+    fn join_lobby(&mut self, opener: Option<Site>, lobby: LobbyId) {
         self.lobbies.join(lobby, self.config.named_lobbies.contains(&lobby), opener);
     }
 
     pub(super) fn create(
         &mut self,
         now: Instant,
-        opener: Option<Area>,
+        opener: Option<Site>,
         new: &Registration<'_>,
         origin: ListingOrigin,
     ) -> u32 {
@@ -196,7 +195,7 @@ impl Registry {
     }
 
     /// A known server that names another lobby moves there.
-    pub(super) fn move_lobby(&mut self, now: Instant, slot: u32, opener: Option<Area>, lobby: LobbyId) {
+    pub(super) fn move_lobby(&mut self, now: Instant, slot: u32, opener: Option<Site>, lobby: LobbyId) {
         let old = self.slots.cold(slot).listing.lobby_id;
         if old != lobby {
             self.unlist(now, slot, UnlistReason::Moved);
@@ -248,7 +247,7 @@ impl Registry {
     /// One more endpoint of a source, if it is charged for it.
     pub(super) fn count_home(&mut self, slot: u32, source: IpAddr) {
         if self.slots.cold(slot).listing.origin.is_charged() {
-            *self.per_home.entry(Home::of(source)).or_default() += 1;
+            *self.per_home.entry(Lan::of(source)).or_default() += 1;
         }
     }
 

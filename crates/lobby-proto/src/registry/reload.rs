@@ -3,9 +3,9 @@
 use super::Registry;
 use crate::{
     Config, ConfigError, UnlistReason,
-    addresses::is_public,
     entry::{EndpointEntry, State, V4, V6},
 };
+use rallypoint_limit::is_public;
 use std::time::Instant;
 
 /// How many entries are held against the new configuration in one go, so that datagrams never wait long.

@@ -16,7 +16,7 @@ use crate::{
     ListedServer, ListingOrigin,
     entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
 };
-use rallypoint_limit::Home;
+use rallypoint_limit::Lan;
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
     lobby::{ListBlock, LobbyId, MAX_BLOCK, ServerId},
@@ -180,7 +180,7 @@ impl Registry {
         self.scratch.clear();
         saved.block.emit(&mut self.scratch);
         let is_full = |(e, _): &(EndpointEntry, Duration)| {
-            let home = saved.origin.is_charged().then(|| Home::of(e.inside.ip));
+            let home = saved.origin.is_charged().then(|| Lan::of(e.inside.ip));
             let new = Newcomer { home, lobby: saved.lobby_id, opener: None, size: self.scratch.len() };
             self.at_cap(&new, None, None).is_some()
         };

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use rallypoint_lobby_proto::{
-    Ban, BanList, CheckRequest, CheckResult, CheckTarget, Config, Event, HashKeys, ListedServer, Networks,
+    Ban, BanList, CheckRequest, CheckResult, CheckTarget, Config, Event, HashKeys, ListedServer, NetworkSet,
     RegistrationOutcome, Registry, SaveFileWriter, UnlistReason,
 };
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
@@ -36,7 +36,7 @@ pub fn address(number: u32) -> IpAddr {
     IpAddr::from((0x0b00_0000 + (number << 8) + 1).to_be_bytes())
 }
 
-pub fn networks(texts: &[&str]) -> Networks {
+pub fn networks(texts: &[&str]) -> NetworkSet {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 

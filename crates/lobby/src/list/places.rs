@@ -4,11 +4,13 @@
 //! all of them. So there is always a place for one more: somebody else loses it, of the network that has most.
 
 use super::{ListLimits, end_by_reset, exchange::Phase, reply::Reply};
+use rallypoint_limit::{Lan, Net};
 use socket2::Socket;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown},
+    hash::Hash,
+    net::{IpAddr, Shutdown},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -45,8 +47,8 @@ struct State {
     /// By phase and age.
     entries: BTreeMap<Key, Entry>,
     next: u64,
-    per_address: HashMap<IpAddr, usize>,
-    per_network: HashMap<IpAddr, usize>,
+    per_address: HashMap<Lan, usize>,
+    per_network: HashMap<Net, usize>,
     /// Who has to go next, and when that was found out; the next one last.
     victims: Vec<(Key, Instant)>,
     victims_of: Option<Instant>,
@@ -59,8 +61,8 @@ struct State {
 struct Entry {
     socket: Arc<Socket>,
     /// Who is charged for it.
-    address: IpAddr,
-    network: IpAddr,
+    address: Lan,
+    network: Net,
     /// When it last got on.
     moved: Instant,
     holds: Vec<(usize, usize)>,
@@ -107,7 +109,8 @@ impl Places {
 
     /// A place for a new connection. If all are taken, somebody who can be spared goes.
     pub fn admit(self: &Arc<Self>, socket: &Arc<Socket>, from: IpAddr, now: Instant) -> Result<Place, Refused> {
-        let (address, network) = (charged(from), network(from));
+        let address = Lan::of(from);
+        let network = Net::of(from);
         let mut state = self.state();
         let is_exempt = self.loopback_exempt && from.to_canonical().is_loopback();
         let theirs = state.per_address.get(&address).copied().unwrap_or(0);
@@ -283,29 +286,12 @@ impl Drop for Place {
 }
 
 /// One less of something that is counted; what reaches zero is forgotten.
-fn uncount(counts: &mut HashMap<IpAddr, usize>, key: IpAddr) {
+fn uncount<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
     if let Some(count) = counts.get_mut(&key) {
         *count -= 1;
         if *count == 0 {
             counts.remove(&key);
         }
-    }
-}
-
-/// Who is charged for a connection: one customer has an IPv4 address or an IPv6 /64.
-fn charged(ip: IpAddr) -> IpAddr {
-    prefix(ip, 32, 64)
-}
-
-/// What a determined customer can have: an IPv4 /24 or an IPv6 /56.
-fn network(ip: IpAddr) -> IpAddr {
-    prefix(ip, 24, 56)
-}
-
-fn prefix(ip: IpAddr, v4: u32, v6: u32) -> IpAddr {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => Ipv4Addr::from_bits(ip.to_bits() & u32::MAX << (32 - v4)).into(),
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & u128::MAX << (128 - v6)).into(),
     }
 }
 

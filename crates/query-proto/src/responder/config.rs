@@ -1,6 +1,6 @@
 //! Settings of a responder.
 
-use rallypoint_limit::{Budget, Config, ConfigError, Rate};
+use rallypoint_limit::{Budget, LimiterConfig, LimiterConfigError, Rate};
 
 /// Settings of a [`Responder`](crate::Responder).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,19 +28,19 @@ impl ResponderConfig {
     ///
     /// # Errors
     /// Names the first field that is not.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), LimiterConfigError> {
         self.limits().validate()
     }
 
-    pub(super) fn limits(&self) -> Config {
+    pub(super) fn limits(&self) -> LimiterConfig {
         let bytes = |rate| Budget { packets: None, bytes: Some(rate) };
-        Config {
+        LimiterConfig {
             host: bytes(self.per_address),
             net: bytes(self.per_network),
             site: bytes(self.per_site),
             total: bytes(self.total),
             max_entries: self.max_addresses,
-            ..Config::default()
+            ..LimiterConfig::default()
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     connection::{Channel, Outcome, Protection, Side},
     crypto::{self, PublicKey, Sender},
 };
-use rallypoint_limit::Home;
+use rallypoint_limit::Lan;
 #[cfg(feature = "rsa")]
 use rallypoint_wire::session::KEY_FIELD;
 use rallypoint_wire::session::{Grant, KeyOffer, Login, LoginSuccess, REVISION, SlotIndex, Uid};
@@ -82,7 +82,7 @@ impl Endpoint {
         if self.events.len() >= MOST_EVENTS {
             return Err(Refusal::Busy);
         }
-        if !self.slots.has_room_for(now, Home::of(key.0.ip())) {
+        if !self.slots.has_room_for(now, Lan::of(key.0.ip())) {
             return refuse(TOO_MANY);
         }
         let chance = self.entropy.u64();
@@ -184,7 +184,7 @@ impl Endpoint {
             self.stats.strays += 1;
             return;
         }
-        let has_room = self.slots.has_room_for(now, Home::of(from.ip()));
+        let has_room = self.slots.has_room_for(now, Lan::of(from.ip()));
         if !has_room || !self.slots.is_free(now, data.index) {
             // Somebody else was promised the same slot and was faster: the client has to log in again.
             self.half_open.remove(data.uid);
@@ -206,7 +206,7 @@ impl Endpoint {
         }
         let seat = Seat { connection, is_ready: false, readable: false, writable: false, memory: 0 };
         let player = seat.player();
-        self.slots.take(index, Home::of(from.ip()));
+        self.slots.take(index, Lan::of(from.ip()));
         self.taken += 1;
         self.by_address.insert(from, index);
         if let Some(place) = self.seats.get_mut(usize::from(index)) {

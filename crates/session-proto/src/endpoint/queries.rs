@@ -1,6 +1,6 @@
 //! Answers to queries, prepared by somebody else, within a budget of bytes (S9 to S11).
 
-use rallypoint_limit::{Config, Limiter};
+use rallypoint_limit::{Limiter, LimiterConfig};
 use std::{collections::VecDeque, net::SocketAddr, sync::Arc, time::Instant};
 
 /// The longest answer to a query for players (S11).
@@ -52,13 +52,13 @@ pub(super) struct Queries {
 
 impl Queries {
     pub fn new(config: &crate::EndpointConfig, seed: u128) -> Self {
-        let budgets = Config {
+        let budgets = LimiterConfig {
             host: config.query_host,
             net: config.query_net,
             site: config.query_net,
             total: config.query_total,
             max_entries: REMEMBERED,
-            ..Config::default()
+            ..LimiterConfig::default()
         };
         Self {
             answers: QueryAnswers::default(),

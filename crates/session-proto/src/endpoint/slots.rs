@@ -1,7 +1,7 @@
 //! Which player slots are free (S17), and who has the others (W35).
 
 use foldhash::quality::FixedState;
-use rallypoint_limit::Home;
+use rallypoint_limit::Lan;
 use rallypoint_wire::session::{SlotIndex, Uid};
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,9 +18,9 @@ pub(super) struct Slots {
     /// Whose datagrams are met with silence while their slot rests (S28).
     silenced: [Option<Uid>; SlotIndex::COUNT],
     /// Whom each slot was given to, until it has rested.
-    homes: [Option<Home>; SlotIndex::COUNT],
+    homes: [Option<Lan>; SlotIndex::COUNT],
     /// How many slots each of them has.
-    held: HashMap<Home, usize, FixedState>,
+    held: HashMap<Lan, usize, FixedState>,
     max_per_home: usize,
 }
 
@@ -41,7 +41,7 @@ impl Slots {
     }
 
     /// Whether somebody from there can have one more.
-    pub fn has_room_for(&mut self, now: Instant, home: Home) -> bool {
+    pub fn has_room_for(&mut self, now: Instant, home: Lan) -> bool {
         self.rise(now);
         self.held.get(&home).is_none_or(|held| *held < self.max_per_home)
     }
@@ -73,7 +73,7 @@ impl Slots {
         self.free[index / 64] & 1 << (index % 64) != 0
     }
 
-    pub fn take(&mut self, index: SlotIndex, home: Home) {
+    pub fn take(&mut self, index: SlotIndex, home: Lan) {
         let at = usize::from(index);
         self.free[at / 64] &= !(1 << (at % 64));
         self.silenced[at] = None;
@@ -115,8 +115,8 @@ impl Slots {
 mod tests {
     use super::*;
 
-    fn home(last: u8) -> Home {
-        Home::of([192, 0, 2, last].into())
+    fn home(last: u8) -> Lan {
+        Lan::of([192, 0, 2, last].into())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Those who have proved nothing, and what they are answered, within budgets (S16, S32).
 
-use rallypoint_limit::{Buckets, Net, Rate};
+use rallypoint_limit::{Net, Rate, TokenBuckets};
 use rallypoint_wire::session::{ServerDatagram, Text};
 use std::{collections::VecDeque, net::SocketAddr, time::Instant};
 
@@ -20,16 +20,16 @@ const REFUSALS: Rate = Rate::per_second(10, 30);
 
 pub(super) struct Strangers {
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
-    unknown: Buckets<Net>,
-    refusals: Buckets<Net>,
+    unknown: TokenBuckets<Net>,
+    refusals: TokenBuckets<Net>,
 }
 
 impl Strangers {
     pub fn new(seed: u128, other_seed: u128) -> Self {
         Self {
             answers: VecDeque::new(),
-            unknown: Buckets::new(UNKNOWN, REMEMBERED, seed),
-            refusals: Buckets::new(REFUSALS, REMEMBERED, other_seed),
+            unknown: TokenBuckets::new(UNKNOWN, REMEMBERED, seed),
+            refusals: TokenBuckets::new(REFUSALS, REMEMBERED, other_seed),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Exposition, Kind};
 use crate::{book::Totals, calendar, shared::Shared};
-use rallypoint_limit::Refusal;
+use rallypoint_limit::OverBudget;
 use rallypoint_lobby::{ListStats, SaveStats, SocketStats};
 use rallypoint_lobby_proto::{RegistrationOutcome, RegistryStats, UnlistReason};
 use std::time::{Duration, UNIX_EPOCH};
@@ -97,7 +97,7 @@ fn budgets(out: &mut Exposition, stats: &RegistryStats) {
     out.counter("rallypoint_budget_guaranteed_total", help, budgets.guaranteed);
     let help = "Datagrams that were over a budget, by whose budget that is and by what it counts.";
     let mut family = out.family("rallypoint_budget_refused_total", Kind::Counter, help);
-    for refusal in Refusal::ALL {
+    for refusal in OverBudget::ALL {
         let labels = [("scope", &*refusal.scope.to_string()), ("unit", &*refusal.unit.to_string())];
         family.sample(&labels, budgets.refused(refusal));
     }

@@ -1,5 +1,6 @@
 //! How much is taken, in total and per visitor: connections, or bytes.
 
+use rallypoint_limit::Customer;
 use std::{
     collections::HashMap,
     net::IpAddr,
@@ -24,7 +25,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    by_party: HashMap<u128, usize>,
+    by_party: HashMap<Customer, usize>,
 }
 
 /// A place that is taken, or several at once, until it is dropped.
@@ -33,15 +34,7 @@ pub(crate) struct Place {
     places: Places,
     count: usize,
     /// `None` for who is not counted by party.
-    party: Option<u128>,
-}
-
-/// What one customer is commonly given: an IPv4 address or an IPv6 /56.
-pub(crate) fn party(ip: IpAddr) -> u128 {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(ip) => ip.to_bits() & (u128::MAX << (128 - 56)),
-    }
+    party: Option<Customer>,
 }
 
 impl Places {
@@ -66,7 +59,7 @@ impl Places {
     fn try_take(&self, ip: IpAddr, is_exempt: bool, count: usize) -> Option<Place> {
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let all = taken.all.checked_add(count).filter(|all| *all <= self.0.most)?;
-        let party = (!is_exempt).then(|| party(ip));
+        let party = (!is_exempt).then(|| Customer::of(ip));
         if let Some(party) = party {
             let of_party = taken.by_party.get(&party).copied().unwrap_or_default() + count;
             if of_party > self.0.per_party {
@@ -141,13 +134,5 @@ mod tests {
         assert!(places.take_many(one, false, 6).is_some());
         assert_eq!(places.taken(), 0);
         assert!(places.0.taken.lock().unwrap().by_party.is_empty());
-    }
-
-    #[test]
-    fn a_network_of_ipv6_is_one_party() {
-        let of = |text: &str| party(text.parse().unwrap());
-        assert_eq!(of("2001:db8:1:200::1"), of("2001:db8:1:2ff::9"));
-        assert_ne!(of("2001:db8:1:200::1"), of("2001:db8:1:300::1"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::EVERY;
 use crate::serve::{Place, Places};
-use rallypoint_limit::{Buckets, Host, Net, Rate};
+use rallypoint_limit::{Host, Net, Rate, TokenBuckets};
 use rallypoint_lobby_proto::PublicId;
 use std::{
     collections::HashMap,
@@ -38,8 +38,8 @@ pub(super) struct Agenda {
     asked: HashMap<PublicId, Instant>,
     /// When those who were asked long ago are forgotten again.
     tidy_at: Option<Instant>,
-    per_address: Buckets<Host>,
-    per_network: Buckets<Net>,
+    per_address: TokenBuckets<Host>,
+    per_network: TokenBuckets<Net>,
 }
 
 impl Agenda {
@@ -48,8 +48,8 @@ impl Agenda {
             places: Places::with(AT_ONCE, PER_ADDRESS),
             asked: HashMap::new(),
             tidy_at: None,
-            per_address: Buckets::new(RATE_OF_ADDRESS, PREFIXES, seed),
-            per_network: Buckets::new(RATE_OF_NETWORK, PREFIXES, seed.rotate_left(64)),
+            per_address: TokenBuckets::new(RATE_OF_ADDRESS, PREFIXES, seed),
+            per_network: TokenBuckets::new(RATE_OF_NETWORK, PREFIXES, seed.rotate_left(64)),
         }
     }
 

@@ -5,16 +5,16 @@ use std::fmt;
 /// Whether a datagram may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
-pub enum Verdict {
+pub enum Decision {
     /// It may, and it has been charged to every budget.
     Allowed,
     /// It may not, and nothing was charged. What is refused is dropped, never queued.
-    Refused(Refusal),
+    Refused(OverBudget),
 }
 
 /// Which budget had no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Refusal {
+pub struct OverBudget {
     /// Whose budget it was.
     pub scope: Scope,
     /// What there was too much of.
@@ -43,14 +43,14 @@ pub enum Unit {
     Bytes,
 }
 
-impl Verdict {
+impl Decision {
     /// Whether the datagram may pass.
     pub fn is_allowed(self) -> bool {
         self == Self::Allowed
     }
 }
 
-impl Refusal {
+impl OverBudget {
     /// Every refusal there is, for whoever counts them.
     pub const ALL: [Self; 8] = {
         let mut all = [Self { scope: Scope::Host, unit: Unit::Packets }; 8];
@@ -83,7 +83,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Allowed => f.write_str("allowed"),
@@ -92,7 +92,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for OverBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())
     }
@@ -124,11 +124,11 @@ mod tests {
 
     #[test]
     fn every_refusal_has_its_place_and_a_code_made_of_its_parts() {
-        for (index, refusal) in Refusal::ALL.into_iter().enumerate() {
+        for (index, refusal) in OverBudget::ALL.into_iter().enumerate() {
             assert_eq!(refusal.index(), index);
             assert_eq!(refusal.code(), format!("over_budget_{}_{}", refusal.scope, refusal.unit));
-            assert_eq!(Verdict::Refused(refusal).to_string(), refusal.code());
+            assert_eq!(Decision::Refused(refusal).to_string(), refusal.code());
         }
-        assert_eq!(Verdict::Allowed.to_string(), "allowed");
+        assert_eq!(Decision::Allowed.to_string(), "allowed");
     }
 }
