@@ -2,7 +2,7 @@
 //! nothing draws more than a login may, and what a player said is delivered in order, once.
 
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Endpoint, EndpointConfig, Event, PlayerId};
+use rallypoint_session_proto::{Endpoint, EndpointConfig, PlayerId, ServerEvent};
 use rallypoint_wire::session::{
     ClientData, Control, Grant, LoginSuccess, MessageNumber, NumberListBuf, Payload, ServerDatagram,
 };
@@ -76,7 +76,7 @@ pub fn run(data: &[u8]) {
             transmit(&mut endpoint, now, &mut known);
         }
         while let Some(event) = endpoint.poll_event() {
-            if let Event::Readable(player) = event {
+            if let ServerEvent::Message(player) = event {
                 read(&mut endpoint, player, &mut delivered);
             }
         }

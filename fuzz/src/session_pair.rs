@@ -3,7 +3,7 @@
 
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
-    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, Event,
+    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, ServerEvent,
 };
 use std::{
     collections::VecDeque,
@@ -185,7 +185,7 @@ impl Pair {
             self.over |= matches!(event, ClientEvent::Disconnected(_) | ClientEvent::LoginFailed(_));
         }
         while let Some(event) = self.server.poll_event() {
-            self.over |= matches!(event, Event::Disconnected(..));
+            self.over |= matches!(event, ServerEvent::Disconnected(..));
         }
         if self.deaf {
             return;

@@ -1,10 +1,11 @@
 //! The client side: a login, and then one connection.
 
 use crate::{
-    ClientConfig, ConfigError, Connection, Encryption, PublicKey, Reason, SendError, StaticKey,
-    connection::{Channel, Notice, Protection, Side},
+    ClientConfig, ClientEvent, ConfigError, Connection, DisconnectReason, Encryption, LoginError, PublicKey, SendError,
+    StaticKey,
+    connection::{Codec, ConnectionEvent, Protection, Side},
     crypto,
-    entropy::Entropy,
+    rng::SecretRng,
 };
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{
@@ -17,115 +18,107 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A login is repeated after this, then after half as much again each time, up to the second (S12).
-const REPEAT_AFTER: Duration = Duration::from_millis(100);
-const REPEAT_AT_LEAST: Duration = Duration::from_secs(1);
+/// Delay before a login is repeated the first time. It grows by half with each repetition, up to the maximum (S12).
+const LOGIN_RETRY: Duration = Duration::from_millis(100);
+const MAX_LOGIN_RETRY: Duration = Duration::from_secs(1);
 
-/// A bad login counts only if no success comes for so long (S19).
-const BAD_LOGIN_WAITS: Duration = Duration::from_millis(250);
+/// Time for which a refusal waits for a success that proves it to be forged (S19).
+const REFUSAL_DELAY: Duration = Duration::from_millis(250);
 
-/// How long a client waits before it logs in again after its session was lost.
-const RECONNECT_AFTER: Duration = Duration::from_millis(250);
+/// Delay before a client logs in again after it has lost its session.
+const RECONNECT_DELAY: Duration = Duration::from_millis(250);
 
-/// So many events may wait to be polled.
-const MOST_EVENTS: usize = 64;
-
-/// What a client is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ClientEvent {
-    /// The server let us in.
-    Connected,
-    /// There are messages to [`recv`](Client::recv).
-    Readable,
-    /// After [`SendError::WouldBlock`]: there is room again.
-    Writable,
-    /// A datagram says that the server ends the session. Nothing proves it: either [`Disconnected`](Self::Disconnected)
-    /// follows, or it was forged and nothing does (S28).
-    Closing,
-    /// The session is over. With [`ClientConfig::reconnect`] another login follows, unless one side wanted the end.
-    Disconnected(Reason),
-    /// There is no session.
-    LoginFailed(LoginError),
-}
-
-/// Why a login failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LoginError {
-    /// The server did not answer in time.
-    #[error("no answer from the server")]
-    NoAnswer,
-    /// The server said no, for this reason. The text is the server's: make it harmless before it is shown.
-    #[error("the server refuses: {0}")]
-    Refused(String),
-}
+/// Maximum number of events that wait to be polled.
+const MAX_EVENTS: usize = 64;
 
 /// The client side of a session.
 ///
-/// * Getters: [`connection`](Self::connection), [`is_connected`](Self::is_connected),
+/// * Getters: [`connection`](Self::connection), [`is_connected`](Self::is_connected), [`is_closed`](Self::is_closed),
 ///   [`undelivered`](Self::undelivered), [`server`](Self::server).
 /// * In: [`handle_datagram`](Machine::handle_datagram), [`handle_timeout`](Machine::handle_timeout).
 /// * Commands: [`send`](Self::send), [`recv`](Self::recv), [`close`](Self::close).
 /// * Out: after each call in and each command, drain [`poll_transmit`](Machine::poll_transmit), then
-///   [`poll_event`](Machine::poll_event), and then ask [`poll_timeout`](Machine::poll_timeout) when to come back.
+///   [`poll_event`](Machine::poll_event), and then ask [`poll_timeout`](Machine::poll_timeout) for the next deadline.
+///
+/// ```
+/// use rallypoint_machine::Machine;
+/// use rallypoint_session_proto::{Client, ClientConfig, ClientEvent, Encryption, LoginError};
+/// use std::time::{Duration, Instant};
+///
+/// let now = Instant::now();
+/// let server = "192.0.2.1:45555".parse()?;
+/// let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("alice", "tag") };
+/// let mut client = Client::new(now, server, config, [2; 32])?;
+///
+/// let mut out = Vec::new();
+/// let transmit = client.poll_transmit(now, &mut out).ok_or("no login")?;
+/// assert_eq!((transmit.to, &out[..]), (server, &b"\x03\x00alice\0tag"[..]));
+///
+/// // The login is repeated until the server answers or the time is up.
+/// client.handle_timeout(now + Duration::from_secs(5));
+/// assert_eq!(client.poll_event(), Some(ClientEvent::LoginFailed(LoginError::TimedOut)));
+/// assert!(client.is_closed());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Client {
     config: ClientConfig,
     server: SocketAddr,
-    entropy: Entropy,
+    rng: SecretRng,
     state: State,
     events: VecDeque<ClientEvent>,
-    readable: bool,
-    /// Its owner has had enough: it does not come back.
-    is_leaving: bool,
-    /// Messages of sessions that are over.
+    /// Whether [`ClientEvent::Message`] waits to be polled.
+    has_message_event: bool,
+    /// The application has closed the client: it does not reconnect.
+    is_closing: bool,
+    /// Number of undelivered messages of earlier sessions.
     undelivered: usize,
 }
 
 enum State {
-    LoggingIn(Box<Attempt>),
+    LoggingIn(Box<LoginAttempt>),
     Connected(Box<Connection>),
-    /// Waiting to log in again.
-    Resting(Instant),
-    Over,
+    /// The next login is tried at this time.
+    WaitingToReconnect(Instant),
+    Closed,
 }
 
-/// A login that is being tried.
-struct Attempt {
+/// A login that waits for its answer.
+struct LoginAttempt {
     datagram: Vec<u8>,
     key: LoginKey,
-    gives_up_at: Instant,
+    deadline: Instant,
     first_sent: Option<Instant>,
-    /// How often it was sent.
-    times: u32,
-    next: Instant,
-    wait: Duration,
-    bad: Option<(Instant, String)>,
+    /// Number of transmissions.
+    transmissions: u32,
+    retry_at: Instant,
+    retry_delay: Duration,
+    /// When a refusal becomes final, and its reason.
+    refusal: Option<(Instant, String)>,
 }
 
-/// The key that belongs to a login.
+/// The client's key of one login.
 enum LoginKey {
     Plain,
-    Modern(StaticKey),
+    X25519(StaticKey),
     #[cfg(feature = "rsa")]
     Rsa(Box<crypto::rsa::RsaKey>),
 }
 
 impl Client {
-    /// Starts to log in. The seed has to be one that nobody can guess.
+    /// Starts to log in. The seed must be unpredictable: all secrets are derived from it.
     ///
     /// # Errors
-    /// If a field of the configuration is out of its range.
+    /// If a field of the configuration is out of range.
     pub fn new(now: Instant, server: SocketAddr, config: ClientConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
         config.validate()?;
         let mut client = Self {
             config,
             server,
-            entropy: Entropy::new(seed),
-            state: State::Over,
+            rng: SecretRng::new(seed),
+            state: State::Closed,
             events: VecDeque::new(),
-            readable: false,
-            is_leaving: false,
+            has_message_event: false,
+            is_closing: false,
             undelivered: 0,
         };
         client.log_in(now);
@@ -144,20 +137,20 @@ impl Client {
         self.connection().is_some()
     }
 
-    /// Whether it is all over: nothing will happen any more.
+    /// Whether the client is closed for good: there will be no further events.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
     }
 
-    /// How many messages the server has not acknowledged: those of this connection that are under way, and those of earlier
-    /// ones that may never have arrived.
+    /// Number of messages that the server has not acknowledged: those of this connection that are under way, and those of
+    /// earlier ones that may never have arrived.
     #[must_use]
     pub fn undelivered(&self) -> usize {
         self.undelivered + self.connection().map_or(0, Connection::undelivered)
     }
 
-    /// Where the server is.
+    /// The server's address.
     #[must_use]
     pub fn server(&self) -> SocketAddr {
         self.server
@@ -166,102 +159,104 @@ impl Client {
     /// Sends a message to the server, reliably.
     ///
     /// # Errors
-    /// If it does not fit into a datagram, there is no connection, or the window is full.
+    /// If the message does not fit into a datagram, there is no connection, or the window is full.
     pub fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), SendError> {
         match &mut self.state {
             State::Connected(connection) => connection.send(now, message, usize::MAX),
-            State::LoggingIn(_) | State::Resting(_) => Err(SendError::NotConnected),
-            State::Over => Err(SendError::Closed),
+            State::LoggingIn(_) | State::WaitingToReconnect(_) => Err(SendError::NotConnected),
+            State::Closed => Err(SendError::Closed),
         }
     }
 
-    /// The next message. Its bytes stay until the next call.
+    /// The next message. Its bytes stay valid until the next call.
     pub fn recv(&mut self) -> Option<&[u8]> {
         let State::Connected(connection) = &mut self.state else { return None };
-        connection.make_room();
+        connection.reopen_window();
         connection.recv()
     }
 
-    /// Delivers what is left, says goodbye, and ends the session; or gives up to log in.
+    /// Ends the session: delivers the messages that are left, then sends a disconnect. A login is abandoned.
     pub fn close(&mut self, now: Instant) {
-        self.is_leaving = true;
+        self.is_closing = true;
         match &mut self.state {
             State::Connected(connection) => connection.close(now, ""),
-            State::LoggingIn(_) | State::Resting(_) => self.state = State::Over,
-            State::Over => {}
+            State::LoggingIn(_) | State::WaitingToReconnect(_) => self.state = State::Closed,
+            State::Closed => {}
         }
     }
 
     fn log_in(&mut self, now: Instant) {
-        let (key, field) = self.fresh_key();
-        let (username, game) = (Name::cut(&self.config.username), Text::cut(&self.config.game));
+        let (key, field) = self.new_login_key();
+        let username = Name::cut(&self.config.username);
+        let game = Text::cut(&self.config.game);
         let mut datagram = Vec::new();
         Login { revision: REVISION, key: field.as_ref(), username, game }.emit(&mut datagram);
-        self.state = State::LoggingIn(Box::new(Attempt {
+        self.state = State::LoggingIn(Box::new(LoginAttempt {
             datagram,
             key,
-            gives_up_at: now + self.config.login_timeout,
+            deadline: now + self.config.login_timeout,
             first_sent: None,
-            times: 0,
-            next: now,
-            wait: REPEAT_AFTER,
-            bad: None,
+            transmissions: 0,
+            retry_at: now,
+            retry_delay: LOGIN_RETRY,
+            refusal: None,
         }));
     }
 
-    /// A key for one login, and what the login says about it.
-    fn fresh_key(&mut self) -> (LoginKey, Option<[u8; KEY_FIELD]>) {
+    /// A key for one login, and the key field of that login.
+    fn new_login_key(&mut self) -> (LoginKey, Option<[u8; KEY_FIELD]>) {
         let pin = match &self.config.encryption {
             Encryption::Plain => return (LoginKey::Plain, None),
             Encryption::Encrypted => None,
             Encryption::Pinned(server) => Some(server.pin()),
             #[cfg(feature = "rsa")]
             Encryption::Rsa1024 => loop {
-                if let Some(key) = crypto::rsa::RsaKey::new(&mut self.entropy) {
+                if let Some(key) = crypto::rsa::RsaKey::new(&mut self.rng) {
                     let field = *key.modulus();
                     return (LoginKey::Rsa(Box::new(key)), Some(field));
                 }
             },
         };
-        let key = self.entropy.key();
+        let key = self.rng.key();
         let public = key.public();
         let field = match pin {
             Some(pin) => KeyOffer::Auth { public: public.as_bytes(), pin }.to_field(),
             None => KeyOffer::Base { public: public.as_bytes() }.to_field(),
         };
-        (LoginKey::Modern(key), Some(field))
+        (LoginKey::X25519(key), Some(field))
     }
 
-    fn handle_success(&mut self, now: Instant, success: &LoginSuccess<'_>) {
+    fn handle_login_success(&mut self, now: Instant, success: &LoginSuccess<'_>) {
         let State::LoggingIn(attempt) = &self.state else { return };
-        // A client never falls back by itself (S20): a plain success for an encrypted login is not looked at.
+        // A client never falls back to plain by itself (S20): a plain success for an encrypted login is ignored.
         let protection = match (&attempt.key, success.grant) {
             (LoginKey::Plain, Grant::Plain(rand)) => Protection::Plain(rand),
-            (LoginKey::Modern(key), Grant::Encrypted(field)) => {
+            (LoginKey::X25519(key), Grant::Encrypted(field)) => {
                 let pinned: Option<&PublicKey> = match &self.config.encryption {
                     Encryption::Pinned(server) => Some(server),
                     _ => None,
                 };
-                let info = crypto::info(&attempt.datagram, success.index, success.uid);
-                let Some((secret, _)) = crypto::accept(pinned, key, field, &info) else { return };
-                Protection::of_client(&secret)
+                let info = crypto::hpke_info(&attempt.datagram, success.index, success.uid);
+                let Some((secret, _)) = crypto::open_grant(pinned, key, field, &info) else { return };
+                Protection::for_client(&secret)
             }
             #[cfg(feature = "rsa")]
             (LoginKey::Rsa(key), Grant::Encrypted(field)) => {
-                let Some((secret, _)) = key.accept(field) else { return };
-                Protection::of_client(&secret)
+                let Some((secret, _)) = key.open_grant(field) else { return };
+                Protection::for_client(&secret)
             }
             _ => return,
         };
-        let rtt = attempt.first_sent.filter(|_| attempt.times == 1).map(|at| now.saturating_duration_since(at));
-        let channel = Channel { side: Side::Client, index: success.index, uid: success.uid, protection };
-        let mut connection = Connection::new(now, &self.config.connection, channel, self.server, rtt);
-        connection.send_proof(now);
+        let is_sent_once = attempt.transmissions == 1;
+        let rtt = attempt.first_sent.filter(|_| is_sent_once).map(|at| now.saturating_duration_since(at));
+        let codec = Codec { side: Side::Client, index: success.index, uid: success.uid, protection };
+        let mut connection = Connection::new(now, &self.config.connection, codec, self.server, rtt);
+        connection.send_login_proof(now);
         self.state = State::Connected(Box::new(connection));
-        self.tell(ClientEvent::Connected);
+        self.push_event(ClientEvent::Connected);
     }
 
-    fn handle_session(&mut self, now: Instant, length: usize, datagram: &ServerDatagram<'_>) {
+    fn handle_session_datagram(&mut self, now: Instant, length: usize, datagram: &ServerDatagram<'_>) {
         let State::Connected(connection) = &mut self.state else { return };
         connection.count_received(length);
         match datagram {
@@ -273,7 +268,7 @@ impl Client {
                 connection.handle_data(now, data.number, data.sealed.as_bytes(), Some(&input), usize::MAX);
             }
             ServerDatagram::Control(Control::Ack(numbers)) => connection.handle_ack(now, *numbers),
-            ServerDatagram::Control(Control::Resend(numbers)) => connection.handle_resend(now, *numbers),
+            ServerDatagram::Control(Control::Resend(numbers)) => connection.handle_resend_request(now, *numbers),
             ServerDatagram::Control(Control::Keepalive) => connection.handle_keepalive(now),
             ServerDatagram::Control(Control::KeepaliveAck) => connection.handle_keepalive_ack(now),
             ServerDatagram::Disconnect(reason) => connection.handle_disconnect(now, &reason.to_str_lossy()),
@@ -283,41 +278,42 @@ impl Client {
             | ServerDatagram::LoginSuccess(_)
             | ServerDatagram::BadLogin(_) => {}
         }
-        self.collect(now);
+        self.collect_events(now);
     }
 
-    fn collect(&mut self, now: Instant) {
+    /// Turns the events of the connection into events of the client.
+    fn collect_events(&mut self, now: Instant) {
         while let State::Connected(connection) = &mut self.state
-            && let Some(notice) = connection.poll_notice()
+            && let Some(event) = connection.poll_event()
         {
-            match notice {
-                Notice::Readable if self.readable => {}
-                Notice::Readable => {
-                    self.readable = true;
-                    self.events.push_back(ClientEvent::Readable);
+            match event {
+                ConnectionEvent::Readable if self.has_message_event => {}
+                ConnectionEvent::Readable => {
+                    self.has_message_event = true;
+                    self.events.push_back(ClientEvent::Message);
                 }
-                Notice::Writable => self.tell(ClientEvent::Writable),
-                Notice::Closing => self.tell(ClientEvent::Closing),
-                Notice::Closed(reason) => self.end(now, reason),
+                ConnectionEvent::Writable => self.push_event(ClientEvent::Writable),
+                ConnectionEvent::Closing => self.push_event(ClientEvent::Closing),
+                ConnectionEvent::Closed(reason) => self.end_session(now, reason),
             }
         }
     }
 
-    fn end(&mut self, now: Instant, reason: Reason) {
-        let unwanted = match &reason {
-            Reason::ClosedByPeer(text) => text == "unknown session" || text == "slot taken",
-            Reason::Closed => false,
+    fn end_session(&mut self, now: Instant, reason: DisconnectReason) {
+        let is_unwanted = match &reason {
+            DisconnectReason::ClosedByPeer(text) => text == "unknown session" || text == "slot taken",
+            DisconnectReason::Closed => false,
             _ => true,
         };
-        let again = self.config.reconnect && unwanted && !self.is_leaving;
+        let reconnects = self.config.reconnect && is_unwanted && !self.is_closing;
         self.undelivered = self.undelivered();
-        self.state = if again { State::Resting(now + RECONNECT_AFTER) } else { State::Over };
+        self.state = if reconnects { State::WaitingToReconnect(now + RECONNECT_DELAY) } else { State::Closed };
         self.events.push_back(ClientEvent::Disconnected(reason));
     }
 
-    /// Events that may come any number of times are dropped when nobody polls.
-    fn tell(&mut self, event: ClientEvent) {
-        if self.events.len() < MOST_EVENTS {
+    /// Queues an event that may be raised any number of times: it is dropped if events are not polled.
+    fn push_event(&mut self, event: ClientEvent) {
+        if self.events.len() < MAX_EVENTS {
             self.events.push_back(event);
         }
     }
@@ -332,11 +328,11 @@ impl Machine for Client {
         }
         let Ok(datagram) = ServerDatagram::parse(bytes) else { return };
         match (&mut self.state, &datagram) {
-            (State::LoggingIn(_), ServerDatagram::LoginSuccess(success)) => self.handle_success(now, success),
-            (State::LoggingIn(attempt), ServerDatagram::BadLogin(reason)) if attempt.bad.is_none() => {
-                attempt.bad = Some((now + BAD_LOGIN_WAITS, reason.to_str_lossy().into_owned()));
+            (State::LoggingIn(_), ServerDatagram::LoginSuccess(success)) => self.handle_login_success(now, success),
+            (State::LoggingIn(attempt), ServerDatagram::BadLogin(reason)) if attempt.refusal.is_none() => {
+                attempt.refusal = Some((now + REFUSAL_DELAY, reason.to_str_lossy().into_owned()));
             }
-            (State::Connected(_), _) => self.handle_session(now, bytes.len(), &datagram),
+            (State::Connected(_), _) => self.handle_session_datagram(now, bytes.len(), &datagram),
             _ => {}
         }
     }
@@ -344,40 +340,41 @@ impl Machine for Client {
     fn handle_timeout(&mut self, now: Instant) {
         match &mut self.state {
             State::LoggingIn(attempt) => {
-                let failed = match attempt.bad.take_if(|(at, _)| now >= *at) {
+                let failure = match attempt.refusal.take_if(|(at, _)| now >= *at) {
                     Some((_, reason)) => Some(LoginError::Refused(reason)),
-                    None if now >= attempt.gives_up_at => Some(LoginError::NoAnswer),
+                    None if now >= attempt.deadline => Some(LoginError::TimedOut),
                     None => None,
                 };
-                if let Some(error) = failed {
-                    let again = self.config.reconnect && error == LoginError::NoAnswer;
-                    self.state = if again { State::Resting(now + RECONNECT_AFTER) } else { State::Over };
-                    self.tell(ClientEvent::LoginFailed(error));
+                if let Some(error) = failure {
+                    let reconnects = self.config.reconnect && error == LoginError::TimedOut;
+                    self.state =
+                        if reconnects { State::WaitingToReconnect(now + RECONNECT_DELAY) } else { State::Closed };
+                    self.push_event(ClientEvent::LoginFailed(error));
                 }
             }
             State::Connected(connection) => {
                 connection.handle_timeout(now);
-                self.collect(now);
+                self.collect_events(now);
             }
-            State::Resting(until) if now >= *until => self.log_in(now),
-            State::Resting(_) | State::Over => {}
+            State::WaitingToReconnect(until) if now >= *until => self.log_in(now),
+            State::WaitingToReconnect(_) | State::Closed => {}
         }
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         match &mut self.state {
-            State::LoggingIn(attempt) if now >= attempt.next => {
+            State::LoggingIn(attempt) if now >= attempt.retry_at => {
                 attempt.first_sent.get_or_insert(now);
-                attempt.times += 1;
-                attempt.next = now + attempt.wait;
-                attempt.wait = (attempt.wait * 3 / 2).min(REPEAT_AT_LEAST);
+                attempt.transmissions += 1;
+                attempt.retry_at = now + attempt.retry_delay;
+                attempt.retry_delay = (attempt.retry_delay * 3 / 2).min(MAX_LOGIN_RETRY);
                 out.extend_from_slice(&attempt.datagram);
                 Some(Transmit::one(self.server, attempt.datagram.len()))
             }
             State::Connected(connection) => {
                 let transmit = connection.poll_transmit(now, out);
                 if transmit.is_none() {
-                    self.collect(now);
+                    self.collect_events(now);
                 }
                 transmit
             }
@@ -387,8 +384,8 @@ impl Machine for Client {
 
     fn poll_event(&mut self) -> Option<ClientEvent> {
         let event = self.events.pop_front()?;
-        if event == ClientEvent::Readable {
-            self.readable = false;
+        if event == ClientEvent::Message {
+            self.has_message_event = false;
         }
         Some(event)
     }
@@ -396,12 +393,12 @@ impl Machine for Client {
     fn poll_timeout(&self) -> Option<Instant> {
         match &self.state {
             State::LoggingIn(attempt) => {
-                let bad = attempt.bad.as_ref().map(|(at, _)| *at);
-                [Some(attempt.next), Some(attempt.gives_up_at), bad].into_iter().flatten().min()
+                let refusal = attempt.refusal.as_ref().map(|(at, _)| *at);
+                [Some(attempt.retry_at), Some(attempt.deadline), refusal].into_iter().flatten().min()
             }
             State::Connected(connection) => connection.poll_timeout(),
-            State::Resting(until) => Some(*until),
-            State::Over => None,
+            State::WaitingToReconnect(until) => Some(*until),
+            State::Closed => None,
         }
     }
 }
@@ -411,8 +408,8 @@ impl fmt::Debug for Client {
         let state = match &self.state {
             State::LoggingIn(_) => "logging in",
             State::Connected(_) => "connected",
-            State::Resting(_) => "resting",
-            State::Over => "over",
+            State::WaitingToReconnect(_) => "waiting to reconnect",
+            State::Closed => "closed",
         };
         f.debug_struct("Client").field("server", &self.server).field("state", &state).finish_non_exhaustive()
     }

@@ -1,29 +1,29 @@
-//! What can be set, with ranges and defaults.
+//! Settings, with their ranges and defaults.
 
 use crate::{PublicKey, StaticKey};
 use rallypoint_limit::{Budget, Rate};
 use rallypoint_wire::session::{MAX_LOGIN_TEXT, SlotIndex};
 use std::{ops::RangeInclusive, time::Duration};
 
-/// How one connection behaves; both sides of a game use the same window.
+/// Settings of a connection. Both sides of a game use the same window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionConfig {
-    /// How many messages may be unacknowledged (S22). From 64 to 16,384, by default 4,096.
+    /// Maximum number of unacknowledged messages (S22). From 64 to 16,384; 4,096 by default.
     pub window: usize,
-    /// Whether messages are delivered in the order in which they were sent, or as they arrive (S27). By default in order.
+    /// Whether messages are delivered in the order in which they were sent, or on arrival (S27). In order by default.
     pub ordered: bool,
-    /// After so long without a datagram from the peer the session is closed (S29). From 3 s to 5 minutes, by default 10 s.
+    /// Time without a datagram from the peer after which the session ends (S29). From 3 s to 5 minutes; 10 s by default.
     pub idle_timeout: Duration,
-    /// After so long without sending, a keepalive is sent (S29). From 0.5 s to 30 s, and at most a third of
-    /// [`idle_timeout`](Self::idle_timeout); by default 2 s.
+    /// Time without sending after which a keepalive is sent (S29). From 0.5 s to 30 s, and at most a third of
+    /// [`idle_timeout`](Self::idle_timeout); 2 s by default.
     pub keepalive: Duration,
-    /// A stream of less than so many bytes per second is repeated early and, under loss, sent twice (S25). From 0, which
-    /// turns it off, to 1,000,000; by default 32,000.
+    /// Rate in bytes per second below which a stream counts as thin: its messages are resent early and, under loss, sent twice
+    /// (S25). From 0, which disables it, to 1,000,000; 32,000 by default.
     pub thin_rate: u32,
-    /// How many datagrams of the same length are given out at once, to be sent in one system call. From 1 to 64, by
-    /// default 32.
+    /// Maximum number of datagrams of the same length that are emitted together, to be sent in one system call. From 1 to 64;
+    /// 32 by default.
     pub batch: usize,
-    /// The number of the first message, for tests of what happens at the end of the numbers.
+    /// The number of the first message, for tests of the end of the number range.
     #[doc(hidden)]
     pub first_number: u32,
 }
@@ -31,79 +31,94 @@ pub struct ConnectionConfig {
 /// Which logins a server accepts (S20).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EncryptionPolicy {
-    /// Only plain ones.
+    /// Only plain logins.
     Plain,
-    /// Both.
+    /// Plain and encrypted logins.
     #[default]
     Either,
-    /// Only encrypted ones.
+    /// Only encrypted logins.
     Encrypted,
 }
 
-/// How the server side of a socket behaves.
+/// Settings of an [`Endpoint`](crate::Endpoint).
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// The games that a login may name (S18). From 1 to 64, each of at most 127 bytes.
     pub games: Vec<String>,
-    /// How many players there can be. From 1 to 255, by default 64.
+    /// Maximum number of players. From 1 to 255; 64 by default.
     pub max_players: usize,
-    /// How many of them can come from one address, or one IPv6 /64. Who left within the last 10 s counts, too. From 1 to 255,
-    /// by default 32.
+    /// Maximum number of players from one address, or one IPv6 /64. Players who left within the last 10 s count. From 1 to
+    /// 255; 32 by default.
     pub max_per_address: usize,
     /// Which logins are accepted.
     pub encryption: EncryptionPolicy,
-    /// Whether encrypted logins with RSA-1024 are accepted, too. By default not: it is obsolete.
+    /// Whether encrypted logins with RSA-1024, which is obsolete, are accepted as well. Off by default.
     #[cfg(feature = "rsa")]
     pub rsa_1024: bool,
-    /// The key by which clients recognise this server. Without it a login that pins a key is refused.
+    /// The key by which clients recognise this server. Without it, a login that pins a key is refused.
     pub static_key: Option<StaticKey>,
-    /// How many logins may wait for their first message (S14). From 16 to 65,536, by default 8,192; about 1 kB each, taken
-    /// when they are needed.
+    /// Maximum number of logins that wait for their first message (S14). From 16 to 65,536; 8,192 by default. Each takes about
+    /// 1 kB, allocated when needed.
     pub half_open: usize,
-    /// How many encrypted logins are answered per second: each costs about 0.1 ms. From 1 to 1,000,000, by default 2,000.
+    /// Maximum number of encrypted logins that are answered per second; each costs about 0.1 ms. From 1 to 1,000,000; 2,000 by
+    /// default.
     pub encrypted_logins: u32,
-    /// What answers to queries may cost, in bytes, per address (S11). By default 24 kB at once, which is the longest answer to
-    /// either question, and 4 kB per second.
+    /// Budget of query replies per address, in bytes (S11). By default a burst of 24 kB, which is the longest reply to either
+    /// query, and 4 kB per second.
     pub query_host: Budget,
-    /// And per /24 or /56. By default four times as much.
+    /// Budget of query replies per /24 or /56. By default four times that of an address.
     pub query_net: Budget,
-    /// And in total. By default 256 kB at once and 128 kB per second: a hundred people who look every few seconds.
+    /// Budget of query replies in total. By default a burst of 256 kB and 128 kB per second: a hundred people who look every
+    /// few seconds.
     pub query_total: Budget,
-    /// How many bytes of messages are kept for all players together (S22). From 1 MB to 64 GB, by default 256 MB.
+    /// Maximum number of bytes of messages that are kept for all players together (S22). From 1 MB to 64 GB; 256 MB by
+    /// default.
     pub memory: usize,
-    /// How connections behave.
+    /// Settings of each connection.
     pub connection: ConnectionConfig,
 }
 
-/// How a client protects its session (S20). It never falls back by itself.
+/// How a client protects its session (S20). It never falls back to a weaker protection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Encryption {
-    /// Not at all: whoever can read the datagrams can read the messages.
+    /// Not at all: every host on the path can read the messages.
     Plain,
-    /// Against everybody who only listens.
+    /// Against eavesdroppers.
     #[default]
     Encrypted,
-    /// Also against everybody who is not the server with this key.
+    /// Against eavesdroppers and impostors: only the server with this key is accepted.
     Pinned(PublicKey),
-    /// With RSA-1024, for servers that know nothing better. Obsolete: it keeps out those who only glance.
+    /// With RSA-1024, for servers that support nothing better. Obsolete: it stops only a casual eavesdropper.
     #[cfg(feature = "rsa")]
     Rsa1024,
 }
 
-/// How a client behaves.
+/// Settings of a [`Client`](crate::Client).
+///
+/// ```
+/// use rallypoint_session_proto::{ClientConfig, Encryption};
+///
+/// let config = ClientConfig { reconnect: true, ..ClientConfig::new("alice", "tag") };
+/// assert_eq!(config.encryption, Encryption::Encrypted);
+/// assert!(config.validate().is_ok());
+/// assert_eq!(
+///     ClientConfig::new("", "tag").validate().unwrap_err().to_string(),
+///     "username must have 1 to 127 bytes and no control characters"
+/// );
+/// ```
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// Who plays. From 1 to 127 bytes, without control characters.
+    /// The player's name. From 1 to 127 bytes, without control characters.
     pub username: String,
     /// The game. At most 127 bytes, without control characters.
     pub game: String,
     /// How the session is protected.
     pub encryption: Encryption,
-    /// How long a login is tried (S12). From 0.5 s to 60 s, by default 5 s.
+    /// Time after which an unanswered login fails (S12). From 0.5 s to 60 s; 5 s by default.
     pub login_timeout: Duration,
-    /// Whether to log in again when the session ends without either side wanting it.
+    /// Whether to log in again when the session ends without either side having closed it.
     pub reconnect: bool,
-    /// How the connection behaves.
+    /// Settings of the connection.
     pub connection: ConnectionConfig,
 }
 
@@ -111,63 +126,66 @@ pub struct ClientConfig {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A number is out of its range.
-    #[error("{field} is {value}: use {least} to {most}")]
-    Range {
-        /// Which one.
+    /// A number is out of range.
+    #[error("{field} is {value}: use {min} to {max}")]
+    Number {
+        /// The name of the field.
         field: &'static str,
-        /// What it is.
+        /// The value of the field.
         value: u64,
-        /// The least it can be.
-        least: u64,
-        /// The most it can be.
-        most: u64,
+        /// The smallest valid value.
+        min: u64,
+        /// The largest valid value.
+        max: u64,
     },
-    /// A time is out of its range.
-    #[error("{field} is {value:?}: use {least:?} to {most:?}")]
-    Time {
-        /// Which one.
+    /// A duration is out of range.
+    #[error("{field} is {value:?}: use {min:?} to {max:?}")]
+    Duration {
+        /// The name of the field.
         field: &'static str,
-        /// What it is.
+        /// The value of the field.
         value: Duration,
-        /// The least it can be.
-        least: Duration,
-        /// The most it can be.
-        most: Duration,
+        /// The smallest valid value.
+        min: Duration,
+        /// The largest valid value.
+        max: Duration,
     },
-    /// A text cannot stand in a login.
-    #[error("{field} must be at most 127 bytes without control characters, and a username not empty")]
-    Text {
-        /// Which one.
+    /// The username cannot be used in a login.
+    #[error("username must have 1 to 127 bytes and no control characters")]
+    Username,
+    /// A game cannot be used in a login.
+    #[error("{field} must have at most 127 bytes and no control characters")]
+    Game {
+        /// The name of the field.
         field: &'static str,
     },
-    /// A budget of bytes is not usable.
+    /// A budget is invalid.
     #[error("{field}: {error}")]
     Budget {
-        /// Which one.
+        /// The name of the field.
         field: &'static str,
-        /// What is wrong.
+        /// What is wrong with it.
         error: rallypoint_limit::RateError,
     },
 }
 
 impl ConnectionConfig {
-    /// Whether every field is in its range.
+    /// Checks that every field is in range.
     ///
     /// # Errors
-    /// Names the field and the range.
+    /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let (ms, secs) = (Duration::from_millis, Duration::from_secs);
         number("window", self.window, 64..=16_384)?;
         number("batch", self.batch, 1..=64)?;
         number("thin_rate", self.thin_rate as usize, 0..=1_000_000)?;
-        time("idle_timeout", self.idle_timeout, secs(3)..=secs(300))?;
-        time("keepalive", self.keepalive, ms(500)..=secs(30).min(self.idle_timeout / 3))
+        duration("idle_timeout", self.idle_timeout, Duration::from_secs(3)..=Duration::from_mins(5))?;
+        let max_keepalive = Duration::from_secs(30).min(self.idle_timeout / 3);
+        duration("keepalive", self.keepalive, Duration::from_millis(500)..=max_keepalive)
     }
 }
 
 impl EndpointConfig {
-    /// A server for one game.
+    /// The default settings of a server for one game.
     #[must_use]
     pub fn for_game(game: &str) -> Self {
         let bytes = |rate, burst| Budget { packets: None, bytes: Some(Rate::per_second(rate, burst)) };
@@ -189,13 +207,13 @@ impl EndpointConfig {
         }
     }
 
-    /// Whether every field is in its range.
+    /// Checks that every field is in range.
     ///
     /// # Errors
-    /// Names the field and the range.
+    /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         number("games", self.games.len(), 1..=64)?;
-        self.games.iter().try_for_each(|game| text("games", game))?;
+        self.games.iter().try_for_each(|name| game("games", name))?;
         number("max_players", self.max_players, 1..=SlotIndex::COUNT)?;
         number("max_per_address", self.max_per_address, 1..=SlotIndex::COUNT)?;
         number("half_open", self.half_open, 16..=65_536)?;
@@ -213,7 +231,7 @@ impl EndpointConfig {
 }
 
 impl ClientConfig {
-    /// A client with this name, for this game.
+    /// The default settings of a client with this name, for this game.
     #[must_use]
     pub fn new(username: &str, game: &str) -> Self {
         Self {
@@ -226,17 +244,16 @@ impl ClientConfig {
         }
     }
 
-    /// Whether every field is in its range.
+    /// Checks that every field is in range.
     ///
     /// # Errors
-    /// Names the field and the range.
+    /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        if self.username.is_empty() {
-            return Err(ConfigError::Text { field: "username" });
+        if self.username.is_empty() || !is_login_text(&self.username) {
+            return Err(ConfigError::Username);
         }
-        text("username", &self.username)?;
-        text("game", &self.game)?;
-        time("login_timeout", self.login_timeout, Duration::from_millis(500)..=Duration::from_secs(60))?;
+        game("game", &self.game)?;
+        duration("login_timeout", self.login_timeout, Duration::from_millis(500)..=Duration::from_secs(60))?;
         self.connection.validate()
     }
 }
@@ -256,16 +273,26 @@ impl Default for ConnectionConfig {
 }
 
 fn number(field: &'static str, value: usize, range: RangeInclusive<usize>) -> Result<(), ConfigError> {
-    let (least, most) = (*range.start() as u64, *range.end() as u64);
-    if range.contains(&value) { Ok(()) } else { Err(ConfigError::Range { field, value: value as u64, least, most }) }
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let [value, min, max] = [value, *range.start(), *range.end()].map(|number| number as u64);
+    Err(ConfigError::Number { field, value, min, max })
 }
 
-fn time(field: &'static str, value: Duration, range: RangeInclusive<Duration>) -> Result<(), ConfigError> {
-    let (least, most) = (*range.start(), *range.end());
-    if range.contains(&value) { Ok(()) } else { Err(ConfigError::Time { field, value, least, most }) }
+fn duration(field: &'static str, value: Duration, range: RangeInclusive<Duration>) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let (min, max) = range.into_inner();
+    Err(ConfigError::Duration { field, value, min, max })
 }
 
-fn text(field: &'static str, text: &str) -> Result<(), ConfigError> {
-    let fits = text.len() <= MAX_LOGIN_TEXT && !text.contains(char::is_control);
-    if fits { Ok(()) } else { Err(ConfigError::Text { field }) }
+fn game(field: &'static str, text: &str) -> Result<(), ConfigError> {
+    if is_login_text(text) { Ok(()) } else { Err(ConfigError::Game { field }) }
+}
+
+/// Whether a login can carry a text.
+fn is_login_text(text: &str) -> bool {
+    text.len() <= MAX_LOGIN_TEXT && !text.contains(char::is_control)
 }

@@ -1,193 +1,196 @@
 //! One session: windows, acks, recovery, congestion control, keepalive, closing.
 
-mod acks;
-mod address;
-mod challenge;
-mod channel;
+mod codec;
 mod congestion;
+mod datagram_ring;
 mod handle;
-mod incoming;
-mod outgoing;
 mod pacer;
+mod path;
+mod path_challenge;
+mod pending_acks;
+mod receive_buffer;
 mod recovery;
+mod redundancy;
 mod rtt;
-mod store;
-mod thin;
+mod send_buffer;
+mod timers;
 mod transmit;
 
-pub(crate) use channel::{Channel, Protection, Side};
+pub(crate) use codec::{Codec, Protection, Side};
 
-use crate::{ConnectionConfig, ConnectionStats, Reason, SendError};
-use acks::Acks;
-use address::Address;
-use congestion::Congestion;
-use incoming::{Arrived, Incoming};
-use outgoing::{Acked, Losses, Outgoing};
+use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
+use congestion::CongestionController;
 use pacer::Pacer;
+use path::Path;
+use pending_acks::PendingAcks;
 use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, SlotIndex, Uid};
-use rtt::Rtt;
+use receive_buffer::ReceiveBuffer;
+use recovery::Recovery;
+use redundancy::Redundancy;
+use rtt::RttEstimator;
+use send_buffer::SendBuffer;
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
-use thin::Thin;
 
-/// A hole is asked for after this, or an eighth of the time to an answer (S25).
-const ASK_AFTER: Duration = Duration::from_millis(10);
+/// Maximum time for which a closing side keeps delivering the messages that are left (S28).
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// While nothing comes back, the oldest message is repeated this often (S25).
-const PROBE_EVERY: Duration = Duration::from_millis(100);
+/// Number of disconnects that are sent, and their interval (S28).
+const DISCONNECTS: u8 = 3;
+const DISCONNECT_INTERVAL: Duration = Duration::from_millis(30);
 
-/// A repeat that came too early makes later ones wait for more evidence, and for more milliseconds; one step is forgotten
-/// after so many messages.
-const MOST_PATIENCE: u32 = 40;
-const PATIENCE_LASTS: u32 = 32;
+/// Minimum time for which a peer that seems to have disconnected has to be silent before that is believed, and the interval
+/// of keepalives during that time (S28).
+const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+const PEER_CLOSE_PROBE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A client that hears nothing shows itself with a new message this often: only that tells the server of a new address.
-const REVIVE_EVERY: Duration = Duration::from_millis(500);
-const REVIVE_AFTER: Duration = Duration::from_millis(200);
-
-/// After a message, so many keepalives are replaced by that message. If its ack was forged and it never arrived, the
-/// receiver could not know that something is missing (S24).
-const ASSURANCES: u8 = 3;
-
-/// What may leave at once after a silence: a game's traffic of 5 s.
-const BURST_AFTER_SILENCE: usize = 48_000;
-
-/// How often keepalives are answered (S29).
-const ANSWER_EVERY: Duration = Duration::from_millis(200);
-
-/// How long a side that closes goes on to deliver what is left (S28).
-const FLUSH_FOR: Duration = Duration::from_secs(2);
-
-/// A disconnect is sent so often, so far apart (S28).
-const GOODBYES: u8 = 3;
-const GOODBYE_EVERY: Duration = Duration::from_millis(30);
-
-/// How long a peer that said goodbye has to be silent, at least (S28).
-const DOUBT_FOR: Duration = Duration::from_secs(1);
-const DOUBT_EVERY: Duration = Duration::from_millis(200);
-
-/// So many messages that do not open end a session (S30).
-const MOST_FORGED: u32 = 1 << 16;
-
-/// One session as one of its sides sees it.
+/// One side of a session.
 ///
-/// It belongs to an [`Endpoint`](crate::Endpoint) or a [`Client`](crate::Client), which feed it and send what it gives out;
-/// from outside it can be looked at.
+/// A connection belongs to an [`Endpoint`](crate::Endpoint) or a [`Client`](crate::Client), which hand it its datagrams and
+/// send what it emits. Users of the crate only read it.
 ///
-/// * Getters: [`stats`](Self::stats), [`peer`](Self::peer), [`max_message`](Self::max_message),
-///   [`is_encrypted`](Self::is_encrypted), [`is_writable`](Self::is_writable), [`index`](Self::index).
-/// * In: `handle_data`, `handle_ack`, `handle_resend`, `handle_keepalive`, `handle_keepalive_ack`, `handle_disconnect`,
-///   `handle_timeout`.
-/// * Commands: `send`, `recv`, `close`.
-/// * Out: `poll_transmit`, then `poll_notice`, then `poll_timeout`.
+/// * Getters: [`stats`](Self::stats), [`peer`](Self::peer), [`validated_peer`](Self::validated_peer), [`index`](Self::index),
+///   [`max_message`](Self::max_message), [`is_encrypted`](Self::is_encrypted), [`is_readable`](Self::is_readable),
+///   [`is_writable`](Self::is_writable), [`undelivered`](Self::undelivered).
+/// * In: `handle_data`, `handle_ack`, `handle_resend_request`, `handle_keepalive`, `handle_keepalive_ack`,
+///   `handle_disconnect`, `handle_timeout`.
+/// * Commands: `send`, `recv`, `close`, `migrate`.
+/// * Out: `poll_transmit`, then `poll_event`, then `poll_timeout`.
+///
+/// ```
+/// # use rallypoint_machine::Machine;
+/// # use rallypoint_session_proto::{Client, ClientConfig, Endpoint, EndpointConfig};
+/// # let now = std::time::Instant::now();
+/// # let server_addr = "192.0.2.1:45555".parse()?;
+/// # let client_addr = "192.0.2.2:1000".parse()?;
+/// # let mut server = Endpoint::new(EndpointConfig::for_game("tag"), [1; 32])?;
+/// # let mut client = Client::new(now, server_addr, ClientConfig::new("alice", "tag"), [2; 32])?;
+/// # let mut bytes = Vec::new();
+/// # for _ in 0..4 {
+/// #     while client.poll_transmit(now, &mut bytes).is_some() {
+/// #         server.handle_datagram(now, client_addr, &std::mem::take(&mut bytes));
+/// #     }
+/// #     while server.poll_transmit(now, &mut bytes).is_some() {
+/// #         client.handle_datagram(now, server_addr, &std::mem::take(&mut bytes));
+/// #     }
+/// # }
+/// let connection = client.connection().ok_or("not connected")?;
+/// assert!(connection.is_encrypted() && connection.is_writable());
+/// assert_eq!((connection.peer(), connection.max_message()), (server_addr, 464));
+/// assert_eq!(connection.stats().messages_sent, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Connection {
     config: ConnectionConfig,
-    channel: Channel,
-    peer: SocketAddr,
-    address: Address,
+    codec: Codec,
+    path: Path,
     state: State,
-    outgoing: Outgoing,
-    incoming: Incoming,
-    acks: Acks,
-    rtt: Rtt,
-    congestion: Congestion,
-    pacer: Pacer,
-    thin: Thin,
-    /// Until its first message is acked, a plain client can't tell data of this session from those of an earlier one.
-    waits_for_ack: bool,
-    last_sent: Instant,
-    last_heard: Instant,
-    /// When an ack last told something new, or the first message after a pause was sent.
-    last_progress: Instant,
-    last_answer: Option<Instant>,
-    /// Nothing has come back for longer than the timeout.
-    silent: bool,
-    /// So many bytes of repeats may leave whatever the window says.
-    burst: usize,
-    /// How often the oldest message was repeated since something came back.
-    probes: u32,
-    /// The oldest message is to be sent whatever the window says.
-    probe: bool,
-    /// And in silence one of the others, in turn: the peer may have the oldest, and be cut off by a new address.
-    probe_another: bool,
-    /// Since when something was sent that the peer should have answered.
-    unanswered_since: Option<Instant>,
-    last_revival: Option<Instant>,
-    /// A new message is to be sent whatever the window says.
-    revive: bool,
-    /// How many keepalives are still to be replaced by the last message.
-    assurances: u8,
-    owes_keepalive: bool,
-    owes_answer: bool,
-    /// The receiver has room again, and asks for this.
-    reopened: Option<MessageNumber>,
-    /// The pacer lets nothing through before this.
-    paced_until: Option<Instant>,
-    doubt: Option<Doubt>,
-    forged: u32,
-    /// Repeats that came too early make later ones more patient.
-    patience: u32,
-    notices: Notices,
-    /// A message was refused because the window was full.
-    wants_room: bool,
-    scratch: Vec<u8>,
+    /// Set while the peer seems to have disconnected.
+    peer_close: Option<PeerClose>,
+    send: SendSide,
+    receive: ReceiveSide,
+    rtt: RttEstimator,
+    congestion: CongestionController,
+    recovery: Recovery,
+    liveness: Liveness,
+    events: PendingEvents,
     stats: ConnectionStats,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// What is left is delivered, until then.
+    /// The messages that are left are delivered, until a deadline.
     Flushing {
         until: Instant,
-        reason: Reason,
-        goodbye: String,
+        reason: DisconnectReason,
+        text: String,
     },
-    /// Goodbyes are said.
-    Leaving {
+    /// Disconnects are sent.
+    Disconnecting {
         left: u8,
         next: Instant,
-        reason: Reason,
-        goodbye: String,
+        reason: DisconnectReason,
+        text: String,
     },
-    Closed(Reason),
+    Closed(DisconnectReason),
 }
 
-/// The peer seems to have said goodbye. That is not authenticated (S28).
+/// A disconnect of the peer that is not confirmed yet: it is not authenticated (S28).
 #[derive(Debug)]
-struct Doubt {
+struct PeerClose {
+    /// When the session ends if nothing is received until then.
     until: Instant,
-    ask_at: Instant,
+    /// When the next keepalive is sent, which a live peer answers.
+    probe_at: Instant,
     reason: String,
 }
 
-/// What the owner has to be told.
+/// Messages to the peer.
+#[derive(Debug)]
+struct SendSide {
+    buffer: SendBuffer,
+    redundancy: Redundancy,
+    pacer: Pacer,
+    /// The time before which the pacer admits nothing.
+    paced_until: Option<Instant>,
+    /// A message was refused because the window was full.
+    is_blocked: bool,
+    /// Where datagrams are written before they are stored.
+    scratch: Vec<u8>,
+}
+
+/// Messages from the peer.
+#[derive(Debug)]
+struct ReceiveSide {
+    buffer: ReceiveBuffer,
+    acks: PendingAcks,
+    /// The number to request because there is room again after messages were dropped.
+    reopened: Option<MessageNumber>,
+    /// Until its first message is acked, a client cannot tell data of this plain session from data of an earlier one.
+    awaits_first_ack: bool,
+    decryption_failures: u32,
+}
+
+/// Keepalives and the times that they depend on.
+#[derive(Debug)]
+struct Liveness {
+    last_sent: Instant,
+    last_received: Instant,
+    last_keepalive_ack: Option<Instant>,
+    owes_keepalive_ack: bool,
+    /// Number of keepalives to come that are replaced by the last message.
+    tail_resends: u8,
+}
+
+/// Events that have not been polled yet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Notices {
+struct PendingEvents {
     readable: bool,
     writable: bool,
     closing: bool,
     closed: bool,
 }
 
-/// Something that the owner should know.
+/// What a connection reports to its owner, which turns it into a [`ClientEvent`](crate::ClientEvent) or a
+/// [`ServerEvent`](crate::ServerEvent).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub(crate) enum ConnectionEvent {
     Readable,
     Writable,
     Closing,
-    Closed(Reason),
+    Closed(DisconnectReason),
 }
 
-/// What became of a data datagram.
+/// Whether a data datagram belongs to the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It belongs to this session, and is above all that came before.
+pub(crate) enum DataDisposition {
+    /// It does, and its number is above all received before.
     Newest,
-    /// It may belong to this session.
+    /// It may, but proves nothing new.
     Known,
     /// It does not.
     Foreign,
@@ -195,75 +198,75 @@ pub(crate) enum Outcome {
 
 /// Getters.
 impl Connection {
-    /// How it is doing.
+    /// Current round-trip time, loss, throughput and counters.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         ConnectionStats {
             rtt: self.rtt.is_measured().then(|| self.rtt.smoothed()),
             rtt_variation: self.rtt.variation(),
             rtt_min: self.rtt.min(),
-            loss: self.thin.loss(),
+            loss: self.send.redundancy.loss(),
             rate: self.congestion.rate() as u64,
             window: self.congestion.window(&self.rtt),
-            in_flight: self.outgoing.in_flight(),
-            unacked: self.outgoing.unacked(),
+            in_flight: self.send.buffer.in_flight(),
+            unacked: self.send.buffer.unacked(),
             ..self.stats
         }
     }
 
-    /// Where the peer is. An address that is new may be a forged one: [`proven_peer`](Self::proven_peer) is not.
+    /// The current address of the peer. A new address may be forged: [`validated_peer`](Self::validated_peer) is not.
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
-        self.peer
+        self.path.peer
     }
 
     /// The player's slot.
     #[must_use]
     pub fn index(&self) -> SlotIndex {
-        self.channel.index
+        self.codec.index
     }
 
-    /// The longest message that can be sent (S33).
+    /// Maximum length of a message in bytes (S33).
     #[must_use]
     pub fn max_message(&self) -> usize {
-        self.channel.max_message()
+        self.codec.max_message()
     }
 
     /// Whether messages are encrypted.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
-        self.channel.is_encrypted()
+        self.codec.is_encrypted()
     }
 
     /// Whether a message can be sent now.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        self.state == State::Open && self.outgoing.has_room()
+        self.state == State::Open && self.send.buffer.has_room()
     }
 
     /// Whether a message can be read now.
     #[must_use]
     pub fn is_readable(&self) -> bool {
-        self.incoming.is_readable()
+        self.receive.buffer.is_readable()
     }
 
-    /// How many messages were sent, or wait to be sent, and are not acknowledged by the peer.
+    /// Number of messages that the peer has not acknowledged, sent or waiting to be sent.
     #[must_use]
     pub fn undelivered(&self) -> usize {
-        self.outgoing.undelivered(MAX_DATAGRAM - self.max_message())
+        self.send.buffer.undelivered(MAX_DATAGRAM - self.max_message())
     }
 
-    /// How many bytes of messages it keeps.
+    /// Bytes of messages that are kept.
     pub(crate) fn memory(&self) -> usize {
-        self.outgoing.memory() + self.incoming.memory()
+        self.send.buffer.memory() + self.receive.buffer.memory()
     }
 
     pub(crate) fn uid(&self) -> Uid {
-        self.channel.uid
+        self.codec.uid
     }
 
-    pub(crate) fn channel(&self) -> &Channel {
-        &self.channel
+    pub(crate) fn protection(&self) -> &Protection {
+        &self.codec.protection
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -276,64 +279,59 @@ impl Connection {
     pub(crate) fn new(
         now: Instant,
         config: &ConnectionConfig,
-        channel: Channel,
+        codec: Codec,
         peer: SocketAddr,
         login_rtt: Option<Duration>,
     ) -> Self {
         let first = MessageNumber::new(config.first_number);
-        // Only a client changes its address.
-        let reserve = if channel.side == Side::Server { address::reserve(config.window) } else { 0 };
-        let mut rtt = Rtt::new();
+        // Only a client changes its address, so only a server needs room for a challenge.
+        let reserve = if codec.side == Side::Server { path::challenge_size(config.window) } else { 0 };
+        let mut rtt = RttEstimator::new();
         if let Some(sample) = login_rtt {
             rtt.sample(now, sample);
         }
         Self {
-            waits_for_ack: channel.side == Side::Client && !channel.is_encrypted(),
-            channel,
-            peer,
-            address: Address::default(),
+            path: Path::new(peer),
             state: State::Open,
-            outgoing: Outgoing::new(first, config.window, reserve),
-            incoming: Incoming::new(first, config.window, config.ordered),
-            acks: Acks::new(now),
+            peer_close: None,
+            send: SendSide {
+                buffer: SendBuffer::new(first, config.window, reserve),
+                redundancy: Redundancy::new(now, config.thin_rate),
+                pacer: Pacer::new(now),
+                paced_until: None,
+                is_blocked: false,
+                scratch: Vec::with_capacity(MAX_DATAGRAM),
+            },
+            receive: ReceiveSide {
+                buffer: ReceiveBuffer::new(first, config.window, config.ordered),
+                acks: PendingAcks::new(now),
+                reopened: None,
+                awaits_first_ack: codec.side == Side::Client && !codec.is_encrypted(),
+                decryption_failures: 0,
+            },
             rtt,
-            congestion: Congestion::new(now),
-            pacer: Pacer::new(now),
-            thin: Thin::new(now, config.thin_rate),
-            last_sent: now,
-            last_heard: now,
-            last_progress: now,
-            last_answer: None,
-            silent: false,
-            burst: 0,
-            probes: 0,
-            probe: false,
-            probe_another: false,
-            unanswered_since: None,
-            last_revival: None,
-            revive: false,
-            assurances: 0,
-            owes_keepalive: false,
-            owes_answer: false,
-            reopened: None,
-            paced_until: None,
-            doubt: None,
-            forged: 0,
-            patience: 0,
-            notices: Notices::default(),
-            wants_room: false,
-            scratch: Vec::with_capacity(508),
+            congestion: CongestionController::new(now),
+            recovery: Recovery::new(now),
+            liveness: Liveness {
+                last_sent: now,
+                last_received: now,
+                last_keepalive_ack: None,
+                owes_keepalive_ack: false,
+                tail_resends: 0,
+            },
+            events: PendingEvents::default(),
             stats: ConnectionStats::default(),
+            codec,
             config: config.clone(),
         }
     }
 
     /// Sends the proof that a client has received the login success (S15).
-    pub(crate) fn send_proof(&mut self, now: Instant) {
+    pub(crate) fn send_login_proof(&mut self, now: Instant) {
         self.push(now, &[]);
     }
 
-    /// Takes a message to be sent. `allowance` is how much more memory may be used.
+    /// Queues a message. `allowance` is the number of bytes by which the memory may grow.
     pub(crate) fn send(&mut self, now: Instant, message: &[u8], allowance: usize) -> Result<(), SendError> {
         let limit = self.max_message();
         if message.is_empty() {
@@ -345,89 +343,104 @@ impl Connection {
         if self.state != State::Open {
             return Err(SendError::Closed);
         }
-        if self.is_used_up() {
-            return Err(SendError::UsedUp);
+        if self.has_used_all_numbers() {
+            return Err(SendError::NumbersExhausted);
         }
         self.release(now);
-        // A message is always allowed if nothing else is under way: the others cannot starve this one for ever.
-        if !self.outgoing.has_room() || (allowance < 508 && self.outgoing.unacked() > 0) {
-            self.wants_room = true;
+        // A message is always allowed if nothing is unacknowledged: other connections cannot starve this one forever.
+        if !self.send.buffer.has_room() || (allowance < MAX_DATAGRAM && self.send.buffer.unacked() > 0) {
+            self.send.is_blocked = true;
             return Err(SendError::WouldBlock);
         }
         if !self.push(now, message) {
             return Err(SendError::TooLarge { limit, length: message.len() });
         }
         self.stats.messages_sent += 1;
-        if self.is_used_up() {
-            self.start_closing(now, Reason::UsedUp, Reason::UsedUp.to_string());
+        if self.has_used_all_numbers() {
+            let reason = DisconnectReason::NumbersExhausted;
+            let text = reason.to_string();
+            self.start_closing(now, reason, text);
         }
         Ok(())
     }
 
-    /// Looks whether reading makes room that the peer has to hear of; then it has something to send.
-    pub(crate) fn make_room(&mut self) -> bool {
-        self.reopened = self.incoming.reopened().or(self.reopened);
-        self.reopened.is_some()
+    /// Checks whether reading has made room that the peer has to be told of. Returns true if there is something to send.
+    pub(crate) fn reopen_window(&mut self) -> bool {
+        self.receive.reopened = self.receive.buffer.take_reopened().or(self.receive.reopened);
+        self.receive.reopened.is_some()
     }
 
-    /// The next message. Its bytes stay until the next call.
+    /// The next message. Its bytes stay valid until the next call.
     pub(crate) fn recv(&mut self) -> Option<&[u8]> {
-        self.incoming.read()
+        self.receive.buffer.read()
     }
 
-    /// Delivers what is left, says goodbye, and ends (S28).
-    pub(crate) fn close(&mut self, now: Instant, goodbye: &str) {
-        self.start_closing(now, Reason::Closed, goodbye.to_owned());
+    /// Delivers the messages that are left, sends disconnects with this text, and ends the session (S28).
+    pub(crate) fn close(&mut self, now: Instant, text: &str) {
+        self.start_closing(now, DisconnectReason::Closed, text.to_owned());
     }
 
-    /// Ends at once and in silence.
-    pub(crate) fn end(&mut self, reason: Reason) {
+    /// Ends the session at once, without sending anything.
+    pub(crate) fn end(&mut self, reason: DisconnectReason) {
         if !self.is_closed() {
             self.state = State::Closed(reason);
-            self.notices.closed = true;
+            self.events.closed = true;
         }
     }
 
-    fn start_closing(&mut self, now: Instant, reason: Reason, goodbye: String) {
+    fn start_closing(&mut self, now: Instant, reason: DisconnectReason, text: String) {
         if self.state == State::Open {
-            self.state = State::Flushing { until: now + FLUSH_FOR, reason, goodbye };
-            self.flushed(now);
+            self.state = State::Flushing { until: now + FLUSH_TIMEOUT, reason, text };
+            self.finish_flush(now);
+        }
+    }
+
+    /// Starts to send disconnects if everything is delivered or the time for that is up.
+    fn finish_flush(&mut self, now: Instant) {
+        if let State::Flushing { until, reason, text } = &mut self.state
+            && (self.send.buffer.unacked() == 0 || now >= *until)
+        {
+            let reason = reason.clone();
+            let text = std::mem::take(text);
+            self.state = State::Disconnecting { left: DISCONNECTS, next: now, reason, text };
         }
     }
 
     /// Whether all numbers of an encrypted session are used (S21).
-    fn is_used_up(&self) -> bool {
-        self.is_encrypted() && self.outgoing.next().get() >= MessageNumber::ENCRYPTED_END.get()
+    fn has_used_all_numbers(&self) -> bool {
+        self.is_encrypted() && self.send.buffer.next_number().get() >= MessageNumber::ENCRYPTED_END.get()
     }
 
     fn push(&mut self, now: Instant, message: &[u8]) -> bool {
-        let mut datagram = std::mem::take(&mut self.scratch);
+        let mut datagram = std::mem::take(&mut self.send.scratch);
         datagram.clear();
-        let emitted = self.channel.emit(self.outgoing.next(), message, &mut datagram);
+        let emitted = self.codec.emit(self.send.buffer.next_number(), message, &mut datagram);
         if emitted {
-            self.outgoing.push(now, &datagram);
+            self.send.buffer.push(now, &datagram);
         }
-        self.scratch = datagram;
+        self.send.scratch = datagram;
         emitted
     }
 }
 
 /// Out.
 impl Connection {
-    /// The next thing that the owner should know.
-    pub(crate) fn poll_notice(&mut self) -> Option<Notice> {
-        let notices = &mut self.notices;
-        if std::mem::take(&mut notices.readable) {
-            return Some(Notice::Readable);
+    /// The next event for the owner.
+    pub(crate) fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        let events = &mut self.events;
+        if std::mem::take(&mut events.readable) {
+            return Some(ConnectionEvent::Readable);
         }
-        if std::mem::take(&mut notices.writable) {
-            return Some(Notice::Writable);
+        if std::mem::take(&mut events.writable) {
+            return Some(ConnectionEvent::Writable);
         }
-        if std::mem::take(&mut notices.closing) {
-            return Some(Notice::Closing);
+        if std::mem::take(&mut events.closing) {
+            return Some(ConnectionEvent::Closing);
         }
         match &self.state {
-            State::Closed(reason) if std::mem::take(&mut notices.closed) => Some(Notice::Closed(reason.clone())),
+            State::Closed(reason) if std::mem::take(&mut events.closed) => {
+                Some(ConnectionEvent::Closed(reason.clone()))
+            }
             _ => None,
         }
     }

@@ -1,101 +1,124 @@
 //! The server side of one socket.
 
-mod event;
+mod dispatch;
 mod half_open;
 mod login;
-mod players;
 mod queries;
-mod slots;
-mod strangers;
+mod slot_allocator;
+mod stateless;
 
-pub use event::{EndpointStats, Event, PlayerId};
-pub use queries::QueryAnswers;
+pub use queries::QueryReplies;
 
-use crate::{ConfigError, Connection, EndpointConfig, SendError, deadlines::Deadlines, entropy::Entropy};
+use crate::{
+    ConfigError, Connection, EndpointConfig, EndpointStats, PlayerId, SendError, ServerEvent,
+    deadline_queue::DeadlineQueue, rng::SecretRng,
+};
+use dispatch::{Data, PlayerSlot};
 use foldhash::quality::FixedState;
 use half_open::HalfOpenTable;
-use players::{Data, Seat};
-use queries::Queries;
-use rallypoint_limit::{Rate, TokenBuckets};
+use queries::QueryResponder;
+use rallypoint_limit::{TokenBuckets, Rate};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{ClientDatagram, SlotIndex};
-use slots::Slots;
+use slot_allocator::SlotAllocator;
+use stateless::StatelessReplies;
 use std::{
     collections::{HashMap, VecDeque},
     fmt,
     net::SocketAddr,
     time::Instant,
 };
-use strangers::Strangers;
 
-/// So many events may wait to be polled before those are dropped that may come any number of times, and nobody is let in.
-const MOST_EVENTS: usize = 8 * SlotIndex::COUNT;
+/// Maximum number of events that wait to be polled. Beyond it, events that may be raised any number of times are dropped, and
+/// logins are not answered.
+const MAX_EVENTS: usize = 8 * SlotIndex::COUNT;
 
 /// The server side of one socket: queries, logins, and up to 255 players.
 ///
 /// * Getters: [`stats`](Self::stats), [`players`](Self::players), [`connection`](Self::connection).
 /// * In: [`handle_datagram`](Machine::handle_datagram), [`handle_timeout`](Machine::handle_timeout).
 /// * Commands: [`send`](Self::send), [`recv`](Self::recv), [`disconnect`](Self::disconnect),
-///   [`set_answers`](Self::set_answers).
+///   [`set_query_replies`](Self::set_query_replies).
 /// * Out: after each call in and each command, drain [`poll_transmit`](Machine::poll_transmit), then
-///   [`poll_event`](Machine::poll_event), and then ask [`poll_timeout`](Machine::poll_timeout) when to come back. Several
+///   [`poll_event`](Machine::poll_event), and then ask [`poll_timeout`](Machine::poll_timeout) for the next deadline. Several
 ///   datagrams may be handed in before draining: then fewer acks are sent.
 ///
-/// What a datagram costs does not depend on how many players there are.
+/// The cost of a datagram does not depend on the number of players.
+///
+/// ```
+/// use rallypoint_machine::Machine;
+/// use rallypoint_session_proto::{Endpoint, EndpointConfig};
+/// use std::time::Instant;
+///
+/// let now = Instant::now();
+/// let client = "192.0.2.2:1000".parse()?;
+/// let mut endpoint = Endpoint::new(EndpointConfig::for_game("tag"), [1; 32])?;
+/// endpoint.handle_datagram(now, client, b"\x03\x00alice\0tag");
+///
+/// // The answer: a login success. The player is connected when the first message arrives.
+/// let mut out = Vec::new();
+/// let transmit = endpoint.poll_transmit(now, &mut out).ok_or("no answer")?;
+/// assert_eq!((transmit.to, out[0]), (client, 0x03));
+/// assert_eq!((endpoint.stats().half_open, endpoint.players().count()), (1, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Endpoint {
     config: EndpointConfig,
-    entropy: Entropy,
-    seats: Vec<Option<Box<Seat>>>,
-    taken: usize,
-    slots: Slots,
+    rng: SecretRng,
+    slots: Vec<Option<Box<PlayerSlot>>>,
+    player_count: usize,
+    allocator: SlotAllocator,
     by_address: HashMap<SocketAddr, SlotIndex, FixedState>,
     half_open: HalfOpenTable,
+    /// Limits the encrypted logins of all addresses together.
     encrypted_logins: TokenBuckets<u64>,
-    strangers: Strangers,
-    queries: Queries,
-    ready: VecDeque<u8>,
-    deadlines: Deadlines,
-    events: VecDeque<Event>,
+    stateless: StatelessReplies,
+    queries: QueryResponder,
+    /// Slots that may have something to send, each once.
+    ready: VecDeque<SlotIndex>,
+    deadlines: DeadlineQueue,
+    events: VecDeque<ServerEvent>,
+    /// Bytes of messages that are kept, of all connections.
     memory: usize,
     stats: EndpointStats,
 }
 
 impl Endpoint {
-    /// A server without players. The seed has to be one that nobody can guess.
+    /// Creates a server without players. The seed must be unpredictable: all secrets are derived from it.
     ///
     /// # Errors
-    /// If a field of the configuration is out of its range.
+    /// If a field of the configuration is out of range.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
         config.validate()?;
-        let mut entropy = Entropy::new(seed);
+        let mut rng = SecretRng::new(seed);
         let logins = u64::from(config.encrypted_logins);
         Ok(Self {
-            seats: std::iter::repeat_with(|| None).take(config.max_players).collect(),
-            taken: 0,
-            slots: Slots::new(config.max_players, config.max_per_address, entropy.u64()),
-            by_address: HashMap::with_hasher(FixedState::with_seed(entropy.u64())),
-            half_open: HalfOpenTable::new(config.half_open, entropy.u64()),
-            encrypted_logins: TokenBuckets::new(Rate::per_second(logins, logins), 8, entropy.u128()),
-            strangers: Strangers::new(entropy.u128(), entropy.u128()),
-            queries: Queries::new(&config, entropy.u128()),
+            slots: std::iter::repeat_with(|| None).take(config.max_players).collect(),
+            player_count: 0,
+            allocator: SlotAllocator::new(config.max_players, config.max_per_address, rng.u64()),
+            by_address: HashMap::with_hasher(FixedState::with_seed(rng.u64())),
+            half_open: HalfOpenTable::new(config.half_open, rng.u64()),
+            encrypted_logins: TokenBuckets::new(Rate::per_second(logins, logins), 8, rng.u128()),
+            stateless: StatelessReplies::new(rng.u128(), rng.u128()),
+            queries: QueryResponder::new(&config, rng.u128()),
             ready: VecDeque::new(),
-            deadlines: Deadlines::new(),
+            deadlines: DeadlineQueue::new(),
             events: VecDeque::new(),
             memory: 0,
             stats: EndpointStats::default(),
-            entropy,
+            rng,
             config,
         })
     }
 
-    /// What was counted.
+    /// Counters and current sizes.
     #[must_use]
     pub fn stats(&self) -> EndpointStats {
         EndpointStats {
             queries_refused: self.queries.refused,
             logins_evicted: self.half_open.evicted,
             half_open: self.half_open.len(),
-            players: self.taken,
+            players: self.player_count,
             memory: self.memory,
             ..self.stats
         }
@@ -103,66 +126,78 @@ impl Endpoint {
 
     /// All players.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
-        self.seats.iter().flatten().map(|seat| seat.player())
+        self.slots.iter().flatten().map(|slot| slot.player())
     }
 
     /// The connection of a player.
     #[must_use]
     pub fn connection(&self, player: PlayerId) -> Option<&Connection> {
-        let seat = self.seats.get(usize::from(player.index))?.as_ref()?;
-        (seat.player() == player).then_some(&seat.connection)
+        let slot = self.slots.get(usize::from(player.index))?.as_ref()?;
+        (slot.player() == player).then_some(&slot.connection)
     }
 
     /// Sends a message to a player, reliably.
     ///
     /// # Errors
-    /// If it does not fit into a datagram, there is no such player, or the window is full.
+    /// If the message does not fit into a datagram, the player does not exist, or the window is full.
     pub fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
         let allowance = self.allowance();
-        let seat = self.seat(player).ok_or(SendError::UnknownPlayer)?;
-        let sent = seat.connection.send(now, message, allowance);
-        self.touch(player.index);
+        let slot = self.slot(player).ok_or(SendError::UnknownPlayer)?;
+        let sent = slot.connection.send(now, message, allowance);
+        self.update_slot(player.index);
         sent
     }
 
-    /// The next message of a player. Its bytes stay until the next call.
+    /// The next message of a player. Its bytes stay valid until the next call.
     pub fn recv(&mut self, player: PlayerId) -> Option<&[u8]> {
-        if self.seat(player)?.connection.make_room() {
-            self.touch(player.index);
+        if self.slot(player)?.connection.reopen_window() {
+            self.update_slot(player.index);
         }
-        self.seat(player)?.connection.recv()
+        self.slot(player)?.connection.recv()
     }
 
-    /// Delivers what is left to a player, says goodbye for this reason, and ends the session. False if there is no such
-    /// player.
+    /// Ends a player's session: delivers the messages that are left, then sends a disconnect with this reason. Returns false
+    /// if the player does not exist.
     pub fn disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {
-        let Some(seat) = self.seat(player) else { return false };
-        seat.connection.close(now, reason);
-        self.touch(player.index);
+        let Some(slot) = self.slot(player) else { return false };
+        slot.connection.close(now, reason);
+        self.update_slot(player.index);
         true
     }
 
-    /// What is answered to queries from now on.
-    pub fn set_answers(&mut self, answers: QueryAnswers) {
-        self.queries.set_answers(answers);
+    /// Sets the replies to queries.
+    pub fn set_query_replies(&mut self, replies: QueryReplies) {
+        self.queries.set_replies(replies);
     }
 }
 
 impl Machine for Endpoint {
-    type Event = Event;
+    type Event = ServerEvent;
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.stats.datagrams += 1;
         let length = bytes.len();
         match ClientDatagram::parse(bytes) {
             Ok(ClientDatagram::Data(data)) => {
-                let (bytes, proof) = (data.payload.as_bytes(), Some(data.rand));
-                let data = Data { number: data.number, index: data.index, uid: data.uid, proof, input: None, bytes };
+                let data = Data {
+                    number: data.number,
+                    index: data.index,
+                    uid: data.uid,
+                    rand: Some(data.rand),
+                    seal_input: None,
+                    bytes: data.payload.as_bytes(),
+                };
                 self.handle_data(now, from, length, &data);
             }
             Ok(ClientDatagram::EncryptedData(data)) => {
-                let (bytes, input) = (data.sealed.as_bytes(), Some(data.seal_input()));
-                let data = Data { number: data.number, index: data.index, uid: data.uid, proof: None, input, bytes };
+                let data = Data {
+                    number: data.number,
+                    index: data.index,
+                    uid: data.uid,
+                    rand: None,
+                    seal_input: Some(data.seal_input()),
+                    bytes: data.sealed.as_bytes(),
+                };
                 self.handle_data(now, from, length, &data);
             }
             Ok(ClientDatagram::Control(control)) => self.handle_control(now, from, length, Some(control)),
@@ -178,60 +213,60 @@ impl Machine for Endpoint {
         self.half_open.expire(now);
         while let Some((at, index)) = self.deadlines.first()
             && at <= now
-            && let Some(index) = SlotIndex::new(index)
         {
-            self.deadlines.set(index.get(), None);
-            let Some(Some(seat)) = self.seats.get_mut(usize::from(index)) else { continue };
-            seat.connection.handle_timeout(now);
-            if !seat.is_ready {
-                seat.is_ready = true;
-                self.ready.push_back(index.get());
+            self.deadlines.set(index, None);
+            let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { continue };
+            slot.connection.handle_timeout(now);
+            if !slot.is_ready {
+                slot.is_ready = true;
+                self.ready.push_back(index);
             }
-            self.collect(now, index);
+            self.collect_events(now, index);
         }
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        if let Some((to, bytes)) = self.strangers.poll_answer() {
-            self.stats.unproven_bytes += bytes.len() as u64;
+        if let Some((to, bytes)) = self.stateless.pop() {
+            self.stats.unvalidated_bytes += bytes.len() as u64;
             out.extend_from_slice(&bytes);
             return Some(Transmit::one(to, bytes.len()));
         }
         while let Some(index) = self.ready.pop_front() {
-            let Some(Some(seat)) = self.seats.get_mut(usize::from(index)) else { continue };
-            let transmit = seat.connection.poll_transmit(now, out);
+            let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { continue };
+            let transmit = slot.connection.poll_transmit(now, out);
             if let Some(transmit) = transmit {
-                if seat.connection.is_unproven() {
-                    self.stats.unproven_bytes += transmit.len as u64;
+                if slot.connection.is_unvalidated() {
+                    self.stats.unvalidated_bytes += transmit.len as u64;
                 }
-                // To the back: the others have their turn before it has the next.
+                // Round robin: the other connections send before this one sends again.
                 self.ready.push_back(index);
                 return Some(transmit);
             }
-            seat.is_ready = false;
-            self.deadlines.set(index, seat.connection.poll_timeout());
-            if seat.connection.is_closed()
-                && let Some(index) = SlotIndex::new(index)
-            {
-                self.collect(now, index);
+            slot.is_ready = false;
+            self.deadlines.set(index, slot.connection.poll_timeout());
+            if slot.connection.is_closed() {
+                self.collect_events(now, index);
             }
         }
         let (to, len) = self.queries.poll_transmit(out)?;
-        self.stats.unproven_bytes += len as u64;
+        self.stats.unvalidated_bytes += len as u64;
         Some(Transmit::one(to, len))
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
+    fn poll_event(&mut self) -> Option<ServerEvent> {
         let event = self.events.pop_front()?;
-        if let Event::Readable(player) = event
-            && let Some(seat) = self.seat(player)
-        {
-            seat.readable = false;
-        }
-        if let Event::Writable(player) = event
-            && let Some(seat) = self.seat(player)
-        {
-            seat.writable = false;
+        match event {
+            ServerEvent::Message(player) => {
+                if let Some(slot) = self.slot(player) {
+                    slot.has_message_event = false;
+                }
+            }
+            ServerEvent::Writable(player) => {
+                if let Some(slot) = self.slot(player) {
+                    slot.has_writable_event = false;
+                }
+            }
+            _ => {}
         }
         Some(event)
     }

@@ -1,26 +1,26 @@
-//! What is counted.
+//! Statistics of connections and endpoints.
 
 use std::time::Duration;
 
-/// How a connection is doing.
+/// Current round-trip time, loss and throughput of a connection, and its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ConnectionStats {
-    /// The smoothed time to an answer, if one was measured.
+    /// Smoothed round-trip time, if one was measured.
     pub rtt: Option<Duration>,
-    /// How much it varies.
+    /// Mean deviation of the round-trip time.
     pub rtt_variation: Duration,
-    /// The shortest time to an answer lately.
+    /// Minimal round-trip time of the last seconds.
     pub rtt_min: Duration,
-    /// The share of messages that got lost on their first way, lately.
+    /// Share of recent messages whose first transmission was lost, from 0 to 1.
     pub loss: f64,
-    /// What the path is believed to carry, in bytes per second.
+    /// Estimated capacity of the path in bytes per second.
     pub rate: u64,
-    /// How many bytes may be under way.
+    /// Maximum number of bytes in flight.
     pub window: u64,
-    /// How many bytes are under way.
+    /// Bytes in flight.
     pub in_flight: u64,
-    /// How many messages are not acknowledged, those that were not sent yet included.
+    /// Number of messages that are not acknowledged, unsent ones included.
     pub unacked: usize,
     /// Messages sent.
     pub messages_sent: u64,
@@ -34,14 +34,42 @@ pub struct ConnectionStats {
     pub bytes_sent: u64,
     /// Bytes of all datagrams received.
     pub bytes_received: u64,
-    /// Messages sent again because they were lost, or believed to be.
+    /// Messages sent again because they were lost, or appeared to be.
     pub resends: u64,
-    /// Messages sent twice because the network is bad.
+    /// Messages sent twice because the network is lossy.
     pub copies: u64,
-    /// Resends that turned out to be needless.
-    pub spurious: u64,
-    /// Messages that arrived more than once.
+    /// Resends that turned out to be unnecessary.
+    pub spurious_resends: u64,
+    /// Messages received more than once.
     pub duplicates: u64,
-    /// Messages that did not open, or had no room in the window.
+    /// Messages dropped because they could not be opened, or did not fit into the window.
     pub dropped: u64,
+}
+
+/// Counters of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndpointStats {
+    /// Datagrams received.
+    pub datagrams: u64,
+    /// Received datagrams that do not follow the protocol.
+    pub malformed: u64,
+    /// Received datagrams that belong to no session.
+    pub strays: u64,
+    /// Bytes sent to unvalidated addresses (S11).
+    pub unvalidated_bytes: u64,
+    /// Queries that exceeded the budget and were not answered.
+    pub queries_refused: u64,
+    /// Logins answered with success, repeated ones included.
+    pub logins_granted: u64,
+    /// Logins answered with a refusal.
+    pub logins_refused: u64,
+    /// Half-open logins that were evicted by newer ones.
+    pub logins_evicted: u64,
+    /// Current number of half-open logins: answered, and waiting for the first message.
+    pub half_open: usize,
+    /// Current number of players.
+    pub players: usize,
+    /// Bytes of messages that are kept.
+    pub memory: usize,
 }

@@ -1,16 +1,17 @@
-//! Messages of any length over messages that have to fit into a datagram (S33).
+//! Frames of any length over messages that have to fit into a datagram (S33).
 //!
-//! An ordered session carries a stream of bytes, cut into messages wherever they are full. In the stream each frame follows
-//! its length, which is written in groups of 7 bits, the low group first, with the high bit set if more follow. So a large
-//! frame takes many messages, and many small frames share one.
+//! An ordered session carries a stream of bytes, cut into messages of the largest size. In the stream each frame follows its
+//! length, which is written in groups of 7 bits, the low group first, with the high bit set if more follow. So a large frame
+//! takes many messages, and many small frames share one.
 //!
 //! ```
 //! use rallypoint_session_proto::{StreamReader, StreamWriter};
 //!
-//! let (mut writer, mut reader) = (StreamWriter::default(), StreamReader::default());
+//! let mut writer = StreamWriter::default();
+//! let mut reader = StreamReader::default();
 //! writer.write(b"position")?;
 //! writer.write(&[7; 1000])?;
-//! // Each message goes to `send` of the session, and on the other side from `recv` into the reader.
+//! // Each message is passed to `send` of the session; on the other side, what `recv` returns is passed to the reader.
 //! writer.flush(484, |message| reader.push(message))?;
 //! assert_eq!(reader.next_frame()?, Some(&b"position"[..]));
 //! assert_eq!(reader.next_frame()?, Some(&[7; 1000][..]));
@@ -18,65 +19,67 @@
 //! # Ok::<(), rallypoint_session_proto::StreamError>(())
 //! ```
 //!
-//! Both sides have to agree to use it: nothing on the wire says so.
+//! Both sides have to agree to use streams: nothing on the wire shows it.
 
-/// The longest frame, if nothing else is asked for.
-const MAX_FRAME: usize = 1 << 20;
+/// Default maximum length of a frame in bytes.
+const DEFAULT_MAX_FRAME: usize = 1 << 20;
 
-/// The longest that a length can be: four groups.
-const LONGEST: usize = (1 << 28) - 1;
+/// Largest length that can be written: four groups of 7 bits.
+const MAX_LENGTH: usize = (1 << 28) - 1;
 
 /// Why a frame cannot be written or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// The frame is longer than this side allows.
-    #[error("a frame has at most {limit} bytes, but this one has {length}")]
+    #[error("a frame of {length} bytes is too long: the limit is {limit} bytes")]
     TooLong {
-        /// How long it can be.
+        /// Maximum length in bytes.
         limit: usize,
-        /// How long it is.
+        /// Length of the frame in bytes.
         length: usize,
     },
-    /// More is written than was sent, by twice the longest frame: wait until the session is writable.
+    /// More than twice the length of the longest frame waits to be sent: wait until the session is writable.
     #[error("{pending} bytes wait to be sent: flush them first")]
     Full {
-        /// How many bytes wait.
+        /// Number of bytes that wait to be sent.
         pending: usize,
     },
 }
 
-/// Turns frames into messages.
+/// Cuts frames into messages.
 #[derive(Debug)]
 pub struct StreamWriter {
     max_frame: usize,
     bytes: Vec<u8>,
-    /// What of it was sent.
+    /// Number of `bytes` that were sent.
     sent: usize,
 }
 
-/// Turns messages into frames.
+/// Puts messages together into frames.
 #[derive(Debug)]
 pub struct StreamReader {
     max_frame: usize,
     bytes: Vec<u8>,
-    /// What of it was read.
+    /// Number of `bytes` that were read.
     read: usize,
 }
 
 impl StreamWriter {
-    /// For frames of at most so many bytes: from 1 to 2^28 - 1.
+    /// Sets the maximum length of a frame in bytes: from 1 to 2^28 - 1.
     #[must_use]
     pub fn new(max_frame: usize) -> Self {
-        Self { max_frame: max_frame.clamp(1, LONGEST), bytes: Vec::new(), sent: 0 }
+        Self { max_frame: max_frame.clamp(1, MAX_LENGTH), bytes: Vec::new(), sent: 0 }
     }
 
-    /// Appends a frame; it may be empty.
+    /// Appends a frame, which may be empty.
     ///
     /// # Errors
-    /// If it is too long, or too much waits to be sent.
+    /// If the frame is too long, or too many bytes wait to be sent.
     pub fn write(&mut self, frame: &[u8]) -> Result<(), StreamError> {
-        let (limit, length, pending) = (self.max_frame, frame.len(), self.pending());
+        let limit = self.max_frame;
+        let length = frame.len();
+        let pending = self.pending();
         if length > limit {
             return Err(StreamError::TooLong { limit, length });
         }
@@ -93,16 +96,16 @@ impl StreamWriter {
         Ok(())
     }
 
-    /// How many bytes wait to be sent.
+    /// Number of bytes that wait to be sent.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.bytes.len() - self.sent
     }
 
-    /// Hands all that waits to `send`, in messages of at most `size` bytes. What `send` refuses stays.
+    /// Passes the waiting bytes to `send`, in messages of at most `size` bytes, until `send` fails. What it refuses is kept.
     ///
     /// # Errors
-    /// What `send` says.
+    /// The error of `send`.
     pub fn flush<E>(&mut self, size: usize, mut send: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut result = Ok(());
         for message in self.bytes[self.sent..].chunks(size.max(1)) {
@@ -118,45 +121,45 @@ impl StreamWriter {
 }
 
 impl StreamReader {
-    /// For frames of at most so many bytes: from 1 to 2^28 - 1.
+    /// Sets the maximum length of a frame in bytes: from 1 to 2^28 - 1.
     #[must_use]
     pub fn new(max_frame: usize) -> Self {
-        Self { max_frame: max_frame.clamp(1, LONGEST), bytes: Vec::new(), read: 0 }
+        Self { max_frame: max_frame.clamp(1, MAX_LENGTH), bytes: Vec::new(), read: 0 }
     }
 
-    /// Takes the next message.
+    /// Appends the next message.
     ///
     /// # Errors
-    /// If a frame begins that is too long: then the stream cannot be understood any more, and the session should be closed.
+    /// If a frame is too long. The rest of the stream cannot be read then, and the session should be closed.
     pub fn push(&mut self, message: &[u8]) -> Result<(), StreamError> {
         compact(&mut self.bytes, &mut self.read);
         self.bytes.extend_from_slice(message);
-        self.head().map(|_| ())
+        self.header().map(|_| ())
     }
 
-    /// The next whole frame, if there is one.
+    /// The next complete frame, if there is one.
     ///
     /// # Errors
-    /// If a frame begins that is too long.
+    /// If a frame is too long.
     pub fn next_frame(&mut self) -> Result<Option<&[u8]>, StreamError> {
-        let Some((head, length)) = self.head()? else { return Ok(None) };
-        let start = self.read + head;
+        let Some((header, length)) = self.header()? else { return Ok(None) };
+        let start = self.read + header;
         let Some(frame) = self.bytes.get(start..start + length) else { return Ok(None) };
         self.read = start + length;
         Ok(Some(frame))
     }
 
-    /// The length of the next frame, and how many bytes tell it.
-    fn head(&self) -> Result<Option<(usize, usize)>, StreamError> {
+    /// The length of the next frame's length field, and of the frame.
+    fn header(&self) -> Result<Option<(usize, usize)>, StreamError> {
         let mut length = 0;
         for (group, &byte) in self.bytes[self.read..].iter().take(4).enumerate() {
             length |= usize::from(byte & 0x7f) << (7 * group);
-            let whole = byte & 0x80 == 0;
-            // Four groups are the most.
-            if (whole && length > self.max_frame) || (!whole && group == 3) {
+            let is_last = byte & 0x80 == 0;
+            // There are at most four groups.
+            if (is_last && length > self.max_frame) || (!is_last && group == 3) {
                 return Err(StreamError::TooLong { limit: self.max_frame, length });
             }
-            if whole {
+            if is_last {
                 return Ok(Some((group + 1, length)));
             }
         }
@@ -165,20 +168,20 @@ impl StreamReader {
 }
 
 impl Default for StreamWriter {
-    /// For frames of at most a megabyte.
+    /// Frames have at most a mebibyte.
     fn default() -> Self {
-        Self::new(MAX_FRAME)
+        Self::new(DEFAULT_MAX_FRAME)
     }
 }
 
 impl Default for StreamReader {
-    /// For frames of at most a megabyte.
+    /// Frames have at most a mebibyte.
     fn default() -> Self {
-        Self::new(MAX_FRAME)
+        Self::new(DEFAULT_MAX_FRAME)
     }
 }
 
-/// Drops what is done with, when it is more than what is left: so no byte is moved often.
+/// Drops the bytes that are done with once they outnumber the rest, so that no byte is moved often.
 fn compact(bytes: &mut Vec<u8>, done: &mut usize) {
     if *done == bytes.len() {
         bytes.clear();
@@ -196,13 +199,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn s33_frames_come_out_as_they_went_in(
+        fn s33_frames_are_read_as_they_were_written(
             frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..700), 0..40),
             size in 1..500usize,
             refuses in 0..5u32,
         ) {
-            let (mut writer, mut reader) = (StreamWriter::default(), StreamReader::default());
-            let (mut read, mut calls) = (Vec::new(), 0u32);
+            let mut writer = StreamWriter::default();
+            let mut reader = StreamReader::default();
+            let mut read = Vec::new();
+            let mut calls = 0u32;
             let mut frames_left = frames.iter();
             while frames_left.len() > 0 || writer.pending() > 0 {
                 if let Some(frame) = frames_left.next() {
@@ -223,7 +228,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_can_be_pushed(messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
+        fn s33_arbitrary_bytes_never_yield_a_frame_above_the_limit(messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
             let mut reader = StreamReader::new(50);
             for message in messages {
                 let _ = reader.push(&message);
@@ -235,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn s33_limits_are_named() {
+    fn s33_errors_name_the_limit() {
         let mut writer = StreamWriter::new(10);
         assert_eq!(writer.write(&[0; 11]), Err(StreamError::TooLong { limit: 10, length: 11 }));
         for _ in 0..2 {

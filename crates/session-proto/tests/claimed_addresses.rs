@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Client, Encryption, Reason};
+use rallypoint_session_proto::{Client, DisconnectReason, Encryption};
 use std::{net::SocketAddr, time::Instant};
 
 /// A server and clients that are handed each other's datagrams at once, from whatever address a test says.
@@ -102,7 +102,7 @@ fn s31_nobody_moves_to_where_another_player_is() {
             table.pass(&mut [(&mut victim, at(1)), (&mut forger, at(2))]);
         }
         // After 30 s of that nobody has lost a session.
-        assert_eq!(table.server.disconnects(), [] as [Reason; 0]);
+        assert_eq!(table.server.disconnects(), [] as [DisconnectReason; 0]);
         assert!(victim.is_connected());
         let players: Vec<_> = table.server.endpoint.players().collect();
         for player in players {
@@ -122,7 +122,7 @@ fn s31_a_claimed_address_is_not_taken_for_a_proven_one() {
         let places = |table: &Table| {
             let player = table.server.endpoint.players().next().unwrap();
             let connection = table.server.endpoint.connection(player).unwrap();
-            (connection.peer(), connection.proven_peer())
+            (connection.peer(), connection.validated_peer())
         };
         assert_eq!(places(&table), (at(1), at(1)));
         for claimed in [at(2), at(3)] {

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{ClientEvent, Encryption, Event, Reason, SendError};
+use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption, SendError, ServerEvent};
 
 const GOODBYE_FROM_CLIENT: [u8; 5] = [0x8d, 0xef, 0x02, 0xd2, 0x00];
 
@@ -19,9 +19,9 @@ fn s28_a_client_that_closes_delivers_what_is_left() {
     assert_eq!(refused, Err(SendError::Closed));
     pair.net.run_for(secs(5));
     assert_eq!(pair.server_heard().len(), 200);
-    assert_eq!(pair.server().disconnects(), [Reason::ClosedByPeer(String::new())]);
-    assert!(pair.client().has(&ClientEvent::Disconnected(Reason::Closed)));
-    assert!(pair.client().client.is_over());
+    assert_eq!(pair.server().disconnects(), [DisconnectReason::ClosedByPeer(String::new())]);
+    assert!(pair.client().has(&ClientEvent::Disconnected(DisconnectReason::Closed)));
+    assert!(pair.client().client.is_closed());
     assert_eq!(pair.server().endpoint.stats().players, 0);
 }
 
@@ -38,7 +38,7 @@ fn who_closes_learns_what_was_never_acknowledged() {
     assert_eq!(pair.client().client.undelivered(), 2);
     pair.net.with(client, |app, now| app.client.close(now));
     pair.net.run_for(secs(3));
-    assert!(pair.client().client.is_over());
+    assert!(pair.client().client.is_closed());
     assert_eq!(pair.client().client.undelivered(), 2, "messages without bytes do not count");
 }
 
@@ -51,8 +51,8 @@ fn s28_a_player_hears_why_it_has_to_go() {
     });
     pair.net.run_for(secs(3));
     assert!(pair.client().has(&ClientEvent::Closing));
-    assert!(pair.client().has(&ClientEvent::Disconnected(Reason::ClosedByPeer("it is late".into()))));
-    assert_eq!(pair.server().disconnects(), [Reason::Closed]);
+    assert!(pair.client().has(&ClientEvent::Disconnected(DisconnectReason::ClosedByPeer("it is late".into()))));
+    assert_eq!(pair.server().disconnects(), [DisconnectReason::Closed]);
     let goodbyes = pair.net.counters(pair.server, pair.client).sent.datagrams;
     pair.net.run_for(secs(20));
     assert_eq!(pair.net.counters(pair.server, pair.client).sent.datagrams, goodbyes, "silence");
@@ -78,7 +78,7 @@ fn s28_forged_disconnects_change_nothing() {
         assert!(pair.client().client.is_connected());
         assert_eq!(pair.server().disconnects(), []);
         assert_eq!((pair.server_heard().len(), pair.client().heard.len()), (100, 100));
-        let closing = |event: &(_, Event)| matches!(event.1, Event::Closing(_));
+        let closing = |event: &(_, ServerEvent)| matches!(event.1, ServerEvent::Closing(_));
         assert!(pair.server().events.iter().any(closing), "the event is raised at once");
     }
 }
@@ -104,8 +104,8 @@ fn s29_after_10_s_of_nothing_it_is_over() {
     pair.net.run_for(ms(7_500));
     assert!(pair.client().client.is_connected());
     pair.net.run_for(secs(3));
-    assert!(pair.client().has(&ClientEvent::Disconnected(Reason::TimedOut)));
-    assert_eq!(pair.server().disconnects(), [Reason::TimedOut]);
+    assert!(pair.client().has(&ClientEvent::Disconnected(DisconnectReason::TimedOut)));
+    assert_eq!(pair.server().disconnects(), [DisconnectReason::TimedOut]);
 }
 
 #[test]
@@ -121,5 +121,5 @@ fn s29_keepalives_are_answered_5_times_a_second_and_only_to_a_player() {
     }
     let answers = pair.net.counters(pair.server, pair.client).sent.datagrams - before;
     assert!(answers <= 6, "{answers}");
-    assert_eq!(pair.server().endpoint.stats().unproven_bytes, 14, "only the login success");
+    assert_eq!(pair.server().endpoint.stats().unvalidated_bytes, 14, "only the login success");
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{ClientConfig, ClientEvent, Encryption, Event, Reason};
+use rallypoint_session_proto::{ClientConfig, ClientEvent, DisconnectReason, Encryption, ServerEvent};
 
 const LINK: fn() -> Link = || Link::default().delay(ms(25));
 
@@ -30,7 +30,7 @@ fn s13_a_client_that_restarts_on_the_same_port_is_in_again_within_a_second() {
         }
         assert!(pair.client().client.is_connected());
         assert_eq!(pair.server().connects(), 2);
-        assert_eq!(pair.server().disconnects(), [Reason::Replaced]);
+        assert_eq!(pair.server().disconnects(), [DisconnectReason::Replaced]);
         pair.net.run_for(secs(1));
         // What the new client hears begins where the new session began, and has no hole.
         let heard: Vec<u32> = pair.client().heard.iter().map(|(_, message)| number_of(message)).collect();
@@ -54,7 +54,7 @@ fn s17_a_reused_slot_leaks_nothing_of_the_previous_player() {
     pair.net.run_for(ms(30));
     pair.net.remove(pair.client);
     pair.net.run_for(secs(25));
-    assert_eq!(pair.server().disconnects(), [Reason::TimedOut]);
+    assert_eq!(pair.server().disconnects(), [DisconnectReason::TimedOut]);
     pair.net.with(pair.server, |app, _| app.heard.clear());
     let app = ClientApp::new(pair.net.now(), SERVER.into(), client_config(Encryption::Plain), 8);
     let second = pair.net.add(([10, 0, 1, 2], 1_000), app);
@@ -84,7 +84,7 @@ fn s31_a_rebinding_in_mid_stream_loses_nothing() {
         }
         pair.net.run_for(secs(2));
         assert_eq!((pair.server_heard().len(), pair.client().heard.len()), (600, 600));
-        let moves = pair.server().events.iter().filter(|(_, event)| matches!(event, Event::Moved(..))).count();
+        let moves = pair.server().events.iter().filter(|(_, event)| matches!(event, ServerEvent::Moved(..))).count();
         assert_eq!(moves, 6);
     }
 }
@@ -149,7 +149,7 @@ fn s31_acks_and_keepalives_never_move_a_session() {
     }
     pair.net.run_for(secs(1));
     assert_eq!(pair.client().heard.len(), 100);
-    assert!(!pair.server().events.iter().any(|(_, event)| matches!(event, Event::Moved(..))));
+    assert!(!pair.server().events.iter().any(|(_, event)| matches!(event, ServerEvent::Moved(..))));
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn s32_a_server_restart_is_noticed_at_once() {
         event.unwrap_or_else(|| panic!("{:?}", pair.client().events)).0 - restart
     };
     assert!(when(&ClientEvent::Closing) <= ms(50));
-    assert!(when(&ClientEvent::Disconnected(Reason::ClosedByPeer("unknown session".into()))) <= ms(1_100));
+    assert!(when(&ClientEvent::Disconnected(DisconnectReason::ClosedByPeer("unknown session".into()))) <= ms(1_100));
     assert!(when(&ClientEvent::Connected) <= ms(1_500), "and it is in again");
     assert_eq!(pair.server().connects(), 1);
 }
@@ -182,12 +182,12 @@ fn s32_strays_are_answered_once_per_second_and_network() {
     let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     let crc = !data[5..].iter().fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| step(crc)));
     data[1..5].copy_from_slice(&crc.to_le_bytes());
-    let before = pair.server().endpoint.stats().unproven_bytes;
+    let before = pair.server().endpoint.stats().unvalidated_bytes;
     for number in 0..3_000u32 {
         pair.net.inject(([11, 0, 0, number as u8], 5), SERVER, &data);
         pair.net.run_for(ms(1));
     }
-    let sent = pair.server().endpoint.stats().unproven_bytes - before;
+    let sent = pair.server().endpoint.stats().unvalidated_bytes - before;
     assert!((32..=64).contains(&sent), "{sent}");
 }
 

@@ -99,5 +99,5 @@ fn unknown_players_and_bad_settings_are_errors() {
     assert_eq!(error.to_string(), "window is 63: use 64 to 16384");
     let config = ClientConfig::new("a\nb", "tag");
     let error = Client::new(pair.net.now(), SERVER.into(), config, [1; 32]).unwrap_err();
-    assert_eq!(error, ConfigError::Text { field: "username" });
+    assert_eq!(error, ConfigError::Username);
 }

@@ -178,7 +178,7 @@ fn two_servers_fed_each_others_packets_do_not_start_to_talk() {
         let to = pair.net.address(server);
         pair.net.with(server, |app, _| {
             let info = vec![vec![0x80; 20], b"\x81name\0text".to_vec()];
-            app.endpoint.set_answers(rallypoint_session_proto::QueryAnswers::new(info, vec![]));
+            app.endpoint.set_query_replies(rallypoint_session_proto::QueryReplies::new(info, vec![]));
         });
         for datagram in [
             &b"\x80"[..],

@@ -49,7 +49,7 @@ fn flood(encrypted: bool, full_but_one: bool) {
     assert_eq!(stats.players, 1);
     assert!(stats.half_open <= 8_192, "{stats:?}");
     // 14 bytes for 16 to 30.
-    assert!(stats.unproven_bytes < 3 * 40_000 * 20, "{stats:?}");
+    assert!(stats.unvalidated_bytes < 3 * 40_000 * 20, "{stats:?}");
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn s16_nobody_gets_more_than_three_times_what_came_or_16_bytes() {
     let mut pair = Pair::start(1, Link::default(), config, client_config(Encryption::Plain));
     pair.net.run_for(secs(1));
     for (sent, most) in [(&b"\x03\x00\x00"[..], 16), (b"\x03\x00alice\x00", 24), (b"\x03\x01a\x00", 16)] {
-        let before = pair.server().endpoint.stats().unproven_bytes;
+        let before = pair.server().endpoint.stats().unvalidated_bytes;
         pair.net.inject(([11, 0, 0, 1], 5), SERVER, sent);
         pair.net.run_for(ms(1));
-        let got = pair.server().endpoint.stats().unproven_bytes - before;
+        let got = pair.server().endpoint.stats().unvalidated_bytes - before;
         assert!(got > 1 && got <= most, "{got} for {sent:?}");
     }
 }
@@ -109,6 +109,6 @@ fn w36_refusals_have_a_budget_per_network() {
     }
     let after = pair.server().endpoint.stats();
     assert_eq!(after.logins_refused - before.logins_refused, 1_000);
-    let answers = (after.unproven_bytes - before.unproven_bytes) / "_another game is played here".len() as u64;
+    let answers = (after.unvalidated_bytes - before.unvalidated_bytes) / "_another game is played here".len() as u64;
     assert!((30..=40).contains(&answers), "{answers} answers in a second");
 }

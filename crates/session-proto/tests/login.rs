@@ -88,7 +88,7 @@ fn s12_a_client_gives_up_after_5_s() {
     pair.net.run_for(ms(4_999));
     assert!(pair.client().events.is_empty());
     pair.net.run_for(ms(2));
-    assert!(pair.client().has(&ClientEvent::LoginFailed(LoginError::NoAnswer)));
+    assert!(pair.client().has(&ClientEvent::LoginFailed(LoginError::TimedOut)));
     let sent = pair.net.counters(pair.client, pair.server).sent.datagrams;
     assert_eq!(sent, 9, "100 ms, growing by half up to 1 s");
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{ClientEvent, Encryption, Reason, SendError};
+use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption, SendError};
 
 fn start_at(first: u32, encryption: Encryption, reconnect: bool) -> Pair {
     let (mut server, mut client) = (server_config(), client_config(encryption));
@@ -44,6 +44,6 @@ fn s21_an_encrypted_session_ends_at_2_30_and_logs_in_again() {
     assert_eq!(refused, Err(SendError::Closed));
     pair.net.run_for(secs(4));
     assert_eq!(pair.server_heard().len(), 99);
-    assert!(pair.client().has(&ClientEvent::Disconnected(Reason::UsedUp)));
+    assert!(pair.client().has(&ClientEvent::Disconnected(DisconnectReason::NumbersExhausted)));
     assert_eq!(pair.server().connects(), 2, "it is in again");
 }

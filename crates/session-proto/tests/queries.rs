@@ -4,11 +4,11 @@ mod common;
 
 use common::*;
 use rallypoint_netsim::{Link, Puppet};
-use rallypoint_session_proto::{Encryption, QueryAnswers};
+use rallypoint_session_proto::{Encryption, QueryReplies};
 
 fn answering(info: Vec<Vec<u8>>, players: Vec<Vec<u8>>) -> Pair {
     let mut pair = Pair::start(1, Link::default().delay(ms(5)), server_config(), client_config(Encryption::Plain));
-    pair.net.with(pair.server, |app, _| app.endpoint.set_answers(QueryAnswers::new(info, players)));
+    pair.net.with(pair.server, |app, _| app.endpoint.set_query_replies(QueryReplies::new(info, players)));
     pair
 }
 
@@ -30,7 +30,7 @@ fn s9_a_query_is_answered_with_all_parts_in_order() {
 fn s11_a_one_byte_query_cannot_be_amplified_beyond_the_budget() {
     let mut pair = answering(vec![vec![0x80; 455]; 7], vec![vec![0x89; 400]; 100]);
     pair.wait_for_player();
-    let before = pair.server().endpoint.stats().unproven_bytes;
+    let before = pair.server().endpoint.stats().unvalidated_bytes;
     for second in 0..10 {
         for number in 0..1_000u32 {
             let query = if number.is_multiple_of(2) { [0x80] } else { [0x88] };
@@ -39,7 +39,7 @@ fn s11_a_one_byte_query_cannot_be_amplified_beyond_the_budget() {
             pair.net.inject(([11, 0, 0, last], 5), SERVER, &query);
         }
         pair.net.run_for(secs(1));
-        let sent = pair.server().endpoint.stats().unproven_bytes - before;
+        let sent = pair.server().endpoint.stats().unvalidated_bytes - before;
         assert!(sent <= 96_000 + 16_000 * (second + 1), "{sent} bytes to one /24 after {second} s");
     }
     let stats = pair.server().endpoint.stats();
@@ -51,14 +51,14 @@ fn s11_a_one_byte_query_cannot_be_amplified_beyond_the_budget() {
 fn s11_forged_queries_from_everywhere_draw_no_more_than_an_honest_room_needs() {
     let mut pair = answering(vec![vec![0x80; 455]; 7], vec![vec![0x89; 400]; 100]);
     pair.wait_for_player();
-    let before = pair.server().endpoint.stats().unproven_bytes;
+    let before = pair.server().endpoint.stats().unvalidated_bytes;
     for second in 0..10 {
         for number in 0..2_000_u32 {
             let [_, a, b, c] = (second as u32 * 2_000 + number).wrapping_mul(0x9e37_79b1).to_be_bytes();
             pair.net.inject(([20 + a % 100, b, c, 1], 5), SERVER, &[0x88]);
         }
         pair.net.run_for(secs(1));
-        let sent = pair.server().endpoint.stats().unproven_bytes - before;
+        let sent = pair.server().endpoint.stats().unvalidated_bytes - before;
         assert!(sent <= 256_000 + 128_000 * (second + 1), "{sent} bytes in all after {second} s");
     }
     // Somebody who looks at info and players every 5 s is answered as soon as the flood is over.
@@ -78,17 +78,17 @@ fn s11_an_answer_about_players_has_at_most_16_kb() {
     let mut pair = answering(vec![], vec![vec![0x89; 400]; 100]);
     pair.net.inject(([11, 0, 0, 1], 5), SERVER, &[0x88]);
     pair.net.run_for(ms(10));
-    assert_eq!(pair.server().endpoint.stats().unproven_bytes, 16_000 + 14, "and a login success");
+    assert_eq!(pair.server().endpoint.stats().unvalidated_bytes, 16_000 + 14, "and a login success");
 }
 
 #[test]
 fn s2_what_is_longer_than_a_byte_is_not_a_query() {
     let mut pair = answering(vec![vec![0x80; 455]; 7], vec![vec![0x89; 400]; 100]);
     pair.wait_for_player();
-    let before = pair.server().endpoint.stats().unproven_bytes;
+    let before = pair.server().endpoint.stats().unvalidated_bytes;
     for bytes in [&[0x80, 0][..], &[0x88, 0], &[0x80; 13], &[0x88; 6], &[]] {
         pair.net.inject(([11, 0, 0, 1], 5), SERVER, bytes);
     }
     pair.net.run_for(secs(1));
-    assert_eq!(pair.server().endpoint.stats().unproven_bytes, before);
+    assert_eq!(pair.server().endpoint.stats().unvalidated_bytes, before);
 }

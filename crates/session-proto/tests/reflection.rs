@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Client, Encryption, Reason};
+use rallypoint_session_proto::{Client, DisconnectReason, Encryption};
 use std::{
     collections::HashSet,
     net::SocketAddr,
@@ -135,7 +135,7 @@ impl Attack {
 #[test]
 fn w34_a_claimed_address_gets_three_times_what_came_from_it_and_not_for_long() {
     let mut attack = Attack::new();
-    let unproven = attack.server.endpoint.stats().unproven_bytes as usize;
+    let unproven = attack.server.endpoint.stats().unvalidated_bytes as usize;
     for step in 0..3_000 {
         if step % 100 == 0 {
             attack.say();
@@ -143,8 +143,12 @@ fn w34_a_claimed_address_gets_three_times_what_came_from_it_and_not_for_long() {
         attack.pass(true, 4_096);
     }
     attack.assert_bounded();
-    assert!(attack.server.endpoint.stats().unproven_bytes as usize > unproven);
-    assert_eq!(attack.server.disconnects(), vec![Reason::TimedOut; usize::from(SESSIONS)], "although all of them sent");
+    assert!(attack.server.endpoint.stats().unvalidated_bytes as usize > unproven);
+    assert_eq!(
+        attack.server.disconnects(),
+        vec![DisconnectReason::TimedOut; usize::from(SESSIONS)],
+        "although all of them sent"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::contender::numbered;
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Endpoint, EndpointConfig, Event};
+use rallypoint_session_proto::{Endpoint, EndpointConfig, ServerEvent};
 use rallypoint_wire::session::{
     ClientData, Grant, LoginSuccess, MessageNumber, Payload, Rand, ServerDatagram, SlotIndex, Uid,
 };
@@ -77,7 +77,7 @@ impl Crowd {
             self.endpoint.handle_timeout(self.now);
         }
         while let Some(event) = self.endpoint.poll_event() {
-            if let Event::Readable(player) = event {
+            if let ServerEvent::Message(player) = event {
                 while self.endpoint.recv(player).is_some() {}
             }
         }

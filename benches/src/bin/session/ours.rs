@@ -3,7 +3,8 @@
 use crate::contender::{Contender, Heard, Side};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session_proto::{
-    Client, ClientConfig, ClientEvent, Encryption, Endpoint, EndpointConfig, Event, PlayerId, SendError,
+    Client, ClientConfig, ClientEvent, Encryption, Endpoint, EndpointConfig, NewPlayer, PlayerId, SendError,
+    ServerEvent,
 };
 use std::{net::SocketAddr, time::Instant};
 
@@ -72,13 +73,13 @@ impl Server {
     fn read(&mut self, now: Instant) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
-                Event::Connected { player, .. } => self.player = Some(player),
-                Event::Readable(player) => {
+                ServerEvent::Connected(NewPlayer { player, .. }) => self.player = Some(player),
+                ServerEvent::Message(player) => {
                     while let Some(message) = self.endpoint.recv(player) {
                         self.heard.take(now, message);
                     }
                 }
-                Event::Disconnected(_, reason) => panic!("disconnected: {reason}"),
+                ServerEvent::Disconnected(_, reason) => panic!("disconnected: {reason}"),
                 _ => {}
             }
         }
@@ -89,7 +90,7 @@ impl Player {
     fn read(&mut self, now: Instant) {
         while let Some(event) = self.client.poll_event() {
             match event {
-                ClientEvent::Readable => {
+                ClientEvent::Message => {
                     while let Some(message) = self.client.recv() {
                         self.heard.take(now, message);
                     }

@@ -1,75 +1,88 @@
-//! How fast to send: a model of the path, as BBR has it (S26).
+//! Congestion control: a model of the path, as in BBR (S26).
 //!
-//! Loss alone is no sign of congestion. What the path carries is measured: how fast messages arrive (the most of the last
-//! ten round trips), and how long an answer takes when no queue is in the way (the least of the last ten seconds). Messages
-//! leave at the measured rate, and not more are under way than the path holds with a little on top. Now and then a little
-//! more is tried, and then a little less, which empties the queue that the trial may have built.
+//! Loss alone is no sign of congestion. The path's capacity is measured instead: the rate at which messages arrive (the
+//! maximum of the last ten round trips), and the round-trip time without a queue (the minimum of the last ten seconds).
+//! Messages are sent at the measured rate, and the amount in flight is limited to what the path holds plus a little. Now and
+//! then a higher rate is probed, and then a lower one, which empties the queue that the probe may have built.
 //!
 //! Random loss has to be made up for by sending more, or the measured rate would sink by it in every round. Congestive loss
-//! has not. The two are told apart by the phases in which less is sent than the path carries: what is lost even then is
+//! must not be. The two are told apart by the rounds in which less is sent than the path carries: what is lost even then is
 //! random. So the smallest loss rate of the last rounds is what is made up for.
 
-use super::rtt::Rtt;
+use super::rtt::RttEstimator;
 use std::time::{Duration, Instant};
 
-/// What may be under way before anything is known: 64 datagrams.
+/// Window in bytes before anything is measured: 64 datagrams.
 pub(crate) const INITIAL_WINDOW: u64 = 32_512;
 
-/// Never less, or a slow path would not be noticed when it becomes faster.
-const SMALLEST_WINDOW: u64 = 4 * 508;
+/// Smallest window in bytes: with less, a slow path would not be noticed to become faster.
+const MIN_WINDOW: u64 = 4 * 508;
 
-/// On a path that is shorter than this, the pauses of the machines at its ends are longer than it.
-const SHORTEST_RTT: Duration = Duration::from_millis(2);
+/// Smallest round-trip time of the model: on shorter paths, the pauses of the hosts at both ends are longer than the path.
+const MIN_MODEL_RTT: Duration = Duration::from_millis(2);
 
-/// 2 / ln 2: the smallest gain with which the rate doubles in every round.
+/// Smallest rate at which messages are sent, in bytes per second.
+const MIN_PACING_RATE: f64 = 2_000.0;
+
+/// Gain of the startup phase, 2 / ln 2: the smallest with which the rate doubles in every round.
 const STARTUP_GAIN: f64 = 2.885;
 
-/// The start is over after so many rounds in which the rate hardly grew.
+/// Startup ends after this many rounds in which the rate grew by less than `STARTUP_GROWTH`.
 const FULL_ROUNDS: u32 = 3;
+const STARTUP_GROWTH: f64 = 1.25;
 
-/// Or after one in which more than this was lost.
-const FLOODED: f64 = 0.15;
+/// Startup also ends after a single round without growth in which more than this share was lost.
+const STARTUP_MAX_LOSS: f64 = 0.15;
 
-/// One round of trying more, one of less, and then as it is.
+/// Pacing gains of the cruise phase: one round that probes for more, one that drains, and the rest at the measured rate.
 const CYCLE: [f64; 10] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// The next trial comes so many rounds earlier, by chance: two who try at the same time learn nothing.
-const EARLIER: u64 = 5;
+/// Positions in [`CYCLE`].
+const PROBE_UP: usize = 0;
+const PROBE_DOWN: usize = 1;
+const STEADY: usize = 2;
 
-/// How much may be under way, in round trips of the measured rate; and how much while there is a queue, unless more is
-/// being tried.
+/// The next probe comes up to this many rounds earlier, at random: two flows that probe at the same time learn nothing.
+const MAX_SKIPPED_ROUNDS: u64 = 5;
+
+/// Limit on the bytes in flight, as a multiple of what the path holds; and the same while there is a queue, unless more is
+/// being probed.
 const WINDOW_GAIN: f64 = 1.5;
 const WINDOW_GAIN_WITH_QUEUE: f64 = 1.15;
 
-/// For how many rounds a measured rate counts.
+/// Number of rounds for which a measured rate is valid.
 const RATE_ROUNDS: usize = 10;
 
-/// How many loss rates are remembered, each of a round with enough messages.
+/// Number of loss rates that are remembered, each measured over at least `MIN_LOSS_SAMPLE` messages.
 const LOSS_ROUNDS: usize = 10;
-const ENOUGH_FOR_A_RATE: u32 = 40;
+const MIN_LOSS_SAMPLE: u32 = 40;
 
-/// More is never made up for.
-const MOST_RANDOM_LOSS: f64 = 0.4;
+/// Number of loss rates that are needed before any loss counts as random.
+const MIN_LOSS_ROUNDS: usize = 3;
 
-/// When the shortest time to an answer is that old, the queue is emptied to measure it anew, before it is forgotten.
-const PROBE_RTT_AFTER: Duration = Duration::from_secs(5);
-const PROBE_RTT_FOR: Duration = Duration::from_millis(200);
+/// Largest share of random loss that is made up for.
+const MAX_RANDOM_LOSS: f64 = 0.4;
+
+/// Age of the minimal round-trip time at which the queue is emptied for `PROBE_RTT_PERIOD` to measure it again, before it
+/// expires.
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
+const PROBE_RTT_PERIOD: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Doubling until it no longer helps.
+    /// The rate doubles in every round until that no longer helps.
     Startup,
-    /// Letting the queue run empty that the start built.
+    /// The queue that startup has built is drained.
     Drain,
-    /// As fast as the path carries, with a trial now and then.
+    /// Messages are sent at the measured rate, with occasional probes.
     Cruise,
-    /// Nearly nothing, to see how fast an answer is.
+    /// Little is sent, to measure the round-trip time without a queue.
     ProbeRtt,
 }
 
-/// What is noted with a datagram when it is sent, and needed when it is acked.
+/// Delivery state at the time a datagram is sent, from which its ack derives a delivery rate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct DeliverySnapshot {
     sent_at: Instant,
     delivered: u64,
     delivered_at: Instant,
@@ -77,31 +90,37 @@ pub(crate) struct Snapshot {
     app_limited: bool,
 }
 
+/// Decides how fast to send and how much may be in flight.
 #[derive(Debug)]
-pub(crate) struct Congestion {
+pub(crate) struct CongestionController {
     phase: Phase,
-    /// Bytes that were acked.
+    /// Number of bytes acked.
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// Samples of what was sent before this many bytes were delivered say nothing about the path.
+    /// Samples of datagrams sent before this many bytes were delivered say nothing about the path: the application had
+    /// too little to send.
     app_limited_until: u64,
     round: u64,
+    /// The round ends when a datagram is acked that was sent after this many bytes were delivered.
     round_ends_at: u64,
+    /// Maximum delivery rate of each of the last rounds, in bytes per second.
     rates: [f64; RATE_ROUNDS],
     full_rate: f64,
     full_rounds: u32,
+    /// Position in [`CYCLE`], and when it was reached.
     cycle: usize,
     cycle_at: Instant,
     probe_rtt_at: Instant,
     probe_rtt_until: Option<Instant>,
+    /// Loss rates of the last rounds, and how many were ever measured.
     losses: [f64; LOSS_ROUNDS],
-    loss_windows: usize,
+    loss_rounds: usize,
     acked_in_round: u32,
     lost_in_round: u32,
 }
 
-impl Congestion {
+impl CongestionController {
     pub fn new(now: Instant) -> Self {
         Self {
             phase: Phase::Startup,
@@ -114,24 +133,24 @@ impl Congestion {
             rates: [0.0; _],
             full_rate: 0.0,
             full_rounds: 0,
-            cycle: 2,
+            cycle: STEADY,
             cycle_at: now,
             probe_rtt_at: now,
             probe_rtt_until: None,
             losses: [0.0; _],
-            loss_windows: 0,
+            loss_rounds: 0,
             acked_in_round: 0,
             lost_in_round: 0,
         }
     }
 
     /// A datagram is sent.
-    pub fn on_send(&mut self, now: Instant, in_flight: u64) -> Snapshot {
+    pub fn on_send(&mut self, now: Instant, in_flight: u64) -> DeliverySnapshot {
         if in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
-        Snapshot {
+        DeliverySnapshot {
             sent_at: now,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -140,25 +159,25 @@ impl Congestion {
         }
     }
 
-    /// There was nothing to send although more would have been allowed.
+    /// There is nothing to send although the window would allow more.
     pub fn on_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// A datagram was acked.
+    /// A datagram is acked.
     pub fn on_ack(&mut self, now: Instant, len: u64) {
         self.delivered += len;
         self.delivered_at = now;
         self.acked_in_round += 1;
     }
 
-    /// A datagram was lost.
+    /// A datagram is lost.
     pub fn on_loss(&mut self) {
         self.lost_in_round += 1;
     }
 
-    /// All numbers of an ack were looked at; `newest` is the one of them that was sent last.
-    pub fn on_acks_done(&mut self, now: Instant, newest: Option<Snapshot>, in_flight: u64, rtt: &Rtt) {
+    /// All numbers of an ack are processed; `newest` belongs to the message among them that was sent last.
+    pub fn on_acks_done(&mut self, now: Instant, newest: Option<DeliverySnapshot>, in_flight: u64, rtt: &RttEstimator) {
         if let Some(newest) = newest {
             self.first_sent_at = self.first_sent_at.max(newest.sent_at);
             if newest.delivered >= self.round_ends_at {
@@ -166,10 +185,10 @@ impl Congestion {
             }
             self.measure(now, newest, rtt);
         }
-        self.change_phase(now, in_flight, rtt);
+        self.update_phase(now, in_flight, rtt);
     }
 
-    /// Another path: it starts from what is known, and learns again.
+    /// The path has changed: the model starts with half the known rate and learns again.
     pub fn on_new_path(&mut self, now: Instant) {
         let rate = self.rate();
         *self = Self { delivered: self.delivered, ..Self::new(now) };
@@ -177,84 +196,85 @@ impl Congestion {
         self.round_ends_at = self.delivered;
     }
 
-    /// Bytes per second that arrive.
+    /// Delivery rate of the path in bytes per second.
     pub fn rate(&self) -> f64 {
-        self.rates.iter().fold(0.0, |most: f64, &rate| most.max(rate))
+        self.rates.iter().fold(0.0, |max: f64, &rate| max.max(rate))
     }
 
-    /// Bytes per second to send.
-    pub fn pacing_rate(&self, rtt: &Rtt) -> f64 {
-        let unknown = INITIAL_WINDOW as f64 / rtt.smoothed().as_secs_f64().max(0.001);
+    /// Rate at which to send, in bytes per second.
+    pub fn pacing_rate(&self, rtt: &RttEstimator) -> f64 {
+        let initial = INITIAL_WINDOW as f64 / rtt.smoothed().as_secs_f64().max(0.001);
         let rate = self.rate() / (1.0 - self.random_loss());
         let rate = match self.phase {
-            Phase::Startup => STARTUP_GAIN * rate.max(unknown),
+            Phase::Startup => STARTUP_GAIN * rate.max(initial),
             Phase::Drain => rate / STARTUP_GAIN,
             Phase::Cruise => CYCLE[self.cycle] * rate,
             Phase::ProbeRtt => rate,
         };
-        rate.max(2_000.0)
+        rate.max(MIN_PACING_RATE)
     }
 
-    /// Bytes that may be under way.
-    pub fn window(&self, rtt: &Rtt) -> u64 {
-        let path = self.path(rtt);
+    /// Maximum number of bytes in flight.
+    pub fn window(&self, rtt: &RttEstimator) -> u64 {
+        let capacity = self.path_capacity(rtt);
         match self.phase {
-            Phase::Startup => ((STARTUP_GAIN * path) as u64).max(INITIAL_WINDOW),
-            Phase::Drain | Phase::Cruise => (self.window_gain(rtt) * path) as u64 + SMALLEST_WINDOW,
-            Phase::ProbeRtt => ((path / 2.0) as u64).max(SMALLEST_WINDOW),
+            Phase::Startup => ((STARTUP_GAIN * capacity) as u64).max(INITIAL_WINDOW),
+            Phase::Drain | Phase::Cruise => (self.window_gain(rtt) * capacity) as u64 + MIN_WINDOW,
+            Phase::ProbeRtt => ((capacity / 2.0) as u64).max(MIN_WINDOW),
         }
     }
 
-    /// The share of datagrams that is lost whatever is done.
+    /// The share of datagrams that is lost whatever the rate.
     pub fn random_loss(&self) -> f64 {
-        if self.loss_windows < 3 {
+        if self.loss_rounds < MIN_LOSS_ROUNDS {
             return 0.0;
         }
-        let known = &self.losses[..self.loss_windows.min(LOSS_ROUNDS)];
-        known.iter().fold(MOST_RANDOM_LOSS, |least, &loss| least.min(loss))
+        let known = &self.losses[..self.loss_rounds.min(LOSS_ROUNDS)];
+        known.iter().fold(MAX_RANDOM_LOSS, |min, &loss| min.min(loss))
     }
 
-    /// What the path holds, in bytes.
-    fn path(&self, rtt: &Rtt) -> f64 {
-        self.rate() / (1.0 - self.random_loss()) * rtt.min().max(SHORTEST_RTT).as_secs_f64()
+    /// The bandwidth-delay product in bytes: what the path holds without a queue.
+    fn path_capacity(&self, rtt: &RttEstimator) -> f64 {
+        self.rate() / (1.0 - self.random_loss()) * rtt.min().max(MIN_MODEL_RTT).as_secs_f64()
     }
 
-    fn window_gain(&self, rtt: &Rtt) -> f64 {
-        let queue = rtt.smoothed() > rtt.min() * 5 / 4 + Duration::from_millis(2);
-        if queue && self.cycle != 0 { WINDOW_GAIN_WITH_QUEUE } else { WINDOW_GAIN }
+    fn window_gain(&self, rtt: &RttEstimator) -> f64 {
+        let has_queue = rtt.smoothed() > rtt.min() * 5 / 4 + Duration::from_millis(2);
+        if has_queue && self.cycle != PROBE_UP { WINDOW_GAIN_WITH_QUEUE } else { WINDOW_GAIN }
     }
 
     fn start_round(&mut self) {
         self.round += 1;
         self.round_ends_at = self.delivered;
         self.rates[self.round as usize % RATE_ROUNDS] = 0.0;
-        let all = self.acked_in_round + self.lost_in_round;
-        let loss = f64::from(self.lost_in_round) / f64::from(all.max(1));
+        let total = self.acked_in_round + self.lost_in_round;
+        let loss = f64::from(self.lost_in_round) / f64::from(total.max(1));
         if self.phase == Phase::Startup && self.delivered > self.app_limited_until {
-            self.look_whether_full(loss);
+            self.count_full_round(loss);
         }
-        if all >= ENOUGH_FOR_A_RATE {
-            // What is lost while the start floods the path says nothing about chance.
+        if total >= MIN_LOSS_SAMPLE {
+            // What is lost while startup floods the path says nothing about random loss.
             if self.phase == Phase::Cruise {
-                self.losses[self.loss_windows % LOSS_ROUNDS] = loss;
-                self.loss_windows += 1;
+                self.losses[self.loss_rounds % LOSS_ROUNDS] = loss;
+                self.loss_rounds += 1;
             }
-            (self.acked_in_round, self.lost_in_round) = (0, 0);
+            self.acked_in_round = 0;
+            self.lost_in_round = 0;
         }
     }
 
-    /// Three rounds without growth, or one in which much was lost besides, are enough.
-    fn look_whether_full(&mut self, loss: f64) {
+    /// Three rounds without growth, or one with high loss as well, mean that the path is full.
+    fn count_full_round(&mut self, loss: f64) {
         let rate = self.rate();
-        if rate >= self.full_rate * 1.25 {
+        if rate >= self.full_rate * STARTUP_GROWTH {
             self.full_rate = rate;
             self.full_rounds = 0;
         } else {
-            self.full_rounds += if loss > FLOODED { FULL_ROUNDS } else { 1 };
+            self.full_rounds += if loss > STARTUP_MAX_LOSS { FULL_ROUNDS } else { 1 };
         }
     }
 
-    fn measure(&mut self, now: Instant, newest: Snapshot, rtt: &Rtt) {
+    fn measure(&mut self, now: Instant, newest: DeliverySnapshot, rtt: &RttEstimator) {
         let sending = newest.sent_at.saturating_duration_since(newest.first_sent_at);
         let arriving = now.saturating_duration_since(newest.delivered_at);
         let interval = sending.max(arriving);
@@ -264,49 +284,49 @@ impl Congestion {
         }
         let rate = (self.delivered - newest.delivered) as f64 / interval.as_secs_f64();
         if !newest.app_limited || rate > self.rate() {
-            let place = &mut self.rates[self.round as usize % RATE_ROUNDS];
-            *place = place.max(rate);
+            let max = &mut self.rates[self.round as usize % RATE_ROUNDS];
+            *max = max.max(rate);
         } else {
-            // A stream that does not use the path can't say that the path has become slower.
+            // A stream that does not use the path cannot show that the path has become slower.
             let rate = self.rate();
             self.rates[self.round as usize % RATE_ROUNDS] = rate;
         }
     }
 
-    fn change_phase(&mut self, now: Instant, in_flight: u64, rtt: &Rtt) {
+    fn update_phase(&mut self, now: Instant, in_flight: u64, rtt: &RttEstimator) {
         match self.phase {
             Phase::Startup if self.full_rounds >= FULL_ROUNDS => self.phase = Phase::Drain,
-            Phase::Drain if in_flight as f64 <= self.path(rtt) => self.cruise(now),
-            Phase::Cruise => self.turn(now, in_flight, rtt),
-            Phase::ProbeRtt if self.probe_rtt_until.is_some_and(|until| now >= until) => self.cruise(now),
+            Phase::Drain if in_flight as f64 <= self.path_capacity(rtt) => self.enter_cruise(now),
+            Phase::Cruise => self.advance_cycle(now, in_flight, rtt),
+            Phase::ProbeRtt if self.probe_rtt_until.is_some_and(|until| now >= until) => self.enter_cruise(now),
             _ => {}
         }
         let measured = rtt.min_at().map_or(now, |at| at.max(self.probe_rtt_at));
-        if self.phase == Phase::Cruise && now.saturating_duration_since(measured) > PROBE_RTT_AFTER {
+        if self.phase == Phase::Cruise && now.saturating_duration_since(measured) > PROBE_RTT_INTERVAL {
             self.phase = Phase::ProbeRtt;
-            self.probe_rtt_until = Some(now + PROBE_RTT_FOR.max(rtt.smoothed()));
+            self.probe_rtt_until = Some(now + PROBE_RTT_PERIOD.max(rtt.smoothed()));
         }
     }
 
-    fn cruise(&mut self, now: Instant) {
+    fn enter_cruise(&mut self, now: Instant) {
         self.phase = Phase::Cruise;
-        self.cycle = 2;
+        self.cycle = STEADY;
         self.cycle_at = now;
         self.probe_rtt_at = now;
     }
 
-    fn turn(&mut self, now: Instant, in_flight: u64, rtt: &Rtt) {
-        let long_enough = now.saturating_duration_since(self.cycle_at) >= rtt.min();
-        let done = match self.cycle {
-            1 => long_enough || in_flight as f64 <= self.path(rtt),
-            _ => long_enough,
+    fn advance_cycle(&mut self, now: Instant, in_flight: u64, rtt: &RttEstimator) {
+        let round_passed = now.saturating_duration_since(self.cycle_at) >= rtt.min();
+        let is_done = match self.cycle {
+            PROBE_DOWN => round_passed || in_flight as f64 <= self.path_capacity(rtt),
+            _ => round_passed,
         };
-        if done {
+        if is_done {
             self.cycle = (self.cycle + 1) % CYCLE.len();
-            if self.cycle == 2 {
-                // Any number that differs between connections is chance enough.
-                let chance = (self.delivered ^ self.round << 17).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-                self.cycle += (chance % EARLIER) as usize;
+            if self.cycle == STEADY {
+                // Any number that differs between connections is random enough.
+                let random = (self.delivered ^ self.round << 17).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+                self.cycle += (random % MAX_SKIPPED_ROUNDS) as usize;
             }
             self.cycle_at = now;
         }

@@ -1,85 +1,168 @@
-//! What is lost, what is kept, and what is done while nothing comes back (S24, S25, S31).
+//! Loss detection, probes, and what is sent while nothing comes back (S24, S25, S31).
 
-use super::{ASK_AFTER, BURST_AFTER_SILENCE, Connection, Losses, PROBE_EVERY, REVIVE_AFTER, REVIVE_EVERY, Side};
+use super::{Connection, Side, handle::REQUEST_DELAY, send_buffer::LossCount};
 use std::time::{Duration, Instant};
 
-impl Connection {
-    pub(super) fn detect(&mut self, now: Instant) {
-        let thin = self.thin.is_thin();
-        let threshold = if thin { 1 } else { 3 } + u64::from(self.patience / 4);
-        let losses = self.outgoing.detect(now, threshold, self.rtt.loss_delay(), self.overdue());
-        self.lost(now, losses);
-    }
+/// Interval at which the oldest message is resent while nothing comes back (S25).
+const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 
-    pub(super) fn lost(&mut self, now: Instant, losses: Losses) {
-        (0..losses.all).for_each(|_| self.congestion.on_loss());
-        if losses.copied > 0 {
-            self.thin.on_copy_lost(now);
+/// Number of later transmissions that have to be acked before a message counts as lost; and the same for a thin stream.
+const LOSS_THRESHOLD: u64 = 3;
+const THIN_LOSS_THRESHOLD: u64 = 1;
+
+/// A spurious resend makes later ones wait for more acks and more milliseconds: `TOLERANCE_STEP` more each time, up to
+/// `MAX_TOLERANCE`. One is forgotten per `TOLERANCE_DECAY` acked messages.
+const TOLERANCE_STEP: u32 = 4;
+const MAX_TOLERANCE: u32 = 40;
+const TOLERANCE_DECAY: u32 = 32;
+
+/// Time without an answer after which a client sends a new message because its address may have changed, and the interval of
+/// further ones: only a new message moves the session to the new address.
+const REBIND_PROBE_DELAY: Duration = Duration::from_millis(200);
+const REBIND_PROBE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Bytes of resends of a thin stream that may be sent at once after a silence: five seconds of a game's traffic.
+const BURST_AFTER_SILENCE: usize = 48_000;
+
+/// State of loss recovery.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    /// When an ack last brought something new, or the first message after a pause was sent.
+    pub last_progress: Instant,
+    /// Whether nothing has come back for longer than the timeout.
+    pub is_silent: bool,
+    /// Bytes of resends that may be sent whatever the congestion window says.
+    pub burst: usize,
+    /// Number of times that the oldest message was probed since something came back.
+    pub probes: u32,
+    /// The oldest message has to be sent, whatever the congestion window says.
+    pub probe_oldest: bool,
+    /// In silence, another lost message has to be sent as well: the peer may have the oldest one, and be cut off by a new
+    /// address.
+    pub probe_next: bool,
+    /// When something was sent that the peer should have answered by now.
+    pub unanswered_since: Option<Instant>,
+    pub last_rebind_probe: Option<Instant>,
+    /// A new message has to be sent, whatever the congestion window says.
+    pub rebind_probe: bool,
+    /// Grows with every spurious resend, and makes later ones wait longer.
+    pub reordering_tolerance: u32,
+}
+
+impl Recovery {
+    pub fn new(now: Instant) -> Self {
+        Self {
+            last_progress: now,
+            is_silent: false,
+            burst: 0,
+            probes: 0,
+            probe_oldest: false,
+            probe_next: false,
+            unanswered_since: None,
+            last_rebind_probe: None,
+            rebind_probe: false,
+            reordering_tolerance: 0,
         }
     }
 
-    /// After what time a message is lost although nothing that was sent later is acked: for a thin stream when the answer
-    /// is overdue; and when nothing comes back at all, after the timeout, so that the window does not stay full.
-    pub(super) fn overdue(&self) -> Option<Duration> {
-        if self.silent { Some(self.rtt.base_rto()) } else { self.thin.is_thin().then(|| self.thin_timeout()) }
+    /// A message is acked whose resend was spurious.
+    pub fn on_spurious_resend(&mut self) {
+        self.reordering_tolerance = (self.reordering_tolerance + TOLERANCE_STEP).min(MAX_TOLERANCE);
+    }
+
+    /// A message with this number is acked.
+    pub fn on_ack(&mut self, number: u32) {
+        let decay = u32::from(number.is_multiple_of(TOLERANCE_DECAY));
+        self.reordering_tolerance = self.reordering_tolerance.saturating_sub(decay);
+    }
+}
+
+impl Connection {
+    pub(super) fn detect_losses(&mut self, now: Instant) {
+        let threshold = if self.send.redundancy.is_thin() { THIN_LOSS_THRESHOLD } else { LOSS_THRESHOLD };
+        let threshold = threshold + u64::from(self.recovery.reordering_tolerance / TOLERANCE_STEP);
+        let losses = self.send.buffer.detect_losses(now, threshold, self.rtt.loss_delay(), self.loss_timeout());
+        self.on_losses(now, losses);
+    }
+
+    pub(super) fn on_losses(&mut self, now: Instant, losses: LossCount) {
+        (0..losses.total).for_each(|_| self.congestion.on_loss());
+        if losses.copied > 0 {
+            self.send.redundancy.on_copied_message_lost(now);
+        }
+    }
+
+    /// Time after which a message is lost although nothing sent later is acked: on a thin stream when the ack is overdue; and
+    /// in silence after the timeout, so that the congestion window does not stay full.
+    pub(super) fn loss_timeout(&self) -> Option<Duration> {
+        if self.recovery.is_silent {
+            Some(self.rtt.base_rto())
+        } else {
+            self.send.redundancy.is_thin().then(|| self.thin_timeout())
+        }
     }
 
     fn thin_timeout(&self) -> Duration {
-        self.rtt.thin_timeout() + self.thin.slack() + Duration::from_millis(self.patience.into())
+        let tolerance = Duration::from_millis(self.recovery.reordering_tolerance.into());
+        self.rtt.thin_timeout() + self.send.redundancy.ack_slack() + tolerance
     }
 
-    /// Frees what was acked two timeouts ago (S24). What is sent so fast that this would be too much is freed earlier, but not
-    /// before the receiver could have asked for it twice.
+    /// Frees messages that were acked two timeouts ago (S24). On a fast stream, where that would be too many, they are freed
+    /// earlier, but not before the receiver could have requested them twice.
     pub(super) fn release(&mut self, now: Instant) {
-        let (after, hurried) = self.keep_for();
-        self.outgoing.release(now, after, hurried);
+        let (after, hurried) = self.retention();
+        self.send.buffer.release(now, after, hurried);
     }
 
-    pub(super) fn keep_for(&self) -> (Duration, Duration) {
-        (2 * self.rtt.base_rto(), 2 * (self.rtt.smoothed() + 4 * self.rtt.variation() + 2 * ASK_AFTER))
+    /// How long acked messages are kept, and how long if many are.
+    fn retention(&self) -> (Duration, Duration) {
+        let after = 2 * self.rtt.base_rto();
+        let hurried = 2 * (self.rtt.smoothed() + 4 * self.rtt.variation() + 2 * REQUEST_DELAY);
+        (after, hurried)
     }
 
-    /// When a sender that was turned away has room again, although no ack comes.
-    pub(super) fn room_at(&self) -> Option<Instant> {
-        let (after, hurried) = self.keep_for();
-        self.outgoing.release_at(after, hurried).filter(|_| self.wants_room)
+    /// When a blocked sender has room again although no ack arrives.
+    pub(super) fn release_at(&self) -> Option<Instant> {
+        let (after, hurried) = self.retention();
+        self.send.buffer.release_at(after, hurried).filter(|_| self.send.is_blocked)
     }
 
-    /// The peer is heard of, or there is nothing that it would have to say.
-    pub(super) fn progress(&mut self, now: Instant) {
-        self.last_progress = now;
-        self.probes = 0;
+    /// The peer has acked something new, or there was nothing for it to ack.
+    pub(super) fn on_progress(&mut self, now: Instant) {
+        self.recovery.last_progress = now;
+        self.recovery.probes = 0;
         self.rtt.reset_backoff();
-        if std::mem::take(&mut self.silent) {
-            // The path may be another one now. What a thin stream could not say meanwhile is little, and goes at once.
+        if std::mem::take(&mut self.recovery.is_silent) {
+            // The path may have changed. What a thin stream has to catch up on is little, and is sent at once.
             self.congestion.on_new_path(now);
-            self.burst = if self.thin.is_thin() { BURST_AFTER_SILENCE } else { 0 };
+            self.recovery.burst = if self.send.redundancy.is_thin() { BURST_AFTER_SILENCE } else { 0 };
         }
     }
 
-    /// When it counts as silence that nothing comes back.
-    pub(super) fn silent_at(&self) -> Option<Instant> {
-        (!self.silent && self.outgoing.oldest_sent().is_some()).then(|| self.last_progress + self.rtt.base_rto())
+    /// When the lack of acks starts to count as silence.
+    pub(super) fn silence_at(&self) -> Option<Instant> {
+        let is_waiting = !self.recovery.is_silent && self.send.buffer.oldest_sent().is_some();
+        is_waiting.then(|| self.recovery.last_progress + self.rtt.base_rto())
     }
 
-    /// When the oldest message is to be repeated whatever happens.
+    /// When the oldest message has to be resent in any case.
     pub(super) fn probe_at(&self) -> Option<Instant> {
-        let (_, sent_at) = self.outgoing.oldest_sent()?;
-        let heard_since = self.last_heard > sent_at && self.probes > 0;
-        let wait = match self.probes {
-            0 if self.thin.is_thin() => self.thin_timeout(),
+        let (_, sent_at) = self.send.buffer.oldest_sent()?;
+        let heard_since = self.liveness.last_received > sent_at && self.recovery.probes > 0;
+        let timeout = match self.recovery.probes {
+            0 if self.send.redundancy.is_thin() => self.thin_timeout(),
             0 => self.rtt.rto(),
             _ if heard_since => self.rtt.rto(),
-            _ => self.rtt.rto().min(PROBE_EVERY),
+            _ => self.rtt.rto().min(PROBE_INTERVAL),
         };
-        Some(sent_at + wait)
+        Some(sent_at + timeout)
     }
 
-    /// When a client that hears nothing has to show itself with a number that is above all the server has seen: its address
-    /// may have changed, and nothing else moves the session (S31).
-    pub(super) fn revive_at(&self) -> Option<Instant> {
-        let since = self.unanswered_since.filter(|_| self.channel.side == Side::Client)?;
-        let first = since + REVIVE_AFTER.max(2 * self.rtt.base_rto());
-        Some(self.last_revival.map_or(first, |last| first.max(last + REVIVE_EVERY)))
+    /// When a client without answers has to send a number above all that the server has received: its address may have
+    /// changed, and nothing else moves the session (S31).
+    pub(super) fn rebind_probe_at(&self) -> Option<Instant> {
+        let since = self.recovery.unanswered_since.filter(|_| self.codec.side == Side::Client)?;
+        let first = since + REBIND_PROBE_DELAY.max(2 * self.rtt.base_rto());
+        Some(self.recovery.last_rebind_probe.map_or(first, |last| first.max(last + REBIND_PROBE_INTERVAL)))
     }
 }

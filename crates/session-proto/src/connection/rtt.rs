@@ -1,40 +1,44 @@
-//! How long an answer takes: RFC 6298, and the shortest time lately.
+//! Round-trip time: the smoothed estimate of RFC 6298, and the minimum of the last seconds.
 
 use std::time::{Duration, Instant};
 
-/// S25.
+/// Initial, smallest and largest retransmission timeout (S25).
 const INITIAL_RTO: Duration = Duration::from_millis(500);
 const MIN_RTO: Duration = Duration::from_millis(100);
 const MAX_RTO: Duration = Duration::from_secs(3);
 
-/// What is assumed before anything was measured: a player who is not next door.
-const ASSUMED: Duration = Duration::from_millis(100);
+/// Round-trip time assumed before the first measurement: a player who is not next door.
+const ASSUMED_RTT: Duration = Duration::from_millis(100);
 
-/// How long a peer may hold an ack back (S23).
+/// Maximum time for which a peer delays an ack (S23).
 pub(crate) const ACK_DELAY: Duration = Duration::from_millis(10);
 
-/// However steady the path is: a peer may hold an ack back.
-const SLACK: Duration = Duration::from_millis(20);
+/// Smallest allowance for variation: however steady the path is, the peer may delay an ack.
+const MIN_SLACK: Duration = Duration::from_millis(20);
 
-/// For how long the shortest time counts. Paths change, and a full queue must not hide the true delay for ever.
-const MIN_WINDOW: Duration = Duration::from_secs(10);
+/// How long a measured minimum stays valid. Paths change, and a full queue must not hide the true delay forever.
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 
+/// Maximum number of times that the timeout is doubled.
+const MAX_BACKOFF: u32 = 8;
+
+/// Estimates the round-trip time and derives timeouts from it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rtt {
+pub(crate) struct RttEstimator {
     smoothed: Option<Duration>,
     variation: Duration,
     latest: Duration,
     min: Option<(Duration, Instant)>,
-    /// How often the timeout was doubled.
+    /// Number of times that the timeout was doubled.
     backoff: u32,
 }
 
-impl Rtt {
+impl RttEstimator {
     pub fn new() -> Self {
-        Self { smoothed: None, variation: Duration::ZERO, latest: ASSUMED, min: None, backoff: 0 }
+        Self { smoothed: None, variation: Duration::ZERO, latest: ASSUMED_RTT, min: None, backoff: 0 }
     }
 
-    /// A time that was measured on a message that was sent once (Karn).
+    /// Adds a measurement, taken on a message that was sent once (Karn's algorithm).
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = rtt.clamp(Duration::from_micros(1), Duration::from_secs(60));
         self.latest = rtt;
@@ -48,12 +52,12 @@ impl Rtt {
                 self.smoothed = Some(smoothed * 7 / 8 + rtt / 8);
             }
         }
-        if self.min.is_none_or(|(min, at)| rtt <= min || now.saturating_duration_since(at) > MIN_WINDOW) {
+        if self.min.is_none_or(|(min, at)| rtt <= min || now.saturating_duration_since(at) > MIN_RTT_WINDOW) {
             self.min = Some((rtt, now));
         }
     }
 
-    /// Another path: nothing is known about it, but it is probably not much different.
+    /// Starts over on a new path. Nothing is known about it, but its delay is probably similar.
     pub fn forget_path(&mut self) {
         self.min = None;
         self.backoff = 0;
@@ -64,49 +68,49 @@ impl Rtt {
     }
 
     pub fn smoothed(&self) -> Duration {
-        self.smoothed.unwrap_or(ASSUMED)
+        self.smoothed.unwrap_or(ASSUMED_RTT)
     }
 
     pub fn variation(&self) -> Duration {
         self.variation
     }
 
+    /// The minimum of the last seconds.
     pub fn min(&self) -> Duration {
         self.min.map_or(self.smoothed(), |(min, _)| min)
     }
 
-    /// When the shortest time was measured.
+    /// The time at which the minimum was measured.
     pub fn min_at(&self) -> Option<Instant> {
         self.min.map(|(_, at)| at)
     }
 
-    /// 9/8 of what is usual: who has not answered by then, although others have, is lost (S25).
+    /// Time after which a message is lost if a later one is acked: 9/8 of the usual round trip (S25).
     pub fn loss_delay(&self) -> Duration {
         (self.smoothed().max(self.latest) * 9 / 8).max(Duration::from_millis(2))
     }
 
-    /// The timeout, doubled as often as it passed (S25).
+    /// The retransmission timeout, doubled for each time that it has passed (S25).
     pub fn rto(&self) -> Duration {
-        (self.base_rto() * 2u32.saturating_pow(self.backoff.min(8))).clamp(MIN_RTO, MAX_RTO)
+        (self.base_rto() * 2u32.saturating_pow(self.backoff.min(MAX_BACKOFF))).clamp(MIN_RTO, MAX_RTO)
     }
 
-    /// The timeout before it was ever doubled.
+    /// The retransmission timeout without backoff.
     pub fn base_rto(&self) -> Duration {
-        let slack = (4 * self.variation).max(SLACK);
+        let slack = (4 * self.variation).max(MIN_SLACK);
         self.smoothed.map_or(INITIAL_RTO, |smoothed| (smoothed + slack).clamp(MIN_RTO, MAX_RTO))
     }
 
-    /// When the answer to a thin stream is overdue: there is no queue that it could stand in, so the timeout needs no
-    /// floor of 100 ms.
+    /// Timeout of a thin stream: such a stream builds no queue that it could wait in, so no minimum of 100 ms is needed.
     pub fn thin_timeout(&self) -> Duration {
         match self.smoothed {
             None => INITIAL_RTO / 2,
-            Some(smoothed) => smoothed + (4 * self.variation).max(SLACK),
+            Some(smoothed) => smoothed + (4 * self.variation).max(MIN_SLACK),
         }
     }
 
     pub fn back_off(&mut self) {
-        self.backoff = (self.backoff + 1).min(8);
+        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
     pub fn reset_backoff(&mut self) {
@@ -124,7 +128,8 @@ mod tests {
 
     #[test]
     fn s25_the_timeout_starts_at_500_ms_and_stays_between_100_ms_and_3_s() {
-        let (mut rtt, now) = (Rtt::new(), Instant::now());
+        let mut rtt = RttEstimator::new();
+        let now = Instant::now();
         assert_eq!(rtt.rto(), ms(500));
         for _ in 0..100 {
             rtt.sample(now, ms(10));
@@ -139,8 +144,9 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_time_is_forgotten_after_a_while() {
-        let (mut rtt, now) = (Rtt::new(), Instant::now());
+    fn the_minimum_expires_after_10_s() {
+        let mut rtt = RttEstimator::new();
+        let now = Instant::now();
         rtt.sample(now, ms(10));
         rtt.sample(now + ms(5_000), ms(50));
         assert_eq!(rtt.min(), ms(10));

@@ -1,30 +1,43 @@
-//! What a connection sends, and when it wants to be asked again.
+//! What a connection sends: control datagrams first, then messages.
 
-use super::{Connection, DOUBT_EVERY, GOODBYE_EVERY, State, Thin, rtt::Rtt};
+use super::{Connection, DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL, State, handle::REQUEST_DELAY};
+use crate::connection::redundancy::Redundancy;
 use rallypoint_machine::Transmit;
 use rallypoint_wire::session::{Control, MessageNumber, NumberListBuf};
 use std::time::Instant;
 
-/// What a system sends in one call is limited to the size of the largest datagram.
-const LARGEST_BATCH: usize = 60_000;
+/// Maximum number of bytes in a batch: a system sends at most the size of the largest datagram in one call.
+const MAX_BATCH_BYTES: usize = 60_000;
 
-/// What a thin stream says at once has at most so many messages.
-const MOST_OF_A_TRICKLE: usize = 32;
+/// Maximum number of unsent messages of a thin stream that are sent into a silence.
+const MAX_UNSENT_IN_SILENCE: usize = 32;
+
+/// Number of keepalives after a message that are replaced by that message. If its ack was forged and it never arrived, the
+/// receiver could not know that something is missing (S24).
+const TAIL_RESENDS: u8 = 3;
+
+/// Why a message is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transmission {
+    First,
+    Resend,
+    Copy,
+}
 
 impl Connection {
-    /// The next datagrams: first what is small and urgent, then messages. All of them have the same length, but for the
-    /// last, which may be shorter.
+    /// Appends the next datagrams: first what is small and urgent, then messages. All of them have the same length, except
+    /// that the last may be shorter.
     pub(crate) fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         let start = out.len();
-        self.paced_until = None;
+        self.send.paced_until = None;
         let mut count = 1;
         let mut segment = None;
-        if self.address.is_short() && !matches!(self.state, State::Leaving { .. }) {
+        if self.path.is_exhausted() && !matches!(self.state, State::Disconnecting { .. }) {
             return None;
         }
         if self.emit_control(now, out) {
-            // What must not be sent to a new address is as good as lost (W34).
-            if out.len() > start && !self.address.pay(out.len() - start) {
+            // A datagram that must not be sent to a new address counts as lost (W34).
+            if out.len() > start && !self.path.charge(out.len() - start) {
                 out.truncate(start);
             }
         } else {
@@ -36,112 +49,80 @@ impl Connection {
         if len == 0 {
             return None;
         }
-        self.last_sent = now;
+        self.liveness.last_sent = now;
         self.stats.datagrams_sent += count as u64;
         self.stats.bytes_sent += len as u64;
-        Some(Transmit { to: self.peer, len, segment })
+        Some(Transmit { to: self.path.peer, len, segment })
     }
 
-    /// When it wants to be asked again.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        match &self.state {
-            State::Closed(_) => return None,
-            State::Leaving { next, .. } => return Some(*next),
-            State::Open | State::Flushing { .. } => {}
-        }
-        let flush = if let State::Flushing { until, .. } = self.state { Some(until) } else { None };
-        let doubt = self.doubt.as_ref();
-        let ends = [
-            Some(self.last_heard + self.config.idle_timeout),
-            self.unproven_until(),
-            flush,
-            doubt.map(|doubt| doubt.until),
-        ];
-        let ends = ends.into_iter().flatten().min();
-        if self.address.is_short() {
-            return ends;
-        }
-        [
-            ends,
-            Some(self.last_sent + self.config.keepalive),
-            self.acks.due(),
-            self.incoming.ask_at(),
-            self.outgoing.detect_at(self.rtt.loss_delay(), self.overdue()),
-            self.silent_at(),
-            self.outgoing.copy_at(),
-            self.probe_at(),
-            self.revive_at(),
-            self.room_at(),
-            self.paced_until,
-            doubt.map(|doubt| doubt.ask_at),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-    }
-
+    /// Appends a control datagram. Returns false if there is none to send, and messages may be sent.
     fn emit_control(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         match &mut self.state {
             State::Closed(_) => return true,
-            State::Leaving { left, next, reason, goodbye } => {
+            State::Disconnecting { left, next, reason, text } => {
                 if *left == 0 {
                     let reason = reason.clone();
                     self.end(reason);
                 } else if now >= *next {
                     *left -= 1;
-                    *next = now + GOODBYE_EVERY;
-                    self.channel.emit_disconnect(goodbye, out);
+                    *next = now + DISCONNECT_INTERVAL;
+                    self.codec.emit_disconnect(text, out);
                 }
                 return true;
             }
             State::Open | State::Flushing { .. } => {}
         }
-        // A new address proves itself before anything else.
-        if self.address.next_message().is_some() {
+        // The challenge of a new address goes before everything else.
+        if self.path.next_challenge().is_some() {
             return false;
         }
-        if self.acks.due().is_some_and(|due| now >= due) {
-            self.acks.emit(now, out);
+        if self.receive.acks.due().is_some_and(|due| now >= due) {
+            self.receive.acks.emit(now, out);
             return true;
         }
-        if self.emit_resend(now, out) {
+        if self.emit_resend_request(now, out) {
             return true;
         }
-        if std::mem::take(&mut self.owes_answer) {
+        if std::mem::take(&mut self.liveness.owes_keepalive_ack) {
             Control::KeepaliveAck.emit(out);
             return true;
         }
-        if let Some(doubt) = self.doubt.as_mut().filter(|doubt| now >= doubt.ask_at) {
-            doubt.ask_at = now + DOUBT_EVERY;
-            self.owes_keepalive = true;
+        let mut is_keepalive_due = now >= self.liveness.last_sent + self.config.keepalive;
+        if let Some(close) = self.peer_close.as_mut().filter(|close| now >= close.probe_at) {
+            close.probe_at = now + PEER_CLOSE_PROBE_INTERVAL;
+            is_keepalive_due = true;
         }
-        if std::mem::take(&mut self.owes_keepalive) || now >= self.last_sent + self.config.keepalive {
-            self.unanswered_since.get_or_insert(now);
-            let again = self.outgoing.last_sent().filter(|_| self.assurances > 0);
-            match again.map(|number| self.outgoing.datagram(number)) {
-                Some(datagram) if !datagram.is_empty() => {
-                    out.extend_from_slice(datagram);
-                    self.assurances -= 1;
-                }
-                _ => Control::Keepalive.emit(out),
-            }
-            return true;
+        if is_keepalive_due {
+            self.emit_keepalive(now, out);
         }
-        false
+        is_keepalive_due
     }
 
-    /// Asks for what is missing (S25).
-    fn emit_resend(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
-        if self.incoming.ask_at().is_none_or(|at| at > now) && self.reopened.is_none() {
+    /// Appends a keepalive, or the last message in its place.
+    fn emit_keepalive(&mut self, now: Instant, out: &mut Vec<u8>) {
+        self.recovery.unanswered_since.get_or_insert(now);
+        let tail = self.send.buffer.newest_sent().filter(|_| self.liveness.tail_resends > 0);
+        match tail.map(|number| self.send.buffer.datagram(number)) {
+            Some(datagram) if !datagram.is_empty() => {
+                out.extend_from_slice(datagram);
+                self.liveness.tail_resends -= 1;
+            }
+            _ => Control::Keepalive.emit(out),
+        }
+    }
+
+    /// Appends a request for missing messages (S25).
+    fn emit_resend_request(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+        if self.receive.buffer.request_at().is_none_or(|at| at > now) && self.receive.reopened.is_none() {
             return false;
         }
         let mut list = NumberListBuf::new();
-        if let Some(number) = self.reopened.take() {
+        if let Some(number) = self.receive.reopened.take() {
             list.push(number);
         }
-        let again = self.rtt.smoothed() * 5 / 4 + super::ASK_AFTER;
+        let retry_after = self.rtt.smoothed() * 5 / 4 + REQUEST_DELAY;
         while !list.is_full()
-            && let Some(number) = self.incoming.ask(now, again)
+            && let Some(number) = self.receive.buffer.next_request(now, retry_after)
         {
             list.push(number);
         }
@@ -149,25 +130,27 @@ impl Connection {
             return false;
         }
         Control::Resend(list.as_list()).emit(out);
-        self.unanswered_since.get_or_insert(now);
+        self.recovery.unanswered_since.get_or_insert(now);
         true
     }
 
-    /// Appends messages; how many, and the length of the first.
+    /// Appends messages. Returns their number and the length of the first.
     fn emit_messages(&mut self, now: Instant, out: &mut Vec<u8>) -> (usize, usize) {
-        let (start, mut count, mut size) = (out.len(), 0, 0);
+        let start = out.len();
+        let mut count = 0;
+        let mut size = 0;
         while count < self.config.batch
-            && let Some((number, kind)) = self.next_message(now)
+            && let Some((number, transmission)) = self.next_message(now)
         {
-            let len = self.outgoing.datagram(number).len();
-            if count > 0 && (len > size || out.len() - start + len > LARGEST_BATCH) {
+            let len = self.send.buffer.datagram(number).len();
+            if count > 0 && (len > size || out.len() - start + len > MAX_BATCH_BYTES) {
                 break;
             }
-            if !self.address.pay(len) {
+            if !self.path.charge(len) {
                 break;
             }
-            out.extend_from_slice(self.outgoing.datagram(number));
-            self.note_sent(now, number, kind, len);
+            out.extend_from_slice(self.send.buffer.datagram(number));
+            self.on_sent(now, number, transmission, len);
             count += 1;
             if count == 1 {
                 size = len;
@@ -179,107 +162,109 @@ impl Connection {
     }
 
     /// The message that may be sent now, if there is one.
-    fn next_message(&mut self, now: Instant) -> Option<(MessageNumber, Kind)> {
-        if let Some(number) = self.address.next_message() {
-            return Some((number, Kind::New));
+    fn next_message(&mut self, now: Instant) -> Option<(MessageNumber, Transmission)> {
+        if let Some(number) = self.path.next_challenge() {
+            return Some((number, Transmission::First));
         }
-        if self.probe {
-            if let Some((number, _)) = self.outgoing.oldest_sent() {
-                return Some((number, Kind::Again));
-            }
-            self.probe = false;
+        if let Some(probe) = self.next_probe() {
+            return Some(probe);
         }
-        if self.probe_another {
-            if let Some(number) = self.outgoing.next_repeat() {
-                return Some((number, Kind::Again));
-            }
-            self.probe_another = false;
+        if let Some(number) = self.send.buffer.next_copy(now) {
+            return Some((number, Transmission::Copy));
         }
-        if self.revive {
-            if let Some(number) = self.next_new() {
-                return Some((number, Kind::New));
-            }
-            self.revive = false;
-        }
-        if let Some(number) = self.outgoing.next_copy(now) {
-            return Some((number, Kind::Copy));
-        }
-        let (number, kind) = match self.outgoing.next_repeat().filter(|_| !self.silent) {
-            Some(number) => (number, Kind::Again),
-            None => match self.next_new() {
-                // Into the silence only as much is sent as costs nothing: it shows at once when the network is back.
-                Some(number) if !self.silent || self.is_trickle() => (number, Kind::New),
+        let is_silent = self.recovery.is_silent;
+        let (number, transmission) = match self.send.buffer.next_resend().filter(|_| !is_silent) {
+            Some(number) => (number, Transmission::Resend),
+            None => match self.next_unsent() {
+                // Into a silence, only what costs next to nothing is sent: it shows at once when the network is back.
+                Some(number) if !is_silent || self.is_trickle() => (number, Transmission::First),
                 Some(_) => return None,
                 None => {
-                    self.congestion.on_app_limited(self.outgoing.in_flight());
+                    self.congestion.on_app_limited(self.send.buffer.in_flight());
                     return None;
                 }
             },
         };
-        if kind == Kind::Again && self.burst > 0 {
-            return Some((number, kind));
+        if transmission == Transmission::Resend && self.recovery.burst > 0 {
+            return Some((number, transmission));
         }
-        self.burst = 0;
-        if self.outgoing.in_flight() >= self.congestion.window(&self.rtt) {
+        self.recovery.burst = 0;
+        if self.send.buffer.in_flight() >= self.congestion.window(&self.rtt) {
             return None;
         }
         let rate = self.congestion.pacing_rate(&self.rtt);
-        if !self.pacer.ready(now, rate) {
-            self.paced_until = Some(self.pacer.next(rate));
+        if !self.send.pacer.is_ready(now, rate) {
+            self.send.paced_until = Some(self.send.pacer.retry_at(rate));
             return None;
         }
-        Some((number, kind))
+        Some((number, transmission))
     }
 
-    /// The next message that was never sent, and may be.
-    fn next_new(&self) -> Option<MessageNumber> {
-        self.outgoing.next_waiting().filter(|number| self.address.admits(*number))
+    /// The next message that recovery sends whatever the congestion window says.
+    fn next_probe(&mut self) -> Option<(MessageNumber, Transmission)> {
+        if self.recovery.probe_oldest {
+            if let Some((number, _)) = self.send.buffer.oldest_sent() {
+                return Some((number, Transmission::Resend));
+            }
+            self.recovery.probe_oldest = false;
+        }
+        if self.recovery.probe_next {
+            if let Some(number) = self.send.buffer.next_resend() {
+                return Some((number, Transmission::Resend));
+            }
+            self.recovery.probe_next = false;
+        }
+        if self.recovery.rebind_probe {
+            if let Some(number) = self.next_unsent() {
+                return Some((number, Transmission::First));
+            }
+            self.recovery.rebind_probe = false;
+        }
+        None
     }
 
-    /// Whether what waits is what a thin stream has just said, and not the rest of something large.
+    /// The next message that was never sent, if the path admits it.
+    fn next_unsent(&self) -> Option<MessageNumber> {
+        self.send.buffer.next_unsent().filter(|number| self.path.admits(*number))
+    }
+
+    /// Whether the unsent messages are recent ones of a thin stream, and not the rest of something large.
     fn is_trickle(&self) -> bool {
-        self.thin.is_thin() && self.outgoing.waiting() <= MOST_OF_A_TRICKLE
+        self.send.redundancy.is_thin() && self.send.buffer.unsent() <= MAX_UNSENT_IN_SILENCE
     }
 
-    fn note_sent(&mut self, now: Instant, number: MessageNumber, kind: Kind, len: usize) {
-        self.pacer.on_send(len);
-        if kind == Kind::Copy {
-            self.outgoing.on_copied();
-            self.thin.on_copy(now, len);
+    fn on_sent(&mut self, now: Instant, number: MessageNumber, transmission: Transmission, len: usize) {
+        self.send.pacer.on_send(len);
+        if transmission == Transmission::Copy {
+            self.send.buffer.on_copy_sent();
+            self.send.redundancy.on_copy(now, len);
             self.stats.copies += 1;
             return;
         }
-        match kind {
-            Kind::New => {
-                self.address.on_sent(number);
-                self.revive = false;
-                self.assurances = super::ASSURANCES;
+        match transmission {
+            Transmission::First => {
+                self.path.on_sent(number);
+                self.recovery.rebind_probe = false;
+                self.liveness.tail_resends = TAIL_RESENDS;
             }
-            _ if self.probe => self.probe = false,
-            _ => self.probe_another = false,
+            _ if self.recovery.probe_oldest => self.recovery.probe_oldest = false,
+            _ => self.recovery.probe_next = false,
         }
-        self.unanswered_since.get_or_insert(now);
-        self.burst = self.burst.saturating_sub(len);
-        let in_flight = self.outgoing.in_flight();
-        if in_flight == 0 && kind == Kind::New && self.outgoing.oldest_sent().is_none() {
-            self.progress(now);
+        self.recovery.unanswered_since.get_or_insert(now);
+        self.recovery.burst = self.recovery.burst.saturating_sub(len);
+        let in_flight = self.send.buffer.in_flight();
+        if in_flight == 0 && transmission == Transmission::First && self.send.buffer.oldest_sent().is_none() {
+            self.on_progress(now);
         }
         let snapshot = self.congestion.on_send(now, in_flight);
-        self.outgoing.on_sent(now, number, snapshot);
-        match kind {
-            Kind::New => self.thin.on_send(now, len),
+        self.send.buffer.on_sent(now, number, snapshot);
+        match transmission {
+            Transmission::First => self.send.redundancy.on_send(now, len),
             _ => self.stats.resends += 1,
         }
-        if !self.silent && self.thin.wants_copy(now, len, kind == Kind::Again) {
-            self.outgoing.plan_copy(now + Thin::copy_after(Rtt::min(&self.rtt)), number);
+        let is_resend = transmission == Transmission::Resend;
+        if !self.recovery.is_silent && self.send.redundancy.should_copy(now, len, is_resend) {
+            self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
         }
     }
-}
-
-/// Why a message is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    New,
-    Again,
-    Copy,
 }

@@ -1,4 +1,4 @@
-//! The cipher of an encrypted session, behind two methods so that another implementation can take its place.
+//! The cipher of an encrypted session, behind two methods so that another implementation can replace it.
 
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use rallypoint_wire::session::{SealInput, TAG};
@@ -6,23 +6,23 @@ use std::fmt;
 
 /// Seals and opens messages under one key.
 pub(crate) trait Aead {
-    /// Encrypts the message in its place and writes the tag.
+    /// Encrypts the message in place and writes the tag.
     fn seal(&self, input: &SealInput, message: &mut [u8], tag: &mut [u8; TAG]) -> Result<(), SealError>;
 
-    /// Decrypts into `out`, which is as long as the ciphertext. False if it was not sealed with this key and input.
+    /// Decrypts into `out`, which is as long as the ciphertext. Returns false if it was not sealed with this key and input.
     fn open(&self, input: &SealInput, ciphertext: &[u8], tag: &[u8; TAG], out: &mut [u8]) -> bool;
 }
 
-/// The cipher failed, as it never does for messages of these lengths.
+/// The cipher failed, which does not happen for messages of these lengths.
 #[derive(Debug)]
 pub(crate) struct SealError;
 
-/// ChaCha20-Poly1305. The key is wiped when it is dropped.
+/// ChaCha20-Poly1305 with one key, which is wiped when it is dropped.
 pub(crate) struct ChaCha(Option<LessSafeKey>);
 
 impl ChaCha {
     pub fn new(key: &[u8; 32]) -> Self {
-        // 32 bytes are the length that the cipher wants, so there always is a key.
+        // 32 bytes are the key length of the cipher, so there always is a key.
         Self(UnboundKey::new(&CHACHA20_POLY1305, key).ok().map(LessSafeKey::new))
     }
 }

@@ -1,16 +1,16 @@
-//! HPKE, RFC 9180, as far as S30 uses it: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305, base and auth mode,
+//! The part of HPKE (RFC 9180) that S30 uses: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305, base and auth mode,
 //! one message per context.
 //!
-//! The pieces come from the cryptography library; this file only puts them together. The crates for HPKE bring a second
-//! set of the same pieces, and take no ephemeral key from outside, which the known answers of S30 need.
+//! The primitives come from the cryptography library; this file only combines them. The crates for HPKE bring a second set of
+//! the same primitives, and do not accept an ephemeral key from outside, which the known answers of S30 need.
 
 use super::{PublicKey, StaticKey, hkdf_expand, hkdf_extract};
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use rallypoint_wire::session::TAG;
 use zeroize::Zeroize;
 
-/// Whether the sender is authenticated by a static key: the sender's own when sealing, the sender's public when opening.
-pub(crate) enum Mode<K> {
+/// Whether the sender is authenticated by a static key: the sender's private key when sealing, its public key when opening.
+pub(crate) enum HpkeMode<K> {
     Base,
     Auth(K),
 }
@@ -19,20 +19,20 @@ const VERSION: &[u8] = b"HPKE-v1";
 const KEM: &[u8] = b"KEM\x00\x20";
 const SUITE: &[u8] = b"HPKE\x00\x20\x00\x01\x00\x03";
 
-/// Seals `message` in its place for the holder of `receiver`.
+/// Seals `message` in place for the holder of `receiver`. `None` if that key is invalid.
 pub(crate) fn seal(
-    mode: &Mode<&StaticKey>,
+    mode: &HpkeMode<&StaticKey>,
     receiver: &PublicKey,
     ephemeral: &StaticKey,
     info: &[u8],
     message: &mut [u8],
     tag: &mut [u8; TAG],
 ) -> Option<()> {
-    let mut dh = Dh::new();
+    let mut dh = DhOutput::new();
     dh.add(ephemeral, receiver)?;
     let (mode, sender) = match mode {
-        Mode::Base => (0, None),
-        Mode::Auth(key) => {
+        HpkeMode::Base => (0, None),
+        HpkeMode::Auth(key) => {
             dh.add(key, receiver)?;
             (2, Some(key.public()))
         }
@@ -44,9 +44,9 @@ pub(crate) fn seal(
     Some(())
 }
 
-/// Opens `message`, which is as long as `out`, with the private key `receiver`.
+/// Opens `message`, which is as long as `out`, with the private key `receiver`. `None` if it was not sealed for it.
 pub(crate) fn open(
-    mode: &Mode<&PublicKey>,
+    mode: &HpkeMode<&PublicKey>,
     ephemeral: &PublicKey,
     receiver: &StaticKey,
     info: &[u8],
@@ -54,11 +54,11 @@ pub(crate) fn open(
     tag: &[u8; TAG],
     out: &mut [u8],
 ) -> Option<()> {
-    let mut dh = Dh::new();
+    let mut dh = DhOutput::new();
     dh.add(receiver, ephemeral)?;
     let (mode, sender) = match mode {
-        Mode::Base => (0, None),
-        Mode::Auth(key) => {
+        HpkeMode::Base => (0, None),
+        HpkeMode::Auth(key) => {
             dh.add(receiver, key)?;
             (2, Some(*key))
         }
@@ -68,19 +68,20 @@ pub(crate) fn open(
     key.open_separate_gather(nonce, Aad::empty(), message, tag, out).ok()
 }
 
-/// One shared point, or two in auth mode.
-struct Dh {
+/// The concatenated results of one key agreement, or of two in auth mode.
+struct DhOutput {
     bytes: [u8; 64],
     length: usize,
 }
 
-impl Dh {
+impl DhOutput {
     fn new() -> Self {
         Self { bytes: [0; 64], length: 0 }
     }
 
     fn add(&mut self, private: &StaticKey, public: &PublicKey) -> Option<()> {
         let mut point = private.agree(public)?;
+        // In range: there are at most two agreements.
         self.bytes[self.length..self.length + 32].copy_from_slice(&point);
         self.length += 32;
         point.zeroize();
@@ -99,7 +100,7 @@ impl Dh {
     }
 }
 
-/// KeySchedule without a pre-shared key. The base nonce is the nonce of the first message, and there is no second.
+/// KeySchedule without a pre-shared key. The base nonce is that of the first message, and there is no second one.
 fn schedule(mode: u8, mut shared: [u8; 32], info: &[u8]) -> Option<(LessSafeKey, Nonce)> {
     let psk_id_hash = labeled_extract(SUITE, &[], b"psk_id_hash", &[]);
     let info_hash = labeled_extract(SUITE, &[], b"info_hash", info);
@@ -118,7 +119,7 @@ fn labeled_extract(suite: &[u8], salt: &[u8], label: &[u8], ikm: &[u8]) -> [u8; 
     hkdf_extract(salt, &[VERSION, suite, label, ikm])
 }
 
-/// Of the 32 bytes the first `length` are meant.
+/// The first `length` bytes of the result are the output.
 fn labeled_expand(suite: &[u8], prk: &[u8; 32], label: &[u8], info: &[&[u8]], length: u16) -> [u8; 32] {
     let length = length.to_be_bytes();
     let mut parts: [&[u8]; 7] = [&[]; 7];

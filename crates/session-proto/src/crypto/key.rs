@@ -1,15 +1,36 @@
-//! X25519 keys: a server's static one, and the fresh ones of a login.
+//! X25519 keys: the static key of a server, and the ephemeral keys of a login.
 
 use super::sha256;
 use aws_lc_rs::agreement::{PrivateKey, UnparsedPublicKey, X25519, agree};
 use std::{fmt, str::FromStr, sync::Arc};
 use zeroize::Zeroizing;
 
-/// The public half of a key: what a server publishes (`x-session-key`, E2) and a client pins. Written as 64 hex digits.
+/// The public half of a key: a server publishes it (`x-session-key`, E2), and a client pins it. Written as 64 hex digits.
+///
+/// ```
+/// use rallypoint_session_proto::{KeyError, PublicKey};
+///
+/// let key: PublicKey = "a".repeat(64).parse()?;
+/// assert_eq!(key.as_bytes(), &[0xaa; 32]);
+/// assert_eq!("abc".parse::<PublicKey>(), Err(KeyError::NotHex));
+/// # Ok::<(), KeyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; 32]);
 
-/// A private X25519 key with its public half. It hides itself from `Debug`, and is wiped when it is dropped.
+/// A private X25519 key with its public half. `Debug` hides it, and it is wiped when it is dropped.
+///
+/// ```
+/// use rallypoint_session_proto::{EndpointConfig, StaticKey};
+///
+/// // The bytes must come from a secure random generator: `rallypoint_session::generate_static_key` uses that of the system.
+/// # let bytes = [7; 32];
+/// let key = StaticKey::from_bytes(bytes)?;
+/// println!("clients pin {}", key.public());
+/// let config = EndpointConfig { static_key: Some(key), ..EndpointConfig::for_game("tag") };
+/// # let _ = config;
+/// # Ok::<(), rallypoint_session_proto::KeyError>(())
+/// ```
 #[derive(Clone)]
 pub struct StaticKey {
     private: Arc<PrivateKey>,
@@ -17,32 +38,32 @@ pub struct StaticKey {
     bytes: Zeroizing<[u8; 32]>,
 }
 
-/// Why a text or bytes are not a key.
+/// Why a text or bytes cannot be used as a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The text is not 64 hex digits.
-    #[error("a key is 64 hex digits")]
+    #[error("a key has 64 hex digits")]
     NotHex,
-    /// The cryptography library does not take the bytes.
-    #[error("these 32 bytes cannot be used as a key: make a new one")]
-    Refused,
+    /// The cryptography library rejects the bytes.
+    #[error("these 32 bytes cannot be used as a key: generate a new one")]
+    Rejected,
 }
 
 impl PublicKey {
-    /// A key as it was received.
+    /// Takes the bytes of a key as they were received.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// The bytes of the key.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The first 8 bytes of its SHA-256, by which a login names the server that it wants.
+    /// The first 8 bytes of the SHA-256 of the key, by which a login names the server that it expects.
     pub(crate) fn pin(&self) -> [u8; 8] {
         let [a, b, c, d, e, f, g, h, ..] = sha256(&self.0);
         [a, b, c, d, e, f, g, h]
@@ -50,19 +71,19 @@ impl PublicKey {
 }
 
 impl StaticKey {
-    /// A key from 32 secret random bytes.
+    /// Makes a key of 32 secret random bytes.
     ///
     /// # Errors
-    /// If the cryptography library does not take them.
+    /// If the cryptography library rejects them, which it does not for any 32 bytes today.
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
         let bytes = Zeroizing::new(bytes);
-        let private = PrivateKey::from_private_key(&X25519, &*bytes).map_err(|_| KeyError::Refused)?;
-        let public = private.compute_public_key().map_err(|_| KeyError::Refused)?;
-        let public = PublicKey(public.as_ref().try_into().map_err(|_| KeyError::Refused)?);
+        let private = PrivateKey::from_private_key(&X25519, &*bytes).map_err(|_| KeyError::Rejected)?;
+        let public = private.compute_public_key().map_err(|_| KeyError::Rejected)?;
+        let public = PublicKey(public.as_ref().try_into().map_err(|_| KeyError::Rejected)?);
         Ok(Self { private: Arc::new(private), public, bytes })
     }
 
-    /// The secret bytes, to be stored where nobody else can read them.
+    /// The secret bytes. Store them where only the server can read them.
     #[must_use]
     pub fn expose(&self) -> &[u8; 32] {
         &self.bytes
@@ -74,7 +95,7 @@ impl StaticKey {
         self.public
     }
 
-    /// The shared point; nothing if the other side sent a point that makes it zero.
+    /// The shared secret of this key and a public one; `None` if the public one makes it zero.
     pub(crate) fn agree(&self, public: &PublicKey) -> Option<[u8; 32]> {
         let theirs = UnparsedPublicKey::new(&X25519, public.0);
         let shared: Result<[u8; 32], ()> = agree(&self.private, theirs, (), |point| point.try_into().map_err(|_| ()));
@@ -110,6 +131,7 @@ impl FromStr for PublicKey {
             return Err(KeyError::NotHex);
         }
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            // `chunks(2)` of 64 digits yields pairs only.
             let nibble = |digit: u8| char::from(digit).to_digit(16).ok_or(KeyError::NotHex);
             *byte = (nibble(pair[0])? << 4 | nibble(pair[1])?) as u8;
         }

@@ -1,10 +1,10 @@
-//! RSA-1024 (S30): compatible, obsolete, and off unless it is asked for.
+//! RSA-1024 (S30): for compatibility, obsolete, and off by default.
 //!
-//! 1024 bits can be factored by whoever cares enough. And the timing of a private operation may leak the key
-//! (RUSTSEC-2023-0071): here it is the client's, made for one login and used once, so there is nothing to learn it for.
+//! A determined attacker can factor 1024 bits. The timing of a private operation may also leak the key (RUSTSEC-2023-0071):
+//! here it is the client's key, made for one login and used once, so a leaked key is of no further use.
 
 use super::Secret;
-use crate::entropy::Entropy;
+use crate::rng::SecretRng;
 use rallypoint_wire::session::{KEY_FIELD, Rand};
 use rsa::{
     BoxedUint, Oaep, RsaPrivateKey, RsaPublicKey,
@@ -17,15 +17,15 @@ use zeroize::Zeroizing;
 
 const EXPONENT: u32 = 65_537;
 
-/// The client's key of one login.
+/// The client's key pair of one login.
 pub(crate) struct RsaKey {
     private: RsaPrivateKey,
     modulus: [u8; KEY_FIELD],
 }
 
 impl RsaKey {
-    pub fn new(entropy: &mut Entropy) -> Option<Self> {
-        Self::from_private(RsaPrivateKey::new(&mut Draw(entropy), 8 * KEY_FIELD).ok()?)
+    pub fn new(rng: &mut SecretRng) -> Option<Self> {
+        Self::from_private(RsaPrivateKey::new(&mut RsaRng(rng), 8 * KEY_FIELD).ok()?)
     }
 
     fn from_private(private: RsaPrivateKey) -> Option<Self> {
@@ -34,27 +34,27 @@ impl RsaKey {
         Some(Self { private, modulus })
     }
 
-    /// The field of a login.
+    /// The key field of a login.
     pub fn modulus(&self) -> &[u8; KEY_FIELD] {
         &self.modulus
     }
 
-    /// Opens the server's field of a login success.
-    pub fn accept(&self, field: &[u8; KEY_FIELD]) -> Option<(Secret, Rand)> {
+    /// Opens the server's key field of a login success.
+    pub fn open_grant(&self, field: &[u8; KEY_FIELD]) -> Option<(Secret, Rand)> {
         let plain = Zeroizing::new(self.private.decrypt(Oaep::<Sha256>::new(), field).ok()?);
         let (secret, rand) = plain.split_first_chunk()?;
         Some((Secret::new(*secret), Rand::new(u64::from_le_bytes(rand.try_into().ok()?))))
     }
 }
 
-/// Makes the server's field of a login success.
-pub(crate) fn grant(
+/// Makes the server's key field of a login success.
+pub(crate) fn seal_grant(
     modulus: &[u8; KEY_FIELD],
     secret: &Secret,
     rand: Rand,
-    entropy: &mut Entropy,
+    rng: &mut SecretRng,
 ) -> Option<[u8; KEY_FIELD]> {
-    seal(modulus, secret, rand, &mut Draw(entropy))
+    seal(modulus, secret, rand, &mut RsaRng(rng))
 }
 
 fn seal(
@@ -71,10 +71,10 @@ fn seal(
     key.encrypt(rng, Oaep::<Sha256>::new(), &plain[..]).ok()?.try_into().ok()
 }
 
-/// The entropy of this crate as the RSA library wants it.
-struct Draw<'a>(&'a mut Entropy);
+/// Adapts the generator of this crate to the traits of the RSA library.
+struct RsaRng<'a>(&'a mut SecretRng);
 
-impl TryRng for Draw<'_> {
+impl TryRng for RsaRng<'_> {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -94,7 +94,7 @@ impl TryRng for Draw<'_> {
     }
 }
 
-impl TryCryptoRng for Draw<'_> {}
+impl TryCryptoRng for RsaRng<'_> {}
 
 impl fmt::Debug for RsaKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// Says the same again and again.
+    /// A generator that returns the same bytes each time.
     struct Fixed(Vec<u8>);
 
     impl TryRng for Fixed {
@@ -139,7 +139,7 @@ mod tests {
     impl TryCryptoRng for Fixed {}
 
     #[test]
-    fn s30_rsa_fields_are_what_the_vector_says() {
+    fn s30_rsa_fields_match_the_known_answers() {
         let vector = vector();
         let secret = Secret::new(vector("secret").try_into().unwrap());
         let rand = Rand::new(u64::from_be_bytes(vector("rand").try_into().unwrap()));
@@ -148,13 +148,14 @@ mod tests {
         assert_eq!(field[..], vector("login_field"));
 
         let number = |name, bits| BoxedUint::from_be_slice(&vector(name), bits).unwrap();
-        let (p, q) = (number("prime_p", 512), number("prime_q", 512));
+        let p = number("prime_p", 512);
+        let q = number("prime_q", 512);
         let key = RsaKey::from_private(RsaPrivateKey::from_p_q(p, q, BoxedUint::from(EXPONENT)).unwrap()).unwrap();
         assert_eq!(key.modulus(), &modulus);
-        let (opened, opened_rand) = key.accept(&field).unwrap();
+        let (opened, opened_rand) = key.open_grant(&field).unwrap();
         assert_eq!((*opened, opened_rand), (*secret, rand));
         let mut forged = field;
         forged[77] ^= 1;
-        assert!(key.accept(&forged).is_none());
+        assert!(key.open_grant(&forged).is_none());
     }
 }

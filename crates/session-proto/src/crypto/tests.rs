@@ -1,6 +1,6 @@
-//! The known answers of S30, exactly.
+//! The known answers of S30.
 
-use super::{accept, aead::Aead, grant, hkdf_expand, hkdf_extract, info, *};
+use super::{aead::Aead, *};
 use rallypoint_wire::session::{
     ClientDatagram, ClientSealed, KeyOffer, LoginSuccess, MessageNumber, Payload, ServerDatagram, ServerSealed,
 };
@@ -33,12 +33,13 @@ fn cases() -> Vec<Case> {
     let cases = vectors["cases"].as_array().unwrap().clone();
     assert_eq!(cases.len(), 2);
     let case = |json: Value| {
-        let (login, server) = (bytes(&json["login"]), key(&json["server_static_private"]));
+        let login = bytes(&json["login"]);
+        let server = key(&json["server_static_private"]);
         let index = SlotIndex::new(json["index"].as_u64().unwrap() as u8).unwrap();
         let uid = Uid::new(json["uid"].as_u64().unwrap() as u32);
         let pinned = (json["mode"] == "auth").then(|| server.public());
         Case {
-            info: info(&login, index, uid),
+            info: hpke_info(&login, index, uid),
             login,
             index,
             uid,
@@ -54,7 +55,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn s30_logins_are_what_the_vectors_say() {
+fn s30_logins_match_the_known_answers() {
     for case in cases() {
         let Ok(ClientDatagram::Login(login)) = ClientDatagram::parse(&case.login) else { panic!("not a login") };
         let public = case.client.public();
@@ -69,11 +70,11 @@ fn s30_logins_are_what_the_vectors_say() {
 }
 
 #[test]
-fn s30_a_server_grants_what_the_vectors_say() {
+fn s30_login_successes_match_the_known_answers() {
     for case in cases() {
-        let sender = if case.pinned.is_some() { Sender::Auth(&case.server) } else { Sender::Base };
+        let mode = if case.pinned.is_some() { HpkeMode::Auth(&case.server) } else { HpkeMode::Base };
         let ephemeral = key(&case.json["server_ephemeral_private"]);
-        let field = grant(&sender, &case.client.public(), &ephemeral, &case.info, &case.secret, case.rand).unwrap();
+        let field = seal_grant(&mode, &case.client.public(), &ephemeral, &case.info, &case.secret, case.rand).unwrap();
         let mut success = Vec::new();
         let grant = rallypoint_wire::session::Grant::Encrypted(&field);
         LoginSuccess { index: case.index, uid: case.uid, grant }.emit(&mut success);
@@ -82,26 +83,26 @@ fn s30_a_server_grants_what_the_vectors_say() {
 }
 
 #[test]
-fn s30_a_client_accepts_what_the_vectors_say_and_nothing_else() {
+fn s30_a_client_opens_the_known_answers_and_nothing_else() {
     for case in cases() {
         let field: [u8; KEY_FIELD] = bytes(&case.json["login_success"])[6..].try_into().unwrap();
-        let (secret, rand) = accept(case.pinned.as_ref(), &case.client, &field, &case.info).unwrap();
+        let (secret, rand) = open_grant(case.pinned.as_ref(), &case.client, &field, &case.info).unwrap();
         assert_eq!((*secret, rand), (*case.secret, case.rand));
         for at in 0..KEY_FIELD {
             let mut forged = field;
             forged[at] ^= 1;
-            assert!(accept(case.pinned.as_ref(), &case.client, &forged, &case.info).is_none(), "byte {at}");
+            assert!(open_grant(case.pinned.as_ref(), &case.client, &forged, &case.info).is_none(), "byte {at}");
         }
-        let other_slot = info(&case.login, SlotIndex::new(4).unwrap(), case.uid);
-        assert!(accept(case.pinned.as_ref(), &case.client, &field, &other_slot).is_none());
-        // Another mode than the server used.
+        let other_slot = hpke_info(&case.login, SlotIndex::new(4).unwrap(), case.uid);
+        assert!(open_grant(case.pinned.as_ref(), &case.client, &field, &other_slot).is_none());
+        // The mode that the server did not use.
         let other = if case.pinned.is_some() { None } else { Some(case.server.public()) };
-        assert!(accept(other.as_ref(), &case.client, &field, &case.info).is_none());
+        assert!(open_grant(other.as_ref(), &case.client, &field, &case.info).is_none());
     }
 }
 
 #[test]
-fn s30_keys_are_what_the_vectors_say() {
+fn s30_keys_match_the_known_answers() {
     for case in cases() {
         let prk = hkdf_extract(&[], &[&case.secret[..]]);
         assert_eq!(hkdf_expand(&prk, &[b"c2s"])[..], bytes(&case.json["key_c2s"]));
@@ -110,12 +111,13 @@ fn s30_keys_are_what_the_vectors_say() {
 }
 
 #[test]
-fn s30_data_is_what_the_vectors_say_in_both_directions() {
+fn s30_data_matches_the_known_answers_in_both_directions() {
     for case in cases() {
         let keys = SessionKeys::new(&case.secret);
         for data in case.json["data"].as_array().unwrap() {
             let number = MessageNumber::new(data["number"].as_u64().unwrap() as u32);
-            let (payload, expected) = (bytes(&data["payload"]), bytes(&data["bytes"]));
+            let payload = bytes(&data["payload"]);
+            let expected = bytes(&data["bytes"]);
             let from_client = data["from"] == "client";
             let key = if from_client { &keys.to_server } else { &keys.to_client };
             let seal = |input: &_, message: &mut [u8], tag: &mut _| key.seal(input, message, tag);
@@ -148,7 +150,7 @@ fn s30_data_is_what_the_vectors_say_in_both_directions() {
 }
 
 #[test]
-fn secrets_do_not_print_themselves() {
+fn debug_hides_secrets() {
     let key = StaticKey::from_bytes([3; 32]).unwrap();
     let text = format!("{key:?} {:?}", ChaCha::new(&[3; 32]));
     assert!(!text.contains("0303"), "{text}");
@@ -157,7 +159,7 @@ fn secrets_do_not_print_themselves() {
 }
 
 #[test]
-fn s30_a_point_of_small_order_gives_nothing() {
+fn s30_a_point_of_small_order_is_rejected() {
     let key = StaticKey::from_bytes([3; 32]).unwrap();
     assert!(key.agree(&PublicKey::new([0; 32])).is_none());
 }

@@ -6,7 +6,7 @@ pub mod traffic;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_session_proto::{
-    Client, ClientConfig, ClientEvent, Encryption, Endpoint, EndpointConfig, Event, PlayerId, Reason,
+    Client, ClientConfig, ClientEvent, DisconnectReason, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent,
 };
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ pub struct ServerApp {
     pub endpoint: Endpoint,
     /// What every player said, with the time.
     pub heard: BTreeMap<u8, Vec<(Instant, Vec<u8>)>>,
-    pub events: Vec<(Instant, Event)>,
+    pub events: Vec<(Instant, ServerEvent)>,
     /// Sends every message back.
     pub echoes: bool,
     /// Does not read.
@@ -64,22 +64,22 @@ impl ServerApp {
         self.endpoint.players().next().expect("a player")
     }
 
-    pub fn disconnects(&self) -> Vec<Reason> {
-        let reason = |event: &(Instant, Event)| match &event.1 {
-            Event::Disconnected(_, reason) => Some(reason.clone()),
+    pub fn disconnects(&self) -> Vec<DisconnectReason> {
+        let reason = |event: &(Instant, ServerEvent)| match &event.1 {
+            ServerEvent::Disconnected(_, reason) => Some(reason.clone()),
             _ => None,
         };
         self.events.iter().filter_map(reason).collect()
     }
 
     pub fn connects(&self) -> usize {
-        self.events.iter().filter(|(_, event)| matches!(event, Event::Connected { .. })).count()
+        self.events.iter().filter(|(_, event)| matches!(event, ServerEvent::Connected(_))).count()
     }
 
     /// Takes what there is to be taken.
     pub fn read(&mut self, now: Instant) {
         while let Some(event) = self.endpoint.poll_event() {
-            if let Event::Readable(player) = event {
+            if let ServerEvent::Message(player) = event {
                 self.read_player(now, player);
             } else {
                 self.events.push((now, event));
@@ -111,7 +111,7 @@ impl ClientApp {
 
     pub fn read(&mut self, now: Instant) {
         while let Some(event) = self.client.poll_event() {
-            if event == ClientEvent::Readable {
+            if event == ClientEvent::Message {
                 while !self.deaf
                     && let Some(message) = self.client.recv().map(<[u8]>::to_vec)
                 {

@@ -1,4 +1,4 @@
-//! Unpredictable numbers from one seed that is handed in: HMAC-SHA256 in counter mode.
+//! Generator of secrets: HMAC-SHA256 in counter mode, seeded from outside.
 //!
 //! Only logins and new addresses draw from it, so its speed does not matter.
 
@@ -7,20 +7,21 @@ use rallypoint_wire::session::{Rand, Uid};
 use std::fmt;
 use zeroize::{Zeroize, Zeroizing};
 
-pub(crate) struct Entropy {
+/// Draws unpredictable numbers and keys from one seed.
+pub(crate) struct SecretRng {
     key: Zeroizing<[u8; 32]>,
-    drawn: u64,
+    counter: u64,
 }
 
-impl Entropy {
+impl SecretRng {
     pub fn new(seed: [u8; 32]) -> Self {
-        Self { key: Zeroizing::new(seed), drawn: 0 }
+        Self { key: Zeroizing::new(seed), counter: 0 }
     }
 
     pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
         const { assert!(N <= 32) };
-        let mut block = hmac_sha256(&self.key[..], &[&self.drawn.to_le_bytes()]);
-        self.drawn += 1;
+        let mut block = hmac_sha256(&self.key[..], &[&self.counter.to_le_bytes()]);
+        self.counter += 1;
         let mut out = [0; N];
         out.copy_from_slice(&block[..N]);
         block.zeroize();
@@ -57,7 +58,7 @@ impl Entropy {
         Secret::new(self.bytes())
     }
 
-    /// A fresh key pair. Every 32 bytes are a valid X25519 key, so this loop ends at once.
+    /// A new key pair. Any 32 bytes are a valid X25519 key, so the loop ends with its first iteration.
     pub fn key(&mut self) -> StaticKey {
         loop {
             if let Ok(key) = StaticKey::from_bytes(self.bytes()) {
@@ -67,8 +68,8 @@ impl Entropy {
     }
 }
 
-impl fmt::Debug for Entropy {
+impl fmt::Debug for SecretRng {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Entropy(secret)")
+        f.write_str("SecretRng(secret)")
     }
 }

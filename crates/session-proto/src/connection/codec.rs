@@ -1,4 +1,4 @@
-//! The form of messages in one session: who sends them, and how they are protected.
+//! Encoding, sealing and opening the data datagrams of one session.
 
 use crate::crypto::{Aead, ChaCha, Secret, SessionKeys};
 use rallypoint_wire::session::{
@@ -7,21 +7,25 @@ use rallypoint_wire::session::{
     Text, Uid,
 };
 
-/// On which side of a session a connection is.
+/// The side of a session that a connection represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,
     Server,
 }
 
+/// How the data of a session is protected.
 #[derive(Debug)]
 pub(crate) enum Protection {
+    /// The client proves itself by the rand of its login; nothing is encrypted.
     Plain(Rand),
+    /// Every message is sealed, with one key per direction.
     Sealed { ours: ChaCha, theirs: ChaCha },
 }
 
+/// The identity of a session and its keys: all that is needed to write and read its data datagrams.
 #[derive(Debug)]
-pub(crate) struct Channel {
+pub(crate) struct Codec {
     pub side: Side,
     pub index: SlotIndex,
     pub uid: Uid,
@@ -29,23 +33,25 @@ pub(crate) struct Channel {
 }
 
 impl Protection {
-    pub fn of_client(secret: &Secret) -> Self {
+    /// The client's keys, derived from the secret that the server sealed.
+    pub fn for_client(secret: &Secret) -> Self {
         let keys = SessionKeys::new(secret);
         Self::Sealed { ours: keys.to_server, theirs: keys.to_client }
     }
 
-    pub fn of_server(secret: &Secret) -> Self {
+    /// The server's keys, derived from the secret that it sealed.
+    pub fn for_server(secret: &Secret) -> Self {
         let keys = SessionKeys::new(secret);
         Self::Sealed { ours: keys.to_client, theirs: keys.to_server }
     }
 }
 
-impl Channel {
+impl Codec {
     pub fn is_encrypted(&self) -> bool {
         matches!(self.protection, Protection::Sealed { .. })
     }
 
-    /// The longest message (S33).
+    /// Maximum length of a message in bytes (S33).
     pub fn max_message(&self) -> usize {
         match (self.side, self.is_encrypted()) {
             (Side::Client, false) => MAX_TO_SERVER,
@@ -55,7 +61,7 @@ impl Channel {
         }
     }
 
-    /// Appends the datagram of a message; false if it is too long.
+    /// Appends the datagram of a message. Returns false if the message is too long.
     pub fn emit(&self, number: MessageNumber, message: &[u8], out: &mut Vec<u8>) -> bool {
         let Self { index, uid, .. } = *self;
         match (self.side, &self.protection) {
@@ -76,24 +82,24 @@ impl Channel {
         }
     }
 
-    /// Writes a received message into `room` and says how long it is; nothing if it does not open.
-    pub fn open(&self, input: Option<&SealInput>, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
+    /// Writes a received message into `out` and returns its length, or `None` if it cannot be opened.
+    pub fn open(&self, input: Option<&SealInput>, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
         match (&self.protection, input) {
             (Protection::Plain(_), None) => {
-                room.get_mut(..bytes.len())?.copy_from_slice(bytes);
+                out.get_mut(..bytes.len())?.copy_from_slice(bytes);
                 Some(bytes.len())
             }
             (Protection::Sealed { theirs, .. }, Some(input)) => {
                 let (sealed, tag) = bytes.split_last_chunk()?;
-                let room = room.get_mut(..sealed.len())?;
-                theirs.open(input, sealed, tag, room).then_some(sealed.len())
+                let out = out.get_mut(..sealed.len())?;
+                theirs.open(input, sealed, tag, out).then_some(sealed.len())
             }
             // A session accepts only its own data type (S20).
             _ => None,
         }
     }
 
-    /// Appends the disconnect.
+    /// Appends a disconnect. Only a server's disconnect carries a reason.
     pub fn emit_disconnect(&self, reason: &str, out: &mut Vec<u8>) {
         match self.side {
             Side::Client => ClientDatagram::Disconnect.emit(out),

@@ -1,0 +1,260 @@
+//! Received message numbers that still have to be acknowledged (S23).
+
+use super::rtt::ACK_DELAY;
+use rallypoint_wire::session::{Control, MAX_NUMBERS, MessageNumber, NumberListBuf};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+/// Maximum number of unacknowledged numbers when many datagrams are handed in at once: the largest window. The peer resends
+/// what exceeds it.
+const MAX_PENDING: usize = 16_384;
+
+/// Time for which the ack of a message waits for the next message in a steady stream, where the next one will have arrived by
+/// then (W31). An ack costs 38 bytes and more with its headers: two messages of a game that sends 60 per second share one.
+const STEADY_DELAY: Duration = Duration::from_millis(20);
+
+/// Number of consecutive messages, each within [`STEADY_DELAY`] of the previous one, that make a steady stream.
+const STEADY_AFTER: u8 = 4;
+
+/// A duplicate that arrives within this time after the ack of the original says nothing about the fate of that ack: the peer
+/// sent the message twice to be safe.
+const COPY_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The number of such a duplicate is repeated with the next ack, or after this time if there is none.
+const REPEAT_DELAY: Duration = Duration::from_millis(40);
+
+/// Number of pending numbers that are searched for a duplicate.
+const MAX_SEARCHED: usize = 64;
+
+/// Number of acked numbers that are remembered for repetition. A power of two.
+const REMEMBERED: usize = 8;
+
+/// Number of acked numbers that are repeated in an ack: three acks in a row have to be lost before that has an effect. In a
+/// steady stream nothing is repeated unless datagrams evidently get lost, and then in the next `REPEAT_AFTER_LOSS` acks: where
+/// nothing is lost, repetition would be a third of the cost of acks (W31).
+const REPEATED: usize = 4;
+const REPEAT_AFTER_LOSS: u32 = 256;
+
+/// Number of acked numbers that are repeated in the next `REPEAT_AFTER_ACK_LOSS` acks when acks get lost.
+const REPEATED_AFTER_ACK_LOSS: usize = 8;
+const REPEAT_AFTER_ACK_LOSS: u32 = 64;
+
+/// Collects received numbers and decides when to ack them.
+#[derive(Debug)]
+pub(crate) struct PendingAcks {
+    pending: VecDeque<MessageNumber>,
+    /// Ring of the numbers that were acked last.
+    recent: [MessageNumber; REMEMBERED],
+    /// Number of entries ever written to `recent`, reduced now and then.
+    remembered: usize,
+    due: Option<Instant>,
+    /// Number of acks to come that repeat numbers because messages get lost.
+    loss_repeats: u32,
+    /// Number of acks to come that repeat numbers because acks get lost.
+    ack_loss_repeats: u32,
+    last_arrival: Instant,
+    last_emitted: Instant,
+    /// Number of consecutive messages that arrived within [`STEADY_DELAY`] of each other, up to [`STEADY_AFTER`].
+    steady: u8,
+}
+
+impl PendingAcks {
+    pub fn new(now: Instant) -> Self {
+        Self {
+            pending: VecDeque::with_capacity(2 * MAX_NUMBERS),
+            recent: [MessageNumber::FIRST; _],
+            remembered: 0,
+            due: None,
+            loss_repeats: 0,
+            ack_loss_repeats: 0,
+            last_arrival: now,
+            last_emitted: now,
+            steady: 0,
+        }
+    }
+
+    /// A new message arrived. It is acked at once if an earlier one is missing, and so is every second message, and the very
+    /// first: until that is acked, a client of a plain session drops what it receives.
+    pub fn on_message(&mut self, now: Instant, number: MessageNumber, has_gap: bool) {
+        let soon = now.saturating_duration_since(self.last_arrival) <= STEADY_DELAY;
+        self.steady = if soon { (self.steady + 1).min(STEADY_AFTER) } else { 0 };
+        self.last_arrival = now;
+        if has_gap {
+            self.loss_repeats = REPEAT_AFTER_LOSS;
+        }
+        let is_first = self.remembered == 0 && self.pending.is_empty();
+        self.push(now, number, has_gap || is_first);
+    }
+
+    /// A message arrived again. If it arrived twice in quick succession, the peer sent it twice to be safe; otherwise the peer
+    /// did not receive the ack.
+    pub fn on_duplicate(&mut self, now: Instant, number: MessageNumber) {
+        if self.pending.iter().rev().take(MAX_SEARCHED).any(|pending| *pending == number) {
+            return;
+        }
+        self.loss_repeats = REPEAT_AFTER_LOSS;
+        let recent = self.recent.iter().take(self.remembered);
+        if now.saturating_duration_since(self.last_emitted) <= COPY_INTERVAL
+            && recent.copied().any(|acked| acked == number)
+        {
+            let at = now + REPEAT_DELAY;
+            self.due = Some(self.due.map_or(at, |due| due.min(at)));
+        } else {
+            self.ack_loss_repeats = REPEAT_AFTER_ACK_LOSS;
+            self.push(now, number, true);
+        }
+    }
+
+    /// When an ack has to be sent.
+    pub fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Appends the ack.
+    pub fn emit(&mut self, now: Instant, out: &mut Vec<u8>) {
+        let mut list = NumberListBuf::new();
+        let count = self.pending.len().min(MAX_NUMBERS);
+        for &number in self.pending.iter().take(count) {
+            list.push(number);
+        }
+        let repeated = match (self.ack_loss_repeats, self.loss_repeats) {
+            (1.., _) => REPEATED_AFTER_ACK_LOSS,
+            (0, 0) if self.is_steady() => 0,
+            _ => REPEATED,
+        };
+        self.loss_repeats = self.loss_repeats.saturating_sub(1);
+        self.ack_loss_repeats = self.ack_loss_repeats.saturating_sub(1);
+        for back in 1..=repeated.min(self.remembered) {
+            let number = self.recent[(self.remembered - back) % REMEMBERED];
+            if list.is_full() {
+                break;
+            }
+            list.push(number);
+        }
+        for number in self.pending.drain(..count) {
+            self.recent[self.remembered % REMEMBERED] = number;
+            self.remembered += 1;
+        }
+        // Only its remainder matters, and whether it is small.
+        if self.remembered >= 4 * REMEMBERED {
+            self.remembered -= 2 * REMEMBERED;
+        }
+        if self.pending.is_empty() {
+            self.due = None;
+        }
+        self.last_emitted = now;
+        Control::Ack(list.as_list()).emit(out);
+    }
+
+    fn is_steady(&self) -> bool {
+        self.steady >= STEADY_AFTER
+    }
+
+    fn push(&mut self, now: Instant, number: MessageNumber, is_urgent: bool) {
+        if self.pending.len() < MAX_PENDING {
+            self.pending.push_back(number);
+        }
+        let delay = if self.is_steady() { STEADY_DELAY } else { ACK_DELAY };
+        let at = if is_urgent || self.pending.len() >= 2 { now } else { now + delay };
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rallypoint_wire::session::ClientDatagram;
+
+    fn numbers(acks: &mut PendingAcks, now: Instant) -> Vec<u32> {
+        let mut out = Vec::new();
+        acks.emit(now, &mut out);
+        let Ok(ClientDatagram::Control(Control::Ack(list))) = ClientDatagram::parse(&out) else { panic!("not an ack") };
+        list.iter().map(MessageNumber::get).collect()
+    }
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn s23_every_second_message_is_acked_at_once_and_a_single_one_within_10_ms() {
+        let now = Instant::now();
+        let mut acks = PendingAcks::new(now);
+        acks.on_message(now, MessageNumber::new(0), false);
+        assert_eq!(acks.due(), Some(now), "the very first");
+        assert_eq!(numbers(&mut acks, now), [0]);
+        acks.on_message(now, MessageNumber::new(1), false);
+        assert_eq!(acks.due(), Some(now + ACK_DELAY));
+        acks.on_message(now, MessageNumber::new(2), false);
+        assert_eq!(acks.due(), Some(now));
+        assert_eq!(numbers(&mut acks, now), [1, 2, 0]);
+        assert_eq!(acks.due(), None);
+        acks.on_message(now, MessageNumber::new(4), true);
+        assert_eq!(acks.due(), Some(now));
+    }
+
+    #[test]
+    fn s23_an_ack_repeats_the_last_acked_numbers() {
+        let mut now = Instant::now();
+        let mut acks = PendingAcks::new(now);
+        for number in 0..100 {
+            now += ms(50);
+            acks.on_message(now, MessageNumber::new(number), false);
+            let expected: Vec<u32> = (number.saturating_sub(4)..=number).rev().collect();
+            assert_eq!(numbers(&mut acks, now), expected);
+        }
+    }
+
+    #[test]
+    fn w31_two_messages_of_a_steady_stream_share_an_ack_that_repeats_nothing_until_a_loss() {
+        let start = Instant::now();
+        let mut acks = PendingAcks::new(start);
+        let mut now = start;
+        for number in 0..21 {
+            now += ms(16);
+            acks.on_message(now, MessageNumber::new(number), false);
+            if acks.due().is_some_and(|due| due <= now) {
+                numbers(&mut acks, now);
+            }
+        }
+        now += ms(16);
+        acks.on_message(now, MessageNumber::new(21), false);
+        assert_eq!(acks.due(), Some(now + STEADY_DELAY));
+        now += ms(16);
+        acks.on_message(now, MessageNumber::new(22), false);
+        assert_eq!((acks.due(), numbers(&mut acks, now)), (Some(now), vec![21, 22]));
+        now += ms(32);
+        acks.on_message(now, MessageNumber::new(24), true);
+        assert_eq!((acks.due(), numbers(&mut acks, now)), (Some(now), vec![24, 22, 21, 20, 19]));
+    }
+
+    #[test]
+    fn s23_a_duplicate_is_acked_at_once_unless_it_is_a_copy_sent_right_after_the_original() {
+        let now = Instant::now();
+        let mut acks = PendingAcks::new(now);
+        acks.on_message(now, MessageNumber::new(0), false);
+        acks.on_duplicate(now + ms(1), MessageNumber::new(0));
+        assert_eq!(acks.due(), Some(now));
+        assert_eq!(numbers(&mut acks, now + ms(10)), [0]);
+        acks.on_duplicate(now + ms(15), MessageNumber::new(0));
+        assert_eq!(acks.due(), Some(now + ms(15) + REPEAT_DELAY));
+        assert_eq!(numbers(&mut acks, now + ms(55)), [0]);
+        acks.on_duplicate(now + ms(100), MessageNumber::new(0));
+        assert_eq!(acks.due(), Some(now + ms(100)));
+    }
+
+    #[test]
+    fn s23_an_ack_has_at_most_63_numbers() {
+        let now = Instant::now();
+        let mut acks = PendingAcks::new(now);
+        for number in 0..100 {
+            acks.on_message(now, MessageNumber::new(number), true);
+        }
+        assert_eq!(numbers(&mut acks, now).len(), 63);
+        assert_eq!(acks.due(), Some(now));
+        assert_eq!(numbers(&mut acks, now).len(), 37 + REPEATED);
+        assert_eq!(acks.due(), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! Received messages on their way to the application: put in order, each delivered once (S22, S27).
+
+use rallypoint_wire::session::MessageNumber;
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+/// Size of a block in bytes: enough for the largest message.
+const BLOCK: usize = 504;
+
+/// What [`ReceiveBuffer::insert`] did with a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Insertion {
+    /// The message is new and was stored.
+    New {
+        /// Whether its number is above all numbers received before.
+        is_newest: bool,
+        /// Whether an earlier message is missing.
+        has_gap: bool,
+    },
+    /// The message was received before.
+    Duplicate,
+    /// The number lies above the window. The message is dropped without an ack, which is the flow control.
+    AboveWindow,
+    /// `fill` rejected the message: nothing has changed.
+    Rejected,
+}
+
+/// Position of a block in [`Blocks`].
+#[derive(Clone, Copy, Debug)]
+struct BlockIndex(u32);
+
+/// A stored message.
+#[derive(Clone, Copy, Debug)]
+struct StoredMessage {
+    block: BlockIndex,
+    len: u16,
+}
+
+/// Memory for messages, in blocks of the same size that are reused.
+///
+/// The slab crate would move a whole block in and out at each insertion and removal. Here a message is written directly into
+/// a block that keeps its memory.
+#[derive(Debug, Default)]
+struct Blocks {
+    blocks: Vec<[u8; BLOCK]>,
+    free: Vec<BlockIndex>,
+}
+
+/// State of a number from `base` on.
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    Missing,
+    /// Received, with nothing left to deliver.
+    Done,
+    /// Received, and waiting for an earlier message.
+    Waiting(StoredMessage),
+}
+
+/// A missing number, and when to request it.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    number: MessageNumber,
+    request_at: Instant,
+}
+
+/// The receive window, and the messages that are ready to be read.
+#[derive(Debug)]
+pub(crate) struct ReceiveBuffer {
+    window: usize,
+    is_ordered: bool,
+    /// The first number that has not been received.
+    base: MessageNumber,
+    /// State of the numbers from `base` on.
+    entries: VecDeque<Entry>,
+    /// Messages that can be read.
+    ready: VecDeque<StoredMessage>,
+    /// The block that the application is reading.
+    reading: Option<BlockIndex>,
+    blocks: Blocks,
+    /// Missing numbers in the order in which they are requested.
+    holes: VecDeque<Hole>,
+    /// A message above the window was dropped, so the peer has to be told when there is room again.
+    has_dropped: bool,
+}
+
+impl ReceiveBuffer {
+    pub fn new(first: MessageNumber, window: usize, is_ordered: bool) -> Self {
+        Self {
+            window,
+            is_ordered,
+            base: first,
+            entries: VecDeque::new(),
+            ready: VecDeque::new(),
+            reading: None,
+            blocks: Blocks::default(),
+            holes: VecDeque::new(),
+            has_dropped: false,
+        }
+    }
+
+    /// Stores a message if its number is new and inside the window. `fill` writes the message into the given bytes and returns
+    /// its length, or `None` to reject it.
+    ///
+    /// Numbers that are skipped are requested after `request_delay`. `allowance` is the number of bytes by which the memory
+    /// may grow.
+    pub fn insert(
+        &mut self,
+        now: Instant,
+        number: MessageNumber,
+        request_delay: Duration,
+        allowance: usize,
+        fill: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) -> Insertion {
+        let offset = number.distance_from(self.base) as usize;
+        if number.is_before(self.base) {
+            return Insertion::Duplicate;
+        }
+        if offset + self.ready.len() >= self.window || (!self.blocks.has_free() && allowance < BLOCK && offset > 0) {
+            self.has_dropped = true;
+            return Insertion::AboveWindow;
+        }
+        if !matches!(self.entries.get(offset), None | Some(Entry::Missing)) {
+            return Insertion::Duplicate;
+        }
+        let block = self.blocks.allocate();
+        let Some(len) = self.blocks.get_mut(block).and_then(|bytes| fill(bytes)) else {
+            self.blocks.free(block);
+            return Insertion::Rejected;
+        };
+        let is_newest = offset >= self.entries.len();
+        for missing in self.entries.len()..offset {
+            self.entries.push_back(Entry::Missing);
+            self.holes.push_back(Hole { number: self.base.plus(missing as u32), request_at: now + request_delay });
+        }
+        let message = StoredMessage { block, len: len as u16 };
+        let entry = match (len, self.is_ordered) {
+            // A message without bytes is acknowledged and never delivered (S15).
+            (0, _) => {
+                self.blocks.free(block);
+                Entry::Done
+            }
+            (_, true) => Entry::Waiting(message),
+            (_, false) => {
+                self.ready.push_back(message);
+                Entry::Done
+            }
+        };
+        match self.entries.get_mut(offset) {
+            Some(missing) => *missing = entry,
+            None => self.entries.push_back(entry),
+        }
+        self.advance();
+        Insertion::New { is_newest, has_gap: !self.entries.is_empty() }
+    }
+
+    /// The next message for the application. Its bytes stay valid until the next call.
+    pub fn read(&mut self) -> Option<&[u8]> {
+        if let Some(done) = self.reading.take() {
+            self.blocks.free(done);
+        }
+        let message = self.ready.pop_front()?;
+        self.reading = Some(message.block);
+        self.blocks.get(message.block)?.get(..usize::from(message.len))
+    }
+
+    pub fn is_readable(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// When the next missing number has to be requested.
+    pub fn request_at(&self) -> Option<Instant> {
+        self.holes.front().map(|hole| hole.request_at)
+    }
+
+    /// Takes the next missing number that is due for a request; it is due again after `retry_after`.
+    pub fn next_request(&mut self, now: Instant, retry_after: Duration) -> Option<MessageNumber> {
+        while let Some(hole) = self.holes.front().copied().filter(|hole| hole.request_at <= now) {
+            self.holes.pop_front();
+            let offset = hole.number.distance_from(self.base) as usize;
+            if matches!(self.entries.get(offset), Some(Entry::Missing)) {
+                self.holes.push_back(Hole { request_at: now + retry_after, ..hole });
+                return Some(hole.number);
+            }
+        }
+        None
+    }
+
+    /// The number to request once half of the window is free again after a message was dropped above it.
+    pub fn take_reopened(&mut self) -> Option<MessageNumber> {
+        let has_room = self.has_dropped && self.entries.len() + self.ready.len() < self.window / 2;
+        has_room.then(|| {
+            self.has_dropped = false;
+            self.base.plus(self.entries.len() as u32)
+        })
+    }
+
+    /// Bytes in use.
+    pub fn memory(&self) -> usize {
+        self.blocks.in_use() * BLOCK
+    }
+
+    fn advance(&mut self) {
+        while let Some(entry) = self.entries.front() {
+            match *entry {
+                Entry::Missing => break,
+                Entry::Done => {}
+                Entry::Waiting(message) => self.ready.push_back(message),
+            }
+            self.entries.pop_front();
+            self.base = self.base.next();
+        }
+        if self.entries.is_empty() {
+            self.holes.clear();
+        }
+    }
+}
+
+impl Blocks {
+    fn allocate(&mut self) -> BlockIndex {
+        self.free.pop().unwrap_or_else(|| {
+            self.blocks.push([0; BLOCK]);
+            BlockIndex((self.blocks.len() - 1) as u32)
+        })
+    }
+
+    fn free(&mut self, index: BlockIndex) {
+        self.free.push(index);
+    }
+
+    fn get(&self, index: BlockIndex) -> Option<&[u8; BLOCK]> {
+        self.blocks.get(index.0 as usize)
+    }
+
+    fn get_mut(&mut self, index: BlockIndex) -> Option<&mut [u8; BLOCK]> {
+        self.blocks.get_mut(index.0 as usize)
+    }
+
+    fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    fn in_use(&self) -> usize {
+        self.blocks.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const REQUEST_DELAY: Duration = Duration::from_millis(10);
+
+    fn put(buffer: &mut ReceiveBuffer, now: Instant, number: u32) -> Insertion {
+        let fill = |bytes: &mut [u8]| {
+            bytes[..4].copy_from_slice(&number.to_le_bytes());
+            Some(4)
+        };
+        buffer.insert(now, MessageNumber::new(number), REQUEST_DELAY, usize::MAX, fill)
+    }
+
+    fn read(buffer: &mut ReceiveBuffer) -> Option<u32> {
+        buffer.read().map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
+    }
+
+    proptest! {
+        /// Compares the buffer with a set of numbers.
+        #[test]
+        fn s27_messages_are_delivered_in_order_and_once(
+            start in prop_oneof![Just(0), Just(u32::MAX - 20), any::<u32>()],
+            steps in prop::collection::vec((0..80u32, any::<bool>()), 1..300),
+        ) {
+            let now = Instant::now();
+            let mut buffer = ReceiveBuffer::new(MessageNumber::new(start), 64, true);
+            let mut received = BTreeSet::new();
+            let mut next = 0u32;
+            for (ahead, reads) in steps {
+                let number = (next + ahead).saturating_sub(10);
+                let inserted = put(&mut buffer, now, start.wrapping_add(number));
+                let above = number >= next + 64;
+                let expected_new = !above && number >= next && !received.contains(&number);
+                prop_assert_eq!(matches!(inserted, Insertion::New { .. }), expected_new, "{:?}", inserted);
+                prop_assert_eq!(inserted == Insertion::AboveWindow, above);
+                if expected_new {
+                    received.insert(number);
+                }
+                while let Some(read) = reads.then(|| read(&mut buffer)).flatten() {
+                    prop_assert_eq!(read, start.wrapping_add(next));
+                    prop_assert!(received.remove(&next));
+                    next += 1;
+                }
+                if reads {
+                    prop_assert!(!received.contains(&next));
+                }
+                prop_assert!(buffer.blocks.blocks.len() <= 65);
+            }
+        }
+    }
+
+    #[test]
+    fn s27_unordered_messages_are_delivered_on_arrival_and_once() {
+        let now = Instant::now();
+        let mut buffer = ReceiveBuffer::new(MessageNumber::FIRST, 64, false);
+        put(&mut buffer, now, 2);
+        put(&mut buffer, now, 0);
+        assert_eq!(put(&mut buffer, now, 2), Insertion::Duplicate);
+        put(&mut buffer, now, 1);
+        assert_eq!(std::iter::from_fn(|| read(&mut buffer)).collect::<Vec<_>>(), [2, 0, 1]);
+        assert_eq!(put(&mut buffer, now, 1), Insertion::Duplicate);
+    }
+
+    #[test]
+    fn s25_a_missing_number_is_requested_until_it_arrives() {
+        let now = Instant::now();
+        let mut buffer = ReceiveBuffer::new(MessageNumber::FIRST, 64, true);
+        put(&mut buffer, now, 0);
+        assert_eq!(buffer.request_at(), None);
+        put(&mut buffer, now, 3);
+        let due = now + REQUEST_DELAY;
+        assert_eq!(buffer.request_at(), Some(due));
+        let retry_after = Duration::from_millis(50);
+        assert_eq!(buffer.next_request(now, retry_after), None);
+        assert_eq!(buffer.next_request(due, retry_after).map(MessageNumber::get), Some(1));
+        assert_eq!(buffer.next_request(due, retry_after).map(MessageNumber::get), Some(2));
+        assert_eq!(buffer.next_request(due, retry_after), None);
+        put(&mut buffer, now, 1);
+        assert_eq!(buffer.next_request(due + retry_after, retry_after).map(MessageNumber::get), Some(2));
+        put(&mut buffer, now, 2);
+        assert_eq!(buffer.request_at(), None);
+    }
+
+    #[test]
+    fn s30_a_message_that_cannot_be_opened_changes_nothing() {
+        let now = Instant::now();
+        let mut buffer = ReceiveBuffer::new(MessageNumber::FIRST, 64, true);
+        let rejected = buffer.insert(now, MessageNumber::new(5), REQUEST_DELAY, usize::MAX, |_| None);
+        assert_eq!((rejected, buffer.memory(), buffer.request_at()), (Insertion::Rejected, 0, None));
+        assert!(matches!(put(&mut buffer, now, 5), Insertion::New { .. }));
+    }
+}

@@ -1,0 +1,153 @@
+//! Redundancy for thin streams: a game sends little, so on a lossy network each message can be sent twice (S25).
+//!
+//! A stream is thin as long as it stays below a rate. When a noticeable share of its messages is lost, each small message is
+//! sent a second time a moment later. That at most doubles the bytes of a thin stream, and copies have a budget of their own.
+//! Copying continues as long as both transmissions of a message are lost now and then, which is how a loss shows that the
+//! copies otherwise hide.
+
+use std::{
+    ops::RangeInclusive,
+    time::{Duration, Instant},
+};
+
+/// Maximum length of a datagram that is copied.
+const MAX_COPIED_LEN: usize = 320;
+
+/// Maximum rate of copies in bytes per second.
+const COPY_RATE: f64 = 16_000.0;
+
+/// Share of lost messages at which copying starts: the longer the path, the later a resend arrives, and the sooner a copy
+/// pays. 3 % up to 50 ms, 1 % from 150 ms on: `START_LOSS_TIMES_RTT` (in seconds) divided by the round-trip time.
+const START_LOSS: RangeInclusive<f64> = 0.01..=0.03;
+const START_LOSS_TIMES_RTT: f64 = 0.001_5;
+
+/// Copying stops after this time without a message whose two transmissions were both lost. At 60 messages per second and a
+/// loss of 3 %, that happens every 18 s.
+const COPY_PERIOD: Duration = Duration::from_secs(30);
+
+/// Weight of a single message in the measured loss: low, so that one loss in a hundred messages does not count as a bad
+/// network.
+const LOSS_WEIGHT: f64 = 1.0 / 128.0;
+
+/// After `STEADY_AFTER` messages sent within `STEADY_INTERVAL` of each other, the peer acks two at a time (W31). If such an
+/// ack is lost, the next one with the same numbers comes two messages later, and nothing is overdue before that, which takes
+/// up to `STEADY_ACK_SLACK`. A lost message shows earlier: the message after it is acked at once.
+const STEADY_INTERVAL: Duration = Duration::from_millis(20);
+const STEADY_AFTER: u8 = 4;
+const STEADY_ACK_SLACK: Duration = Duration::from_millis(35);
+
+/// Decides whether a stream is thin, and which messages are sent twice.
+#[derive(Debug)]
+pub(crate) struct Redundancy {
+    /// Byte budget below which the stream counts as thin.
+    stream: Bucket,
+    /// Byte budget of copies.
+    copies: Bucket,
+    /// Measured share of messages whose first transmission was lost.
+    loss: f64,
+    /// Every small message is copied until this time.
+    copy_until: Option<Instant>,
+    last_sent: Instant,
+    /// Number of consecutive messages sent within [`STEADY_INTERVAL`] of each other, up to [`STEADY_AFTER`].
+    steady: u8,
+}
+
+impl Redundancy {
+    /// A stream below `rate` bytes per second counts as thin.
+    pub fn new(now: Instant, rate: u32) -> Self {
+        let rate = f64::from(rate);
+        Self {
+            stream: Bucket::new(now, rate),
+            copies: Bucket::new(now, COPY_RATE.min(rate)),
+            loss: 0.0,
+            copy_until: None,
+            last_sent: now,
+            steady: 0,
+        }
+    }
+
+    /// A new message is sent.
+    pub fn on_send(&mut self, now: Instant, len: usize) {
+        self.stream.take(now, len);
+        self.copies.take(now, 0);
+        let soon = now.saturating_duration_since(self.last_sent) <= STEADY_INTERVAL;
+        self.steady = if soon { (self.steady + 1).min(STEADY_AFTER) } else { 0 };
+        self.last_sent = now;
+    }
+
+    /// A copy is sent.
+    pub fn on_copy(&mut self, now: Instant, len: usize) {
+        self.copies.take(now, len);
+    }
+
+    /// The first transmission of an uncopied message turned out to be lost or received; `rtt` is the round-trip time.
+    pub fn on_first_transmission(&mut self, now: Instant, lost: bool, rtt: Duration) {
+        self.loss += (f64::from(u8::from(lost)) - self.loss) * LOSS_WEIGHT;
+        let threshold =
+            (START_LOSS_TIMES_RTT / rtt.as_secs_f64().max(0.001)).clamp(*START_LOSS.start(), *START_LOSS.end());
+        if lost && self.loss >= threshold {
+            self.copy_until = Some(now + COPY_PERIOD);
+            // After copying has stopped, little is needed to start again.
+            self.loss = threshold * 0.75;
+        }
+    }
+
+    /// Both transmissions of a copied message were lost.
+    pub fn on_copied_message_lost(&mut self, now: Instant) {
+        self.copy_until = Some(now + COPY_PERIOD);
+    }
+
+    pub fn is_thin(&self) -> bool {
+        self.stream.has_quarter()
+    }
+
+    /// Whether a datagram of this length should be copied. A resend always is: other messages wait for it.
+    pub fn should_copy(&self, now: Instant, len: usize, is_resend: bool) -> bool {
+        let is_lossy = is_resend || self.copy_until.is_some_and(|until| now < until);
+        is_lossy && len <= MAX_COPIED_LEN && self.is_thin() && self.copies.has_quarter()
+    }
+
+    /// Extra time before an ack counts as overdue.
+    pub fn ack_slack(&self) -> Duration {
+        if self.steady >= STEADY_AFTER { STEADY_ACK_SLACK } else { Duration::ZERO }
+    }
+
+    /// Delay of a copy after its original: losses often come in bursts.
+    pub fn copy_delay(rtt: Duration) -> Duration {
+        (rtt / 16).clamp(Duration::from_millis(1), Duration::from_millis(8))
+    }
+
+    /// The measured loss rate of single messages, from 0 to 1.
+    pub fn loss(&self) -> f64 {
+        self.loss
+    }
+}
+
+/// Token bucket in bytes that may be overdrawn: it measures a rate instead of limiting it.
+#[derive(Debug)]
+struct Bucket {
+    rate: f64,
+    tokens: f64,
+    at: Instant,
+}
+
+/// Depth of a bucket, in seconds at its rate.
+const DEPTH: f64 = 0.5;
+
+impl Bucket {
+    fn new(now: Instant, rate: f64) -> Self {
+        Self { rate, tokens: rate * DEPTH, at: now }
+    }
+
+    fn take(&mut self, now: Instant, len: usize) {
+        let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.at = now;
+        self.tokens = ((self.tokens + self.rate * elapsed).min(self.rate * DEPTH) - len as f64).max(0.0);
+    }
+
+    /// Whether more than a quarter of the tokens is left, as of the last [`take`](Self::take), which is a moment ago when it
+    /// matters.
+    fn has_quarter(&self) -> bool {
+        self.tokens * 4.0 > self.rate * DEPTH
+    }
+}

@@ -1,0 +1,440 @@
+//! Messages on their way to the peer: when each was sent, which are acked, and which have to be resent (S21 to S25).
+//!
+//! Every message keeps its bytes as they go over the wire: a resend sends the same bytes, and nothing is sealed twice (S30).
+//! Messages in flight form a list in the order of transmission, so that overdue ones are at its head and an ack needs no
+//! search.
+
+use super::{
+    congestion::DeliverySnapshot,
+    datagram_ring::{DatagramRing, Span},
+};
+use rallypoint_wire::session::MessageNumber;
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+/// Number of last messages that are kept however long ago they were acked: a receiver whose message was acked by a forger may
+/// notice the hole only when the next message arrives (S24).
+const MIN_KEPT: usize = 64;
+
+/// Beyond this number of windows, acked messages are kept for a shorter time.
+const HURRIED_WINDOWS: usize = 2;
+
+/// Maximum number of windows that are kept, acked messages included.
+const MAX_WINDOWS: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    /// Not sent yet.
+    Unsent,
+    /// Sent, and neither acked nor declared lost.
+    InFlight,
+    /// Has to be resent.
+    Lost,
+    Acked,
+}
+
+#[derive(Debug)]
+struct Message {
+    span: Span,
+    status: Status,
+    /// Whether it is in `resends` and has to be sent.
+    is_queued: bool,
+    /// Number of transmissions, copies not counted.
+    transmissions: u16,
+    /// Whether a copy was sent, without a reason to assume that the original was lost.
+    is_copied: bool,
+    /// Whether it was the first message of a loss event, after a single transmission without a copy.
+    is_single_loss: bool,
+    /// Position of its last transmission in the order of all transmissions.
+    order: u64,
+    sent_at: Instant,
+    acked_at: Instant,
+    snapshot: Option<DeliverySnapshot>,
+    /// Neighbours in the list of messages in flight.
+    previous: Option<MessageNumber>,
+    next: Option<MessageNumber>,
+}
+
+/// Effect of an ack on a message that was not acked before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckedMessage {
+    pub len: u64,
+    /// Position of its last transmission in the order of all transmissions.
+    pub order: u64,
+    /// Time since its transmission, if there was only one (Karn's algorithm).
+    pub rtt: Option<Duration>,
+    pub snapshot: Option<DeliverySnapshot>,
+    /// Whether the first transmission was lost, if that had no copy.
+    pub first_lost: Option<bool>,
+    /// Whether it was resent although the ack came too soon to be caused by the resend.
+    pub is_spurious: bool,
+}
+
+/// Messages that were declared lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LossCount {
+    pub total: u32,
+    /// Those that were sent once with a copy.
+    pub copied: u32,
+}
+
+/// The send window: messages that are waiting, in flight, lost, or kept after their ack.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    window: usize,
+    /// Number of messages of the window that are kept free for a path challenge.
+    reserve: usize,
+    /// The number of the first entry of `messages`.
+    base: MessageNumber,
+    messages: VecDeque<Message>,
+    ring: DatagramRing,
+    /// The oldest number that is not acked.
+    oldest_unacked: MessageNumber,
+    /// The first number that was never sent. Some above it may have been (S31).
+    next_unsent: MessageNumber,
+    /// First and last entry of the list of messages in flight.
+    first_in_flight: Option<MessageNumber>,
+    last_in_flight: Option<MessageNumber>,
+    /// Bytes in flight.
+    in_flight: u64,
+    resends: VecDeque<MessageNumber>,
+    /// Scheduled copies in the order of time.
+    copies: VecDeque<(Instant, MessageNumber)>,
+    next_order: u64,
+    newest_acked_order: u64,
+}
+
+impl SendBuffer {
+    pub fn new(first: MessageNumber, window: usize, reserve: usize) -> Self {
+        Self {
+            window,
+            reserve,
+            base: first,
+            messages: VecDeque::new(),
+            ring: DatagramRing::default(),
+            oldest_unacked: first,
+            next_unsent: first,
+            first_in_flight: None,
+            last_in_flight: None,
+            in_flight: 0,
+            resends: VecDeque::new(),
+            copies: VecDeque::new(),
+            next_order: 1,
+            newest_acked_order: 0,
+        }
+    }
+
+    /// The number of the next message.
+    pub fn next_number(&self) -> MessageNumber {
+        self.base.plus(self.messages.len() as u32)
+    }
+
+    /// Whether another message of the application fits into the window, and not too many acked messages are kept.
+    pub fn has_room(&self) -> bool {
+        self.has_room_for(1 + self.reserve) && self.messages.len() < MAX_WINDOWS * self.window
+    }
+
+    /// Whether this many messages fit into the window, the reserve included.
+    pub fn has_room_for(&self, messages: usize) -> bool {
+        self.unacked() + messages <= self.window
+    }
+
+    /// Number of messages that are not acked.
+    pub fn unacked(&self) -> usize {
+        self.next_number().distance_from(self.oldest_unacked) as usize
+    }
+
+    /// Number of messages that are not acked, without those whose datagrams have only `empty_len` bytes: they carry no
+    /// payload.
+    pub fn undelivered(&self, empty_len: usize) -> usize {
+        let first = self.oldest_unacked.distance_from(self.base) as usize;
+        let is_undelivered =
+            |message: &&Message| message.status != Status::Acked && usize::from(message.span.len) > empty_len;
+        self.messages.iter().skip(first).filter(is_undelivered).count()
+    }
+
+    /// Number of messages that were never sent.
+    pub fn unsent(&self) -> usize {
+        self.next_number().distance_from(self.next_unsent) as usize
+    }
+
+    /// Bytes in flight.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Bytes of memory in use.
+    pub fn memory(&self) -> usize {
+        self.ring.used()
+    }
+
+    /// Appends the datagram of the next message.
+    pub fn push(&mut self, now: Instant, datagram: &[u8]) {
+        let span = self.ring.push(datagram, self.messages.iter_mut().map(|message| &mut message.span));
+        self.messages.push_back(Message {
+            span,
+            status: Status::Unsent,
+            is_queued: false,
+            transmissions: 0,
+            is_copied: false,
+            is_single_loss: false,
+            order: 0,
+            sent_at: now,
+            acked_at: now,
+            snapshot: None,
+            previous: None,
+            next: None,
+        });
+    }
+
+    /// The next message that was never sent.
+    pub fn next_unsent(&self) -> Option<MessageNumber> {
+        (self.unsent() > 0).then_some(self.next_unsent)
+    }
+
+    /// The next message that has to be resent.
+    pub fn next_resend(&mut self) -> Option<MessageNumber> {
+        while let Some(&number) = self.resends.front() {
+            match self.get(number) {
+                // This may be an acked message that the receiver has requested.
+                Some(message) if message.is_queued => return Some(number),
+                _ => self.resends.pop_front(),
+            };
+        }
+        None
+    }
+
+    /// The oldest message that was sent and is not acked, and the time of its last transmission.
+    pub fn oldest_sent(&self) -> Option<(MessageNumber, Instant)> {
+        let message = self.get(self.oldest_unacked)?;
+        (message.transmissions > 0).then_some((self.oldest_unacked, message.sent_at))
+    }
+
+    /// The newest message that was sent.
+    pub fn newest_sent(&self) -> Option<MessageNumber> {
+        (self.next_unsent != self.base).then(|| self.next_unsent.plus(u32::MAX))
+    }
+
+    /// The next scheduled copy that is due.
+    pub fn next_copy(&mut self, now: Instant) -> Option<MessageNumber> {
+        while let Some(&(at, number)) = self.copies.front() {
+            if self.get(number).is_some_and(|message| message.status == Status::InFlight) {
+                return (at <= now).then_some(number);
+            }
+            self.copies.pop_front();
+        }
+        None
+    }
+
+    /// The copy that [`next_copy`](Self::next_copy) returned was sent.
+    pub fn on_copy_sent(&mut self) {
+        self.copies.pop_front();
+    }
+
+    /// When the next copy is due.
+    pub fn copy_at(&self) -> Option<Instant> {
+        self.copies.front().map(|(at, _)| *at)
+    }
+
+    /// Schedules a copy of a message that was just sent.
+    pub fn schedule_copy(&mut self, at: Instant, number: MessageNumber) {
+        // The queue stays in the order of time: a copy may be a moment late, behind one that was scheduled before it.
+        let at = self.copies.back().map_or(at, |(last, _)| at.max(*last));
+        if let Some(message) = self.get_mut(number) {
+            message.is_copied = true;
+            self.copies.push_back((at, number));
+        }
+    }
+
+    /// The bytes of a message's datagram.
+    pub fn datagram(&self, number: MessageNumber) -> &[u8] {
+        self.get(number).map_or(&[], |message| self.ring.get(message.span))
+    }
+
+    /// A message is sent, for the first time or again.
+    pub fn on_sent(&mut self, now: Instant, number: MessageNumber, snapshot: DeliverySnapshot) {
+        let order = self.next_order;
+        let Some(message) = self.get_mut(number) else { return };
+        let status = message.status;
+        message.is_queued = false;
+        message.sent_at = now;
+        message.transmissions = message.transmissions.saturating_add(1);
+        if status == Status::Acked {
+            return;
+        }
+        message.order = order;
+        message.snapshot = Some(snapshot);
+        message.status = Status::InFlight;
+        let len = u64::from(message.span.len);
+        self.next_order += 1;
+        if status == Status::InFlight {
+            self.unlink(number);
+        } else {
+            self.in_flight += len;
+        }
+        self.link(number);
+        while self.get(self.next_unsent).is_some_and(|message| message.status != Status::Unsent) {
+            self.next_unsent = self.next_unsent.next();
+        }
+    }
+
+    /// The peer acks a message. Numbers that were never sent are ignored (S23).
+    pub fn on_ack(&mut self, now: Instant, number: MessageNumber, min_rtt: Duration) -> Option<AckedMessage> {
+        let message = self.get_mut(number)?;
+        let status = message.status;
+        if matches!(status, Status::Unsent | Status::Acked) {
+            return None;
+        }
+        let since = now.saturating_duration_since(message.sent_at);
+        let is_of_last = since >= min_rtt * 3 / 4;
+        let is_single = message.transmissions == 1;
+        let is_spurious = message.transmissions == 2 && !is_of_last;
+        let acked = AckedMessage {
+            len: u64::from(message.span.len),
+            order: message.order,
+            rtt: is_single.then_some(since),
+            snapshot: message.snapshot.filter(|_| is_single || is_of_last),
+            first_lost: (message.is_single_loss || (is_single && !message.is_copied))
+                .then_some(message.is_single_loss && !is_spurious),
+            is_spurious,
+        };
+        message.status = Status::Acked;
+        message.acked_at = now;
+        message.is_queued = false;
+        if status == Status::InFlight {
+            self.unlink(number);
+            self.in_flight -= acked.len;
+        }
+        if acked.snapshot.is_some() {
+            self.newest_acked_order = self.newest_acked_order.max(acked.order);
+        }
+        while self.get(self.oldest_unacked).is_some_and(|message| message.status == Status::Acked) {
+            self.oldest_unacked = self.oldest_unacked.next();
+        }
+        Some(acked)
+    }
+
+    /// The peer requests a message. It is resent, acked or not, but not twice within `min_interval` (S24, S25).
+    pub fn on_request(&mut self, now: Instant, number: MessageNumber, min_interval: Duration) -> Option<LossCount> {
+        let message = self.get_mut(number)?;
+        if message.transmissions == 0
+            || message.is_queued
+            || now.saturating_duration_since(message.sent_at) < min_interval
+        {
+            return None;
+        }
+        if message.status == Status::InFlight {
+            return Some(self.declare_lost(number, true));
+        }
+        message.is_queued = true;
+        self.resends.push_back(number);
+        Some(LossCount::default())
+    }
+
+    /// Declares messages lost: `threshold` later transmissions are acked; or one is, and `loss_delay` has passed; or `timeout`
+    /// has passed, whatever is acked.
+    pub fn detect_losses(
+        &mut self,
+        now: Instant,
+        threshold: u64,
+        loss_delay: Duration,
+        timeout: Option<Duration>,
+    ) -> LossCount {
+        let mut losses = LossCount::default();
+        while let Some(number) = self.first_in_flight {
+            let Some(message) = self.get(number) else { break };
+            let acked_later = self.newest_acked_order.saturating_sub(message.order);
+            let is_lost = acked_later >= threshold
+                || (acked_later > 0 && now >= message.sent_at + loss_delay)
+                || timeout.is_some_and(|timeout| now >= message.sent_at + timeout);
+            if !is_lost {
+                break;
+            }
+            // Several at once are one loss event, and maybe only a lost ack.
+            let found = self.declare_lost(number, losses.total == 0);
+            losses.total += found.total;
+            losses.copied += found.copied;
+        }
+        losses
+    }
+
+    /// When [`detect_losses`](Self::detect_losses) may find something.
+    pub fn loss_detection_at(&self, loss_delay: Duration, timeout: Option<Duration>) -> Option<Instant> {
+        let message = self.get(self.first_in_flight?)?;
+        let by_ack = (self.newest_acked_order > message.order).then(|| message.sent_at + loss_delay);
+        let by_timeout = timeout.map(|timeout| message.sent_at + timeout);
+        by_ack.into_iter().chain(by_timeout).min()
+    }
+
+    /// Frees messages that were acked `after` ago, if everything older is acked (S24); if many are kept, after the shorter
+    /// time `hurried`.
+    pub fn release(&mut self, now: Instant, after: Duration, hurried: Duration) {
+        while let Some(at) = self.release_at(after, hurried)
+            && at <= now
+            && let Some(message) = self.messages.pop_front()
+        {
+            self.ring.pop(message.span);
+            self.base = self.base.next();
+        }
+    }
+
+    /// When the oldest message can be freed.
+    pub fn release_at(&self, after: Duration, hurried: Duration) -> Option<Instant> {
+        let is_releasable = self.messages.len() > MIN_KEPT && self.base != self.oldest_unacked;
+        let message = self.messages.front().filter(|_| is_releasable)?;
+        let after = if self.messages.len() > HURRIED_WINDOWS * self.window { hurried.min(after) } else { after };
+        (message.status == Status::Acked && !message.is_queued).then(|| message.acked_at + after)
+    }
+
+    fn declare_lost(&mut self, number: MessageNumber, is_first_of_event: bool) -> LossCount {
+        self.unlink(number);
+        let Some(message) = self.get_mut(number) else { return LossCount::default() };
+        message.status = Status::Lost;
+        message.is_queued = true;
+        let len = u64::from(message.span.len);
+        let is_single = message.transmissions == 1;
+        let copied = is_single && message.is_copied;
+        message.is_single_loss |= is_first_of_event && is_single && !message.is_copied;
+        self.in_flight -= len;
+        self.resends.push_back(number);
+        LossCount { total: 1, copied: copied.into() }
+    }
+
+    fn get(&self, number: MessageNumber) -> Option<&Message> {
+        self.messages.get(number.distance_from(self.base) as usize)
+    }
+
+    fn get_mut(&mut self, number: MessageNumber) -> Option<&mut Message> {
+        self.messages.get_mut(number.distance_from(self.base) as usize)
+    }
+
+    /// Appends a message to the list of messages in flight.
+    fn link(&mut self, number: MessageNumber) {
+        let last = self.last_in_flight.replace(number);
+        if let Some(message) = self.get_mut(number) {
+            message.previous = last;
+            message.next = None;
+        }
+        match last.and_then(|last| self.get_mut(last)) {
+            Some(last) => last.next = Some(number),
+            None => self.first_in_flight = Some(number),
+        }
+    }
+
+    /// Removes a message from the list of messages in flight.
+    fn unlink(&mut self, number: MessageNumber) {
+        let Some(message) = self.get_mut(number) else { return };
+        let previous = message.previous.take();
+        let next = message.next.take();
+        match previous.and_then(|previous| self.get_mut(previous)) {
+            Some(previous) => previous.next = next,
+            None => self.first_in_flight = next,
+        }
+        match next.and_then(|next| self.get_mut(next)) {
+            Some(next) => next.previous = previous,
+            None => self.last_in_flight = previous,
+        }
+    }
+}

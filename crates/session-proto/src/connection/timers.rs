@@ -1,0 +1,140 @@
+//! The timers of a connection: their deadlines, and what happens when they expire.
+//!
+//! Deadlines are derived from the state instead of being stored, so that no change of state can leave one behind.
+
+use super::{Connection, State};
+use crate::DisconnectReason;
+use std::time::Instant;
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// Nothing was received for the idle timeout (S29).
+    Idle,
+    /// A new address of the peer was not validated in time (W34).
+    PathValidation,
+    /// Messages that are left at the close were not delivered in time (S28).
+    Flush,
+    /// The peer's disconnect is confirmed by its silence (S28).
+    PeerClose,
+    /// Nothing was sent for the keepalive interval (S29).
+    Keepalive,
+    /// An ack has to be sent.
+    Ack,
+    /// A missing message has to be requested.
+    ResendRequest,
+    /// A message in flight may be lost.
+    LossDetection,
+    /// The lack of acks starts to count as silence.
+    Silence,
+    /// A copy has to be sent.
+    Copy,
+    /// The oldest message has to be resent.
+    Probe,
+    /// A client without answers has to send a new message.
+    RebindProbe,
+    /// A blocked sender has room again.
+    SendRoom,
+    /// The pacer admits the next message.
+    Pacing,
+    /// A peer that seems to have disconnected has to be asked for a sign of life.
+    PeerCloseProbe,
+}
+
+impl Timer {
+    /// Timers that end the connection, or its close.
+    const ENDING: [Self; 4] = [Self::Idle, Self::PathValidation, Self::Flush, Self::PeerClose];
+
+    /// Timers that lead to a datagram being sent.
+    const SENDING: [Self; 11] = [
+        Self::Keepalive,
+        Self::Ack,
+        Self::ResendRequest,
+        Self::LossDetection,
+        Self::Silence,
+        Self::Copy,
+        Self::Probe,
+        Self::RebindProbe,
+        Self::SendRoom,
+        Self::Pacing,
+        Self::PeerCloseProbe,
+    ];
+}
+
+impl Connection {
+    /// When [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit) has something to do.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        match &self.state {
+            State::Closed(_) => return None,
+            State::Disconnecting { next, .. } => return Some(*next),
+            State::Open | State::Flushing { .. } => {}
+        }
+        let ending = Timer::ENDING.map(|timer| self.deadline(timer)).into_iter().flatten().min();
+        if self.path.is_exhausted() {
+            return ending;
+        }
+        Timer::SENDING.map(|timer| self.deadline(timer)).into_iter().chain([ending]).flatten().min()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.is_closed() {
+            return;
+        }
+        if self.is_expired(now, Timer::Idle) || self.is_expired(now, Timer::PathValidation) {
+            return self.end(DisconnectReason::TimedOut);
+        }
+        if let Some(close) = self.peer_close.take_if(|close| now >= close.until) {
+            return self.end(DisconnectReason::ClosedByPeer(close.reason));
+        }
+        self.finish_flush(now);
+        if self.is_expired(now, Timer::SendRoom) {
+            self.release(now);
+            self.notify_writable();
+        }
+        if self.is_expired(now, Timer::Silence) {
+            self.recovery.is_silent = true;
+        }
+        self.detect_losses(now);
+        if self.is_expired(now, Timer::Probe) {
+            self.recovery.probes += 1;
+            self.recovery.probe_oldest = true;
+            self.recovery.probe_next = self.recovery.is_silent;
+            if self.recovery.is_silent {
+                self.rtt.back_off();
+            }
+        }
+        if self.is_expired(now, Timer::RebindProbe) {
+            self.recovery.last_rebind_probe = Some(now);
+            self.recovery.rebind_probe =
+                self.send.buffer.unsent() > 0 || (!self.has_used_all_numbers() && self.push(now, &[]));
+        }
+    }
+
+    fn is_expired(&self, now: Instant, timer: Timer) -> bool {
+        self.deadline(timer).is_some_and(|at| now >= at)
+    }
+
+    #[inline(always)]
+    fn deadline(&self, timer: Timer) -> Option<Instant> {
+        match timer {
+            Timer::Idle => Some(self.liveness.last_received + self.config.idle_timeout),
+            Timer::PathValidation => self.path.unvalidated_since().map(|since| since + self.config.idle_timeout),
+            Timer::Flush => match self.state {
+                State::Flushing { until, .. } => Some(until),
+                _ => None,
+            },
+            Timer::PeerClose => self.peer_close.as_ref().map(|close| close.until),
+            Timer::Keepalive => Some(self.liveness.last_sent + self.config.keepalive),
+            Timer::Ack => self.receive.acks.due(),
+            Timer::ResendRequest => self.receive.buffer.request_at(),
+            Timer::LossDetection => self.send.buffer.loss_detection_at(self.rtt.loss_delay(), self.loss_timeout()),
+            Timer::Silence => self.silence_at(),
+            Timer::Copy => self.send.buffer.copy_at(),
+            Timer::Probe => self.probe_at(),
+            Timer::RebindProbe => self.rebind_probe_at(),
+            Timer::SendRoom => self.release_at(),
+            Timer::Pacing => self.send.paced_until,
+            Timer::PeerCloseProbe => self.peer_close.as_ref().map(|close| close.probe_at),
+        }
+    }
+}

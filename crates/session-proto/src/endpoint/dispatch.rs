@@ -1,0 +1,207 @@
+//! Player slots: which datagram belongs to which connection, and what follows from it.
+
+use super::{Endpoint, MAX_EVENTS};
+use crate::{
+    Connection, DisconnectReason, PlayerId, ServerEvent,
+    connection::{ConnectionEvent, DataDisposition, Protection},
+};
+use rallypoint_wire::session::{Control, MessageNumber, Rand, SealInput, SlotIndex, Uid};
+use std::{net::SocketAddr, time::Instant};
+
+/// A player's connection, and what the endpoint knows about it.
+pub(super) struct PlayerSlot {
+    pub connection: Connection,
+    /// Whether the slot is in the endpoint's `ready` queue.
+    pub is_ready: bool,
+    /// Whether these events wait to be polled.
+    pub has_message_event: bool,
+    pub has_writable_event: bool,
+    /// Memory of the connection as last counted by the endpoint.
+    pub memory: usize,
+}
+
+/// A data datagram, plain or encrypted.
+pub(super) struct Data<'a> {
+    pub number: MessageNumber,
+    pub index: SlotIndex,
+    pub uid: Uid,
+    /// The rand of a plain datagram.
+    pub rand: Option<Rand>,
+    /// The nonce and associated data of an encrypted datagram.
+    pub seal_input: Option<SealInput>,
+    pub bytes: &'a [u8],
+}
+
+impl PlayerSlot {
+    pub fn new(connection: Connection) -> Self {
+        Self { connection, is_ready: false, has_message_event: false, has_writable_event: false, memory: 0 }
+    }
+
+    pub fn player(&self) -> PlayerId {
+        PlayerId { index: self.connection.index(), uid: self.connection.uid() }
+    }
+}
+
+impl Data<'_> {
+    /// Whether the rand of a plain session is right. In an encrypted session the seal decides, later.
+    pub fn has_right_rand(&self, protection: &Protection) -> bool {
+        match (protection, self.rand) {
+            (Protection::Plain(expected), Some(rand)) => *expected == rand,
+            (Protection::Sealed { .. }, None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Endpoint {
+    pub(super) fn slot(&mut self, player: PlayerId) -> Option<&mut PlayerSlot> {
+        let slot = self.slots.get_mut(usize::from(player.index))?.as_mut()?;
+        (slot.player() == player).then_some(slot)
+    }
+
+    /// Number of bytes by which the memory for messages may grow (S22).
+    pub(super) fn allowance(&self) -> usize {
+        self.config.memory.saturating_sub(self.memory)
+    }
+
+    /// Updates the queues after a change to a connection: it may have something to send, and its deadline may differ.
+    pub(super) fn update_slot(&mut self, index: SlotIndex) {
+        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        if !slot.is_ready {
+            slot.is_ready = true;
+            self.ready.push_back(index);
+        }
+        self.memory = self.memory - slot.memory + slot.connection.memory();
+        slot.memory = slot.connection.memory();
+        self.deadlines.set(index, slot.connection.poll_timeout());
+    }
+
+    /// Turns the events of a connection into events of the endpoint.
+    pub(super) fn collect_events(&mut self, now: Instant, index: SlotIndex) {
+        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        let player = slot.player();
+        while let Some(event) = slot.connection.poll_event() {
+            match event {
+                ConnectionEvent::Readable if !std::mem::replace(&mut slot.has_message_event, true) => {
+                    self.events.push_back(ServerEvent::Message(player));
+                }
+                ConnectionEvent::Writable if !std::mem::replace(&mut slot.has_writable_event, true) => {
+                    self.events.push_back(ServerEvent::Writable(player));
+                }
+                ConnectionEvent::Readable | ConnectionEvent::Writable => {}
+                // This happens only if events are not polled at all.
+                ConnectionEvent::Closing if self.events.len() >= MAX_EVENTS => {}
+                ConnectionEvent::Closing => self.events.push_back(ServerEvent::Closing(player)),
+                ConnectionEvent::Closed(reason) => return self.free_slot(now, index, reason),
+            }
+        }
+    }
+
+    fn free_slot(&mut self, now: Instant, index: SlotIndex, reason: DisconnectReason) {
+        let Some(slot) = self.slots.get_mut(usize::from(index)).and_then(Option::take) else { return };
+        let player = slot.player();
+        self.player_count -= 1;
+        self.memory -= slot.memory;
+        self.deadlines.set(index, None);
+        self.forget_address(slot.connection.peer(), index);
+        // A client that timed out or was replaced and still sends is told that its session is gone.
+        let is_silenced = matches!(
+            reason,
+            DisconnectReason::Closed | DisconnectReason::ClosedByPeer(_) | DisconnectReason::NumbersExhausted
+        );
+        self.allocator.release(now, index, is_silenced.then_some(player.uid));
+        self.events.push_back(ServerEvent::Disconnected(player, reason));
+    }
+
+    pub(super) fn handle_data(&mut self, now: Instant, from: SocketAddr, length: usize, data: &Data<'_>) {
+        let allowance = self.allowance();
+        let Some(Some(slot)) = self.slots.get_mut(usize::from(data.index)) else {
+            return self.handle_first_data(now, from, length, data);
+        };
+        if slot.connection.uid() != data.uid {
+            return self.handle_first_data(now, from, length, data);
+        }
+        if !data.has_right_rand(slot.connection.protection()) {
+            self.stats.strays += 1;
+            return;
+        }
+        slot.connection.count_received(length);
+        let disposition =
+            slot.connection.handle_data(now, data.number, data.bytes, data.seal_input.as_ref(), allowance);
+        // A session never moves to the address of another player: a forged source would cut that player off.
+        if disposition == DataDisposition::Newest
+            && slot.connection.peer() != from
+            && !self.by_address.contains_key(&from)
+        {
+            self.migrate(now, data.index, from);
+        }
+        if disposition != DataDisposition::Foreign {
+            self.grant_credit(data.index, from, length);
+        }
+        self.update_slot(data.index);
+        self.collect_events(now, data.index);
+    }
+
+    /// Lets an unvalidated address be sent a multiple of what came from it (S31).
+    fn grant_credit(&mut self, index: SlotIndex, from: SocketAddr, length: usize) {
+        if let Some(Some(slot)) = self.slots.get_mut(usize::from(index))
+            && slot.connection.peer() == from
+        {
+            slot.connection.grant_credit(length);
+        }
+    }
+
+    /// Moves a session to the address that its newest message came from (S31).
+    fn migrate(&mut self, now: Instant, index: SlotIndex, to: SocketAddr) {
+        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        let old = slot.connection.peer();
+        slot.connection.migrate(now, to, self.rng.u64());
+        let player = slot.player();
+        self.forget_address(old, index);
+        self.by_address.insert(to, index);
+        if self.events.len() < MAX_EVENTS {
+            self.events.push_back(ServerEvent::Moved(player, to));
+        }
+    }
+
+    fn forget_address(&mut self, addr: SocketAddr, index: SlotIndex) {
+        if self.by_address.get(&addr) == Some(&index) {
+            self.by_address.remove(&addr);
+        }
+    }
+
+    /// Handles a control datagram, or a disconnect if `control` is `None`.
+    pub(super) fn handle_control(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        length: usize,
+        control: Option<Control<'_>>,
+    ) {
+        let Some(&index) = self.by_address.get(&from) else {
+            self.stats.strays += 1;
+            return;
+        };
+        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        let connection = &mut slot.connection;
+        connection.count_received(length);
+        connection.grant_credit(length);
+        match control {
+            Some(Control::Ack(numbers)) => connection.handle_ack(now, numbers),
+            Some(Control::Resend(numbers)) => connection.handle_resend_request(now, numbers),
+            Some(Control::Keepalive) => connection.handle_keepalive(now),
+            Some(Control::KeepaliveAck) => connection.handle_keepalive_ack(now),
+            None => connection.handle_disconnect(now, ""),
+        }
+        self.update_slot(index);
+        self.collect_events(now, index);
+    }
+
+    /// Handles data of a session that does not exist: the reply tells a client at once that the server has restarted (S32).
+    pub(super) fn handle_unknown_session(&mut self, now: Instant, from: SocketAddr, length: usize, data: &Data<'_>) {
+        self.stats.strays += 1;
+        if !self.allocator.is_silenced(data.index, data.uid) {
+            self.stateless.reject_unknown_session(now, from, length);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Why logins fail, messages are refused, and sessions end.
+
+/// Why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DisconnectReason {
+    /// This side closed the session.
+    #[error("closed")]
+    Closed,
+    /// The peer closed the session; a server may give a reason. The text comes from the network: escape it before it is
+    /// shown.
+    #[error("the other side closed the session: {0}")]
+    ClosedByPeer(String),
+    /// Nothing was received for the idle timeout (S29).
+    #[error("timed out")]
+    TimedOut,
+    /// The same client has logged in again (S13).
+    #[error("replaced by a new login")]
+    Replaced,
+    /// An encrypted session ends after 2^30 messages (S21): log in again.
+    #[error("all message numbers are used up")]
+    NumbersExhausted,
+    /// Too many messages could not be decrypted (S30).
+    #[error("too many messages could not be decrypted")]
+    DecryptionFailures,
+}
+
+/// Why a message cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The send window is full: wait for the writable event (S26).
+    #[error("the send window is full: wait until it is writable")]
+    WouldBlock,
+    /// The message is longer than a datagram of this session can carry (S33).
+    #[error("a message of {length} bytes is too large: the limit is {limit} bytes; use a stream for more")]
+    TooLarge {
+        /// Maximum length in bytes.
+        limit: usize,
+        /// Length of the message in bytes.
+        length: usize,
+    },
+    /// The message has no bytes (S15).
+    #[error("a message needs at least one byte")]
+    Empty,
+    /// The session is closed or being closed.
+    #[error("the session is closed")]
+    Closed,
+    /// The player does not exist, or no longer.
+    #[error("no such player")]
+    UnknownPlayer,
+    /// The client is not logged in.
+    #[error("not connected")]
+    NotConnected,
+    /// All message numbers are used up (S21).
+    #[error("all message numbers of this session are used up: log in again")]
+    NumbersExhausted,
+}
+
+/// Why a login failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoginError {
+    /// The server did not answer in time.
+    #[error("no answer from the server")]
+    TimedOut,
+    /// The server refused the login. The reason comes from the network: escape it before it is shown.
+    #[error("the server refused the login: {0}")]
+    Refused(String),
+}

@@ -1,0 +1,87 @@
+//! The events of a session, as its two sides see them.
+//!
+//! The crate `rallypoint-session` hands out the same events: there is no second vocabulary above this one.
+
+use crate::{DisconnectReason, LoginError};
+use rallypoint_wire::session::{SlotIndex, Uid};
+use std::{fmt, net::SocketAddr};
+
+/// What happened to a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientEvent {
+    /// The login succeeded.
+    Connected,
+    /// A message arrived.
+    ///
+    /// [`Client`](crate::Client) raises it once for all messages that arrive before it is polled:
+    /// [`recv`](crate::Client::recv) takes them. The clients of `rallypoint-session` raise it for each message, together with
+    /// the message.
+    Message,
+    /// There is room again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
+    Writable,
+    /// The server seems to have ended the session. The datagram that says so may be forged: either
+    /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
+    Closing,
+    /// The session has ended. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another login follows, unless
+    /// one of the two sides closed the session.
+    Disconnected(DisconnectReason),
+    /// The login failed.
+    LoginFailed(LoginError),
+}
+
+/// What happened to a server and its players.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServerEvent {
+    /// A player has logged in.
+    Connected(NewPlayer),
+    /// A message of this player arrived.
+    ///
+    /// [`Endpoint`](crate::Endpoint) raises it once for all messages that arrive before it is polled:
+    /// [`recv`](crate::Endpoint::recv) takes them. The servers of `rallypoint-session` raise it for each message, together
+    /// with the message.
+    Message(PlayerId),
+    /// There is room again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
+    Writable(PlayerId),
+    /// The player seems to have left. The datagram that says so may be forged: either
+    /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
+    Closing(PlayerId),
+    /// The player has a new address (S31).
+    Moved(PlayerId, SocketAddr),
+    /// The player's session has ended.
+    Disconnected(PlayerId, DisconnectReason),
+}
+
+/// A player who has just logged in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NewPlayer {
+    /// Identifies the player until the session ends.
+    pub player: PlayerId,
+    /// The player's name, without control characters. It is not authenticated, and several players may have the same name.
+    pub username: String,
+    /// The game that the login names.
+    pub game: String,
+}
+
+/// Identifies a player: a slot, and one of the sessions that use it over time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PlayerId {
+    pub(crate) index: SlotIndex,
+    pub(crate) uid: Uid,
+}
+
+impl PlayerId {
+    /// The player's slot: 0 to 254.
+    #[must_use]
+    pub fn index(self) -> SlotIndex {
+        self.index
+    }
+}
+
+impl fmt::Debug for PlayerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "player {}", self.index.get())
+    }
+}
