@@ -20,8 +20,10 @@ use announcing::RoomAnnouncement;
 use metrics::Metrics;
 use rallypoint_limit::Lan;
 use rallypoint_query_proto::ServerInfo;
-use rallypoint_session::{ServerEvent, ServerOptions, SessionServer};
-use rallypoint_session_proto::{EncryptionPolicy, EndpointConfig, PlayerId, Reason, SendError};
+use rallypoint_session::{
+    DisconnectReason, EncryptionPolicy, EndpointConfig, NewPlayer, PlayerId, SendError, ServerEvent, ServerOptions,
+    SessionServer,
+};
 use room::{AWAY_FOR, Act, Room};
 use std::{
     collections::HashMap,
@@ -134,7 +136,7 @@ impl Hosting {
                 }
             };
             tokio::select! {
-                event = self.server.event(&mut message) => self.handle_event(event, &message),
+                event = self.server.next_event(&mut message) => self.handle_event(event, &message),
                 Some(line) = console.next() => {
                     match line {
                         Ok(line) if line.trim() == "/quit" => return,
@@ -157,7 +159,7 @@ impl Hosting {
     fn handle_event(&mut self, event: ServerEvent, message: &[u8]) {
         let (now, server) = (Instant::now(), &self.server);
         match event {
-            ServerEvent::Joined { player, username, .. } => match self.is_away(now, player) {
+            ServerEvent::Connected(NewPlayer { player, username, .. }) => match self.is_away(now, player) {
                 Some(left) => {
                     let minutes = left.as_secs() / 60 + 1;
                     self.server.disconnect(player, &format!("sent away; come back in {minutes} min"));
@@ -168,9 +170,9 @@ impl Hosting {
             ServerEvent::Message(player) => {
                 self.room.handle_line(now, player, message, |player| server.stats(player)?.rtt);
             }
-            ServerEvent::Left(player, reason) => {
+            ServerEvent::Disconnected(player, reason) => {
                 // Who leaves without a word just leaves.
-                let is_silent = matches!(&reason, Reason::ClosedByPeer(why) if why.is_empty());
+                let is_silent = matches!(&reason, DisconnectReason::ClosedByPeer(why) if why.is_empty());
                 let why = if is_silent { String::new() } else { reason.to_string() };
                 self.room.handle_leave(player, &why);
             }
@@ -189,7 +191,7 @@ impl Hosting {
                     }
                 }
                 Act::Kick(player, reason) => {
-                    if let Some(addr) = self.server.proven_addr(player) {
+                    if let Some(addr) = self.server.validated_addr(player) {
                         self.away.insert(Lan::of(addr.ip()), Instant::now() + AWAY_FOR);
                     }
                     self.server.disconnect(player, &reason);
@@ -202,7 +204,7 @@ impl Hosting {
     /// For how much longer nobody gets in from where this player is.
     fn is_away(&mut self, now: Instant, player: PlayerId) -> Option<Duration> {
         self.away.retain(|_, until| *until > now);
-        let home = Lan::of(self.server.proven_addr(player)?.ip());
+        let home = Lan::of(self.server.validated_addr(player)?.ip());
         self.away.get(&home).map(|until| until.saturating_duration_since(now))
     }
 

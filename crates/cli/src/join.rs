@@ -13,8 +13,10 @@ use crate::{
     signals::Signals,
     stdio::{print_stderr, print_stdout},
 };
-use rallypoint_session::{ClientOptions, ConnectError, NotAcknowledged, SessionClient, SessionEvent};
-use rallypoint_session_proto::{ClientConfig, ConnectionStats, LoginError, Reason, SendError};
+use rallypoint_session::{
+    ClientConfig, ClientEvent, ClientOptions, ConnectError, ConnectionStats, DisconnectReason, LoginError,
+    NotAcknowledged, SendError, SessionClient,
+};
 use rallypoint_wire::{session, text};
 use std::{
     cell::Cell,
@@ -101,15 +103,15 @@ impl Joined {
                 lines.next().await
             };
             tokio::select! {
-                event = self.client.event(&mut message) => match event {
-                    Some(SessionEvent::Message) => {
+                event = self.client.next_event(&mut message) => match event {
+                    Some(ClientEvent::Message) => {
                         let line = text::display(&message);
                         if leaves_by.is_some() && line == ALL_HEARD {
                             return Ok(());
                         }
                         self.hear(&line)?;
                     }
-                    Some(SessionEvent::Connected) => {
+                    Some(ClientEvent::Connected) => {
                         is_lost = false;
                         self.tell("-- connected again")?;
                         self.enter(&mut pace).await;
@@ -117,14 +119,14 @@ impl Joined {
                             self.ask().await;
                         }
                     }
-                    Some(SessionEvent::Disconnected(reason)) => {
+                    Some(ClientEvent::Disconnected(reason)) => {
                         if !self.comes_back(&reason) {
                             return Err(ended(&reason));
                         }
                         is_lost = true;
                         self.tell(&format!("-- the connection is lost ({}); trying again", lost(&reason)))?;
                     }
-                    Some(SessionEvent::LoginFailed(error @ LoginError::Refused(_))) => return Err(refused(&error)),
+                    Some(ClientEvent::LoginFailed(error @ LoginError::Refused(_))) => return Err(refused(&error)),
                     Some(_) => {}
                     None => return Err(over()),
                 },
@@ -160,9 +162,9 @@ impl Joined {
     async fn come_in(&self, message: &mut Vec<u8>) -> Result<(), CommandError> {
         let first = async {
             loop {
-                match self.client.event(message).await {
-                    Some(SessionEvent::Message) => return Ok(()),
-                    Some(SessionEvent::Disconnected(reason)) => return Err(ended(&reason)),
+                match self.client.next_event(message).await {
+                    Some(ClientEvent::Message) => return Ok(()),
+                    Some(ClientEvent::Disconnected(reason)) => return Err(ended(&reason)),
                     Some(_) => {}
                     None => return Err(over()),
                 }
@@ -189,9 +191,9 @@ impl Joined {
         self.client.send(ASK_IF_HEARD.as_bytes()).await.is_ok()
     }
 
-    fn comes_back(&self, reason: &Reason) -> bool {
+    fn comes_back(&self, reason: &DisconnectReason) -> bool {
         // The client decides; after an end that one side wanted there is nothing more to come.
-        !matches!(reason, Reason::Closed) && !self.client.is_over()
+        !matches!(reason, DisconnectReason::Closed) && !self.client.is_closed()
     }
 
     /// What somebody says, or the room.
@@ -244,10 +246,10 @@ fn stats(stats: Option<ConnectionStats>) -> String {
 
 fn explain(error: &ConnectError, args: &Args) -> CommandError {
     match error {
-        ConnectError::Login(LoginError::NoAnswer) if args.key.is_some() => CommandError::failed(
+        ConnectError::Login(LoginError::TimedOut) if args.key.is_some() => CommandError::failed(
             "no answer from a server with that key: does it run, does a firewall let it through, and is the key right?",
         ),
-        ConnectError::Login(LoginError::NoAnswer) => CommandError::failed(
+        ConnectError::Login(LoginError::TimedOut) => CommandError::failed(
             "no answer: does the server run, is the port right, and does a firewall let it through (UDP)?",
         ),
         ConnectError::Login(error) => refused(error),
@@ -263,16 +265,18 @@ fn over() -> CommandError {
     CommandError::failed("the session is over")
 }
 
-fn ended(reason: &Reason) -> CommandError {
+fn ended(reason: &DisconnectReason) -> CommandError {
     CommandError::failed(match reason {
-        Reason::ClosedByPeer(why) if !why.is_empty() => format!("the server ended it: {}", text::harmless(why)),
+        DisconnectReason::ClosedByPeer(why) if !why.is_empty() => {
+            format!("the server ended it: {}", text::harmless(why))
+        }
         reason => text::harmless(&reason.to_string()).into_owned(),
     })
 }
 
-fn lost(reason: &Reason) -> String {
+fn lost(reason: &DisconnectReason) -> String {
     match reason {
-        Reason::ClosedByPeer(why) if why == "unknown session" => "the server was restarted".into(),
+        DisconnectReason::ClosedByPeer(why) if why == "unknown session" => "the server was restarted".into(),
         reason => text::harmless(&reason.to_string()).into_owned(),
     }
 }

@@ -1,8 +1,7 @@
 //! What is piped into `rallypoint join` is heard and answered, or it says what was not, and exits with 1.
 
 use rallypoint_harness::{Room, Router, join, stderr, wait_for};
-use rallypoint_session::{PolledServer, ServerEvent, ServerOptions};
-use rallypoint_session_proto::EndpointConfig;
+use rallypoint_session::{EndpointConfig, NewPlayer, PolledServer, ServerEvent, ServerOptions};
 
 #[test]
 fn a_pipe_says_its_lines_and_leaves() {
@@ -80,9 +79,9 @@ fn what_was_not_heard_is_told() {
     // A room in which nobody may speak.
     wait_for("the bot has left", || {
         server.poll();
-        while let Some(event) = server.next(&mut message) {
+        while let Some(event) = server.next_event(&mut message) {
             match event {
-                ServerEvent::Joined { player, .. } => server.send(player, b"-- you are bot").unwrap(),
+                ServerEvent::Connected(NewPlayer { player, .. }) => server.send(player, b"-- you are bot").unwrap(),
                 ServerEvent::Message(player) => {
                     let answer = match &message[..] {
                         b"/heard" => "-- heard",
@@ -90,7 +89,7 @@ fn what_was_not_heard_is_told() {
                     };
                     server.send(player, answer.as_bytes()).unwrap();
                 }
-                ServerEvent::Left(..) => return Some(()),
+                ServerEvent::Disconnected(..) => return Some(()),
                 _ => {}
             }
         }

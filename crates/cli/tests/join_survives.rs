@@ -1,8 +1,7 @@
 //! `rallypoint join` survives a restart of the server and a new address, and shows what a hostile server says harmlessly.
 
 use rallypoint_harness::{Room, Router, Signal, join, stderr, wait_for};
-use rallypoint_session::{PolledServer, ServerEvent, ServerOptions};
-use rallypoint_session_proto::EndpointConfig;
+use rallypoint_session::{EndpointConfig, NewPlayer, PolledServer, ServerEvent, ServerOptions};
 
 #[test]
 fn s32_a_restart_of_the_server_is_noticed() {
@@ -46,8 +45,8 @@ fn what_a_hostile_server_says_is_shown_harmlessly() {
     let mut message = Vec::new();
     let player = wait_for("somebody comes", || {
         server.poll();
-        match server.next(&mut message) {
-            Some(ServerEvent::Joined { player, .. }) => Some(player),
+        match server.next_event(&mut message) {
+            Some(ServerEvent::Connected(NewPlayer { player, .. })) => Some(player),
             _ => None,
         }
     });
@@ -55,7 +54,7 @@ fn what_a_hostile_server_says_is_shown_harmlessly() {
     assert!(server.disconnect(player, "\x1b[2Jgone"));
     wait_for("the guest has left", || {
         server.poll();
-        let _ = server.next(&mut message);
+        let _ = server.next_event(&mut message);
         server.players().next().is_none().then_some(())
     });
     let shown = guest.wait_for_line("owned");

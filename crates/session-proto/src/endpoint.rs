@@ -17,7 +17,7 @@ use dispatch::{Data, PlayerSlot};
 use foldhash::quality::FixedState;
 use half_open::HalfOpenTable;
 use queries::QueryResponder;
-use rallypoint_limit::{TokenBuckets, Rate};
+use rallypoint_limit::{Rate, TokenBuckets};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{ClientDatagram, SlotIndex};
 use slot_allocator::SlotAllocator;

@@ -57,6 +57,7 @@ pub use crypto::{KeyError, PublicKey, StaticKey};
 pub use endpoint::{Endpoint, QueryReplies};
 pub use error::{DisconnectReason, LoginError, SendError};
 pub use event::{ClientEvent, NewPlayer, PlayerId, ServerEvent};
+pub use rallypoint_limit::{Budget, Rate};
 pub use rallypoint_wire::session::SlotIndex;
 pub use stats::{ConnectionStats, EndpointStats};
 pub use stream::{StreamError, StreamReader, StreamWriter};

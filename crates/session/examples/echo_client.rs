@@ -3,8 +3,7 @@
 //! `cargo run -p rallypoint-session --example echo_client 127.0.0.1:45555 [KEY] < some.txt`
 // xtask: not run
 
-use rallypoint_session::SessionClient;
-use rallypoint_session_proto::{ClientConfig, Encryption};
+use rallypoint_session::{ClientConfig, Encryption, SessionClient};
 use std::{error::Error, io::stdin, time::Instant};
 
 #[tokio::main(flavor = "current_thread")]

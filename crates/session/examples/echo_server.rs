@@ -4,8 +4,7 @@
 // xtask: not run
 
 use rallypoint_query_proto::ServerInfo;
-use rallypoint_session::{ServerEvent, ServerOptions, SessionServer, new_static_key};
-use rallypoint_session_proto::EndpointConfig;
+use rallypoint_session::{EndpointConfig, NewPlayer, ServerEvent, ServerOptions, SessionServer, generate_static_key};
 use std::error::Error;
 
 #[tokio::main(flavor = "current_thread")]
@@ -13,7 +12,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listen = std::env::args().nth(1).ok_or("usage: echo_server ADDR:PORT")?.parse()?;
 
     // Players who know the key can be sure that they talk to this server. A real server keeps its key in a file.
-    let key = new_static_key()?;
+    let key = generate_static_key()?;
     println!("key: {}", key.public());
 
     let config = EndpointConfig {
@@ -35,15 +34,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let mut message = Vec::new();
     loop {
-        match server.event(&mut message).await {
-            ServerEvent::Joined { player, username, .. } => println!("{player:?} joined: {username:?}"),
+        match server.next_event(&mut message).await {
+            ServerEvent::Connected(NewPlayer { player, username, .. }) => println!("{player:?} joined: {username:?}"),
             ServerEvent::Message(player) => {
                 // Waits while this player reads more slowly than it talks. It may have left in the meantime.
                 if let Err(error) = server.send(player, &message).await {
                     println!("{player:?} cannot be answered: {error}");
                 }
             }
-            ServerEvent::Left(player, reason) => println!("{player:?} left: {:?}", reason.to_string()),
+            ServerEvent::Disconnected(player, reason) => println!("{player:?} left: {:?}", reason.to_string()),
             _ => {}
         }
     }

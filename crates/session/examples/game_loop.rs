@@ -6,9 +6,9 @@
 //! `cargo run -p rallypoint-session --example game_loop`
 
 use rallypoint_session::{
-    ClientOptions, FakeNetwork, PolledClient, PolledServer, ServerEvent, ServerOptions, SessionEvent,
+    ClientConfig, ClientEvent, ClientOptions, EndpointConfig, LinkConditions, NewPlayer, PolledClient, PolledServer,
+    ServerEvent, ServerOptions,
 };
-use rallypoint_session_proto::{ClientConfig, EndpointConfig};
 use std::{error::Error, thread::sleep, time::Duration};
 
 const FRAME: Duration = Duration::from_millis(16);
@@ -19,17 +19,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let addr = server.local_addrs().next().ok_or("no address")?;
 
     // What the players' networks are like, for trying the game out.
-    let bad = FakeNetwork { loss: 0.05, delay: Duration::from_millis(20), seed: 1, ..FakeNetwork::default() };
+    let bad = LinkConditions { loss: 0.05, delay: Duration::from_millis(20), seed: 1, ..LinkConditions::default() };
     let config = ClientConfig::new("alice", "circle");
-    let mut client = PolledClient::connect(addr, ClientOptions { fake: Some(bad), ..config.into() })?;
+    let mut client = PolledClient::connect(addr, ClientOptions { link_conditions: Some(bad), ..config.into() })?;
 
     let (mut message, mut seen, mut angle) = (Vec::new(), 0, 0.0f32);
     while seen < 120 {
         // The server's frame: take what came, let the game go on, send.
         server.poll();
-        while let Some(event) = server.next(&mut message) {
+        while let Some(event) = server.next_event(&mut message) {
             match event {
-                ServerEvent::Joined { username, .. } => println!("{username:?} has joined"),
+                ServerEvent::Connected(NewPlayer { username, .. }) => println!("{username:?} has joined"),
                 ServerEvent::Message(player) => server.send(player, &message)?,
                 _ => {}
             }
@@ -38,11 +38,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         // The client's frame.
         client.poll();
-        while let Some(event) = client.next(&mut message) {
+        while let Some(event) = client.next_event(&mut message) {
             match event {
-                SessionEvent::Message => seen += 1,
-                SessionEvent::Disconnected(reason) => return Err(reason.into()),
-                SessionEvent::LoginFailed(error) => return Err(error.into()),
+                ClientEvent::Message => seen += 1,
+                ClientEvent::Disconnected(reason) => return Err(reason.into()),
+                ClientEvent::LoginFailed(error) => return Err(error.into()),
                 _ => {}
             }
         }
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stats = client.stats().ok_or("not connected")?;
     println!("{seen} positions came back; round trip {:.0?}, {} messages sent again", stats.rtt, stats.resends);
     client.close();
-    while !client.is_over() {
+    while !client.is_closed() {
         client.poll();
         server.poll();
         client.wait(FRAME);

@@ -1,195 +1,210 @@
 //! The async client.
 
 use crate::{
-    ClientOptions, ConnectError, FakeNetwork, NotAcknowledged, PolledClient, SessionEvent, SetupError,
-    drive::{Driven, Polled},
-    port::Turn,
+    ClientOptions, ConnectError, LinkConditions, NotAcknowledged, PolledClient, SetupError,
+    driver_task::{DriverTask, PolledSession},
+    transport::DriveState,
 };
-use rallypoint_session_proto::{ConnectionStats, LoginError, Reason, SendError};
+use rallypoint_session_proto::{ClientEvent, ConnectionStats, DisconnectReason, LoginError, SendError};
 use rallypoint_udp::{BindError, SocketKind, UdpSocket};
 use std::{fmt, io, net::SocketAddr, sync::Arc, time::Instant};
 use tokio::net::ToSocketAddrs;
 
-/// A client of the session protocol. A task of the runtime drives it; all calls can be made from any task.
+/// A client of the session protocol. A task of the runtime drives it; its methods can be called from any task.
+///
+/// ```no_run
+/// use rallypoint_session::{ClientConfig, SessionClient};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = SessionClient::connect("play.example.org:45555", ClientConfig::new("alice", "tag")).await?;
+/// client.send(b"hello").await?;
+/// let reply = client.recv().await?;
+/// println!("received {} bytes", reply.len());
+/// client.close().await?;
+/// # Ok(()) }
+/// ```
 pub struct SessionClient {
-    driven: Driven<PolledClient>,
+    driver: DriverTask<PolledClient>,
 }
 
+/// What a caller waits for.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Want {
+pub(crate) enum ClientInterest {
+    /// The next event.
     Event,
+    /// Room in the send window.
     Room,
-    /// Nothing will happen any more.
-    End,
+    /// The end of the client.
+    Closed,
 }
 
-impl Polled for PolledClient {
-    type Want = Want;
+impl PolledSession for PolledClient {
+    type Interest = ClientInterest;
 
     fn sockets(&self) -> &[Arc<UdpSocket>] {
         self.sockets()
     }
 
-    fn turn(&mut self, now: Instant) -> Turn {
-        self.turn(now)
+    fn drive(&mut self, now: Instant) -> DriveState {
+        self.drive(now)
     }
 
-    fn is_there(&mut self, want: Want) -> bool {
-        match want {
-            Want::Event => self.has_event() || self.is_over(),
-            Want::Room => self.is_settled(),
-            Want::End => self.is_over(),
+    fn is_ready(&mut self, interest: ClientInterest) -> bool {
+        match interest {
+            ClientInterest::Event => self.has_event() || self.is_closed(),
+            ClientInterest::Room => self.is_writable_or_closed(),
+            ClientInterest::Closed => self.is_closed(),
         }
     }
 }
 
 impl SessionClient {
-    /// Logs in, and waits until the server has let us in. A name with several addresses is tried at each until one answers.
-    /// To be called on a runtime.
+    /// Logs in, and waits until the server has accepted the login. If a name has several addresses, each is tried until one
+    /// answers. Must be called on a runtime.
     ///
     /// # Errors
-    /// If a setting is wrong, there is no socket, the name has no address, or the server says no or nothing.
+    /// If an option is invalid, no socket can be bound, the name cannot be resolved, or the server refuses the login or does
+    /// not answer.
     pub async fn connect(server: impl ToSocketAddrs, options: impl Into<ClientOptions>) -> Result<Self, ConnectError> {
         let options = options.into();
         let mut last = None;
-        for addr in tokio::net::lookup_host(server).await.map_err(ConnectError::NotFound)? {
+        for addr in tokio::net::lookup_host(server).await.map_err(ConnectError::Resolve)? {
             match Self::connect_to(addr, options.clone()).await {
-                Err(error @ ConnectError::Login(LoginError::NoAnswer)) => last = Some(error),
+                Err(error @ ConnectError::Login(LoginError::TimedOut)) => last = Some(error),
                 result => return result,
             }
         }
-        Err(last.unwrap_or_else(|| ConnectError::NotFound(io::ErrorKind::NotFound.into())))
+        Err(last.unwrap_or_else(|| ConnectError::Resolve(io::ErrorKind::NotFound.into())))
     }
 
     async fn connect_to(server: SocketAddr, options: ClientOptions) -> Result<Self, ConnectError> {
-        let polled = PolledClient::connect_to(server, options)?;
-        let local = polled.local_addr();
-        let driven =
-            Driven::start(polled).map_err(|error| SetupError::from(BindError::new(SocketKind::Udp, local, error)))?;
-        let attempt = |client: &mut PolledClient| match client.next(&mut Vec::new()) {
-            Some(SessionEvent::Connected) => Some(Ok(())),
-            Some(SessionEvent::LoginFailed(error)) => Some(Err(error)),
+        let client = PolledClient::connect_to(server, options)?;
+        let local = client.local_addr();
+        let driver = DriverTask::start(client)
+            .map_err(|error| SetupError::from(BindError::new(SocketKind::Udp, local, error)))?;
+        let attempt = |client: &mut PolledClient| match client.next_event(&mut Vec::new()) {
+            Some(ClientEvent::Connected) => Some(Ok(())),
+            Some(ClientEvent::LoginFailed(error)) => Some(Err(error)),
             _ => None,
         };
-        driven.until(Want::Event, attempt).await?;
-        Ok(Self { driven })
+        driver.wait_for(ClientInterest::Event, attempt).await?;
+        Ok(Self { driver })
     }
 
-    /// The next message. What else happens is dropped; after the session's end this fails, unless the client was asked to
-    /// reconnect: then it waits for the next session.
+    /// The next message. Other events are dropped. At the end of the session this fails, unless the client reconnects: then
+    /// it waits for the next session.
     ///
     /// # Errors
-    /// Why the session is over.
-    pub async fn recv(&self) -> Result<Vec<u8>, Reason> {
+    /// Why the session has ended.
+    pub async fn recv(&self) -> Result<Vec<u8>, DisconnectReason> {
         let mut message = Vec::new();
         self.recv_into(&mut message).await.map(|()| message)
     }
 
-    /// The next message, as [`recv`](Self::recv), in a buffer that can be used again and again.
+    /// The next message, as [`recv`](Self::recv), in a buffer that can be reused.
     ///
     /// # Errors
-    /// Why the session is over.
-    pub async fn recv_into(&self, message: &mut Vec<u8>) -> Result<(), Reason> {
+    /// Why the session has ended.
+    pub async fn recv_into(&self, message: &mut Vec<u8>) -> Result<(), DisconnectReason> {
         loop {
-            match self.event(message).await {
-                Some(SessionEvent::Message) => return Ok(()),
-                Some(SessionEvent::Disconnected(reason)) if self.driven.look(|client| client.is_over()) => {
-                    return Err(reason);
-                }
+            match self.next_event(message).await {
+                Some(ClientEvent::Message) => return Ok(()),
+                Some(ClientEvent::Disconnected(reason)) if self.is_closed() => return Err(reason),
                 Some(_) => {}
-                None => return Err(Reason::Closed),
+                None => return Err(DisconnectReason::Closed),
             }
         }
     }
 
-    /// The next thing that happened; `None` when nothing will happen any more. If it is [`SessionEvent::Message`], the
-    /// message is in `message`.
-    pub async fn event(&self, message: &mut Vec<u8>) -> Option<SessionEvent> {
-        let attempt = |client: &mut PolledClient| match client.next(message) {
+    /// The next event; `None` once the client is closed for good. With [`ClientEvent::Message`], the message is copied into
+    /// `message`.
+    pub async fn next_event(&self, message: &mut Vec<u8>) -> Option<ClientEvent> {
+        let attempt = |client: &mut PolledClient| match client.next_event(message) {
             Some(event) => Some(Some(event)),
-            None => client.is_over().then_some(None),
+            None => client.is_closed().then_some(None),
         };
-        self.driven.until(Want::Event, attempt).await
+        self.driver.wait_for(ClientInterest::Event, attempt).await
     }
 
     /// Sends a message, reliably. Waits while the window is full.
     ///
     /// # Errors
-    /// If it is too large or empty, or there is no session.
+    /// If the message is too large or empty, or there is no session.
     pub async fn send(&self, message: &[u8]) -> Result<(), SendError> {
         let attempt = |client: &mut PolledClient| match client.send(message) {
             Err(SendError::WouldBlock) => None,
             result => Some(result),
         };
-        let sent = self.driven.until(Want::Room, attempt).await;
-        self.driven.wake();
+        let sent = self.driver.wait_for(ClientInterest::Room, attempt).await;
+        self.driver.wake();
         sent
     }
 
-    /// Sends a message, reliably, or says at once that there is no room.
+    /// Sends a message, reliably, or fails at once if there is no room.
     ///
     /// # Errors
-    /// As [`send`](Self::send), and if the window is full: [`SessionEvent::Writable`] tells when it is no longer.
+    /// As [`send`](Self::send), and if the window is full: [`ClientEvent::Writable`] follows when there is room again.
     pub fn try_send(&self, message: &[u8]) -> Result<(), SendError> {
-        self.driven.run(|client| client.send(message))
+        self.driver.command(|client| client.send(message))
     }
 
-    /// Delivers what is left, says goodbye, and waits until that is done; 2 s and a moment at most.
+    /// Ends the session: delivers the messages that are left, disconnects, and waits until that is done, for little more than
+    /// 2 s at most.
     ///
     /// # Errors
-    /// If the server has not acknowledged everything that was sent, in this session or in one that was lost before.
+    /// If the server has not acknowledged everything that was sent, in this session or in an earlier one.
     pub async fn close(self) -> Result<(), NotAcknowledged> {
-        self.driven.run(PolledClient::close);
-        self.driven.until(Want::End, |client| client.is_over().then_some(())).await;
-        let is_delivered = self.driven.look(|client| client.is_delivered());
-        self.driven.end().await;
+        self.driver.command(PolledClient::close);
+        self.driver.wait_for(ClientInterest::Closed, |client| client.is_closed().then_some(())).await;
+        let is_delivered = self.driver.with(|client| client.is_delivered());
+        self.driver.stop().await;
         if is_delivered { Ok(()) } else { Err(NotAcknowledged) }
     }
 
-    /// How the connection is doing, while there is one.
+    /// Current round-trip time, loss and throughput of the connection, while there is one.
     #[must_use]
     pub fn stats(&self) -> Option<ConnectionStats> {
-        self.driven.look(|client| client.stats())
+        self.driver.with(|client| client.stats())
     }
 
     /// Whether messages can be sent.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.driven.look(|client| client.is_connected())
+        self.driver.with(|client| client.is_connected())
     }
 
-    /// Whether nothing will happen any more.
+    /// Whether the client is closed for good: there will be no further events.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.driven.look(|client| client.is_over())
+    pub fn is_closed(&self) -> bool {
+        self.driver.with(|client| client.is_closed())
     }
 
-    /// The longest message that can be sent, while there is a connection (S33).
+    /// Maximum length of a message in bytes, while there is a connection (S33).
     #[must_use]
     pub fn max_message(&self) -> Option<usize> {
-        self.driven.look(|client| client.max_message())
+        self.driver.with(|client| client.max_message())
     }
 
-    /// Where the server is.
+    /// The server's address.
     #[must_use]
     pub fn server(&self) -> SocketAddr {
-        self.driven.look(|client| client.server())
+        self.driver.with(|client| client.server())
     }
 
-    /// Where it sends from.
+    /// The local address of the socket.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.driven.look(|client| client.local_addr())
+        self.driver.with(|client| client.local_addr())
     }
 
-    /// Makes the network as bad as this from now on, or as it is again.
-    pub fn set_fake(&self, fake: Option<FakeNetwork>) {
-        self.driven.run(|client| client.set_fake(fake));
+    /// Simulates a bad network from now on, or no longer.
+    pub fn set_link_conditions(&self, conditions: Option<LinkConditions>) {
+        self.driver.command(|client| client.set_link_conditions(conditions));
     }
 }
 
 impl fmt::Debug for SessionClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.driven.look(|client| fmt::Debug::fmt(client, f))
+        self.driver.with(|client| fmt::Debug::fmt(client, f))
     }
 }

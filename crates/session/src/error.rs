@@ -1,4 +1,4 @@
-//! Why a server cannot start, and why a client does not get in.
+//! Why a server or a client cannot be set up, and why a client cannot connect.
 
 use rallypoint_session_proto::{ConfigError, LoginError};
 use rallypoint_udp::{BindError, EntropyError};
@@ -9,40 +9,40 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// A setting is out of its range.
+    /// A setting is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The addresses to listen at cannot be used together.
-    #[error("a server listens at one address, or at one of IPv4 and one of IPv6")]
-    Listen,
-    /// The longest message of a stream is out of range.
-    #[error("the longest message of a stream is {length}: use 1 to 268435455")]
-    Stream {
-        /// What was asked for.
+    /// The addresses to listen on cannot be used together.
+    #[error("a server listens on one address, or on one IPv4 and one IPv6 address")]
+    ListenAddrs,
+    /// The maximum length of a stream message is out of range.
+    #[error("the maximum length of a stream message is {length}: use 1 to 268435455")]
+    StreamLength {
+        /// The requested length in bytes.
         length: usize,
     },
-    /// A stream is in order, or it is none.
+    /// A stream needs ordered delivery.
     #[error("a stream needs messages in order: set `ordered`")]
-    Unordered,
+    UnorderedStream,
     /// A socket cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// There are no random bytes to make keys from.
+    /// The system gives no random bytes to make keys from.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }
 
-/// Why a client is not connected.
+/// Why a client cannot connect.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// There is no socket, or a setting is wrong.
+    /// The client cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The name of the server has no address.
+    /// The server's name cannot be resolved.
     #[error("the server's name has no address: {0}")]
-    NotFound(io::Error),
-    /// The server said no, or nothing.
+    Resolve(io::Error),
+    /// The server refused the login, or did not answer.
     #[error(transparent)]
     Login(#[from] LoginError),
 }

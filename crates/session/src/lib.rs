@@ -1,54 +1,105 @@
-//! The session protocol on sockets, with and without async.
+//! Sessions over sockets: login, encryption and reliable messages over UDP, for game loops and for async programs.
 //!
 //! ```text
-//! SessionServer, SessionClient      async: a task of the runtime drives them
+//! SessionServer, SessionClient      async: a task of the tokio runtime drives them (feature `async`, on by default)
 //!        │
 //! PolledServer, PolledClient        for game loops: no thread, no runtime, one call per frame
 //!        │
-//!      Port                         sockets, batches, and a network that is bad on purpose if asked for
+//!    Transport                      sockets, batches, and a simulated bad network for tests
 //!        │
-//!  Endpoint, Client                 rallypoint-session-proto: knows no sockets
+//!  Endpoint, Client                 rallypoint-session-proto: the protocol without sockets
+//! ```
+//!
+//! All four hand out the same [`ServerEvent`]s and [`ClientEvent`]s. This crate re-exports the types that a game needs:
+//! configuration, keys, events and errors.
+//!
+//! ```
+//! use rallypoint_session::{ClientConfig, ClientEvent, EndpointConfig, PolledClient, PolledServer, ServerEvent, ServerOptions};
+//! use std::time::Duration;
+//!
+//! let mut options = ServerOptions::from(EndpointConfig::for_game("tag"));
+//! options.listen = vec!["127.0.0.1:0".parse()?];
+//! let mut server = PolledServer::bind(options)?;
+//! let addr = server.local_addrs().next().ok_or("no address")?;
+//! let mut client = PolledClient::connect(addr, ClientConfig::new("alice", "tag"))?;
+//!
+//! let mut message = Vec::new();
+//! let greeting = 'game: loop {
+//!     server.poll();
+//!     while let Some(event) = server.next_event(&mut message) {
+//!         if let ServerEvent::Connected(new) = event {
+//!             server.send(new.player, format!("hello {}", new.username).as_bytes())?;
+//!         }
+//!     }
+//!     server.flush();
+//!
+//!     client.poll();
+//!     while let Some(event) = client.next_event(&mut message) {
+//!         match event {
+//!             ClientEvent::Message => break 'game String::from_utf8_lossy(&message).into_owned(),
+//!             ClientEvent::LoginFailed(error) => return Err(error.into()),
+//!             _ => {}
+//!         }
+//!     }
+//!     client.wait(Duration::from_millis(1));
+//! };
+//! assert_eq!(greeting, "hello alice");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "async")]
 mod client;
 #[cfg(feature = "async")]
-mod drive;
+mod driver_task;
 mod error;
-mod fake;
-mod locals;
+mod frame_stream;
+mod link_conditioner;
+mod local_addrs;
 mod options;
 mod polled_client;
 mod polled_server;
-mod port;
 #[cfg(feature = "async")]
 mod server;
-mod streams;
+mod transport;
 
 #[cfg(feature = "async")]
 pub use client::SessionClient;
 pub use error::{ConnectError, NotAcknowledged, SetupError};
-pub use fake::{FakeNetwork, Faked};
+pub use link_conditioner::{LinkConditioner, LinkConditions};
 pub use options::{ClientOptions, ServerOptions};
-pub use polled_client::{PolledClient, SessionEvent};
-pub use polled_server::{PolledServer, ServerEvent};
+pub use polled_client::PolledClient;
+pub use polled_server::PolledServer;
 #[cfg(feature = "async")]
-pub use server::{Joined, SessionServer};
+pub use server::SessionServer;
 
+pub use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
+pub use rallypoint_session_proto::{
+    Budget, ClientConfig, ClientEvent, ConfigError, Connection, ConnectionConfig, ConnectionStats, DisconnectReason,
+    Encryption, EncryptionPolicy, EndpointConfig, EndpointStats, KeyError, LoginError, NewPlayer, PlayerId, PublicKey,
+    Rate, SendError, ServerEvent, SlotIndex, StaticKey,
+};
 pub use rallypoint_udp::{BindError, EntropyError};
 
-use rallypoint_session_proto::StaticKey;
-use rallypoint_udp::entropy;
-
-/// A new key for a server, to be kept where nobody else can read it: clients that know its public half recognise the server.
+/// Generates a static key for a server. Clients that know its public half recognise the server; store the key where only the
+/// server can read it.
+///
+/// ```
+/// use rallypoint_session::{Encryption, generate_static_key};
+///
+/// let key = generate_static_key()?;
+/// // What a client needs to accept no other server:
+/// let encryption = Encryption::Pinned(key.public());
+/// # let _ = encryption;
+/// # Ok::<(), rallypoint_session::EntropyError>(())
+/// ```
 ///
 /// # Errors
-/// If the system gives no random bytes.
-pub fn new_static_key() -> Result<StaticKey, EntropyError> {
+/// If the operating system gives no random bytes.
+pub fn generate_static_key() -> Result<StaticKey, EntropyError> {
     loop {
-        // No 32 bytes are refused today; if some were, others would do.
-        if let Ok(key) = StaticKey::from_bytes(entropy::bytes()?) {
+        // No 32 bytes are rejected today; if some were, others would be drawn.
+        if let Ok(key) = StaticKey::from_bytes(rallypoint_udp::entropy::bytes()?) {
             return Ok(key);
         }
     }

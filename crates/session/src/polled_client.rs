@@ -1,8 +1,11 @@
-//! A client for game loops: one call per frame, no thread, no runtime.
+//! The client for game loops: one call per frame, no thread, no runtime.
 
-use crate::{ClientOptions, ConnectError, FakeNetwork, SetupError, port::Port, port::Turn, streams::Streams};
-use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Client, ClientEvent, ConnectionStats, LoginError, Reason, SendError};
+use crate::{
+    ClientOptions, ConnectError, LinkConditions, SetupError,
+    frame_stream::FrameStream,
+    transport::{DriveState, Transport},
+};
+use rallypoint_session_proto::{Client, ClientEvent, Connection, ConnectionStats, SendError};
 use rallypoint_udp::{UdpSocket, clock, entropy};
 use std::{
     fmt,
@@ -11,46 +14,30 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a client is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SessionEvent {
-    /// The server let us in.
-    Connected,
-    /// A message came: it is in the buffer that was handed in.
-    Message,
-    /// After [`SendError::WouldBlock`]: there is room again.
-    Writable,
-    /// A datagram says that the server ends the session. Either [`Disconnected`](Self::Disconnected) follows, or it was
-    /// forged and nothing does (S28).
-    Closing,
-    /// The session is over. If the client was asked to reconnect, another login follows, unless one side wanted the end.
-    Disconnected(Reason),
-    /// There is no session.
-    LoginFailed(LoginError),
-}
-
-/// A client for game loops: call [`poll`](Self::poll) once per frame, and nothing happens in between.
+/// A client for game loops: call [`poll`](Self::poll) once per frame; nothing happens in between.
 ///
 /// ```no_run
-/// use rallypoint_session::{PolledClient, SessionEvent};
-/// use rallypoint_session_proto::ClientConfig;
+/// use rallypoint_session::{ClientConfig, ClientEvent, PolledClient, SendError};
 ///
 /// let mut client = PolledClient::connect("play.example.org:45555", ClientConfig::new("alice", "tag"))?;
 /// let mut message = Vec::new();
 /// loop {
 ///     client.poll();
-///     while let Some(event) = client.next(&mut message) {
+///     while let Some(event) = client.next_event(&mut message) {
 ///         match event {
-///             SessionEvent::Message => println!("{} bytes came", message.len()),
-///             SessionEvent::Disconnected(reason) => return Err(reason.into()),
-///             SessionEvent::LoginFailed(error) => return Err(error.into()),
+///             ClientEvent::Message => println!("received {} bytes", message.len()),
+///             ClientEvent::Disconnected(reason) => return Err(reason.into()),
+///             ClientEvent::LoginFailed(error) => return Err(error.into()),
 ///             _ => {}
 ///         }
 ///     }
 ///     // The game: move, draw, and send what has changed.
 ///     if client.is_connected() {
-///         client.send(b"position")?;
+///         match client.send(b"position") {
+///             // The window is full: this position is skipped.
+///             Ok(()) | Err(SendError::WouldBlock) => {}
+///             Err(error) => return Err(error.into()),
+///         }
 ///     }
 ///     client.flush();
 ///     std::thread::sleep(std::time::Duration::from_millis(16));
@@ -58,66 +45,73 @@ pub enum SessionEvent {
 /// # #[allow(unreachable_code)] Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PolledClient {
-    port: Port<Client>,
-    /// The longest message of a stream, if there are streams.
-    longest: Option<usize>,
-    streams: Option<Streams>,
-    peeked: Option<SessionEvent>,
-    readable: bool,
+    transport: Transport<Client>,
+    /// Maximum length of a stream message, if streams are used.
+    max_stream_message: Option<usize>,
+    stream: Option<FrameStream>,
+    /// The next event, if it is polled already.
+    next_event: Option<ClientEvent>,
+    is_readable: bool,
     /// A session ended while its stream had something to send.
-    is_cut: bool,
+    has_lost_stream_data: bool,
 }
 
 impl PolledClient {
-    /// Starts to log in; [`SessionEvent::Connected`] or [`SessionEvent::LoginFailed`] tells what came of it. A name is looked
-    /// up before this returns.
+    /// Starts to log in; [`ClientEvent::Connected`] or [`ClientEvent::LoginFailed`] follows. A name is resolved before this
+    /// returns.
     ///
     /// # Errors
-    /// If a setting is wrong, there is no socket, or the name has no address.
+    /// If an option is invalid, no socket can be bound, or the name cannot be resolved.
     pub fn connect(server: impl ToSocketAddrs, options: impl Into<ClientOptions>) -> Result<Self, ConnectError> {
-        let found = server.to_socket_addrs().map_err(ConnectError::NotFound)?.next();
-        let server = found.ok_or_else(|| ConnectError::NotFound(std::io::ErrorKind::NotFound.into()))?;
-        Ok(Self::connect_to(server, options.into())?)
+        let addr = server.to_socket_addrs().map_err(ConnectError::Resolve)?.next();
+        let addr = addr.ok_or_else(|| ConnectError::Resolve(std::io::ErrorKind::NotFound.into()))?;
+        Ok(Self::connect_to(addr, options.into())?)
     }
 
     pub(crate) fn connect_to(server: SocketAddr, options: ClientOptions) -> Result<Self, SetupError> {
         options.validate()?;
-        let any = || match server {
+        let unspecified = || match server {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        let local = options.local.unwrap_or_else(any);
+        let local = options.local.unwrap_or_else(unspecified);
         let socket = UdpSocket::bind(local, options.receive_buffer)?;
         let client = Client::new(clock::now(), server, options.client, entropy::bytes()?)?;
-        let port = Port::new(client, vec![Arc::new(socket)], options.fake);
-        Ok(Self { port, longest: options.stream, streams: None, peeked: None, readable: false, is_cut: false })
+        Ok(Self {
+            transport: Transport::new(client, vec![Arc::new(socket)], options.link_conditions),
+            max_stream_message: options.stream,
+            stream: None,
+            next_event: None,
+            is_readable: false,
+            has_lost_stream_data: false,
+        })
     }
 
-    /// Receives what is there, lets the time pass that has passed, and sends what there is to send. Once per frame.
+    /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
     pub fn poll(&mut self) {
-        self.turn(clock::now());
+        self.drive(clock::now());
     }
 
-    /// Sends what [`send`](Self::send) took since [`poll`](Self::poll): at the end of a frame, so that it leaves now and not
-    /// with the next.
+    /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll). Call it at the end of a frame, so that
+    /// they are sent now and not with the next frame.
     pub fn flush(&mut self) {
         let now = clock::now();
         self.flush_stream(now);
-        self.port.transmit(now);
+        self.transport.transmit(now);
     }
 
-    /// Waits until something has arrived or is to be done, but at most so long; for loops that have no frames.
-    pub fn wait(&mut self, at_most: Duration) {
-        self.port.wait(at_most);
+    /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
+    pub fn wait(&mut self, timeout: Duration) {
+        self.transport.wait(timeout);
     }
 
-    /// The next thing that happened. If it is [`SessionEvent::Message`], the message is in `message`.
-    pub fn next(&mut self, message: &mut Vec<u8>) -> Option<SessionEvent> {
-        if self.has_event() && self.peeked.is_some() {
-            return self.peeked.take();
+    /// The next event. With [`ClientEvent::Message`], the message is copied into `message`.
+    pub fn next_event(&mut self, message: &mut Vec<u8>) -> Option<ClientEvent> {
+        if self.has_event() && self.next_event.is_some() {
+            return self.next_event.take();
         }
-        if self.readable && self.read(message) {
-            return Some(SessionEvent::Message);
+        if self.is_readable && self.read(message) {
+            return Some(ClientEvent::Message);
         }
         None
     }
@@ -125,156 +119,159 @@ impl PolledClient {
     /// Sends a message, reliably. It leaves with the next [`flush`](Self::flush) or [`poll`](Self::poll).
     ///
     /// # Errors
-    /// If it is too large or empty, there is no session, or the window is full: [`SessionEvent::Writable`] tells when it is no
-    /// longer.
+    /// If the message is too large or empty, there is no session, or the window is full: [`ClientEvent::Writable`] follows
+    /// when there is room again.
     pub fn send(&mut self, message: &[u8]) -> Result<(), SendError> {
-        let (now, client) = (clock::now(), &mut self.port.machine.machine);
-        let Some(longest) = self.longest else { return client.send(now, message) };
+        let now = clock::now();
+        let client = self.transport.machine_mut();
+        let Some(max) = self.max_stream_message else { return client.send(now, message) };
         let size = client.connection().ok_or(SendError::NotConnected)?.max_message();
-        let streams = self.streams.get_or_insert_with(|| Streams::new(longest));
-        streams.write(message, size, |part| client.send(now, part))
+        let stream = self.stream.get_or_insert_with(|| FrameStream::new(max));
+        stream.write(message, size, |part| client.send(now, part))
     }
 
-    /// Delivers what is left, says goodbye, and ends the session. [`poll`](Self::poll) has to be called until
-    /// [`is_over`](Self::is_over): it takes a moment.
+    /// Ends the session: delivers the messages that are left, then disconnects. Call [`poll`](Self::poll) until
+    /// [`is_closed`](Self::is_closed): it takes a moment.
     pub fn close(&mut self) {
-        match &mut self.streams {
-            Some(streams) if !streams.is_flushed() => streams.closing = Some(String::new()),
-            _ => self.port.machine.machine.close(clock::now()),
+        match &mut self.stream {
+            Some(stream) if !stream.is_flushed() => stream.close_reason = Some(String::new()),
+            _ => self.transport.machine_mut().close(clock::now()),
         }
     }
 
     /// Whether messages can be sent.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.port.machine.machine.is_connected()
+        self.client().is_connected()
     }
 
-    /// Whether nothing will happen any more.
+    /// Whether the client is closed for good: there will be no further events.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.port.machine.machine.is_over()
+    pub fn is_closed(&self) -> bool {
+        self.client().is_closed()
     }
 
-    /// Whether the server has acknowledged everything that [`send`](Self::send) took, in this session and in those before.
+    /// Whether the server has acknowledged every message passed to [`send`](Self::send), in this session and in earlier
+    /// ones.
     #[must_use]
     pub fn is_delivered(&self) -> bool {
-        let is_flushed = self.streams.as_ref().is_none_or(Streams::is_flushed);
-        !self.is_cut && is_flushed && self.port.machine.machine.undelivered() == 0
+        let is_flushed = self.stream.as_ref().is_none_or(FrameStream::is_flushed);
+        !self.has_lost_stream_data && is_flushed && self.client().undelivered() == 0
     }
 
-    /// How the connection is doing, while there is one.
+    /// Current round-trip time, loss and throughput of the connection, while there is one.
     #[must_use]
     pub fn stats(&self) -> Option<ConnectionStats> {
-        self.port.machine.machine.connection().map(rallypoint_session_proto::Connection::stats)
+        self.client().connection().map(Connection::stats)
     }
 
-    /// The longest message that can be sent, while there is a connection (S33).
+    /// Maximum length of a message in bytes, while there is a connection (S33).
     #[must_use]
     pub fn max_message(&self) -> Option<usize> {
-        let connection = self.port.machine.machine.connection()?;
-        Some(self.longest.unwrap_or(connection.max_message()))
+        let connection = self.client().connection()?;
+        Some(self.max_stream_message.unwrap_or(connection.max_message()))
     }
 
-    /// Where the server is.
+    /// The server's address.
     #[must_use]
     pub fn server(&self) -> SocketAddr {
-        self.port.machine.machine.server()
+        self.client().server()
     }
 
-    /// Where it sends from.
+    /// The local address of the socket.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         // There is always one socket.
-        self.port.local_addrs().next().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into())
+        self.transport.local_addrs().next().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into())
     }
 
-    /// Makes the network as bad as this from now on, or as it is again.
-    pub fn set_fake(&mut self, fake: Option<FakeNetwork>) {
-        self.port.machine.set_fake(fake);
+    /// Simulates a bad network from now on, or no longer.
+    pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
+        self.transport.set_link_conditions(conditions);
     }
 }
 
-/// For those who drive it.
+/// For the driver task.
 impl PolledClient {
     pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
-        self.port.sockets()
+        self.transport.sockets()
     }
 
-    pub(crate) fn turn(&mut self, now: Instant) -> Turn {
+    pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
         self.flush_stream(now);
-        self.port.turn(now)
+        self.transport.drive(now)
     }
 
-    /// Whether [`next`](Self::next) has something, or, of a stream, may have something.
+    /// Whether [`next_event`](Self::next_event) has something. With a stream it may turn out to be an incomplete message.
     pub(crate) fn has_event(&mut self) -> bool {
-        while self.peeked.is_none()
-            && let Some(event) = self.port.machine.poll_event()
+        while self.next_event.is_none()
+            && let Some(event) = self.transport.poll_event()
         {
             self.handle_event(event);
         }
-        self.peeked.is_some() || self.readable
+        self.next_event.is_some() || self.is_readable
     }
 
-    /// Whether there is room for a message, or none is ever going to be.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.port.machine.machine.connection().is_none_or(rallypoint_session_proto::Connection::is_writable)
+    /// Whether there is room for a message, or no connection to wait for.
+    pub(crate) fn is_writable_or_closed(&self) -> bool {
+        self.client().connection().is_none_or(Connection::is_writable)
+    }
+
+    fn client(&self) -> &Client {
+        self.transport.machine()
     }
 
     fn handle_event(&mut self, event: ClientEvent) {
-        let told = match event {
-            ClientEvent::Readable => {
-                self.readable = true;
+        match event {
+            // The messages are read one by one, after the other events.
+            ClientEvent::Message => {
+                self.is_readable = true;
                 return;
             }
-            ClientEvent::Writable => {
-                self.flush_stream(clock::now());
-                SessionEvent::Writable
+            ClientEvent::Writable => self.flush_stream(clock::now()),
+            ClientEvent::Connected | ClientEvent::Disconnected(_) => {
+                // A new session is a new stream.
+                self.has_lost_stream_data |= self.stream.as_ref().is_some_and(|stream| !stream.is_flushed());
+                self.stream = None;
+                self.is_readable = false;
             }
-            ClientEvent::Connected => SessionEvent::Connected,
-            ClientEvent::Closing => SessionEvent::Closing,
-            ClientEvent::Disconnected(reason) => SessionEvent::Disconnected(reason),
-            ClientEvent::LoginFailed(error) => SessionEvent::LoginFailed(error),
-            _ => return,
-        };
-        if matches!(told, SessionEvent::Connected | SessionEvent::Disconnected(_)) {
-            self.is_cut |= self.streams.as_ref().is_some_and(|streams| !streams.is_flushed());
-            // A new session is a new stream.
-            (self.streams, self.readable) = (None, false);
+            _ => {}
         }
-        self.peeked = Some(told);
+        self.next_event = Some(event);
     }
 
     fn read(&mut self, message: &mut Vec<u8>) -> bool {
-        let client = &mut self.port.machine.machine;
-        let Some(longest) = self.longest else {
-            self.readable = take(client.recv(), message);
-            return self.readable;
+        let client = self.transport.machine_mut();
+        let Some(max) = self.max_stream_message else {
+            self.is_readable = copy_message(client.recv(), message);
+            return self.is_readable;
         };
-        let streams = self.streams.get_or_insert_with(|| Streams::new(longest));
-        match streams.read(message, |reader| client.recv().map(|part| reader.push(part))) {
-            Ok(is_whole) => self.readable = is_whole,
-            // What follows cannot be understood any more.
+        let stream = self.stream.get_or_insert_with(|| FrameStream::new(max));
+        match stream.read(message, |reader| client.recv().map(|part| reader.push(part))) {
+            Ok(is_complete) => self.is_readable = is_complete,
+            // The rest of the stream cannot be read.
             Err(_) => {
-                self.readable = false;
+                self.is_readable = false;
                 client.close(clock::now());
             }
         }
-        self.readable
+        self.is_readable
     }
 
     fn flush_stream(&mut self, now: Instant) {
-        let (Some(streams), client) = (&mut self.streams, &mut self.port.machine.machine) else { return };
-        let Some(size) = client.connection().map(rallypoint_session_proto::Connection::max_message) else { return };
-        let _ = streams.flush(size, |part| client.send(now, part));
-        if streams.is_flushed() && streams.closing.take().is_some() {
+        let Some(stream) = &mut self.stream else { return };
+        let client = self.transport.machine_mut();
+        let Some(size) = client.connection().map(Connection::max_message) else { return };
+        // What does not fit stays in the stream.
+        let _ = stream.flush(size, |part| client.send(now, part));
+        if stream.is_flushed() && stream.close_reason.take().is_some() {
             client.close(now);
         }
     }
 }
 
-/// Copies what there is.
-pub(crate) fn take(received: Option<&[u8]>, message: &mut Vec<u8>) -> bool {
+/// Copies a received message into `message`. Returns false if there is none.
+pub(crate) fn copy_message(received: Option<&[u8]>, message: &mut Vec<u8>) -> bool {
     message.clear();
     message.extend_from_slice(received.unwrap_or_default());
     received.is_some()
@@ -282,6 +279,6 @@ pub(crate) fn take(received: Option<&[u8]>, message: &mut Vec<u8>) -> bool {
 
 impl fmt::Debug for PolledClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.port.machine.machine, f)
+        fmt::Debug::fmt(self.client(), f)
     }
 }

@@ -1,15 +1,14 @@
-//! A server for game loops: one call per frame, no thread, no runtime.
+//! The server for game loops: one call per frame, no thread, no runtime.
 
 use crate::{
-    FakeNetwork, ServerOptions, SetupError,
-    polled_client::take,
-    port::{self, Port, Turn},
-    streams::Streams,
+    LinkConditions, ServerOptions, SetupError,
+    frame_stream::FrameStream,
+    polled_client::copy_message,
+    transport::{self, DriveState, Transport},
 };
-use rallypoint_machine::Machine;
 use rallypoint_query_proto::{ServerInfo, SessionReplies};
 use rallypoint_session_proto::{
-    Connection, ConnectionStats, Endpoint, EndpointStats, Event, PlayerId, QueryAnswers, Reason, SendError,
+    Connection, ConnectionStats, Endpoint, EndpointStats, PlayerId, QueryReplies, SendError, ServerEvent,
 };
 use rallypoint_udp::{UdpSocket, clock, entropy};
 use std::{
@@ -20,36 +19,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a server is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ServerEvent {
-    /// A player is here.
-    Joined {
-        /// Who.
-        player: PlayerId,
-        /// The name, without control characters. Nothing proves it, and several players may have the same.
-        username: String,
-        /// The game that was asked for.
-        game: String,
-    },
-    /// A message of this player came: it is in the buffer that was handed in.
-    Message(PlayerId),
-    /// After [`SendError::WouldBlock`]: there is room again.
-    Writable(PlayerId),
-    /// A datagram says that the player goes. Either [`Left`](Self::Left) follows, or it was forged and nothing does (S28).
-    Closing(PlayerId),
-    /// The player has another address (S31).
-    Moved(PlayerId, SocketAddr),
-    /// The player is gone.
-    Left(PlayerId, Reason),
-}
-
-/// A server for game loops: call [`poll`](Self::poll) once per frame, and nothing happens in between.
+/// A server for game loops: call [`poll`](Self::poll) once per frame; nothing happens in between.
 ///
 /// ```
-/// use rallypoint_session::{PolledServer, ServerEvent, ServerOptions};
-/// use rallypoint_session_proto::EndpointConfig;
+/// use rallypoint_session::{EndpointConfig, PolledServer, ServerEvent, ServerOptions};
 ///
 /// let mut options = ServerOptions::from(EndpointConfig::for_game("tag"));
 /// options.listen = vec!["127.0.0.1:0".parse()?];
@@ -59,10 +32,15 @@ pub enum ServerEvent {
 /// # while frames.next().is_some() {
 /// // Once per frame:
 /// server.poll();
-/// while let Some(event) = server.next(&mut message) {
+/// while let Some(event) = server.next_event(&mut message) {
 ///     match event {
-///         ServerEvent::Message(player) => server.send(player, &message)?,
-///         ServerEvent::Joined { username, .. } => println!("hello {username:?}"),
+///         ServerEvent::Connected(new) => println!("hello {:?}", new.username),
+///         ServerEvent::Message(player) => {
+///             // A player whose window is full misses this message, and holds up no other.
+///             if let Err(error) = server.send(player, &message) {
+///                 println!("{player:?}: {error}");
+///             }
+///         }
 ///         _ => {}
 ///     }
 /// }
@@ -71,85 +49,90 @@ pub enum ServerEvent {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PolledServer {
-    port: Port<Endpoint>,
-    /// Players with messages to be read, each once; they take turns.
-    readers: VecDeque<PlayerId>,
-    /// The longest message of a stream, if there are streams.
-    longest: Option<usize>,
-    /// By slot.
-    streams: Vec<Option<Box<(PlayerId, Streams)>>>,
+    transport: Transport<Endpoint>,
+    /// Players with messages to read, each once; they are read in turn.
+    readable: VecDeque<PlayerId>,
+    /// Maximum length of a stream message, if streams are used.
+    max_stream_message: Option<usize>,
+    /// The streams of the players, by slot.
+    streams: Vec<Option<Box<PlayerStream>>>,
     /// Players whose streams have something to send, each once.
-    unsent: Vec<PlayerId>,
-    peeked: Option<ServerEvent>,
+    unflushed: Vec<PlayerId>,
+    /// The next event, if it is polled already.
+    next_event: Option<ServerEvent>,
+}
+
+struct PlayerStream {
+    player: PlayerId,
+    stream: FrameStream,
 }
 
 impl PolledServer {
-    /// Opens the sockets, and is ready for players.
+    /// Binds the sockets and accepts players from then on.
     ///
     /// # Errors
-    /// If a setting is wrong, or a socket cannot be opened.
+    /// If an option is invalid, or a socket cannot be bound.
     pub fn bind(options: impl Into<ServerOptions>) -> Result<Self, SetupError> {
         let options = options.into();
         options.validate()?;
-        let sockets = port::listen(&options.listen, options.receive_buffer)?;
+        let sockets = transport::listen(&options.listen, options.receive_buffer)?;
         let endpoint = Endpoint::new(options.endpoint, entropy::bytes()?)?;
         Ok(Self {
-            port: Port::new(endpoint, sockets, options.fake),
-            readers: VecDeque::new(),
-            longest: options.stream,
+            transport: Transport::new(endpoint, sockets, options.link_conditions),
+            readable: VecDeque::new(),
+            max_stream_message: options.stream,
             streams: Vec::new(),
-            unsent: Vec::new(),
-            peeked: None,
+            unflushed: Vec::new(),
+            next_event: None,
         })
     }
 
-    /// Receives what is there, lets the time pass that has passed, and sends what there is to send. Once per frame.
+    /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
     pub fn poll(&mut self) {
-        self.turn(clock::now());
+        self.drive(clock::now());
     }
 
-    /// Sends what [`send`](Self::send) took since [`poll`](Self::poll): at the end of a frame, so that it leaves now and not
-    /// with the next.
+    /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll). Call it at the end of a frame, so that
+    /// they are sent now and not with the next frame.
     pub fn flush(&mut self) {
         let now = clock::now();
         self.flush_streams(now);
-        self.port.transmit(now);
+        self.transport.transmit(now);
     }
 
-    /// Waits until something has arrived or is to be done, but at most so long; for loops that have no frames.
-    pub fn wait(&mut self, at_most: Duration) {
-        self.port.wait(at_most);
+    /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
+    pub fn wait(&mut self, timeout: Duration) {
+        self.transport.wait(timeout);
     }
 
-    /// The next thing that happened. If it is [`ServerEvent::Message`], the message is in `message`. Players with several
-    /// messages take turns.
-    pub fn next(&mut self, message: &mut Vec<u8>) -> Option<ServerEvent> {
-        if self.has_event() && self.peeked.is_some() {
-            return self.peeked.take();
+    /// The next event. With [`ServerEvent::Message`], the message is copied into `message`. Players with several messages take
+    /// turns.
+    pub fn next_event(&mut self, message: &mut Vec<u8>) -> Option<ServerEvent> {
+        if self.has_event() && self.next_event.is_some() {
+            return self.next_event.take();
         }
-        while let Some(player) = self.readers.pop_front() {
+        while let Some(player) = self.readable.pop_front() {
             if self.recv(player, message) {
-                self.readers.push_back(player);
+                self.readable.push_back(player);
                 return Some(ServerEvent::Message(player));
             }
         }
         None
     }
 
-    /// The next message of one player, if there is one. For a server that deals with its players one by one, and does not ask
-    /// for [`next`](Self::next).
+    /// Copies the next message of one player into `message`. Returns false if there is none. For a server that reads its
+    /// players one by one and does not call [`next_event`](Self::next_event).
     pub fn recv(&mut self, player: PlayerId, message: &mut Vec<u8>) -> bool {
-        let Some(longest) = self.longest else { return take(self.port.machine.machine.recv(player), message) };
-        let Self { port, streams, .. } = self;
-        let endpoint = &mut port.machine.machine;
+        let endpoint = self.transport.machine_mut();
+        let Some(max) = self.max_stream_message else { return copy_message(endpoint.recv(player), message) };
         if endpoint.connection(player).is_none() {
             return false;
         }
-        let streams = of_player(streams, player, longest);
-        match streams.read(message, |reader| endpoint.recv(player).map(|part| reader.push(part))) {
-            Ok(is_whole) => is_whole,
+        let stream = player_stream(&mut self.streams, player, max);
+        match stream.read(message, |reader| endpoint.recv(player).map(|part| reader.push(part))) {
+            Ok(is_complete) => is_complete,
             Err(error) => {
-                // What follows cannot be understood any more.
+                // The rest of the stream cannot be read.
                 endpoint.disconnect(clock::now(), player, &error.to_string());
                 false
             }
@@ -159,33 +142,32 @@ impl PolledServer {
     /// Sends a message to a player, reliably. It leaves with the next [`flush`](Self::flush) or [`poll`](Self::poll).
     ///
     /// # Errors
-    /// If it is too large or empty, there is no such player, or the window is full: [`ServerEvent::Writable`] tells when it
-    /// is no longer.
+    /// If the message is too large or empty, the player does not exist, or the window is full: [`ServerEvent::Writable`]
+    /// follows when there is room again.
     pub fn send(&mut self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
         let now = clock::now();
-        let Self { port, streams, unsent, .. } = self;
-        let endpoint = &mut port.machine.machine;
-        let Some(longest) = self.longest else { return endpoint.send(now, player, message) };
+        let endpoint = self.transport.machine_mut();
+        let Some(max) = self.max_stream_message else { return endpoint.send(now, player, message) };
         let size = endpoint.connection(player).ok_or(SendError::UnknownPlayer)?.max_message();
-        let streams = of_player(streams, player, longest);
-        let had_nothing = streams.is_flushed();
-        let taken = streams.write(message, size, |part| endpoint.send(now, player, part));
-        if had_nothing && !streams.is_flushed() {
-            unsent.push(player);
+        let stream = player_stream(&mut self.streams, player, max);
+        let was_flushed = stream.is_flushed();
+        let sent = stream.write(message, size, |part| endpoint.send(now, player, part));
+        if was_flushed && !stream.is_flushed() {
+            self.unflushed.push(player);
         }
-        taken
+        sent
     }
 
-    /// Delivers what is left to a player, says goodbye for this reason, and ends the session. False if there is no such
-    /// player. [`ServerEvent::Left`] follows.
+    /// Ends a player's session: delivers the messages that are left, then sends a disconnect with this reason. Returns false
+    /// if the player does not exist. [`ServerEvent::Disconnected`] follows.
     pub fn disconnect(&mut self, player: PlayerId, reason: &str) -> bool {
-        let endpoint = &mut self.port.machine.machine;
+        let endpoint = self.transport.machine_mut();
         if let Some(Some(own)) = self.streams.get_mut(usize::from(player.index()))
-            && own.0 == player
-            && !own.1.is_flushed()
+            && own.player == player
+            && !own.stream.is_flushed()
             && endpoint.connection(player).is_some()
         {
-            own.1.closing = Some(reason.to_owned());
+            own.stream.close_reason = Some(reason.to_owned());
             return true;
         }
         endpoint.disconnect(clock::now(), player, reason)
@@ -193,10 +175,10 @@ impl PolledServer {
 
     /// All players.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
-        self.port.machine.machine.players()
+        self.endpoint().players()
     }
 
-    /// How a player's connection is doing.
+    /// Current round-trip time, loss and throughput of a player's connection.
     #[must_use]
     pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {
         self.connection(player).map(Connection::stats)
@@ -205,130 +187,137 @@ impl PolledServer {
     /// A player's connection: address, encryption, statistics.
     #[must_use]
     pub fn connection(&self, player: PlayerId) -> Option<&Connection> {
-        self.port.machine.machine.connection(player)
+        self.endpoint().connection(player)
     }
 
-    /// The longest message that can be sent to a player (S33).
+    /// Maximum length of a message to a player in bytes (S33).
     #[must_use]
     pub fn max_message(&self, player: PlayerId) -> Option<usize> {
         let connection = self.connection(player)?;
-        Some(self.longest.unwrap_or(connection.max_message()))
+        Some(self.max_stream_message.unwrap_or(connection.max_message()))
     }
 
-    /// What the whole server has counted.
+    /// Counters of the whole server.
     #[must_use]
     pub fn endpoint_stats(&self) -> EndpointStats {
-        self.port.machine.machine.stats()
+        self.endpoint().stats()
     }
 
-    /// What queries are answered with, from now on.
+    /// Sets what queries are answered with.
     pub fn set_info(&mut self, info: &ServerInfo) {
         let SessionReplies { infos, players } = SessionReplies::new(info);
-        self.port.machine.machine.set_answers(QueryAnswers::new(infos, players));
+        self.transport.machine_mut().set_query_replies(QueryReplies::new(infos, players));
     }
 
-    /// Where it listens: the real ports, also if any were asked for.
+    /// The addresses that the server listens on, with the actual ports.
     pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
-        self.port.local_addrs()
+        self.transport.local_addrs()
     }
 
-    /// Makes the network as bad as this from now on, or as it is again.
-    pub fn set_fake(&mut self, fake: Option<FakeNetwork>) {
-        self.port.machine.set_fake(fake);
+    /// Simulates a bad network from now on, or no longer.
+    pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
+        self.transport.set_link_conditions(conditions);
     }
 }
 
-/// For those who drive it.
+/// For the driver task.
 impl PolledServer {
     pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
-        self.port.sockets()
+        self.transport.sockets()
     }
 
-    pub(crate) fn turn(&mut self, now: Instant) -> Turn {
+    pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
         self.flush_streams(now);
-        self.port.turn(now)
+        self.transport.drive(now)
     }
 
-    /// Whether [`next`](Self::next) has something, or, of a stream, may have something.
+    /// Whether [`next_event`](Self::next_event) has something. With streams it may turn out to be an incomplete message.
     pub(crate) fn has_event(&mut self) -> bool {
-        while self.peeked.is_none()
-            && let Some(event) = self.port.machine.poll_event()
+        while self.next_event.is_none()
+            && let Some(event) = self.transport.poll_event()
         {
             self.handle_event(event);
         }
-        self.peeked.is_some() || !self.readers.is_empty()
+        self.next_event.is_some() || !self.readable.is_empty()
     }
 
-    /// The next thing that happened and is not a message.
-    pub(crate) fn next_event(&mut self) -> Option<ServerEvent> {
-        // Who asks for this asks for messages player by player.
-        self.readers.clear();
-        self.peeked.take()
+    /// The next event that is not a message, for callers that read messages player by player.
+    pub(crate) fn next_event_without_messages(&mut self) -> Option<ServerEvent> {
+        self.readable.clear();
+        self.next_event.take()
     }
 
-    /// Whether there is room for a message to this player, or none is ever going to be.
-    pub(crate) fn is_settled(&self, player: PlayerId) -> bool {
+    /// Whether there is room for a message to this player, or no connection to wait for.
+    pub(crate) fn is_writable_or_closed(&self, player: PlayerId) -> bool {
         self.connection(player).is_none_or(Connection::is_writable)
     }
 
-    fn handle_event(&mut self, event: Event) {
-        self.peeked = Some(match event {
-            Event::Readable(player) => {
-                if !self.readers.contains(&player) {
-                    self.readers.push_back(player);
+    fn endpoint(&self) -> &Endpoint {
+        self.transport.machine()
+    }
+
+    fn handle_event(&mut self, event: ServerEvent) {
+        match event {
+            // The messages are read in turn, after the other events.
+            ServerEvent::Message(player) => {
+                if !self.readable.contains(&player) {
+                    self.readable.push_back(player);
                 }
                 return;
             }
-            Event::Connected { player, username, game } => ServerEvent::Joined { player, username, game },
-            Event::Writable(player) => ServerEvent::Writable(player),
-            Event::Closing(player) => ServerEvent::Closing(player),
-            Event::Moved(player, to) => ServerEvent::Moved(player, to),
-            Event::Disconnected(player, reason) => {
-                self.readers.retain(|reader| *reader != player);
+            ServerEvent::Disconnected(player, _) => {
+                self.readable.retain(|readable| *readable != player);
                 if let Some(slot) = self.streams.get_mut(usize::from(player.index()))
-                    && slot.as_ref().is_some_and(|own| own.0 == player)
+                    && slot.as_ref().is_some_and(|own| own.player == player)
                 {
                     *slot = None;
                 }
-                ServerEvent::Left(player, reason)
             }
-            _ => return,
-        });
+            _ => {}
+        }
+        self.next_event = Some(event);
     }
 
-    /// Sends what waits in streams, as far as there is room.
+    /// Sends the bytes that wait in streams, as far as there is room.
     fn flush_streams(&mut self, now: Instant) {
-        let Self { port, streams, unsent, .. } = self;
-        let endpoint = &mut port.machine.machine;
-        unsent.retain(|player| {
+        let Self { transport, streams, unflushed, .. } = self;
+        let endpoint = transport.machine_mut();
+        unflushed.retain(|player| {
             let Some(Some(own)) = streams.get_mut(usize::from(player.index())) else { return false };
             let Some(size) = endpoint.connection(*player).map(Connection::max_message) else { return false };
-            if own.0 != *player {
+            if own.player != *player {
                 return false;
             }
-            let _ = own.1.flush(size, |part| endpoint.send(now, *player, part));
-            if own.1.is_flushed()
-                && let Some(reason) = own.1.closing.take()
+            // What does not fit stays in the stream.
+            let _ = own.stream.flush(size, |part| endpoint.send(now, *player, part));
+            if own.stream.is_flushed()
+                && let Some(reason) = own.stream.close_reason.take()
             {
                 endpoint.disconnect(now, *player, &reason);
             }
-            !own.1.is_flushed()
+            !own.stream.is_flushed()
         });
     }
 }
 
-/// The streams of a player; new ones if they were those of the slot's last player.
-fn of_player(streams: &mut Vec<Option<Box<(PlayerId, Streams)>>>, player: PlayerId, longest: usize) -> &mut Streams {
+/// The stream of a player; a new one if the slot's stream belongs to an earlier player.
+fn player_stream(
+    streams: &mut Vec<Option<Box<PlayerStream>>>,
+    player: PlayerId,
+    max_message: usize,
+) -> &mut FrameStream {
     let slot = usize::from(player.index());
     if streams.len() <= slot {
         streams.resize_with(slot + 1, || None);
     }
-    let own = streams[slot].take().filter(|own| own.0 == player);
-    &mut streams[slot].insert(own.unwrap_or_else(|| Box::new((player, Streams::new(longest))))).1
+    // In range: the vector was just made long enough.
+    let own = streams[slot].take().filter(|own| own.player == player);
+    let own = own.unwrap_or_else(|| Box::new(PlayerStream { player, stream: FrameStream::new(max_message) }));
+    &mut streams[slot].insert(own).stream
 }
 
 impl fmt::Debug for PolledServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.port.machine.machine, f)
+        fmt::Debug::fmt(self.endpoint(), f)
     }
 }

@@ -1,12 +1,14 @@
 //! The async server.
 
 use crate::{
-    FakeNetwork, PolledServer, ServerEvent, ServerOptions, SetupError,
-    drive::{Driven, Polled},
-    port::Turn,
+    LinkConditions, PolledServer, ServerOptions, SetupError,
+    driver_task::{DriverTask, PolledSession},
+    transport::DriveState,
 };
 use rallypoint_query_proto::ServerInfo;
-use rallypoint_session_proto::{ConnectionStats, EndpointStats, PlayerId, SendError};
+use rallypoint_session_proto::{
+    Connection, ConnectionStats, EndpointStats, NewPlayer, PlayerId, SendError, ServerEvent,
+};
 use rallypoint_udp::{BindError, SocketKind, UdpSocket};
 use std::{
     fmt,
@@ -15,17 +17,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What is left is delivered for 2 s, and then goodbye is said three times (S28).
-const LONGEST_GOODBYE: Duration = Duration::from_millis(2_500);
+/// Maximum duration of a shutdown: messages are delivered for 2 s, and then three disconnects are sent (S28).
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
 
 /// A server of the session protocol.
 ///
-/// A task of the runtime drives it; all calls can be made from any task. Either one loop asks for
-/// [`event`](Self::event), or every player has a task of its own, with [`accept`](Self::accept) and [`recv`](Self::recv).
+/// A task of the runtime drives it; its methods can be called from any task. Either one loop calls
+/// [`next_event`](Self::next_event), or every player has a task of its own, with [`accept`](Self::accept) and
+/// [`recv`](Self::recv).
 ///
 /// ```
-/// use rallypoint_session::{ServerEvent, ServerOptions, SessionClient, SessionServer};
-/// use rallypoint_session_proto::{ClientConfig, EndpointConfig};
+/// use rallypoint_session::{ClientConfig, EndpointConfig, ServerEvent, ServerOptions, SessionClient, SessionServer};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut options = ServerOptions::from(EndpointConfig::for_game("tag"));
@@ -37,8 +39,8 @@ const LONGEST_GOODBYE: Duration = Duration::from_millis(2_500);
 ///
 /// let mut message = Vec::new();
 /// loop {
-///     match server.event(&mut message).await {
-///         ServerEvent::Joined { username, .. } => assert_eq!(username, "alice"),
+///     match server.next_event(&mut message).await {
+///         ServerEvent::Connected(new) => assert_eq!(new.username, "alice"),
 ///         ServerEvent::Message(player) => break server.send(player, &message).await?,
 ///         _ => {}
 ///     }
@@ -47,198 +49,189 @@ const LONGEST_GOODBYE: Duration = Duration::from_millis(2_500);
 /// # Ok(()) }
 /// ```
 pub struct SessionServer {
-    driven: Driven<PolledServer>,
+    driver: DriverTask<PolledServer>,
 }
 
-/// A player who has come in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Joined {
-    /// Who.
-    pub player: PlayerId,
-    /// The name, without control characters. Nothing proves it, and several players may have the same.
-    pub username: String,
-    /// The game that was asked for.
-    pub game: String,
-}
-
+/// What a caller waits for.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Want {
+pub(crate) enum ServerInterest {
+    /// The next event.
     Event,
+    /// A message of this player, or the end of its session.
     Message(PlayerId),
+    /// Room in the send window of this player, or the end of its session.
     Room(PlayerId),
-    /// Nobody is left.
-    Nobody,
+    /// The end of all sessions.
+    Empty,
 }
 
-impl Polled for PolledServer {
-    type Want = Want;
+impl PolledSession for PolledServer {
+    type Interest = ServerInterest;
 
     fn sockets(&self) -> &[Arc<UdpSocket>] {
         self.sockets()
     }
 
-    fn turn(&mut self, now: Instant) -> Turn {
-        self.turn(now)
+    fn drive(&mut self, now: Instant) -> DriveState {
+        self.drive(now)
     }
 
-    fn is_there(&mut self, want: Want) -> bool {
-        match want {
-            Want::Event => self.has_event(),
-            Want::Message(player) => {
-                self.connection(player).is_none_or(rallypoint_session_proto::Connection::is_readable)
-            }
-            Want::Room(player) => self.is_settled(player),
-            Want::Nobody => self.players().next().is_none(),
+    fn is_ready(&mut self, interest: ServerInterest) -> bool {
+        match interest {
+            ServerInterest::Event => self.has_event(),
+            ServerInterest::Message(player) => self.connection(player).is_none_or(Connection::is_readable),
+            ServerInterest::Room(player) => self.is_writable_or_closed(player),
+            ServerInterest::Empty => self.players().next().is_none(),
         }
     }
 }
 
 impl SessionServer {
-    /// Opens the sockets, and is ready for players. To be called on a runtime.
+    /// Binds the sockets and accepts players from then on. Must be called on a runtime.
     ///
     /// # Errors
-    /// If a setting is wrong, or a socket cannot be opened.
+    /// If an option is invalid, or a socket cannot be bound.
     pub async fn bind(options: impl Into<ServerOptions>) -> Result<Self, SetupError> {
-        let polled = PolledServer::bind(options)?;
-        let addr = polled.local_addrs().next().unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
-        let driven = Driven::start(polled).map_err(|error| BindError::new(SocketKind::Udp, addr, error))?;
-        Ok(Self { driven })
+        let server = PolledServer::bind(options)?;
+        // There is always a socket.
+        let addr = server.local_addrs().next().unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
+        let driver = DriverTask::start(server).map_err(|error| BindError::new(SocketKind::Udp, addr, error))?;
+        Ok(Self { driver })
     }
 
-    /// The next thing that happened. If it is [`ServerEvent::Message`], the message is in `message`. Whoever stops waiting
-    /// loses nothing, so it can stand in a `select!`.
-    pub async fn event(&self, message: &mut Vec<u8>) -> ServerEvent {
-        self.driven.until(Want::Event, |server| server.next(message)).await
+    /// The next event. With [`ServerEvent::Message`], the message is copied into `message`. Cancel safe: it can be used in a
+    /// `select!` without losing an event.
+    pub async fn next_event(&self, message: &mut Vec<u8>) -> ServerEvent {
+        self.driver.wait_for(ServerInterest::Event, |server| server.next_event(message)).await
     }
 
-    /// The next player who comes in. What else happened until then is dropped: with this, messages are asked for with
-    /// [`recv`](Self::recv).
-    pub async fn accept(&self) -> Joined {
+    /// The next player who logs in. Other events are dropped: messages are read with [`recv`](Self::recv).
+    pub async fn accept(&self) -> NewPlayer {
         let attempt = |server: &mut PolledServer| {
             while server.has_event() {
-                if let Some(ServerEvent::Joined { player, username, game }) = server.next_event() {
-                    return Some(Joined { player, username, game });
+                if let Some(ServerEvent::Connected(new)) = server.next_event_without_messages() {
+                    return Some(new);
                 }
             }
             None
         };
-        self.driven.until(Want::Event, attempt).await
+        self.driver.wait_for(ServerInterest::Event, attempt).await
     }
 
-    /// The next message of a player, in `message`; false when the player is gone.
+    /// Copies the next message of a player into `message`. Returns false when the player's session has ended.
     pub async fn recv(&self, player: PlayerId, message: &mut Vec<u8>) -> bool {
         let attempt = |server: &mut PolledServer| {
             let received = server.recv(player, message);
             (received || server.connection(player).is_none()).then_some(received)
         };
-        self.driven.until(Want::Message(player), attempt).await
+        self.driver.wait_for(ServerInterest::Message(player), attempt).await
     }
 
     /// Sends a message to a player, reliably. Waits while the window is full.
     ///
     /// # Errors
-    /// If it is too large or empty, or there is no such player any more.
+    /// If the message is too large or empty, or the player does not exist any more.
     pub async fn send(&self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
         let attempt = |server: &mut PolledServer| match server.send(player, message) {
             Err(SendError::WouldBlock) => None,
             result => Some(result),
         };
-        let sent = self.driven.until(Want::Room(player), attempt).await;
-        self.driven.wake();
+        let sent = self.driver.wait_for(ServerInterest::Room(player), attempt).await;
+        self.driver.wake();
         sent
     }
 
-    /// Sends a message to a player, reliably, or says at once that there is no room.
+    /// Sends a message to a player, reliably, or fails at once if there is no room.
     ///
     /// # Errors
-    /// As [`send`](Self::send), and if the window is full: [`ServerEvent::Writable`] tells when it is no longer.
+    /// As [`send`](Self::send), and if the window is full: [`ServerEvent::Writable`] follows when there is room again.
     pub fn try_send(&self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
-        self.driven.run(|server| server.send(player, message))
+        self.driver.command(|server| server.send(player, message))
     }
 
-    /// Delivers what is left to a player, says goodbye for this reason, and ends the session. False if there is no such
-    /// player. [`ServerEvent::Left`] follows.
+    /// Ends a player's session: delivers the messages that are left, then sends a disconnect with this reason. Returns false
+    /// if the player does not exist. [`ServerEvent::Disconnected`] follows.
     pub fn disconnect(&self, player: PlayerId, reason: &str) -> bool {
-        self.driven.run(|server| server.disconnect(player, reason))
+        self.driver.command(|server| server.disconnect(player, reason))
     }
 
-    /// Says goodbye to all players for this reason, and waits until they have heard it; 2 s and a moment at most.
+    /// Disconnects all players with this reason, and waits until that is done, for little more than 2 s at most.
     pub async fn shutdown(self, reason: &str) {
-        self.driven.run(|server| {
+        self.driver.command(|server| {
             let players: Vec<_> = server.players().collect();
             for player in players {
                 server.disconnect(player, reason);
             }
         });
-        let nobody = self.driven.until(Want::Nobody, |server| server.players().next().is_none().then_some(()));
-        // Somebody may come in only now.
-        let _ = tokio::time::timeout(LONGEST_GOODBYE, nobody).await;
-        self.driven.end().await;
+        let is_empty =
+            self.driver.wait_for(ServerInterest::Empty, |server| server.players().next().is_none().then_some(()));
+        // A player may log in only now, so this may time out.
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, is_empty).await;
+        self.driver.stop().await;
     }
 
     /// All players.
     #[must_use]
     pub fn players(&self) -> Vec<PlayerId> {
-        self.driven.look(|server| server.players().collect())
+        self.driver.with(|server| server.players().collect())
     }
 
-    /// How a player's connection is doing.
+    /// Current round-trip time, loss and throughput of a player's connection.
     #[must_use]
     pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {
-        self.driven.look(|server| server.stats(player))
+        self.driver.with(|server| server.stats(player))
     }
 
-    /// Where a player is. A player can claim to have moved to somebody else's address, so whatever has consequences for an
-    /// address asks for [`proven_addr`](Self::proven_addr).
+    /// The current address of a player. A player can claim the address of another host, so use
+    /// [`validated_addr`](Self::validated_addr) for anything with consequences for an address.
     #[must_use]
-    pub fn addr(&self, player: PlayerId) -> Option<SocketAddr> {
-        self.driven.look(|server| Some(server.connection(player)?.peer()))
+    pub fn peer_addr(&self, player: PlayerId) -> Option<SocketAddr> {
+        self.driver.with(|server| Some(server.connection(player)?.peer()))
     }
 
-    /// Where a player was when that was last proved, at the latest by the login (S31).
+    /// The last validated address of a player, which is at least that of the login (S31).
     #[must_use]
-    pub fn proven_addr(&self, player: PlayerId) -> Option<SocketAddr> {
-        self.driven.look(|server| Some(server.connection(player)?.proven_peer()))
+    pub fn validated_addr(&self, player: PlayerId) -> Option<SocketAddr> {
+        self.driver.with(|server| Some(server.connection(player)?.validated_peer()))
     }
 
     /// Whether a player's messages are encrypted.
     #[must_use]
     pub fn is_encrypted(&self, player: PlayerId) -> Option<bool> {
-        self.driven.look(|server| Some(server.connection(player)?.is_encrypted()))
+        self.driver.with(|server| Some(server.connection(player)?.is_encrypted()))
     }
 
-    /// The longest message that can be sent to a player (S33).
+    /// Maximum length of a message to a player in bytes (S33).
     #[must_use]
     pub fn max_message(&self, player: PlayerId) -> Option<usize> {
-        self.driven.look(|server| server.max_message(player))
+        self.driver.with(|server| server.max_message(player))
     }
 
-    /// What the whole server has counted.
+    /// Counters of the whole server.
     #[must_use]
     pub fn endpoint_stats(&self) -> EndpointStats {
-        self.driven.look(|server| server.endpoint_stats())
+        self.driver.with(|server| server.endpoint_stats())
     }
 
-    /// What queries are answered with, from now on.
+    /// Sets what queries are answered with.
     pub fn set_info(&self, info: &ServerInfo) {
-        self.driven.look(|server| server.set_info(info));
+        self.driver.with(|server| server.set_info(info));
     }
 
-    /// Where it listens: the real ports, also if any were asked for.
+    /// The addresses that the server listens on, with the actual ports.
     #[must_use]
     pub fn local_addrs(&self) -> Vec<SocketAddr> {
-        self.driven.look(|server| server.local_addrs().collect())
+        self.driver.with(|server| server.local_addrs().collect())
     }
 
-    /// Makes the network as bad as this from now on, or as it is again.
-    pub fn set_fake(&self, fake: Option<FakeNetwork>) {
-        self.driven.run(|server| server.set_fake(fake));
+    /// Simulates a bad network from now on, or no longer.
+    pub fn set_link_conditions(&self, conditions: Option<LinkConditions>) {
+        self.driver.command(|server| server.set_link_conditions(conditions));
     }
 }
 
 impl fmt::Debug for SessionServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.driven.look(|server| fmt::Debug::fmt(server, f))
+        self.driver.with(|server| fmt::Debug::fmt(server, f))
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use rallypoint_harness::skip;
 use rallypoint_query_proto::ServerInfo;
-use rallypoint_session::{PolledClient, PolledServer, ServerEvent, ServerOptions, SessionEvent};
+use rallypoint_session::{ClientEvent, PolledClient, PolledServer, ServerEvent, ServerOptions};
 use std::{
     env,
     net::{SocketAddr, UdpSocket},
@@ -78,16 +78,16 @@ fn let_play(family: Family) {
             until("the client hears its own words", || {
                 server.poll();
                 client.poll();
-                while let Some(event) = server.next(&mut message) {
+                while let Some(event) = server.next_event(&mut message) {
                     if let ServerEvent::Message(player) = event {
                         // Several at once, so that they leave in one piece where the system can.
                         (0..8).for_each(|_| server.send(player, &message).unwrap());
                     }
                 }
-                while let Some(event) = client.next(&mut message) {
+                while let Some(event) = client.next_event(&mut message) {
                     match event {
-                        SessionEvent::Connected => client.send(b"hello").unwrap(),
-                        SessionEvent::Message => is_answered = message == b"hello",
+                        ClientEvent::Connected => client.send(b"hello").unwrap(),
+                        ClientEvent::Message => is_answered = message == b"hello",
                         _ => {}
                     }
                 }

@@ -38,5 +38,5 @@ async fn s9_s10_with_its_players() {
     let told = tokio::task::spawn_blocking(move || ask(addr)).await.unwrap();
     assert_eq!((told.name.as_deref(), told.players, told.max_players), (Some("Bacon Town"), Some(1), Some(24)));
     assert_eq!(told.player_list.unwrap()[0].name, "Ada");
-    assert!(server.endpoint_stats().unproven_bytes > 0, "what is sent to strangers is counted (S11)");
+    assert!(server.endpoint_stats().unvalidated_bytes > 0, "what is sent to strangers is counted (S11)");
 }

@@ -3,11 +3,10 @@
 mod common;
 
 use common::{Pair, client_options, server_options};
-use rallypoint_session::{ClientOptions, FakeNetwork, ServerOptions, SessionClient, SessionServer};
-use rallypoint_session_proto::Encryption;
+use rallypoint_session::{ClientOptions, Encryption, LinkConditions, ServerOptions, SessionClient, SessionServer};
 use std::time::Duration;
 
-const BAD: FakeNetwork = FakeNetwork {
+const BAD: LinkConditions = LinkConditions {
     loss: 0.1,
     delay: Duration::from_millis(5),
     jitter: Duration::from_millis(3),
@@ -19,8 +18,11 @@ const BAD: FakeNetwork = FakeNetwork {
 
 #[test]
 fn everything_arrives_in_order_in_a_game_loop() {
-    let server = ServerOptions { fake: Some(BAD), ..server_options() };
-    let client = ClientOptions { fake: Some(FakeNetwork { seed: 8, ..BAD }), ..client_options(Encryption::Encrypted) };
+    let server = ServerOptions { link_conditions: Some(BAD), ..server_options() };
+    let client = ClientOptions {
+        link_conditions: Some(LinkConditions { seed: 8, ..BAD }),
+        ..client_options(Encryption::Encrypted)
+    };
     let mut pair = Pair::new(server, client);
     for number in 0..300u16 {
         pair.client.send(&number.to_be_bytes()).unwrap();
@@ -32,15 +34,15 @@ fn everything_arrives_in_order_in_a_game_loop() {
     }
     let stats = pair.client.stats().unwrap();
     assert!(stats.rtt.unwrap() >= 2 * BAD.delay && stats.duplicates > 0 && stats.resends > 0, "{stats:?}");
-    pair.client.set_fake(None);
-    pair.server.set_fake(None);
+    pair.client.set_link_conditions(None);
+    pair.server.set_link_conditions(None);
     pair.client.send(b"as it is").unwrap();
     assert_eq!(pair.server_hears(), b"as it is");
 }
 
 #[tokio::test]
 async fn everything_arrives_in_order_on_a_runtime() {
-    let server = SessionServer::bind(ServerOptions { fake: Some(BAD), ..server_options() }).await.unwrap();
+    let server = SessionServer::bind(ServerOptions { link_conditions: Some(BAD), ..server_options() }).await.unwrap();
     let options = client_options(Encryption::Plain);
     let client = SessionClient::connect(server.local_addrs()[0], options).await.unwrap();
     let player = server.accept().await.player;

@@ -3,8 +3,9 @@
 mod common;
 
 use common::{Pair, all_encryptions, client_options, server_options, until};
-use rallypoint_session::{PolledClient, PolledServer, ServerEvent, SessionEvent};
-use rallypoint_session_proto::{Encryption, LoginError, Reason};
+use rallypoint_session::{
+    ClientEvent, DisconnectReason, Encryption, LoginError, PolledClient, PolledServer, ServerEvent,
+};
 use std::time::Duration;
 
 #[test]
@@ -48,7 +49,7 @@ fn over_ipv6_too() {
     });
     let peers: Vec<_> = server.players().map(|player| server.connection(player).unwrap().peer()).collect();
     assert!(peers[0].is_ipv4() != peers[1].is_ipv4(), "{peers:?}");
-    while server.next(&mut message).is_some() {}
+    while server.next_event(&mut message).is_some() {}
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn one_who_talks_much_does_not_keep_the_others_waiting() {
         server.players().map(|player| server.stats(player).unwrap().messages_received).sum::<u64>() == 51 + 2
     });
     let mut order = Vec::new();
-    while let Some(event) = server.next(&mut message) {
+    while let Some(event) = server.next_event(&mut message) {
         if let ServerEvent::Message(_) = event {
             order.push(message.clone());
         }
@@ -88,11 +89,11 @@ fn a_goodbye_is_heard_with_its_reason() {
     let mut events = Vec::new();
     until("the client is told", || {
         pair.turn();
-        events.extend(pair.client.next(&mut pair.message));
-        pair.client.is_over() && pair.client.next(&mut pair.message).is_none()
+        events.extend(pair.client.next_event(&mut pair.message));
+        pair.client.is_closed() && pair.client.next_event(&mut pair.message).is_none()
     });
-    let reason = Reason::ClosedByPeer("the map is over".into());
-    assert_eq!(events, [SessionEvent::Closing, SessionEvent::Disconnected(reason)]);
+    let reason = DisconnectReason::ClosedByPeer("the map is over".into());
+    assert_eq!(events, [ClientEvent::Closing, ClientEvent::Disconnected(reason)]);
     assert!(!pair.server.disconnect(pair.player, "again"));
 }
 
@@ -105,13 +106,13 @@ fn a_client_closes_and_the_server_is_told() {
     let mut left = None;
     until("the server is told", || {
         pair.turn();
-        if let Some(ServerEvent::Left(player, reason)) = pair.server.next(&mut pair.message) {
+        if let Some(ServerEvent::Disconnected(player, reason)) = pair.server.next_event(&mut pair.message) {
             left = Some((player, reason));
         }
         left.is_some()
     });
-    assert_eq!(left, Some((pair.player, Reason::ClosedByPeer(String::new()))));
-    assert!(pair.client.is_over());
+    assert_eq!(left, Some((pair.player, DisconnectReason::ClosedByPeer(String::new()))));
+    assert!(pair.client.is_closed());
 }
 
 #[test]
@@ -124,10 +125,10 @@ fn whoever_is_refused_learns_why() {
     until("it is refused", || {
         server.poll();
         client.poll();
-        told = client.next(&mut message);
+        told = client.next_event(&mut message);
         told.is_some()
     });
-    assert!(matches!(told, Some(SessionEvent::LoginFailed(LoginError::Refused(_)))), "{told:?}");
+    assert!(matches!(told, Some(ClientEvent::LoginFailed(LoginError::Refused(_)))), "{told:?}");
 }
 
 #[test]
@@ -139,6 +140,6 @@ fn waiting_ends_when_something_arrives() {
         // If it did not end early, the test would take longer than its patience.
         pair.server.wait(Duration::from_secs(60));
         pair.server.poll();
-        pair.server.next(&mut pair.message) == Some(ServerEvent::Message(pair.player))
+        pair.server.next_event(&mut pair.message) == Some(ServerEvent::Message(pair.player))
     });
 }

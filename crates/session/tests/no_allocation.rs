@@ -5,8 +5,7 @@
 mod common;
 
 use common::{Pair, client_options, server_options, until};
-use rallypoint_session::{ServerEvent, SessionClient, SessionEvent, SessionServer};
-use rallypoint_session_proto::Encryption;
+use rallypoint_session::{ClientEvent, Encryption, ServerEvent, SessionClient, SessionServer};
 
 /// So many buffers may grow while thousands of datagrams go to and fro.
 const GROWTH: u64 = 4;
@@ -22,11 +21,11 @@ impl Pair {
             let (mut server, mut client) = (0, 0);
             until("all have arrived", || {
                 self.turn();
-                while let Some(event) = self.server.next(&mut self.message) {
+                while let Some(event) = self.server.next_event(&mut self.message) {
                     server += u32::from(matches!(event, ServerEvent::Message(_)));
                 }
-                while let Some(event) = self.client.next(&mut self.message) {
-                    client += u32::from(event == SessionEvent::Message);
+                while let Some(event) = self.client.next_event(&mut self.message) {
+                    client += u32::from(event == ClientEvent::Message);
                 }
                 (server, client) == (3, 3)
             });

@@ -4,10 +4,9 @@ mod common;
 
 use common::{all_encryptions, client_options, key, server_options};
 use rallypoint_session::{
-    BindError, ClientOptions, ConnectError, FakeNetwork, ServerEvent, ServerOptions, SessionClient, SessionServer,
-    SetupError,
+    BindError, ClientOptions, ConnectError, DisconnectReason, Encryption, LinkConditions, LoginError, NewPlayer,
+    PublicKey, SendError, ServerEvent, ServerOptions, SessionClient, SessionServer, SetupError,
 };
-use rallypoint_session_proto::{Encryption, LoginError, PublicKey, Reason, SendError};
 use std::{sync::Arc, time::Duration};
 
 async fn pair(server: ServerOptions, client: ClientOptions) -> (SessionServer, SessionClient) {
@@ -22,17 +21,19 @@ async fn events_tell_of_players_and_messages() {
         let (server, client) = pair(server_options(), client_options(encryption)).await;
         client.send(b"hello").await.unwrap();
         let mut message = Vec::new();
-        let ServerEvent::Joined { player, username, .. } = server.event(&mut message).await else { panic!("nobody") };
+        let ServerEvent::Connected(NewPlayer { player, username, .. }) = server.next_event(&mut message).await else {
+            panic!("nobody")
+        };
         assert_eq!((&*username, server.players()), ("alice", vec![player]));
-        assert_eq!(server.event(&mut message).await, ServerEvent::Message(player));
+        assert_eq!(server.next_event(&mut message).await, ServerEvent::Message(player));
         assert_eq!(message, b"hello");
         server.send(player, b"welcome").await.unwrap();
         assert_eq!(client.recv().await.unwrap(), b"welcome");
         assert!(server.stats(player).is_some() && client.stats().is_some());
         client.close().await.unwrap();
         loop {
-            if let ServerEvent::Left(who, reason) = server.event(&mut message).await {
-                assert_eq!((who, reason), (player, Reason::ClosedByPeer(String::new())));
+            if let ServerEvent::Disconnected(who, reason) = server.next_event(&mut message).await {
+                assert_eq!((who, reason), (player, DisconnectReason::ClosedByPeer(String::new())));
                 break;
             }
         }
@@ -101,7 +102,7 @@ async fn a_wait_for_room_ends_when_the_player_goes() {
     let (server, client) = pair(server_options(), client_options(Encryption::Plain)).await;
     let player = server.accept().await.player;
     while server.try_send(player, b"full").is_ok() {}
-    client.set_fake(Some(FakeNetwork { loss: 1.0, ..FakeNetwork::default() }));
+    client.set_link_conditions(Some(LinkConditions { loss: 1.0, ..LinkConditions::default() }));
     server.disconnect(player, "too slow");
     assert_eq!(server.send(player, b"more").await, Err(SendError::Closed));
     let mut message = Vec::new();
@@ -115,8 +116,8 @@ async fn the_server_says_goodbye_to_all() {
     server.send(player, b"last words").await.unwrap();
     let (words, ()) = tokio::join!(client.recv(), server.shutdown("maintenance"));
     assert_eq!(words.unwrap(), b"last words");
-    assert_eq!(client.recv().await, Err(Reason::ClosedByPeer("maintenance".into())));
-    assert_eq!(client.recv().await, Err(Reason::Closed), "it stays over");
+    assert_eq!(client.recv().await, Err(DisconnectReason::ClosedByPeer("maintenance".into())));
+    assert_eq!(client.recv().await, Err(DisconnectReason::Closed), "it stays over");
     assert_eq!(client.send(b"hello?").await, Err(SendError::Closed));
 }
 
@@ -140,7 +141,7 @@ async fn whoever_does_not_get_in_learns_why() {
     assert!(refused.to_string().starts_with("username must be at most 127 bytes"), "{refused}");
 
     let refused = SessionClient::connect("no such name.invalid:1", client_options(Encryption::Plain)).await;
-    assert!(matches!(refused, Err(ConnectError::NotFound(_))));
+    assert!(matches!(refused, Err(ConnectError::Resolve(_))));
     let wrong = "12".parse::<PublicKey>().unwrap_err();
     assert_eq!(wrong.to_string(), "a key is 64 hex digits");
     assert!(key().public().to_string().parse::<PublicKey>().is_ok());
@@ -157,7 +158,7 @@ async fn a_server_that_cannot_start_says_why() {
         "{error}"
     );
     let two = ServerOptions { listen: vec!["127.0.0.1:0".parse().unwrap(); 2], ..server_options() };
-    assert!(matches!(SessionServer::bind(two).await, Err(SetupError::Listen)));
+    assert!(matches!(SessionServer::bind(two).await, Err(SetupError::ListenAddrs)));
     let foreign = ServerOptions { listen: vec!["192.0.2.77:0".parse().unwrap()], ..server_options() };
     assert!(matches!(SessionServer::bind(foreign).await, Err(SetupError::Bind(BindError::AddressNotAvailable { .. }))));
     let mut many = server_options();
@@ -165,7 +166,7 @@ async fn a_server_that_cannot_start_says_why() {
     let error = SessionServer::bind(many).await.unwrap_err();
     assert_eq!(error.to_string(), "max_players is 256: use 1 to 255");
     let stream = ServerOptions { stream: Some(0), ..server_options() };
-    assert!(matches!(SessionServer::bind(stream).await, Err(SetupError::Stream { length: 0 })));
+    assert!(matches!(SessionServer::bind(stream).await, Err(SetupError::StreamLength { length: 0 })));
 }
 
 #[tokio::test]

@@ -3,8 +3,7 @@
 mod common;
 
 use common::{Pair, client_options, server_options, until};
-use rallypoint_session::{ClientOptions, ServerOptions, SessionEvent};
-use rallypoint_session_proto::{Encryption, SendError};
+use rallypoint_session::{ClientEvent, ClientOptions, Encryption, SendError, ServerOptions};
 
 fn with_streams(longest: usize) -> (ServerOptions, ClientOptions) {
     let server = ServerOptions { stream: Some(longest), ..server_options() };
@@ -52,7 +51,7 @@ fn s33_what_is_left_is_delivered_before_goodbye() {
     assert_eq!(pair.client_hears(), long);
     until("it is over", || {
         pair.turn();
-        matches!(pair.client.next(&mut pair.message), Some(SessionEvent::Disconnected(_)))
+        matches!(pair.client.next_event(&mut pair.message), Some(ClientEvent::Disconnected(_)))
     });
 }
 
@@ -77,7 +76,7 @@ fn s33_who_breaks_the_stream_is_sent_away() {
     pair.client.send(&[0xff; 20]).unwrap();
     until("it is sent away", || {
         pair.turn();
-        let _ = pair.server.next(&mut pair.message);
-        matches!(pair.client.next(&mut pair.message), Some(SessionEvent::Disconnected(_)))
+        let _ = pair.server.next_event(&mut pair.message);
+        matches!(pair.client.next_event(&mut pair.message), Some(ClientEvent::Disconnected(_)))
     });
 }

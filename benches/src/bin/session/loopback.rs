@@ -2,8 +2,10 @@
 
 use crate::contender::{Contender, Side, ms, numbered};
 use rallypoint_machine::Transmit;
-use rallypoint_session::{ClientOptions, PolledClient, PolledServer, ServerEvent, ServerOptions, SessionEvent};
-use rallypoint_session_proto::{ClientConfig, Encryption, EndpointConfig, PlayerId, SendError};
+use rallypoint_session::{
+    ClientConfig, ClientEvent, ClientOptions, Encryption, EndpointConfig, NewPlayer, PlayerId, PolledClient,
+    PolledServer, SendError, ServerEvent, ServerOptions,
+};
 use rustix::time::{ClockId, clock_gettime};
 use std::{
     net::{Ipv4Addr, SocketAddr, UdpSocket},
@@ -60,8 +62,8 @@ pub fn ours(encryption: Encryption, size: usize, packed: bool, count: u32) -> Co
     while heard < count {
         meter.of(0, || {
             server.poll();
-            while let Some(event) = server.next(&mut buffer) {
-                assert!(!matches!(event, ServerEvent::Left(..)), "{event:?}");
+            while let Some(event) = server.next_event(&mut buffer) {
+                assert!(!matches!(event, ServerEvent::Disconnected(..)), "{event:?}");
             }
             while sent < count {
                 match server.send(player, &message) {
@@ -74,10 +76,10 @@ pub fn ours(encryption: Encryption, size: usize, packed: bool, count: u32) -> Co
         });
         meter.of(1, || {
             client.poll();
-            while let Some(event) = client.next(&mut buffer) {
+            while let Some(event) = client.next_event(&mut buffer) {
                 match event {
-                    SessionEvent::Message => heard += 1,
-                    SessionEvent::Disconnected(reason) => panic!("{reason}"),
+                    ClientEvent::Message => heard += 1,
+                    ClientEvent::Disconnected(reason) => panic!("{reason}"),
                     _ => {}
                 }
             }
@@ -110,13 +112,13 @@ pub fn crowd(players: usize) -> f64 {
     for number in 1..=frames {
         for client in &mut clients {
             client.poll();
-            while client.next(&mut buffer).is_some() {}
+            while client.next_event(&mut buffer).is_some() {}
             client.send(&message).expect("room for a game's message");
             client.flush();
         }
         meter.of(0, || {
             server.poll();
-            while let Some(event) = server.next(&mut buffer) {
+            while let Some(event) = server.next_event(&mut buffer) {
                 heard += u32::from(matches!(event, ServerEvent::Message(_)));
             }
             for player in &ids {
@@ -134,10 +136,10 @@ fn join(server: &mut PolledServer, client: &mut PolledClient, buffer: &mut Vec<u
     let start = Instant::now();
     loop {
         client.poll();
-        while client.next(buffer).is_some() {}
+        while client.next_event(buffer).is_some() {}
         server.poll();
-        while let Some(event) = server.next(buffer) {
-            if let ServerEvent::Joined { player, .. } = event {
+        while let Some(event) = server.next_event(buffer) {
+            if let ServerEvent::Connected(NewPlayer { player, .. }) = event {
                 return player;
             }
         }

@@ -3,7 +3,7 @@
 //! It is split into arguments before anything is put into it, and run without a shell. Only addresses, ports and keys of
 //! rooms are put in, which are numbers: whatever a server calls itself never gets there.
 
-use rallypoint_session_proto::PublicKey;
+use rallypoint_session::PublicKey;
 use std::{
     fmt,
     net::{IpAddr, SocketAddr},

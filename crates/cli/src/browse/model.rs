@@ -21,7 +21,7 @@ use crate::{
     },
     host::{GAME, GAME_NAME},
 };
-use rallypoint_session_proto::PublicKey;
+use rallypoint_session::PublicKey;
 use std::{
     collections::{BTreeMap, HashMap},
     net::SocketAddr,

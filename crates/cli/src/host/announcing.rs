@@ -10,7 +10,7 @@ use crate::{
     stdio::{print_stderr, print_stdout},
 };
 use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceTask, Occupancy, StartError};
-use rallypoint_session_proto::PublicKey;
+use rallypoint_session::PublicKey;
 use std::num::NonZeroU16;
 use tokio::task::JoinSet;
 

@@ -1,8 +1,7 @@
 //! The secret key of a server, kept for its next start.
 
 use crate::{error::CommandError, stdio::print_stderr};
-use rallypoint_session::new_static_key;
-use rallypoint_session_proto::{PublicKey, StaticKey};
+use rallypoint_session::{PublicKey, StaticKey, generate_static_key};
 use std::{
     env,
     fs::{DirBuilder, OpenOptions},
@@ -25,7 +24,7 @@ pub fn choose(chosen: Option<&Path>) -> Result<StaticKey, CommandError> {
     match read(&file) {
         Ok(text) => parse(&text).ok_or_else(|| cannot("use", &"it is not 64 hexadecimal digits")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let key = new_static_key().map_err(CommandError::failed)?;
+            let key = generate_static_key().map_err(CommandError::failed)?;
             // Only the usual folder is made: in another name there may be a mistake.
             let made = if chosen.is_none() { make_folder(&file) } else { Ok(()) };
             made.and_then(|()| keep(&file, &key)).map_err(|error| cannot("keep", &error))?;

@@ -1,7 +1,7 @@
 //! `--metrics`: what a room counts, for Prometheus.
 
 use crate::error::CommandError;
-use rallypoint_session_proto::EndpointStats;
+use rallypoint_session::EndpointStats;
 use rallypoint_udp::{BindError, SocketKind};
 use rallypoint_web::metrics::{self, Exposition, Kind};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
@@ -108,7 +108,7 @@ fn tell(stats: &EndpointStats) -> String {
     out.counter("rallypoint_session_queries_refused_total", help, stats.queries_refused);
     let help = "Bytes that were sent to addresses that had not shown that they want them: what somebody who forges \
                 addresses can have sent to others.";
-    out.counter("rallypoint_unproven_bytes_total", help, stats.unproven_bytes);
+    out.counter("rallypoint_unproven_bytes_total", help, stats.unvalidated_bytes);
     out.gauge("rallypoint_session_memory_bytes", "Bytes of messages that are kept.", stats.memory);
     out.finish()
 }

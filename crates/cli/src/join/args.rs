@@ -1,7 +1,7 @@
 //! The flags of `rallypoint join`.
 
 use crate::ask::target::{Protocol, Server, Target};
-use rallypoint_session_proto::{Encryption, PublicKey};
+use rallypoint_session::{Encryption, PublicKey};
 
 /// Join a chat room that somebody hosts
 ///

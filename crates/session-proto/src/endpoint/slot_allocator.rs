@@ -117,7 +117,7 @@ impl SlotSet {
 
     /// The members, lowest first.
     fn iter(self) -> impl Iterator<Item = SlotIndex> {
-        (0..).step_by(64).zip(self.0).flat_map(|(start, mut bits)| {
+        [0, 64, 128, 192].into_iter().zip(self.0).flat_map(|(start, mut bits)| {
             std::iter::from_fn(move || {
                 let bit = (bits != 0).then(|| bits.trailing_zeros() as u8)?;
                 bits &= bits - 1;

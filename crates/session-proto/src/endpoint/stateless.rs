@@ -1,6 +1,6 @@
 //! Replies to addresses without a session, within budgets (S16, S32).
 
-use rallypoint_limit::{TokenBuckets, Net, Rate};
+use rallypoint_limit::{Net, Rate, TokenBuckets};
 use rallypoint_wire::session::{ServerDatagram, Text};
 use std::{collections::VecDeque, net::SocketAddr, time::Instant};
 

@@ -1,8 +1,10 @@
 //! Servers and clients of the session protocol on loopback.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
-use rallypoint_session::{ClientOptions, PolledClient, PolledServer, ServerEvent, ServerOptions, SessionEvent};
-use rallypoint_session_proto::{ClientConfig, Encryption, EndpointConfig, PlayerId, StaticKey};
+use rallypoint_session::{
+    ClientConfig, ClientEvent, ClientOptions, Encryption, EndpointConfig, NewPlayer, PlayerId, PolledClient,
+    PolledServer, ServerEvent, ServerOptions, StaticKey,
+};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
@@ -46,11 +48,13 @@ impl Pair {
         until("they know each other", || {
             server.poll();
             client.poll();
-            if let Some(ServerEvent::Joined { player: joined, username, game }) = server.next(&mut message) {
+            if let Some(ServerEvent::Connected(NewPlayer { player: joined, username, game, .. })) =
+                server.next_event(&mut message)
+            {
                 assert_eq!((&*username, &*game), ("alice", "test"));
                 player = Some(joined);
             }
-            is_connected |= client.next(&mut message) == Some(SessionEvent::Connected);
+            is_connected |= client.next_event(&mut message) == Some(ClientEvent::Connected);
             is_connected && player.is_some()
         });
         Self { server, client, player: player.unwrap(), message }
@@ -67,7 +71,7 @@ impl Pair {
         let mut heard = None;
         until("the server hears something", || {
             self.turn();
-            if self.server.next(&mut self.message) == Some(ServerEvent::Message(self.player)) {
+            if self.server.next_event(&mut self.message) == Some(ServerEvent::Message(self.player)) {
                 heard = Some(self.message.clone());
             }
             heard.is_some()
@@ -80,7 +84,7 @@ impl Pair {
         let mut heard = None;
         until("the client hears something", || {
             self.turn();
-            if self.client.next(&mut self.message) == Some(SessionEvent::Message) {
+            if self.client.next_event(&mut self.message) == Some(ClientEvent::Message) {
                 heard = Some(self.message.clone());
             }
             heard.is_some()

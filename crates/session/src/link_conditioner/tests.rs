@@ -36,10 +36,10 @@ fn ms(ms: u64) -> Duration {
 type Times = Vec<(Duration, u16)>;
 
 /// What arrives of so many datagrams, one per millisecond, and what comes back; with the times since the beginning.
-fn run(fake: FakeNetwork, count: u16) -> (Times, Times) {
+fn run(fake: LinkConditions, count: u16) -> (Times, Times) {
     let begin = Instant::now();
-    let mut faked = Faked::new(Echo::default());
-    faked.set_fake(Some(fake));
+    let mut faked = LinkConditioner::new(Echo::default());
+    faked.set_link_conditions(Some(fake));
     let (mut now, mut out, mut back) = (begin, Vec::new(), Vec::new());
     let number = |bytes: &[u8]| u16::from_be_bytes(bytes.try_into().unwrap());
     for tick in 0..u64::from(count) + 60_000 {
@@ -63,14 +63,14 @@ fn run(fake: FakeNetwork, count: u16) -> (Times, Times) {
 
 #[test]
 fn without_it_nothing_is_touched() {
-    let (heard, back) = run(FakeNetwork::default(), 100);
+    let (heard, back) = run(LinkConditions::default(), 100);
     assert!(heard.iter().map(|(_, number)| *number).eq(0..100));
     assert_eq!(heard, back);
 }
 
 #[test]
 fn everything_is_delayed_in_both_directions() {
-    let (heard, back) = run(FakeNetwork { delay: ms(30), ..FakeNetwork::default() }, 100);
+    let (heard, back) = run(LinkConditions { delay: ms(30), ..LinkConditions::default() }, 100);
     assert!(heard.iter().all(|(at, number)| *at == ms(30 + u64::from(*number))), "{heard:?}");
     assert!(back.iter().all(|(at, number)| *at == ms(60 + u64::from(*number))), "{back:?}");
     assert_eq!(back.len(), 100);
@@ -78,7 +78,7 @@ fn everything_is_delayed_in_both_directions() {
 
 #[test]
 fn the_shares_are_as_asked_for_and_the_same_every_time() {
-    let fake = FakeNetwork { loss: 0.2, duplicate: 0.1, seed: 7, ..FakeNetwork::default() };
+    let fake = LinkConditions { loss: 0.2, duplicate: 0.1, seed: 7, ..LinkConditions::default() };
     let (heard, _) = run(fake, 10_000);
     let mut numbers: Vec<_> = heard.iter().map(|(_, number)| *number).collect();
     numbers.sort_unstable();
@@ -87,12 +87,12 @@ fn the_shares_are_as_asked_for_and_the_same_every_time() {
     assert!((7_800..8_200).contains(&numbers.len()), "{}", numbers.len());
     assert!((700..900).contains(&(all - numbers.len())), "{}", all - numbers.len());
     assert_eq!(run(fake, 10_000).0, heard);
-    assert_ne!(run(FakeNetwork { seed: 8, ..fake }, 10_000).0, heard);
+    assert_ne!(run(LinkConditions { seed: 8, ..fake }, 10_000).0, heard);
 }
 
 #[test]
 fn some_overtake_others() {
-    let fake = FakeNetwork { reorder: 0.5, reorder_by: ms(5), ..FakeNetwork::default() };
+    let fake = LinkConditions { reorder: 0.5, reorder_by: ms(5), ..LinkConditions::default() };
     let (heard, _) = run(fake, 1_000);
     assert!(!heard.is_sorted_by_key(|(_, number)| *number));
     assert_eq!(heard.len(), 1_000);
@@ -103,7 +103,7 @@ proptest! {
     fn nothing_comes_that_was_not_sent_nor_earlier(
         loss in 0.0..1.0f64, duplicate in 0.0..1.0f64, reorder in 0.0..1.0f64, delay in 0..50u64, jitter in 0..50u64, seed: u64,
     ) {
-        let fake = FakeNetwork { loss, duplicate, reorder, delay: ms(delay), jitter: ms(jitter), reorder_by: ms(9), seed };
+        let fake = LinkConditions { loss, duplicate, reorder, delay: ms(delay), jitter: ms(jitter), reorder_by: ms(9), seed };
         let (heard, back) = run(fake, 200);
         for (at, number) in heard {
             let sent = ms(number.into());

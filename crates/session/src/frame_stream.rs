@@ -1,0 +1,84 @@
+//! Messages of any length over one connection: a stream in each direction (S33).
+
+use rallypoint_session_proto::{SendError, StreamError, StreamReader, StreamWriter};
+
+/// The streams of both directions of one connection.
+#[derive(Debug)]
+pub(crate) struct FrameStream {
+    writer: StreamWriter,
+    reader: StreamReader,
+    /// The connection has to be closed with this reason once everything is flushed.
+    pub close_reason: Option<String>,
+}
+
+impl FrameStream {
+    pub fn new(max_message: usize) -> Self {
+        Self { writer: StreamWriter::new(max_message), reader: StreamReader::new(max_message), close_reason: None }
+    }
+
+    /// Appends a message. Full datagrams are passed to `send` at once; the rest waits for more, until [`flush`](Self::flush).
+    pub fn write(
+        &mut self,
+        message: &[u8],
+        datagram_size: usize,
+        mut send: impl FnMut(&[u8]) -> Result<(), SendError>,
+    ) -> Result<(), SendError> {
+        if self.close_reason.is_some() {
+            return Err(SendError::Closed);
+        }
+        if message.is_empty() {
+            return Err(SendError::Empty);
+        }
+        let mut written = self.writer.write(message);
+        if let Err(StreamError::Full { .. }) = written {
+            let _ = self.flush(datagram_size, &mut send);
+            written = self.writer.write(message);
+        }
+        written.map_err(|error| match error {
+            StreamError::TooLong { limit, length } => SendError::TooLarge { limit, length },
+            _ => SendError::WouldBlock,
+        })?;
+        if self.writer.pending() < datagram_size {
+            return Ok(());
+        }
+        let send_full = |part: &[u8]| if part.len() == datagram_size { send(part) } else { Err(SendError::WouldBlock) };
+        match self.flush(datagram_size, send_full) {
+            // The message is accepted, and the rest is sent later.
+            Err(SendError::WouldBlock) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Sends the bytes that wait, as far as there is room.
+    pub fn flush(
+        &mut self,
+        datagram_size: usize,
+        send: impl FnMut(&[u8]) -> Result<(), SendError>,
+    ) -> Result<(), SendError> {
+        if self.is_flushed() { Ok(()) } else { self.writer.flush(datagram_size, send) }
+    }
+
+    pub fn is_flushed(&self) -> bool {
+        self.writer.pending() == 0
+    }
+
+    /// Copies the next complete message into `message` and returns true, or false if there is none; `pull` passes the next
+    /// part to the reader.
+    pub fn read(
+        &mut self,
+        message: &mut Vec<u8>,
+        mut pull: impl FnMut(&mut StreamReader) -> Option<Result<(), StreamError>>,
+    ) -> Result<bool, StreamError> {
+        loop {
+            if let Some(frame) = self.reader.next_frame()? {
+                message.clear();
+                message.extend_from_slice(frame);
+                return Ok(true);
+            }
+            match pull(&mut self.reader) {
+                Some(pushed) => pushed?,
+                None => return Ok(false),
+            }
+        }
+    }
+}

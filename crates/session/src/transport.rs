@@ -1,0 +1,170 @@
+//! A session state machine on its sockets, driven by calls and without a thread.
+
+use crate::{LinkConditioner, LinkConditions, local_addrs::LocalAddrs};
+use rallypoint_machine::{Machine, SocketIndex};
+use rallypoint_udp::{BATCH_SIZE, BindError, PollFd, RecvBatch, SendBatch, UdpSocket, clock, poll};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Maximum number of times that the sockets are emptied, and of batches that are sent, in one call.
+const MAX_ROUNDS: usize = 16;
+
+/// Moves datagrams between a state machine and its sockets.
+pub(crate) struct Transport<M> {
+    machine: LinkConditioner<M>,
+    sockets: Vec<Arc<UdpSocket>>,
+    received: RecvBatch,
+    outgoing: SendBatch,
+    local_addrs: LocalAddrs,
+    /// A socket whose send buffer is full.
+    blocked_socket: Option<SocketIndex>,
+}
+
+/// What a [`Transport`] waits for after [`drive`](Transport::drive).
+pub(crate) struct DriveState {
+    /// There is more to do at once.
+    pub is_busy: bool,
+    /// A socket whose send buffer is full: drive again when it is writable.
+    pub blocked_socket: Option<SocketIndex>,
+    /// When to drive again even if nothing arrives.
+    pub next_timeout: Option<Instant>,
+}
+
+impl<M: Machine> Transport<M> {
+    pub fn new(machine: M, sockets: Vec<Arc<UdpSocket>>, conditions: Option<LinkConditions>) -> Self {
+        let mut machine = LinkConditioner::new(machine);
+        machine.set_conditions(conditions);
+        for socket in &sockets {
+            socket.enable_gro();
+        }
+        Self {
+            machine,
+            sockets,
+            received: RecvBatch::with_gro(),
+            outgoing: SendBatch::default(),
+            local_addrs: LocalAddrs::default(),
+            blocked_socket: None,
+        }
+    }
+
+    pub fn machine(&self) -> &M {
+        self.machine.inner()
+    }
+
+    pub fn machine_mut(&mut self) -> &mut M {
+        self.machine.inner_mut()
+    }
+
+    pub fn poll_event(&mut self) -> Option<M::Event> {
+        self.machine.poll_event()
+    }
+
+    pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
+        self.machine.set_conditions(conditions);
+    }
+
+    pub fn sockets(&self) -> &[Arc<UdpSocket>] {
+        &self.sockets
+    }
+
+    pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
+        self.sockets.iter().map(|socket| socket.local_addr())
+    }
+
+    /// Receives datagrams, handles expired timers, and sends what the machine emits.
+    pub fn drive(&mut self, now: Instant) -> DriveState {
+        let mut is_busy = true;
+        for round in 0..MAX_ROUNDS {
+            let has_more = self.receive(now);
+            if round == 0 && self.machine.poll_timeout().is_some_and(|at| at <= now) {
+                self.machine.handle_timeout(now);
+            }
+            is_busy = self.transmit(now) || has_more;
+            if !has_more {
+                break;
+            }
+        }
+        DriveState { is_busy, blocked_socket: self.blocked_socket, next_timeout: self.machine.poll_timeout() }
+    }
+
+    /// Sends what the machine emits. Returns whether there may be more.
+    pub fn transmit(&mut self, now: Instant) -> bool {
+        self.blocked_socket = self.flush();
+        for _ in 0..MAX_ROUNDS {
+            if self.blocked_socket.is_some() {
+                return false;
+            }
+            self.outgoing.fill(BATCH_SIZE, |out| self.machine.poll_transmit(now, out));
+            if self.outgoing.is_empty() {
+                return false;
+            }
+            self.blocked_socket = self.flush();
+        }
+        self.blocked_socket.is_none()
+    }
+
+    /// Waits until a datagram arrives, a timer expires, or `timeout` has passed.
+    pub fn wait(&mut self, timeout: Duration) {
+        let next = self.machine.poll_timeout().map(|at| at.saturating_duration_since(clock::now()));
+        let mut fds = [PollFd::ignored(); 2];
+        for (index, (fd, socket)) in fds.iter_mut().zip(&self.sockets).enumerate() {
+            *fd = PollFd::readable(&**socket);
+            fd.set_writable_interest(self.blocked_socket == Some(SocketIndex(index)));
+        }
+        // If the system cannot wait, for lack of memory, the caller continues sooner.
+        let _ = poll(&mut fds, Some(next.map_or(timeout, |next| next.min(timeout))));
+    }
+
+    fn flush(&mut self) -> Option<SocketIndex> {
+        self.outgoing.flush_from(&self.sockets, |to| self.local_addrs.get(to))
+    }
+
+    /// Hands one batch of each socket to the machine. Returns whether there may be more.
+    fn receive(&mut self, now: Instant) -> bool {
+        let mut has_more = false;
+        for socket in &self.sockets {
+            if let Err(error) = self.received.recv(socket) {
+                tracing::debug!(%error, "receiving from a session socket failed");
+                continue;
+            }
+            for datagram in self.received.iter().filter(|datagram| !datagram.is_truncated()) {
+                self.local_addrs.record(datagram.from, datagram.local);
+                self.machine.handle_datagram(now, datagram.from, datagram.bytes);
+            }
+            has_more |= self.received.is_full();
+        }
+        has_more
+    }
+}
+
+/// Binds the sockets of a server. A family that the machine does not support is left out, unless there is no other.
+pub(crate) fn listen(addrs: &[SocketAddr], receive_buffer: usize) -> Result<Vec<Arc<UdpSocket>>, BindError> {
+    let mut sockets = Vec::new();
+    let mut missing = None;
+    for &addr in addrs {
+        match UdpSocket::bind(addr, receive_buffer) {
+            Ok(socket) => {
+                // A server on all addresses replies from the one that was contacted; a client sends as its routes say.
+                if addr.ip().is_unspecified()
+                    && let Err(error) = socket.enable_local_addr()
+                {
+                    tracing::debug!(%error, "the system does not report the local address of datagrams");
+                }
+                sockets.push(Arc::new(socket));
+            }
+            Err(error @ (BindError::AddressNotAvailable { .. } | BindError::FamilyNotSupported { .. }))
+                if addr.ip().is_unspecified() =>
+            {
+                missing = Some(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match missing {
+        Some(error) if sockets.is_empty() => Err(error),
+        _ => Ok(sockets),
+    }
+}
