@@ -75,7 +75,7 @@ fn what_cannot_be_is_told() {
     let home = tempfile::tempdir().unwrap();
     let output = run(home.path(), &["join", "127.0.0.1", "--key", "12"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("a key is 64 hex digits"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("a key has 64 hex digits"), "{}", stderr(&output));
     assert_eq!(run(home.path(), &["join", "bloodmasters://127.0.0.1"]).status.code(), Some(2));
     assert_eq!(run(home.path(), &["host", "--max-players", "256"]).status.code(), Some(2));
     let room = Room::start(home.path(), &["--encrypted-only"]);

@@ -138,12 +138,12 @@ async fn whoever_does_not_get_in_learns_why() {
     let mut options = client_options(Encryption::Plain);
     options.client.username = "x".repeat(128);
     let refused = SessionClient::connect(addr, options).await.unwrap_err();
-    assert!(refused.to_string().starts_with("username must be at most 127 bytes"), "{refused}");
+    assert!(refused.to_string().starts_with("username must have 1 to 127 bytes"), "{refused}");
 
     let refused = SessionClient::connect("no such name.invalid:1", client_options(Encryption::Plain)).await;
     assert!(matches!(refused, Err(ConnectError::Resolve(_))));
     let wrong = "12".parse::<PublicKey>().unwrap_err();
-    assert_eq!(wrong.to_string(), "a key is 64 hex digits");
+    assert_eq!(wrong.to_string(), "a key has 64 hex digits");
     assert!(key().public().to_string().parse::<PublicKey>().is_ok());
 }
 

@@ -64,7 +64,10 @@ fn s33_limits_are_named() {
     // Without streams, what does not fit into a datagram is refused.
     let mut pair = Pair::new(server_options(), client_options(Encryption::Plain));
     let refused = pair.client.send(&[0; 485]).unwrap_err();
-    assert_eq!(refused.to_string(), "at most 484 bytes fit into a message, but there are 485: use a stream for more");
+    assert_eq!(
+        refused.to_string(),
+        "a message of 485 bytes is too large: the limit is 484 bytes; use a stream for more"
+    );
     assert_eq!(pair.server.max_message(pair.player), Some(497));
 }
 
