@@ -270,8 +270,8 @@ impl World {
         for (id, list) in self.registry.lists().snapshot().lobbies() {
             let reply: Vec<u8> = list.pieces().flatten().copied().collect();
             let blocks: Vec<_> = blocks(&reply).map(|block| block.expect("a block")).collect();
-            assert!(blocks.iter().eq(list.listings().map(|listing| listing.block()).collect::<Vec<_>>().iter()));
-            assert!(list.listings().all(|listing| listing.lobby_id() == *id));
+            assert!(blocks.iter().eq(list.servers().map(|listing| listing.block()).collect::<Vec<_>>().iter()));
+            assert!(list.servers().all(|listing| listing.lobby_id() == *id));
             assert!(!blocks.is_empty());
             listed += blocks.len();
         }

@@ -70,7 +70,7 @@ impl Seen<'_> {
 
 impl Listed for ListSnapshot {
     fn each(&self, show: &mut dyn FnMut(Seen<'_>)) {
-        for listing in self.lobbies().flat_map(|(_, list)| list.listings()) {
+        for listing in self.lobbies().flat_map(|(_, list)| list.servers()) {
             let block = listing.block();
             let text = |key| text::display(block.table.get(key).unwrap_or_default());
             show(Seen {

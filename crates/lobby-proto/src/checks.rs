@@ -1,17 +1,18 @@
-//! Which servers to check, when, and what came of it (L12).
+//! Reachability checks: which servers to check, when, and the results (L12).
 //!
-//! The source of a registration can be forged, so a check is traffic that a stranger can cause. It is bounded: so many at
-//! a time, so many a minute per address and per network, and never two for the same target. Who is checked first is
-//! settled in `queue`.
+//! The source of a registration can be forged, so a check is traffic that an attacker can cause. It is bounded: in the number
+//! of concurrent checks, and per minute for each address and network; a target never has two checks at a time. The order in
+//! which waiting targets are checked is decided in [`queue`].
 
 mod queue;
 
 use crate::{
     CheckConfig,
-    hash::{Keyed, KeyedMap},
-    wheel::{Tick, Wheel},
+    hash::{KeyedHash, KeyedMap},
+    index::EntryKey,
+    wheel::{Tick, TimerWheel},
 };
-use queue::{LANES, Lane, Queue, Ticket};
+use queue::{CheckQueue, LANES, Lane, Ticket};
 use rallypoint_limit::{Host, Net, Rate, Site, TokenBuckets};
 use std::{
     collections::VecDeque,
@@ -19,27 +20,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Something to check.
+/// The target of a reachability check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CheckTarget {
-    /// Where.
+    /// The address to connect to or to query.
     pub addr: SocketAddr,
-    /// How.
+    /// How to check it.
     pub kind: CheckKind,
 }
 
-/// How a server is checked.
+/// The way in which a server is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckKind {
-    /// Its TCP port is opened.
+    /// Connecting to its TCP port succeeds.
     Connect,
-    /// It answers a query of document 002 (E1).
+    /// It replies to a query of document 002 (E1).
     Bloodmasters,
-    /// It answers a query of document 003 (E1).
+    /// It replies to a query of document 003 (E1).
     Session,
 }
 
-/// A check that the owner of the sockets should make now.
+/// A check that the caller should make now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckRequest {
     /// What to check.
@@ -48,128 +49,129 @@ pub struct CheckRequest {
     pub timeout: Duration,
 }
 
-/// What came of a check.
+/// The result of a reachability check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckResult {
-    /// It answered, after so long.
+    /// The server replied after this time.
     Reachable(Duration),
-    /// It did not.
+    /// The server did not reply.
     Unreachable,
-    /// The lobby could not try, for want of a descriptor or of a network: nothing is known, and what was known still holds.
+    /// The lobby could not make the check, for lack of a file descriptor or of a network route. Earlier results stay valid.
     Unknown,
 }
 
-/// An entry that wants to know: its slot and its serial number.
-pub(crate) type Waiter = (u32, u64);
+/// Counters of reachability checks, and their current number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckStats {
+    /// Checks requested of the caller.
+    pub started: u64,
+    /// Checks that reached the server.
+    pub reachable: u64,
+    /// Checks that did not reach the server.
+    pub unreachable: u64,
+    /// Checks that the lobby could not make.
+    pub undecided: u64,
+    /// Checks that were not made because a bound was reached.
+    pub refused: u64,
+    /// Number of checks in the queue.
+    pub waiting: usize,
+    /// Number of checks in flight.
+    pub in_flight: usize,
+}
 
-/// What is known of a target right now.
-pub(crate) enum Answer {
+/// What is known about a target at the moment.
+pub(crate) enum CheckStatus {
+    /// The result of a recent check.
     Known(CheckResult),
-    Wait,
-    Busy,
+    /// A check is waiting or in flight.
+    Pending,
+    /// A check is needed, but a bound was reached.
+    Refused,
 }
 
 #[derive(Debug)]
 pub(crate) struct Checks {
-    known: KeyedMap<CheckTarget, Known>,
-    /// When good and bad verdicts are to be forgotten; the oldest in front.
-    ends: [VecDeque<(Tick, CheckTarget)>; 2],
-    pending: KeyedMap<CheckTarget, Pending>,
-    queue: Queue<CheckTarget>,
-    /// Checks under way, by when the owner has failed to report; some of them are done by now.
+    known: KeyedMap<CheckTarget, KnownResult>,
+    /// When results expire, oldest first: those of reachable targets, and the others.
+    expiry: [VecDeque<(Tick, CheckTarget)>; 2],
+    pending: KeyedMap<CheckTarget, PendingCheck>,
+    queue: CheckQueue<CheckTarget>,
+    /// When each check in flight is given up, oldest first; some of them have a result by now.
     overdue: VecDeque<(Tick, CheckTarget)>,
     in_flight: usize,
     per_address: TokenBuckets<Host>,
     per_network: TokenBuckets<Net>,
     now: Tick,
-    counts: CheckStats,
+    stats: CheckStats,
 }
 
-/// A check that was asked for and has no result yet.
+/// A check that has no result yet.
 #[derive(Debug)]
-struct Pending {
-    waiters: Vec<Waiter>,
+struct PendingCheck {
+    /// The entries that wait for the result.
+    waiters: Vec<EntryKey>,
     stage: Stage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Waiting(Ticket),
-    /// Under way; when it is given up.
-    UnderWay(Tick),
+    /// In flight, and given up at this tick.
+    InFlight(Tick),
 }
 
-/// A verdict. It counts for a while, and longer than that it tells who should be checked first.
+/// A result. It is valid for a while; after that it still influences the order in which targets are checked.
 #[derive(Clone, Copy, Debug)]
-struct Known {
-    verdict: CheckResult,
-    until: Tick,
-    forget: Tick,
+struct KnownResult {
+    result: CheckResult,
+    valid_until: Tick,
+    expires: Tick,
 }
 
-/// How many checks were made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CheckStats {
-    /// Asked of the owner of the sockets.
-    pub started: u64,
-    /// The server could be reached.
-    pub reachable: u64,
-    /// It could not.
-    pub unreachable: u64,
-    /// The lobby could not try, so nothing is known.
-    pub undecided: u64,
-    /// Not made, because a bound was reached.
-    pub refused: u64,
-    /// Waiting for their turn.
-    pub waiting: usize,
-    /// Under way.
-    pub in_flight: usize,
-}
-
-/// Prefixes whose budget is remembered. Only checks that are made use it up, so there is no need for many.
+/// Number of prefixes whose budget is remembered. Only checks that are made use it, so a small table is enough.
 const PREFIXES: usize = 16_384;
 
-/// How long after its end a good verdict still says that this is a server and no forgery.
-const REMEMBER_GOOD: Duration = Duration::from_secs(60 * 60);
+/// How long an outdated good result is kept as evidence that the target is a server and not a forgery.
+const REMEMBER_REACHABLE: Duration = Duration::from_secs(60 * 60);
 
-/// How long after its end a bad verdict still says that others should be checked first.
-const REMEMBER_BAD: Duration = Duration::from_secs(10 * 60);
+/// How long an outdated bad result is kept as a reason to check other targets first.
+const REMEMBER_UNREACHABLE: Duration = Duration::from_secs(10 * 60);
 
-/// How long the lobby tries while others wait, unless the server could be reached before. Who answers at all does so in
-/// less, even if the first packet is lost and repeated after a second.
-const HURRY: Duration = Duration::from_secs(2);
+/// Timeout while other checks wait, unless the target has been reached before. A server that replies at all does so within
+/// this time, even if the first packet is lost and repeated after a second.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One network may have one part in so many of the checks under way.
-const AREA_SHARE: usize = 8;
+/// One network may have this fraction (1/8) of the checks in flight.
+const SITE_SHARE: usize = 8;
 
-/// How many verdicts are remembered: one for each of as many servers as there can be by default. What is forgotten is
-/// checked again.
+/// Maximum number of results that are remembered: one for each server of the default cap. A target whose result was dropped
+/// is checked again.
 const MAX_KNOWN: usize = 1_000_000;
 
-/// How many entries can wait for one target. Several servers behind one address may have a common port for queries.
+/// Maximum number of entries that wait for one target. Several servers behind one address may share a query port.
 const MAX_WAITERS: usize = 64;
 
-/// How much later than asked for the owner may report. After that it has lost the request.
+/// How long after its timeout a result is awaited. After that the request counts as lost.
 const GRACE: Duration = Duration::from_secs(10);
 
 impl Checks {
-    pub fn new(config: &CheckConfig, keyed: Keyed, seed: u64) -> Self {
+    pub fn new(config: &CheckConfig, keyed: KeyedHash, seed: u64) -> Self {
         Self {
             known: keyed.map(),
-            ends: [VecDeque::new(), VecDeque::new()],
+            expiry: [VecDeque::new(), VecDeque::new()],
             pending: keyed.map(),
-            queue: Queue::new(keyed),
+            queue: CheckQueue::new(keyed),
             overdue: VecDeque::new(),
             in_flight: 0,
             per_address: TokenBuckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
             per_network: TokenBuckets::new(per_minute(config.per_network), PREFIXES, u128::from(seed) << 64),
             now: Tick::default(),
-            counts: CheckStats::default(),
+            stats: CheckStats::default(),
         }
     }
 
-    pub fn counts(&self) -> CheckStats {
-        CheckStats { waiting: self.queue.len(), in_flight: self.in_flight, ..self.counts }
+    pub fn stats(&self) -> CheckStats {
+        CheckStats { waiting: self.queue.len(), in_flight: self.in_flight, ..self.stats }
     }
 
     pub fn set_config(&mut self, config: &CheckConfig) {
@@ -177,223 +179,226 @@ impl Checks {
         self.per_network.set_rate(per_minute(config.per_network));
     }
 
-    /// The verdict on a target, if there is a fresh one; otherwise it is asked for, and `waiter`, who has come back so many
-    /// times, will be told.
-    pub fn ask(
+    /// The result for a target, if there is a valid one; otherwise a check is requested, whose result `waiter` will get.
+    /// `returns` is the number of times that the waiter has come back for it.
+    pub fn request(
         &mut self,
         now: Instant,
-        wheel: &Wheel,
+        wheel: &TimerWheel,
         config: &CheckConfig,
         target: CheckTarget,
-        (waiter, returns): (Waiter, u8),
-    ) -> Answer {
+        (waiter, returns): (EntryKey, u8),
+    ) -> CheckStatus {
         self.now = wheel.tick(now);
         let lane = match self.known.get(&target) {
-            Some(known) if self.now < known.until => return Answer::Known(known.verdict),
-            Some(Known { verdict: CheckResult::Reachable(_), .. }) => Lane::Proven,
+            Some(known) if self.now < known.valid_until => return CheckStatus::Known(known.result),
+            Some(KnownResult { result: CheckResult::Reachable(_), .. }) => Lane::Proven,
             Some(_) => Lane::Failed,
             None if returns > 0 => Lane::Returning(returns),
             None => Lane::New,
         };
-        let (ip, room) = (target.addr.ip(), room(config));
+        let ip = target.addr.ip();
+        let capacity = lane_capacity(config);
         if let Some(pending) = self.pending.get_mut(&target) {
             if !pending.waiters.contains(&waiter) {
                 if pending.waiters.len() == MAX_WAITERS {
-                    self.counts.refused += 1;
-                    return Answer::Busy;
+                    self.stats.refused += 1;
+                    return CheckStatus::Refused;
                 }
                 pending.waiters.push(waiter);
             }
             if let Stage::Waiting(ticket) = pending.stage
                 && lane.is_before(ticket.lane)
             {
-                self.move_up(target, ticket, lane, room);
+                self.move_up(target, ticket, lane, capacity);
             }
-            return Answer::Wait;
+            return CheckStatus::Pending;
         }
         if !self.per_address.take(now, Host::of(ip)) || !self.per_network.take(now, Net::of(ip)) {
-            self.counts.refused += 1;
-            return Answer::Busy;
+            self.stats.refused += 1;
+            return CheckStatus::Refused;
         }
-        let Some((ticket, lost)) = self.queue.push(lane, Site::of(ip), target, room) else {
-            self.counts.refused += 1;
-            return Answer::Busy;
+        let Some((ticket, evicted)) = self.queue.push(lane, Site::of(ip), target, capacity) else {
+            self.stats.refused += 1;
+            return CheckStatus::Refused;
         };
-        self.pending.insert(target, Pending { waiters: vec![waiter], stage: Stage::Waiting(ticket) });
-        self.give_up(lost);
-        Answer::Wait
+        self.pending.insert(target, PendingCheck { waiters: vec![waiter], stage: Stage::Waiting(ticket) });
+        self.give_up(evicted);
+        CheckStatus::Pending
     }
 
-    /// Somebody who waits has come back: that is worth a better place, if there is one.
-    fn move_up(&mut self, target: CheckTarget, old: Ticket, lane: Lane, room: usize) {
+    /// Moves a waiting target to a better place in the queue, if there is one, because its server has returned.
+    fn move_up(&mut self, target: CheckTarget, old: Ticket, lane: Lane, capacity: usize) {
         let is_same_lane = lane.index() == old.lane.index();
         if is_same_lane {
-            // Its own place is the one that it needs.
+            // It needs the place that it frees.
             self.queue.remove(old);
         }
-        match self.queue.push(lane, Site::of(target.addr.ip()), target, room) {
-            Some((ticket, lost)) => {
+        match self.queue.push(lane, Site::of(target.addr.ip()), target, capacity) {
+            Some((ticket, evicted)) => {
                 if !is_same_lane {
                     self.queue.remove(old);
                 }
                 if let Some(pending) = self.pending.get_mut(&target) {
                     pending.stage = Stage::Waiting(ticket);
                 }
-                self.give_up(lost);
+                self.give_up(evicted);
             }
             None if is_same_lane => self.give_up(Some(target)),
             None => {}
         }
     }
 
-    /// Somebody has lost a place to somebody else. The next registration asks again.
-    fn give_up(&mut self, lost: Option<CheckTarget>) {
-        if let Some(lost) = lost {
-            self.pending.remove(&lost);
-            self.counts.refused += 1;
+    /// Drops a check that has lost its place in the queue to another one. The next registration requests it again.
+    fn give_up(&mut self, evicted: Option<CheckTarget>) {
+        if let Some(evicted) = evicted {
+            self.pending.remove(&evicted);
+            self.stats.refused += 1;
         }
     }
 
-    /// Notes that a target could be reached before this registry began.
-    pub fn vouch(&mut self, now: Instant, wheel: &Wheel, target: CheckTarget) {
-        let forget = wheel.deadline(now, REMEMBER_GOOD);
-        let known = Known { verdict: CheckResult::Reachable(Duration::ZERO), until: wheel.tick(now), forget };
-        self.remember(target, known);
+    /// Records that a target was reachable before this registry was created.
+    pub fn vouch(&mut self, now: Instant, wheel: &TimerWheel, target: CheckTarget) {
+        let expires = wheel.deadline(now, REMEMBER_REACHABLE);
+        let result = CheckResult::Reachable(Duration::ZERO);
+        self.remember(target, KnownResult { result, valid_until: wheel.tick(now), expires });
     }
 
-    fn remember(&mut self, target: CheckTarget, known: Known) {
-        let ends = match known.verdict {
-            CheckResult::Reachable(_) => &mut self.ends[0],
-            CheckResult::Unreachable | CheckResult::Unknown => &mut self.ends[1],
+    fn remember(&mut self, target: CheckTarget, known: KnownResult) {
+        let expiry = match known.result {
+            CheckResult::Reachable(_) => &mut self.expiry[0],
+            CheckResult::Unreachable | CheckResult::Unknown => &mut self.expiry[1],
         };
-        ends.push_back((known.forget, target));
+        expiry.push_back((known.expires, target));
         self.known.insert(target, known);
-        self.forget(|known, _| known.len() > MAX_KNOWN);
+        self.forget_while(|known, _| known.len() > MAX_KNOWN);
     }
 
-    /// Until when the verdict on a target holds, if there is one.
-    pub fn until(&self, target: &CheckTarget) -> Option<Tick> {
-        self.known.get(target).map(|known| known.until)
+    /// When the result for a target becomes outdated, if there is one.
+    pub fn valid_until(&self, target: &CheckTarget) -> Option<Tick> {
+        self.known.get(target).map(|known| known.valid_until)
     }
 
-    /// The next check to make. What nobody waits for any more is passed over: a flood that is gone costs no checks.
+    /// The next check to make. Targets that no entry waits for any more are skipped: a flood that is over costs no checks.
     pub fn poll(
         &mut self,
         config: &CheckConfig,
-        wheel: &Wheel,
-        is_wanted: impl Fn(Waiter, &CheckTarget) -> bool,
+        wheel: &TimerWheel,
+        is_wanted: impl Fn(EntryKey, &CheckTarget) -> bool,
     ) -> Option<CheckRequest> {
         while self.in_flight < config.in_flight {
-            let target = self.queue.pop(config.in_flight.div_ceil(AREA_SHARE))?;
+            let target = self.queue.pop(config.in_flight.div_ceil(SITE_SHARE))?;
             let wanted = self
                 .pending
                 .get_mut(&target)
                 .filter(|pending| pending.waiters.iter().any(|&waiter| is_wanted(waiter, &target)));
             let Some(pending) = wanted else {
                 self.pending.remove(&target);
-                self.queue.done(Site::of(target.addr.ip()));
+                self.queue.finish(Site::of(target.addr.ip()));
                 continue;
             };
             let is_proven = matches!(pending.stage, Stage::Waiting(Ticket { lane: Lane::Proven, .. }));
             let overdue = wheel.deadline(wheel.instant(self.now), config.timeout.saturating_add(GRACE));
-            pending.stage = Stage::UnderWay(overdue);
+            pending.stage = Stage::InFlight(overdue);
             self.overdue.push_back((overdue, target));
             self.in_flight += 1;
-            self.counts.started += 1;
-            let is_hurried = !is_proven && self.queue.len() > config.in_flight;
-            let timeout = if is_hurried { config.timeout.min(HURRY) } else { config.timeout };
+            self.stats.started += 1;
+            let is_busy = !is_proven && self.queue.len() > config.in_flight;
+            let timeout = if is_busy { config.timeout.min(BUSY_TIMEOUT) } else { config.timeout };
             return Some(CheckRequest { target, timeout });
         }
         None
     }
 
-    /// Takes in a verdict and says who waited for it. A verdict that nobody asked for is not believed.
-    pub fn result(
+    /// Records the result of a check and returns the entries that waited for it. Results that were not requested are
+    /// ignored.
+    pub fn handle_result(
         &mut self,
         now: Instant,
-        wheel: &Wheel,
+        wheel: &TimerWheel,
         config: &CheckConfig,
         target: CheckTarget,
-        verdict: CheckResult,
-    ) -> Vec<Waiter> {
+        result: CheckResult,
+    ) -> Vec<EntryKey> {
         self.now = wheel.tick(now);
-        if !self.pending.get(&target).is_some_and(Pending::is_under_way) {
+        if !self.pending.get(&target).is_some_and(PendingCheck::is_in_flight) {
             return Vec::new();
         }
         let waiters = self.pending.remove(&target).map_or(Vec::new(), |pending| pending.waiters);
         self.in_flight -= 1;
-        self.queue.done(Site::of(target.addr.ip()));
-        let (keep, remember) = match verdict {
+        self.queue.finish(Site::of(target.addr.ip()));
+        let (valid, remembered) = match result {
             CheckResult::Reachable(_) => {
-                self.counts.reachable += 1;
-                (config.keep, REMEMBER_GOOD)
+                self.stats.reachable += 1;
+                (config.keep, REMEMBER_REACHABLE)
             }
             CheckResult::Unreachable => {
-                self.counts.unreachable += 1;
-                (config.retry, REMEMBER_BAD)
+                self.stats.unreachable += 1;
+                (config.retry, REMEMBER_UNREACHABLE)
             }
             CheckResult::Unknown => {
-                self.counts.undecided += 1;
+                self.stats.undecided += 1;
                 return waiters;
             }
         };
-        let forget = wheel.deadline(now, keep.saturating_add(remember));
-        self.remember(target, Known { verdict, until: wheel.deadline(now, keep), forget });
+        let expires = wheel.deadline(now, valid.saturating_add(remembered));
+        self.remember(target, KnownResult { result, valid_until: wheel.deadline(now, valid), expires });
         waiters
     }
 
-    /// A check that the owner should have reported on by now.
-    pub fn overdue(&mut self, now: Tick) -> Option<CheckTarget> {
+    /// The target of a check whose result should have been reported by now.
+    pub fn take_overdue(&mut self, now: Tick) -> Option<CheckTarget> {
         while let Some((overdue, target)) = self.overdue.pop_front_if(|&mut (overdue, _)| overdue <= now) {
-            if self.pending.get(&target).is_some_and(|pending| pending.stage == Stage::UnderWay(overdue)) {
+            if self.pending.get(&target).is_some_and(|pending| pending.stage == Stage::InFlight(overdue)) {
                 return Some(target);
             }
         }
         None
     }
 
-    /// When [`overdue`](Self::overdue) wants to be asked.
+    /// When [`take_overdue`](Self::take_overdue) should be called next.
     pub fn next_overdue(&self) -> Option<Tick> {
         self.overdue.front().map(|&(overdue, _)| overdue)
     }
 
-    /// Forgets verdicts that are too old to be used.
-    pub fn forget_old(&mut self, now: Tick) {
+    /// Drops expired results.
+    pub fn forget_expired(&mut self, now: Tick) {
         self.now = now;
-        self.forget(|_, end| end <= now);
+        self.forget_while(|_, expires| expires <= now);
     }
 
-    /// Forgets the oldest verdicts, the bad ones first, as long as there is a reason.
-    fn forget(&mut self, reason: impl Fn(&KeyedMap<CheckTarget, Known>, Tick) -> bool) {
-        let Self { ends: [good, bad], known, .. } = self;
-        for ends in [bad, good] {
-            while let Some((end, target)) = ends.pop_front_if(|&mut (end, _)| reason(known, end)) {
-                // There may be a later verdict.
-                if known.get(&target).is_some_and(|known| known.forget == end) {
+    /// Drops the oldest results while a condition holds, those of unreachable targets first.
+    fn forget_while(&mut self, condition: impl Fn(&KeyedMap<CheckTarget, KnownResult>, Tick) -> bool) {
+        let Self { expiry: [reachable, unreachable], known, .. } = self;
+        for expiry in [unreachable, reachable] {
+            while let Some((expires, target)) = expiry.pop_front_if(|&mut (expires, _)| condition(known, expires)) {
+                // There may be a later result.
+                if known.get(&target).is_some_and(|known| known.expires == expires) {
                     known.remove(&target);
                 }
             }
         }
     }
 
+    #[cfg(any(test, feature = "invariants"))]
     pub fn check_invariants(&self) {
-        let running = self.pending.values().filter(|pending| pending.is_under_way()).count();
-        assert_eq!(running, self.in_flight, "checks under way");
-        assert_eq!(self.pending.len(), self.queue.len() + running, "checks that were asked for");
+        let in_flight = self.pending.values().filter(|pending| pending.is_in_flight()).count();
+        assert_eq!(in_flight, self.in_flight, "checks in flight");
+        assert_eq!(self.pending.len(), self.queue.len() + in_flight, "pending checks");
         assert!(self.pending.values().all(|pending| (1..=MAX_WAITERS).contains(&pending.waiters.len())), "waiters");
-        assert!(self.known.len() <= MAX_KNOWN && self.known.len() <= self.ends.iter().map(VecDeque::len).sum());
+        assert!(self.known.len() <= MAX_KNOWN && self.known.len() <= self.expiry.iter().map(VecDeque::len).sum());
         self.queue.check_invariants(self.in_flight);
     }
 }
 
-impl Pending {
-    fn is_under_way(&self) -> bool {
-        matches!(self.stage, Stage::UnderWay(_))
+impl PendingCheck {
+    fn is_in_flight(&self) -> bool {
+        matches!(self.stage, Stage::InFlight(_))
     }
 }
 
-/// How many can wait in each lane.
-fn room(config: &CheckConfig) -> usize {
+/// Maximum number of targets that wait in each lane.
+fn lane_capacity(config: &CheckConfig) -> usize {
     (config.waiting / LANES).max(1)
 }
 

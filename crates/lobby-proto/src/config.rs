@@ -1,4 +1,4 @@
-//! Everything an operator can set, with defaults that need no setting.
+//! The configuration of a registry.
 
 use crate::{AddressMap, BanList, Mapping};
 use rallypoint_limit::{LimiterConfig, LimiterConfigError, NetworkSet};
@@ -6,75 +6,85 @@ use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, LobbyId, MAX_REGISTRATION
 use std::{collections::BTreeSet, time::Duration};
 use thiserror::Error;
 
-/// What a registry can be told. Every field can be changed while it runs.
+/// The configuration of a [`Registry`](crate::Registry). Every field can be changed while it runs.
+///
+/// ```
+/// use rallypoint_lobby_proto::{Caps, Config};
+/// use std::time::Duration;
+///
+/// let config = Config { lease: Duration::from_secs(60), caps: Caps { per_address: 8, ..Caps::default() }, ..Config::default() };
+/// config.validate()?;
+/// # Ok::<(), rallypoint_lobby_proto::ConfigError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// How long an endpoint stays after its last registration (L10). 1 s to 24 h; 70 s.
+    /// How long an endpoint stays registered after its last registration (L10). 1 s to 24 h; default 70 s.
     pub lease: Duration,
-    /// The largest registration that is accepted, in bytes (L15). 61 to 65,507; 4,096.
+    /// Maximum size of a registration in bytes (L15). 61 to 65,507; default 4,096.
     pub max_registration: usize,
-    /// How many servers there can be.
+    /// Maximum numbers of servers and lobbies.
     pub caps: Caps,
-    /// Lobbies that the operator knows: for them there is always room. None.
+    /// Lobbies that do not count towards [`Caps::lobbies`], because the operator has named them. Default: none.
     pub named_lobbies: BTreeSet<LobbyId>,
-    /// Whether and how servers are checked (L12).
+    /// Reachability checks (L12).
     pub checks: CheckConfig,
-    /// What servers inside a private network are called outside.
+    /// External addresses of servers in a private network.
     pub address_map: AddressMap,
-    /// Whether servers with loopback and private addresses are welcome. LANs are real, so: yes.
+    /// Whether servers with loopback and private addresses are accepted. Default: yes, for lobbies in a LAN.
     pub allow_private: bool,
-    /// How much each address, network and all together may send. Each key of a registration beyond 16 counts as 16 bytes
-    /// more.
+    /// Budgets of each address, each network and all sources together. Each key of a registration beyond 16 is charged as
+    /// 16 additional bytes.
     pub limits: LimiterConfig,
-    /// Who may send as much as they like. Loopback.
+    /// Networks that are exempt from the budgets. Default: loopback.
     pub limit_exempt: NetworkSet,
-    /// Who is not welcome.
+    /// Banned addresses, names and servers.
     pub bans: BanList,
 }
 
-/// How many servers there can be. What is above is refused with a reason code.
+/// Maximum numbers of servers and lobbies. Registrations beyond them are refused with a reason code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
-    /// Servers per source: per IPv4 address or IPv6 /64. At least 1; 32.
+    /// Servers per source: per IPv4 address or IPv6 /64. At least 1; default 32.
     pub per_address: usize,
-    /// Servers per lobby. At least 1; 1,000,000.
+    /// Servers per lobby. At least 1; default 1,000,000.
     pub per_lobby: usize,
-    /// Servers in all. 1 to 16,000,000; 1,000,000.
+    /// Servers in all. 1 to 16,000,000; default 1,000,000.
     pub total: usize,
-    /// Lobbies. Any UUID opens one, so there must be an end. Those of [`Config::named_lobbies`] do not count. At least 1;
-    /// 10,000.
+    /// Lobbies. Any UUID opens one, so their number has to be bounded. Those of [`Config::named_lobbies`] do not count. At
+    /// least 1; default 10,000.
     pub lobbies: usize,
-    /// Lobbies that the servers of one network (/24 or /48) can open. At least 1; 100.
+    /// Lobbies that the servers of one network (/24 or /48) can open. At least 1; default 100.
     pub lobbies_per_network: usize,
-    /// The memory that all servers may take, in bytes: about twice what they say, and 640 each. At least 1 MiB; 2 GiB.
+    /// Memory use of all servers in bytes: about twice the size of their data, plus 640 bytes each. At least 1 MiB; default
+    /// 2 GiB.
     pub memory: usize,
 }
 
-/// Whether and how the lobby finds out that a server can be reached (L12).
+/// Configuration of the reachability checks (L12).
 ///
-/// The source of a datagram can be forged, so every check is traffic that a stranger can cause: it is bounded in all, per
+/// The source of a datagram can be forged, so every check is traffic that an attacker can cause: it is bounded in all, per
 /// target address, and per network (/24 or /56).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckConfig {
-    /// Whether servers are checked at all. Yes.
+    /// Whether servers are checked at all. Default: yes.
     pub enabled: bool,
-    /// NetworkSet whose servers are listed without a check. None.
+    /// Networks whose servers are listed without a check. Default: none.
     pub exempt: NetworkSet,
-    /// How long the lobby tries. 100 ms to 60 s; 5 s.
+    /// Timeout of a check. 100 ms to 60 s; default 5 s.
     pub timeout: Duration,
-    /// How long a good verdict is kept before it is renewed in the background. 5 minutes.
+    /// How long a successful check is valid before it is repeated in the background. 1 s to 24 h; default 5 minutes.
     pub keep: Duration,
-    /// How long after a bad verdict a registration makes the lobby try again. 20 s: less than the 30 s between two
-    /// registrations, so that the next one after the owner has opened the port succeeds (W11).
+    /// How long after a failed check a registration causes another one. 1 s to 24 h; default 20 s: less than the 30 s
+    /// between two registrations, so that the first one after the owner has opened the port succeeds (W11).
     pub retry: Duration,
-    /// How many checks may be under way. At least 1; 256.
+    /// Maximum number of checks in flight. At least 1; default 256.
     pub in_flight: usize,
-    /// How many checks may be waiting: a quarter each for servers that could be reached before, that come back, that are
-    /// new, and that could not be reached. At least 4; 10,000.
+    /// Maximum number of waiting checks: a quarter each for servers that were reached before, that return, that are new, and
+    /// that were not reached. At least 4; default 10,000.
     pub waiting: usize,
-    /// Checks per minute and target address. At least 1; 60.
+    /// Checks per minute and target address. At least 1; default 60.
     pub per_address: u32,
-    /// Checks per minute and target network (/24 or /56). At least 1; 600.
+    /// Checks per minute and target network (/24 or /56). At least 1; default 600.
     pub per_network: u32,
 }
 
@@ -124,33 +134,34 @@ impl Default for CheckConfig {
     }
 }
 
-/// Why a configuration cannot be used.
+/// Why a [`Config`] is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
-    /// A number outside of its range.
+    /// A value is outside its range.
     #[error("{field} must be {range}")]
     OutOfRange {
-        /// The field, as it is called in the configuration.
+        /// The field of [`Config`].
         field: &'static str,
-        /// What it can be.
+        /// Its valid range.
         range: &'static str,
     },
-    /// An address map from one family to the other.
-    #[error("the address map cannot lead from one address family to the other: {0}")]
+    /// The address map maps an address to one of the other family.
+    #[error("the address map cannot map an address to one of the other family: {0}")]
     MappedFamily(Mapping),
-    /// An address map with port 0.
-    #[error("the address map has port 0, which no server can have: {0}")]
+    /// The address map contains port 0.
+    #[error("the address map contains port 0, which no server can have: {0}")]
     MappedPort(Mapping),
-    /// An address map to what is nobody's address.
-    #[error("the address map leads to an address that no server can have: {0}")]
+    /// The address map maps to an address that no server can have.
+    #[error("the address map maps to an address that no server can have: {0}")]
     MappedAddress(Mapping),
-    /// The limits do not make sense.
+    /// The budgets are invalid.
     #[error(transparent)]
     Limits(#[from] LimiterConfigError),
 }
 
 impl Config {
-    /// Whether every field is in its range.
+    /// Checks that every field is in its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let seconds = |low, high| Duration::from_secs(low)..=Duration::from_secs(high);
         let check = |ok: bool, field, range| if ok { Ok(()) } else { Err(ConfigError::OutOfRange { field, range }) };

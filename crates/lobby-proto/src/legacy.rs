@@ -1,8 +1,8 @@
-//! The legacy lobby of old Gang Garrison 2 clients (L16), on top of the registry of today.
+//! The legacy lobby of old Gang Garrison 2 clients (L16), on top of the current registry.
 
 use crate::{
     ListedServer, PublicId,
-    hash::{Keyed, KeyedMap, KeyedSet},
+    hash::{KeyedHash, KeyedMap, KeyedSet},
 };
 use rallypoint_wire::{
     DecodeError,
@@ -18,14 +18,14 @@ use std::{
     time::Instant,
 };
 
-/// What a legacy registration would be in the protocol of today.
+/// Converts a legacy registration to one of the current protocol.
 ///
-/// Servers of that time have no ID, so they get one that only this lobby can make from their address and port.
+/// Legacy servers have no ID, so they get one that only this lobby can derive from their address and port.
 pub(crate) fn to_registration(bytes: &[u8], source: IpAddr, key: &[u8; 16]) -> Result<Vec<u8>, DecodeError> {
     let legacy = LegacyRegistration::parse(bytes)?;
     let info = legacy.info;
     let mut table = TableBuf::new();
-    // One byte counts the length of the whole text, so every part of it fits.
+    // The length of the whole text is one byte in the datagram, so every part of it fits.
     let filled: Result<(), EntryError> = (|| {
         table.push(b"name", info.name)?;
         table.push(b"game", info.modification.unwrap_or(b"Gang Garrison 2"))?;
@@ -38,9 +38,9 @@ pub(crate) fn to_registration(bytes: &[u8], source: IpAddr, key: &[u8; 16]) -> R
     let Counts { players, bots, slots } = info.counts.unwrap_or(Counts { players: 0, bots: 0, slots: 0 });
     let occupancy = Occupancy { slots, players, bots, password: info.private };
     let id = server_id(source, legacy.port.get(), key);
-    let (lobby, transport, table) = (LobbyId::GANG_GARRISON_2, Transport::Tcp, table.as_table());
+    let lobby = LobbyId::GANG_GARRISON_2;
     let mut out = Vec::new();
-    Registration::new(id, lobby, transport, legacy.port, occupancy, table)?.emit(&mut out);
+    Registration::new(id, lobby, Transport::Tcp, legacy.port, occupancy, table.as_table())?.emit(&mut out);
     Ok(out)
 }
 
@@ -55,41 +55,44 @@ fn server_id(source: IpAddr, port: u16, key: &[u8; 16]) -> ServerId {
     ServerId::from_bytes(hasher.finish128().as_bytes())
 }
 
-/// How many protocols have a legacy list. Every version of the game and of its mods is one: there are some dozens. Anybody
-/// can invent more, but those that are there stay, and the others wait until one goes.
+/// Maximum number of protocols that have a legacy list. Every version of the game and of its mods is one, so there are some
+/// dozens. Forged registrations can name any number of others; those beyond the maximum wait until one is removed.
 const MAX_PROTOCOLS: usize = 1_000;
 
-/// So many bytes of replies are written in one go. What is left is done the next time.
-const PER_PUBLISH: usize = 256 << 10;
+/// Bytes of replies after which publishing stops. The rest is published the next time.
+const MAX_PER_PUBLISH: usize = 256 << 10;
 
-/// The legacy list replies, one per protocol, written when something in them changed.
+/// Cost of writing a reply besides its bytes, in bytes that take about as long.
+const REPLY_OVERHEAD: usize = 1_000;
+
+/// The legacy list replies, one per protocol, rewritten when they change.
 #[derive(Debug)]
-pub(crate) struct Replies {
+pub(crate) struct LegacyReplies {
     protocols: KeyedMap<ProtocolId, Protocol>,
-    /// Protocols without a list, by age.
+    /// Protocols beyond [`MAX_PROTOCOLS`], which have no list, by serial number.
     waiting: BTreeMap<u64, ProtocolId>,
-    /// How many protocols there ever were.
+    /// Number of protocols that were ever added.
     serial: u64,
-    /// Replies to be written, each once.
+    /// Protocols whose reply has to be rewritten, each once.
     dirty: VecDeque<ProtocolId>,
     is_dirty: KeyedSet<ProtocolId>,
 }
 
-/// The servers of a protocol by age: if there are too many for one reply, it has those that have been there longest. A flood
-/// of new ones does not hide them.
+/// Key by which the servers of a protocol are ordered. A reply that is too small for all of them has those that have been
+/// listed longest, so that a flood of new servers does not hide them.
 type Age = (Instant, PublicId);
 
 #[derive(Debug)]
 struct Protocol {
-    /// What the reply has of each.
+    /// The part of the reply for each server.
     servers: BTreeMap<Age, Box<[u8]>>,
     serial: u64,
-    /// The last one that the reply had, if it was full: what comes behind it is not shown.
-    last: Option<Age>,
+    /// The last server in the reply, if the reply was full: those after it are not shown.
+    last_shown: Option<Age>,
 }
 
-impl Replies {
-    pub fn new(keyed: Keyed) -> Self {
+impl LegacyReplies {
+    pub fn new(keyed: KeyedHash) -> Self {
         Self {
             protocols: keyed.map(),
             waiting: BTreeMap::new(),
@@ -99,70 +102,71 @@ impl Replies {
         }
     }
 
-    pub fn insert(&mut self, listing: &ListedServer) {
-        let Some(id) = shown_under(listing) else { return };
-        let Some(bytes) = entry(listing) else { return };
+    pub fn insert(&mut self, server: &ListedServer) {
+        let Some(id) = protocol_of(server) else { return };
+        let Some(bytes) = reply_entry(server) else { return };
         let shown = self.protocols.len() - self.waiting.len();
         let protocol = self.protocols.entry(id).or_insert_with(|| {
             self.serial += 1;
             if shown >= MAX_PROTOCOLS {
                 self.waiting.insert(self.serial, id);
             }
-            Protocol { servers: BTreeMap::new(), serial: self.serial, last: None }
+            Protocol { servers: BTreeMap::new(), serial: self.serial, last_shown: None }
         });
-        let age = (listing.since, listing.public_id);
+        let age = (server.since, server.public_id);
         protocol.servers.insert(age, bytes);
         let is_visible = protocol.is_in_reply(age) && !self.waiting.contains_key(&protocol.serial);
         if is_visible {
-            self.touch(id);
+            self.mark_dirty(id);
         }
     }
 
-    /// A server that is shown says something new.
+    /// Replaces the data of a listed server.
     pub fn replace(&mut self, old: &ListedServer, new: &ListedServer) {
-        if shown_under(old) != shown_under(new) {
+        if protocol_of(old) != protocol_of(new) {
             self.remove(old);
         }
         self.insert(new);
     }
 
-    pub fn remove(&mut self, listing: &ListedServer) {
-        let Some(id) = shown_under(listing) else { return };
+    pub fn remove(&mut self, server: &ListedServer) {
+        let Some(id) = protocol_of(server) else { return };
         let Some(protocol) = self.protocols.get_mut(&id) else { return };
-        let age = (listing.since, listing.public_id);
+        let age = (server.since, server.public_id);
         if protocol.servers.remove(&age).is_none() {
             return;
         }
-        let (is_empty, is_in_reply) = (protocol.servers.is_empty(), protocol.is_in_reply(age));
+        let is_empty = protocol.servers.is_empty();
+        let is_in_reply = protocol.is_in_reply(age);
         let was_waiting = is_empty && self.waiting.remove(&protocol.serial).is_some();
         if is_empty {
             self.protocols.remove(&id);
         }
         if is_in_reply {
-            self.touch(id);
+            self.mark_dirty(id);
         }
-        // The one that has waited longest gets the place.
+        // The protocol that has waited longest gets a list instead.
         if is_empty
             && !was_waiting
             && let Some((_, next)) = self.waiting.pop_first()
         {
-            self.touch(next);
+            self.mark_dirty(next);
         }
     }
 
-    /// Whether everything is published.
+    /// Whether all changes are published.
     pub fn is_published(&self) -> bool {
         self.dirty.is_empty()
     }
 
-    /// Writes the replies that changed. Says how much work it was, in bytes.
+    /// Writes replies that have changed, up to [`MAX_PER_PUBLISH`] bytes. Returns the amount of work in bytes.
     pub fn publish(&mut self, replies: &mut Arc<KeyedMap<ProtocolId, Arc<[u8]>>>) -> usize {
         if self.dirty.is_empty() {
             return 0;
         }
         let replies = Arc::make_mut(replies);
         let mut work = 0;
-        while work < PER_PUBLISH
+        while work < MAX_PER_PUBLISH
             && let Some(id) = self.dirty.pop_front()
         {
             self.is_dirty.remove(&id);
@@ -170,11 +174,11 @@ impl Replies {
             match shown {
                 Some(protocol) => {
                     let reply = protocol.reply();
-                    work += REPLY + reply.len();
+                    work += REPLY_OVERHEAD + reply.len();
                     replies.insert(id, reply);
                 }
                 None => {
-                    work += REPLY;
+                    work += REPLY_OVERHEAD;
                     replies.remove(&id);
                 }
             }
@@ -182,42 +186,39 @@ impl Replies {
         work
     }
 
-    fn touch(&mut self, id: ProtocolId) {
+    fn mark_dirty(&mut self, id: ProtocolId) {
         if self.is_dirty.insert(id) {
             self.dirty.push_back(id);
         }
     }
 }
 
-/// What a reply costs besides its bytes, in bytes.
-const REPLY: usize = 1_000;
-
 impl Protocol {
     fn is_in_reply(&self, age: Age) -> bool {
-        self.last.is_none_or(|last| age <= last)
+        self.last_shown.is_none_or(|last| age <= last)
     }
 
     fn reply(&mut self) -> Arc<[u8]> {
         let mut reply = vec![self.servers.len().min(MAX_SERVERS) as u8];
         self.servers.values().take(MAX_SERVERS).for_each(|bytes| reply.extend_from_slice(bytes));
-        self.last = self.servers.keys().nth(MAX_SERVERS - 1).copied();
+        self.last_shown = self.servers.keys().nth(MAX_SERVERS - 1).copied();
         reply.into()
     }
 }
 
-/// Only servers of Gang Garrison 2 with an IPv4 endpoint are shown to its old clients, under their protocol.
-fn shown_under(listing: &ListedServer) -> Option<ProtocolId> {
-    if listing.lobby_id != LobbyId::GANG_GARRISON_2 {
+/// The protocol under which a server is shown to legacy clients: only servers of Gang Garrison 2 with an IPv4 endpoint are.
+fn protocol_of(server: &ListedServer) -> Option<ProtocolId> {
+    if server.lobby_id != LobbyId::GANG_GARRISON_2 {
         return None;
     }
-    let block = listing.block();
+    let block = server.block();
     block.v4?;
     block.table.get(b"protocol_id")?.try_into().ok().map(ProtocolId::from_bytes)
 }
 
-/// What a reply has of a server: written once per change, because a table can have hundreds of keys.
-fn entry(listing: &ListedServer) -> Option<Box<[u8]>> {
-    let block = listing.block();
+/// The part of a reply for a server. It is written once per change, because a table can have hundreds of keys.
+fn reply_entry(server: &ListedServer) -> Option<Box<[u8]>> {
+    let block = server.block();
     let Occupancy { slots, players, bots, password } = block.occupancy;
     let modification = block.table.get(b"game").filter(|game| *game != b"Gang Garrison 2");
     let info = Info {
@@ -229,6 +230,6 @@ fn entry(listing: &ListedServer) -> Option<Box<[u8]>> {
     };
     let mut reply = Vec::new();
     emit_list([ListEntry { info, endpoint: block.v4? }], &mut reply);
-    // Behind the count.
+    // The first byte is the count.
     Some(reply[1..].into())
 }

@@ -1,10 +1,10 @@
-//! The lobby of documents 000 and 001, without sockets and clocks.
+//! The lobby protocol of documents 000 and 001 without sockets and clocks: registry, leases and prebuilt list replies.
 //!
-//! * [`Registry`] is the list itself: it is given datagrams and the time, and every datagram ends in exactly one
-//!   [`RegistrationOutcome`]. It publishes prebuilt replies ([`PublishedLists`]) that any thread can read without waiting.
+//! A [`Registry`] is given datagrams and the time; every datagram ends in exactly one [`RegistrationOutcome`]. It publishes
+//! prebuilt replies ([`PublishedLists`]), which any thread can read without waiting, and reports changes as [`Event`]s.
 //!
 //! ```
-//! use rallypoint_lobby_proto::{Config, RegistrationOutcome, Registry, HashKeys};
+//! use rallypoint_lobby_proto::{Config, HashKeys, RegistrationOutcome, Registry};
 //! use rallypoint_wire::lobby::*;
 //! use std::time::Instant;
 //!
@@ -22,35 +22,41 @@
 //! assert_eq!(registry.lists().lobby(&lobby).count(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The features `serde` (bans in JSON) and `invariants` (a self-check of the registry, for tests) are off by default.
 #![forbid(unsafe_code)]
 
-mod addresses;
+mod address_map;
 mod bans;
 mod checks;
 mod config;
 mod entry;
 mod hash;
+mod index;
 mod latest_refusals;
 mod legacy;
+mod listed_server;
 mod lists;
 mod outcome;
+mod public_id;
 mod recent_outcomes;
 mod registry;
 mod stats;
 mod wheel;
 
-pub use rallypoint_limit::NetworkSet;
-
-pub use addresses::{AddressMap, Mapping, canonical};
+pub use address_map::{AddressMap, Mapping};
 pub use bans::{
     Ban, BanError, BanList, BanSubject, BannedServer, NamePattern, Network, ParseNetworkError, operator_text,
 };
 pub use checks::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget};
 pub use config::{Caps, CheckConfig, Config, ConfigError};
-pub use entry::{ListedServer, ListingOrigin, ParsePublicIdError, PublicId};
+pub use hash::HashKeys;
 pub use latest_refusals::LatestRefusal;
+pub use listed_server::{ListedServer, ListingOrigin};
 pub use lists::{ListReply, ListSnapshot, LobbyList, PublishedLists};
 pub use outcome::{RegistrationOutcome, UnlistReason};
+pub use public_id::{ParsePublicIdError, PublicId};
+pub use rallypoint_limit::NetworkSet;
 pub use recent_outcomes::RecentOutcome;
-pub use registry::{Event, HashKeys, ProbedOutcome, ProbedServer, Registry, RestoreError, SaveFileWriter};
+pub use registry::{Event, ProbedOutcome, ProbedServer, Registry, RestoreError, SaveFileWriter};
 pub use stats::RegistryStats;

@@ -1,16 +1,17 @@
-//! The list replies, built before anybody asks.
+//! List replies, built before clients ask for them.
 //!
-//! A lobby's reply is its count and a row of chunks; a chunk is the blocks of some hundreds of servers behind each
-//! other. A change spoils one chunk, which is built again when the lists are published; the others are shared with the
-//! reply before. Readers take the published directory and hold on to it as long as they like: nobody waits for anybody.
+//! The reply of a lobby is its count and a sequence of chunks; a chunk is the concatenated blocks of some hundreds of servers.
+//! A change invalidates one chunk, which is rebuilt when the lists are published; the other chunks are shared with the
+//! previous reply. Readers take the published snapshot and keep it as long as they like; neither readers nor the publisher
+//! ever wait for each other.
 
 mod builder;
 
-pub(crate) use builder::{ListBuilder, Place};
+pub(crate) use builder::{ListBuilder, ListPosition};
 
 use crate::{
     ListedServer,
-    hash::{Keyed, KeyedMap},
+    hash::{KeyedHash, KeyedMap},
 };
 use arc_swap::ArcSwap;
 use rallypoint_wire::lobby::{LobbyId, ProtocolId};
@@ -19,11 +20,24 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The published lists, for any thread.
+/// The lists as last published, readable by any thread without waiting.
+///
+/// ```
+/// use rallypoint_lobby_proto::{Config, HashKeys, Registry};
+/// use rallypoint_wire::lobby::LobbyId;
+/// use std::time::Instant;
+///
+/// let registry = Registry::new(Config::default(), HashKeys::default(), Instant::now())?;
+/// let lists = registry.lists();
+/// // The reply to a TCP client: four bytes of count, then the servers.
+/// let reply = lists.reply(&LobbyId::GANG_GARRISON_2);
+/// assert_eq!(reply.pieces().collect::<Vec<_>>().concat(), [0, 0, 0, 0]);
+/// # Ok::<(), rallypoint_lobby_proto::ConfigError>(())
+/// ```
 #[derive(Debug)]
 pub struct PublishedLists(ArcSwap<ListSnapshot>);
 
-/// All lists at one moment.
+/// The lists of all lobbies at one moment.
 #[derive(Clone, Debug)]
 pub struct ListSnapshot {
     lobbies: KeyedMap<LobbyId, Arc<LobbyList>>,
@@ -34,15 +48,15 @@ pub struct ListSnapshot {
 #[derive(Debug, Default)]
 pub struct LobbyList {
     reply: Arc<ListReply>,
-    listings: Vec<Arc<Vec<Arc<ListedServer>>>>,
+    servers: Vec<Arc<Vec<Arc<ListedServer>>>>,
     version: u64,
 }
 
-/// The bytes that a client gets, and nothing else: a slow client keeps no more than these in memory.
+/// The bytes of a list reply and nothing else: a slow client keeps no more than these in memory.
 #[derive(Debug, Default)]
 pub struct ListReply {
     count: [u8; 4],
-    pieces: Vec<Arc<Vec<u8>>>,
+    chunks: Vec<Arc<Vec<u8>>>,
     companion: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
@@ -50,33 +64,33 @@ pub struct ListReply {
 #[derive(Clone, Debug)]
 struct Chunk {
     bytes: Arc<Vec<u8>>,
-    listings: Arc<Vec<Arc<ListedServer>>>,
+    servers: Arc<Vec<Arc<ListedServer>>>,
 }
 
 impl PublishedLists {
-    fn new(keyed: Keyed) -> Self {
+    fn new(keyed: KeyedHash) -> Self {
         Self(ArcSwap::from_pointee(ListSnapshot { lobbies: keyed.map(), legacy: Arc::new(keyed.map()) }))
     }
 
-    /// All lists as they are now.
+    /// The lists of all lobbies as they are now.
     #[must_use]
     pub fn snapshot(&self) -> Arc<ListSnapshot> {
         self.0.load_full()
     }
 
-    /// The reply of a lobby; of an unknown one, that it has no servers (L14).
+    /// The list of a lobby; empty if the lobby is unknown (L14).
     #[must_use]
     pub fn lobby(&self, id: &LobbyId) -> Arc<LobbyList> {
         self.0.load().lobbies.get(id).cloned().unwrap_or_default()
     }
 
-    /// What a client of a lobby gets.
+    /// The reply to a client of a lobby.
     #[must_use]
     pub fn reply(&self, id: &LobbyId) -> Arc<ListReply> {
         self.0.load().lobbies.get(id).map_or_else(Arc::default, |list| list.reply.clone())
     }
 
-    /// The reply of the legacy lobby to clients of a protocol (L16).
+    /// The reply of the legacy lobby to a client of a protocol (L16).
     #[must_use]
     pub fn legacy_reply(&self, protocol: &ProtocolId) -> Arc<[u8]> {
         self.0.load().legacy.get(protocol).cloned().unwrap_or_else(|| Arc::new([0]))
@@ -84,42 +98,42 @@ impl PublishedLists {
 }
 
 impl ListSnapshot {
-    /// The lobbies that have servers.
+    /// The lobbies that have listed servers.
     pub fn lobbies(&self) -> impl Iterator<Item = (&LobbyId, &Arc<LobbyList>)> {
         self.lobbies.iter()
     }
 }
 
 impl LobbyList {
-    /// What a client gets.
+    /// The reply to a client.
     #[must_use]
     pub fn reply(&self) -> &Arc<ListReply> {
         &self.reply
     }
 
-    /// How many servers there are.
+    /// Number of servers.
     #[must_use]
     pub fn count(&self) -> usize {
         self.reply.count()
     }
 
-    /// The bytes of the reply, in pieces that go behind each other.
+    /// The bytes of the reply, in consecutive pieces.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         self.reply.pieces()
     }
 
-    /// How many bytes the reply has.
+    /// Size of the reply in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.reply.size()
     }
 
-    /// The servers, in the order of the reply, which is no particular one.
-    pub fn listings(&self) -> impl Iterator<Item = &Arc<ListedServer>> {
-        self.listings.iter().flat_map(|chunk| chunk.iter())
+    /// The servers in the order of the reply, which is unspecified.
+    pub fn servers(&self) -> impl Iterator<Item = &Arc<ListedServer>> {
+        self.servers.iter().flat_map(|chunk| chunk.iter())
     }
 
-    /// Grows with every change of this lobby.
+    /// A number that increases with every change of this lobby.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
@@ -127,31 +141,31 @@ impl LobbyList {
 }
 
 impl ListReply {
-    /// How many servers there are.
+    /// Number of servers.
     #[must_use]
     pub fn count(&self) -> usize {
         u32::from_be_bytes(self.count) as usize
     }
 
-    /// The bytes, in pieces that go behind each other.
+    /// The bytes, in consecutive pieces.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        std::iter::once(&self.count[..]).chain(self.pieces.iter().map(|piece| &piece[..]))
+        std::iter::once(&self.count[..]).chain(self.chunks.iter().map(|chunk| &chunk[..]))
     }
 
-    /// How many pieces there are.
+    /// Number of pieces.
     #[must_use]
     pub fn piece_count(&self) -> usize {
-        1 + self.pieces.len()
+        1 + self.chunks.len()
     }
 
-    /// How many bytes there are.
+    /// Size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.pieces().map(<[u8]>::len).sum()
     }
 
-    /// What a service keeps beside the reply for as long as that is there, say a copy in another form. The first call
-    /// decides what it is; `None` if that was something of another type.
+    /// A value that a service stores with the reply for as long as the reply exists, such as a copy in another form. The
+    /// first call creates it; `None` if it has another type.
     pub fn companion<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Option<&T> {
         self.companion.get_or_init(|| Box::new(make())).downcast_ref()
     }

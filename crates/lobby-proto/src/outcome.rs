@@ -1,60 +1,70 @@
-//! What became of a datagram, and why an entry went.
+//! The outcome of a datagram, and the reason why a server left the list.
 
 use rallypoint_limit::OverBudget;
 use rallypoint_wire::DecodeError;
 use std::fmt;
 
-/// What became of a datagram: every one ends in exactly one of these.
+/// The outcome of a datagram to the lobby. Every datagram has exactly one.
+///
+/// ```
+/// use rallypoint_lobby_proto::RegistrationOutcome;
+///
+/// let outcome = RegistrationOutcome::TooLarge;
+/// assert_eq!(outcome.code(), "too_large");
+/// assert!(outcome.is_refusal() && !outcome.is_listed());
+/// println!("{outcome}"); // what happened, and what the owner of the server can do about it
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RegistrationOutcome {
-    /// A server that was not in the list is now.
+    /// The server is newly listed.
     Listed,
-    /// A listed server, with something new about it.
+    /// The server was listed before, and its data or endpoints have changed.
     Changed,
-    /// A listed server, as before: its lease was renewed.
+    /// The server was listed before, and its lease was extended.
     Refreshed,
-    /// Understood; the server will be listed once the lobby could reach it (L12).
+    /// The registration is valid; the server will be listed once a check has reached it (L12).
     Checking,
-    /// Taken off the list by its owner.
+    /// The server was removed from the list by its owner.
     Unregistered,
-    /// An unregistration of a server that is not there: nothing happens (L11).
+    /// An unregistration of a server that is not registered; it has no effect (L11).
     NotRegistered,
-    /// A registration that came just after its own unregistration, and is taken for a reordered datagram (L11).
+    /// A registration just after an unregistration of the same server, which is taken for a reordered datagram (L11).
     JustUnregistered,
     /// The lobby could not reach the server at its registered port (L12).
     Unreachable,
-    /// The lobby could not check the server right now, because there are too many others or because of trouble of its own:
-    /// the next registration tries again.
+    /// The lobby could not check the server, because too many checks are waiting or because of a local error. The next
+    /// registration tries again.
     CheckBusy,
-    /// The bytes are not what the documents say.
+    /// The datagram does not conform to the specification.
     Malformed(DecodeError),
-    /// The registration is larger than this lobby takes (L15).
+    /// The registration is larger than this lobby accepts (L15).
     TooLarge,
-    /// The sender's budget, that of its network, or that of the whole lobby is used up.
+    /// The budget of the source address, of its network, or of the whole lobby is used up.
     OverBudget(OverBudget),
-    /// The operator has banned the address, its network or the name, or has taken this server off the list.
+    /// The operator has banned the address, its network or the name, or has removed this server from the list.
     Banned,
-    /// A source address from which no server can be reached by others, at a lobby that wants only public ones.
+    /// The source address is private or loopback, and the lobby accepts only public ones.
     PrivateSource,
-    /// A source address that cannot be anybody's: unspecified, multicast, broadcast.
+    /// The source address cannot belong to a server: unspecified, multicast or broadcast.
     InvalidSource,
-    /// As many servers as one address may have are registered from this one.
+    /// The maximum number of servers per address is registered from this one.
     AddressFull,
-    /// As many servers as one lobby may have are in this one.
+    /// The maximum number of servers per lobby is registered in this one.
     LobbyFull,
-    /// As many lobbies as there may be exist already.
+    /// The maximum number of lobbies is open, in all or by this network.
     TooManyLobbies,
-    /// As many servers as there may be in all are registered.
+    /// The maximum number of servers is registered.
     RegistryFull,
-    /// All servers together say as much as there is memory for.
+    /// The memory for all servers is used up.
     MemoryFull,
-    /// The lobby asks the server at this place itself, and lists what it answers: whoever registers it could be anybody
-    /// (W38).
+    /// The lobby queries the server at this endpoint itself and lists its replies. A registration proves less: its source
+    /// can be forged (W38).
     ListedByQuery,
 }
 
 impl RegistrationOutcome {
-    /// Every code, in the order of [`index`](Self::index): for counters.
+    /// All reason codes, in the order of [`index`](Self::index), for counters.
     pub const CODES: [&str; 21] = [
         "listed",
         "changed",
@@ -79,13 +89,13 @@ impl RegistrationOutcome {
         "known_by_asking",
     ];
 
-    /// The stable reason code, for counters, logs and the API.
+    /// The reason code for metrics, logs and the API. It is stable.
     #[must_use]
     pub const fn code(self) -> &'static str {
         Self::CODES[self.index()]
     }
 
-    /// The place of this outcome's code in [`CODES`](Self::CODES).
+    /// The position of this outcome's code in [`CODES`](Self::CODES).
     #[must_use]
     pub const fn index(self) -> usize {
         match self {
@@ -113,7 +123,7 @@ impl RegistrationOutcome {
         }
     }
 
-    /// Whether the lobby did not do what was asked for.
+    /// Whether the lobby did not do what the datagram requested.
     #[must_use]
     pub const fn is_refusal(self) -> bool {
         !matches!(
@@ -122,65 +132,66 @@ impl RegistrationOutcome {
         )
     }
 
-    /// Whether the server is in the list after this.
+    /// Whether the server is in the list afterwards.
     #[must_use]
     pub const fn is_listed(self) -> bool {
         matches!(self, Self::Listed | Self::Changed | Self::Refreshed)
     }
 }
 
-/// Told from the side of the server's owner: what happened and, where there is something, what to do.
+/// An explanation for the owner of the server: what happened and, where possible, what to do.
 impl fmt::Display for RegistrationOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listed => f.write_str("the server is now in the list"),
             Self::Changed => f.write_str("the server is in the list, with its new data"),
             Self::Refreshed => f.write_str("the server is in the list"),
-            Self::Checking => f.write_str("the lobby is trying to reach the server; it is listed if that works"),
-            Self::Unregistered => f.write_str("the server was taken off the list by its owner"),
+            Self::Checking => f.write_str("the lobby is checking whether the server is reachable; it will be listed if so"),
+            Self::Unregistered => f.write_str("the server was removed from the list by its owner"),
             Self::NotRegistered => f.write_str("an unregistration for a server that is not in the list"),
             Self::JustUnregistered => {
-                f.write_str("the server unregistered less than 3 seconds before; wait a moment and register again")
+                f.write_str("the server unregistered less than 3 seconds ago; wait a moment and register again")
             }
             Self::Unreachable => f.write_str(
                 "the lobby could not reach the server at its registered port: open that port in the firewall and forward \
                  it in the router",
             ),
             Self::CheckBusy => {
-                f.write_str("the lobby cannot check the server right now; the next registration tries again")
+                f.write_str("the lobby cannot check the server right now; it will try again with the next registration")
             }
             Self::Malformed(error) => write!(f, "the registration is not valid: {error}"),
             Self::TooLarge => f.write_str("the registration is larger than this lobby accepts: send fewer or shorter keys"),
             Self::OverBudget(refusal) => write!(f, "too many registrations: {refusal}; one every 30 seconds is enough"),
-            Self::Banned => f.write_str("the operator of this lobby has banned this address, network or name, or taken the server off the list"),
+            Self::Banned => f.write_str("the operator of this lobby has banned this address, network or name, or has removed the server from the list"),
             Self::PrivateSource => f.write_str(
-                "the registration came from a private address, which players cannot reach: send it from the public one",
+                "the registration came from a private address, which players cannot reach: send it from a public address",
             ),
             Self::InvalidSource => f.write_str("the registration came from an address that no server can have"),
             Self::AddressFull => {
-                f.write_str("too many servers are registered from this address (of IPv6: from this /64 network)")
+                f.write_str("too many servers are registered from this address (with IPv6: from this /64 network)")
             }
             Self::LobbyFull => f.write_str("this lobby is full"),
             Self::TooManyLobbies => {
-                f.write_str("no further lobby can be opened here, or not from this network; use one that exists")
+                f.write_str("the maximum number of lobbies is open, in all or from this network; use an existing lobby")
             }
-            Self::RegistryFull => f.write_str("no further server can be registered here"),
+            Self::RegistryFull => f.write_str("the maximum number of servers is registered with this lobby"),
             Self::MemoryFull => {
-                f.write_str("the lobby has no memory left for what this server says; send fewer or shorter keys")
+                f.write_str("the lobby has no memory left for the data of this server; send fewer or shorter keys")
             }
             Self::ListedByQuery => {
-                f.write_str("the lobby asks the server at this address and port itself, and lists what it answers")
+                f.write_str("the lobby queries the server at this address and port itself, and lists its replies")
             }
         }
     }
 }
 
-/// Why a server is no longer in the list.
+/// The reason why a server left the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum UnlistReason {
     /// Its lease ended without a refresh (L10).
     Expired,
-    /// Its owner said so (L11).
+    /// It was unregistered (L11).
     Unregistered,
     /// Another server registered at the same address, port and transport (L8).
     Replaced,
@@ -190,15 +201,15 @@ pub enum UnlistReason {
     Unreachable,
     /// The operator banned or unlisted it.
     Banned,
-    /// It did not register by itself, and is watched no more.
+    /// It was in the list because the lobby queried it, which it no longer does.
     Unwatched,
 }
 
 impl UnlistReason {
-    /// Every code, in the order of the variants: for counters.
+    /// All reason codes, in the order of the variants, for counters.
     pub const CODES: [&str; 7] = ["expired", "unregistered", "replaced", "moved", "unreachable", "banned", "unwatched"];
 
-    /// The stable reason code.
+    /// The reason code for metrics, logs and the API. It is stable.
     #[must_use]
     pub const fn code(self) -> &'static str {
         Self::CODES[self as usize]

@@ -1,38 +1,38 @@
-//! Numbers for whoever watches.
+//! Counters and sizes of a registry.
 
 use crate::{RegistrationOutcome, UnlistReason, checks::CheckStats};
 
-/// How much there is and how much has happened.
+/// Counters since the start, and current sizes, of a [`Registry`](crate::Registry).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegistryStats {
     /// Datagrams by outcome, in the order of [`RegistrationOutcome::CODES`].
     pub outcomes: [u64; RegistrationOutcome::CODES.len()],
     /// Servers that left the list by reason, in the order of [`UnlistReason::CODES`].
     pub unlisted: [u64; UnlistReason::CODES.len()],
-    /// Servers in the registry, listed or not.
+    /// Number of registered servers, listed or not.
     pub registered: usize,
-    /// Servers in the list.
+    /// Number of listed servers.
     pub listed: usize,
-    /// Lobbies with at least one registered server.
+    /// Number of lobbies with at least one registered server.
     pub lobbies: usize,
-    /// Addresses and ports under which they are registered: a server can have one of each family.
+    /// Number of registered endpoints: a server can have one of each address family.
     pub endpoints: usize,
-    /// Servers that have just unregistered, and are remembered for that (L11).
+    /// Number of servers that have just unregistered (L11).
     pub tombstones: usize,
-    /// An estimate of the bytes that all registered servers take.
+    /// Estimated memory use of all registered servers, in bytes.
     pub memory: usize,
-    /// Checks.
+    /// Reachability checks.
     pub checks: CheckStats,
-    /// How the budgets are used.
+    /// Use of the budgets of the limiter.
     pub budgets: rallypoint_limit::LimiterStats,
-    /// Events that were dropped because nobody took them.
+    /// Events that were dropped because the event queue was full.
     pub dropped_events: u64,
-    /// How often the lists were published.
+    /// Number of times the lists were published.
     pub publishes: u64,
 }
 
 impl RegistryStats {
-    /// How many datagrams had this outcome.
+    /// Number of datagrams with this outcome.
     #[must_use]
     pub fn outcome(&self, outcome: RegistrationOutcome) -> u64 {
         self.outcomes[outcome.index()]

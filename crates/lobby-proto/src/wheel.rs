@@ -1,91 +1,95 @@
-//! When to look at an entry again: a timing wheel that a refresh never touches.
+//! A timing wheel for the deadlines of entries, which a refresh never touches.
 //!
-//! A refresh only writes a new deadline into the entry; when the wheel comes to the entry it is put where its deadline is by
-//! then. So a million refreshes a second cost the wheel nothing, and an entry is looked at about once per lease.
+//! A refresh only writes a new deadline into the entry; when the wheel reaches the entry, it is scheduled again for the
+//! deadline that it has by then. So a million refreshes per second cost the wheel nothing, and an entry is visited about once
+//! per lease.
 //!
-//! Entries are named by their slot. The wheel does not care who lives there: whoever moves in while the slot is still in the
-//! wheel is looked at a little early, which is harmless.
+//! Entries are identified by their slot, not by their [`EntryKey`](crate::index::EntryKey): a new entry in a slot that is still
+//! scheduled is visited a little early, which is harmless.
 
+use crate::index::SlotIndex;
 use std::time::{Duration, Instant};
 
-/// A point in time, counted in grains since the registry began. 32 bits of a quarter of a second last 34 years.
+/// A point in time, in units of [`GRAIN`] since the registry was created. 32 bits of a quarter of a second last 34 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Tick(pub u32);
+pub(crate) struct Tick(u32);
 
-/// How exact deadlines are: an entry goes at most this much later than its lease says, and never earlier.
+/// Resolution of deadlines: an entry expires at most this much later than its lease says, and never earlier.
 pub(crate) const GRAIN: Duration = Duration::from_millis(250);
 
-/// How many grains ahead an entry can be put; what is later is looked at then and put again.
-const SPAN: usize = 512;
+/// Number of rows: how many ticks ahead an entry can be scheduled. A later deadline is visited then and scheduled again.
+const ROWS: usize = 512;
 
-/// At most so many entries are looked at in one go, so that datagrams never wait long behind a full row.
-const PER_TURN: usize = 1_024;
+/// Maximum number of slots taken by one call, so that datagrams never wait long behind a full row.
+const MAX_PER_CALL: usize = 1_024;
 
-/// More than so many rarely come up at once: the memory for them is not kept.
-const MUCH: usize = 4_096;
+/// Capacity beyond which the memory of a row that has been emptied is released: few rows are ever this full.
+const MAX_KEPT_CAPACITY: usize = 4_096;
 
-/// Where a slot is that is not in the wheel.
-const NOWHERE: Tick = Tick(u32::MAX);
+/// The tick of a slot that is not scheduled.
+const NEVER: Tick = Tick(u32::MAX);
 
 #[derive(Debug)]
-pub(crate) struct Wheel {
-    began: Instant,
+pub(crate) struct TimerWheel {
+    start: Instant,
     /// The first tick whose row has not been emptied.
-    at: Tick,
-    rows: Vec<Vec<u32>>,
-    /// The tick at which each slot comes up. What is found in any other row was put there before it was needed earlier.
+    current: Tick,
+    rows: Vec<Vec<SlotIndex>>,
+    /// By slot: the tick at which it is due. A slot found in the row of another tick was rescheduled to an earlier one.
     scheduled: Vec<Tick>,
+    /// Number of slots in all rows.
     len: usize,
 }
 
-impl Wheel {
-    pub fn new(began: Instant) -> Self {
-        Self { began, at: Tick(0), rows: vec![Vec::new(); SPAN], scheduled: Vec::new(), len: 0 }
+impl TimerWheel {
+    pub fn new(start: Instant) -> Self {
+        Self { start, current: Tick(0), rows: vec![Vec::new(); ROWS], scheduled: Vec::new(), len: 0 }
     }
 
-    /// The tick that has been reached at `now`.
+    /// The last tick that has been reached at `now`.
     pub fn tick(&self, now: Instant) -> Tick {
-        Tick::after(nanoseconds(now.saturating_duration_since(self.began)) / GRAIN_NS)
+        Tick::from_grains(nanoseconds(now.saturating_duration_since(self.start)) / GRAIN_NS)
     }
 
     /// The first tick that is not before `now + after`.
     #[inline]
     pub fn deadline(&self, now: Instant, after: Duration) -> Tick {
-        let at = now.saturating_duration_since(self.began).saturating_add(after);
-        Tick::after(nanoseconds(at).div_ceil(GRAIN_NS))
+        let at = now.saturating_duration_since(self.start).saturating_add(after);
+        Tick::from_grains(nanoseconds(at).div_ceil(GRAIN_NS))
     }
 
     /// When a tick is reached.
     pub fn instant(&self, tick: Tick) -> Instant {
-        self.began + GRAIN * tick.0
+        self.start + GRAIN * tick.0
     }
 
-    /// Makes a slot come up at `deadline` at the latest.
-    pub fn schedule(&mut self, slot: u32, deadline: Tick) {
-        let index = slot as usize;
-        if index >= self.scheduled.len() {
-            self.scheduled.resize(index + 1, NOWHERE);
+    /// Makes a slot due at `deadline` at the latest.
+    pub fn schedule(&mut self, slot: SlotIndex, deadline: Tick) {
+        if slot.get() >= self.scheduled.len() {
+            self.scheduled.resize(slot.get() + 1, NEVER);
         }
-        let ahead = deadline.0.saturating_sub(self.at.0).min(SPAN as u32 - 1);
-        let tick = Tick(self.at.0.saturating_add(ahead));
-        if self.scheduled[index] <= tick {
+        let ahead = deadline.0.saturating_sub(self.current.0).min(ROWS as u32 - 1);
+        let tick = Tick(self.current.0.saturating_add(ahead));
+        let scheduled = &mut self.scheduled[slot.get()];
+        if *scheduled <= tick {
             return;
         }
-        self.scheduled[index] = tick;
-        self.rows[tick.0 as usize % SPAN].push(slot);
+        *scheduled = tick;
+        self.rows[tick.row()].push(slot);
         self.len += 1;
     }
 
-    /// Takes out slots that have come up, a bounded number at a time.
-    pub fn due(&mut self, now: Instant, out: &mut Vec<u32>) {
+    /// Takes slots that are due, at most [`MAX_PER_CALL`] of them.
+    pub fn take_due(&mut self, now: Instant, out: &mut Vec<SlotIndex>) {
         let reached = self.tick(now);
-        let mut left = PER_TURN;
-        while self.at <= reached {
-            let row = &mut self.rows[self.at.0 as usize % SPAN];
+        let mut left = MAX_PER_CALL;
+        while self.current <= reached {
+            let row = &mut self.rows[self.current.row()];
             let take = row.len().min(left);
             for slot in row.drain(row.len() - take..) {
-                if self.scheduled[slot as usize] == self.at {
-                    self.scheduled[slot as usize] = NOWHERE;
+                let scheduled = &mut self.scheduled[slot.get()];
+                if *scheduled == self.current {
+                    *scheduled = NEVER;
                     out.push(slot);
                 }
             }
@@ -94,38 +98,43 @@ impl Wheel {
             if !row.is_empty() {
                 return;
             }
-            if row.capacity() > MUCH {
+            if row.capacity() > MAX_KEPT_CAPACITY {
                 *row = Vec::new();
             }
             if self.len == 0 {
-                self.at = Tick(reached.0.saturating_add(1));
+                self.current = Tick(reached.0.saturating_add(1));
                 return;
             }
-            self.at.0 += 1;
+            self.current.0 += 1;
         }
     }
 
-    /// When [`due`](Self::due) wants to be called.
+    /// When [`take_due`](Self::take_due) should be called next.
     pub fn next(&self) -> Option<Instant> {
-        (self.len > 0).then(|| self.instant(self.at))
+        (self.len > 0).then(|| self.instant(self.current))
     }
 
-    /// Whether a slot comes up by then, or next if that has passed.
-    pub fn comes_up_by(&self, slot: u32, deadline: Tick) -> bool {
-        self.scheduled.get(slot as usize).is_some_and(|&tick| tick <= deadline.max(self.at))
+    /// Whether a slot is due by `deadline`, or with the next tick if that has passed.
+    #[cfg(any(test, feature = "invariants"))]
+    pub fn is_due_by(&self, slot: SlotIndex, deadline: Tick) -> bool {
+        self.scheduled.get(slot.get()).is_some_and(|&tick| tick <= deadline.max(self.current))
     }
 }
 
 impl Tick {
-    /// The first tick that is so much later.
+    /// The first tick that is not before this one plus `time`.
     pub fn plus(self, time: Duration) -> Self {
-        Self::after(u64::from(self.0) + nanoseconds(time).div_ceil(GRAIN_NS))
+        Self::from_grains(u64::from(self.0) + nanoseconds(time).div_ceil(GRAIN_NS))
     }
 
-    /// So many grains after the beginning; [`NOWHERE`] is never reached.
+    /// The tick with this number, at most the last one before [`NEVER`].
     #[inline]
-    fn after(grains: u64) -> Self {
-        Self(u32::try_from(grains).unwrap_or(u32::MAX).min(NOWHERE.0 - 1))
+    fn from_grains(grains: u64) -> Self {
+        Self(u32::try_from(grains).unwrap_or(u32::MAX).min(NEVER.0 - 1))
+    }
+
+    fn row(self) -> usize {
+        self.0 as usize % ROWS
     }
 }
 
@@ -141,19 +150,19 @@ fn nanoseconds(time: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    fn due(wheel: &mut Wheel, now: Instant) -> Vec<u32> {
+    fn due(wheel: &mut TimerWheel, now: Instant) -> Vec<usize> {
         let mut out = Vec::new();
-        wheel.due(now, &mut out);
-        out
+        wheel.take_due(now, &mut out);
+        out.into_iter().map(SlotIndex::get).collect()
     }
 
     #[test]
     fn a_deadline_is_never_early_and_at_most_a_grain_late() {
-        let began = Instant::now();
-        let wheel = Wheel::new(began);
+        let start = Instant::now();
+        let wheel = TimerWheel::new(start);
         for ns in [0, 1, 999_999, 249_999_999, 250_000_000, 250_000_001, 1_000_000_007] {
-            let end = began + Duration::from_nanos(ns) + Duration::from_secs(70);
-            let tick = wheel.deadline(began + Duration::from_nanos(ns), Duration::from_secs(70));
+            let end = start + Duration::from_nanos(ns) + Duration::from_secs(70);
+            let tick = wheel.deadline(start + Duration::from_nanos(ns), Duration::from_secs(70));
             assert!(wheel.instant(tick) >= end && wheel.instant(tick) < end + GRAIN, "{ns}");
             assert!(wheel.tick(end) <= tick);
             assert_eq!(wheel.tick(wheel.instant(tick)), tick);
@@ -161,37 +170,39 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_comes_up_once_at_the_earliest_time_it_was_wanted() {
-        let began = Instant::now();
-        let mut wheel = Wheel::new(began);
-        wheel.schedule(3, Tick(10));
-        wheel.schedule(3, Tick(12));
-        wheel.schedule(3, Tick(5));
-        assert_eq!(due(&mut wheel, began + GRAIN * 4), [0u32; 0]);
-        assert_eq!(due(&mut wheel, began + GRAIN * 5), [3]);
-        assert_eq!(due(&mut wheel, began + GRAIN * 20), [0u32; 0]);
+    fn a_slot_is_due_once_at_its_earliest_deadline() {
+        let start = Instant::now();
+        let mut wheel = TimerWheel::new(start);
+        let slot = SlotIndex::new(3);
+        wheel.schedule(slot, Tick(10));
+        wheel.schedule(slot, Tick(12));
+        wheel.schedule(slot, Tick(5));
+        assert_eq!(due(&mut wheel, start + GRAIN * 4), [0; 0]);
+        assert_eq!(due(&mut wheel, start + GRAIN * 5), [3]);
+        assert_eq!(due(&mut wheel, start + GRAIN * 20), [0; 0]);
         assert_eq!(wheel.next(), None);
     }
 
     #[test]
-    fn far_deadlines_come_up_early_and_can_be_put_again() {
-        let began = Instant::now();
-        let mut wheel = Wheel::new(began);
-        wheel.schedule(1, Tick(100_000));
-        assert!(wheel.comes_up_by(1, Tick(SPAN as u32)));
-        assert_eq!(due(&mut wheel, began + GRAIN * 100_000), [1]);
-        wheel.schedule(1, Tick(100_004));
-        assert_eq!(due(&mut wheel, began + GRAIN * 100_003), [0u32; 0]);
-        assert_eq!(due(&mut wheel, began + GRAIN * 100_004), [1]);
+    fn far_deadlines_are_due_early_and_can_be_rescheduled() {
+        let start = Instant::now();
+        let mut wheel = TimerWheel::new(start);
+        let slot = SlotIndex::new(1);
+        wheel.schedule(slot, Tick(100_000));
+        assert!(wheel.is_due_by(slot, Tick(ROWS as u32)));
+        assert_eq!(due(&mut wheel, start + GRAIN * 100_000), [1]);
+        wheel.schedule(slot, Tick(100_004));
+        assert_eq!(due(&mut wheel, start + GRAIN * 100_003), [0; 0]);
+        assert_eq!(due(&mut wheel, start + GRAIN * 100_004), [1]);
     }
 
     #[test]
-    fn a_full_row_takes_several_turns() {
-        let began = Instant::now();
-        let mut wheel = Wheel::new(began);
-        (0..PER_TURN as u32 + 7).for_each(|slot| wheel.schedule(slot, Tick(1)));
-        assert_eq!(due(&mut wheel, began + GRAIN).len(), PER_TURN);
-        assert_eq!(wheel.next(), Some(began + GRAIN), "and wants to go on at once");
-        assert_eq!(due(&mut wheel, began + GRAIN).len(), 7);
+    fn a_full_row_takes_several_calls() {
+        let start = Instant::now();
+        let mut wheel = TimerWheel::new(start);
+        (0..MAX_PER_CALL + 7).for_each(|slot| wheel.schedule(SlotIndex::new(slot), Tick(1)));
+        assert_eq!(due(&mut wheel, start + GRAIN).len(), MAX_PER_CALL);
+        assert_eq!(wheel.next(), Some(start + GRAIN), "the rest is due at once");
+        assert_eq!(due(&mut wheel, start + GRAIN).len(), 7);
     }
 }

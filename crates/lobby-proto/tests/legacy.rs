@@ -50,7 +50,7 @@ fn l16_an_old_server_is_checked_and_listed_in_both_lists() {
     );
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp Bacon Town"]);
     let list = lobby.lists().lobby(&LOBBY);
-    let block = list.listings().next().unwrap().block();
+    let block = list.servers().next().unwrap().block();
     assert_eq!(block.occupancy, Occupancy { slots: 10, players: 3, bots: 0, password: true });
     assert_eq!(block.table.get(b"map"), Some(&b"ctf_truefort"[..]));
     assert_eq!(block.table.get(b"game"), Some(&b"Randomizer"[..]));

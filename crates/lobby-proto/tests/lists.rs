@@ -71,7 +71,7 @@ fn readers_keep_the_list_that_they_have() {
     lobby.unregister("203.0.113.9", 2);
     assert_eq!(lobby.list(), [""; 0]);
     assert_eq!(old.pieces().flatten().copied().collect::<Vec<_>>(), bytes);
-    assert_eq!(line(old.listings().next().unwrap()), "203.0.113.9:8190 udp server 1");
+    assert_eq!(line(old.servers().next().unwrap()), "203.0.113.9:8190 udp server 1");
     assert_eq!(directory.lobbies().count(), 1);
     assert_eq!(lobby.lists().snapshot().lobbies().count(), 0);
 }

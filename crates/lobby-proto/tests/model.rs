@@ -146,7 +146,7 @@ impl Both {
     fn shown_places(&mut self) -> BTreeSet<Place> {
         self.registry.publish(self.now);
         let lists = self.registry.lists().snapshot();
-        let listings = lists.lobbies().flat_map(|(_, list)| list.listings());
+        let listings = lists.lobbies().flat_map(|(_, list)| list.servers());
         let places = |listing: &Arc<ListedServer>| {
             let is_tcp = listing.block().transport == Transport::Tcp;
             listing.block().endpoints().map(move |at| (at.ip(), at.port(), is_tcp))
@@ -223,7 +223,7 @@ fn published_lines(registry: &Registry, lobby: LobbyId) -> Vec<String> {
         let query = String::from_utf8_lossy(block.table.get(b"x-query").unwrap_or_default());
         format!("{} {} {query}", line(listing), block.occupancy.players)
     };
-    let mut lines: Vec<_> = list.listings().map(show).collect();
+    let mut lines: Vec<_> = list.servers().map(show).collect();
     lines.sort();
     lines
 }

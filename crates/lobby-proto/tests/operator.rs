@@ -37,7 +37,7 @@ fn a_banned_server_stays_away_for_a_while() {
     let at: SocketAddr = "203.0.113.9:8190".parse().unwrap();
     lobby.registry.publish(lobby.now);
     let directory = lobby.registry.lists().snapshot();
-    let mut all = directory.lobbies().flat_map(|(_, list)| list.listings());
+    let mut all = directory.lobbies().flat_map(|(_, list)| list.servers());
     let id = all.find(|listing| listing.block().endpoints().any(|endpoint| endpoint == at)).unwrap().public_id();
     let banned = BannedServer { id, name: String::new(), transport: Transport::Udp, addresses: vec![at] };
     let ban = Ban { subject: BanSubject::Server(banned), reason: "wrong game".into(), until: Some(UTC + secs(600)) };

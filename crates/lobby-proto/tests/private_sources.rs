@@ -80,7 +80,7 @@ fn a_listing_knows_where_the_lobby_reaches_a_mapped_server() {
     let inside = |lobby: &mut Lobby, listed: [&str; 2]| {
         assert_eq!(lobby.list().len(), 1);
         let directory = lobby.lists().snapshot();
-        let listing = directory.lobbies().flat_map(|(_, list)| list.listings()).next().unwrap();
+        let listing = directory.lobbies().flat_map(|(_, list)| list.servers()).next().unwrap();
         listed.map(|listed| listing.internal_addr(listed.parse().unwrap()).to_string())
     };
     let listed = ["203.0.113.5:9000", "[2001:db8::5]:8190"];
@@ -115,7 +115,7 @@ fn the_map_cannot_lead_into_the_other_family() {
         let error = Config { address_map, ..Config::default() }.validate().unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("the address map cannot lead from one address family to the other: {from} -> {to}")
+            format!("the address map cannot map an address to one of the other family: {from} -> {to}")
         );
     }
     for (port, to, to_port) in [(Some(0), "203.0.113.5", None), (None, "203.0.113.5", Some(0)), (None, "0.0.0.0", None)]

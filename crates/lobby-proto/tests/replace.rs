@@ -88,7 +88,7 @@ fn l8_the_last_registration_counts_whichever_family_it_came_by() {
     assert_eq!(lobby.register("203.0.113.9", &old), RegistrationOutcome::Changed);
     lobby.list();
     let list = lobby.lists().lobby(&LOBBY);
-    assert_eq!(list.listings().next().unwrap().block().occupancy.players, 5);
+    assert_eq!(list.servers().next().unwrap().block().occupancy.players, 5);
     assert_eq!(lobby.register("203.0.113.9", &old), RegistrationOutcome::Refreshed);
 }
 

@@ -47,7 +47,7 @@ fn under_the_same_public_id_and_with_the_same_age() {
     let facts = |lobby: &Lobby| {
         let list = lobby.lists().lobby(&LOBBY);
         let age = |since| lobby.now.duration_since(since).as_secs();
-        let mut facts: Vec<_> = list.listings().map(|server| (server.public_id(), age(server.since()))).collect();
+        let mut facts: Vec<_> = list.servers().map(|server| (server.public_id(), age(server.since()))).collect();
         facts.sort();
         facts
     };
@@ -111,7 +111,7 @@ fn the_unwelcome_are_not_brought_back() {
     let network = BanSubject::Network("203.0.113.10/32".parse().unwrap());
     let mut lobby = full();
     lobby.list();
-    let id = lobby.lists().lobby(&support::lobby(7)).listings().next().unwrap().public_id();
+    let id = lobby.lists().lobby(&support::lobby(7)).servers().next().unwrap().public_id();
     let server =
         BanSubject::Server(BannedServer { id, name: String::new(), transport: Transport::Udp, addresses: Vec::new() });
     for (subject, left) in [(network, [1, 1]), (server, [2, 0])] {

@@ -85,7 +85,7 @@ fn w38_it_is_marked_and_counts_for_nobody() {
     assert_eq!(lobby.register(HERE, &udp(2).port(9)), RegistrationOutcome::AddressFull);
     lobby.list();
     let list = lobby.lists().lobby(&LOBBY);
-    assert_eq!(list.listings().filter(|listing| listing.origin() == ListingOrigin::Watched).count(), 3);
+    assert_eq!(list.servers().filter(|listing| listing.origin() == ListingOrigin::Watched).count(), 3);
     assert_eq!(list.count(), 4);
 }
 
@@ -246,7 +246,7 @@ fn after_a_restart_it_is_still_there_and_still_watched() {
     assert_eq!(again.checks(), []);
     assert_eq!(watch(&mut again, &watched("a", &[HERE])), id);
     assert_eq!(
-        again.lists().lobby(&LOBBY).listings().filter(|listing| listing.origin() == ListingOrigin::Watched).count(),
+        again.lists().lobby(&LOBBY).servers().filter(|listing| listing.origin() == ListingOrigin::Watched).count(),
         1
     );
 }

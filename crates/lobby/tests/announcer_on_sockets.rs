@@ -16,7 +16,7 @@ fn an_announced_server_is_listed_updated_and_removed() {
     announce.set_occupancy(Occupancy { slots: 99, ..Occupancy::default() });
     common::eventually("the change is listed", || {
         let list = lobby.lists().lobby(&common::LOBBY);
-        list.listings().next().unwrap().block().occupancy.slots == 99
+        list.servers().next().unwrap().block().occupancy.slots == 99
     });
     announce.stop();
     lobby.until_listed(&[]);

@@ -40,7 +40,7 @@ fn l12_a_tcp_server_is_listed_when_its_port_is_open() {
     lobby.send(&registration("open", port, Transport::Tcp, &[]));
     lobby.until_listed(&["open"]);
     let list = lobby.lists().lobby(&common::LOBBY);
-    assert!(list.listings().next().unwrap().latency().is_some());
+    assert!(list.servers().next().unwrap().latency().is_some());
     assert_eq!(lobby.stats().outcome(RegistrationOutcome::Listed), 0, "the datagram itself did not list it");
     lobby.shutdown();
 }

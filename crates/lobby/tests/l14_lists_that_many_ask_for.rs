@@ -22,7 +22,7 @@ fn register(lobby: &Lobby, map: &str) {
     lobby.send_all((0..400).map(server));
     eventually("all are published", || {
         let list = lobby.lists().lobby(&LOBBY);
-        list.count() == 400 && list.listings().all(|listing| listing.block().table.get(b"map") == Some(map.as_bytes()))
+        list.count() == 400 && list.servers().all(|listing| listing.block().table.get(b"map") == Some(map.as_bytes()))
     });
 }
 

@@ -33,7 +33,7 @@ fn register(lobby: &Lobby, round: char) {
         let is_new = |listing: &std::sync::Arc<rallypoint_lobby_proto::ListedServer>| {
             listing.block().table.get(b"filler").is_some_and(|filler| filler[0] == round as u8)
         };
-        list.count() == usize::from(SERVERS) && list.listings().all(is_new)
+        list.count() == usize::from(SERVERS) && list.servers().all(is_new)
     });
 }
 

@@ -20,7 +20,7 @@ fn a_restart_does_not_empty_the_list() {
     lobby.until_listed(&["one", "two"]);
     let ids = |lobby: &Lobby| {
         let list = lobby.lists().lobby(&common::LOBBY);
-        let mut ids: Vec<_> = list.listings().map(|listing| listing.public_id()).collect();
+        let mut ids: Vec<_> = list.servers().map(|listing| listing.public_id()).collect();
         ids.sort();
         ids
     };

@@ -118,7 +118,7 @@ impl Book {
     /// The whole list: what is not in it has gone.
     pub fn handle_directory(&mut self, directory: &ListSnapshot) {
         let mut listed = HashSet::with_capacity(self.totals.servers);
-        for listing in directory.lobbies().flat_map(|(_, list)| list.listings()) {
+        for listing in directory.lobbies().flat_map(|(_, list)| list.servers()) {
             listed.insert(listing.public_id());
             self.put(listing);
         }

@@ -141,7 +141,7 @@ fn text(body: Vec<u8>) -> Response {
 /// came there in another way.
 fn list(web: &Web) -> Vec<u8> {
     let list = web.lobby.lists().lobby(&LobbyId::BLOODMASTERS);
-    let listings = list.listings().filter(|listing| listing.block().table.get(b"x-query") == Some(b"bloodmasters"));
+    let listings = list.servers().filter(|listing| listing.block().table.get(b"x-query") == Some(b"bloodmasters"));
     let addresses = listings.flat_map(|listing| {
         let block = listing.block();
         let v4 = block.v4.map(|at| SocketAddr::from((at.ip, at.port.get())));

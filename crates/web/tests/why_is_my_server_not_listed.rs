@@ -27,7 +27,7 @@ fn a_goodbye_is_nothing_bad() {
     site.unregister(1);
     let is_told = |html: &String| html.contains("<code>not_registered</code>");
     let html = until("both goodbyes are told", || Some(site.get("/why").text()).filter(is_told));
-    let verdict = "<p class=\"notice calm\">the server was taken off the list by its owner";
+    let verdict = "<p class=\"notice calm\">the server was removed from the list by its owner";
     assert!(html.contains(verdict), "{html}");
 }
 

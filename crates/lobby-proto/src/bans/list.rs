@@ -1,7 +1,7 @@
 //! The bans that a registry enforces.
 
 use super::{Ban, BanSubject, name_pattern::fold_case};
-use crate::{PublicId, addresses::canonical};
+use crate::PublicId;
 use rallypoint_limit::PrefixMap;
 use rallypoint_wire::{lobby::Transport, text};
 use std::{
@@ -98,7 +98,7 @@ impl ActiveBan {
 
 /// An endpoint as it is looked up: without the flow label and scope of an IPv6 socket address.
 fn endpoint_key(addr: SocketAddr, transport: Transport) -> (SocketAddr, Transport) {
-    (SocketAddr::new(canonical(addr.ip()), addr.port()), transport)
+    (SocketAddr::new(addr.ip().to_canonical(), addr.port()), transport)
 }
 
 #[cfg(test)]

@@ -1,57 +1,74 @@
-//! Whose turn it is, when more servers want to be checked than can be.
+//! The order in which servers are checked when more of them wait than can be checked at once.
 //!
-//! (W33) Sources can be forged by the thousand, each in a network of its own, so being fair to networks is not enough. What an
-//! honest server has that a forgery has not: it was reached before, or it comes back every 30 seconds, or it has not failed
-//! yet. So there are four lanes, each with its own places and its own part of the turns, and somebody who wants to fill all
-//! of them has to send again and again, from sources that have never been checked.
+//! (W33) Sources can be forged by the thousand, each in a network of its own, so fairness between networks is not enough. An
+//! honest server differs from a forgery: it was reached before, or it returns every 30 seconds, or it has not failed yet. So
+//! there are four lanes, each with its own capacity and its own share of the checks; to fill all of them, an attacker has to
+//! send again and again, from sources that have never been checked.
 //!
-//! Within a lane networks take turns, whoever has come back most often first. When a lane is full, the network with most
-//! places gives one up.
+//! Within a lane, networks take turns; the servers that have returned most often come first. When a lane is full, the network
+//! with the most places in it gives one up.
 
-use crate::hash::{Keyed, KeyedMap};
+use crate::hash::{KeyedHash, KeyedMap, decrement};
 use rallypoint_limit::Site;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
 };
 
-/// What is known of a target that wants to be checked.
+/// The lane of a target, by what is known about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// It could be reached before.
+    /// It was reached before.
     Proven,
-    /// It has come back, so many times, and was never checked.
+    /// It was never checked, and its server has returned this number of times.
     Returning(u8),
-    /// Nothing.
+    /// Nothing is known about it.
     New,
-    /// It could not be reached the last time.
+    /// It was not reached by the last check.
     Failed,
 }
 
-/// How many lanes there are.
+/// Number of lanes.
 pub(super) const LANES: usize = 4;
 
-/// Who is next, over and over: lanes by index. What has failed is least likely to be worth the while.
-const TURNS: [usize; 7] = [0, 1, 2, 0, 1, 2, 3];
+/// The lane without its data, as an index into the lanes of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LaneIndex {
+    Proven,
+    Returning,
+    New,
+    Failed,
+}
 
-/// Where somebody stands: the more returns the further in front, then by arrival.
-type Spot = (Reverse<u8>, u64);
+/// The order in which lanes are served, over and over. Targets that failed the last check are the least likely to pass.
+const SCHEDULE: [LaneIndex; 7] = [
+    LaneIndex::Proven,
+    LaneIndex::Returning,
+    LaneIndex::New,
+    LaneIndex::Proven,
+    LaneIndex::Returning,
+    LaneIndex::New,
+    LaneIndex::Failed,
+];
 
-/// What finds a place again.
+/// Key of a target within its network: more returns come first, then earlier arrival.
+type Priority = (Reverse<u8>, u64);
+
+/// The place of a target in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     pub lane: Lane,
-    area: Site,
-    spot: Spot,
+    site: Site,
+    priority: Priority,
 }
 
 impl Lane {
-    pub const fn index(self) -> usize {
+    pub const fn index(self) -> LaneIndex {
         match self {
-            Self::Proven => 0,
-            Self::Returning(_) => 1,
-            Self::New => 2,
-            Self::Failed => 3,
+            Self::Proven => LaneIndex::Proven,
+            Self::Returning(_) => LaneIndex::Returning,
+            Self::New => LaneIndex::New,
+            Self::Failed => LaneIndex::Failed,
         }
     }
 
@@ -62,202 +79,215 @@ impl Lane {
         }
     }
 
-    /// Whether it is better to stand here than there.
-    pub const fn is_before(self, other: Self) -> bool {
+    /// Whether a place in this lane is better than one in the other.
+    pub fn is_before(self, other: Self) -> bool {
         self.index() < other.index() || self.index() == other.index() && self.returns() > other.returns()
     }
 }
 
+/// A queue of items by lane and network.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
-    lanes: [Networks<T>; LANES],
-    /// Under way, per network.
-    busy: KeyedMap<Site, usize>,
+pub(super) struct CheckQueue<T> {
+    lanes: [FairLane<T>; LANES],
+    /// Number of items in flight, per network.
+    in_flight: KeyedMap<Site, usize>,
+    /// Number of items that were ever added.
     arrivals: u64,
+    /// Position in [`SCHEDULE`].
     next_turn: usize,
 }
 
-impl<T: Copy> Queue<T> {
-    pub fn new(keyed: Keyed) -> Self {
-        Self { lanes: std::array::from_fn(|_| Networks::new(keyed)), busy: keyed.map(), arrivals: 0, next_turn: 0 }
+impl<T: Copy> CheckQueue<T> {
+    pub fn new(keyed: KeyedHash) -> Self {
+        let lanes = std::array::from_fn(|_| FairLane::new(keyed));
+        Self { lanes, in_flight: keyed.map(), arrivals: 0, next_turn: 0 }
     }
 
     pub fn len(&self) -> usize {
         self.lanes.iter().map(|lane| lane.len).sum()
     }
 
-    /// Gives somebody a place, in a lane that has `room` of them. Says where, and who lost a place for it; nothing if the
-    /// lane is full, and not of networks that have more in it.
-    pub fn push(&mut self, lane: Lane, area: Site, item: T, room: usize) -> Option<(Ticket, Option<T>)> {
-        let networks = &mut self.lanes[lane.index()];
-        let lost = if networks.len < room { None } else { Some(networks.make_room(area, lane.returns())?) };
+    /// Adds an item to a lane of this capacity. Returns its ticket and the item that was evicted for it; `None` if the lane
+    /// is full and no other network has more places in it.
+    pub fn push(&mut self, lane: Lane, site: Site, item: T, capacity: usize) -> Option<(Ticket, Option<T>)> {
+        let fair_lane = self.lane_mut(lane.index());
+        let evicted = if fair_lane.len < capacity { None } else { Some(fair_lane.evict(site, lane.returns())?) };
         self.arrivals += 1;
-        let spot = (Reverse(lane.returns()), self.arrivals);
-        networks.insert(area, spot, item);
-        Some((Ticket { lane, area, spot }, lost))
+        let priority = (Reverse(lane.returns()), self.arrivals);
+        self.lane_mut(lane.index()).insert(site, priority, item);
+        Some((Ticket { lane, site, priority }, evicted))
     }
 
-    /// Gives up a place.
-    pub fn remove(&mut self, Ticket { lane, area, spot }: Ticket) {
-        self.lanes[lane.index()].remove(area, spot);
+    /// Removes an item that has not been taken.
+    pub fn remove(&mut self, Ticket { lane, site, priority }: Ticket) {
+        self.lane_mut(lane.index()).remove(site, priority);
     }
 
-    /// Whose turn it is, of those whose network has fewer than `share` under way. It is under way then.
+    /// Takes the next item of a network that has fewer than `share` items in flight. The item is in flight then.
     pub fn pop(&mut self, share: usize) -> Option<T> {
-        for step in 0..TURNS.len() {
-            let turn = (self.next_turn + step) % TURNS.len();
-            let is_busy = |area: &Site| self.busy.get(area).is_some_and(|&busy| busy >= share);
-            if let Some((area, item)) = self.lanes[TURNS[turn]].pop(is_busy) {
-                self.next_turn = (turn + 1) % TURNS.len();
-                *self.busy.entry(area).or_default() += 1;
+        for step in 0..SCHEDULE.len() {
+            let turn = (self.next_turn + step) % SCHEDULE.len();
+            let Self { lanes, in_flight, .. } = self;
+            let is_busy = |site: &Site| in_flight.get(site).is_some_and(|&count| count >= share);
+            if let Some((site, item)) = lanes[SCHEDULE[turn] as usize].pop(is_busy) {
+                self.next_turn = (turn + 1) % SCHEDULE.len();
+                *self.in_flight.entry(site).or_default() += 1;
                 return Some(item);
             }
         }
         None
     }
 
-    /// One of a network is no longer under way.
-    pub fn done(&mut self, area: Site) {
-        crate::registry::uncount(&mut self.busy, area);
-        self.lanes.iter_mut().for_each(|lane| lane.line_up(area));
+    /// Records that an item of a network is no longer in flight.
+    pub fn finish(&mut self, site: Site) {
+        decrement(&mut self.in_flight, site);
+        self.lanes.iter_mut().for_each(|lane| lane.enqueue(site));
     }
 
+    fn lane_mut(&mut self, index: LaneIndex) -> &mut FairLane<T> {
+        &mut self.lanes[index as usize]
+    }
+
+    #[cfg(any(test, feature = "invariants"))]
     pub fn check_invariants(&self, in_flight: usize) {
-        assert_eq!(self.busy.values().sum::<usize>(), in_flight, "under way per network");
+        assert_eq!(self.in_flight.values().sum::<usize>(), in_flight, "in flight per network");
         for lane in &self.lanes {
-            lane.check_invariants(|area| self.busy.contains_key(area));
+            lane.check_invariants(|site| self.in_flight.contains_key(site));
         }
     }
 }
 
-/// One lane: networks take turns.
+/// One lane, in which networks take turns.
 #[derive(Debug)]
-struct Networks<T> {
-    by_area: KeyedMap<Site, Network<T>>,
-    /// Networks in the order of their turns, by the first of each. Those that have too many under way stand aside.
-    order: BTreeMap<(Reverse<u8>, u64, u64), Site>,
-    /// The one with most places is last.
+struct FairLane<T> {
+    by_site: KeyedMap<Site, Network<T>>,
+    /// Networks in the order of their turns. Networks that have too many items in flight are left out.
+    order: BTreeMap<Turn, Site>,
+    /// Networks by their number of items; the largest is last.
     sizes: BTreeSet<(usize, Site)>,
     len: usize,
-    /// The round that goes on.
+    /// The current round.
     round: u64,
 }
+
+/// Key of a network in the order of turns: the returns of its first item, its round, the arrival of its first item.
+type Turn = (Reverse<u8>, u64, u64);
 
 #[derive(Debug)]
 struct Network<T> {
-    items: BTreeMap<Spot, T>,
-    /// The next round that it takes part in.
+    items: BTreeMap<Priority, T>,
+    /// The next round in which it takes part.
     round: u64,
-    /// Where it is in the order; `None` if it stands aside.
-    place: Option<(Reverse<u8>, u64, u64)>,
+    /// Its key in the order; `None` if it is left out.
+    turn: Option<Turn>,
 }
 
-impl<T: Copy> Networks<T> {
-    fn new(keyed: Keyed) -> Self {
-        Self { by_area: keyed.map(), order: BTreeMap::new(), sizes: BTreeSet::new(), len: 0, round: 0 }
+impl<T: Copy> FairLane<T> {
+    fn new(keyed: KeyedHash) -> Self {
+        Self { by_site: keyed.map(), order: BTreeMap::new(), sizes: BTreeSet::new(), len: 0, round: 0 }
     }
 
-    fn insert(&mut self, area: Site, spot: Spot, item: T) {
-        let is_new = !self.by_area.contains_key(&area);
+    fn insert(&mut self, site: Site, priority: Priority, item: T) {
+        let is_new = !self.by_site.contains_key(&site);
         let round = self.round + 1;
-        let network =
-            self.by_area.entry(area).or_insert_with(|| Network { items: BTreeMap::new(), round, place: None });
-        self.sizes.remove(&(network.items.len(), area));
-        network.items.insert(spot, item);
-        self.sizes.insert((network.items.len(), area));
+        let network = self.by_site.entry(site).or_insert_with(|| Network { items: BTreeMap::new(), round, turn: None });
+        self.sizes.remove(&(network.items.len(), site));
+        network.items.insert(priority, item);
+        self.sizes.insert((network.items.len(), site));
         self.len += 1;
-        // One that stands aside stays there until it is called.
-        if is_new || network.place.is_some() {
-            self.line_up(area);
+        // A network that is left out stays so until one of its items is finished.
+        if is_new || network.turn.is_some() {
+            self.enqueue(site);
         }
     }
 
-    fn remove(&mut self, area: Site, spot: Spot) -> Option<T> {
-        let network = self.by_area.get_mut(&area)?;
-        let item = network.items.remove(&spot)?;
+    fn remove(&mut self, site: Site, priority: Priority) -> Option<T> {
+        let network = self.by_site.get_mut(&site)?;
+        let item = network.items.remove(&priority)?;
         self.len -= 1;
-        self.sizes.remove(&(network.items.len() + 1, area));
+        self.sizes.remove(&(network.items.len() + 1, site));
         if !network.items.is_empty() {
-            self.sizes.insert((network.items.len(), area));
+            self.sizes.insert((network.items.len(), site));
         }
-        if network.place.is_some() {
-            self.line_up(area);
+        if network.turn.is_some() {
+            self.enqueue(site);
         } else if network.items.is_empty() {
-            self.by_area.remove(&area);
+            self.by_site.remove(&site);
         }
         Some(item)
     }
 
-    /// Puts a network where its first one belongs; one that has none is forgotten.
-    fn line_up(&mut self, area: Site) {
-        let Some(network) = self.by_area.get_mut(&area) else { return };
-        if let Some(place) = network.place.take() {
-            self.order.remove(&place);
+    /// Puts a network at its place in the order; a network without items is removed.
+    fn enqueue(&mut self, site: Site) {
+        let Some(network) = self.by_site.get_mut(&site) else { return };
+        if let Some(turn) = network.turn.take() {
+            self.order.remove(&turn);
         }
         match network.items.first_key_value() {
             Some((&(returns, arrival), _)) => {
-                let place = (returns, network.round, arrival);
-                network.place = Some(place);
-                self.order.insert(place, area);
+                let turn = (returns, network.round, arrival);
+                network.turn = Some(turn);
+                self.order.insert(turn, site);
             }
             None => {
-                self.by_area.remove(&area);
+                self.by_site.remove(&site);
             }
         }
     }
 
     fn pop(&mut self, is_busy: impl Fn(&Site) -> bool) -> Option<(Site, T)> {
         loop {
-            let (_, area) = self.order.pop_first()?;
-            let network = self.by_area.get_mut(&area)?;
-            network.place = None;
-            if is_busy(&area) {
+            let (_, site) = self.order.pop_first()?;
+            let network = self.by_site.get_mut(&site)?;
+            network.turn = None;
+            if is_busy(&site) {
                 continue;
             }
             self.round = self.round.max(network.round);
             network.round = self.round + 1;
-            let (&spot, _) = network.items.first_key_value()?;
-            let item = self.remove(area, spot)?;
-            self.line_up(area);
-            return Some((area, item));
+            let (&priority, _) = network.items.first_key_value()?;
+            let item = self.remove(site, priority)?;
+            self.enqueue(site);
+            return Some((site, item));
         }
     }
 
-    /// Takes away a place for somebody of this network who has come back so many times: the last of the network that has
-    /// most; if every one has one, the last of all who has come back no more often.
-    fn make_room(&mut self, area: Site, returns: u8) -> Option<T> {
-        let ours = self.by_area.get(&area).map_or(0, |network| network.items.len());
+    /// Evicts an item in favour of one of this network with this number of returns: the last item of the largest network; if
+    /// every network has one, the last item of all, unless it has returned more often.
+    fn evict(&mut self, site: Site, returns: u8) -> Option<T> {
+        let own = self.by_site.get(&site).map_or(0, |network| network.items.len());
         let &(most, largest) = self.sizes.last()?;
-        if ours >= most {
+        if own >= most {
             return None;
         }
         let loser = if most > 1 {
             largest
         } else {
-            let (&(Reverse(theirs), ..), &last) = self.order.last_key_value()?;
-            if theirs > returns {
+            let (&(Reverse(last_returns), ..), &last) = self.order.last_key_value()?;
+            if last_returns > returns {
                 return None;
             }
             last
         };
-        let (&spot, _) = self.by_area.get(&loser)?.items.last_key_value()?;
-        self.remove(loser, spot)
+        let (&priority, _) = self.by_site.get(&loser)?.items.last_key_value()?;
+        self.remove(loser, priority)
     }
 
+    #[cfg(any(test, feature = "invariants"))]
     fn check_invariants(&self, is_busy: impl Fn(&Site) -> bool) {
-        assert_eq!(self.by_area.values().map(|network| network.items.len()).sum::<usize>(), self.len, "places");
-        assert_eq!(self.sizes.len(), self.by_area.len(), "networks by size");
-        for (area, network) in &self.by_area {
+        assert_eq!(self.by_site.values().map(|network| network.items.len()).sum::<usize>(), self.len, "items");
+        assert_eq!(self.sizes.len(), self.by_site.len(), "networks by size");
+        for (site, network) in &self.by_site {
             assert!(
-                self.sizes.contains(&(network.items.len(), *area)) && !network.items.is_empty(),
+                self.sizes.contains(&(network.items.len(), *site)) && !network.items.is_empty(),
                 "size of a network"
             );
-            match network.place {
-                Some(place) => assert_eq!(self.order.get(&place), Some(area), "a network in the order"),
-                None => assert!(is_busy(area), "a network that nobody calls"),
+            match network.turn {
+                Some(turn) => assert_eq!(self.order.get(&turn), Some(site), "a network in the order"),
+                None => assert!(is_busy(site), "a network that is left out for no reason"),
             }
         }
-        assert_eq!(self.order.len(), self.by_area.values().filter(|network| network.place.is_some()).count());
+        assert_eq!(self.order.len(), self.by_site.values().filter(|network| network.turn.is_some()).count());
     }
 }
 
@@ -266,36 +296,36 @@ mod tests {
     use super::*;
     use std::net::IpAddr;
 
-    fn area(number: u8) -> Site {
+    fn site(number: u8) -> Site {
         Site::of(IpAddr::from([203, 0, number, 1]))
     }
 
-    fn queue() -> Queue<u32> {
-        Queue::new(Keyed::new(7))
+    fn queue() -> CheckQueue<u32> {
+        CheckQueue::new(KeyedHash::new(7))
     }
 
     #[test]
     fn networks_take_turns() {
         let mut queue = queue();
         for (network, item) in [(1, 10), (1, 11), (1, 12), (2, 20), (3, 30), (2, 21)] {
-            queue.push(Lane::New, area(network), item, 100).unwrap();
+            queue.push(Lane::New, site(network), item, 100).unwrap();
         }
         let order: Vec<_> = std::iter::from_fn(|| queue.pop(100)).collect();
         assert_eq!(order, [10, 20, 30, 11, 21, 12]);
     }
 
     #[test]
-    fn a_network_that_comes_late_does_not_wait_for_the_backlog_of_another() {
+    fn a_late_network_does_not_wait_for_the_backlog_of_another() {
         let mut queue = queue();
-        (0..1_000).for_each(|item| assert!(queue.push(Lane::New, area(1), item, 10_000).is_some()));
+        (0..1_000).for_each(|item| assert!(queue.push(Lane::New, site(1), item, 10_000).is_some()));
         (0..500).for_each(|_| assert!(queue.pop(1_000).is_some()));
-        queue.push(Lane::New, area(2), 7_777, 10_000).unwrap();
+        queue.push(Lane::New, site(2), 7_777, 10_000).unwrap();
         let next: Vec<_> = (0..2).map_while(|_| queue.pop(1_000)).collect();
         assert!(next.contains(&7_777), "{next:?}");
     }
 
     #[test]
-    fn lanes_take_turns_and_returns_go_first() {
+    fn lanes_take_turns_and_returning_servers_go_first() {
         let mut queue = queue();
         for (lane, item) in [
             (Lane::Failed, 40),
@@ -305,46 +335,46 @@ mod tests {
             (Lane::Returning(3), 23),
             (Lane::Proven, 10),
         ] {
-            queue.push(lane, area(item as u8), item, 100).unwrap();
+            queue.push(lane, site(item as u8), item, 100).unwrap();
         }
         let order: Vec<_> = std::iter::from_fn(|| queue.pop(100)).collect();
         assert_eq!(order, [10, 23, 30, 21, 31, 40]);
     }
 
     #[test]
-    fn a_network_with_too_many_under_way_stands_aside_until_one_is_done() {
+    fn a_network_with_too_many_items_in_flight_is_skipped_until_one_is_finished() {
         let mut queue = queue();
         for (network, item) in [(1, 10), (1, 11), (2, 20)] {
-            queue.push(Lane::New, area(network), item, 100).unwrap();
+            queue.push(Lane::New, site(network), item, 100).unwrap();
         }
         assert_eq!([queue.pop(1), queue.pop(1), queue.pop(1)], [Some(10), Some(20), None]);
         queue.check_invariants(2);
-        queue.push(Lane::New, area(1), 12, 100).unwrap();
+        queue.push(Lane::New, site(1), 12, 100).unwrap();
         assert_eq!(queue.pop(1), None);
-        queue.done(area(1));
+        queue.finish(site(1));
         assert_eq!(queue.pop(1), Some(11));
         queue.check_invariants(2);
     }
 
     #[test]
-    fn in_a_full_lane_the_largest_network_makes_room() {
+    fn in_a_full_lane_the_largest_network_loses_a_place() {
         let mut queue = queue();
         for (network, item) in [(1, 10), (1, 11), (1, 12), (2, 20)] {
-            queue.push(Lane::New, area(network), item, 4).unwrap();
+            queue.push(Lane::New, site(network), item, 4).unwrap();
         }
-        assert!(queue.push(Lane::New, area(1), 13, 4).is_none(), "not for itself");
-        assert_eq!(queue.push(Lane::New, area(3), 30, 4).unwrap().1, Some(12));
-        assert_eq!(queue.push(Lane::New, area(4), 40, 4).unwrap().1, Some(11));
-        assert_eq!(queue.push(Lane::New, area(5), 50, 4).unwrap().1, Some(40), "the last of equals");
+        assert!(queue.push(Lane::New, site(1), 13, 4).is_none(), "not to itself");
+        assert_eq!(queue.push(Lane::New, site(3), 30, 4).unwrap().1, Some(12));
+        assert_eq!(queue.push(Lane::New, site(4), 40, 4).unwrap().1, Some(11));
+        assert_eq!(queue.push(Lane::New, site(5), 50, 4).unwrap().1, Some(40), "the last of equals");
         queue.check_invariants(0);
     }
 
     #[test]
-    fn who_has_come_back_less_often_makes_room() {
+    fn in_a_full_lane_the_server_that_has_returned_less_often_loses_its_place() {
         let mut queue = queue();
-        queue.push(Lane::Returning(2), area(1), 10, 2).unwrap();
-        queue.push(Lane::Returning(1), area(2), 20, 2).unwrap();
-        assert_eq!(queue.push(Lane::Returning(2), area(3), 30, 2).unwrap().1, Some(20));
-        assert!(queue.push(Lane::Returning(1), area(4), 40, 2).is_none());
+        queue.push(Lane::Returning(2), site(1), 10, 2).unwrap();
+        queue.push(Lane::Returning(1), site(2), 20, 2).unwrap();
+        assert_eq!(queue.push(Lane::Returning(2), site(3), 30, 2).unwrap().1, Some(20));
+        assert!(queue.push(Lane::Returning(1), site(4), 40, 2).is_none());
     }
 }

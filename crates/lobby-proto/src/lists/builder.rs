@@ -1,42 +1,64 @@
-//! The side of the lists that only the registry sees.
+//! The lists as the registry edits them.
 
 use super::{Chunk, ListReply, ListSnapshot, LobbyList, PublishedLists};
 use crate::{
     ListedServer,
-    hash::{Keyed, KeyedMap, KeyedSet},
+    hash::{KeyedHash, KeyedMap, KeyedSet},
+    index::{SlotIndex, index_type},
     legacy,
 };
 use rallypoint_wire::lobby::LobbyId;
 use std::sync::Arc;
 
-/// A chunk with this many bytes takes no more servers. Large enough that a thousand servers are few system calls, small
-/// enough that building one again is a matter of microseconds.
+/// Size at which a chunk takes no more servers, in bytes. Large enough that a thousand servers take few system calls, small
+/// enough that rebuilding a chunk is a matter of microseconds.
 const FULL: usize = 128 * 1024;
 
-/// A chunk that has shrunk below this takes servers again.
+/// Size below which a chunk that has shrunk takes servers again.
 const OPEN: usize = FULL / 2;
 
-/// The servers of a chunk that has shrunk below this move to another one, so that a lobby that was large for a while does
-/// not stay in a thousand pieces.
+/// Size below which the servers of a chunk move to other chunks, so that a lobby that was large for a while does not stay in
+/// a thousand pieces.
 const SMALL: usize = FULL / 4;
 
-/// Where an entry stands in the lists.
+/// Cost of copying the snapshot, per lobby, in bytes of a chunk that take about as long to copy.
+const SNAPSHOT_ROW: usize = 100;
+
+index_type! {
+    /// A lobby of a [`ListBuilder`].
+    LobbyIndex
+}
+
+index_type! {
+    /// A chunk of a lobby.
+    ChunkIndex
+}
+
+/// The position of a server in the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    lobby: u32,
-    chunk: u32,
-    position: u32,
+pub(crate) struct ListPosition {
+    lobby: LobbyIndex,
+    within: LobbyPosition,
+}
+
+/// The position of a server in the list of its lobby.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LobbyPosition {
+    chunk: ChunkIndex,
+    /// Position among the members of the chunk.
+    member: u32,
 }
 
 #[derive(Debug)]
 pub(crate) struct ListBuilder {
     published: Arc<PublishedLists>,
-    by_id: KeyedMap<LobbyId, u32>,
+    by_id: KeyedMap<LobbyId, LobbyIndex>,
     lobbies: Vec<LobbyBuilder>,
-    /// Places in `lobbies` that are not in use.
-    free: Vec<u32>,
+    /// Elements of `lobbies` that are not in use.
+    free: Vec<LobbyIndex>,
+    /// Lobbies that have changed since they were published.
     dirty: KeyedSet<LobbyId>,
-    legacy: legacy::Replies,
+    legacy: legacy::LegacyReplies,
     version: u64,
 }
 
@@ -45,32 +67,39 @@ struct LobbyBuilder {
     id: LobbyId,
     chunks: Vec<ChunkBuilder>,
     /// Chunks that take more servers.
-    open: Vec<u32>,
-    /// Chunks that have none.
-    empty: Vec<u32>,
+    open: Vec<ChunkIndex>,
+    /// Chunks without servers.
+    empty: Vec<ChunkIndex>,
+    /// Number of servers.
     count: usize,
 }
 
 #[derive(Debug, Default)]
 struct ChunkBuilder {
-    members: Vec<(u32, Arc<ListedServer>)>,
+    members: Vec<Member>,
     /// In bytes.
     size: usize,
-    /// Its place in the list of open chunks.
+    /// Position in the list of open chunks.
     open_at: Option<usize>,
-    /// `None` once a member has changed.
+    /// The chunk as last built; `None` if a member has changed since.
     built: Option<Chunk>,
 }
 
+#[derive(Debug)]
+struct Member {
+    slot: SlotIndex,
+    server: Arc<ListedServer>,
+}
+
 impl ListBuilder {
-    pub fn new(keyed: Keyed) -> Self {
+    pub fn new(keyed: KeyedHash) -> Self {
         Self {
             published: Arc::new(PublishedLists::new(keyed)),
             by_id: keyed.map(),
             lobbies: Vec::new(),
             free: Vec::new(),
             dirty: keyed.set(),
-            legacy: legacy::Replies::new(keyed),
+            legacy: legacy::LegacyReplies::new(keyed),
             version: 0,
         }
     }
@@ -79,176 +108,179 @@ impl ListBuilder {
         &self.published
     }
 
-    /// Puts the server of a slot into its lobby's list.
-    pub fn insert(&mut self, slot: u32, listing: Arc<ListedServer>) -> Place {
-        self.legacy.insert(&listing);
-        self.dirty.insert(listing.lobby_id);
-        let lobby = self.lobby(listing.lobby_id);
-        let builder = &mut self.lobbies[lobby as usize];
+    /// Adds the server of a slot to the list of its lobby.
+    pub fn insert(&mut self, slot: SlotIndex, server: Arc<ListedServer>) -> ListPosition {
+        self.legacy.insert(&server);
+        self.dirty.insert(server.lobby_id);
+        let lobby = self.lobby(server.lobby_id);
+        let builder = &mut self.lobbies[lobby.get()];
         builder.count += 1;
-        let (chunk, position) = builder.insert(slot, listing);
-        Place { lobby, chunk, position }
+        ListPosition { lobby, within: builder.insert(Member { slot, server }) }
     }
 
-    /// What is shown there.
-    pub fn at(&self, place: Place) -> &Arc<ListedServer> {
-        &self.member(place).1
+    /// The server at a position.
+    pub fn get(&self, position: ListPosition) -> &Arc<ListedServer> {
+        let LobbyPosition { chunk, member } = position.within;
+        &self.lobbies[position.lobby.get()].chunks[chunk.get()].members[member as usize].server
     }
 
-    /// Shows something new of a server that stays where it is.
-    pub fn replace(&mut self, place: Place, listing: Arc<ListedServer>) {
-        self.dirty.insert(listing.lobby_id);
-        let builder = &mut self.lobbies[place.lobby as usize];
-        let chunk = &mut builder.chunks[place.chunk as usize];
+    /// Replaces the data of a server, which keeps its position.
+    pub fn replace(&mut self, position: ListPosition, server: Arc<ListedServer>) {
+        self.dirty.insert(server.lobby_id);
+        let LobbyPosition { chunk: index, member } = position.within;
+        let builder = &mut self.lobbies[position.lobby.get()];
+        let chunk = &mut builder.chunks[index.get()];
         chunk.built = None;
-        let old = &mut chunk.members[place.position as usize].1;
-        chunk.size = chunk.size - old.block.len() + listing.block.len();
-        self.legacy.replace(old, &listing);
-        *old = listing;
-        builder.open_again(place.chunk);
+        let old = &mut chunk.members[member as usize].server;
+        chunk.size = chunk.size - old.block.len() + server.block.len();
+        self.legacy.replace(old, &server);
+        *old = server;
+        builder.reopen(index);
     }
 
-    /// Takes a server out and gives back what was shown of it. Other servers may have to move: `moved` says where to.
-    pub fn remove(&mut self, place: Place, mut moved: impl FnMut(u32, Place)) -> Arc<ListedServer> {
-        let Place { lobby, chunk, position } = place;
-        let builder = &mut self.lobbies[lobby as usize];
+    /// Removes and returns a server. Other servers may change their position: `moved` is called for each.
+    pub fn remove(
+        &mut self,
+        position: ListPosition,
+        mut moved: impl FnMut(SlotIndex, ListPosition),
+    ) -> Arc<ListedServer> {
+        let ListPosition { lobby, within } = position;
+        let builder = &mut self.lobbies[lobby.get()];
         self.dirty.insert(builder.id);
         builder.count -= 1;
-        let old =
-            builder.remove(chunk, position, |slot, chunk, position| moved(slot, Place { lobby, chunk, position }));
+        let old = builder.remove(within, |slot, within| moved(slot, ListPosition { lobby, within }));
         self.legacy.remove(&old);
         if builder.count == 0 {
             self.by_id.remove(&builder.id);
-            (builder.chunks, builder.open, builder.empty) = Default::default();
+            builder.chunks = Vec::new();
+            builder.open = Vec::new();
+            builder.empty = Vec::new();
             self.free.push(lobby);
         }
         old
     }
 
-    /// Makes all changes visible, in time that depends on what changed. Says how much work it was, in bytes.
+    /// Makes changes visible, in time that depends on what changed. Returns the amount of work in bytes.
     pub fn publish(&mut self) -> usize {
-        if self.dirty.is_empty() && self.legacy.is_published() {
+        if self.is_published() {
             return 0;
         }
         self.version += 1;
-        let mut directory = ListSnapshot::clone(&self.published.snapshot());
-        let mut work = DIRECTORY_ROW * directory.lobbies.len();
+        let mut snapshot = ListSnapshot::clone(&self.published.snapshot());
+        let mut work = SNAPSHOT_ROW * snapshot.lobbies.len();
         for id in self.dirty.drain() {
             match self.by_id.get(&id) {
-                Some(&lobby) => {
-                    let list = self.lobbies[lobby as usize].build(self.version, &mut work);
-                    directory.lobbies.insert(id, Arc::new(list));
+                Some(lobby) => {
+                    let list = self.lobbies[lobby.get()].build(self.version, &mut work);
+                    snapshot.lobbies.insert(id, Arc::new(list));
                 }
                 None => {
-                    directory.lobbies.remove(&id);
+                    snapshot.lobbies.remove(&id);
                 }
             }
         }
-        work += self.legacy.publish(&mut directory.legacy);
-        self.published.0.store(Arc::new(directory));
+        work += self.legacy.publish(&mut snapshot.legacy);
+        self.published.0.store(Arc::new(snapshot));
         work
     }
 
-    /// Whether everything is published.
+    /// Whether all changes are published.
     pub fn is_published(&self) -> bool {
         self.dirty.is_empty() && self.legacy.is_published()
     }
 
-    fn lobby(&mut self, id: LobbyId) -> u32 {
+    fn lobby(&mut self, id: LobbyId) -> LobbyIndex {
         *self.by_id.entry(id).or_insert_with(|| {
             let new = LobbyBuilder { id, chunks: Vec::new(), open: Vec::new(), empty: Vec::new(), count: 0 };
             match self.free.pop() {
                 Some(index) => {
-                    self.lobbies[index as usize] = new;
+                    self.lobbies[index.get()] = new;
                     index
                 }
                 None => {
                     self.lobbies.push(new);
-                    self.lobbies.len() as u32 - 1
+                    LobbyIndex::new(self.lobbies.len() - 1)
                 }
             }
         })
     }
-
-    fn member(&self, place: Place) -> &(u32, Arc<ListedServer>) {
-        &self.lobbies[place.lobby as usize].chunks[place.chunk as usize].members[place.position as usize]
-    }
 }
 
-/// Copying the directory costs about as much as so many bytes of a chunk, for each lobby in it.
-const DIRECTORY_ROW: usize = 100;
-
 impl LobbyBuilder {
-    /// Puts a server into a chunk that has room. Says where.
-    fn insert(&mut self, slot: u32, listing: Arc<ListedServer>) -> (u32, u32) {
-        let chunk = self.open.last().copied().unwrap_or_else(|| {
+    /// Adds a server to a chunk that has room.
+    fn insert(&mut self, member: Member) -> LobbyPosition {
+        let index = self.open.last().copied().unwrap_or_else(|| {
             let new = self.empty.pop().unwrap_or_else(|| {
                 self.chunks.push(ChunkBuilder::default());
-                self.chunks.len() as u32 - 1
+                ChunkIndex::new(self.chunks.len() - 1)
             });
             self.open(new);
             new
         });
-        let members = &mut self.chunks[chunk as usize];
-        members.size += listing.block.len();
-        members.built = None;
-        members.members.push((slot, listing));
-        let position = members.members.len() as u32 - 1;
-        if members.size >= FULL {
-            self.close(chunk);
+        let chunk = &mut self.chunks[index.get()];
+        chunk.size += member.server.block.len();
+        chunk.built = None;
+        chunk.members.push(member);
+        let member = chunk.members.len() as u32 - 1;
+        if chunk.size >= FULL {
+            self.close(index);
         }
-        (chunk, position)
+        LobbyPosition { chunk: index, member }
     }
 
-    fn remove(&mut self, chunk: u32, position: u32, mut moved: impl FnMut(u32, u32, u32)) -> Arc<ListedServer> {
-        let members = &mut self.chunks[chunk as usize];
-        members.built = None;
-        let (_, old) = members.members.swap_remove(position as usize);
-        members.size -= old.block.len();
-        if let Some(&(slot, _)) = members.members.get(position as usize) {
-            moved(slot, chunk, position);
+    fn remove(
+        &mut self,
+        position: LobbyPosition,
+        mut moved: impl FnMut(SlotIndex, LobbyPosition),
+    ) -> Arc<ListedServer> {
+        let index = position.chunk;
+        let chunk = &mut self.chunks[index.get()];
+        chunk.built = None;
+        let old = chunk.members.swap_remove(position.member as usize).server;
+        chunk.size -= old.block.len();
+        if let Some(last) = chunk.members.get(position.member as usize) {
+            moved(last.slot, position);
         }
-        self.open_again(chunk);
-        if self.chunks[chunk as usize].size < SMALL && self.open.len() > 1 {
-            self.close(chunk);
-            self.empty.push(chunk);
-            let members = std::mem::take(&mut self.chunks[chunk as usize]).members;
-            for (slot, listing) in members {
-                let (chunk, position) = self.insert(slot, listing);
-                moved(slot, chunk, position);
+        self.reopen(index);
+        if self.chunks[index.get()].size < SMALL && self.open.len() > 1 {
+            self.close(index);
+            self.empty.push(index);
+            for member in std::mem::take(&mut self.chunks[index.get()]).members {
+                let slot = member.slot;
+                moved(slot, self.insert(member));
             }
         }
         old
     }
 
-    fn open(&mut self, chunk: u32) {
-        self.chunks[chunk as usize].open_at = Some(self.open.len());
+    fn open(&mut self, chunk: ChunkIndex) {
+        self.chunks[chunk.get()].open_at = Some(self.open.len());
         self.open.push(chunk);
     }
 
-    /// A chunk that has shrunk may have room again.
-    fn open_again(&mut self, chunk: u32) {
-        let ChunkBuilder { size, open_at, .. } = self.chunks[chunk as usize];
+    /// Opens a chunk that has shrunk, if it has room again.
+    fn reopen(&mut self, chunk: ChunkIndex) {
+        let ChunkBuilder { size, open_at, .. } = self.chunks[chunk.get()];
         if size < OPEN && open_at.is_none() {
             self.open(chunk);
         }
     }
 
-    fn close(&mut self, chunk: u32) {
-        if let Some(at) = self.chunks[chunk as usize].open_at.take() {
+    fn close(&mut self, chunk: ChunkIndex) {
+        if let Some(at) = self.chunks[chunk.get()].open_at.take() {
             self.open.swap_remove(at);
-            if let Some(&moved) = self.open.get(at) {
-                self.chunks[moved as usize].open_at = Some(at);
+            if let Some(moved) = self.open.get(at) {
+                self.chunks[moved.get()].open_at = Some(at);
             }
         }
     }
 
     fn build(&mut self, version: u64, work: &mut usize) -> LobbyList {
         let used = self.chunks.iter_mut().filter(|chunk| !chunk.members.is_empty());
-        let (pieces, listings) =
-            used.map(|chunk| chunk.build(work)).map(|Chunk { bytes, listings }| (bytes, listings)).unzip();
-        let reply = ListReply { count: (self.count as u32).to_be_bytes(), pieces, ..ListReply::default() };
-        LobbyList { reply: Arc::new(reply), listings, version }
+        let (chunks, servers) =
+            used.map(|chunk| chunk.build(work)).map(|Chunk { bytes, servers }| (bytes, servers)).unzip();
+        let reply = ListReply { count: (self.count as u32).to_be_bytes(), chunks, ..ListReply::default() };
+        LobbyList { reply: Arc::new(reply), servers, version }
     }
 }
 
@@ -257,42 +289,46 @@ impl ChunkBuilder {
         let build = || {
             *work += self.size;
             let mut bytes = Vec::with_capacity(self.size);
-            self.members.iter().for_each(|(_, listing)| bytes.extend_from_slice(&listing.block));
-            let listings = self.members.iter().map(|(_, listing)| listing.clone()).collect();
-            Chunk { bytes: Arc::new(bytes), listings: Arc::new(listings) }
+            self.members.iter().for_each(|member| bytes.extend_from_slice(&member.server.block));
+            let servers = self.members.iter().map(|member| member.server.clone()).collect();
+            Chunk { bytes: Arc::new(bytes), servers: Arc::new(servers) }
         };
         self.built.get_or_insert_with(build).clone()
     }
 }
 
+#[cfg(any(test, feature = "invariants"))]
 impl ListBuilder {
-    /// Every member with its place.
-    fn members(&self) -> impl Iterator<Item = (u32, Place, &Arc<ListedServer>)> {
-        let lobbies = self.by_id.values().map(|&lobby| (lobby, &self.lobbies[lobby as usize]));
+    /// All members with their positions.
+    fn members(&self) -> impl Iterator<Item = (SlotIndex, ListPosition, &Arc<ListedServer>)> {
+        let lobbies = self.by_id.values().map(|&lobby| (lobby, &self.lobbies[lobby.get()]));
         lobbies.flat_map(|(lobby, builder)| {
-            (0..).zip(&builder.chunks).flat_map(move |(chunk, members)| {
-                (0..)
-                    .zip(&members.members)
-                    .map(move |(position, (slot, listing))| (*slot, Place { lobby, chunk, position }, listing))
+            builder.chunks.iter().enumerate().flat_map(move |(index, chunk)| {
+                let chunk_index = ChunkIndex::new(index);
+                (0..).zip(&chunk.members).map(move |(member, Member { slot, server })| {
+                    (*slot, ListPosition { lobby, within: LobbyPosition { chunk: chunk_index, member } }, server)
+                })
             })
         })
     }
 
-    pub fn check_invariants(&self, is_at: impl Fn(u32, Place, &Arc<ListedServer>) -> bool) {
-        assert!(self.members().all(|(slot, place, listing)| is_at(slot, place, listing)), "a place in the lists");
+    pub fn check_invariants(&self, is_at: impl Fn(SlotIndex, ListPosition, &Arc<ListedServer>) -> bool) {
+        assert!(self.members().all(|(slot, position, server)| is_at(slot, position, server)), "position in the lists");
         assert_eq!(self.by_id.len() + self.free.len(), self.lobbies.len(), "lobbies in the lists");
-        for (id, &lobby) in &self.by_id {
-            let LobbyBuilder { chunks, open, empty, count, .. } = &self.lobbies[lobby as usize];
-            assert_eq!(self.lobbies[lobby as usize].id, *id);
+        for (id, lobby) in &self.by_id {
+            let LobbyBuilder { chunks, open, empty, count, .. } = &self.lobbies[lobby.get()];
+            assert_eq!(self.lobbies[lobby.get()].id, *id);
             assert_eq!(chunks.iter().map(|chunk| chunk.members.len()).sum::<usize>(), *count, "count of a lobby");
             assert!(*count > 0, "an empty lobby");
-            for (at, chunk) in chunks.iter().enumerate() {
-                let size: usize = chunk.members.iter().map(|(_, listing)| listing.block.len()).sum();
+            for (index, chunk) in chunks.iter().enumerate() {
+                let index = ChunkIndex::new(index);
+                let size: usize = chunk.members.iter().map(|member| member.server.block.len()).sum();
                 assert_eq!(size, chunk.size, "size of a chunk");
-                assert!(chunk.members.iter().all(|(_, listing)| listing.lobby_id == *id), "in another lobby's list");
-                let is_empty = empty.contains(&(at as u32));
-                assert_eq!(chunk.open_at.map(|place| open[place]), chunk.open_at.map(|_| at as u32), "open chunks");
-                assert!(chunk.open_at.is_some() || is_empty || size >= OPEN, "a chunk that is lost");
+                let is_member = |member: &Member| member.server.lobby_id == *id;
+                assert!(chunk.members.iter().all(is_member), "a server in the list of another lobby");
+                let is_empty = empty.contains(&index);
+                assert_eq!(chunk.open_at.map(|at| open[at]), chunk.open_at.map(|_| index), "open chunks");
+                assert!(chunk.open_at.is_some() || is_empty || size >= OPEN, "a chunk that is not reused");
                 assert!(!is_empty || (size == 0 && chunk.open_at.is_none()), "an empty chunk");
             }
         }

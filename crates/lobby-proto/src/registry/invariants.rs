@@ -1,52 +1,54 @@
-//! What always holds between the parts of the registry.
+//! Invariants between the parts of the registry.
 
 use super::Registry;
 use crate::{
-    entry::{State, V4, V6, family_of},
-    hash::Keyed,
+    entry::{EndpointState, Family},
+    hash::KeyedHash,
+    index::SlotIndex,
 };
 use rallypoint_limit::Lan;
 use std::sync::Arc;
 
 impl Registry {
-    /// Panics if the parts of the registry do not agree with each other. For tests.
-    #[doc(hidden)]
+    /// Panics if the parts of the registry contradict each other. For tests and fuzzing: feature `invariants`.
     pub fn check_invariants(&self) {
         self.slots.check_invariants();
         self.checks.check_invariants();
-        let mut per_lobby = Keyed::new(0).map();
-        let mut per_home = Keyed::new(0).map();
-        let (mut listed, mut memory) = (0, 0);
-        for slot in 0..self.slots.capacity() {
+        let mut per_lobby = KeyedHash::new(0).map();
+        let mut per_lan = KeyedHash::new(0).map();
+        let mut listed = 0;
+        let mut memory = 0;
+        for slot in SlotIndex::FIRST.until(self.slots.end()) {
             let Some(cold) = self.slots.get(slot) else { continue };
             let hot = self.slots.hot(slot);
-            *per_lobby.entry(cold.listing.lobby_id).or_default() += 1;
-            for family in [V4, V6] {
-                assert_eq!(cold.endpoints[family].is_some(), hot.states[family] != State::None, "state of an endpoint");
+            *per_lobby.entry(cold.server.lobby_id).or_default() += 1;
+            for family in Family::ALL {
+                let is_present = hot.states[family] != EndpointState::Absent;
+                assert_eq!(cold.endpoints[family].is_some(), is_present, "state of an endpoint");
                 let Some(endpoint) = cold.endpoints[family] else { continue };
-                assert_eq!([endpoint.inside.ip, endpoint.outside.ip].map(family_of), [family; 2], "family");
-                if cold.listing.origin.is_charged() {
-                    *per_home.entry(Lan::of(endpoint.inside.ip)).or_default() += 1;
+                assert_eq!([endpoint.internal.ip, endpoint.external.ip].map(Family::of), [family; 2], "family");
+                if cold.server.origin.is_charged() {
+                    *per_lan.entry(Lan::of(endpoint.internal.ip)).or_default() += 1;
                 }
-                assert!(self.wheel.comes_up_by(slot, hot.deadlines[family]), "a lease that nobody looks at");
+                assert!(self.wheel.is_due_by(slot, hot.deadlines[family]), "a lease without a timer");
             }
             let (v4, v6) = self.shown_endpoints(slot);
-            let block = cold.listing.block();
+            let block = cold.server.block();
             assert_eq!((block.v4, block.v6), (v4, v6), "endpoints in the list");
-            assert_eq!(cold.listing.inside, self.inside_endpoints(slot), "where the lobby reaches them");
-            assert_eq!(cold.place.is_some(), v4.is_some() || v6.is_some(), "a place in the list");
+            assert_eq!(cold.server.internal, self.internal_addrs(slot), "addresses before the address map");
+            assert_eq!(cold.position.is_some(), v4.is_some() || v6.is_some(), "position in the list");
             assert!(cold.endpoints.iter().any(Option::is_some), "an entry without an endpoint");
             assert_eq!(block.transport, cold.transport, "transport in the list");
-            listed += usize::from(cold.place.is_some());
-            memory += cold.listing.memory();
+            listed += usize::from(cold.position.is_some());
+            memory += cold.server.memory();
         }
-        self.lobbies.check_invariants(&per_lobby);
-        assert_eq!(per_home, self.per_home, "endpoints per source");
-        assert_eq!(memory, self.memory, "memory");
+        self.usage.lobbies.check_invariants(&per_lobby);
+        assert_eq!(per_lan, self.usage.per_lan, "endpoints per source");
+        assert_eq!(memory, self.usage.memory, "memory");
         assert_eq!(listed, self.stats.listed, "listed servers");
-        self.lists.check_invariants(|slot, place, listing| {
+        self.lists.check_invariants(|slot, position, server| {
             let cold = self.slots.get(slot);
-            cold.is_some_and(|cold| cold.place == Some(place) && Arc::ptr_eq(&cold.listing, listing))
+            cold.is_some_and(|cold| cold.position == Some(position) && Arc::ptr_eq(&cold.server, server))
         });
     }
 }

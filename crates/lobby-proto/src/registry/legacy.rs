@@ -1,7 +1,7 @@
-//! Datagrams to the legacy port (L16): each is a registration of today in other words.
+//! Datagrams to the legacy port (L16), each of which is converted to a current registration.
 
 use super::Registry;
-use crate::{RegistrationOutcome, addresses::canonical, legacy};
+use crate::{RegistrationOutcome, legacy};
 use rallypoint_wire::lobby::Datagram;
 use std::{
     net::{IpAddr, SocketAddr},
@@ -9,23 +9,23 @@ use std::{
 };
 
 impl Registry {
-    /// A datagram to the legacy UDP port 29942 (L16).
+    /// Handles a datagram to the legacy UDP port 29942 (L16).
     pub fn handle_legacy_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> RegistrationOutcome {
-        let source = canonical(from.ip());
-        let otherwise = match legacy::to_registration(bytes, source, &self.seed.public_ids) {
-            // A server that speaks both protocols says more in the one of today (W29).
-            Ok(modern) if self.is_elsewhere_known(source, &modern) => RegistrationOutcome::Refreshed,
-            Ok(modern) => return self.handle_datagram(now, from, &modern),
+        let source = from.ip().to_canonical();
+        let otherwise = match legacy::to_registration(bytes, source, &self.keys.public_ids) {
+            // A server that uses both protocols has more data in the current one (W29).
+            Ok(current) if self.is_registered_under_another_id(source, &current) => RegistrationOutcome::Refreshed,
+            Ok(current) => return self.handle_datagram(now, from, &current),
             Err(error) => RegistrationOutcome::Malformed(error),
         };
-        self.handle_unread(now, source, bytes.len(), otherwise)
+        self.handle_without_data(now, source, bytes.len(), otherwise)
     }
 
-    /// Whether another server is registered where this one would be.
-    fn is_elsewhere_known(&self, source: IpAddr, registration: &[u8]) -> bool {
+    /// Whether the endpoint of a registration belongs to a server with another ID.
+    fn is_registered_under_another_id(&self, source: IpAddr, registration: &[u8]) -> bool {
         let Ok(Datagram::Register(new)) = Datagram::parse(registration) else { return false };
-        let place = self.endpoint(source, new.port()).outside;
-        let owner = self.slots.at_endpoint((place, new.transport()));
+        let external = self.endpoint(source, new.port()).external;
+        let owner = self.slots.at_endpoint((external, new.transport()));
         owner.is_some_and(|owner| self.slots.hot(owner).id != new.server_id())
     }
 }

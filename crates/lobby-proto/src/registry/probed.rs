@@ -1,10 +1,10 @@
-//! Servers that do not register here: somebody asks them, and says here what they answered.
+//! Servers that do not register: the caller queries them and passes their replies to the registry.
 
-use super::{Registry, operator::Suspect, register::Newcomer};
+use super::{Registry, bans::BanCandidate, capacity::SpaceRequest};
 use crate::{
     ListingOrigin, PublicId, RegistrationOutcome, UnlistReason,
-    addresses::canonical,
-    entry::{State, family_of},
+    entry::{EndpointState, Family},
+    index::SlotIndex,
 };
 use rallypoint_limit::{Lan, is_possible_source, is_public};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
@@ -16,75 +16,82 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a server that does not register has answered.
+/// A server that does not register, and that has replied to a query.
 #[derive(Clone, Debug)]
 pub struct ProbedServer {
-    /// What it is watched as: whoever has the same label is the same server, whatever its addresses are.
+    /// Identifies the server, whatever its addresses are: two with the same label are the same server.
     pub label: String,
-    /// Why it is asked: because the operator wants it, or because it announced itself. Then it counts towards what its
-    /// address may have.
+    /// Why the server is queried: because the operator watches it, or because it announced itself. In the latter case it
+    /// counts towards the caps of its address.
     pub origin: ListingOrigin,
-    /// The lobby to list it in.
+    /// The lobby in which it is listed.
     pub lobby: LobbyId,
-    /// Where it answered, by UDP: at most one address of each family counts, the last.
+    /// The addresses at which it replied, over UDP. Only the last address of each family is used.
     pub ips: Vec<IpAddr>,
     /// Its port.
     pub port: NonZeroU16,
-    /// How many play there.
+    /// Numbers of players and slots.
     pub occupancy: Occupancy,
-    /// Everything else that is shown of it. There has to be a name.
+    /// Everything else that the list shows. A name is required.
     pub table: TableBuf,
-    /// How long the answer took.
+    /// Round-trip time of the query.
     pub latency: Duration,
-    /// For how long it is listed, unless it answers again.
+    /// How long it is listed, unless it replies again.
     pub lease: Duration,
 }
 
-/// What became of it.
+/// The outcome of listing a [`ProbedServer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbedOutcome {
-    /// It is in the list, under this ID.
+    /// It is in the list, with this ID.
     Listed(PublicId),
-    /// It is not, because a server at that address is watched under another label, or announced itself while this one did
-    /// not.
+    /// It is not listed, because its endpoint belongs to a server with another label that is watched, or that announced
+    /// itself while this one did not.
     Taken,
-    /// It is not welcome, or there is no room.
+    /// It is banned or private, or a cap is reached.
     Refused(RegistrationOutcome),
 }
 
 impl Registry {
-    /// A server that does not register has answered. Whoever registered there makes way for it: an answer is worth more than
-    /// a datagram, which anybody can have sent (W38).
-    pub fn handle_probed(&mut self, now: Instant, watched: &ProbedServer) -> ProbedOutcome {
-        let ips = watched.ips.iter().map(|ip| canonical(*ip)).collect();
-        let watched = &ProbedServer { ips, ..watched.clone() };
-        let watching = self.watch(now, watched);
-        let outcome = match watching {
+    /// Lists a server that does not register and that has replied to a query. It replaces a server that registered at the
+    /// same endpoint: a reply proves more than a datagram whose source can be forged (W38).
+    pub fn handle_probed(&mut self, now: Instant, probed: &ProbedServer) -> ProbedOutcome {
+        let ips = probed.ips.iter().map(IpAddr::to_canonical).collect();
+        let probed = &ProbedServer { ips, ..probed.clone() };
+        let result = self.list_probed(now, probed);
+        let outcome = match result {
             ProbedOutcome::Listed(_) => RegistrationOutcome::Refreshed,
-            ProbedOutcome::Taken => return watching,
+            ProbedOutcome::Taken => return result,
             ProbedOutcome::Refused(outcome) => outcome,
         };
-        if watched.origin == ListingOrigin::Announced {
-            let name = watched.table.as_table().get(b"name");
-            watched.ips.iter().for_each(|ip| self.note_outcome(now, *ip, watched.port, outcome, name));
+        if probed.origin == ListingOrigin::Announced {
+            let name = probed.table.as_table().get(b"name");
+            probed.ips.iter().for_each(|ip| self.record_probed(now, *ip, probed.port, outcome, name));
         }
-        watching
+        result
     }
 
-    /// Whether a server that announces itself is refused whatever it would answer: then nobody has to ask it. It is noted for
-    /// its owner.
+    /// The reason why a server that announces itself is refused whatever it would reply, so that it need not be queried. It
+    /// is recorded for its owner.
     pub fn precheck_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
-        let refused = self.refused_at(now, canonical(ip), port)?;
+        let refused = self.endpoint_refusal(now, ip.to_canonical(), port)?;
         self.record_announced(now, ip, port, refused);
         Some(refused)
     }
 
-    /// Notes for its owner what became of a server that announced itself.
+    /// Records for its owner the outcome of a server that announced itself.
     pub fn record_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: RegistrationOutcome) {
-        self.note_outcome(now, canonical(ip), port, outcome, None);
+        self.record_probed(now, ip.to_canonical(), port, outcome, None);
     }
 
-    fn note_outcome(
+    /// Removes a server that is no longer queried.
+    pub fn remove_probed(&mut self, now: Instant, label: &str) {
+        if let Some(slot) = self.slots.find(self.probed_id(label)) {
+            self.remove(now, slot, UnlistReason::Unwatched);
+        }
+    }
+
+    fn record_probed(
         &mut self,
         now: Instant,
         ip: IpAddr,
@@ -93,89 +100,89 @@ impl Registry {
         name: Option<&[u8]>,
     ) {
         let is_banned = outcome == RegistrationOutcome::Banned;
-        let place = Some((self.endpoint(ip, port).outside, Transport::Udp));
-        let reason = is_banned.then(|| self.ban_reason(now, Suspect { ip, name, id: None, place })).flatten();
-        self.past.record(now, ip, outcome, Some(port.get()), reason);
+        let endpoint = Some((self.endpoint(ip, port).external, Transport::Udp));
+        let candidate = BanCandidate { ip, name, id: None, endpoint };
+        let reason = is_banned.then(|| self.ban_reason(now, candidate)).flatten();
+        self.outcomes.record_for_owner(now, ip, outcome, port.get(), reason);
     }
 
-    fn watch(&mut self, now: Instant, watched: &ProbedServer) -> ProbedOutcome {
-        if watched.ips.is_empty() || !watched.ips.iter().all(|ip| is_possible_source(*ip)) {
+    fn list_probed(&mut self, now: Instant, probed: &ProbedServer) -> ProbedOutcome {
+        if probed.ips.is_empty() || !probed.ips.iter().all(|ip| is_possible_source(*ip)) {
             return ProbedOutcome::Refused(RegistrationOutcome::InvalidSource);
         }
-        let ProbedServer { lobby, port, occupancy, .. } = *watched;
-        let id = self.watched_id(&watched.label);
-        let new = match Registration::new(id, lobby, Transport::Udp, port, occupancy, watched.table.as_table()) {
+        let ProbedServer { lobby, port, occupancy, .. } = *probed;
+        let id = self.probed_id(&probed.label);
+        let new = match Registration::new(id, lobby, Transport::Udp, port, occupancy, probed.table.as_table()) {
             Ok(new) => new,
             Err(error) => return ProbedOutcome::Refused(RegistrationOutcome::Malformed(error)),
         };
         let known = self.slots.find(id);
-        let owner = |ip: &IpAddr| self.slots.at_endpoint((self.endpoint(*ip, port).outside, Transport::Udp));
-        let mut owners: Vec<u32> = watched.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect();
-        if owners.iter().any(|&slot| self.slots.cold(slot).listing.origin >= watched.origin) {
+        let owner = |ip: &IpAddr| self.slots.at_endpoint((self.endpoint(*ip, port).external, Transport::Udp));
+        let mut owners: Vec<_> = probed.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect();
+        if owners.iter().any(|&slot| self.slots.cold(slot).server.origin >= probed.origin) {
             known.into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
             return ProbedOutcome::Taken;
         }
-        if let Some(refused) = self.is_unwelcome(now, (known, owners.first().copied()), watched, &new) {
+        if let Some(refused) = self.probed_refusal(now, (known, owners.first().copied()), probed, &new) {
             return ProbedOutcome::Refused(refused);
         }
         owners.sort_unstable();
         owners.dedup();
         owners.into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
-        let slot = known.unwrap_or_else(|| self.create(now, None, &new, watched.origin));
+        let slot = known.unwrap_or_else(|| self.create(now, None, &new, probed.origin));
         self.move_lobby(now, slot, None, lobby);
-        let deadline = self.wheel.deadline(now, watched.lease);
-        for &ip in &watched.ips {
-            let family = family_of(ip);
+        let deadline = self.wheel.deadline(now, probed.lease);
+        for &ip in &probed.ips {
+            let family = Family::of(ip);
             self.set_endpoint(now, slot, family, self.endpoint(ip, port), &new);
             let hot = self.slots.hot_mut(slot);
-            (hot.states[family], hot.deadlines[family]) = (State::Listed, deadline);
+            hot.states[family] = EndpointState::Listed;
+            hot.deadlines[family] = deadline;
         }
         self.wheel.schedule(slot, deadline);
-        self.relist(now, slot, Some(&new), UnlistReason::Expired);
-        let listing = &self.slots.cold(slot).listing;
-        listing.set_latency(watched.latency);
-        ProbedOutcome::Listed(listing.public_id)
+        self.update_list(now, slot, Some(&new), UnlistReason::Expired);
+        let server = &self.slots.cold(slot).server;
+        server.set_latency(probed.latency);
+        ProbedOutcome::Listed(server.public_id)
     }
 
-    /// A server is watched no more: it goes at once.
-    pub fn remove_probed(&mut self, now: Instant, label: &str) {
-        if let Some(slot) = self.slots.find(self.watched_id(label)) {
-            self.remove(now, slot, UnlistReason::Unwatched);
-        }
-    }
-
-    fn is_unwelcome(
+    /// The reason why a server that has replied is refused, if it is.
+    fn probed_refusal(
         &self,
         now: Instant,
-        (known, replaced): (Option<u32>, Option<u32>),
-        watched: &ProbedServer,
+        (known, replaced): (Option<SlotIndex>, Option<SlotIndex>),
+        probed: &ProbedServer,
         new: &Registration<'_>,
     ) -> Option<RegistrationOutcome> {
         if self.is_name_banned(now, new.name()) || self.is_server_banned(now, self.public_id(new.server_id())) {
             return Some(RegistrationOutcome::Banned);
         }
-        if let Some(refused) = watched.ips.iter().find_map(|ip| self.refused_at(now, *ip, watched.port)) {
+        if let Some(refused) = probed.ips.iter().find_map(|ip| self.endpoint_refusal(now, *ip, probed.port)) {
             return Some(refused);
         }
-        let refused = |home| self.at_cap(&Newcomer { home, ..Newcomer::unrelated(new) }, known, replaced);
-        match watched.origin.is_charged() {
-            true => watched.ips.iter().find_map(|ip| refused(Some(Lan::of(*ip)))),
-            false => refused(None),
+        let cap_reached = |lan| {
+            let request = SpaceRequest { lan, ..SpaceRequest::uncharged(new) };
+            self.find_cap_reached(&request, known, replaced)
+        };
+        match probed.origin.is_charged() {
+            true => probed.ips.iter().find_map(|ip| cap_reached(Some(Lan::of(*ip)))),
+            false => cap_reached(None),
         }
     }
 
-    /// Why no server at this place is welcome, if none is.
-    fn refused_at(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
-        let place = self.endpoint(ip, port).outside;
-        if self.is_address_banned(now, ip) || self.is_place_banned(now, (place, Transport::Udp)) {
+    /// The reason why no server at this endpoint is accepted, if none is.
+    fn endpoint_refusal(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
+        let external = self.endpoint(ip, port).external;
+        if self.is_address_banned(now, ip) || self.is_endpoint_banned(now, (external, Transport::Udp)) {
             return Some(RegistrationOutcome::Banned);
         }
-        (!self.config.allow_private && !is_public(place.ip)).then_some(RegistrationOutcome::PrivateSource)
+        let is_refused = !self.config.allow_private && !is_public(external.ip);
+        is_refused.then_some(RegistrationOutcome::PrivateSource)
     }
 
-    /// An ID that nobody else can make: whoever knew it could take the server off the list.
-    fn watched_id(&self, label: &str) -> ServerId {
-        let mut hasher = SipHasher24::new_with_key(&self.seed.public_ids);
+    /// The server ID for a label, which cannot be guessed: it would allow removing the server from the list.
+    fn probed_id(&self, label: &str) -> ServerId {
+        let mut hasher = SipHasher24::new_with_key(&self.keys.public_ids);
         hasher.write(b"watched server");
         hasher.write(label.as_bytes());
         ServerId::from_bytes(hasher.finish128().as_bytes())

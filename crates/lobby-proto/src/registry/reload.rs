@@ -1,19 +1,32 @@
-//! Another configuration while the registry runs.
+//! Changing the configuration while the registry runs.
 
 use super::Registry;
 use crate::{
     Config, ConfigError, UnlistReason,
-    entry::{EndpointEntry, State, V4, V6},
+    entry::{EndpointEntry, EndpointState, Family, PerFamily},
+    index::SlotIndex,
 };
 use rallypoint_limit::is_public;
 use std::time::Instant;
 
-/// How many entries are held against the new configuration in one go, so that datagrams never wait long.
-const PER_TURN: u32 = 1_024;
+/// Number of entries that are compared with the new configuration in one call, so that datagrams never wait long.
+const ENTRIES_PER_CALL: u32 = 1_024;
+
+/// A comparison of all entries with a new configuration.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Review {
+    /// When the next step was due.
+    pub since: Instant,
+    /// The first entry that has not been compared.
+    next: SlotIndex,
+}
 
 impl Registry {
-    /// Changes the configuration without forgetting anything. Servers that are no longer welcome go at once; where there
-    /// are many thousands, the next [`handle_timeout`](Self::handle_timeout)s go on with it.
+    /// Changes the configuration; servers stay registered. Servers that are now banned or private are removed at once; if
+    /// there are many thousands of servers, the next calls of [`handle_timeout`](Self::handle_timeout) continue with it.
+    ///
+    /// # Errors
+    /// If the configuration is invalid; then nothing has changed.
     pub fn set_config(&mut self, now: Instant, config: Config) -> Result<(), ConfigError> {
         config.validate()?;
         self.limiter.set_config(&config.limits);
@@ -23,57 +36,57 @@ impl Registry {
         Ok(())
     }
 
-    /// The rules have changed: holds all entries against the new ones.
+    /// Begins to compare all entries with the new configuration or bans.
     pub(super) fn begin_review(&mut self, now: Instant) {
-        // No fingerprint fits any more: the next registration of each server is looked at under the new rules.
-        self.reloads += 1;
-        self.print = self.keyed.fingerprints(self.reloads);
-        self.to_review = Some((now, 0));
-        self.review(now);
+        // The next registration of each server is processed in full, under the new rules.
+        self.fingerprinter.invalidate();
+        self.review = Some(Review { since: now, next: SlotIndex::FIRST });
+        self.continue_review(now);
     }
 
-    /// Holds the next entries against the configuration.
-    pub(super) fn review(&mut self, now: Instant) {
-        let Some((_, first)) = self.to_review else { return };
-        let end = first.saturating_add(PER_TURN).min(self.slots.capacity());
-        for slot in first..end {
+    /// Compares the next entries with the configuration.
+    pub(super) fn continue_review(&mut self, now: Instant) {
+        let Some(Review { next, .. }) = self.review else { return };
+        let end = next.plus(ENTRIES_PER_CALL).min(self.slots.end());
+        for slot in next.until(end) {
             if self.slots.get(slot).is_some() {
                 self.review_entry(now, slot);
             }
         }
-        self.to_review = (end < self.slots.capacity()).then_some((now, end));
+        self.review = (end < self.slots.end()).then_some(Review { since: now, next: end });
     }
 
-    pub(super) fn review_entry(&mut self, now: Instant, slot: u32) {
+    /// Removes an entry, or one of its endpoints, if the configuration no longer accepts it.
+    pub(super) fn review_entry(&mut self, now: Instant, slot: SlotIndex) {
         if self.is_banned(now, slot) {
             self.remove(now, slot, UnlistReason::Banned);
             return;
         }
-        for family in [V4, V6] {
-            let outside = self.slots.cold(slot).endpoints[family].map(|endpoint| endpoint.outside.ip);
-            if !self.config.allow_private && outside.is_some_and(|ip| !is_public(ip)) {
+        for family in Family::ALL {
+            let external = self.slots.cold(slot).endpoints[family].map(|endpoint| endpoint.external.ip);
+            if !self.config.allow_private && external.is_some_and(|ip| !is_public(ip)) {
                 self.drop_endpoint(slot, family);
             }
         }
-        if self.slots.hot(slot).states == [State::None; 2] {
+        if self.slots.hot(slot).states == PerFamily::<EndpointState>::default() {
             self.remove(now, slot, UnlistReason::Banned);
             return;
         }
-        self.relist(now, slot, None, UnlistReason::Banned);
-        // Under a shorter lease it has to be looked at earlier.
+        self.update_list(now, slot, None, UnlistReason::Banned);
+        // The lease may be shorter than before.
         self.wheel.schedule(slot, self.wheel.deadline(now, self.config.lease));
     }
 
-    fn is_banned(&self, now: Instant, slot: u32) -> bool {
+    fn is_banned(&self, now: Instant, slot: SlotIndex) -> bool {
         let cold = self.slots.cold(slot);
         let mut endpoints = cold.endpoints.iter().flatten();
-        let name = || cold.listing.block().table.get(b"name").unwrap_or_default();
-        let is_unwelcome = |endpoint: &EndpointEntry| {
-            self.is_address_banned(now, endpoint.inside.ip)
-                || self.is_place_banned(now, (endpoint.outside, cold.transport))
+        let name = || cold.server.block().table.get(b"name").unwrap_or_default();
+        let is_banned = |endpoint: &EndpointEntry| {
+            self.is_address_banned(now, endpoint.internal.ip)
+                || self.is_endpoint_banned(now, (endpoint.external, cold.transport))
         };
-        endpoints.any(is_unwelcome)
+        endpoints.any(is_banned)
             || self.is_name_banned(now, name())
-            || self.is_server_banned(now, cold.listing.public_id())
+            || self.is_server_banned(now, cold.server.public_id())
     }
 }

@@ -1,20 +1,21 @@
-//! The list on disk, so that a restart does not empty it.
+//! The save file, from which the list is restored after a restart.
 //!
 //! ```text
 //! +  0    "RALLYREG", version (u32 = 1)
 //! + 12    entries, each: server ID (16), lobby ID (16), age in seconds (u32),
 //!                        block length (u32), block as in the list reply,
 //!                        endpoints (u8, 1 or 2; plus 64 if announced, 128 if watched), each: source (16, IPv4 mapped) and registered port (u16),
-//!                        address and port in the list (16 + 2), what is left of the lease in ms (u32)
+//!                        address and port in the list (16 + 2), rest of the lease in ms (u32)
 //! end     CRC-32 of everything before it (u32)
 //! ```
 //!
-//! Server IDs are secrets: the file is for the lobby's eyes only.
+//! Server IDs are secrets, so the file must not be readable by others.
 
-use super::{Registry, register::Newcomer};
+use super::{Registry, capacity::SpaceRequest};
 use crate::{
     ListedServer, ListingOrigin,
-    entry::{Addr, Cold, EndpointEntry, Family, Probe, State, V4, V6, family_of},
+    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily},
+    index::SlotIndex,
 };
 use rallypoint_limit::Lan;
 use rallypoint_wire::{
@@ -33,44 +34,46 @@ use thiserror::Error;
 const MAGIC: &[u8; 8] = b"RALLYREG";
 const VERSION: u32 = 1;
 
-/// Where the origin stands in the byte that counts the endpoints.
+/// Position of the origin in the byte that counts the endpoints.
 const ORIGIN_SHIFT: u8 = 6;
 
-/// However little is left of a lease when the lobby comes back, every server has the chance to refresh: they do so every
-/// 30 seconds.
-const AT_LEAST: Duration = Duration::from_secs(35);
+/// Minimum lease of a restored server. However little was left of its lease, a server has the chance to refresh: servers do
+/// so every 30 seconds.
+const MIN_LEASE: Duration = Duration::from_secs(35);
 
-/// A save in progress. The registry goes on between the steps, so a million servers can be saved without a pause.
+/// Writes the save file of a registry step by step. The registry continues between the steps, so a million servers can be
+/// saved without a pause.
 ///
 /// ```
-/// # use rallypoint_lobby_proto::{Config, Registry, SaveFileWriter, HashKeys};
+/// # use rallypoint_lobby_proto::{Config, HashKeys, Registry, SaveFileWriter};
 /// # let now = std::time::Instant::now();
 /// # let registry = Registry::new(Config::default(), HashKeys::default(), now)?;
 /// # let mut file = Vec::new();
-/// let mut saver = SaveFileWriter::new();
-/// while !registry.save_next(now, &mut saver, 1_000) {
-///     file.extend(saver.take()); // so that it is never in memory as a whole
+/// let mut writer = SaveFileWriter::new();
+/// while !registry.save_next(now, &mut writer, 1_000) {
+///     file.extend(writer.take()); // so that the file is never in memory as a whole
 /// }
-/// file.extend(saver.finish());
+/// file.extend(writer.finish());
 /// # Ok::<(), rallypoint_lobby_proto::ConfigError>(())
 /// ```
 pub struct SaveFileWriter {
     bytes: Vec<u8>,
-    /// Of what was taken.
+    /// CRC of the bytes that were taken.
     crc: crc32fast::Hasher,
-    next: u32,
+    next: SlotIndex,
 }
 
-/// Why a save cannot be read back.
+/// Why a save file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum RestoreError {
-    /// It is something else.
+    /// The file has another format.
     #[error("it is not a saved list of servers")]
     NotASave,
-    /// It comes from a later version of this program.
+    /// The file was written by a later version of this program.
     #[error("it was written by a later version of this program (format {0})")]
     TooNew(u32),
-    /// It is not what was written.
+    /// The file is incomplete or was changed.
     #[error("it is damaged")]
     Damaged,
 }
@@ -82,24 +85,24 @@ impl Default for SaveFileWriter {
 }
 
 impl SaveFileWriter {
-    /// A save that is about to begin.
+    /// A save file that contains no servers yet.
     #[must_use]
     pub fn new() -> Self {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes);
         writer.bytes(MAGIC);
         writer.u32_be(VERSION);
-        Self { bytes, crc: crc32fast::Hasher::new(), next: 0 }
+        Self { bytes, crc: crc32fast::Hasher::new(), next: SlotIndex::FIRST }
     }
 
-    /// Takes the bytes that are there so far, to be written behind those that were taken before.
+    /// Takes the bytes written so far, which follow those that were taken before.
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
         self.crc.update(&self.bytes);
         std::mem::take(&mut self.bytes)
     }
 
-    /// The rest of the bytes of a save that is done: all of them, if none were [taken](Self::take).
+    /// The remaining bytes of a complete file: all of them if none were [taken](Self::take).
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         let mut rest = self.take();
@@ -108,7 +111,7 @@ impl SaveFileWriter {
     }
 }
 
-/// The bytes have secrets in them (L13).
+/// The bytes contain secrets (L13).
 impl fmt::Debug for SaveFileWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SaveFileWriter").field("next", &self.next).finish_non_exhaustive()
@@ -116,145 +119,154 @@ impl fmt::Debug for SaveFileWriter {
 }
 
 impl Registry {
-    /// Saves the next `count` servers at most. Says whether all are saved.
-    pub fn save_next(&self, now: Instant, saver: &mut SaveFileWriter, count: u32) -> bool {
-        let end = saver.next.saturating_add(count).min(self.slots.capacity());
-        for slot in saver.next..end {
-            if self.slots.get(slot).is_some_and(|cold| cold.place.is_some()) {
-                self.save_entry(now, slot, &mut Writer::new(&mut saver.bytes));
+    /// Writes the next servers, at most `count` of them. Returns whether all are written.
+    pub fn save_next(&self, now: Instant, writer: &mut SaveFileWriter, count: u32) -> bool {
+        let end = writer.next.plus(count).min(self.slots.end());
+        for slot in writer.next.until(end) {
+            if self.slots.get(slot).is_some_and(|cold| cold.position.is_some()) {
+                self.save_entry(now, slot, &mut Writer::new(&mut writer.bytes));
             }
         }
-        saver.next = end;
-        end == self.slots.capacity()
+        writer.next = end;
+        end == self.slots.end()
     }
 
-    fn save_entry(&self, now: Instant, slot: u32, writer: &mut Writer<'_>) {
-        let (hot, cold) = (self.slots.hot(slot), self.slots.cold(slot));
-        let age = now.saturating_duration_since(cold.listing.since).as_secs();
+    fn save_entry(&self, now: Instant, slot: SlotIndex, writer: &mut Writer<'_>) {
+        let hot = self.slots.hot(slot);
+        let cold = self.slots.cold(slot);
+        let age = now.saturating_duration_since(cold.server.since).as_secs();
         writer.bytes(hot.id.expose());
-        writer.bytes(cold.listing.lobby_id.as_bytes());
+        writer.bytes(cold.server.lobby_id.as_bytes());
         writer.u32_be(u32::try_from(age).unwrap_or(u32::MAX));
         // A block begins with its own length.
-        writer.bytes(&cold.listing.block);
-        let listed = |family: Family| cold.endpoints[family].filter(|_| hot.states[family] == State::Listed);
-        let count = [V4, V6].into_iter().filter_map(listed).count() as u8;
-        writer.u8(count | (cold.listing.origin as u8) << ORIGIN_SHIFT);
-        for (family, EndpointEntry { inside, outside }) in [V4, V6].into_iter().filter_map(|at| Some((at, listed(at)?)))
-        {
-            emit_addr(inside, writer);
-            emit_addr(outside, writer);
+        writer.bytes(&cold.server.block);
+        let listed = |family: Family| cold.endpoints[family].filter(|_| hot.states[family] == EndpointState::Listed);
+        let endpoints = || Family::ALL.into_iter().filter_map(|family| Some((family, listed(family)?)));
+        writer.u8(endpoints().count() as u8 | (cold.server.origin as u8) << ORIGIN_SHIFT);
+        for (family, EndpointEntry { internal, external }) in endpoints() {
+            emit_addr(internal, writer);
+            emit_addr(external, writer);
             let left = self.wheel.instant(hot.deadlines[family]).saturating_duration_since(now);
             writer.u32_be(u32::try_from(left.as_millis()).unwrap_or(u32::MAX));
         }
     }
 
-    /// Reads a save back: every server is listed for what is left of its lease, and for 35 s at least, unless it has become
-    /// unwelcome or there is no room for it. Says how many are listed; there is no event for each, because it was there
-    /// before. Meant for a registry that is still empty.
+    /// Restores the servers of a save file: every server is listed for the rest of its lease, but at least 35 s, unless it
+    /// is now banned or a cap is reached. Returns the number of listed servers. There are no events for them, because they
+    /// were listed before. Intended for an empty registry.
     ///
     /// # Errors
-    /// If it is not what was saved; then nothing has changed.
+    /// If the file cannot be read; then nothing has changed.
     pub fn restore(&mut self, now: Instant, save: &[u8]) -> Result<usize, RestoreError> {
-        let body = check(save)?;
+        let body = verify(save)?;
         let mut reader = Reader::new(body);
         while !reader.is_empty() {
-            Saved::parse(&mut reader).map_err(|_| RestoreError::Damaged)?.ok_or(RestoreError::Damaged)?;
+            SavedServer::parse(&mut reader).map_err(|_| RestoreError::Damaged)?.ok_or(RestoreError::Damaged)?;
         }
-        // Twice, so that a million of them need not be in memory beside the registry.
+        // The file is parsed twice, so that a million servers need not be in memory besides the registry.
         let mut reader = Reader::new(body);
         let before = self.slots.len();
-        // They are nothing new, so they are no events.
-        let (events, lost) = (std::mem::take(&mut self.events), self.stats.dropped_events);
-        while let Ok(Some(saved)) = Saved::parse(&mut reader) {
+        let events = std::mem::take(&mut self.events);
+        while let Ok(Some(saved)) = SavedServer::parse(&mut reader) {
             self.restore_entry(now, &saved);
         }
-        (self.events, self.stats.dropped_events) = (events, lost);
+        self.events = events;
         self.publish(now);
         Ok(self.slots.len() - before)
     }
 
-    fn restore_entry(&mut self, now: Instant, saved: &Saved<'_>) {
+    fn restore_entry(&mut self, now: Instant, saved: &SavedServer<'_>) {
         let endpoints = || saved.endpoints.iter().flatten();
         let transport = saved.block.transport;
-        let is_taken = |(e, _): &(EndpointEntry, Duration)| self.slots.at_endpoint((e.outside, transport)).is_some();
-        self.scratch.clear();
-        saved.block.emit(&mut self.scratch);
-        let is_full = |(e, _): &(EndpointEntry, Duration)| {
-            let home = saved.origin.is_charged().then(|| Lan::of(e.inside.ip));
-            let new = Newcomer { home, lobby: saved.lobby_id, opener: None, size: self.scratch.len() };
-            self.at_cap(&new, None, None).is_some()
+        let block = &mut self.buffers.block;
+        block.clear();
+        saved.block.emit(block);
+        let size = block.len();
+        let is_taken = |endpoint: &EndpointEntry| self.slots.at_endpoint((endpoint.external, transport)).is_some();
+        let is_full = |endpoint: &EndpointEntry| {
+            let lan = saved.origin.is_charged().then(|| Lan::of(endpoint.internal.ip));
+            let request = SpaceRequest { lan, lobby: saved.lobby_id, opener: None, size };
+            self.find_cap_reached(&request, None, None).is_some()
         };
-        if self.slots.find(saved.id).is_some() || endpoints().any(is_taken) || endpoints().any(is_full) {
+        if self.slots.find(saved.id).is_some()
+            || endpoints().any(|(endpoint, _)| is_taken(endpoint))
+            || endpoints().any(|(endpoint, _)| is_full(endpoint))
+        {
             return;
         }
-        let public_id = self.public_id(saved.id);
-        let since = now.checked_sub(saved.age).unwrap_or(now);
-        let listing = ListedServer::new(public_id, saved.lobby_id, since, &self.scratch);
-        let listing = Arc::new(listing.of(saved.origin));
-        self.memory += listing.memory();
-        let probe = Probe::for_server(transport, saved.block.table.get(b"x-query"));
-        let probe = probe.filter(|_| saved.origin == ListingOrigin::Registered);
-        let serial = self.next_serial();
-        let cold = Cold { serial, transport, probe, endpoints: [None; 2], asks: [None; 2], listing, place: None };
-        let slot = self.slots.insert(saved.id, cold);
-        self.lobbies.join(saved.lobby_id, self.config.named_lobbies.contains(&saved.lobby_id), None);
+        let slot = self.insert_saved(now, saved);
         for &(endpoint, left) in endpoints() {
-            let family = family_of(endpoint.inside.ip);
-            let deadline = self.wheel.deadline(now, left.clamp(AT_LEAST, self.config.lease.max(AT_LEAST)));
-            self.slots.bind((endpoint.outside, transport), slot);
-            self.count_home(slot, endpoint.inside.ip);
+            let family = Family::of(endpoint.internal.ip);
+            let deadline = self.wheel.deadline(now, left.clamp(MIN_LEASE, self.config.lease.max(MIN_LEASE)));
+            self.slots.bind((endpoint.external, transport), slot);
+            self.charge_lan(slot, endpoint.internal.ip);
             self.slots.cold_mut(slot).endpoints[family] = Some(endpoint);
             let hot = self.slots.hot_mut(slot);
-            hot.states[family] = State::Listed;
+            hot.states[family] = EndpointState::Listed;
             hot.deadlines[family] = deadline;
             self.wheel.schedule(slot, deadline);
-            if let Some(target) = self.target(slot, family) {
+            if let Some(target) = self.check_target(slot, family) {
                 self.checks.vouch(now, &self.wheel, target);
             }
         }
         self.review_entry(now, slot);
     }
+
+    /// Creates the entry of a saved server, whose block is in the buffer, without its endpoints.
+    fn insert_saved(&mut self, now: Instant, saved: &SavedServer<'_>) -> SlotIndex {
+        let since = now.checked_sub(saved.age).unwrap_or(now);
+        let server = ListedServer::new(self.public_id(saved.id), saved.lobby_id, since, &self.buffers.block);
+        let server = server.with_origin(saved.origin);
+        self.usage.memory += server.memory();
+        self.join_lobby(None, saved.lobby_id);
+        let transport = saved.block.transport;
+        let check = CheckMethod::for_server(transport, saved.block.table.get(b"x-query"));
+        let check = check.filter(|_| saved.origin == ListingOrigin::Registered);
+        self.slots.insert(saved.id, ColdEntry::new(transport, check, Arc::new(server)))
+    }
 }
 
-struct Saved<'a> {
+/// One entry of a save file.
+struct SavedServer<'a> {
     id: ServerId,
     lobby_id: LobbyId,
     origin: ListingOrigin,
     age: Duration,
     block: ListBlock<'a>,
-    /// By family.
-    endpoints: [Option<(EndpointEntry, Duration)>; 2],
+    /// The endpoints, each with the rest of its lease.
+    endpoints: PerFamily<Option<(EndpointEntry, Duration)>>,
 }
 
-impl<'a> Saved<'a> {
-    /// The next entry; nothing, if its parts do not go together.
+impl<'a> SavedServer<'a> {
+    /// Parses the next entry; `None` if its parts contradict each other.
     fn parse(reader: &mut Reader<'a>) -> Result<Option<Self>, DecodeError> {
         let id = ServerId::from_bytes(*reader.array("server ID")?);
         let lobby_id = LobbyId::from_bytes(*reader.array("lobby ID")?);
         let age = Duration::from_secs(u64::from(reader.u32_be("age")?));
         let length = reader.u32_be("block length")? as usize;
         let block = ListBlock::parse(reader.bytes(length, "block")?)?;
-        let mut endpoints = [None; 2];
+        let mut endpoints = PerFamily::<Option<(EndpointEntry, Duration)>>::default();
         let count = reader.u8("endpoints")?;
         let Some(&origin) = ListingOrigin::ALL.get(usize::from(count >> ORIGIN_SHIFT)) else { return Ok(None) };
         let count = count & ((1 << ORIGIN_SHIFT) - 1);
         for _ in 0..count {
-            let (inside, outside) = (parse_addr(reader)?, parse_addr(reader)?);
+            let internal = parse_addr(reader)?;
+            let external = parse_addr(reader)?;
             let left = Duration::from_millis(u64::from(reader.u32_be("lease")?));
-            let (Some(inside), Some(outside)) = (inside, outside) else { return Ok(None) };
-            let family = family_of(inside.ip);
-            if family_of(outside.ip) != family || endpoints[family].is_some() {
+            let (Some(internal), Some(external)) = (internal, external) else { return Ok(None) };
+            let family = Family::of(internal.ip);
+            if Family::of(external.ip) != family || endpoints[family].is_some() {
                 return Ok(None);
             }
-            endpoints[family] = Some((EndpointEntry { inside, outside }, left));
+            endpoints[family] = Some((EndpointEntry { internal, external }, left));
         }
-        let is_whole = length <= MAX_BLOCK && count > 0;
-        Ok(is_whole.then_some(Self { id, lobby_id, origin, age, block, endpoints }))
+        let is_valid = length <= MAX_BLOCK && count > 0;
+        Ok(is_valid.then_some(Self { id, lobby_id, origin, age, block, endpoints }))
     }
 }
 
-/// Whether these are the bytes that were written, and what is between head and tail.
-fn check(save: &[u8]) -> Result<&[u8], RestoreError> {
+/// Verifies header and CRC, and returns the entries.
+fn verify(save: &[u8]) -> Result<&[u8], RestoreError> {
     let body = save.strip_prefix(MAGIC).ok_or(RestoreError::NotASave)?;
     let (version, body) = body.split_first_chunk().ok_or(RestoreError::Damaged)?;
     match u32::from_be_bytes(*version) {

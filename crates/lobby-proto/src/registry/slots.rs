@@ -1,167 +1,179 @@
-//! Where entries live, and how they are found.
-//!
-//! An entry is two halves under one number, its slot: the hot half is all that a refresh touches.
+//! The table of entries, and the indices by which they are found.
 
-use super::index::Index;
+use super::id_index::IdIndex;
 use crate::{
-    checks::Waiter,
-    entry::{Addr, Cold, Hot, State},
-    hash::{Keyed, KeyedMap},
-    wheel::Tick,
+    entry::{Addr, ColdEntry, HotEntry},
+    hash::{KeyedHash, KeyedMap},
+    index::{EntryKey, SlotIndex},
 };
 use rallypoint_wire::lobby::{ServerId, Transport};
 use std::hint::black_box;
 
+/// All entries, by slot, by ID and by listed endpoint.
 #[derive(Debug)]
-pub(super) struct Slots {
-    hot: Vec<Hot>,
-    /// `None` where nobody lives.
-    cold: Vec<Option<Box<Cold>>>,
-    free: Vec<u32>,
-    by_id: Index,
-    by_endpoint: KeyedMap<(Addr, Transport), u32>,
-    keyed: Keyed,
+pub(crate) struct Slots {
+    hot: Vec<HotEntry>,
+    /// `None` for slots that are not in use.
+    cold: Vec<Option<Box<ColdEntry>>>,
+    free: Vec<SlotIndex>,
+    by_id: IdIndex,
+    by_endpoint: KeyedMap<(Addr, Transport), SlotIndex>,
+    keyed: KeyedHash,
+    /// Number of entries that were ever inserted.
+    serial: u64,
 }
 
+/// Why [`Slots::cold`] does not fail: the registry takes slots from its indices only, which have no slot of a removed entry.
+const IN_USE: &str = "the indices contain only slots that are in use";
+
 impl Slots {
-    pub fn new(keyed: Keyed) -> Self {
+    pub fn new(keyed: KeyedHash) -> Self {
         Self {
             hot: Vec::new(),
             cold: Vec::new(),
             free: Vec::new(),
-            by_id: Index::default(),
+            by_id: IdIndex::default(),
             by_endpoint: keyed.map(),
             keyed,
+            serial: 0,
         }
     }
 
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
     #[inline]
-    pub fn find(&self, id: ServerId) -> Option<u32> {
-        self.find_hashed(self.keyed.id(id), id)
+    pub fn find(&self, id: ServerId) -> Option<SlotIndex> {
+        self.find_hashed(self.keyed.server_id(id), id)
     }
 
-    /// The same, if the hash is known already.
+    /// The same as [`find`](Self::find), with the [`hash`](Self::hash) of the ID.
     #[inline]
-    pub fn find_hashed(&self, hash: u64, id: ServerId) -> Option<u32> {
-        self.by_id.find(hash, |slot| self.hot[slot as usize].id == id)
+    pub fn find_hashed(&self, hash: u64, id: ServerId) -> Option<SlotIndex> {
+        self.by_id.find(hash, |slot| self.hot[slot.get()].id == id)
     }
 
     #[inline]
     pub fn hash(&self, id: ServerId) -> u64 {
-        self.keyed.id(id)
+        self.keyed.server_id(id)
     }
 
-    /// Fetches from memory what [`find_hashed`](Self::find_hashed) will look at. Each of these loops waits only once, because
-    /// no turn of it has to know what another one found.
+    /// Loads the memory that [`find_hashed`](Self::find_hashed) and a refresh will read into the cache. The lookups of each
+    /// step do not depend on each other, so each step waits for memory only once.
     #[inline]
-    pub fn fetch<const N: usize>(&self, hashes: [u64; N]) {
+    pub fn prefetch<const N: usize>(&self, hashes: [u64; N]) {
         black_box(hashes.map(|hash| self.by_id.touch(hash)));
-        let slots = hashes.map(|hash| self.by_id.find(hash, |_| true).unwrap_or(0));
-        black_box(slots.map(|slot| self.hot.get(slot as usize).map(|hot| hot.states)));
+        let slots = hashes.map(|hash| self.by_id.find(hash, |_| true).unwrap_or(SlotIndex::FIRST));
+        black_box(slots.map(|slot| self.hot.get(slot.get()).map(|hot| hot.states)));
     }
 
+    /// Number of endpoints.
     pub fn endpoints(&self) -> usize {
         self.by_endpoint.len()
     }
 
-    /// The server at an endpoint.
-    pub fn at_endpoint(&self, key: (Addr, Transport)) -> Option<u32> {
+    /// The entry that has an endpoint.
+    pub fn at_endpoint(&self, key: (Addr, Transport)) -> Option<SlotIndex> {
         self.by_endpoint.get(&key).copied()
     }
 
-    /// Notes that an endpoint is this slot's.
-    pub fn bind(&mut self, key: (Addr, Transport), slot: u32) {
+    /// Assigns an endpoint to an entry.
+    pub fn bind(&mut self, key: (Addr, Transport), slot: SlotIndex) {
         self.by_endpoint.insert(key, slot);
     }
 
-    /// Forgets an endpoint, if it is this slot's.
-    pub fn unbind(&mut self, key: (Addr, Transport), slot: u32) {
+    /// Releases an endpoint, if it is assigned to this entry.
+    pub fn unbind(&mut self, key: (Addr, Transport), slot: SlotIndex) {
         if self.by_endpoint.get(&key) == Some(&slot) {
             self.by_endpoint.remove(&key);
         }
     }
 
     #[inline]
-    pub fn hot(&self, slot: u32) -> &Hot {
-        &self.hot[slot as usize]
+    pub fn hot(&self, slot: SlotIndex) -> &HotEntry {
+        &self.hot[slot.get()]
     }
 
     #[inline]
-    pub fn hot_mut(&mut self, slot: u32) -> &mut Hot {
-        &mut self.hot[slot as usize]
+    pub fn hot_mut(&mut self, slot: SlotIndex) -> &mut HotEntry {
+        &mut self.hot[slot.get()]
     }
 
-    pub fn cold(&self, slot: u32) -> &Cold {
-        self.get(slot).expect("a slot that somebody lives in")
+    pub fn cold(&self, slot: SlotIndex) -> &ColdEntry {
+        self.get(slot).expect(IN_USE)
     }
 
-    pub fn cold_mut(&mut self, slot: u32) -> &mut Cold {
-        self.cold[slot as usize].as_mut().expect("a slot that somebody lives in")
+    pub fn cold_mut(&mut self, slot: SlotIndex) -> &mut ColdEntry {
+        self.cold[slot.get()].as_mut().expect(IN_USE)
     }
 
-    /// Who lives there, if anybody does.
-    pub fn get(&self, slot: u32) -> Option<&Cold> {
-        self.cold.get(slot as usize)?.as_deref()
+    /// The entry in a slot, if the slot is in use.
+    pub fn get(&self, slot: SlotIndex) -> Option<&ColdEntry> {
+        self.cold.get(slot.get())?.as_deref()
     }
 
-    /// Whether that very entry still lives there.
-    pub fn is(&self, (slot, serial): Waiter) -> bool {
-        self.get(slot).is_some_and(|cold| cold.serial == serial)
+    /// The key of the entry in a slot.
+    pub fn key(&self, slot: SlotIndex) -> EntryKey {
+        EntryKey { slot, serial: self.cold(slot).serial }
     }
 
-    /// How many slots there are, in use or not.
-    pub fn capacity(&self) -> u32 {
-        self.hot.len() as u32
+    /// Whether an entry has not been removed.
+    pub fn contains(&self, key: EntryKey) -> bool {
+        self.get(key.slot).is_some_and(|cold| cold.serial == key.serial)
     }
 
-    /// A slot for a new server.
-    pub fn insert(&mut self, id: ServerId, cold: Cold) -> u32 {
-        let hot = Hot { id, prints: [0; 2], deadlines: [Tick::default(); 2], states: [State::None; 2] };
-        let cold = Some(Box::new(cold));
+    /// The end of the range of slots, in use or not.
+    pub fn end(&self) -> SlotIndex {
+        SlotIndex::new(self.hot.len())
+    }
+
+    /// Adds an entry, which gets a serial number.
+    pub fn insert(&mut self, id: ServerId, cold: ColdEntry) -> SlotIndex {
+        self.serial += 1;
+        let hot = HotEntry::new(id);
+        let cold = Some(Box::new(ColdEntry { serial: self.serial, ..cold }));
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.hot[slot as usize] = hot;
-                self.cold[slot as usize] = cold;
+                self.hot[slot.get()] = hot;
+                self.cold[slot.get()] = cold;
                 slot
             }
             None => {
                 self.hot.push(hot);
                 self.cold.push(cold);
-                self.hot.len() as u32 - 1
+                SlotIndex::new(self.hot.len() - 1)
             }
         };
-        self.by_id.insert(self.keyed.id(id), slot);
+        self.by_id.insert(self.keyed.server_id(id), slot);
         slot
     }
 
-    /// The server is gone, and its endpoints were before.
-    pub fn remove(&mut self, slot: u32) {
-        let id = self.hot[slot as usize].id;
-        self.by_id.remove(self.keyed.id(id), slot);
-        self.cold[slot as usize] = None;
+    /// Removes an entry, whose endpoints were released before.
+    pub fn remove(&mut self, slot: SlotIndex) {
+        let id = self.hot[slot.get()].id;
+        self.by_id.remove(self.keyed.server_id(id), slot);
+        self.cold[slot.get()] = None;
         self.free.push(slot);
     }
 
+    #[cfg(any(test, feature = "invariants"))]
     pub fn check_invariants(&self) {
-        let live = (0..self.capacity()).filter_map(|slot| Some((slot, self.get(slot)?)));
+        let used = SlotIndex::FIRST.until(self.end()).filter_map(|slot| Some((slot, self.get(slot)?)));
+        let mut entries = 0;
         let mut endpoints = 0;
-        for (slot, cold) in live.clone() {
+        for (slot, cold) in used {
             assert_eq!(self.find(self.hot(slot).id), Some(slot), "an entry by its ID");
             for endpoint in cold.endpoints.iter().flatten() {
-                assert_eq!(
-                    self.at_endpoint((endpoint.outside, cold.transport)),
-                    Some(slot),
-                    "an entry by its endpoint"
-                );
+                let key = (endpoint.external, cold.transport);
+                assert_eq!(self.at_endpoint(key), Some(slot), "an entry by its endpoint");
                 endpoints += 1;
             }
+            entries += 1;
         }
-        assert_eq!(self.by_endpoint.len(), endpoints, "endpoints of nobody");
-        assert_eq!(live.clone().count(), self.by_id.len(), "IDs of nobody");
+        assert_eq!(self.by_endpoint.len(), endpoints, "endpoints of removed entries");
+        assert_eq!(self.by_id.len(), entries, "IDs of removed entries");
         assert_eq!(self.free.len() + self.by_id.len(), self.hot.len(), "lost slots");
     }
 }

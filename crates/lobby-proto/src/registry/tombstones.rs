@@ -1,25 +1,27 @@
 //! Servers that have just unregistered (L11).
 
-use crate::hash::{Keyed, KeyedMap};
+use crate::hash::{KeyedHash, KeyedMap};
 use rallypoint_wire::lobby::ServerId;
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
 
-/// For so long after an unregistration, a registration with the same ID is taken for a reordered datagram.
-const TOMBSTONE: Duration = Duration::from_secs(3);
+/// How long after an unregistration a registration with the same ID is taken for a reordered datagram.
+const LIFETIME: Duration = Duration::from_secs(3);
 
-/// Only servers that were there leave one, so their number is bounded by what can register within three seconds.
+/// IDs of servers that have just unregistered. Only registered servers leave one, so their number is bounded by the number of
+/// servers that can register within the lifetime.
 #[derive(Debug)]
 pub(super) struct Tombstones {
     by_id: KeyedMap<ServerId, Instant>,
-    ends: VecDeque<(Instant, ServerId)>,
+    /// In the order in which they expire.
+    queue: VecDeque<(Instant, ServerId)>,
 }
 
 impl Tombstones {
-    pub fn new(keyed: Keyed) -> Self {
-        Self { by_id: keyed.map(), ends: VecDeque::new() }
+    pub fn new(keyed: KeyedHash) -> Self {
+        Self { by_id: keyed.map(), queue: VecDeque::new() }
     }
 
     pub fn len(&self) -> usize {
@@ -27,18 +29,18 @@ impl Tombstones {
     }
 
     pub fn insert(&mut self, now: Instant, id: ServerId) {
-        self.forget_old(now);
-        let end = now + TOMBSTONE;
+        self.forget_expired(now);
+        let end = now + LIFETIME;
         self.by_id.insert(id, end);
-        self.ends.push_back((end, id));
+        self.queue.push_back((end, id));
     }
 
     pub fn contains(&self, now: Instant, id: ServerId) -> bool {
         self.by_id.get(&id).is_some_and(|&end| now < end)
     }
 
-    pub fn forget_old(&mut self, now: Instant) {
-        while let Some((end, id)) = self.ends.pop_front_if(|&mut (end, _)| end <= now) {
+    pub fn forget_expired(&mut self, now: Instant) {
+        while let Some((end, id)) = self.queue.pop_front_if(|&mut (end, _)| end <= now) {
             if self.by_id.get(&id) == Some(&end) {
                 self.by_id.remove(&id);
             }

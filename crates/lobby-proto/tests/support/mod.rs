@@ -310,9 +310,9 @@ pub fn published(registry: &Registry, lobby: LobbyId) -> Vec<String> {
     assert_eq!(reply.len(), list.size());
     let servers: Vec<_> = blocks(&reply).collect::<Result<_, _>>().expect("a valid reply");
     assert_eq!(servers.len(), list.count());
-    assert!(servers.iter().eq(list.listings().map(|listing| listing.block()).collect::<Vec<_>>().iter()));
-    assert!(list.listings().all(|listing| listing.lobby_id() == lobby));
-    list.listings().map(line).collect()
+    assert!(servers.iter().eq(list.servers().map(|listing| listing.block()).collect::<Vec<_>>().iter()));
+    assert!(list.servers().all(|listing| listing.lobby_id() == lobby));
+    list.servers().map(line).collect()
 }
 
 /// `203.0.113.9:8190 udp server 7`, the endpoints in the order of [`rallypoint_wire::lobby::ListBlock::endpoints`].

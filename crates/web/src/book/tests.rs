@@ -96,7 +96,7 @@ impl Pair {
         let snapshot = Arc::clone(self.book.published());
         let listed: BTreeMap<_, _> = directory
             .lobbies()
-            .flat_map(|(_, list)| list.listings())
+            .flat_map(|(_, list)| list.servers())
             .map(|listing| (listing.public_id(), listing))
             .collect();
         let shown: Vec<_> = snapshot.rows().map(|row| row.id).collect();
@@ -241,7 +241,7 @@ fn what_is_told_before_a_server_is_here_is_not_lost() {
     pair.register(1, 1, "a", 0);
     pair.registry.publish(pair.now);
     let id =
-        pair.registry.lists().snapshot().lobbies().flat_map(|(_, list)| list.listings()).next().unwrap().public_id();
+        pair.registry.lists().snapshot().lobbies().flat_map(|(_, list)| list.servers()).next().unwrap().public_id();
     pair.book.handle_told(Told::new(id, Verified::Verified));
     let published = pair.wait(PUBLISH_EVERY).unwrap();
     assert_eq!(published.snapshot.row(id).unwrap().verified, Verified::Verified);

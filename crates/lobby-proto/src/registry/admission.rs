@@ -1,29 +1,29 @@
-//! Whether a datagram is looked at at all: budgets, bans, size.
+//! The first decision about a datagram that is not a refresh: source address, budgets, bans and size.
 
 use super::Registry;
-use crate::RegistrationOutcome;
+use crate::{RegistrationOutcome, index::SlotIndex};
 use rallypoint_limit::{Decision, is_possible_source};
 use rallypoint_wire::lobby::Datagram;
 use std::{net::IpAddr, time::Instant};
 
-/// Real servers send 5 to 12 keys.
-const USUAL_KEYS: usize = 16;
+/// Number of keys that are not charged in addition to their bytes: real servers send 5 to 12.
+const FREE_KEYS: usize = 16;
 
-/// What each key beyond these is charged with, besides its own bytes: a registration of 600 keys takes as long as three of
-/// few keys and the same length.
+/// Charge for each key beyond these besides its own bytes: a registration of 600 keys takes as long as three with few keys
+/// and the same length.
 const BYTES_PER_KEY: usize = 16;
 
-/// What a datagram costs, in bytes: hundreds of keys are more work than as many bytes with few.
+/// The charge for a datagram in bytes: hundreds of keys are more work than the same number of bytes with few keys.
 pub(super) fn charge(bytes: &[u8]) -> usize {
-    bytes.len() + BYTES_PER_KEY * Datagram::peek_count(bytes).saturating_sub(USUAL_KEYS)
+    bytes.len() + BYTES_PER_KEY * Datagram::peek_count(bytes).saturating_sub(FREE_KEYS)
 }
 
 impl Registry {
-    /// Whether a datagram is looked at at all. So many bytes are charged to the budgets.
+    /// Decides whether a datagram is parsed. `charge` bytes are charged to the budgets.
     pub(super) fn admit(
         &mut self,
         now: Instant,
-        known: Option<u32>,
+        known: Option<SlotIndex>,
         source: IpAddr,
         size: usize,
         charge: usize,
@@ -33,7 +33,8 @@ impl Registry {
         }
         if !self.config.limit_exempt.contains(source) {
             if known.is_some_and(|slot| self.is_from(slot, source)) {
-                // Whoever knows the secret of a server at this address is not forged: a flood does not touch its share.
+                // A sender that knows the secret ID of a server at this address is not forged, so a flood must not use up
+                // its share.
                 self.limiter.vouch(now, source);
             }
             if let Decision::Refused(refusal) = self.limiter.check(now, source, charge) {
@@ -49,7 +50,7 @@ impl Registry {
         Ok(())
     }
 
-    fn is_from(&self, slot: u32, source: IpAddr) -> bool {
-        self.slots.cold(slot).endpoints.iter().flatten().any(|endpoint| endpoint.inside.ip == source)
+    fn is_from(&self, slot: SlotIndex, source: IpAddr) -> bool {
+        self.slots.cold(slot).endpoints.iter().flatten().any(|endpoint| endpoint.internal.ip == source)
     }
 }

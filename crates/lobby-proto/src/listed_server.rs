@@ -1,0 +1,164 @@
+//! Servers as the list shows them.
+
+use crate::{
+    PublicId,
+    entry::{Addr, Family, PerFamily},
+};
+use rallypoint_wire::lobby::{ListBlock, LobbyId};
+use std::{
+    net::SocketAddr,
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
+};
+
+/// How a server came into the list. If two servers claim the same endpoint, the greater origin wins (W38).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ListingOrigin {
+    /// It registered itself.
+    #[default]
+    Registered,
+    /// It announced itself to the Bloodmasters master list and replied to a query (L17).
+    Announced,
+    /// The operator configured it as a watched server, and it replies to queries.
+    Watched,
+}
+
+impl ListingOrigin {
+    /// All origins, in the order of the variants.
+    pub const ALL: [Self; 3] = [Self::Registered, Self::Announced, Self::Watched];
+
+    /// The code of the origin in the API.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Registered => "registered",
+            Self::Announced => "announced",
+            Self::Watched => "watched",
+        }
+    }
+
+    /// Whether a server counts towards the caps of its address. Watched servers do not: they did not ask to be listed.
+    pub(crate) const fn is_charged(self) -> bool {
+        !matches!(self, Self::Watched)
+    }
+}
+
+/// A server as the list shows it. It does not change, apart from the latency: an update of the server makes a new one.
+#[derive(Debug)]
+pub struct ListedServer {
+    pub(crate) public_id: PublicId,
+    pub(crate) lobby_id: LobbyId,
+    pub(crate) since: Instant,
+    pub(crate) origin: ListingOrigin,
+    /// In microseconds, or [`NOT_MEASURED`]. It differs with every check and is no reason to publish a new list, so it is
+    /// the only field that is changed in place.
+    latency: AtomicU32,
+    /// The server's block of the list reply, including the length.
+    pub(crate) block: Box<[u8]>,
+    /// The addresses before the address map; `None` for most servers, whose addresses the map does not change.
+    pub(crate) internal: Option<Box<InternalAddrs>>,
+}
+
+/// The address of an endpoint before the address map, by family; `None` if the map does not change it.
+pub(crate) type InternalAddrs = PerFamily<Option<Addr>>;
+
+const NOT_MEASURED: u32 = u32::MAX;
+
+impl ListedServer {
+    /// The public ID.
+    #[must_use]
+    pub fn public_id(&self) -> PublicId {
+        self.public_id
+    }
+
+    /// The lobby in which the server is listed.
+    #[must_use]
+    pub fn lobby_id(&self) -> LobbyId {
+        self.lobby_id
+    }
+
+    /// When the server first registered.
+    #[must_use]
+    pub fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// How the server came into the list.
+    #[must_use]
+    pub fn origin(&self) -> ListingOrigin {
+        self.origin
+    }
+
+    /// Round-trip time of the last successful check or query by the lobby, if there was one (L12).
+    #[must_use]
+    pub fn latency(&self) -> Option<Duration> {
+        match self.latency.load(Ordering::Relaxed) {
+            NOT_MEASURED => None,
+            microseconds => Some(Duration::from_micros(u64::from(microseconds))),
+        }
+    }
+
+    /// The address at which the lobby itself reaches a listed address: the same, unless the address map has changed it.
+    /// Many routers do not pass packets from the inside to their own external address.
+    #[must_use]
+    pub fn internal_addr(&self, listed: SocketAddr) -> SocketAddr {
+        let internal = self.internal.as_ref().and_then(|internal| internal[Family::of(listed.ip())]);
+        internal.map_or(listed, Into::into)
+    }
+
+    /// The server's block of the list reply.
+    #[must_use]
+    pub fn block(&self) -> ListBlock<'_> {
+        ListBlock::parse(&self.block[4..]).expect("every block in a `ListedServer` was written by `ListBlock::emit`")
+    }
+
+    /// A registered server with its block, which `ListBlock::emit` has written.
+    pub(crate) fn new(public_id: PublicId, lobby_id: LobbyId, since: Instant, block: &[u8]) -> Self {
+        Self {
+            public_id,
+            lobby_id,
+            since,
+            origin: ListingOrigin::Registered,
+            latency: AtomicU32::new(NOT_MEASURED),
+            block: block.into(),
+            internal: None,
+        }
+    }
+
+    /// The same server with another origin.
+    pub(crate) fn with_origin(self, origin: ListingOrigin) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// The same server with other addresses before the address map.
+    pub(crate) fn with_internal(self, internal: Option<Box<InternalAddrs>>) -> Self {
+        Self { internal, ..self }
+    }
+
+    /// The same server in a lobby with a block, either of which may be new.
+    pub(crate) fn updated(&self, lobby_id: LobbyId, block: &[u8]) -> Self {
+        let latency = self.latency.load(Ordering::Relaxed).into();
+        Self { lobby_id, latency, block: block.into(), internal: self.internal.clone(), ..*self }
+    }
+
+    /// Estimated memory use of an entry with this block, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        memory_of(self.block.len())
+    }
+
+    /// Records the round-trip time of a reply by the server.
+    pub fn set_latency(&self, latency: Duration) {
+        let microseconds = u32::try_from(latency.as_micros()).unwrap_or(u32::MAX);
+        self.latency.store(microseconds.min(NOT_MEASURED - 1), Ordering::Relaxed);
+    }
+}
+
+/// Memory use of an entry besides its block, in bytes: both halves, its rows in the tables, its position in the list. An
+/// estimate, on the high side.
+const ENTRY: usize = 640;
+
+/// Estimated memory use of an entry whose block has this length, in bytes. The block is stored twice: in the
+/// [`ListedServer`] and in the reply that all clients get.
+pub(crate) const fn memory_of(block: usize) -> usize {
+    ENTRY + 2 * block
+}

@@ -1,0 +1,108 @@
+//! The endpoints of an entry: where its server is, in each address family.
+
+use super::Registry;
+use crate::{
+    ListingOrigin,
+    entry::{Addr, CheckMethod, EndpointEntry, EndpointState, Family, PerFamily},
+    index::SlotIndex,
+};
+use rallypoint_limit::Lan;
+use rallypoint_wire::lobby::{Registration, Transport};
+use std::{net::IpAddr, num::NonZeroU16, time::Instant};
+
+impl Registry {
+    /// The endpoint of a server that registers this port from this address.
+    pub(super) fn endpoint(&self, source: IpAddr, port: NonZeroU16) -> EndpointEntry {
+        let internal = Addr { ip: source, port };
+        let external = self.config.address_map.external(internal.into());
+        // `Config::validate` rejects an address map with port 0.
+        let external = Addr { ip: external.ip(), port: NonZeroU16::new(external.port()).unwrap_or(port) };
+        EndpointEntry { internal, external }
+    }
+
+    /// Sets the endpoint of one family. Returns which endpoints of the server have to be checked now: those whose address or
+    /// transport is new, those that are to be checked in a new way (W14), and the one that registers if it is not listed.
+    pub(super) fn set_endpoint(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        family: Family,
+        new: EndpointEntry,
+        registration: &Registration<'_>,
+    ) -> PerFamily<bool> {
+        let old = self.slots.cold(slot).endpoints[family];
+        let state = self.slots.hot(slot).states[family];
+        self.drop_endpoint(slot, family);
+        let is_new_transport = self.change_transport(now, slot, registration.transport());
+        self.slots.bind((new.external, registration.transport()), slot);
+        self.charge_lan(slot, new.internal.ip);
+        let cold = self.slots.cold_mut(slot);
+        cold.endpoints[family] = Some(new);
+        // A server that did not register itself has been queried by the caller.
+        let check = CheckMethod::of(registration).filter(|_| cold.server.origin == ListingOrigin::Registered);
+        let is_new_check = std::mem::replace(&mut cold.check, check) != check;
+        let is_new_addr = old.is_none_or(|old| old.internal != new.internal);
+        if is_new_addr {
+            cold.check_attempts[family] = None;
+        }
+        let states = &mut self.slots.hot_mut(slot).states;
+        states[family] = if is_new_addr { EndpointState::Checking } else { state };
+        if is_new_transport {
+            states.iter_mut().filter(|state| **state != EndpointState::Absent).for_each(|state| {
+                *state = EndpointState::Checking;
+            });
+        }
+        PerFamily::from_fn(|other| match states[other] {
+            EndpointState::Absent => false,
+            EndpointState::Listed => is_new_check,
+            EndpointState::Checking | EndpointState::Unreachable => is_new_check || other == family,
+        })
+    }
+
+    /// Removes the endpoint of one family.
+    pub(super) fn drop_endpoint(&mut self, slot: SlotIndex, family: Family) {
+        let cold = self.slots.cold_mut(slot);
+        if let Some(endpoint) = cold.endpoints[family].take() {
+            let key = (endpoint.external, cold.transport);
+            let is_charged = cold.server.origin.is_charged();
+            self.slots.unbind(key, slot);
+            if is_charged {
+                self.usage.uncharge_lan(Lan::of(endpoint.internal.ip));
+            }
+        }
+        let hot = self.slots.hot_mut(slot);
+        hot.states[family] = EndpointState::Absent;
+        hot.fingerprints[family] = 0;
+    }
+
+    /// Counts an endpoint towards the cap of its source, if its server is charged.
+    pub(super) fn charge_lan(&mut self, slot: SlotIndex, source: IpAddr) {
+        if self.slots.cold(slot).server.origin.is_charged() {
+            self.usage.charge_lan(Lan::of(source));
+        }
+    }
+
+    /// Changes the transport, which belongs to the server and not to the endpoint. An endpoint of the other family is kept,
+    /// unless another server has registered the same address with the new transport, or it is banned. Returns whether the
+    /// transport is a new one.
+    fn change_transport(&mut self, now: Instant, slot: SlotIndex, transport: Transport) -> bool {
+        let cold = self.slots.cold(slot);
+        let old = cold.transport;
+        if old == transport {
+            return false;
+        }
+        let endpoints = cold.endpoints;
+        for family in Family::ALL {
+            let Some(EndpointEntry { external, .. }) = endpoints[family] else { continue };
+            let key = (external, transport);
+            if self.slots.at_endpoint(key).is_some() || self.is_endpoint_banned(now, key) {
+                self.drop_endpoint(slot, family);
+            } else {
+                self.slots.unbind((external, old), slot);
+                self.slots.bind(key, slot);
+            }
+        }
+        self.slots.cold_mut(slot).transport = transport;
+        true
+    }
+}

@@ -1,0 +1,89 @@
+//! Outcomes that are kept: by source address for the owners of servers, and by reason for the log.
+
+use super::{Registry, bans::BanCandidate};
+use crate::{
+    LatestRefusal, RecentOutcome, RegistrationOutcome, hash::KeyedHash, latest_refusals::LatestRefusals,
+    recent_outcomes::RecentOutcomes,
+};
+use rallypoint_wire::lobby::Registration;
+use std::{net::IpAddr, sync::Arc, time::Instant};
+
+#[derive(Debug)]
+pub(super) struct OutcomeLog {
+    registrations: RecentOutcomes,
+    /// Outcomes of datagrams that could not be parsed, kept apart so that a flood of them does not displace the others.
+    unparsed: RecentOutcomes,
+    refusals: LatestRefusals,
+}
+
+impl OutcomeLog {
+    pub fn new(keyed: KeyedHash) -> Self {
+        Self {
+            registrations: RecentOutcomes::new(keyed),
+            unparsed: RecentOutcomes::new(keyed),
+            refusals: LatestRefusals::default(),
+        }
+    }
+
+    /// The outcomes of an address, oldest first.
+    pub fn recent(&self, ip: IpAddr) -> Vec<RecentOutcome> {
+        let mut recent = [self.registrations.of(ip), self.unparsed.of(ip)].concat();
+        recent.sort_by_key(|outcome| outcome.at);
+        recent
+    }
+
+    pub fn latest_refusals(&self) -> impl Iterator<Item = &LatestRefusal> + Clone {
+        self.refusals.iter()
+    }
+
+    /// Records the outcome of a datagram for the owner of its source address and for the log.
+    pub fn record(
+        &mut self,
+        now: Instant,
+        source: IpAddr,
+        outcome: RegistrationOutcome,
+        port: Option<u16>,
+        reason: Option<Arc<str>>,
+    ) {
+        let recent = if port.is_some() { &mut self.registrations } else { &mut self.unparsed };
+        recent.record(now, source, outcome, port, reason.clone());
+        self.refusals.record(source, outcome, port, reason);
+    }
+
+    /// Records an outcome that is not one of a datagram, for the owner of the address only.
+    pub fn record_for_owner(
+        &mut self,
+        now: Instant,
+        source: IpAddr,
+        outcome: RegistrationOutcome,
+        port: u16,
+        reason: Option<Arc<str>>,
+    ) {
+        self.registrations.record(now, source, outcome, Some(port), reason);
+    }
+}
+
+impl Registry {
+    /// Records the outcome of a datagram, and of the registration in it, unless it is a refresh.
+    pub(super) fn record_outcome(
+        &mut self,
+        now: Instant,
+        source: IpAddr,
+        outcome: RegistrationOutcome,
+        new: Option<&Registration<'_>>,
+    ) {
+        if outcome == RegistrationOutcome::Refreshed {
+            return;
+        }
+        let port = new.map(|new| new.port().get());
+        let candidate = || BanCandidate {
+            ip: source,
+            name: new.map(Registration::name),
+            id: new.map(|new| self.public_id(new.server_id())),
+            endpoint: new.map(|new| (self.endpoint(source, new.port()).external, new.transport())),
+        };
+        let is_banned = outcome == RegistrationOutcome::Banned;
+        let reason = is_banned.then(|| self.ban_reason(now, candidate())).flatten();
+        self.outcomes.record(now, source, outcome, port, reason);
+    }
+}

@@ -1,0 +1,163 @@
+//! Reachability checks of entries: when they are requested, and what their results change (L12).
+
+use super::{Registry, Slots};
+use crate::{
+    CheckResult, CheckTarget, Config, RegistrationOutcome, UnlistReason,
+    checks::CheckStatus,
+    entry::{CheckAttempts, EndpointEntry, EndpointState, Family},
+    index::SlotIndex,
+};
+use std::time::{Duration, Instant};
+
+/// Minimum interval between registrations that count as a return. A server registers every 30 seconds; one that comes
+/// sooner than this is a repetition.
+const RETURN_AFTER: Duration = Duration::from_secs(10);
+
+impl Registry {
+    /// Determines whether an endpoint is reachable, by a known result or a new check. A listed endpoint stays listed in the
+    /// meantime. Returns `false` if no check can be made now.
+    pub(super) fn request_check(&mut self, now: Instant, slot: SlotIndex, family: Family) -> bool {
+        let Some(target) = self.check_target(slot, family) else {
+            self.slots.hot_mut(slot).states[family] = EndpointState::Listed;
+            return true;
+        };
+        let waiter = self.slots.key(slot);
+        let returns = self.count_return(now, slot, family);
+        let status = self.checks.request(now, &self.wheel, &self.config.checks, target, (waiter, returns));
+        let hot = self.slots.hot_mut(slot);
+        match status {
+            CheckStatus::Known(result) => {
+                self.set_state(slot, family, result);
+                true
+            }
+            CheckStatus::Pending | CheckStatus::Refused if hot.states[family] == EndpointState::Listed => true,
+            CheckStatus::Pending => {
+                hot.states[family] = EndpointState::Checking;
+                true
+            }
+            CheckStatus::Refused => {
+                // Without a fingerprint, the next registration requests a check again.
+                hot.states[family] = EndpointState::Checking;
+                hot.fingerprints[family] = 0;
+                false
+            }
+        }
+    }
+
+    /// Handles a refresh of an endpoint that waits for its check: the check moves up in the queue, or its result is known by
+    /// now.
+    #[cold]
+    pub(super) fn request_check_again(&mut self, now: Instant, slot: SlotIndex, family: Family) -> RegistrationOutcome {
+        let was_listed = self.slots.cold(slot).position.is_some();
+        let is_accepted = self.request_check(now, slot, family);
+        let outcome = match self.slots.hot(slot).states[family] {
+            EndpointState::Checking if is_accepted => return RegistrationOutcome::Checking,
+            EndpointState::Checking => RegistrationOutcome::CheckBusy,
+            EndpointState::Listed if was_listed => RegistrationOutcome::Changed,
+            EndpointState::Listed => RegistrationOutcome::Listed,
+            EndpointState::Unreachable | EndpointState::Absent => RegistrationOutcome::Unreachable,
+        };
+        self.update_list(now, slot, None, UnlistReason::Unreachable);
+        if let Some(EndpointEntry { internal, .. }) = self.slots.cold(slot).endpoints[family] {
+            self.outcomes.record_for_owner(now, internal.ip, outcome, internal.port.get(), None);
+        }
+        outcome
+    }
+
+    /// Number of times an endpoint has returned for its check. Repetitions sooner than [`RETURN_AFTER`] do not count.
+    fn count_return(&mut self, now: Instant, slot: SlotIndex, family: Family) -> u8 {
+        let now = self.wheel.tick(now);
+        let attempts = &mut self.slots.cold_mut(slot).check_attempts[family];
+        let attempts = attempts.get_or_insert(CheckAttempts { last: now, returns: 0 });
+        if now >= attempts.last.plus(RETURN_AFTER) {
+            attempts.last = now;
+            attempts.returns = attempts.returns.saturating_add(1);
+        }
+        attempts.returns
+    }
+
+    /// Repeats outdated checks of listed endpoints, which stay listed in the meantime (L12).
+    pub(super) fn renew_checks(&mut self, now: Instant, slot: SlotIndex) {
+        for family in Family::ALL {
+            let is_listed = self.slots.hot(slot).states[family] == EndpointState::Listed;
+            let Some(target) = self.check_target(slot, family).filter(|_| is_listed) else { continue };
+            let waiter = self.slots.key(slot);
+            if let CheckStatus::Known(_) =
+                self.checks.request(now, &self.wheel, &self.config.checks, target, (waiter, 0))
+                && let Some(until) = self.checks.valid_until(&target)
+            {
+                self.wheel.schedule(slot, until);
+            }
+        }
+    }
+
+    /// Applies the result of a check to an endpoint that waited for it.
+    pub(super) fn apply_check(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        family: Family,
+        target: CheckTarget,
+        result: CheckResult,
+    ) {
+        if result == CheckResult::Unknown {
+            return self.postpone_check(now, slot, family);
+        }
+        let before = self.slots.hot(slot).states[family];
+        self.set_state(slot, family, result);
+        self.update_list(now, slot, None, UnlistReason::Unreachable);
+        let after = self.slots.hot(slot).states[family];
+        if let (EndpointState::Listed, Some(until)) = (after, self.checks.valid_until(&target)) {
+            self.wheel.schedule(slot, until);
+        }
+        if before != after {
+            let is_listed = after == EndpointState::Listed;
+            let outcome = if is_listed { RegistrationOutcome::Listed } else { RegistrationOutcome::Unreachable };
+            self.record_check(now, slot, family, outcome);
+        }
+    }
+
+    /// Handles a check that could not be made. A listed endpoint stays listed and is checked again soon; another one is
+    /// checked with its next registration, whether or not that has changed.
+    fn postpone_check(&mut self, now: Instant, slot: SlotIndex, family: Family) {
+        let retry = self.wheel.deadline(now, self.config.checks.retry);
+        let hot = self.slots.hot_mut(slot);
+        if hot.states[family] == EndpointState::Listed {
+            return self.wheel.schedule(slot, retry);
+        }
+        hot.fingerprints[family] = 0;
+        self.record_check(now, slot, family, RegistrationOutcome::CheckBusy);
+    }
+
+    fn record_check(&mut self, now: Instant, slot: SlotIndex, family: Family, outcome: RegistrationOutcome) {
+        if let Some(EndpointEntry { internal, .. }) = self.slots.cold(slot).endpoints[family] {
+            self.outcomes.record(now, internal.ip, outcome, Some(internal.port.get()), None);
+        }
+    }
+
+    fn set_state(&mut self, slot: SlotIndex, family: Family, result: CheckResult) {
+        let state = match result {
+            CheckResult::Reachable(latency) => {
+                self.slots.cold(slot).server.set_latency(latency);
+                EndpointState::Listed
+            }
+            CheckResult::Unreachable => EndpointState::Unreachable,
+            CheckResult::Unknown => return,
+        };
+        self.slots.hot_mut(slot).states[family] = state;
+    }
+
+    /// The target of the check of an endpoint, if it is to be checked.
+    pub(super) fn check_target(&self, slot: SlotIndex, family: Family) -> Option<CheckTarget> {
+        check_target(&self.slots, &self.config, slot, family)
+    }
+}
+
+/// The target of the check of an endpoint, if it is to be checked.
+pub(super) fn check_target(slots: &Slots, config: &Config, slot: SlotIndex, family: Family) -> Option<CheckTarget> {
+    let cold = slots.get(slot)?;
+    let endpoint = cold.endpoints[family]?;
+    let method = cold.check?;
+    let is_checked = config.checks.enabled && !config.checks.exempt.contains(endpoint.internal.ip);
+    is_checked.then(|| method.target(endpoint.internal))
+}

@@ -1,0 +1,68 @@
+//! Entries that leave: by unregistration, when their lease ends, or because another server takes their place.
+
+use super::Registry;
+use crate::{
+    RegistrationOutcome, UnlistReason,
+    entry::{EndpointState, Family},
+    index::SlotIndex,
+};
+use rallypoint_wire::lobby::ServerId;
+use std::time::Instant;
+
+impl Registry {
+    pub(super) fn unregister(&mut self, now: Instant, id: ServerId) -> RegistrationOutcome {
+        let Some(slot) = self.slots.find(id) else { return RegistrationOutcome::NotRegistered };
+        self.remove(now, slot, UnlistReason::Unregistered);
+        self.tombstones.insert(now, id);
+        RegistrationOutcome::Unregistered
+    }
+
+    /// Removes a server from the registry.
+    pub(super) fn remove(&mut self, now: Instant, slot: SlotIndex, reason: UnlistReason) {
+        self.unlist(now, slot, reason);
+        for family in Family::ALL {
+            self.drop_endpoint(slot, family);
+        }
+        let server = &self.slots.cold(slot).server;
+        self.usage.lobbies.leave(server.lobby_id);
+        self.usage.memory -= server.memory();
+        self.slots.remove(slot);
+    }
+
+    /// Handles the deadline of an entry, which a refresh may have extended in the meantime.
+    pub(super) fn handle_deadline(&mut self, now: Instant, slot: SlotIndex) {
+        if self.slots.get(slot).is_none() {
+            return;
+        }
+        let reached = self.wheel.tick(now);
+        for family in Family::ALL {
+            let hot = self.slots.hot(slot);
+            if hot.states[family] != EndpointState::Absent && hot.deadlines[family] <= reached {
+                self.drop_endpoint(slot, family);
+            }
+        }
+        let hot = self.slots.hot(slot);
+        let leased = Family::ALL.into_iter().filter(|&family| hot.states[family] != EndpointState::Absent);
+        let Some(next) = leased.map(|family| hot.deadlines[family]).min() else {
+            self.remove(now, slot, UnlistReason::Expired);
+            return;
+        };
+        self.wheel.schedule(slot, next);
+        self.update_list(now, slot, None, UnlistReason::Expired);
+        self.renew_checks(now, slot);
+        self.vouch_for(now, slot);
+    }
+
+    /// Keeps listed servers known to the limiter, which refreshes do not ask.
+    fn vouch_for(&mut self, now: Instant, slot: SlotIndex) {
+        let hot = self.slots.hot(slot);
+        let cold = self.slots.cold(slot);
+        for family in Family::ALL.into_iter().filter(|&family| hot.states[family] == EndpointState::Listed) {
+            if let Some(source) = cold.endpoints[family].map(|endpoint| endpoint.internal.ip)
+                && !self.config.limit_exempt.contains(source)
+            {
+                self.limiter.vouch(now, source);
+            }
+        }
+    }
+}
