@@ -148,7 +148,7 @@ impl Joined {
                         pace.spend(Instant::now());
                         if let Err(error) = self.client.send(line.as_bytes()).await {
                             let why = if is_lost { "not connected".into() } else { error.to_string() };
-                            self.not_said(&format!("this was not said ({why}): {}", text::harmless(line)))?;
+                            self.not_said(&format!("this was not said ({why}): {}", text::sanitize(line)))?;
                         }
                     }
                     Some(Err(characters)) => self.not_said(&too_long(*characters))?,
@@ -258,7 +258,7 @@ fn explain(error: &ConnectError, args: &Args) -> CommandError {
 }
 
 fn refused(error: &LoginError) -> CommandError {
-    CommandError::failed(text::harmless(&error.to_string()))
+    CommandError::failed(text::sanitize(&error.to_string()))
 }
 
 fn over() -> CommandError {
@@ -268,15 +268,15 @@ fn over() -> CommandError {
 fn ended(reason: &DisconnectReason) -> CommandError {
     CommandError::failed(match reason {
         DisconnectReason::ClosedByPeer(why) if !why.is_empty() => {
-            format!("the server ended it: {}", text::harmless(why))
+            format!("the server ended it: {}", text::sanitize(why))
         }
-        reason => text::harmless(&reason.to_string()).into_owned(),
+        reason => text::sanitize(&reason.to_string()).into_owned(),
     })
 }
 
 fn lost(reason: &DisconnectReason) -> String {
     match reason {
         DisconnectReason::ClosedByPeer(why) if why == "unknown session" => "the server was restarted".into(),
-        reason => text::harmless(&reason.to_string()).into_owned(),
+        reason => text::sanitize(&reason.to_string()).into_owned(),
     }
 }

@@ -11,7 +11,7 @@ pub use name_pattern::NamePattern;
 pub use network::{Network, ParseNetworkError};
 
 use crate::PublicId;
-use rallypoint_wire::{lobby::Transport, text::harmless};
+use rallypoint_wire::{lobby::Transport, text::sanitize};
 use std::{
     fmt,
     net::SocketAddr,
@@ -180,7 +180,7 @@ impl fmt::Display for BanSubject {
 /// terminal, and a pattern that contains them matches no name as it is displayed.
 pub fn operator_text(text: &str) -> Result<String, BanError> {
     let text = text.trim();
-    let is_valid = text.chars().count() <= MAX_TEXT && harmless(text) == text;
+    let is_valid = text.chars().count() <= MAX_TEXT && sanitize(text) == text;
     is_valid.then(|| text.to_owned()).ok_or(BanError::Text)
 }
 

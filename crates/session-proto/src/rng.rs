@@ -39,7 +39,7 @@ impl SecretRng {
     /// A UID without a zero byte (S17).
     pub fn uid(&mut self) -> Uid {
         loop {
-            if let Some(uid) = Uid::draw(self.bytes()) {
+            if let Some(uid) = Uid::from_random(self.bytes()) {
                 return uid;
             }
         }
@@ -48,7 +48,7 @@ impl SecretRng {
     /// A rand without a zero byte (S17).
     pub fn rand(&mut self) -> Rand {
         loop {
-            if let Some(rand) = Rand::draw(self.bytes()) {
+            if let Some(rand) = Rand::from_random(self.bytes()) {
                 return rand;
             }
         }

@@ -1,10 +1,11 @@
-//! Asking a Bloodmasters server: document 002, rulings B1 to B12. The length is little-endian, all else big-endian (B1).
+//! The Bloodmasters query protocol: document 002, rulings B1 to B12. The length is little-endian, everything else big-endian
+//! (B1).
 //!
 //! A client sends a [`Query`], a server answers with a [`Reply`] that carries the same [`Echo`]. A datagram can hold
 //! several messages ([`messages`]), and a server answers each query among them ([`queries`]) in a datagram of its own (B3).
-//! Where the servers are is told by the [`master_list`].
+//! The [`master_list`] has the addresses of the servers.
 //!
-//! Nobody ever sends an empty datagram: it makes real servers deaf (B10). Nothing here emits one.
+//! An empty datagram makes real servers stop answering (B10). Nothing here emits one.
 //!
 //! ```
 //! use rallypoint_wire::bloodmasters::{ClientsBuf, Echo, GameType, Info, Query, Reply, Rules, queries};
@@ -39,9 +40,9 @@ pub use names::{GameType, Team};
 pub use plain::{ascii, strip_colours};
 pub use reply::{Reply, ReplyTooLong};
 
-/// The UDP port a server listens on unless it was told otherwise (B8).
+/// Default UDP port of a server (B8).
 pub const PORT: u16 = 6_969;
 
-/// The largest reply that is made: what fits into a UDP datagram over IPv4, which is a little less than what the length
-/// field could count.
+/// Largest reply in bytes: what fits into a UDP datagram over IPv4, which is slightly less than the maximum of the length
+/// field.
 pub const MAX_REPLY: usize = 65_507;

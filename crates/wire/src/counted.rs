@@ -1,10 +1,10 @@
-//! What a reply holds that begins with how many there are.
+//! Sequences that begin with the number of their items.
 
 use crate::{DecodeError, Reader};
 use core::iter;
 
-/// What `parse` reads, as often as `count` says. It gives an item or what is wrong with it, or fails if it cannot tell
-/// where the next one begins: that is the end, as is a count that is not there. So are bytes behind the last item.
+/// Iterates over `count` items. The inner result of `parse` is an item or its error; the outer error means that the start
+/// of the next item is unknown, which ends the iteration. A missing count and bytes after the last item are errors, too.
 pub(crate) fn counted<'a, T>(
     mut reader: Reader<'a>,
     count: Result<u32, DecodeError>,

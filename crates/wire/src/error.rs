@@ -1,22 +1,31 @@
-//! What was wrong in the bytes.
+//! Decoding errors.
 
 use core::fmt;
 
-/// Why a datagram was not understood: which field, and what about it.
+/// Why bytes could not be parsed: the field, and what is wrong with it.
 ///
-/// Small and `Copy`, so that a flood of nonsense costs nothing but the look at it.
+/// Small and `Copy`, so that a flood of malformed datagrams costs no allocation.
+///
+/// ```
+/// use rallypoint_wire::{DecodeErrorKind, session::ClientDatagram};
+///
+/// let error = ClientDatagram::parse(&[]).unwrap_err();
+/// assert_eq!((error.field, error.kind), ("datagram", DecodeErrorKind::Empty));
+/// assert_eq!(error.kind.code(), "empty");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DecodeError {
-    /// The field as the document calls it.
+    /// Name of the field in the document.
     pub field: &'static str,
     /// What is wrong with it.
-    pub reason: Reason,
+    pub kind: DecodeErrorKind,
 }
 
 /// What is wrong with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// There is nothing at all.
+#[non_exhaustive]
+pub enum DecodeErrorKind {
+    /// There are no bytes.
     Empty,
     /// The bytes end before the field does.
     Truncated,
@@ -28,23 +37,23 @@ pub enum Reason {
     Unknown,
     /// Zero where zero has no meaning.
     Zero,
-    /// A mandatory field is not there.
+    /// A mandatory field is missing.
     Missing,
-    /// A field of fixed size has another size; the number is the right one, in bytes.
+    /// A field of fixed size has another size; the value is the required size in bytes.
     NotBytes(u8),
-    /// A check value (CRC, complement) does not fit what it protects.
+    /// A check value (CRC, complement) does not match the bytes it protects.
     Mismatch,
-    /// A number or text outside of what the field can mean.
+    /// A number or text outside the range of the field.
     Invalid,
 }
 
 impl DecodeError {
-    pub(crate) const fn new(field: &'static str, reason: Reason) -> Self {
-        Self { field, reason }
+    pub(crate) const fn new(field: &'static str, kind: DecodeErrorKind) -> Self {
+        Self { field, kind }
     }
 }
 
-impl Reason {
+impl DecodeErrorKind {
     /// A stable code for counters and logs.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -66,17 +75,17 @@ impl Reason {
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let field = self.field;
-        match self.reason {
-            Reason::Empty => write!(f, "empty {field}"),
-            Reason::Truncated => write!(f, "truncated in {field}"),
-            Reason::TrailingBytes => write!(f, "trailing bytes after {field}"),
-            Reason::TooLong => write!(f, "too long: {field}"),
-            Reason::Unknown => write!(f, "unknown {field}"),
-            Reason::Zero => write!(f, "{field} is 0"),
-            Reason::Missing => write!(f, "no {field}"),
-            Reason::NotBytes(size) => write!(f, "{field} is not {size} bytes"),
-            Reason::Mismatch => write!(f, "{field} does not match"),
-            Reason::Invalid => write!(f, "{field} is not valid"),
+        match self.kind {
+            DecodeErrorKind::Empty => write!(f, "empty {field}"),
+            DecodeErrorKind::Truncated => write!(f, "truncated in {field}"),
+            DecodeErrorKind::TrailingBytes => write!(f, "trailing bytes after {field}"),
+            DecodeErrorKind::TooLong => write!(f, "too long: {field}"),
+            DecodeErrorKind::Unknown => write!(f, "unknown {field}"),
+            DecodeErrorKind::Zero => write!(f, "{field} is 0"),
+            DecodeErrorKind::Missing => write!(f, "no {field}"),
+            DecodeErrorKind::NotBytes(size) => write!(f, "{field} is not {size} bytes"),
+            DecodeErrorKind::Mismatch => write!(f, "{field} does not match"),
+            DecodeErrorKind::Invalid => write!(f, "{field} is not valid"),
         }
     }
 }

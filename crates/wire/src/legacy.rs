@@ -1,8 +1,8 @@
 //! The lobby protocol of old Gang Garrison 2 versions (L16). Ports and lengths are little-endian, UUIDs big-endian.
 //!
-//! A server sends a [`Registration`] by UDP; a client sends a [`ListRequest`] by TCP and reads a [`ListEntry`] per server, as
-//! they come ([`ListReader`]) or as a whole ([`entries`]). Where the lobby of today has fields, this one has a text for
-//! people: [`Info`] takes it apart and puts it together.
+//! A server sends a [`Registration`] over UDP; a client sends a [`ListRequest`] over TCP and reads one [`ListEntry`] per
+//! server, as the reply arrives ([`ListReader`]) or as a whole ([`entries`]). Instead of the fields of the current lobby
+//! protocol there is a human-readable text, which [`Info`] parses and emits.
 //!
 //! ```
 //! use rallypoint_wire::legacy::{Counts, Info, Registration, protocol_of_version};
@@ -27,8 +27,8 @@ pub use list::{ListEntry, ListReader, ListRequest, emit_list, entries};
 pub use registration::Registration;
 pub use version::{protocol_of_version, version_of_protocol};
 
-/// The port of the legacy lobby, UDP and TCP.
+/// Port of the legacy lobby, UDP and TCP.
 pub const PORT: u16 = 29_942;
 
-/// How many servers a list can have: they are counted in one byte.
+/// Maximum number of servers in a list: the count is one byte.
 pub const MAX_SERVERS: usize = 255;

@@ -1,15 +1,18 @@
-//! Bytes to values and back, for every protocol Rallypoint speaks.
+//! Parsers and emitters for every protocol that Rallypoint implements.
 //!
-//! | module | document | what |
+//! | module | document | contents |
 //! |---|---|---|
-//! | [`lobby`] | 000, 001 | registering a server, taking it off the list, asking for the list |
+//! | [`lobby`] | 000, 001 | registering and unregistering a server, requesting the list |
 //! | [`legacy`] | ruling L16 | the lobby protocol of old Gang Garrison 2 clients |
 //! | [`bloodmasters`] | 002, ruling L17 | querying a Bloodmasters server; its master list |
 //! | [`session`] | 003 | queries, logins, data, acknowledgements |
-//! | [`pcap`] | | datagrams in a file that packet analysers read |
+//! | [`pcap`] | | packet capture files with datagrams |
 //!
-//! Parsing is total: any bytes at all give a value or a [`DecodeError`], nothing panics. Values borrow from the datagram;
-//! no parser allocates. `emit` appends to a `Vec<u8>` that the caller reuses. No I/O and no clock.
+//! Parsing is total: any input gives a value or a [`DecodeError`], and never panics. Values borrow from the datagram; no
+//! parser allocates. `emit` appends to a `Vec<u8>` that the caller reuses. There is no I/O and no clock.
+//!
+//! Enums of messages, such as [`lobby::Datagram`], are exhaustive on purpose: a receiver has to handle every message of its
+//! protocol. Enums of errors are `#[non_exhaustive]`.
 //!
 //! ```
 //! use rallypoint_wire::lobby::{Datagram, LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
@@ -43,6 +46,6 @@ pub mod session;
 pub mod text;
 mod writer;
 
-pub use error::{DecodeError, Reason};
+pub use error::{DecodeError, DecodeErrorKind};
 pub use reader::Reader;
 pub use writer::Writer;

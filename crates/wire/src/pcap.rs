@@ -1,7 +1,7 @@
-//! Packet captures in the classic format (with nanoseconds), for tools that show them: raw IP and UDP around the bytes.
+//! Packet captures in the classic pcap format with nanoseconds: datagrams with raw IP and UDP headers.
 //!
 //! ```text
-//! file    magic a1b23c4d, version 2.4, 0, 0, longest packet, link type 101 (raw IP); all little-endian
+//! file    magic a1b23c4d, version 2.4, 0, 0, snapshot length, link type 101 (raw IP); all little-endian
 //! packet  seconds, nanoseconds, length, length; IP header, UDP header, bytes
 //! ```
 
@@ -13,22 +13,22 @@ use core::{
 
 const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
 const VERSION: u32 = 2 | 4 << 16;
-const LONGEST: u32 = 0x4_0000;
+const SNAPSHOT_LENGTH: u32 = 0x4_0000;
 const LINK_TYPE_RAW_IP: u32 = 101;
 const UDP: u8 = 17;
 
-/// The longest payload of a UDP datagram over IPv4, in bytes.
+/// Maximum payload of a UDP datagram over IPv4, in bytes.
 const MAX_PAYLOAD: usize = 65_507;
 
-/// Appends the header of a file.
+/// Appends the file header.
 pub fn emit_header(out: &mut Vec<u8>) {
-    for word in [NANOSECOND_MAGIC, VERSION, 0, 0, LONGEST, LINK_TYPE_RAW_IP] {
+    for word in [NANOSECOND_MAGIC, VERSION, 0, 0, SNAPSHOT_LENGTH, LINK_TYPE_RAW_IP] {
         out.extend_from_slice(&word.to_le_bytes());
     }
 }
 
-/// Appends a datagram; `at` is the time since 1970, or since any other start. Bytes that no UDP datagram can hold are left
-/// out.
+/// Appends a datagram; `at` is the time since 1970, or since any other epoch. Bytes beyond the maximum of a UDP datagram are
+/// left out.
 pub fn emit_datagram(at: Duration, from: SocketAddr, to: SocketAddr, bytes: &[u8], out: &mut Vec<u8>) {
     let bytes = &bytes[..bytes.len().min(MAX_PAYLOAD)];
     let udp_length = (8 + bytes.len()) as u16;
@@ -66,13 +66,13 @@ pub fn emit_datagram(at: Duration, from: SocketAddr, to: SocketAddr, bytes: &[u8
     let addresses = if ip_header == 20 { 12 } else { 8 };
     let pseudo = &out[start + addresses..udp];
     let sum = match checksum(&[pseudo, &[0, UDP], &udp_length.to_be_bytes(), &out[udp..]]) {
-        0 => u16::MAX, // zero means: no checksum
+        0 => u16::MAX, // zero means no checksum
         sum => sum,
     };
     out[udp + 6..udp + 8].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The sum of IP and UDP over parts of even length (the last may be odd).
+/// The Internet checksum (RFC 1071) over parts of even length; the last may be odd.
 fn checksum(parts: &[&[u8]]) -> u16 {
     let words = parts.iter().flat_map(|part| part.chunks(2));
     let mut sum: u32 = words.map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_has_right_lengths_and_sums() {
+    fn a_packet_has_correct_lengths_and_checksums() {
         for (from, to, header) in [("192.0.2.1:7", "192.0.2.2:9", 20), ("[2001:db8::1]:7", "[2001:db8::2]:9", 40)] {
             for payload in [&b"x"[..], b"hello!"] {
                 let file = captured(from, to, payload);
@@ -107,7 +107,7 @@ mod tests {
                 );
                 assert_eq!(packet[header..header + 4], [0, 7, 0, 9]);
                 assert!(packet.ends_with(payload));
-                // What is summed up with its own sum is zero.
+                // The sum over data that includes its checksum is zero.
                 let addresses = if header == 20 { &packet[12..20] } else { &packet[8..40] };
                 let length = (8 + payload.len() as u16).to_be_bytes();
                 assert_eq!(checksum(&[addresses, &[0, UDP], &length, &packet[header..]]), 0);

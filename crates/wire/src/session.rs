@@ -1,8 +1,8 @@
 //! The session protocol: document 003, rulings S1 to S8, S17, S21, S23, S30 and S33. Little-endian.
 //!
-//! What a client sends is a [`ClientDatagram`], what a server sends is a [`ServerDatagram`]; the same first byte can mean
-//! different things in the two directions. What both send is [`Control`]. A datagram is one message, of exactly the length
-//! that its fields say and never longer than 508 bytes (S1).
+//! A client sends a [`ClientDatagram`], a server sends a [`ServerDatagram`]; the meaning of the first byte depends on the
+//! direction. Both send [`Control`] messages. A datagram is one message of exactly the length that its fields imply, and
+//! never longer than 508 bytes (S1).
 //!
 //! ```
 //! use rallypoint_wire::session::{ClientDatagram, Login, Name, ServerDatagram, Text};
@@ -46,40 +46,40 @@ pub use login::{Grant, Login, LoginSuccess};
 pub use number::{MAX_NUMBERS, MessageNumber, NumberList, NumberListBuf};
 pub use seal::{SealInput, TAG};
 
-/// The port of a server, UDP (S34).
+/// UDP port of a server (S34).
 pub const PORT: u16 = 45_555;
 
-/// The revision of the protocol that these messages are.
+/// Revision of the protocol that this module implements.
 pub const REVISION: u8 = 0;
 
-/// The longest datagram: what every network passes on in one piece (S1).
+/// Maximum size of a datagram in bytes: what every network delivers without fragmentation (S1).
 pub const MAX_DATAGRAM: usize = 508;
 
-/// The longest text, where the document does not say less.
+/// Maximum length of a text in bytes, where the document has no lower limit.
 pub const MAX_TEXT: usize = 507;
 
-/// The longest username and the longest game of a login.
+/// Maximum length in bytes of the username and of the game of a login.
 pub const MAX_LOGIN_TEXT: usize = 127;
 
-/// The most bytes a client can send in one message (S33).
+/// Maximum size of a client's message in bytes (S33).
 pub const MAX_TO_SERVER: usize = 484;
 
-/// The most bytes a server can send in one message (S33).
+/// Maximum size of a server's message in bytes (S33).
 pub const MAX_TO_CLIENT: usize = 497;
 
-/// The longest encrypted field of a client's message: ciphertext and tag.
+/// Maximum size in bytes of the encrypted field of a client's message: ciphertext and tag.
 pub const MAX_SEALED_TO_SERVER: usize = 480;
 
-/// The longest encrypted field of a server's message: ciphertext and tag.
+/// Maximum size in bytes of the encrypted field of a server's message: ciphertext and tag.
 pub const MAX_SEALED_TO_CLIENT: usize = 496;
 
-/// The most bytes a client can send in one encrypted message (S33).
+/// Maximum size of a client's encrypted message in bytes (S33).
 pub const MAX_ENCRYPTED_TO_SERVER: usize = MAX_SEALED_TO_SERVER - TAG;
 
-/// The most bytes a server can send in one encrypted message (S33).
+/// Maximum size of a server's encrypted message in bytes (S33).
 pub const MAX_ENCRYPTED_TO_CLIENT: usize = MAX_SEALED_TO_CLIENT - TAG;
 
-/// The first byte of every message but the client's disconnect (S8), as the document writes it.
+/// First byte of every message except the client's disconnect (S8), in the notation of the document.
 mod kind {
     // Client to server.
     pub const QUERY: u8 = 0b1000_0000;

@@ -1,11 +1,22 @@
-//! Writing fields to the end of a buffer.
+//! Appends fields to a buffer.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Appends fields to a buffer that the caller reuses: after its first few datagrams nothing is allocated.
+/// Appends fields to a buffer that the caller reuses: after the first few datagrams nothing is allocated.
 ///
-/// There are no errors: what is emitted is made of types that can hold only what fits.
+/// There are no errors: emitters take types that can hold only valid values.
+///
+/// ```
+/// use rallypoint_wire::Writer;
+///
+/// let mut out = Vec::new();
+/// let mut writer = Writer::new(&mut out);
+/// writer.u8(0);
+/// writer.u16_be(8_198);
+/// writer.patch(0, &[2]); // a length that is known only now
+/// assert_eq!(out, [2, 0x20, 0x06]);
+/// ```
 #[derive(Debug)]
 pub struct Writer<'a> {
     out: &'a mut Vec<u8>,
@@ -19,25 +30,25 @@ impl<'a> Writer<'a> {
         Self { out, start }
     }
 
-    /// How many bytes this writer has written.
+    /// Number of bytes written by this writer.
     #[must_use]
     pub fn written(&self) -> usize {
         self.out.len() - self.start
     }
 
-    /// The bytes this writer has written, from the one at `from` on.
+    /// The bytes written by this writer, starting at index `from`.
     #[must_use]
     pub fn since(&self, from: usize) -> &[u8] {
         &self.out[self.start + from..]
     }
 
-    /// The bytes this writer has written, from the one at `from` on, to be changed in their place.
+    /// The bytes written by this writer, starting at index `from`, for changes in place.
     #[must_use]
     pub fn since_mut(&mut self, from: usize) -> &mut [u8] {
         &mut self.out[self.start + from..]
     }
 
-    /// Bytes as they are.
+    /// Raw bytes.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
@@ -49,54 +60,54 @@ impl<'a> Writer<'a> {
         self.out.push(value);
     }
 
-    /// Two bytes, the high one first.
+    /// Two bytes, big-endian.
     #[inline]
     pub fn u16_be(&mut self, value: u16) {
         self.bytes(&value.to_be_bytes());
     }
 
-    /// Two bytes, the low one first.
+    /// Two bytes, little-endian.
     #[inline]
     pub fn u16_le(&mut self, value: u16) {
         self.bytes(&value.to_le_bytes());
     }
 
-    /// Two bytes with a sign, the high one first.
+    /// Two bytes, signed, big-endian.
     #[inline]
     pub fn i16_be(&mut self, value: i16) {
         self.bytes(&value.to_be_bytes());
     }
 
-    /// Four bytes, the high one first.
+    /// Four bytes, big-endian.
     #[inline]
     pub fn u32_be(&mut self, value: u32) {
         self.bytes(&value.to_be_bytes());
     }
 
-    /// Four bytes, the low one first.
+    /// Four bytes, little-endian.
     #[inline]
     pub fn u32_le(&mut self, value: u32) {
         self.bytes(&value.to_le_bytes());
     }
 
-    /// Eight bytes, the low one first.
+    /// Eight bytes, little-endian.
     #[inline]
     pub fn u64_le(&mut self, value: u64) {
         self.bytes(&value.to_le_bytes());
     }
 
-    /// Text, formatted as it is written.
+    /// Formatted text.
     #[inline]
     pub fn display(&mut self, text: fmt::Arguments<'_>) {
-        // Only a `Display` that fails by itself fails here, and none of ours does: appending cannot.
+        // Appending cannot fail; only a `Display` that itself returns an error could, and none here does.
         let _ = fmt::Write::write_fmt(self, text);
     }
 
-    /// Overwrites what was written at `at`, counted from this writer's start: for lengths and check values that are
-    /// known only at the end.
+    /// Overwrites bytes at index `at`, counted from this writer's start: for lengths and check values that are known only
+    /// at the end.
     ///
     /// # Panics
-    /// If nothing was written there: a mistake in the emitter, which no input can cause.
+    /// If nothing was written there, which is a bug in the emitter that no input can cause.
     #[inline]
     pub fn patch(&mut self, at: usize, bytes: &[u8]) {
         self.out[self.start + at..][..bytes.len()].copy_from_slice(bytes);

@@ -1,8 +1,8 @@
-//! Bloodmasters messages come back from their bytes, against an encoder that is as simple as the document.
+//! Bloodmasters messages round-trip, and match a naive encoder that follows the document literally.
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use rallypoint_wire::{
-    Reason,
+    DecodeErrorKind,
     bloodmasters::{Client, ClientsBuf, Echo, GameType, Info, MAX_REPLY, Query, Reply, Rules, Team, messages, queries},
 };
 
@@ -47,7 +47,7 @@ fn put_string(text: &[u8], bytes: &mut Vec<u8>) {
 }
 
 impl Server {
-    /// The reply straight from the document, and how long it is up to the protocol version.
+    /// The reply as in the document, and its length up to the protocol version.
     fn bytes(&self) -> (Vec<u8>, usize) {
         let [max_clients, max_players, game_type, players] = self.numbers;
         let mut bytes = vec![0, 0, 13];
@@ -76,7 +76,7 @@ impl Server {
         (bytes, head)
     }
 
-    fn with_reply<T>(&self, use_it: impl FnOnce(Reply<'_>) -> T) -> T {
+    fn with_reply<T>(&self, check: impl FnOnce(Reply<'_>) -> T) -> T {
         let [max_clients, max_players, game_type, players] = self.numbers;
         let info = Info {
             title: &self.title,
@@ -95,7 +95,7 @@ impl Server {
             clients.push(Client { name, team: Team(*team), spectator: *spectator, ping: *ping }).unwrap();
         }
         let rules = Rules { score_limit, time_limit, join_smallest };
-        use_it(Reply::new(Echo(self.echo), info, rules, clients.as_clients(), &self.build).unwrap())
+        check(Reply::new(Echo(self.echo), info, rules, clients.as_clients(), &self.build).unwrap())
     }
 }
 
@@ -110,13 +110,13 @@ fn emitted(reply: &Reply<'_>) -> Vec<u8> {
     bytes
 }
 
-/// All that a reply says, but for where it breaks off.
-fn said<'a>(reply: &Reply<'a>) -> impl PartialEq + std::fmt::Debug + use<'a> {
+/// All fields of a reply, except for the point of truncation.
+fn fields<'a>(reply: &Reply<'a>) -> impl PartialEq + std::fmt::Debug + use<'a> {
     (reply.echo(), reply.info(), reply.rules(), reply.clients(), reply.build(), reply.is_complete())
 }
 
-/// Whatever was understood can be said again and is understood the same.
-fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
+/// Checks that whatever parses can be emitted and parses to the same value.
+fn assert_round_trip(bytes: &[u8]) -> Result<(), TestCaseError> {
     if let Ok(reply) = Reply::parse(bytes) {
         let again = emitted(&reply);
         prop_assert!(again.len() <= bytes.len());
@@ -124,7 +124,7 @@ fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
         if reply.is_complete() {
             prop_assert_eq!(read, reply);
         } else if reply.warning().is_some_and(|warning| warning.field != "message") {
-            prop_assert_eq!(said(&read), said(&reply));
+            prop_assert_eq!(fields(&read), fields(&reply));
         }
     }
     let found: Vec<Query> = queries(bytes).collect();
@@ -142,7 +142,7 @@ proptest! {
             prop_assert_eq!(Reply::parse(&bytes), Ok(reply));
             prop_assert!(reply.is_complete());
 
-            // Cut by the network (the length is what it was), or by a server that says so.
+            // Truncated by the network (the length is unchanged), or by a server that adapts the length.
             for length in 0..bytes.len() {
                 let cut = &bytes[..length];
                 let mut shorter = cut.to_vec();
@@ -153,11 +153,11 @@ proptest! {
                     match Reply::parse(cut) {
                         Err(error) => {
                             prop_assert!(length < head, "cut to {}", length);
-                            prop_assert_eq!(error.reason, Reason::Truncated);
+                            prop_assert_eq!(error.kind, DecodeErrorKind::Truncated);
                         }
                         Ok(partial) => {
                             prop_assert!(length >= head, "cut to {}", length);
-                            prop_assert_eq!(partial.warning().map(|warning| warning.reason), Some(Reason::Truncated));
+                            prop_assert_eq!(partial.warning().map(|warning| warning.kind), Some(DecodeErrorKind::Truncated));
                             prop_assert_eq!(partial.info(), reply.info());
                             prop_assert_eq!(partial.clients().count(), reply.clients().count());
                             let told = partial.clients().iter();
@@ -185,7 +185,7 @@ proptest! {
             }
         }
         if rest {
-            // More is announced than is there.
+            // The length announces more than is present.
             datagram.extend([7, 0, 13, 1, 2, 3]);
         }
         prop_assert_eq!(queries(&datagram).collect::<Vec<_>>(), expected);
@@ -204,8 +204,8 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_at_all(bytes in vec(any::<u8>(), 0..200)) {
-        survives(&bytes)?;
+    fn arbitrary_bytes(bytes in vec(any::<u8>(), 0..200)) {
+        assert_round_trip(&bytes)?;
     }
 
     #[test]
@@ -215,18 +215,18 @@ proptest! {
             let place = place.index(bytes.len());
             bytes[place] = byte;
         }
-        survives(&bytes)?;
+        assert_round_trip(&bytes)?;
     }
 }
 
 #[test]
-fn the_largest_reply_that_is_read_can_be_said_again() {
-    // Larger than what is made (`MAX_REPLY`), but the length field can count it.
+fn the_largest_reply_that_parses_can_be_emitted() {
+    // Larger than replies that are created (`MAX_REPLY`), but within the length field.
     let mut bytes = vec![0, 0, 13, 1, 2, 3, 4];
     bytes.extend([0; 9]);
     bytes.push(29);
     bytes.extend([0; 5]);
-    // The build description fills what is left: 65,510 bytes.
+    // The build description fills the rest: 65,510 bytes.
     bytes.extend([0xe6, 0xff, 0x03]);
     bytes.resize(usize::from(u16::MAX), b'x');
     set_length(&mut bytes);

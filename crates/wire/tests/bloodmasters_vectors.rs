@@ -1,4 +1,4 @@
-//! Every case of vectors/bloodmasters.json and vectors/bloodmasters-captures.json, by its name.
+//! All cases of vectors/bloodmasters.json and vectors/bloodmasters-captures.json, one test each.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rallypoint_wire::bloodmasters::{Echo, Reply, messages, queries};
@@ -44,8 +44,8 @@ fn made_by_hand(case: &Value) -> Result<(), Failed> {
     equal(&again, &bytes)
 }
 
-/// The request draws as many answers from us as from the real server, with the same echoes; and what the real server said
-/// is understood, to the last byte.
+/// The request yields as many queries as the real server answered, with the same echoes; and the replies of the real server
+/// parse completely.
 fn capture(case: &Value) -> Result<(), Failed> {
     let request = hex(&case["request"]);
     let replies: Vec<Vec<u8>> = case["replies"].as_array().ok_or("no replies")?.iter().map(hex).collect();

@@ -1,8 +1,8 @@
-//! Messages of the legacy lobby come back from their bytes.
+//! Messages of the legacy lobby round-trip.
 
 use proptest::{collection::vec, option, prelude::*, sample::Index};
 use rallypoint_wire::{
-    Reason,
+    DecodeErrorKind,
     legacy::{
         Counts, Info, ListEntry, ListReader, ListRequest, PORT, Registration, emit_list, entries, protocol_of_version,
         version_of_protocol,
@@ -12,11 +12,11 @@ use rallypoint_wire::{
 use std::num::NonZeroU16;
 
 #[test]
-fn l16_the_port_is_as_ruled() {
+fn l16_the_port_is_29942() {
     assert_eq!(PORT, 29_942);
 }
 
-/// What a server may say about itself; short enough not to be cut.
+/// Description of a server, short enough not to be truncated.
 #[derive(Clone, Debug)]
 struct Text {
     private: bool,
@@ -47,7 +47,7 @@ fn counts() -> impl Strategy<Value = Counts> {
 }
 
 prop_compose! {
-    /// Texts of which every reading is the same: nothing in the name looks like another part.
+    /// Unambiguous texts: nothing in the name looks like another part.
     fn plain()(
         private in any::<bool>(),
         map in option::of("[a-zé_]{0,12}"),
@@ -61,7 +61,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Texts as servers send them, with a map and counts: then the name may look like anything.
+    /// Texts as servers send them, with a map and counts: then the name may contain anything.
     fn tricky()(
         private in any::<bool>(),
         map in "[a-z_\\[]{0,12}",
@@ -124,13 +124,13 @@ proptest! {
     }
 
     #[test]
-    fn any_text_at_all_means_the_same_when_it_is_said_again(bytes in hostile_text()) {
+    fn arbitrary_texts_round_trip(bytes in hostile_text()) {
         let bytes = &bytes[..bytes.len().min(255)];
         let info = Info::parse(bytes);
         let again = emitted(&info);
         prop_assert!(again.len() <= bytes.len());
         prop_assert_eq!(Info::parse(&again), info);
-        // Only the counts can be spelled otherwise.
+        // Only the counts can have another form.
         let without_counts = |info: Info<'_>| emitted(&Info { counts: None, ..info }).len();
         prop_assert!(without_counts(info) <= bytes.len());
         if info.counts.is_none() {
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn a_text_of_any_length_is_cut_to_what_fits(
+    fn a_text_of_any_length_is_truncated(
         private in any::<bool>(),
         (map, modification) in (option::of("[a-z七]{0,300}"), option::of("[a-z七]{0,300}")),
         name in "[a-z七🎮é]{0,300}",
@@ -170,10 +170,10 @@ proptest! {
         prop_assert_eq!(bytes[6] != 128, version_of_protocol(protocol_id).is_some());
         prop_assert_eq!(Registration::parse(&bytes), Ok(sent));
         for length in 0..bytes.len() {
-            prop_assert_eq!(Registration::parse(&bytes[..length]).unwrap_err().reason, Reason::Truncated);
+            prop_assert_eq!(Registration::parse(&bytes[..length]).unwrap_err().kind, DecodeErrorKind::Truncated);
         }
         bytes.push(0);
-        prop_assert_eq!(Registration::parse(&bytes).unwrap_err().reason, Reason::TrailingBytes);
+        prop_assert_eq!(Registration::parse(&bytes).unwrap_err().kind, DecodeErrorKind::TrailingBytes);
     }
 
     #[test]
@@ -198,7 +198,7 @@ proptest! {
         emit_list(list.iter().copied(), &mut bytes);
         prop_assert_eq!(entries(&bytes).collect::<Result<Vec<_>, _>>(), Ok(list.clone()));
         for length in 0..bytes.len() {
-            prop_assert_eq!(entries(&bytes[..length]).last().unwrap().unwrap_err().reason, Reason::Truncated);
+            prop_assert_eq!(entries(&bytes[..length]).last().unwrap().unwrap_err().kind, DecodeErrorKind::Truncated);
         }
 
         let there = cut.index(bytes.len() + 1);
@@ -222,7 +222,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_at_all(bytes in vec(any::<u8>(), 0..300), pieces in 1..50usize) {
+    fn arbitrary_bytes(bytes in vec(any::<u8>(), 0..300), pieces in 1..50usize) {
         let _ = ListRequest::parse(&bytes);
         let _ = Registration::parse(&bytes);
         let _ = Info::parse(&bytes);

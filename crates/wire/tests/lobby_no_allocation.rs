@@ -1,5 +1,5 @@
-//! Reading registrations and lists allocates nothing; whatever a datagram claims, reading it allocates no more than a small
-//! multiple of what was sent.
+//! Parsing registrations and lists does not allocate; whatever a datagram claims, processing it allocates at most a small
+//! multiple of its size.
 
 use rallypoint_wire::{
     bloodmasters::{self, Reply},
@@ -50,7 +50,7 @@ fn parsing_never_allocates() {
 }
 
 #[test]
-fn the_keys_of_a_real_registration_are_walked_without_allocating() {
+fn iterating_over_the_keys_of_a_real_registration_does_not_allocate() {
     for (name, bytes) in vectors(include_str!("vectors/real-registrations.json")) {
         if let Ok(Datagram::Register(registration)) = Datagram::parse(&bytes) {
             assert_eq!(allocations(|| assert!(registration.table().iter().count() > 0)), 0, "{name}");
@@ -69,8 +69,8 @@ fn a_list_is_emitted_into_a_used_buffer_without_allocating() {
 }
 
 #[test]
-fn claims_are_not_believed_before_the_bytes_are_there() {
-    // Every count and length that a sender can name, at its largest.
+fn memory_is_not_allocated_for_claimed_lengths() {
+    // Every count and length field at its maximum.
     for claim in [&[0xff; 64][..], &[0xff, 0xff, 0xff, 0xff, 0, 1, 0x86, 0xa0], &[0, 0, 0, 9, 0, 1, 0x86, 0xa0, 0]] {
         let read = || {
             let mut reader = ListReader::new();
@@ -85,6 +85,6 @@ fn claims_are_not_believed_before_the_bytes_are_there() {
     while table.push(b"k", b"v").is_ok() {}
     let table = table.as_table();
     let walked = allocation_counter::measure(|| assert_eq!(table.iter().count(), 1));
-    // A hostile table of 13,000 repeated keys: merging it takes some words per entry, and an entry has five bytes.
+    // A hostile table of 13,000 repeated keys: merging it takes a few words per entry, and an entry has five bytes.
     assert!(walked.bytes_max <= 65_507 * 20, "{}", walked.bytes_max);
 }

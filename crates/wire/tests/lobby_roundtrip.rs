@@ -1,8 +1,8 @@
-//! Lobby messages come back from their bytes, against an encoder that is as simple as the document.
+//! Lobby messages round-trip, and match a naive encoder that follows the document literally.
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use rallypoint_wire::{
-    Reason,
+    DecodeErrorKind,
     lobby::{
         Datagram, Endpoint, Layout, ListBlock, ListReader, ListRequest, LobbyId, Occupancy, Registration, ServerId,
         Table, TableBuf, Transport, Unregister, blocks, emit_list,
@@ -60,7 +60,7 @@ struct Head {
 }
 
 impl Head {
-    /// The first 59 bytes, straight from the document.
+    /// The first 59 bytes, as in the document.
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = 0xb5dae2e8_424f_9ed0_0fcb_8c21c7ca1352_u128.to_be_bytes().to_vec();
         bytes.extend(self.server_id);
@@ -92,7 +92,7 @@ fn counted(entries: &Entries) -> Vec<u8> {
     [&(entries.len() as u16).to_be_bytes(), &entry_bytes(entries)[..]].concat()
 }
 
-/// L4, slowly: the last value at the first place.
+/// L4, naively: the last value at the first position.
 fn merged(entries: &Entries) -> Entries {
     let mut merged = Entries::new();
     for (key, value) in entries {
@@ -110,7 +110,7 @@ fn table_buf(entries: &Entries) -> TableBuf {
     table
 }
 
-fn told(table: Table<'_>) -> Entries {
+fn owned(table: Table<'_>) -> Entries {
     table.iter().map(|entry| (entry.key.to_vec(), entry.value.to_vec())).collect()
 }
 
@@ -149,7 +149,7 @@ prop_compose! {
 }
 
 impl Block {
-    /// With its length, straight from the document.
+    /// The block with its length, as in the document.
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.transport == Transport::Udp)];
         let (address, port) = self.v4.map_or(([0; 4], 0), |(address, port)| (address, port.get()));
@@ -163,12 +163,12 @@ impl Block {
         [&(bytes.len() as u32).to_be_bytes(), &bytes[..]].concat()
     }
 
-    fn with_block<T>(&self, use_it: impl FnOnce(ListBlock<'_>) -> T) -> T {
+    fn with_block<T>(&self, check: impl FnOnce(ListBlock<'_>) -> T) -> T {
         let Self { transport, occupancy, .. } = *self;
         let v4 = self.v4.map(|(ip, port)| Endpoint { ip: ip.into(), port });
         let v6 = self.v6.map(|(ip, port)| Endpoint { ip: ip.into(), port });
         let table = table_buf(&self.entries);
-        use_it(ListBlock { transport, v4, v6, occupancy, table: table.as_table() })
+        check(ListBlock { transport, v4, v6, occupancy, table: table.as_table() })
     }
 }
 
@@ -177,8 +177,8 @@ fn reply_bytes(list: &[Block]) -> Vec<u8> {
     [&(list.len() as u32).to_be_bytes(), &blocks[..]].concat()
 }
 
-/// Whatever was understood can be said again and is understood the same.
-fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
+/// Checks that whatever parses can be emitted and parses to the same value.
+fn assert_round_trip(bytes: &[u8]) -> Result<(), TestCaseError> {
     if let Ok(datagram) = Datagram::parse(bytes) {
         let mut again = Vec::new();
         match datagram {
@@ -193,7 +193,7 @@ fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn a_registration_of_today(head in head(), entries in entries("[a-c]{0,2}", 22), trailing in vec(any::<u8>(), 0..5)) {
+    fn a_registration_of_document_001(head in head(), entries in entries("[a-c]{0,2}", 22), trailing in vec(any::<u8>(), 0..5)) {
         let table = table_buf(&entries);
         let Head { transport, port, occupancy, .. } = head;
         let (server_id, lobby_id) = (ServerId::from_bytes(head.server_id), LobbyId::from_bytes(head.lobby_id));
@@ -204,9 +204,9 @@ proptest! {
         let received = registration(&bytes)?;
         prop_assert_eq!(received, sent);
         prop_assert_eq!(received.layout(), Layout::Current);
-        prop_assert_eq!(told(received.table()), merged(&entries));
+        prop_assert_eq!(owned(received.table()), merged(&entries));
 
-        // As sent, repeated keys and bytes behind the table included.
+        // As sent, including repeated keys and bytes after the table.
         let with_more = [head.bytes(), counted(&entries), trailing].concat();
         prop_assert_eq!(registration(&with_more)?, sent);
         prop_assert_eq!(Datagram::peek_registration(&with_more), Some(server_id));
@@ -217,19 +217,19 @@ proptest! {
     }
 
     #[test]
-    fn a_registration_of_the_draft(head in head(), entries in entries("[a-c]{1,2}", 8)) {
+    fn a_registration_of_document_000(head in head(), entries in entries("[a-c]{1,2}", 8)) {
         let bytes = [head.bytes(), entry_bytes(&entries)].concat();
         let received = registration(&bytes)?;
         prop_assert_eq!(received.layout(), Layout::Draft);
         prop_assert_eq!(received.port(), head.port);
         prop_assert_eq!(received.occupancy(), head.occupancy);
-        prop_assert_eq!(told(received.table()), merged(&entries));
+        prop_assert_eq!(owned(received.table()), merged(&entries));
 
         let again = emitted(&received);
         prop_assert_eq!(&again, &[head.bytes(), entry_bytes(&merged(&entries))].concat());
         prop_assert_eq!(registration(&again)?, received);
 
-        // This layout has no count: what is cut between two entries, behind the name, is a smaller registration.
+        // This layout has no count: truncated between two entries after the name, it is a smaller registration.
         let boundaries: Vec<usize> = (1..=entries.len())
             .filter(|&count| entries[..count].iter().any(|(key, _)| key == b"name"))
             .map(|count| 59 + entry_bytes(&entries[..count].to_vec()).len())
@@ -246,7 +246,7 @@ proptest! {
         sent.emit(&mut bytes);
         prop_assert_eq!(Datagram::parse(&bytes), Ok(Datagram::Unregister(sent)));
         for length in 0..bytes.len() {
-            prop_assert_eq!(Datagram::parse(&bytes[..length]).unwrap_err().reason, Reason::Truncated);
+            prop_assert_eq!(Datagram::parse(&bytes[..length]).unwrap_err().kind, DecodeErrorKind::Truncated);
         }
     }
 
@@ -257,7 +257,7 @@ proptest! {
         sent.emit(&mut bytes);
         prop_assert_eq!(bytes.len(), ListRequest::SIZE);
         for length in 0..bytes.len() {
-            prop_assert_eq!(ListRequest::parse(&bytes[..length]).unwrap_err().reason, Reason::Truncated);
+            prop_assert_eq!(ListRequest::parse(&bytes[..length]).unwrap_err().kind, DecodeErrorKind::Truncated);
         }
         bytes.extend(trailing);
         prop_assert_eq!(ListRequest::parse(&bytes), Ok(sent));
@@ -276,14 +276,14 @@ proptest! {
         prop_assert_eq!(&again, &bytes);
         for length in 0..bytes.len() {
             let last = blocks(&bytes[..length]).last().unwrap();
-            prop_assert_eq!(last.unwrap_err().reason, Reason::Truncated, "cut to {}", length);
+            prop_assert_eq!(last.unwrap_err().kind, DecodeErrorKind::Truncated, "cut to {}", length);
         }
     }
 
     #[test]
     fn a_list_in_pieces(list in vec(block(), 0..6), sizes in vec(1..200usize, 1..20), cut in any::<Index>()) {
         let bytes = reply_bytes(&list);
-        // One of the lengths there are, mostly not all of it.
+        // Any length, mostly not the full one.
         let there = cut.index(bytes.len() + 1);
         let mut reader = ListReader::new();
         let mut rest = &bytes[..there];
@@ -301,7 +301,7 @@ proptest! {
             rest = behind;
         }
         let complete = there == bytes.len();
-        // As many as are there as a whole.
+        // The number of complete blocks.
         let whole = (0..=list.len()).rev().find(|&count| reply_bytes(&list[..count]).len() <= there).unwrap_or(0);
         prop_assert_eq!(seen, whole);
         if there >= 4 {
@@ -311,8 +311,8 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_at_all(bytes in vec(any::<u8>(), 0..300), pieces in 1..50usize) {
-        survives(&bytes)?;
+    fn arbitrary_bytes(bytes in vec(any::<u8>(), 0..300), pieces in 1..50usize) {
+        assert_round_trip(&bytes)?;
         let _ = ListRequest::parse(&bytes);
         let _ = ListBlock::parse(&bytes);
         let _ = Datagram::peek_registration(&bytes);
@@ -341,7 +341,7 @@ proptest! {
             let place = place.index(bytes.len());
             bytes[place] = byte;
         }
-        survives(&bytes)?;
+        assert_round_trip(&bytes)?;
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! What the rulings settle about the lobby's bytes, one by one.
+//! The rulings about the bytes of the lobby protocol, one test each.
 
 use rallypoint_wire::{
-    DecodeError, Reason,
+    DecodeError, DecodeErrorKind,
     lobby::{
         DEFAULT_MAX_REGISTRATION, Datagram, Layout, ListBlock, ListReader, ListRequest, LobbyId, MAX_BLOCK,
         MAX_REGISTRATION, Occupancy, PORT, Registration, ServerId, TableBuf, Transport, blocks, emit_list,
     },
 };
 
-/// Where the fields of a registration are.
+/// Offsets of the fields of a registration.
 const TRANSPORT: usize = 48;
 const PORT_NUMBER: usize = 49;
 const FLAGS: usize = 57;
@@ -45,7 +45,7 @@ fn without_count(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn l1_the_current_layout_first_then_the_draft() {
+fn l1_document_001_is_tried_first_then_000() {
     let current = registration(&[(b"map", b"m")]);
     assert_eq!(parse(&current).unwrap().layout(), Layout::Current);
     let draft = without_count(current.clone());
@@ -55,7 +55,7 @@ fn l1_the_current_layout_first_then_the_draft() {
 }
 
 #[test]
-fn l1_the_draft_ends_with_its_last_entry_and_has_no_empty_keys() {
+fn l1_document_000_ends_with_its_last_entry_and_has_no_empty_keys() {
     let draft = without_count(registration(&[(b"map", b"m")]));
     assert!(parse(&[&draft[..], b"\x00"].concat()).is_err());
     assert!(parse(&[&draft[..], b"\x00\x00\x00"].concat()).is_err(), "an empty key");
@@ -63,7 +63,7 @@ fn l1_the_draft_ends_with_its_last_entry_and_has_no_empty_keys() {
 }
 
 #[test]
-fn l1_a_current_table_without_a_name_is_tried_as_draft() {
+fn l1_a_table_of_001_without_a_name_is_tried_as_000() {
     // As 001: one entry, an empty key and a value of 0 bytes, and no name. As 000 it has an empty key.
     let mut bytes = registration(&[]);
     bytes.truncate(COUNT);
@@ -72,7 +72,7 @@ fn l1_a_current_table_without_a_name_is_tried_as_draft() {
 }
 
 #[test]
-fn l2_reserved_flags_are_not_passed_on() {
+fn l2_reserved_flags_are_not_forwarded() {
     let mut bytes = registration(&[]);
     for (flags, password) in [(0u16, false), (1, true), (0xfffe, false), (0xffff, true), (0x8000, false)] {
         bytes[FLAGS..FLAGS + 2].copy_from_slice(&flags.to_be_bytes());
@@ -85,7 +85,7 @@ fn l2_reserved_flags_are_not_passed_on() {
 }
 
 #[test]
-fn l3_bytes_behind_the_table_are_ignored() {
+fn l3_bytes_after_the_table_are_ignored() {
     let bytes = registration(&[(b"map", b"m")]);
     let more = [&bytes[..], b"\x03map\x00\x01x"].concat();
     assert_eq!(parse(&more), parse(&bytes));
@@ -101,7 +101,7 @@ fn l3_a_table_that_overruns_is_rejected() {
 }
 
 #[test]
-fn l5_keys_and_values_pass_unchanged_and_a_protocol_id_is_16_bytes() {
+fn l5_keys_and_values_are_unchanged_and_a_protocol_id_is_16_bytes() {
     let odd = b"\xff\x00\x80 caf\xe9";
     let bytes = registration(&[(odd, odd), (b"protocol_id", &[0x80; 16])]);
     let read = parse(&bytes).unwrap();
@@ -149,7 +149,7 @@ fn l14_a_request_is_32_bytes_and_more_are_ignored() {
     let request = ListRequest { lobby_id: LobbyId::GANG_GARRISON_2 };
     request.emit(&mut bytes);
     assert_eq!(bytes.len(), ListRequest::SIZE);
-    assert_eq!(ListRequest::parse(&bytes[..31]).unwrap_err().reason, Reason::Truncated);
+    assert_eq!(ListRequest::parse(&bytes[..31]).unwrap_err().kind, DecodeErrorKind::Truncated);
     bytes.push(0);
     assert_eq!(ListRequest::parse(&bytes), Ok(request));
     bytes[0] ^= 1;
@@ -157,7 +157,7 @@ fn l14_a_request_is_32_bytes_and_more_are_ignored() {
 }
 
 #[test]
-fn l15_the_sizes_are_as_ruled() {
+fn l15_size_limits() {
     assert_eq!((DEFAULT_MAX_REGISTRATION, MAX_REGISTRATION, MAX_BLOCK, PORT), (4_096, 65_507, 100_000, 29_944));
     let mut fullest = TableBuf::new();
     for key in 0u32.. {
@@ -179,16 +179,20 @@ fn l15_the_sizes_are_as_ruled() {
 
 #[test]
 fn l15_a_block_over_100000_bytes_ends_the_list() {
-    for (length, reason) in [(100_000u32, Reason::Truncated), (100_001, Reason::TooLong), (u32::MAX, Reason::TooLong)] {
+    for (length, kind) in [
+        (100_000u32, DecodeErrorKind::Truncated),
+        (100_001, DecodeErrorKind::TooLong),
+        (u32::MAX, DecodeErrorKind::TooLong),
+    ] {
         let bytes = [&2u32.to_be_bytes()[..], &length.to_be_bytes(), &[0; 50]].concat();
         let read: Vec<_> = blocks(&bytes).collect();
-        assert_eq!(read, [Err(DecodeError { field: "block", reason })], "{length}");
+        assert_eq!(read, [Err(DecodeError { field: "block", kind })], "{length}");
 
         let mut reader = ListReader::new();
         reader.push(&bytes);
-        let streamed = reader.next_block().map(|block| block.unwrap_err().reason);
-        assert_eq!(streamed, (reason == Reason::TooLong).then_some(reason), "{length}");
+        let streamed = reader.next_block().map(|block| block.unwrap_err().kind);
+        assert_eq!(streamed, (kind == DecodeErrorKind::TooLong).then_some(kind), "{length}");
         assert_eq!(reader.next_block(), None);
-        assert_eq!(reader.finish().unwrap_err().reason, reason);
+        assert_eq!(reader.finish().unwrap_err().kind, kind);
     }
 }

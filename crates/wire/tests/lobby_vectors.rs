@@ -1,4 +1,4 @@
-//! Every case of vectors/lobby.json and vectors/real-registrations.json, by its name.
+//! All cases of vectors/lobby.json and vectors/real-registrations.json, one test each.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rallypoint_wire::{
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 const LOBBY: &str = include_str!("vectors/lobby.json");
 const REAL: &str = include_str!("vectors/real-registrations.json");
 
-/// What the file's `about` says is not emitted as it was: duplicates, bytes behind the table, reserved flags.
+/// Cases that are not emitted unchanged, according to the file's `about`: duplicates, bytes after the table, reserved flags.
 const EMITTED_OTHERWISE: [&str; 3] = [
     "a duplicate key: the last value, the first place (L4)",
     "bytes after the table are ignored (L3)",
@@ -60,11 +60,11 @@ fn real(case: &Value) -> Result<(), Failed> {
     let result = datagram(&hex(&case["bytes"]));
     match case["listed"].as_bool() {
         Some(listed) => equal(&result.is_ok(), &listed),
-        None => Ok(()), // Either verdict is fine.
+        None => Ok(()), // Either result is acceptable.
     }
 }
 
-/// The value of a datagram in the vectors' form, and the bytes that are emitted for it.
+/// The value of a datagram in the form of the vectors, and the bytes that it emits.
 fn datagram(bytes: &[u8]) -> Result<(Value, Vec<u8>), DecodeError> {
     let mut again = Vec::new();
     let value = match Datagram::parse(bytes)? {
@@ -87,15 +87,15 @@ fn list_request(bytes: &[u8]) -> Result<(Value, Vec<u8>), DecodeError> {
     Ok((json!({ "lobby_id": request.lobby_id.to_string() }), again))
 }
 
-/// Reads the reply as a whole and in pieces, which has to come to the same.
+/// Parses the reply as a whole and in pieces, with the same result.
 fn list_reply(bytes: &[u8]) -> Result<(Value, Vec<u8>), DecodeError> {
     let whole: Result<Vec<ListBlock<'_>>, DecodeError> = blocks(bytes).collect();
     let values = whole.as_ref().map(|blocks| blocks.iter().map(block_value).collect::<Value>());
     for size in (1..=7).chain([bytes.len()]) {
         match (&values, list_in_pieces(bytes, size)) {
             (Ok(values), Ok(streamed)) => assert_eq!(streamed, *values, "in pieces of {size}"),
-            // The stream cannot know where in a block the reply was cut.
-            (Err(error), Err(streamed)) => assert_eq!(streamed.reason, error.reason, "in pieces of {size}"),
+            // The streaming parser does not know the field in which a block was truncated.
+            (Err(error), Err(streamed)) => assert_eq!(streamed.kind, error.kind, "in pieces of {size}"),
             (whole, streamed) => panic!("as a whole {whole:?}, in pieces of {size} {streamed:?}"),
         }
     }

@@ -1,10 +1,10 @@
-//! What HTTP carries for the Bloodmasters master list (L17) comes back from its text.
+//! Requests and bodies of the Bloodmasters master list (L17) round-trip.
 
 use proptest::{collection::vec, option, prelude::*};
 use rallypoint_wire::{
     bloodmasters::{
         PORT,
-        master_list::{Ban, Request, Update, bans, emit_bans, emit_servers, servers},
+        master_list::{BanPattern, Request, Update, bans, emit_bans, emit_servers, servers},
     },
     lobby::Endpoint,
 };
@@ -14,7 +14,7 @@ use std::{
 };
 
 #[test]
-fn b8_the_port_is_as_ruled() {
+fn b8_the_port_is_6969() {
     assert_eq!(PORT, 6_969);
 }
 
@@ -23,7 +23,7 @@ fn endpoint() -> impl Strategy<Value = Endpoint<IpAddr>> {
     (ip, 1..=u16::MAX).prop_map(|(ip, port)| Endpoint { ip, port: NonZeroU16::new(port).unwrap() })
 }
 
-/// Makes a list look as other programs write it, and says how many lines are nonsense.
+/// Varies a list as other programs write it; also returns the number of invalid lines.
 fn disturbed(list: &[u8], noise: &[u8]) -> (Vec<u8>, usize) {
     let mut text = Vec::new();
     let mut nonsense = 0;
@@ -62,7 +62,7 @@ proptest! {
         noise in vec(any::<u8>(), 1..20),
         address in any::<[u8; 4]>(),
     ) {
-        let list: Vec<Ban> = list.into_iter().map(Ban::new).collect();
+        let list: Vec<BanPattern> = list.into_iter().map(BanPattern::new).collect();
         let mut text = Vec::new();
         emit_bans(list.iter().copied(), &mut text);
         let (text, nonsense) = disturbed(&text, &noise);
@@ -70,7 +70,7 @@ proptest! {
         prop_assert_eq!(read.by_ref().collect::<Vec<_>>(), list.clone());
         prop_assert_eq!(read.skipped(), nonsense);
         for ban in list {
-            // The address with the open octets filled in is banned; the next one is not, if it differs in a fixed octet.
+            // An address that fills in the wildcards matches; one that differs in a fixed octet does not.
             let mut octets = address;
             ban.octets().iter().zip(&mut octets).for_each(|(fixed, octet)| *octet = fixed.unwrap_or(*octet));
             prop_assert!(ban.matches(Ipv4Addr::from(octets)));
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_at_all(bytes in vec(any::<u8>(), 0..300), query in "([a-z&=0-9%]|action=|update|&port=|&time=){0,12}") {
+    fn arbitrary_text(bytes in vec(any::<u8>(), 0..300), query in "([a-z&=0-9%]|action=|update|&port=|&time=){0,12}") {
         let lines = bytes.split(|&byte| byte == b'\n').count();
         let mut read = servers(&bytes);
         prop_assert!(read.by_ref().count() + read.skipped() <= lines);

@@ -1,5 +1,5 @@
-//! Every message of document 003 against a naive encoder: what is emitted is what the document says, what is parsed is
-//! what was emitted, and nothing else parses.
+//! Every message of document 003 against a naive encoder: emitted bytes match the document, parsed values match the emitted
+//! ones, and nothing else parses.
 
 mod session_model;
 
@@ -7,7 +7,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use rallypoint_wire::session::{ClientDatagram, ServerDatagram};
 use session_model::{Client, Server, crc32};
 
-/// Every first byte that means something to one of the two sides, and two that mean nothing.
+/// Every first byte that is valid in one of the directions, and two invalid ones.
 const KINDS: [u8; 21] = [
     0x00, 0x03, 0x05, 0x0f, 0x33, 0x55, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x88, 0x89, 0x8d, 0xaa, 0xc0, 0xcc,
     0xff, 0x42,
@@ -25,7 +25,7 @@ fn emit_server(datagram: &ServerDatagram<'_>) -> Vec<u8> {
     out
 }
 
-/// What either side would have written instead: the bits beside `ranked` are sent 0 (S5).
+/// The canonical form: the bits besides `ranked` are sent as 0 (S5).
 fn canonical(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if let [0x88, _, ranked, ..] = &mut bytes[..] {
@@ -34,7 +34,7 @@ fn canonical(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Whatever parses is emitted as it came.
+/// Checks that whatever parses is emitted unchanged.
 fn check_any(bytes: &[u8]) -> Result<(), TestCaseError> {
     if let Ok(datagram) = ClientDatagram::parse(bytes) {
         prop_assert_eq!(emit_client(&datagram), bytes);
@@ -47,8 +47,8 @@ fn check_any(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Gives data its right CRC, so that a change behind it is looked at.
-fn mend(bytes: &mut [u8]) {
+/// Corrects the CRC of data, so that changes after it are parsed.
+fn fix_crc(bytes: &mut [u8]) {
     if let [0x05 | 0x55, crc @ .., _] = bytes
         && crc.len() >= 4
     {
@@ -57,7 +57,7 @@ fn mend(bytes: &mut [u8]) {
     }
 }
 
-/// A change to a valid datagram: a byte replaced, inserted or taken out, or the end cut off.
+/// A change to a valid datagram: a byte replaced, inserted or removed, or the end truncated.
 #[derive(Clone, Debug)]
 enum Change {
     Replace(usize, u8),
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn a_client_emits_what_the_document_says_and_a_server_reads_it(message: Client) {
+    fn client_messages_match_the_document(message: Client) {
         let bytes = message.naive();
         message.with_datagram(|datagram| {
             prop_assert_eq!(emit_client(&datagram), &bytes[..]);
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn a_server_emits_what_the_document_says_and_a_client_reads_it(message: Server) {
+    fn server_messages_match_the_document(message: Server) {
         let bytes = message.naive();
         message.with_datagram(|datagram| {
             prop_assert_eq!(emit_server(&datagram), &bytes[..]);
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn s1_no_message_of_a_client_can_be_cut_short_or_prolonged(message: Client, extra: u8) {
+    fn s1_client_messages_have_an_exact_length(message: Client, extra: u8) {
         let mut bytes = message.naive();
         for length in 0..message.text_at().unwrap_or(bytes.len()) {
             prop_assert!(ClientDatagram::parse(&bytes[..length]).is_err(), "{} bytes", length);
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn s1_no_message_of_a_server_can_be_cut_short_or_prolonged(message: Server, extra: u8) {
+    fn s1_server_messages_have_an_exact_length(message: Server, extra: u8) {
         let mut bytes = message.naive();
         for length in 0..message.text_at().unwrap_or(bytes.len()) {
             prop_assert!(ServerDatagram::parse(&bytes[..length]).is_err(), "{} bytes", length);
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn s1_text_to_the_end_of_the_datagram_is_cut_by_what_is_lost(message: Server, cut in 0..600usize) {
+    fn s1_text_at_the_end_of_a_datagram_is_shortened_by_truncation(message: Server, cut in 0..600usize) {
         if let Some(at) = message.text_at() {
             let bytes = message.naive();
             let cut = &bytes[..at + cut % (bytes.len() - at + 1)];
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn s7_one_wrong_bit_spoils_data(client: Client, server: Server, bit in 0..4_064usize) {
+    fn s7_one_wrong_bit_invalidates_data(client: Client, server: Server, bit in 0..4_064usize) {
         for (from_client, mut bytes) in [(true, client.naive()), (false, server.naive())] {
             if let [0x05 | 0x55, ..] = bytes[..] {
                 let bit = 8 + bit % (bytes.len() * 8 - 8);
@@ -163,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_messages_are_refused_or_emitted_as_they_came(
+    fn changed_messages_are_rejected_or_emitted_unchanged(
         client: Client,
         server: Server,
         changes in vec(change(), 1..5),
@@ -172,25 +172,25 @@ proptest! {
         for mut bytes in [client.naive(), server.naive()] {
             changes.iter().for_each(|change| change.apply(&mut bytes));
             if mended {
-                mend(&mut bytes);
+                fix_crc(&mut bytes);
             }
             check_any(&bytes)?;
         }
     }
 
     #[test]
-    fn any_bytes_are_refused_or_emitted_as_they_came(
+    fn arbitrary_bytes_are_rejected_or_emitted_unchanged(
         kind in prop_oneof![select(&KINDS[..]), any::<u8>()],
         mut rest in prop_oneof![vec(any::<u8>(), 0..30), vec(any::<u8>(), 0..520)],
         sparse: bool,
     ) {
         if sparse {
-            // Small numbers and many zeros: lengths that fit, texts that end.
+            // Small numbers and many zeros, for valid lengths and terminated texts.
             rest.iter_mut().for_each(|byte| *byte = byte.saturating_sub(230));
         }
         let mut bytes = [&[kind][..], &rest].concat();
         check_any(&bytes)?;
-        mend(&mut bytes);
+        fix_crc(&mut bytes);
         check_any(&bytes)?;
     }
 }

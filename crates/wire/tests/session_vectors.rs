@@ -41,7 +41,7 @@ fn check(case: &Value) -> Result<(), Failed> {
     }
 }
 
-/// The layouts of S30: offer, info, associated data. The cipher itself is none of this crate's business.
+/// The layouts of S30: key offer, HPKE info, associated data. The cipher itself is not part of this crate.
 fn check_encrypted(case: &Value) -> Result<(), Failed> {
     let index = number(case, "index").try_into().ok().and_then(SlotIndex::new).ok_or("no index")?;
     let uid = Uid::new(number(case, "uid").try_into()?);
@@ -99,7 +99,7 @@ fn check_encrypted(case: &Value) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Puts the known ciphertext and tag where the cipher would.
+/// Inserts the known ciphertext and tag in place of the cipher.
 fn replay(
     expected: SealInput,
     sealed: &[u8],
@@ -113,7 +113,7 @@ fn replay(
     }
 }
 
-/// A client's message in the vectors' words.
+/// A client's message in the form of the vectors.
 fn client(datagram: &ClientDatagram<'_>) -> (&'static str, Value) {
     match datagram {
         ClientDatagram::Query => ("query", json!({})),
@@ -152,7 +152,7 @@ fn client(datagram: &ClientDatagram<'_>) -> (&'static str, Value) {
     }
 }
 
-/// A server's message in the vectors' words.
+/// A server's message in the form of the vectors.
 fn server(datagram: &ServerDatagram<'_>) -> (&'static str, Value) {
     match datagram {
         ServerDatagram::Info(part) => info(part),
@@ -263,6 +263,6 @@ fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn same<T: PartialEq + std::fmt::Debug + ?Sized>(is: &T, should_be: &T) -> Result<(), Failed> {
-    if is == should_be { Ok(()) } else { Err(format!("is {is:?}, should be {should_be:?}").into()) }
+fn same<T: PartialEq + std::fmt::Debug + ?Sized>(actual: &T, expected: &T) -> Result<(), Failed> {
+    if actual == expected { Ok(()) } else { Err(format!("got {actual:?}, expected {expected:?}").into()) }
 }

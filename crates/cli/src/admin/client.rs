@@ -96,7 +96,7 @@ impl Client {
             (200 | 201, Some(answer)) => Ok(answer),
             (_, Some(problem)) if problem["detail"].is_string() => {
                 let detail = problem["detail"].as_str().unwrap_or_default();
-                Err(Refused::by_lobby(format!("{} refuses: {}", self.place(), text::harmless(detail))))
+                Err(Refused::by_lobby(format!("{} refuses: {}", self.place(), text::sanitize(detail))))
             }
             _ => Err(self.failed(&Trouble::Malformed(format!("it answers with status {status}, and is no lobby")))),
         }

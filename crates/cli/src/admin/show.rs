@@ -91,7 +91,7 @@ fn whom(ban: &Value) -> String {
 
 /// Text that came over the network.
 fn words(value: &Value) -> String {
-    text::harmless(value.as_str().unwrap_or_default()).into_owned()
+    text::sanitize(value.as_str().unwrap_or_default()).into_owned()
 }
 
 fn moment(value: &Value) -> String {

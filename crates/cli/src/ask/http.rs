@@ -98,7 +98,7 @@ fn body_of(answer: Answer) -> Result<Vec<u8>, Trouble> {
     match (answer.status, answer.location) {
         (200, _) => Ok(answer.body),
         (_, Some(to)) => {
-            Err(Trouble::Malformed(format!("it has moved to {}: ask there, by http", text::harmless(&to))))
+            Err(Trouble::Malformed(format!("it has moved to {}: ask there, by http", text::sanitize(&to))))
         }
         (status, None) => Err(Trouble::Malformed(format!("the page answers with status {status}"))),
     }

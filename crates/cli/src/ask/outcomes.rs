@@ -85,9 +85,9 @@ pub fn decisive<'a>(about: &[&'a Outcome], port: Option<u16>) -> Option<&'a Outc
 /// `banned: the operator has banned this address (27 s ago, 3 times)`
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text::harmless(&self.code))?;
+        f.write_str(&text::sanitize(&self.code))?;
         if !self.text.is_empty() {
-            write!(f, ": {}", text::harmless(&self.text))?;
+            write!(f, ": {}", text::sanitize(&self.text))?;
         }
         let Some(seconds) = self.seconds_ago else { return Ok(()) };
         match seconds {

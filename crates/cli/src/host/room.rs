@@ -107,7 +107,7 @@ impl<P: Copy + PartialEq> Room<P> {
             if presence == Presence::Gone {
                 return;
             }
-            let why = if why.is_empty() { String::new() } else { format!(" ({})", text::harmless(why)) };
+            let why = if why.is_empty() { String::new() } else { format!(" ({})", text::sanitize(why)) };
             self.tell_all(&format!("-- {name} has left{why}"), |_| true);
         }
     }
@@ -155,7 +155,7 @@ impl<P: Copy + PartialEq> Room<P> {
 
     /// Whoever runs the room says something, or asks for something.
     pub fn handle_console(&mut self, line: &str, ping: impl Fn(P) -> Option<Duration>) {
-        let line = text::harmless(line.trim()).into_owned();
+        let line = text::sanitize(line.trim()).into_owned();
         match command::split(&line) {
             None if line.is_empty() => {}
             None => self.tell_all(&format!("-- server: {line}"), |_| true),
@@ -259,7 +259,7 @@ impl<P: Copy + PartialEq> Room<P> {
 
     fn greet(&mut self, id: P, name: &str, asked: &str) {
         if name != asked {
-            let asked = text::harmless(asked).into_owned();
+            let asked = text::sanitize(asked).into_owned();
             self.tell(id, format!("-- the name {asked:?} is taken, or cannot be used here: you have another"));
         }
         self.tell(id, format!("-- you are {name}; /help says what can be done"));

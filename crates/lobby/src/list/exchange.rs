@@ -5,7 +5,7 @@ use super::{
     reply::{Replies, Reply},
 };
 use rallypoint_udp::clock;
-use rallypoint_wire::{DecodeError, Reason, legacy, lobby::ListRequest};
+use rallypoint_wire::{DecodeError, DecodeErrorKind, legacy, lobby::ListRequest};
 use socket2::Socket;
 use std::{
     io,
@@ -135,7 +135,7 @@ impl Exchange {
                 self.reply = Some(reply);
                 self.enter(Phase::Reply);
             }
-            Err(DecodeError { reason: Reason::Truncated, .. }) => {}
+            Err(DecodeError { kind: DecodeErrorKind::Truncated, .. }) => {}
             Err(_) => {
                 counters.wrong_protocol();
                 self.linger = LINGER_WRONG;

@@ -169,5 +169,5 @@ fn items(list: TextList<'_>) -> Vec<String> {
 
 /// Decoded with replacement characters (S3), and safe to display.
 fn show<const MAX: usize>(field: Text<'_, MAX>) -> String {
-    text::harmless(&field.to_str_lossy()).into_owned()
+    text::sanitize(&field.to_str_lossy()).into_owned()
 }

@@ -126,7 +126,7 @@ pub(crate) const KNOWN: [&str; 14] = [
 impl BadParameter {
     pub(crate) fn new(name: &str, expected: &str) -> Self {
         // It comes from a stranger and goes into an answer: a part of it is enough to recognise it.
-        let name = text::harmless(name).chars().take(40).collect();
+        let name = text::sanitize(name).chars().take(40).collect();
         Self { name, expected: expected.to_owned() }
     }
 }
@@ -148,7 +148,7 @@ fn words(name: &str, value: &str) -> Result<Option<String>, BadParameter> {
         return Err(BadParameter::new(name, &format!("expected at most {LONGEST_TEXT} characters")));
     }
     // What is shown is harmless, so only that can be looked for.
-    Ok(Some(text::harmless(value).into_owned()))
+    Ok(Some(text::sanitize(value).into_owned()))
 }
 
 fn switch(name: &str, value: &str) -> Result<bool, BadParameter> {

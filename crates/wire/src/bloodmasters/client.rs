@@ -1,4 +1,4 @@
-//! Who is connected: one record for each client, from protocol version 27 on (B6).
+//! Client records: one for each connected client, since protocol version 27 (B6).
 //!
 //! ```text
 //! Length of player name, Player name
@@ -12,34 +12,34 @@ use crate::{DecodeError, Reader, Writer, text};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// One who is connected.
+/// A connected client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client<'a> {
-    /// Their name, as bytes: ASCII from real servers (B2).
+    /// Player name, as bytes: ASCII from real servers (B2).
     pub name: &'a [u8],
-    /// Whose side they are on.
+    /// Team of the player.
     pub team: Team,
-    /// Whether they only watch.
+    /// Whether the client is a spectator.
     pub spectator: bool,
-    /// How far away they are, in milliseconds.
+    /// Ping in milliseconds.
     pub ping: i16,
 }
 
-/// The clients of a reply: how many there are, and the records of those that are told.
+/// The clients of a reply: their number, and the records that are present.
 #[derive(Clone, Copy)]
 pub struct Clients<'a> {
-    /// Whole records that have been checked, nothing behind them.
+    /// Complete validated records, without trailing bytes.
     bytes: &'a [u8],
     count: u8,
 }
 
 impl<'a> Clients<'a> {
-    /// Clients of whom only the number is known.
+    /// Clients without records.
     pub(super) const fn untold(count: u8) -> Self {
         Self { bytes: &[], count }
     }
 
-    /// Reads the records. If they are cut short, those before are kept.
+    /// Parses the records. If they are truncated, the complete ones are kept.
     pub(super) fn parse_records(&mut self, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
         let start = reader.rest();
         for _ in 0..self.count {
@@ -53,14 +53,14 @@ impl<'a> Clients<'a> {
         self.bytes
     }
 
-    /// The same records, and as many clients as there are records.
+    /// The same records, with their number as the number of clients.
     pub(super) fn told(self) -> Self {
-        // Records come out of a reply or out of a `ClientsBuf`, which count them in 8 bits.
+        // Records are parsed from a reply or come from a `ClientsBuf`, and both count them in 8 bits.
         Self { bytes: self.bytes, count: self.iter().count() as u8 }
     }
 
-    /// How many are connected. That is the number of records, unless the protocol is older than 27 (then there are none)
-    /// or the reply was cut short (then there are less).
+    /// Number of connected clients. This is the number of records, unless the protocol is older than 27 (no records) or the
+    /// reply was truncated (fewer records).
     #[must_use]
     pub const fn count(&self) -> u8 {
         self.count
@@ -69,7 +69,7 @@ impl<'a> Clients<'a> {
     /// The records.
     pub fn iter(&self) -> impl Iterator<Item = Client<'a>> + use<'a> {
         let mut reader = Reader::new(self.bytes);
-        // The bytes were checked when the value was made, so an error can only mean the end.
+        // The bytes were validated when the value was created, so an error can only mean the end.
         core::iter::from_fn(move || Client::parse(&mut reader).ok())
     }
 }
@@ -93,7 +93,7 @@ impl<'a> Client<'a> {
 }
 
 impl PartialEq for Clients<'_> {
-    /// Clients are the same if they mean the same, however the bytes spell it.
+    /// Clients are equal if their parsed values are, however the bytes encode them.
     fn eq(&self, other: &Self) -> bool {
         self.count == other.count && (self.bytes == other.bytes || self.iter().eq(other.iter()))
     }
@@ -108,29 +108,29 @@ impl fmt::Debug for Clients<'_> {
     }
 }
 
-/// Clients to be told, for whoever answers.
+/// Client records for a reply to be sent.
 #[derive(Clone, Debug, Default)]
 pub struct ClientsBuf {
     bytes: Vec<u8>,
     count: u8,
 }
 
-/// One client more does not fit into a reply.
+/// Another client does not fit into a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyClients;
 
 impl ClientsBuf {
-    /// Nobody.
+    /// No clients.
     #[must_use]
     pub const fn new() -> Self {
         Self { bytes: Vec::new(), count: 0 }
     }
 
-    /// Adds one. The name is sent as it is: a responder takes out colour codes before
+    /// Adds a client. The name is sent unchanged: a responder removes colour codes beforehand
     /// ([`strip_colours`](super::strip_colours)).
     ///
     /// # Errors
-    /// If there are 255 already, or the names are so long that no datagram could hold them.
+    /// If there are 255 clients already, or the names no longer fit into a datagram.
     pub fn push(&mut self, client: Client<'_>) -> Result<(), TooManyClients> {
         let size = string::size(client.name) + 4;
         if self.bytes.len() + size > MAX_REPLY {
@@ -141,7 +141,7 @@ impl ClientsBuf {
         Ok(())
     }
 
-    /// The clients, to be sent.
+    /// The clients for a reply.
     #[must_use]
     pub fn as_clients(&self) -> Clients<'_> {
         Clients { bytes: &self.bytes, count: self.count }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_than_255_clients_and_no_more_than_a_datagram_of_names() {
+    fn at_most_255_clients_whose_names_fit_into_a_datagram() {
         let mut clients = ClientsBuf::new();
         let client = Client { name: b"x", team: Team::RED, spectator: false, ping: 1 };
         (0..255).for_each(|_| clients.push(client).unwrap());

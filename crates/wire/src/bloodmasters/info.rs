@@ -1,4 +1,4 @@
-//! The parts of a reply that do not depend on how many clients there are.
+//! The parts of a reply that do not depend on the number of clients.
 //!
 //! ```text
 //! Length of server title, Server title         strings: see `string`
@@ -20,42 +20,42 @@
 use super::{GameType, string};
 use crate::{DecodeError, Reader, Writer};
 
-/// What a server of any protocol version says about itself.
+/// Description of a server, in every protocol version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info<'a> {
-    /// Its name, as bytes: ASCII from real servers (B2).
+    /// Server name, as bytes: ASCII from real servers (B2).
     pub title: &'a [u8],
-    /// Whether a password is needed.
+    /// Whether a password is required.
     pub locked: bool,
-    /// Where to read more about it; may be empty.
+    /// Website URL; may be empty.
     pub website: &'a [u8],
-    /// How many can connect.
+    /// Maximum number of clients.
     pub max_clients: u8,
-    /// How many of them can play.
+    /// Maximum number of players.
     pub max_players: u8,
-    /// What is played.
+    /// Game type.
     pub game_type: GameType,
-    /// Where it is played.
+    /// Short name of the map.
     pub map_name: &'a [u8],
-    /// How many play; the number of clients is [`Clients::count`](super::Clients::count).
+    /// Number of players; the number of clients is [`Clients::count`](super::Clients::count).
     pub players: u8,
-    /// The protocol version, which decides what follows (B6).
+    /// Protocol version, which determines the fields that follow (B6).
     pub protocol: u8,
 }
 
-/// What is played for: known from protocol version 27 on.
+/// Rules of the game, since protocol version 27.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// The score that ends a game; 0 is none.
+    /// Score that ends a game; 0 means none.
     pub score_limit: i16,
-    /// The minutes that end a game; 0 is none.
+    /// Time limit in minutes; 0 means none.
     pub time_limit: i16,
-    /// Whether a player has to join the smaller team.
+    /// Whether players are forced to join the smallest team.
     pub join_smallest: bool,
 }
 
 impl Info<'_> {
-    /// The protocol version that real servers speak.
+    /// Protocol version of real servers.
     pub const PROTOCOL: u8 = 29;
 }
 
@@ -76,7 +76,7 @@ impl Default for Info<'_> {
 }
 
 impl<'a> Info<'a> {
-    /// Also gives the number of clients, which stands among these fields.
+    /// Also returns the number of clients, which is among these fields.
     pub(super) fn parse(reader: &mut Reader<'a>) -> Result<(Self, u8), DecodeError> {
         let title = string::parse(reader, "server title")?;
         let locked = boolean(reader, "locked")?;
@@ -105,7 +105,7 @@ impl<'a> Info<'a> {
         writer.u8(self.protocol);
     }
 
-    /// How many bytes `emit` writes.
+    /// Number of bytes that `emit` writes.
     pub(super) fn size(&self) -> usize {
         [self.title, self.website, self.map_name].into_iter().map(string::size).sum::<usize>() + 7
     }

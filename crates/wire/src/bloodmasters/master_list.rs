@@ -1,16 +1,16 @@
-//! The Bloodmasters master list, which goes over HTTP (L17). Here is what HTTP carries.
+//! The Bloodmasters master list (L17): the query strings and bodies that HTTP carries.
 //!
 //! ```text
 //! GET /bloodmasterslist.php?action=update&port=P&time=T      a server announces itself, every 60 s: `Request`
-//!   -> 192.0.2.*                                             a ban on each line; may be empty: `bans`, `emit_bans`
-//! GET /bloodmasterslist.php                                  a client asks for the servers: `Request`
-//!   -> 192.0.2.7:6969                                        a server on each line: `servers`, `emit_servers`
+//!   -> 192.0.2.*                                             one ban per line; may be empty: `bans`, `emit_bans`
+//! GET /bloodmasterslist.php                                  a client requests the servers: `Request`
+//!   -> 192.0.2.7:6969                                        one server per line: `servers`, `emit_servers`
 //! ```
 
-mod ban;
+mod ban_pattern;
 mod request;
 
-pub use ban::Ban;
+pub use ban_pattern::BanPattern;
 pub use request::{Request, Update};
 
 use crate::{Writer, lobby::Endpoint};
@@ -21,16 +21,16 @@ use core::{
     num::NonZeroU16,
 };
 
-/// Where the master list is on its server.
+/// Path of the master list in its URL.
 pub const PATH: &str = "/bloodmasterslist.php";
 
-/// No line that means something is longer: an IPv6 address with brackets, scope and port stays below it.
+/// Maximum length of a line in bytes: an IPv6 address with brackets, scope and port is shorter.
 const MAX_LINE: usize = 80;
 
-/// The servers of a list.
+/// Iterates over the servers of a list.
 ///
-/// Blank lines, spaces around a line and both kinds of line ends are fine; a line that is no server is skipped and counted.
-/// IPv6 is read in brackets (W5).
+/// Blank lines, surrounding spaces and both kinds of line ends are accepted; a line that is not a server is skipped and
+/// counted. IPv6 addresses are in brackets (W5).
 ///
 /// ```
 /// use rallypoint_wire::bloodmasters::master_list;
@@ -45,21 +45,21 @@ pub fn servers(list: &[u8]) -> Servers<'_> {
     Servers(Lines { rest: list, skipped: 0 })
 }
 
-/// The bans in the answer to an announcement, read as leniently as [`servers`].
+/// Iterates over the bans in the reply to an announcement, as leniently as [`servers`].
 #[must_use]
-pub fn bans(answer: &[u8]) -> Bans<'_> {
-    Bans(Lines { rest: answer, skipped: 0 })
+pub fn bans(answer: &[u8]) -> BanPatterns<'_> {
+    BanPatterns(Lines { rest: answer, skipped: 0 })
 }
 
-/// Appends a list of servers, a line for each.
+/// Appends a list of servers, one per line.
 ///
-/// Existing clients read IPv4 only: they skip an IPv6 line.
+/// Existing clients support IPv4 only: they skip IPv6 lines.
 pub fn emit_servers<A: Into<IpAddr> + Copy>(servers: impl IntoIterator<Item = Endpoint<A>>, out: &mut Vec<u8>) {
     emit_lines(servers, out);
 }
 
-/// Appends a list of bans, a line for each.
-pub fn emit_bans(bans: impl IntoIterator<Item = Ban>, out: &mut Vec<u8>) {
+/// Appends a list of bans, one per line.
+pub fn emit_bans(bans: impl IntoIterator<Item = BanPattern>, out: &mut Vec<u8>) {
     emit_lines(bans, out);
 }
 
@@ -70,24 +70,24 @@ fn emit_lines(lines: impl IntoIterator<Item: fmt::Display>, out: &mut Vec<u8>) {
     }
 }
 
-/// The servers of a list: see [`servers`].
+/// Iterator over the servers of a list: see [`servers`].
 #[derive(Clone, Debug)]
 pub struct Servers<'a>(Lines<'a>);
 
-/// The bans in an answer: see [`bans`].
+/// Iterator over the bans in a reply: see [`bans`].
 #[derive(Clone, Debug)]
-pub struct Bans<'a>(Lines<'a>);
+pub struct BanPatterns<'a>(Lines<'a>);
 
 impl Servers<'_> {
-    /// How many lines were no servers, up to here.
+    /// Number of lines so far that were not servers.
     #[must_use]
     pub const fn skipped(&self) -> usize {
         self.0.skipped
     }
 }
 
-impl Bans<'_> {
-    /// How many lines were no bans, up to here.
+impl BanPatterns<'_> {
+    /// Number of lines so far that were not bans.
     #[must_use]
     pub const fn skipped(&self) -> usize {
         self.0.skipped
@@ -98,18 +98,18 @@ impl Iterator for Servers<'_> {
     type Item = Endpoint<IpAddr>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next_that(|line| {
+        self.0.next_parsed(|line| {
             let address: SocketAddr = line.parse().ok()?;
             Some(Endpoint { ip: address.ip(), port: NonZeroU16::new(address.port())? })
         })
     }
 }
 
-impl Iterator for Bans<'_> {
-    type Item = Ban;
+impl Iterator for BanPatterns<'_> {
+    type Item = BanPattern;
 
-    fn next(&mut self) -> Option<Ban> {
-        self.0.next_that(|line| line.parse().ok())
+    fn next(&mut self) -> Option<BanPattern> {
+        self.0.next_parsed(|line| line.parse().ok())
     }
 }
 
@@ -120,8 +120,8 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The next line that `read` makes sense of.
-    fn next_that<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+    /// The next line that `parse` accepts.
+    fn next_parsed<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         while !self.rest.is_empty() {
             let end = self.rest.iter().position(|&byte| byte == b'\n').unwrap_or(self.rest.len());
             let line = self.rest[..end].trim_ascii();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn l17_a_server_on_each_line() {
+    fn l17_one_server_per_line() {
         let list = b"192.0.2.7:6969\n198.51.100.1:7000\n";
         assert_eq!(read(list), (["192.0.2.7:6969".into(), "198.51.100.1:7000".into()].into(), 0));
         let mut again = Vec::new();
@@ -160,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn l17_line_ends_blanks_and_spaces_do_not_matter() {
+    fn l17_line_ends_blank_lines_and_spaces_are_ignored() {
         let list = b"\r\n  192.0.2.7:6969 \r\n\n\t\n198.51.100.1:7000";
         assert_eq!(read(list), (["192.0.2.7:6969".into(), "198.51.100.1:7000".into()].into(), 0));
         assert_eq!(read(b""), (Vec::new(), 0));
     }
 
     #[test]
-    fn l17_lines_that_are_no_servers_are_skipped_and_counted() {
+    fn l17_lines_that_are_not_servers_are_skipped_and_counted() {
         let list =
             b"192.0.2.7\n192.0.2.7:0\n192.0.2.7:65536\n256.0.0.1:1\nhost:1\n<html>\n\xff\xfe\n192.0.2.7:6969\n:\n";
         assert_eq!(read(list), (["192.0.2.7:6969".into()].into(), 8));
@@ -176,15 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn w5_ipv6_stands_in_brackets() {
+    fn w5_ipv6_is_in_brackets() {
         assert_eq!(read(b"[2001:db8::42]:6969\n2001:db8::42:6969"), (["[2001:db8::42]:6969".into()].into(), 1));
     }
 
     #[test]
-    fn l17_a_ban_on_each_line() {
+    fn l17_one_ban_per_line() {
         let answer = b"192.0.2.7\n198.51.*.*\n";
         let mut read = bans(b"192.0.2.7\r\n\r\nsorry\r\n198.51.*.* \r\n");
-        let found: Vec<Ban> = read.by_ref().collect();
+        let found: Vec<BanPattern> = read.by_ref().collect();
         assert_eq!((found.len(), read.skipped()), (2, 1));
         let mut again = Vec::new();
         emit_bans(found, &mut again);

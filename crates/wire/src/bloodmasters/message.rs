@@ -1,37 +1,37 @@
-//! Messages within a datagram, and the one that asks.
+//! Messages within a datagram, and the query.
 //!
 //! ```text
 //! + 0   Length of the packet (uint16, little-endian)   counts the whole message, these two bytes too (B1, B4)
-//! + 2   Message code                                   13 asks and answers; high bit: the reliable form (B9)
+//! + 2   Message code                                   13: query and reply; high bit: reliable form (B9)
 //! + 3   (id, 4 bytes)                                  only in the reliable form
 //! + 3   "Anything you like" (4 bytes)                  sent back byte for byte (B7)
 //! ```
 
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::vec::Vec;
 use core::iter::FusedIterator;
 
-/// The message code of document 002, for the question and for the answer.
+/// Message code of document 002, for query and reply.
 pub(super) const SERVER_INFO: u8 = 13;
 
-/// What the high bit of a message code says: an id precedes the body, and the sender would like it confirmed (B9).
+/// High bit of the message code: an id precedes the body, and the sender requests a confirmation (B9).
 const RELIABLE: u8 = 0x80;
 
-/// The length field and the message code: what every message has.
+/// Size in bytes of the length field and the message code, which every message has.
 const HEADER: usize = 3;
 
-/// Four bytes that a client makes up and gets back: opaque, and unpredictable if it is wise (B7).
+/// Four opaque bytes that a client chooses, preferably unpredictable, and the reply repeats (B7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Echo(pub [u8; 4]);
 
-/// A client asks a server about itself.
+/// A query for the description of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// What the answer will carry.
+    /// The bytes that the reply will repeat.
     pub echo: Echo,
 }
 
-/// One message of a datagram: any message of the game, of which only [`Query`] and [`Reply`](super::Reply) are understood.
+/// A message of a datagram: any message of the game, of which only [`Query`] and [`Reply`](super::Reply) are parsed further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
     code: u8,
@@ -39,33 +39,33 @@ pub struct Message<'a> {
     body: &'a [u8],
 }
 
-/// The messages of a datagram, as far as they can be told apart (B3).
+/// Iterates over the messages of a datagram (B3).
 ///
-/// A message that is broken in itself is an error in its place. A length that cannot be one is the last thing that comes:
-/// where the next message starts is then unknown, and the rest of the datagram is dropped (B4).
+/// A malformed message yields an error, and the iteration continues. An invalid length ends it: the start of the next
+/// message is then unknown, and the rest of the datagram is dropped (B4).
 #[must_use]
 pub fn messages(datagram: &[u8]) -> Messages<'_> {
     Messages(Reader::new(datagram))
 }
 
-/// The queries of a datagram, each of which a server answers in a datagram of its own (B3).
+/// Iterates over the queries of a datagram, each of which a server answers in a datagram of its own (B3).
 ///
-/// A large datagram can hold thousands of them: whoever answers has to stop at a budget.
+/// A large datagram can hold thousands of queries: a server has to limit the number of its replies.
 pub fn queries(datagram: &[u8]) -> impl FusedIterator<Item = Query> + '_ {
     messages(datagram).flatten().filter_map(|message| Query::parse(message).ok()).fuse()
 }
 
 impl Query {
-    /// How long a query is.
+    /// Size of a query in bytes.
     pub const SIZE: usize = 7;
 
-    /// Reads a message as a query. Bytes behind the echo are ignored (B4), the reliable form is a query too (B9).
+    /// Parses a message as a query. Bytes after the echo are ignored (B4); the reliable form is accepted, too (B9).
     pub fn parse(message: Message<'_>) -> Result<Self, DecodeError> {
         let mut reader = message.server_info()?;
         Ok(Self { echo: Echo::parse(&mut reader)? })
     }
 
-    /// Appends the query, as a datagram of its own or behind others (B3).
+    /// Appends the query, as a datagram of its own or after other messages (B3).
     pub fn emit(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(out);
         writer.u16_le(Self::SIZE as u16);
@@ -75,8 +75,8 @@ impl Query {
 }
 
 impl Echo {
-    /// Where the echo stands in an emitted query or reply: whoever keeps an encoded reply to answer many queries with it
-    /// overwrites these bytes.
+    /// Position of the echo in an emitted query or reply: a server that reuses an encoded reply for many queries overwrites
+    /// these bytes.
     pub const RANGE: core::ops::Range<usize> = HEADER..HEADER + 4;
 
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -85,7 +85,7 @@ impl Echo {
 }
 
 impl<'a> Message<'a> {
-    /// Reads what follows the length field.
+    /// Parses the bytes after the length field.
     pub(super) fn parse(content: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(content);
         let code = reader.u8("message code")?;
@@ -105,26 +105,26 @@ impl<'a> Message<'a> {
         self.reliable
     }
 
-    /// What follows the code, or the id.
+    /// The bytes after the code, or after the id.
     #[must_use]
     pub const fn body(&self) -> &'a [u8] {
         self.body
     }
 
-    /// The body, if this is the message that document 002 is about.
+    /// The body, if this is a query or reply of document 002.
     pub(super) fn server_info(&self) -> Result<Reader<'a>, DecodeError> {
         match self.code {
             SERVER_INFO => Ok(Reader::new(self.body)),
-            _ => Err(DecodeError::new("message code", Reason::Unknown)),
+            _ => Err(DecodeError::new("message code", DecodeErrorKind::Unknown)),
         }
     }
 }
 
-/// Reads a length field: how many bytes of the message follow it.
+/// Parses a length field; returns the number of bytes that follow it.
 pub(super) fn length(reader: &mut Reader<'_>) -> Result<usize, DecodeError> {
     match usize::from(reader.u16_le("length")?) {
         length @ HEADER.. => Ok(length - 2),
-        _ => Err(DecodeError::new("length", Reason::Invalid)),
+        _ => Err(DecodeError::new("length", DecodeErrorKind::Invalid)),
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_full_of_queries_is_walked_one_by_one() {
+    fn a_datagram_full_of_queries_yields_each_of_them() {
         let mut datagram = vec![];
         (0..9_000u32).for_each(|i| Query { echo: Echo(i.to_be_bytes()) }.emit(&mut datagram));
         assert_eq!(queries(&datagram).count(), 9_000);

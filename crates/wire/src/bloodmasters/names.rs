@@ -1,19 +1,19 @@
-//! Numbers that have names. A number without a name is kept and shown as it is (B11).
+//! Numbers with names. A number without a name is kept and displayed as a number (B11).
 
 use core::fmt;
 
-/// What is played.
+/// Game type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GameType(pub u8);
 
 impl GameType {
-    /// Everyone against everyone.
+    /// All players against each other.
     pub const DEATHMATCH: Self = Self(0);
     /// Red against blue.
     pub const TEAM_DEATHMATCH: Self = Self(1);
     /// Red against blue, for the flag.
     pub const CAPTURE_THE_FLAG: Self = Self(2);
-    /// Everyone for the most items.
+    /// All players against each other, for the most items.
     pub const SCAVENGER: Self = Self(3);
     /// Red against blue, for the most items.
     pub const TEAM_SCAVENGER: Self = Self(4);
@@ -32,12 +32,12 @@ impl GameType {
     }
 }
 
-/// Whose side a player is on.
+/// Team of a player.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Team(pub u8);
 
 impl Team {
-    /// Nobody's: a spectator, or a game without teams.
+    /// No team: a spectator, or a game without teams.
     pub const NONE: Self = Self(0);
     /// The red team.
     pub const RED: Self = Self(1);
@@ -81,7 +81,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn b11_known_numbers_have_names_and_others_show_themselves() {
+    fn b11_unknown_numbers_are_displayed_as_numbers() {
         assert_eq!(GameType(2).to_string(), "Capture The Flag");
         assert_eq!(GameType(5).to_string(), "5");
         assert_eq!(Team(1).to_string(), "red");

@@ -1,13 +1,13 @@
-//! Making text fit for a reply: without colours (B12), and in ASCII (B2).
+//! Converts text for a reply: without colour codes (B12), and in ASCII (B2).
 
 use alloc::{borrow::Cow, vec::Vec};
 
 const COLOUR: u8 = b'^';
 
-/// Takes out colour codes, a `^` and one character each: what a responder does to its title and its players' names, and
-/// to nothing else (B12).
+/// Removes colour codes, a `^` and one character each. A responder does this to its title and its players' names, and to
+/// nothing else (B12).
 ///
-/// A `^` right before another one, or at the very end, goes alone (W3).
+/// A `^` directly before another one, or at the end, is removed alone (W3).
 ///
 /// ```
 /// use rallypoint_wire::bloodmasters::strip_colours;
@@ -31,7 +31,7 @@ pub fn strip_colours(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(stripped)
 }
 
-/// Text as the strings of a reply can have it: a `?` stands for every character that is not ASCII (B2).
+/// Replaces every character that is not ASCII by a `?`, as the strings of a reply require (B2).
 #[must_use]
 pub fn ascii(text: &str) -> Cow<'_, [u8]> {
     if text.is_ascii() {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn b2_a_question_mark_stands_for_what_is_not_ascii() {
+    fn b2_characters_beyond_ascii_become_question_marks() {
         assert_eq!(*ascii("Café € 日本 end"), *b"Caf? ? ?? end");
         assert!(matches!(ascii("plain"), Cow::Borrowed(_)));
     }

@@ -1,8 +1,8 @@
-//! What a server answers.
+//! Replies to queries.
 //!
 //! ```text
 //! + 0   Length of the packet (uint16, little-endian), + 2 Message code (13)     see `message`
-//! + 3   Whatever you sent in the request (4 bytes)                              back byte for byte (B7)
+//! + 3   Whatever you sent in the request (4 bytes)                              repeated byte for byte (B7)
 //! + 7   server title ... protocol version                                       see `info`
 //!       -- protocol version 27 and higher (B6)
 //!       score limit, time limit, join smallest                                  see `info`
@@ -16,7 +16,7 @@ use super::{
     message::{self, Message, SERVER_INFO},
     string,
 };
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -26,7 +26,7 @@ const WITH_CLIENTS: u8 = 27;
 /// The first protocol version with a build description (B6).
 const WITH_BUILD: u8 = 28;
 
-/// A server answers.
+/// The reply of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
     echo: Echo,
@@ -37,14 +37,14 @@ pub struct Reply<'a> {
     warning: Option<DecodeError>,
 }
 
-/// The texts and clients are more than a datagram can hold.
+/// The reply does not fit into a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyTooLong;
 
 impl<'a> Reply<'a> {
-    /// A reply, to be sent. What the protocol version of `info` does not know is left out (B6).
+    /// Creates a reply. Fields that the protocol version of `info` does not have are left out (B6).
     ///
-    /// Title and names are sent as they are: a responder takes out colour codes before
+    /// Title and names are sent unchanged: a responder removes colour codes beforehand
     /// ([`strip_colours`](super::strip_colours), B12).
     ///
     /// # Errors
@@ -68,11 +68,11 @@ impl<'a> Reply<'a> {
         if new.size() > MAX_REPLY { Err(ReplyTooLong) } else { Ok(new) }
     }
 
-    /// Reads the answer at the start of a datagram. What follows it there is ignored, and so is what a later protocol
+    /// Parses the reply at the start of a datagram. Bytes after it are ignored, and so are fields that a later protocol
     /// version may have added to its end.
     ///
-    /// If it breaks off behind the protocol version, what came before is the result, and [`warning`](Self::warning) says
-    /// where it breaks off (B6); also if the datagram is shorter than the length field says (W2).
+    /// If it is truncated after the protocol version, the result has the fields before, and [`warning`](Self::warning) names
+    /// the first missing field (B6). The same applies if the datagram is shorter than its length field (W2).
     pub fn parse(datagram: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(datagram);
         let length = message::length(&mut reader)?;
@@ -86,13 +86,13 @@ impl<'a> Reply<'a> {
         let mut reply = Self { echo, info, rules: None, clients, build: None, warning: None };
         reply.warning = match reply.parse_tail(&mut reader) {
             Err(cut) => Some(cut),
-            Ok(()) if whole.is_none() => Some(DecodeError::new("message", Reason::Truncated)),
+            Ok(()) if whole.is_none() => Some(DecodeError::new("message", DecodeErrorKind::Truncated)),
             Ok(()) => None,
         };
         Ok(reply)
     }
 
-    /// Reads what depends on the protocol version, as far as it goes (B6).
+    /// Parses the fields that depend on the protocol version, as far as they are present (B6).
     fn parse_tail(&mut self, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
         if self.info.protocol >= WITH_CLIENTS {
             self.rules = Some(Rules::parse(reader)?);
@@ -104,7 +104,7 @@ impl<'a> Reply<'a> {
         Ok(())
     }
 
-    /// Appends the reply. One that was cut short is cut short again, behind its last whole field.
+    /// Appends the reply. A truncated reply is emitted up to its last complete field.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(out);
         writer.u16_le(0);
@@ -118,12 +118,12 @@ impl<'a> Reply<'a> {
         if let Some(build) = self.build {
             string::emit(build, &mut writer);
         }
-        // `new` sees to it that this fits; and what was parsed had a length of 16 bits and is not written longer.
+        // `new` checks that this fits; and a parsed reply had a length of 16 bits and is not emitted longer.
         let length = writer.written() as u16;
         writer.patch(0, &length.to_le_bytes());
     }
 
-    /// How many bytes `emit` writes at most.
+    /// Maximum number of bytes that `emit` writes.
     fn size(&self) -> usize {
         let rules = self.rules.map_or(0, |_| Rules::SIZE);
         let build = self.build.map_or(0, string::size);
@@ -137,43 +137,43 @@ impl<'a> Reply<'a> {
         self
     }
 
-    /// What the query had: a client believes only its own (B7).
+    /// The echo of the query: a client accepts only its own (B7).
     #[must_use]
     pub const fn echo(&self) -> Echo {
         self.echo
     }
 
-    /// What a server of any protocol version says about itself.
+    /// Description of the server, in every protocol version.
     #[must_use]
     pub const fn info(&self) -> Info<'a> {
         self.info
     }
 
-    /// What is played for, if the protocol version tells it and it is there.
+    /// Rules of the game, if the protocol version has them and the reply was not truncated before.
     #[must_use]
     pub const fn rules(&self) -> Option<Rules> {
         self.rules
     }
 
-    /// Who is connected, as far as the protocol version tells it.
+    /// Connected clients; with records if the protocol version has them.
     #[must_use]
     pub const fn clients(&self) -> Clients<'a> {
         self.clients
     }
 
-    /// What the server runs, if the protocol version tells it and it is there.
+    /// Build description, if the protocol version has it and the reply was not truncated before.
     #[must_use]
     pub const fn build(&self) -> Option<&'a [u8]> {
         self.build
     }
 
-    /// If the reply is only a part of one: the field that it breaks off in (B6).
+    /// The field in which a truncated reply ends (B6).
     #[must_use]
     pub const fn warning(&self) -> Option<DecodeError> {
         self.warning
     }
 
-    /// Whether all is there that the protocol version tells.
+    /// Whether all fields of the protocol version are present.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.warning.is_none()

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! 7f          127      one group: the single byte that the document shows
-//! 80 01       128      the low group first; the high bit says that another follows
+//! 80 01       128      the low group first; the high bit means that another follows
 //! ac 02       300
 //! ```
 
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 
-/// How many groups a length may have: as many as 32 bits need. More than the shortest form are accepted (W4).
+/// Maximum number of groups of a length: as many as 32 bits need. Longer forms than the shortest one are accepted (W4).
 const MAX_GROUPS: u32 = 5;
 
 pub(super) fn parse<'a>(reader: &mut Reader<'a>, field: &'static str) -> Result<&'a [u8], DecodeError> {
@@ -17,12 +17,12 @@ pub(super) fn parse<'a>(reader: &mut Reader<'a>, field: &'static str) -> Result<
         let byte = reader.u8(field)?;
         length |= u64::from(byte & 0x7f) << (7 * group);
         if byte & 0x80 == 0 {
-            // A length that no machine can hold is also one that is not there.
-            let length = usize::try_from(length).map_err(|_| DecodeError::new(field, Reason::Truncated))?;
+            // A length beyond the address space cannot be present either.
+            let length = usize::try_from(length).map_err(|_| DecodeError::new(field, DecodeErrorKind::Truncated))?;
             return reader.bytes(length, field);
         }
     }
-    Err(DecodeError::new(field, Reason::TooLong))
+    Err(DecodeError::new(field, DecodeErrorKind::TooLong))
 }
 
 pub(super) fn emit(string: &[u8], writer: &mut Writer<'_>) {
@@ -35,7 +35,7 @@ pub(super) fn emit(string: &[u8], writer: &mut Writer<'_>) {
     writer.bytes(string);
 }
 
-/// How many bytes `emit` writes.
+/// Number of bytes that `emit` writes.
 pub(super) fn size(string: &[u8]) -> usize {
     let mut groups = 1;
     let mut length = string.len();
@@ -79,14 +79,14 @@ mod tests {
 
     #[test]
     fn b2_hostile_lengths_are_errors() {
-        assert_eq!(read(&[]), Err(DecodeError::new("title", Reason::Truncated)));
-        assert_eq!(read(&[2, b'x']), Err(DecodeError::new("title", Reason::Truncated)));
-        assert_eq!(read(&[0xff, 0xff, 0xff, 0xff, 0x7f]), Err(DecodeError::new("title", Reason::Truncated)));
-        assert_eq!(read(&[0x80; 6]), Err(DecodeError::new("title", Reason::TooLong)));
+        assert_eq!(read(&[]), Err(DecodeError::new("title", DecodeErrorKind::Truncated)));
+        assert_eq!(read(&[2, b'x']), Err(DecodeError::new("title", DecodeErrorKind::Truncated)));
+        assert_eq!(read(&[0xff, 0xff, 0xff, 0xff, 0x7f]), Err(DecodeError::new("title", DecodeErrorKind::Truncated)));
+        assert_eq!(read(&[0x80; 6]), Err(DecodeError::new("title", DecodeErrorKind::TooLong)));
     }
 
     #[test]
-    fn w4_a_length_in_more_groups_than_it_needs_is_read() {
+    fn w4_a_length_in_more_groups_than_needed_is_accepted() {
         assert_eq!(read(&[0x81, 0x80, 0x00, b'x']), Ok(1));
     }
 }

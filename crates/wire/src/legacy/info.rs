@@ -1,64 +1,64 @@
-//! The text in which an old server says everything about itself.
+//! The text that describes a server in the legacy protocol.
 //!
 //! ```text
 //! !private![ctf_truefort] Bacon Town 24/7 [3/10] - Randomizer
-//! ^^^^^^^^^                                                     optional: a password is needed
+//! ^^^^^^^^^                                                     optional: a password is required
 //!          ^^^^^^^^^^^^^^^                                      optional: the map
 //!                         ^^^^^^^^^^^^^^^                       the name
 //!                                        ^^^^^^^               optional: players/slots, or players+bots/slots
 //!                                               ^^^^^^^^^^^^^   optional: the mod
 //! ```
 //!
-//! Names are free text, so several readings can be possible. Taken is this one (W9):
-//! - a map is what stands between a `[` at the start and the first `] `;
-//! - the counts are the *last* ones that are followed by ` - ` or by the end: a server writes its own behind its name,
-//!   whatever the name is;
-//! - the mod is what follows ` - ` behind the counts; without counts, what follows the first ` - `;
-//! - whatever does not fit that, such as counts that are no numbers, belongs to the name.
+//! Names are free text, so a text can be ambiguous. It is interpreted as follows (W9):
+//! - the map is the text between a `[` at the start and the first `] `;
+//! - the counts are the *last* ones that are followed by ` - ` or by the end: a server appends its own counts to its name,
+//!   whatever the name contains;
+//! - the mod is the text after ` - ` after the counts; without counts, the text after the first ` - `;
+//! - everything else, such as counts that are not numbers, belongs to the name.
 //!
-//! Whatever the text, what is read from it is written as the same text again, but for zeros in counts that say nothing.
+//! Emitting a parsed text gives the same text, except for leading zeros in counts.
 
 use crate::{DecodeError, Reader, Writer};
 use alloc::vec::Vec;
 
-/// How long a text can be: its length is one byte.
+/// Maximum length of a text in bytes: its length field is one byte.
 const MAX_TEXT: usize = 255;
 
-/// How much of the map and of the mod is kept when a text is too long: together with the longest counts that leaves 92
-/// bytes for the name.
+/// Maximum length in bytes of the map and of the mod in a text that has to be truncated: together with the longest counts
+/// this leaves 92 bytes for the name.
 const MAX_PART: usize = 64;
 
 const PRIVATE: &[u8] = b"!private!";
 const MOD: &[u8] = b" - ";
 
-/// What an old server says about itself. Texts are bytes in any code page (L5).
+/// Description of a server in the legacy protocol. Texts are bytes in any code page (L5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info<'a> {
-    /// Whether a password is needed.
+    /// Whether a password is required.
     pub private: bool,
-    /// The map currently running.
+    /// Current map.
     pub map: Option<&'a [u8]>,
-    /// The name of the server.
+    /// Server name.
     pub name: &'a [u8],
-    /// How full it is.
+    /// Players, bots and slots.
     pub counts: Option<Counts>,
-    /// The mod it runs.
+    /// Mod of the game.
     pub modification: Option<&'a [u8]>,
 }
 
-/// How full a server is.
+/// Players, bots and slots of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
-    /// How many people play.
+    /// Number of human players.
     pub players: u16,
-    /// How many bots play.
+    /// Number of bots.
     pub bots: u16,
-    /// How many people can play.
+    /// Number of player slots.
     pub slots: u16,
 }
 
 impl<'a> Info<'a> {
-    /// Takes a text apart. Every text is one: what cannot be told apart is the name.
+    /// Parses a text. This cannot fail: text that fits no other part is the name.
     #[must_use]
     pub fn parse(text: &'a [u8]) -> Self {
         let (private, text) = text.strip_prefix(PRIVATE).map_or((false, text), |rest| (true, rest));
@@ -71,14 +71,14 @@ impl<'a> Info<'a> {
         Self { private, map, name, counts: None, modification }
     }
 
-    /// Reads a text with its length.
+    /// Parses a text with its length.
     pub(super) fn parse_counted(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let length = reader.u8("info length")?;
         reader.bytes(usize::from(length), "info text").map(Self::parse)
     }
 
-    /// Appends the text, cut to 255 bytes if it is longer: first map and mod are cut to 64 bytes each, then the name to
-    /// what is left, so that the counts and the mod survive. UTF-8 is cut between characters (W10).
+    /// Appends the text, truncated to 255 bytes: first map and mod are truncated to 64 bytes each, then the name to the
+    /// remaining space, so that the counts and the mod are kept. UTF-8 is truncated between characters (W10).
     pub fn emit(&self, out: &mut Vec<u8>) {
         self.write(&mut Writer::new(out));
     }
@@ -124,7 +124,7 @@ impl<'a> Info<'a> {
         }
     }
 
-    /// How many bytes `write_whole` writes.
+    /// Number of bytes that `write_whole` writes.
     fn size(&self) -> usize {
         let private = if self.private { PRIVATE.len() } else { 0 };
         let map = self.map.map_or(0, |map| b"[] ".len() + map.len());
@@ -141,7 +141,7 @@ impl Counts {
         " [/]".len() + digits(self.players) + bots + digits(self.slots)
     }
 
-    /// Reads ` [players/slots]` or ` [players+bots/slots]` and gives what follows.
+    /// Parses ` [players/slots]` or ` [players+bots/slots]`; also returns the rest.
     fn parse(text: &[u8]) -> Option<(Self, &[u8])> {
         let (players, text) = parse_number(text.strip_prefix(b" [")?)?;
         let (bots, text) = match text.strip_prefix(b"+") {
@@ -153,7 +153,7 @@ impl Counts {
     }
 }
 
-/// The digits at the start of a text, as far as they make a number of 16 bits.
+/// Parses the digits at the start of a text as a 16-bit number; also returns the rest.
 fn parse_number(text: &[u8]) -> Option<(u16, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = text.split_at(digits);
@@ -165,7 +165,7 @@ fn split_map(text: &[u8]) -> Option<(&[u8], &[u8])> {
     split_once(text.strip_prefix(b"[")?, b"] ")
 }
 
-/// The name, the last counts that can be some, and what follows them: nothing, or ` - ` and the mod.
+/// Splits a text into the name, the last valid counts, and the rest: nothing, or ` - ` and the mod.
 fn split_counts(text: &[u8]) -> Option<(&[u8], Counts, &[u8])> {
     (0..text.len()).rev().find_map(|at| {
         let (counts, rest) = Counts::parse(&text[at..])?;
@@ -178,7 +178,7 @@ fn split_once<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8
     Some((&text[..at], &text[at + separator.len()..]))
 }
 
-/// The first `max` bytes at most; a character of UTF-8 is not cut in two.
+/// The first `max` bytes at most, without splitting a UTF-8 character.
 fn cut(text: &[u8], max: usize) -> &[u8] {
     let end = match core::str::from_utf8(text) {
         Ok(text) => text.floor_char_boundary(max),

@@ -1,4 +1,4 @@
-//! Asking for the list, and reading it.
+//! Legacy list requests and replies.
 //!
 //! ```text
 //! request:  + 0   version                        see `version`: 1 or 17 bytes
@@ -12,37 +12,37 @@
 
 use super::{Info, MAX_SERVERS, version};
 use crate::{
-    DecodeError, Reader, Reason, Writer,
+    DecodeError, DecodeErrorKind, Reader, Writer,
     counted::counted,
     lobby::{Endpoint, ProtocolId},
 };
 use alloc::vec::Vec;
 use core::{net::Ipv4Addr, num::NonZeroU16};
 
-/// A client asks for the servers that it can play on.
+/// A request for the servers of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListRequest {
-    /// The protocol that it speaks.
+    /// Protocol of the client.
     pub protocol_id: ProtocolId,
 }
 
-/// One server, as the list shows it.
+/// A server as the list shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListEntry<'a> {
-    /// What it says about itself.
+    /// Description of the server.
     pub info: Info<'a>,
-    /// Where it is.
+    /// IPv4 endpoint of the server.
     pub endpoint: Endpoint<Ipv4Addr>,
 }
 
 impl ListRequest {
-    /// How long a request is that starts with this byte: whoever reads one byte knows how many more to wait for.
+    /// Size in bytes of a request that starts with this byte.
     #[must_use]
     pub const fn size(first: u8) -> usize {
         if first == version::UUID_FOLLOWS { 17 } else { 1 }
     }
 
-    /// Reads a request; bytes behind it are ignored (as in L14).
+    /// Parses a request; bytes after it are ignored (as in L14).
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
         version::parse(&mut Reader::new(bytes)).map(|protocol_id| Self { protocol_id })
     }
@@ -54,11 +54,11 @@ impl ListRequest {
 }
 
 impl<'a> ListEntry<'a> {
-    /// The outer error is a reply that is cut short; the inner one is an entry that cannot be meant.
+    /// The outer error is a truncated reply, the inner one an invalid entry.
     fn parse(reader: &mut Reader<'a>) -> Result<Result<Self, DecodeError>, DecodeError> {
         let info = Info::parse_counted(reader)?;
         let ip = Ipv4Addr::from(*reader.array("IPv4 address")?);
-        let port = NonZeroU16::new(reader.u16_le("port")?).ok_or(DecodeError::new("port", Reason::Zero));
+        let port = NonZeroU16::new(reader.u16_le("port")?).ok_or(DecodeError::new("port", DecodeErrorKind::Zero));
         Ok(port.map(|port| Self { info, endpoint: Endpoint { ip, port } }))
     }
 
@@ -69,7 +69,7 @@ impl<'a> ListEntry<'a> {
     }
 }
 
-/// Appends a whole reply: the first 255 entries, because no more can be counted.
+/// Appends a complete reply with the first 255 entries: the count is one byte.
 pub fn emit_list<'a>(entries: impl IntoIterator<Item = ListEntry<'a>>, out: &mut Vec<u8>) {
     let mut writer = Writer::new(out);
     writer.u8(0);
@@ -81,23 +81,23 @@ pub fn emit_list<'a>(entries: impl IntoIterator<Item = ListEntry<'a>>, out: &mut
     writer.patch(0, &[count]);
 }
 
-/// The servers in a whole reply.
+/// Iterates over the servers of a complete reply.
 ///
-/// An entry with port 0 is an error in its place, and the walk goes on behind it; a reply that is cut short or goes on
-/// behind its last entry ends with an error.
+/// An entry with port 0 yields an error, and the iteration continues with the next entry. A reply that is truncated or has
+/// trailing bytes ends with an error.
 pub fn entries(reply: &[u8]) -> impl Iterator<Item = Result<ListEntry<'_>, DecodeError>> {
     let mut reader = Reader::new(reply);
     let count = reader.u8("server count").map(u32::from);
     counted(reader, count, ListEntry::parse)
 }
 
-/// Reads a reply as it arrives, one entry at a time, in the way of [`lobby::ListReader`](crate::lobby::ListReader).
+/// Parses a reply as it arrives, one entry at a time, like [`lobby::ListReader`](crate::lobby::ListReader).
 #[derive(Debug)]
 pub struct ListReader {
     buffer: Vec<u8>,
-    /// How much of the buffer has been given out.
+    /// Number of bytes of the buffer that have been returned.
     taken: usize,
-    /// How many entries are left: `None` before the count.
+    /// Number of remaining entries; `None` before the count.
     left: Option<u8>,
 }
 
@@ -114,20 +114,20 @@ impl ListReader {
         Self { buffer: Vec::new(), taken: 0, left: None }
     }
 
-    /// Takes in what arrived. Call [`next_entry`](Self::next_entry) until it gives nothing before the next `push`: then no
-    /// more than one entry (at most 262 bytes) and one piece are held at a time.
+    /// Adds received bytes. Call [`next_entry`](Self::next_entry) until it returns none before the next `push`: then at most
+    /// one entry (262 bytes) and one piece are buffered.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.taken);
         self.taken = 0;
         if self.left == Some(0) && !self.buffer.is_empty() {
-            // Behind the last entry one byte is enough to know that it is one too many.
+            // After the last entry, one byte is enough to know that there are trailing bytes.
             self.buffer.truncate(1);
         } else {
             self.buffer.extend_from_slice(bytes);
         }
     }
 
-    /// The next entry that is there as a whole. One with port 0 is an error in its place.
+    /// The next complete entry. An entry with port 0 yields an error.
     pub fn next_entry(&mut self) -> Option<Result<ListEntry<'_>, DecodeError>> {
         let mut reader = Reader::new(&self.buffer[self.taken..]);
         if self.left.is_none() {
@@ -141,17 +141,17 @@ impl ListReader {
         Some(entry)
     }
 
-    /// How many servers the reply says it has, minus those given out: `None` until its first byte is there.
+    /// Number of servers that the reply announced, minus those already returned; `None` before the first byte.
     #[must_use]
     pub const fn remaining(&self) -> Option<u8> {
         self.left
     }
 
-    /// The connection was closed: was that the whole reply, and nothing but it?
+    /// Checks, when the connection is closed, that the reply was complete and had no trailing bytes.
     pub fn finish(self) -> Result<(), DecodeError> {
         match self.left {
             Some(0) => Reader::new(&self.buffer[self.taken..]).finish("list"),
-            _ => Err(DecodeError::new("list", Reason::Truncated)),
+            _ => Err(DecodeError::new("list", DecodeErrorKind::Truncated)),
         }
     }
 }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn l16_a_list_both_ways() {
+    fn l16_a_list_round_trips() {
         let mut bytes = Vec::new();
         emit_list(list(), &mut bytes);
         assert_eq!(bytes, REPLY);
@@ -203,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn l16_a_list_that_is_cut_or_goes_on_is_an_error() {
+    fn l16_truncated_lists_and_trailing_bytes_are_errors() {
         for length in 0..REPLY.len() {
             let last = entries(&REPLY[..length]).last().unwrap();
-            assert_eq!(last.unwrap_err().reason, Reason::Truncated, "{length}");
+            assert_eq!(last.unwrap_err().kind, DecodeErrorKind::Truncated, "{length}");
         }
         let more = [REPLY, b"!"].concat();
         assert_eq!(entries(&more).last().unwrap().unwrap_err().to_string(), "trailing bytes after list");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_reply_is_not_kept() {
+    fn an_endless_reply_is_not_buffered() {
         let mut reader = ListReader::new();
         for _ in 0..1_000 {
             reader.push(&[0; 100]);
@@ -229,11 +229,11 @@ mod tests {
         let mut bytes = REPLY.to_vec();
         bytes[17..19].fill(0);
         let read: Vec<_> = entries(&bytes).collect();
-        assert_eq!(read, [Err(DecodeError::new("port", Reason::Zero)), Ok(list()[1])]);
+        assert_eq!(read, [Err(DecodeError::new("port", DecodeErrorKind::Zero)), Ok(list()[1])]);
     }
 
     #[test]
-    fn l16_no_more_than_255_servers() {
+    fn l16_a_list_has_at_most_255_servers() {
         let mut bytes = Vec::new();
         emit_list(vec![list()[0]; 300], &mut bytes);
         assert_eq!(bytes[0], 255);
@@ -250,7 +250,7 @@ mod tests {
             assert_eq!(ListRequest::parse(&bytes), Ok(request));
             assert_eq!(ListRequest::parse(&[&bytes[..], b"more"].concat()), Ok(request));
             for length in 0..bytes.len() {
-                assert_eq!(ListRequest::parse(&bytes[..length]).unwrap_err().reason, Reason::Truncated);
+                assert_eq!(ListRequest::parse(&bytes[..length]).unwrap_err().kind, DecodeErrorKind::Truncated);
             }
         }
     }

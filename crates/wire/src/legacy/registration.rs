@@ -1,4 +1,4 @@
-//! What a server sends to its lobby.
+//! Legacy registrations.
 //!
 //! ```text
 //! + 0   4 8 15 16 23 42
@@ -9,38 +9,38 @@
 //! ```
 
 use super::{Info, version};
-use crate::{DecodeError, Reader, Reason, Writer, lobby::ProtocolId};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer, lobby::ProtocolId};
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
 const REGISTER: [u8; 6] = [4, 8, 15, 16, 23, 42];
 
-/// A server says that it is there.
+/// A legacy registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration<'a> {
-    /// What clients it can play with.
+    /// Protocol of the game.
     pub protocol_id: ProtocolId,
-    /// The TCP port players connect to. The address is the sender's.
+    /// TCP port that players connect to. The address is the source address of the datagram.
     pub port: NonZeroU16,
-    /// What it says about itself.
+    /// Description of the server.
     pub info: Info<'a>,
 }
 
 impl<'a> Registration<'a> {
-    /// Reads a datagram to the legacy lobby. Bytes behind the info text are an error (W7).
+    /// Parses a datagram. Bytes after the info text are an error (W7).
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         if *reader.array("message type")? != REGISTER {
-            return Err(DecodeError::new("message type", Reason::Unknown));
+            return Err(DecodeError::new("message type", DecodeErrorKind::Unknown));
         }
         let protocol_id = version::parse(&mut reader)?;
-        let port = NonZeroU16::new(reader.u16_le("port")?).ok_or(DecodeError::new("port", Reason::Zero))?;
+        let port = NonZeroU16::new(reader.u16_le("port")?).ok_or(DecodeError::new("port", DecodeErrorKind::Zero))?;
         let info = Info::parse_counted(&mut reader)?;
         reader.finish("info text")?;
         Ok(Self { protocol_id, port, info })
     }
 
-    /// Appends the datagram. A text that is too long is cut as [`Info::emit`] says.
+    /// Appends the datagram. A text that is too long is truncated as described at [`Info::emit`].
     pub fn emit(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(out);
         writer.bytes(&REGISTER);
@@ -86,9 +86,9 @@ mod tests {
     }
 
     #[test]
-    fn l16_what_is_cut_or_wrong_is_an_error() {
+    fn l16_truncated_and_unknown_datagrams_are_errors() {
         for length in 0..BYTES.len() {
-            assert_eq!(Registration::parse(&BYTES[..length]).unwrap_err().reason, Reason::Truncated, "{length}");
+            assert_eq!(Registration::parse(&BYTES[..length]).unwrap_err().kind, DecodeErrorKind::Truncated, "{length}");
         }
         let mut bytes = BYTES.to_vec();
         bytes[7..9].fill(0);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn w7_a_byte_too_many_is_an_error() {
+    fn w7_a_trailing_byte_is_an_error() {
         let bytes = [BYTES, b"!"].concat();
         assert_eq!(Registration::parse(&bytes).unwrap_err().to_string(), "trailing bytes after info text");
     }

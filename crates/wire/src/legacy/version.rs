@@ -1,21 +1,21 @@
-//! The version of a game: one byte, or a whole protocol UUID.
+//! Game versions: one byte, or a protocol UUID.
 //!
 //! ```text
 //! + 0   version v                      the protocol UUID dea41970-4cea-a588-df40-62faef6f1738 plus v
 //! or
-//! + 0   128, + 1 protocol UUID         so that there is no version 128 in one byte
+//! + 0   128, + 1 protocol UUID         hence there is no one-byte version 128
 //! ```
 
 use crate::{DecodeError, Reader, Writer, lobby::ProtocolId};
 
-/// What one-byte versions are added to.
+/// The UUID that one-byte versions are added to.
 const BASE: u128 = 0xdea4_1970_4cea_a588_df40_62fa_ef6f_1738;
 
-/// The byte that announces a UUID.
+/// The byte that precedes a UUID.
 pub(super) const UUID_FOLLOWS: u8 = 128;
 
-/// The protocol that a one-byte version stands for. (128 never goes over the wire as such, but its place in the row is
-/// a protocol like the others.)
+/// The protocol that a one-byte version stands for. (128 is never sent as a version, but its number in the sequence is a
+/// protocol like the others.)
 #[must_use]
 pub const fn protocol_of_version(version: u8) -> ProtocolId {
     ProtocolId::from_bytes((BASE + version as u128).to_be_bytes())
@@ -37,7 +37,7 @@ pub(super) fn parse(reader: &mut Reader<'_>) -> Result<ProtocolId, DecodeError> 
     }
 }
 
-/// Writes the short form if there is one, because that is what the versions of that time sent and understood (W8).
+/// Writes the short form if there is one, because old game versions sent and understood only that (W8).
 pub(super) fn emit(protocol_id: ProtocolId, writer: &mut Writer<'_>) {
     if let Some(version) = version_of_protocol(protocol_id) {
         writer.u8(version);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn l16_every_protocol_comes_back_from_its_bytes() {
+    fn l16_every_protocol_round_trips() {
         for version in 0..=255 {
             let protocol_id = protocol_of_version(version);
             let bytes = emitted(protocol_id);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn w8_a_protocol_that_has_a_version_may_come_as_uuid_and_goes_as_version() {
+    fn w8_a_protocol_with_a_version_is_accepted_as_uuid_and_emitted_as_version() {
         let protocol_id = protocol_of_version(41);
         let long = [&[128], &protocol_id.as_bytes()[..]].concat();
         assert_eq!(parse(&mut Reader::new(&long)), Ok(protocol_id));

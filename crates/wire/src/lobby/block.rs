@@ -1,4 +1,4 @@
-//! One server in the list.
+//! A list block: one server in the list.
 //!
 //! ```text
 //! +  0    Server data block length (uint32)      of what follows
@@ -11,7 +11,7 @@
 //! ```
 
 use super::{MAX_BLOCK, Occupancy, Table, Transport};
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::vec::Vec;
 use core::{
     fmt,
@@ -19,40 +19,40 @@ use core::{
     num::NonZeroU16,
 };
 
-/// One server, as the list shows it.
+/// A server as the list shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListBlock<'a> {
-    /// How players reach it.
+    /// Protocol that players connect with.
     pub transport: Transport,
-    /// Where it is by IPv4, if the lobby heard from it that way.
+    /// IPv4 endpoint, if the server registered over IPv4.
     pub v4: Option<Endpoint<Ipv4Addr>>,
-    /// Where it is by IPv6, if the lobby heard from it that way.
+    /// IPv6 endpoint, if the server registered over IPv6.
     pub v6: Option<Endpoint<Ipv6Addr>>,
-    /// How full it is.
+    /// Slots, players, bots and password flag.
     pub occupancy: Occupancy,
-    /// Everything else it says about itself.
+    /// All other properties of the server.
     pub table: Table<'a>,
 }
 
-/// An address and a port that can be connected to.
+/// An address with a port that is not 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Endpoint<A> {
     /// The address.
     pub ip: A,
-    /// The port, which in the list is 0 only for "no endpoint".
+    /// The port. In the list, port 0 means that there is no endpoint.
     pub port: NonZeroU16,
 }
 
 impl<'a> ListBlock<'a> {
-    /// Reads a block with its length. What follows the table within the block is ignored: the length is there so that a
-    /// later document can add to it (W1).
+    /// Parses a block with its length. Bytes after the table within the block are ignored: the length exists so that a later
+    /// document can add fields (W1).
     pub(super) fn parse_framed(reader: &mut Reader<'a>) -> Result<Result<Self, DecodeError>, DecodeError> {
         let length = reader.u32_be("block length")?;
         let length = checked_length(length)?;
         reader.bytes(length, "block").map(Self::parse)
     }
 
-    /// Reads a block whose length has been taken off.
+    /// Parses a block without its length field.
     pub fn parse(block: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(block);
         Ok(Self {
@@ -73,22 +73,22 @@ impl<'a> ListBlock<'a> {
         emit_endpoint(self.v6.map(|v6| (v6.port, v6.ip.octets())), &mut writer);
         self.occupancy.emit(&mut writer);
         self.table.emit_counted(&mut writer);
-        // A table comes out of a datagram or out of a block, so this stays below `MAX_BLOCK` (L15).
+        // A table is parsed from a datagram or a block, so the length stays below `MAX_BLOCK` (L15).
         let length = (writer.written() - 4) as u32;
         writer.patch(0, &length.to_be_bytes());
     }
 
-    /// Where it can be reached, IPv6 first.
+    /// All endpoints, IPv6 first.
     pub fn endpoints(&self) -> impl Iterator<Item = SocketAddr> + use<> {
         self.v6.map(SocketAddr::from).into_iter().chain(self.v4.map(SocketAddr::from))
     }
 }
 
-/// A length that a client should be ready to hold (L15).
+/// Checks a block length against the limit of existing clients (L15).
 pub(super) fn checked_length(length: u32) -> Result<usize, DecodeError> {
     match usize::try_from(length) {
         Ok(length) if length <= MAX_BLOCK => Ok(length),
-        _ => Err(DecodeError::new("block", Reason::TooLong)),
+        _ => Err(DecodeError::new("block", DecodeErrorKind::TooLong)),
     }
 }
 

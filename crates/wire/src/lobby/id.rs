@@ -1,10 +1,10 @@
-//! The names of things in the lobby protocol: all of them UUIDs, none of them interchangeable.
+//! Identifiers of the lobby protocol: all are UUIDs, and none are interchangeable.
 
 use core::{fmt, str::FromStr};
 use uuid::Uuid;
 
-/// What identifies a server to its lobby, and *only* to its lobby: whoever knows it can take the server off the list
-/// (L13). It hides itself from `Debug`, has no `Display`, and is compared in constant time.
+/// The secret that identifies a server to its lobby: it authorizes unregistering the server (L13). `Debug` does not show it,
+/// there is no `Display`, and comparison takes constant time.
 #[derive(Clone, Copy)]
 pub struct ServerId([u8; 16]);
 
@@ -15,7 +15,7 @@ impl ServerId {
         Self(bytes)
     }
 
-    /// The secret bytes: for the wire and for keyed hashes, never for a person.
+    /// The secret bytes, for the wire and for keyed hashes. They are never displayed.
     #[must_use]
     pub const fn expose(&self) -> &[u8; 16] {
         &self.0
@@ -24,7 +24,7 @@ impl ServerId {
 
 impl PartialEq for ServerId {
     fn eq(&self, other: &Self) -> bool {
-        // One comparison of a number: no early exit that would tell how many bytes were right.
+        // A single integer comparison: an early exit would reveal how many bytes match.
         u128::from_ne_bytes(self.0) == u128::from_ne_bytes(other.0)
     }
 }
@@ -86,12 +86,12 @@ macro_rules! public_uuid {
 }
 
 public_uuid! {
-    /// A "community scope": a game and its mods. Any UUID is welcome; a few are known by name.
+    /// Identifies a lobby ("community scope"): a game and its mods. Any UUID is accepted; some have known names.
     LobbyId
 }
 
 public_uuid! {
-    /// What clients compare to know whether they can join: the value of the key `protocol_id`.
+    /// Identifies a game protocol, the value of the key `protocol_id`: clients join servers with the same one.
     ProtocolId
 }
 
@@ -100,7 +100,7 @@ impl LobbyId {
     pub const GANG_GARRISON_2: Self =
         Self([0x1c, 0xcf, 0x16, 0xb1, 0x43, 0x6d, 0x85, 0x6f, 0x50, 0x4d, 0xcc, 0x1a, 0xf3, 0x06, 0xaa, 0xa7]);
 
-    /// Bloodmasters servers that announced themselves to the master list (L17). No document names it: it is this project's.
+    /// Bloodmasters servers that announced themselves to the master list (L17). Defined by this project, not by a document.
     pub const BLOODMASTERS: Self =
         Self([0xc3, 0xc4, 0xf9, 0xd0, 0x7f, 0x63, 0x4d, 0x0b, 0x8a, 0x0e, 0x2b, 0x1d, 0x5e, 0x6f, 0x7a, 0x90]);
 }
@@ -111,12 +111,12 @@ mod tests {
     use alloc::{format, string::ToString};
 
     #[test]
-    fn l13_a_server_id_does_not_print_itself() {
+    fn l13_debug_does_not_show_a_server_id() {
         assert_eq!(format!("{:?}", ServerId::from_bytes([0xab; 16])), "ServerId(secret)");
     }
 
     #[test]
-    fn public_ids_read_what_they_print() {
+    fn public_ids_parse_their_own_display() {
         let text = "1ccf16b1-436d-856f-504d-cc1af306aaa7";
         assert_eq!(LobbyId::GANG_GARRISON_2.to_string(), text);
         assert_eq!(text.parse(), Ok(LobbyId::GANG_GARRISON_2));

@@ -1,4 +1,4 @@
-//! Asking for the list, and reading it.
+//! List requests and replies.
 //!
 //! ```text
 //! request:  + 0  Requested list protocol (UUID = 297d0df4-430c-bf61-640a-640897eaef57)
@@ -8,27 +8,27 @@
 //! ```
 
 use super::{ListBlock, LobbyId, block::checked_length, registration::hex};
-use crate::{DecodeError, Reader, Reason, Writer, counted::counted};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer, counted::counted};
 use alloc::vec::Vec;
 
 const LIST: [u8; 16] = hex(b"297d0df4430cbf61640a640897eaef57");
 
-/// A client asks for the servers of a lobby.
+/// A request for the servers of a lobby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListRequest {
-    /// The lobby it wants to see.
+    /// The requested lobby.
     pub lobby_id: LobbyId,
 }
 
 impl ListRequest {
-    /// How long a request is.
+    /// Size of a request in bytes.
     pub const SIZE: usize = 32;
 
-    /// Reads the 32 bytes of a request; bytes after the 32nd are ignored (L14).
+    /// Parses the 32 bytes of a request; further bytes are ignored (L14).
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         if *reader.array("list protocol")? != LIST {
-            return Err(DecodeError::new("list protocol", Reason::Unknown));
+            return Err(DecodeError::new("list protocol", DecodeErrorKind::Unknown));
         }
         Ok(Self { lobby_id: LobbyId::from_bytes(*reader.array("lobby ID")?) })
     }
@@ -41,7 +41,7 @@ impl ListRequest {
     }
 }
 
-/// Appends a whole reply.
+/// Appends a complete reply.
 pub fn emit_list<'a>(blocks: impl IntoIterator<Item = ListBlock<'a>>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -53,24 +53,24 @@ pub fn emit_list<'a>(blocks: impl IntoIterator<Item = ListBlock<'a>>, out: &mut 
     out[start..start + 4].copy_from_slice(&count.to_be_bytes());
 }
 
-/// The servers in a whole reply.
+/// Iterates over the servers of a complete reply.
 ///
-/// A block that makes no sense is an error in its place, and the walk goes on behind it; a reply that is cut short, claims
-/// too much or goes on behind its last block ends with an error.
+/// A malformed block yields an error, and the iteration continues with the next block. A reply that is truncated, claims
+/// too large a block or has trailing bytes ends with an error.
 pub fn blocks(reply: &[u8]) -> impl Iterator<Item = Result<ListBlock<'_>, DecodeError>> {
     let mut reader = Reader::new(reply);
     let count = reader.u32_be("server count");
     counted(reader, count, ListBlock::parse_framed)
 }
 
-/// Reads a reply as it arrives, one block at a time: the whole reply never needs to be in memory.
+/// Parses a reply as it arrives, one block at a time: the complete reply is never in memory.
 ///
 /// ```
 /// use rallypoint_wire::lobby::ListReader;
 ///
 /// let mut reader = ListReader::new();
 /// for piece in [&[0, 0][..], &[0, 0]] {
-///     reader.push(piece); // what a read gave
+///     reader.push(piece); // the bytes of one read
 ///     while let Some(block) = reader.next_block() {
 ///         println!("{:?}", block?);
 ///     }
@@ -81,7 +81,7 @@ pub fn blocks(reply: &[u8]) -> impl Iterator<Item = Result<ListBlock<'_>, Decode
 #[derive(Debug)]
 pub struct ListReader {
     buffer: Vec<u8>,
-    /// How much of the buffer has been given out.
+    /// Number of bytes of the buffer that have been returned.
     taken: usize,
     progress: Progress,
 }
@@ -90,9 +90,9 @@ pub struct ListReader {
 enum Progress {
     /// The server count comes next.
     Count,
-    /// So many blocks are left.
+    /// Number of blocks that are left.
     Blocks(u32),
-    /// What came makes no sense.
+    /// The reply is malformed.
     Broken,
 }
 
@@ -109,24 +109,24 @@ impl ListReader {
         Self { buffer: Vec::new(), taken: 0, progress: Progress::Count }
     }
 
-    /// Takes in what arrived. Call [`next_block`](Self::next_block) until it gives nothing before the next `push`: then
-    /// no more than one block (at most 100,000 bytes) and one piece are held at a time.
+    /// Adds received bytes. Call [`next_block`](Self::next_block) until it returns none before the next `push`: then at most
+    /// one block (100,000 bytes) and one piece are buffered.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.taken);
         self.taken = 0;
         match self.progress {
-            // Behind the last block one byte is enough to know that it is one too many.
+            // After the last block, one byte is enough to know that there are trailing bytes.
             Progress::Blocks(0) if !self.buffer.is_empty() => self.buffer.truncate(1),
-            // Nothing of a broken reply is looked at any more.
+            // The rest of a malformed reply is ignored.
             Progress::Broken => self.buffer.clear(),
             _ => self.buffer.extend_from_slice(bytes),
         }
     }
 
-    /// The next block that is there as a whole.
+    /// The next complete block.
     ///
-    /// A block that makes no sense is an error in its place; the next call gives the one behind it. After a block that is
-    /// too long to be one, nothing more comes.
+    /// A malformed block yields an error; the next call returns the block after it. After a block that exceeds the limit,
+    /// nothing more is returned.
     pub fn next_block(&mut self) -> Option<Result<ListBlock<'_>, DecodeError>> {
         let mut reader = Reader::new(&self.buffer[self.taken..]);
         if let Progress::Count = self.progress {
@@ -147,7 +147,7 @@ impl ListReader {
         Some(ListBlock::parse(block))
     }
 
-    /// How many servers the reply says it has, minus those given out: `None` until its first four bytes are there.
+    /// Number of servers that the reply announced, minus those already returned; `None` before the first four bytes.
     #[must_use]
     pub fn remaining(&self) -> Option<u32> {
         match self.progress {
@@ -157,12 +157,12 @@ impl ListReader {
         }
     }
 
-    /// The connection was closed: was that the whole reply, and nothing but it?
+    /// Checks, when the connection is closed, that the reply was complete and had no trailing bytes.
     pub fn finish(self) -> Result<(), DecodeError> {
         match self.progress {
             Progress::Blocks(0) => Reader::new(&self.buffer[self.taken..]).finish("list"),
-            Progress::Count | Progress::Blocks(_) => Err(DecodeError::new("list", Reason::Truncated)),
-            Progress::Broken => Err(DecodeError::new("block", Reason::TooLong)),
+            Progress::Count | Progress::Blocks(_) => Err(DecodeError::new("list", DecodeErrorKind::Truncated)),
+            Progress::Broken => Err(DecodeError::new("block", DecodeErrorKind::TooLong)),
         }
     }
 }
@@ -172,10 +172,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_the_last_block_or_a_broken_one_is_not_kept() {
+    fn bytes_after_the_last_block_or_a_malformed_one_are_not_buffered() {
         let ended = [0, 0, 0, 0];
         let broken = [0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff];
-        for (start, reason) in [(&ended[..], Reason::TrailingBytes), (&broken[..], Reason::TooLong)] {
+        for (start, reason) in [(&ended[..], DecodeErrorKind::TrailingBytes), (&broken[..], DecodeErrorKind::TooLong)] {
             let mut reader = ListReader::new();
             reader.push(start);
             while reader.next_block().is_some() {}
@@ -184,7 +184,7 @@ mod tests {
                 assert_eq!(reader.next_block(), None);
             }
             assert!(reader.buffer.len() <= 100);
-            assert_eq!(reader.finish().unwrap_err().reason, reason);
+            assert_eq!(reader.finish().unwrap_err().kind, reason);
         }
     }
 }

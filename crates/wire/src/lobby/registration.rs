@@ -1,4 +1,4 @@
-//! What a server sends to its lobby.
+//! Registrations and unregistrations.
 //!
 //! ```text
 //! +  0    Message type (UUID)          b5dae2e8-424f-9ed0-0fcb-8c21c7ca1352 registers,
@@ -15,26 +15,26 @@
 //! ```
 
 use super::{LobbyId, ProtocolId, ServerId, Table, table};
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
 const REGISTER: [u8; 16] = hex(b"b5dae2e8424f9ed00fcb8c21c7ca1352");
 const UNREGISTER: [u8; 16] = hex(b"488984ac45dc86e1990198dd1c01c064");
 
-/// Flag bit 0. The other bits are reserved and are not passed on (L2).
+/// Flag bit 0. The other bits are reserved and are not forwarded (L2).
 const PASSWORD: u16 = 0x0001;
 
 /// A datagram to the lobby's UDP port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Datagram<'a> {
-    /// A server is there, or still there.
+    /// Registers a server, or refreshes its registration.
     Register(Registration<'a>),
-    /// A server goes.
+    /// Removes a server from the list.
     Unregister(Unregister),
 }
 
-/// A server says that it is there.
+/// A registration: the complete description of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration<'a> {
     server_id: ServerId,
@@ -46,36 +46,36 @@ pub struct Registration<'a> {
     table: Table<'a>,
 }
 
-/// A server goes. Its ID is all that is needed, because it is the secret (L11).
+/// An unregistration. The ID suffices, because it is secret (L11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unregister {
-    /// The ID it registered with.
+    /// The ID that the server registered with.
     pub server_id: ServerId,
 }
 
-/// How players reach the game.
+/// Transport protocol of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {
-    /// By TCP: the lobby can try whether the port is open.
+    /// TCP: the lobby can check whether the port is open.
     Tcp,
-    /// By UDP.
+    /// UDP.
     Udp,
 }
 
-/// How full a server is, and whether it is locked: the same eight bytes in registrations and in the list.
+/// Slots, players, bots and password flag: the same eight bytes in registrations and in the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Occupancy {
-    /// How many people can play.
+    /// Number of player slots.
     pub slots: u16,
-    /// How many people play.
+    /// Number of human players.
     pub players: u16,
-    /// How many bots play; together with the people there can be more than slots.
+    /// Number of bots; players and bots together can exceed the slots.
     pub bots: u16,
-    /// Whether a password is needed.
+    /// Whether a password is required.
     pub password: bool,
 }
 
-/// Which of the two documents a registration follows (L1).
+/// The document that a registration follows (L1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Document 000: no entry count.
@@ -85,7 +85,7 @@ pub enum Layout {
 }
 
 impl<'a> Datagram<'a> {
-    /// Reads a datagram to the lobby.
+    /// Parses a datagram.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         match *reader.array("message type")? {
@@ -95,12 +95,12 @@ impl<'a> Datagram<'a> {
                 reader.finish("unregister")?;
                 Ok(Self::Unregister(Unregister { server_id }))
             }
-            _ => Err(DecodeError::new("message type", Reason::Unknown)),
+            _ => Err(DecodeError::new("message type", DecodeErrorKind::Unknown)),
         }
     }
 
-    /// The server ID of what looks like a registration, unread otherwise: enough to find out that it is, byte for byte,
-    /// the one that came before.
+    /// The server ID of a possible registration, without parsing the rest: enough to compare it, byte for byte, with the
+    /// previous one.
     #[inline]
     #[must_use]
     pub fn peek_registration(bytes: &[u8]) -> Option<ServerId> {
@@ -109,8 +109,8 @@ impl<'a> Datagram<'a> {
         (*message == REGISTER).then_some(ServerId::from_bytes(*server_id))
     }
 
-    /// How many keys a registration claims to have, unread otherwise, but no more than it has room for: an estimate of
-    /// the work to read it.
+    /// The entry count of a possible registration, without parsing the rest, limited by its size: an estimate of the cost of
+    /// parsing it.
     #[must_use]
     pub fn peek_count(bytes: &[u8]) -> usize {
         let claimed = bytes.get(table::OFFSET - 2..table::OFFSET).and_then(<[u8]>::first_chunk);
@@ -120,7 +120,7 @@ impl<'a> Datagram<'a> {
 }
 
 impl<'a> Registration<'a> {
-    /// A registration in the current layout, to be sent.
+    /// Creates a registration in the current layout.
     ///
     /// # Errors
     /// If the table has no `name` (L6) or a `protocol_id` that is not 16 bytes (L5).
@@ -142,7 +142,7 @@ impl<'a> Registration<'a> {
         let server_id = ServerId::from_bytes(*reader.array("server ID")?);
         let lobby_id = LobbyId::from_bytes(*reader.array("lobby ID")?);
         let transport = Transport::parse(&mut reader)?;
-        let port = NonZeroU16::new(reader.u16_be("port")?).ok_or(DecodeError::new("port", Reason::Zero))?;
+        let port = NonZeroU16::new(reader.u16_be("port")?).ok_or(DecodeError::new("port", DecodeErrorKind::Zero))?;
         let occupancy = Occupancy::parse(&mut reader)?;
         let (layout, table) = parse_either_layout(reader)?;
         require_protocol_id(table)?;
@@ -164,65 +164,65 @@ impl<'a> Registration<'a> {
         }
     }
 
-    /// The secret that names this server.
+    /// The secret ID of the server.
     #[must_use]
     pub const fn server_id(&self) -> ServerId {
         self.server_id
     }
 
-    /// The lobby it wants to be listed in.
+    /// The lobby to be listed in.
     #[must_use]
     pub const fn lobby_id(&self) -> LobbyId {
         self.lobby_id
     }
 
-    /// How players reach it.
+    /// Protocol that players connect with.
     #[must_use]
     pub const fn transport(&self) -> Transport {
         self.transport
     }
 
-    /// The port players connect to. The address is the sender's.
+    /// Port that players connect to. The address is the source address of the datagram.
     #[must_use]
     pub const fn port(&self) -> NonZeroU16 {
         self.port
     }
 
-    /// How full it is.
+    /// Slots, players, bots and password flag.
     #[must_use]
     pub const fn occupancy(&self) -> Occupancy {
         self.occupancy
     }
 
-    /// The document it follows.
+    /// The document that it follows.
     #[must_use]
     pub const fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// Everything else it says about itself.
+    /// All other properties of the server.
     #[must_use]
     pub const fn table(&self) -> Table<'a> {
         self.table
     }
 
-    /// Its name: present in every registration (L6), though it may be empty.
+    /// The server name: present in every registration (L6), but possibly empty.
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.table.get(b"name").unwrap_or_default()
     }
 
-    /// Its protocol, if it names one.
+    /// The game protocol, if present.
     #[must_use]
     pub fn protocol_id(&self) -> Option<ProtocolId> {
         self.table.get(b"protocol_id")?.try_into().ok().map(ProtocolId::from_bytes)
     }
 }
 
-/// L1: as 001 first; only if that does not fit the datagram or yields no name, as 000. If neither works, the error is that
-/// of 001, the document that servers of today follow.
+/// Tries 001 first; only if that does not fit the datagram or yields no name, 000 (L1). If neither works, the error is that of
+/// 001, the document that current servers follow.
 fn parse_either_layout(reader: Reader<'_>) -> Result<(Layout, Table<'_>), DecodeError> {
-    // Bytes behind the last entry are ignored (L3).
+    // Bytes after the last entry are ignored (L3).
     let current = Table::parse_counted(&mut { reader }).and_then(require_name);
     let error = match current {
         Ok(table) => return Ok((Layout::Current, table)),
@@ -237,13 +237,13 @@ fn parse_either_layout(reader: Reader<'_>) -> Result<(Layout, Table<'_>), Decode
 fn require_name(table: Table<'_>) -> Result<Table<'_>, DecodeError> {
     match table.get(b"name") {
         Some(_) => Ok(table),
-        None => Err(DecodeError::new("name", Reason::Missing)),
+        None => Err(DecodeError::new("name", DecodeErrorKind::Missing)),
     }
 }
 
 fn require_protocol_id(table: Table<'_>) -> Result<(), DecodeError> {
     match table.get(b"protocol_id") {
-        Some(value) if value.len() != 16 => Err(DecodeError::new("protocol_id", Reason::NotBytes(16))),
+        Some(value) if value.len() != 16 => Err(DecodeError::new("protocol_id", DecodeErrorKind::NotBytes(16))),
         _ => Ok(()),
     }
 }
@@ -262,7 +262,7 @@ impl Transport {
         match reader.u8("transport")? {
             0 => Ok(Self::Tcp),
             1 => Ok(Self::Udp),
-            _ => Err(DecodeError::new("transport", Reason::Unknown)),
+            _ => Err(DecodeError::new("transport", DecodeErrorKind::Unknown)),
         }
     }
 

@@ -4,35 +4,35 @@
 //! + 0     key length (uint8)
 //! + 1     key
 //! + n     value length (uint16)
-//! + n+2   value                       001 says n+2; the n+1 of 000 is a slip (L1)
+//! + n+2   value                       001 says n+2; the n+1 of 000 is an error (L1)
 //! ```
 
 use super::MAX_REGISTRATION;
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::{
     vec,
     vec::{IntoIter, Vec},
 };
 use core::fmt;
 
-/// Where the table starts in a registration of document 001.
+/// Offset of the table in a registration of document 001.
 pub(super) const OFFSET: usize = 61;
 
-/// An entry with an empty key and an empty value, in bytes.
+/// Size in bytes of an entry with an empty key and an empty value.
 pub(super) const SMALLEST_ENTRY: usize = 3;
 
-/// Up to this many entries are compared pairwise to see whether a key appears twice. Real servers send 5 to 12.
+/// Maximum number of entries that are compared pairwise to find repeated keys. Real servers send 5 to 12 entries.
 const PAIRWISE: usize = 16;
 
-/// A key/value table that has been checked: it can be walked without errors.
+/// A validated key/value table: iterating over it cannot fail.
 #[derive(Clone, Copy)]
 pub struct Table<'a> {
-    /// Exactly `count` entries, nothing behind them.
+    /// Exactly `count` entries, without trailing bytes.
     bytes: &'a [u8],
     count: u16,
 }
 
-/// One key and its value: bytes, passed on unchanged (L5).
+/// A key and its value: raw bytes, forwarded unchanged (L5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// At most 255 bytes.
@@ -42,7 +42,7 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The table of a message in which a count precedes the entries (001).
+    /// Parses a table whose entries follow a count (001).
     pub(super) fn parse_counted(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let count = reader.u16_be("entry count")?;
         let start = reader.rest();
@@ -52,46 +52,50 @@ impl<'a> Table<'a> {
         Ok(Self { bytes: &start[..start.len() - reader.rest().len()], count })
     }
 
-    /// The table of document 000: entries up to exactly the end of the datagram, no empty keys (L1).
+    /// Parses a table of document 000: entries up to exactly the end of the datagram, without empty keys (L1).
     pub(super) fn parse_to_end(mut reader: Reader<'a>) -> Result<Self, DecodeError> {
         let bytes = reader.rest();
         let mut count = 0u16;
         while !reader.is_empty() {
             if Entry::parse(&mut reader)?.key.is_empty() {
-                return Err(DecodeError::new("key", Reason::Empty));
+                return Err(DecodeError::new("key", DecodeErrorKind::Empty));
             }
-            count = count.checked_add(1).ok_or(DecodeError::new("key/value table", Reason::TooLong))?;
+            count = count.checked_add(1).ok_or(DecodeError::new("key/value table", DecodeErrorKind::TooLong))?;
         }
         Ok(Self { bytes, count })
     }
 
-    /// The entries. Of a key that appears several times there is one entry: the last value, at the first place (L4).
+    /// The entries. A repeated key yields one entry: its last value, at its first position (L4).
     ///
-    /// Only a table with a repeated key, or with more than 16 entries, makes this allocate.
+    /// This allocates only if a key is repeated or there are more than 16 entries.
     #[must_use]
     pub fn iter(&self) -> Entries<'a> {
-        Entries(if self.is_distinct() { Walk::AsSent(self.as_sent()) } else { Walk::Merged(self.merged().into_iter()) })
+        Entries(if self.is_distinct() {
+            Walk::RawEntries(self.raw_entries())
+        } else {
+            Walk::Merged(self.merged().into_iter())
+        })
     }
 
-    /// The value of a key; the last one, if it appears several times (L4).
+    /// The value of a key; the last one if the key is repeated (L4).
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<&'a [u8]> {
-        self.as_sent().filter(|entry| entry.key == key).last().map(|entry| entry.value)
+        self.raw_entries().filter(|entry| entry.key == key).last().map(|entry| entry.value)
     }
 
-    /// How many bytes the entries have as they were sent: at least as many as they have once repeated keys are merged.
+    /// Size in bytes of the entries as sent; merging repeated keys does not make them larger.
     #[must_use]
     pub const fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// How many entries were sent, repeated keys counted each time.
+    /// Number of entries as sent, with each repeated key counted each time.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// The count and the entries, as 001 and the list have them.
+    /// Writes the count and the entries, as in 001 and in the list.
     pub(super) fn emit_counted(&self, writer: &mut Writer<'_>) {
         let at = writer.written();
         writer.u16_be(self.count);
@@ -102,37 +106,36 @@ impl<'a> Table<'a> {
             if merged.len() == self.count() {
                 return writer.bytes(self.bytes);
             }
-            // There are at most as many as were parsed, and those were counted in 16 bits.
+            // At most the number of parsed entries, whose count has 16 bits.
             writer.patch(at, &(merged.len() as u16).to_be_bytes());
             merged.iter().for_each(|entry| entry.emit(writer));
         }
     }
 
-    /// The entries alone, as 000 has them.
+    /// Writes the entries only, as in 000.
     pub(super) fn emit_bare(&self, writer: &mut Writer<'_>) {
         self.iter().for_each(|entry| entry.emit(writer));
     }
 
-    fn as_sent(&self) -> AsSent<'a> {
-        AsSent(Reader::new(self.bytes))
+    fn raw_entries(&self) -> RawEntries<'a> {
+        RawEntries(Reader::new(self.bytes))
     }
 
-    /// Whether it is certain, at little cost, that no key appears twice.
+    /// Whether a cheap check shows that no key is repeated.
     fn is_distinct(&self) -> bool {
         if usize::from(self.count) > PAIRWISE {
             return false;
         }
         let mut keys = [&[][..]; PAIRWISE];
-        self.as_sent().enumerate().all(|(seen, entry)| {
+        self.raw_entries().enumerate().all(|(seen, entry)| {
             keys[seen] = entry.key;
             !keys[..seen].contains(&entry.key)
         })
     }
 
-    /// The entries with repeated keys merged (L4), by sorting: a hostile table costs no more than n log n, and most of
-    /// that are comparisons of numbers.
+    /// Merges repeated keys (L4) by sorting: a hostile table costs at most n log n comparisons, most of them of integers.
     fn merged(&self) -> Vec<Entry<'a>> {
-        let mut entries: Vec<Entry<'a>> = self.as_sent().collect();
+        let mut entries: Vec<Entry<'a>> = self.raw_entries().collect();
         let mut order: Vec<(u64, &[u8], usize)> =
             entries.iter().enumerate().map(|(place, entry)| (head(entry.key), entry.key, place)).collect();
         order.sort_unstable();
@@ -151,7 +154,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What a key begins with, as a number. Keys of up to seven bytes that have the same are the same.
+/// The start of a key as an integer. Keys of up to seven bytes with the same head are equal.
 fn head(key: &[u8]) -> u64 {
     let mut head = [0; 8];
     let count = key.len().min(7);
@@ -171,7 +174,7 @@ impl<'a> Entry<'a> {
     }
 
     fn emit(&self, writer: &mut Writer<'_>) {
-        // An entry is made by `parse` or `TableBuf::push` only, so both lengths fit.
+        // Entries are created only by `parse` and `TableBuf::push`, so both lengths fit.
         writer.u8(self.key.len() as u8);
         writer.bytes(self.key);
         writer.u16_be(self.value.len() as u16);
@@ -180,7 +183,7 @@ impl<'a> Entry<'a> {
 }
 
 impl PartialEq for Table<'_> {
-    /// Tables are the same if they mean the same: repeated keys are merged first.
+    /// Tables are equal if their merged entries are.
     fn eq(&self, other: &Self) -> bool {
         self.bytes == other.bytes || self.iter().eq(other.iter())
     }
@@ -211,7 +214,7 @@ pub struct Entries<'a>(Walk<'a>);
 
 #[derive(Debug)]
 enum Walk<'a> {
-    AsSent(AsSent<'a>),
+    RawEntries(RawEntries<'a>),
     Merged(IntoIter<Entry<'a>>),
 }
 
@@ -220,27 +223,36 @@ impl<'a> Iterator for Entries<'a> {
 
     fn next(&mut self) -> Option<Entry<'a>> {
         match &mut self.0 {
-            Walk::AsSent(walk) => walk.next(),
+            Walk::RawEntries(walk) => walk.next(),
             Walk::Merged(walk) => walk.next(),
         }
     }
 }
 
-/// The entries as they stand in the bytes, repeated keys included.
+/// The entries in the order of the bytes, including repeated keys.
 #[derive(Clone, Copy, Debug)]
-struct AsSent<'a>(Reader<'a>);
+struct RawEntries<'a>(Reader<'a>);
 
-impl<'a> Iterator for AsSent<'a> {
+impl<'a> Iterator for RawEntries<'a> {
     type Item = Entry<'a>;
 
     #[inline]
     fn next(&mut self) -> Option<Entry<'a>> {
-        // The bytes were checked when the table was made, so an error can only mean the end.
+        // The bytes were validated when the table was created, so an error can only mean the end.
         Entry::parse(&mut self.0).ok()
     }
 }
 
-/// A table to be filled, for whoever sends one.
+/// A table to be sent, with space of its own.
+///
+/// ```
+/// use rallypoint_wire::lobby::TableBuf;
+///
+/// let mut table = TableBuf::new();
+/// table.push(b"name", b"Bacon Town")?;
+/// assert_eq!(table.as_table().get(b"name"), Some(&b"Bacon Town"[..]));
+/// # Ok::<(), rallypoint_wire::lobby::EntryError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct TableBuf {
     bytes: Vec<u8>,
@@ -249,12 +261,13 @@ pub struct TableBuf {
 
 /// Why an entry does not fit into a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EntryError {
     /// The key is longer than 255 bytes.
     KeyTooLong,
     /// The value is longer than 65,535 bytes.
     ValueTooLong,
-    /// With this entry the registration would not fit into a datagram of 65,507 bytes.
+    /// The registration would no longer fit into a datagram of 65,507 bytes.
     TableFull,
 }
 
@@ -265,7 +278,7 @@ impl TableBuf {
         Self { bytes: Vec::new(), count: 0 }
     }
 
-    /// Adds an entry at the end. A key that is there already gets the new value, at its first place (L4).
+    /// Adds an entry at the end. A repeated key takes the new value, at its first position (L4).
     pub fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), EntryError> {
         if key.len() > usize::from(u8::MAX) {
             return Err(EntryError::KeyTooLong);
@@ -277,13 +290,13 @@ impl TableBuf {
         if self.bytes.len() + size > MAX_REGISTRATION - OFFSET {
             return Err(EntryError::TableFull);
         }
-        // The smallest entry has three bytes, so the count cannot reach 65,536 within the bytes allowed.
+        // The smallest entry has three bytes, so the count cannot reach 65,536 within the size limit.
         self.count += 1;
         Entry { key, value }.emit(&mut Writer::new(&mut self.bytes));
         Ok(())
     }
 
-    /// The table, to be sent.
+    /// The table for a registration.
     #[must_use]
     pub fn as_table(&self) -> Table<'_> {
         Table { bytes: &self.bytes, count: self.count }
@@ -315,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn l4_the_last_value_stands_at_the_first_place() {
+    fn l4_a_repeated_key_has_its_last_value_at_its_first_position() {
         let table = table(&[(b"a", b"1"), (b"b", b"2"), (b"a", b"3"), (b"", b"4"), (b"a", b"5")]);
         let table = table.as_table();
         let entries: Vec<_> = table.iter().map(|entry| (entry.key, entry.value)).collect();
@@ -324,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn l4_a_hostile_table_of_twenty_thousand_keys_is_merged_in_good_time() {
+    fn l4_a_hostile_table_of_twenty_thousand_keys_is_merged_quickly() {
         let mut buf = TableBuf::new();
         while buf.push(b"k", b"").is_ok() {}
         assert!(buf.count > 16_000);
@@ -332,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn l4_long_keys_that_begin_the_same_are_told_apart() {
+    fn l4_long_keys_with_the_same_start_are_distinct() {
         let mut buf = TableBuf::new();
         let keys: Vec<Vec<u8>> =
             (0..50u8).map(|n| [&b"x-the-same-"[..], &[n; 3][..usize::from(n) % 4]].concat()).collect();
@@ -350,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_do_not_fit_are_refused_by_name() {
+    fn entries_that_do_not_fit_are_rejected_with_their_cause() {
         let mut buf = TableBuf::new();
         assert_eq!(buf.push(&[b'k'; 256], b""), Err(EntryError::KeyTooLong));
         assert_eq!(buf.push(b"k", &vec![0; 65_536]), Err(EntryError::ValueTooLong));

@@ -1,4 +1,4 @@
-//! What both sides send.
+//! Messages that both sides send.
 //!
 //! ```text
 //! ack: <u8: 0b11111111><u8: # of messages>[<u32: message #><u32: message # bitwise NOT>]...
@@ -8,19 +8,19 @@
 //! ```
 
 use super::{NumberList, kind};
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::vec::Vec;
 
 /// A message that means the same in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control<'a> {
-    /// These messages have arrived.
+    /// Acknowledges messages.
     Ack(NumberList<'a>),
-    /// These messages are missing.
+    /// Requests retransmission of messages.
     Resend(NumberList<'a>),
-    /// Is anyone there?
+    /// Requests a keepalive ack.
     Keepalive,
-    /// Yes.
+    /// Answers a keepalive.
     KeepaliveAck,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Control<'a> {
             kind::RESEND => (Self::Resend(NumberList::parse(&mut reader)?), "resend"),
             kind::KEEPALIVE => (Self::Keepalive, "keepalive"),
             kind::KEEPALIVE_ACK => (Self::KeepaliveAck, "ack keepalive"),
-            _ => return Err(DecodeError::new("type", Reason::Unknown)),
+            _ => return Err(DecodeError::new("type", DecodeErrorKind::Unknown)),
         };
         reader.finish(name)?;
         Ok(control)

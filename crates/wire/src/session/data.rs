@@ -1,4 +1,4 @@
-//! What a session is for.
+//! Data messages, plain and encrypted.
 //!
 //! ```text
 //! client to server:
@@ -19,49 +19,49 @@ use super::{
     FieldError, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_SEALED_TO_CLIENT, MAX_SEALED_TO_SERVER,
     MAX_TO_CLIENT, MAX_TO_SERVER, MessageNumber, Rand, SealInput, SlotIndex, TAG, Uid, kind,
 };
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::vec::Vec;
 
-/// Where the CRC starts, and where it ends and what it protects starts.
+/// Offset of the CRC, and of the bytes that it protects.
 const CRC: usize = 1;
 const PROTECTED: usize = CRC + 4;
 
-/// A message, or its sealed form, of at most `MAX` bytes.
+/// A message or its ciphertext, of at most `MAX` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload<'a, const MAX: usize>(&'a [u8]);
 
 /// A message from a client, in a plain session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientData<'a> {
-    /// The message's number in this direction.
+    /// Number of the message in this direction.
     pub number: MessageNumber,
     /// The player's slot.
     pub index: SlotIndex,
-    /// Which session of that slot it is.
+    /// UID of the session in that slot.
     pub uid: Uid,
-    /// The proof that it comes from the player.
+    /// The secret that authenticates the player.
     pub rand: Rand,
-    /// The message. Without a byte it is only the proof (S15).
+    /// The message. An empty one only authenticates the player (S15).
     pub payload: Payload<'a, MAX_TO_SERVER>,
 }
 
 /// A message from a client, in an encrypted session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientSealed<'a> {
-    /// The message's number in this direction.
+    /// Number of the message in this direction.
     pub number: MessageNumber,
     /// The player's slot.
     pub index: SlotIndex,
-    /// Which session of that slot it is.
+    /// UID of the session in that slot.
     pub uid: Uid,
-    /// Ciphertext and tag. Too few bytes for a tag are found out when it is opened.
+    /// Ciphertext and tag. Decryption fails if it is shorter than a tag.
     pub sealed: Payload<'a, MAX_SEALED_TO_SERVER>,
 }
 
 /// A message from a server, in a plain session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerData<'a> {
-    /// The message's number in this direction.
+    /// Number of the message in this direction.
     pub number: MessageNumber,
     /// The message.
     pub payload: Payload<'a, MAX_TO_CLIENT>,
@@ -70,17 +70,17 @@ pub struct ServerData<'a> {
 /// A message from a server, in an encrypted session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerSealed<'a> {
-    /// The message's number in this direction.
+    /// Number of the message in this direction.
     pub number: MessageNumber,
-    /// Ciphertext and tag. Too few bytes for a tag are found out when it is opened.
+    /// Ciphertext and tag. Decryption fails if it is shorter than a tag.
     pub sealed: Payload<'a, MAX_SEALED_TO_CLIENT>,
 }
 
 impl<'a, const MAX: usize> Payload<'a, MAX> {
-    /// A payload of these bytes.
+    /// Creates a payload.
     ///
     /// # Errors
-    /// If there are more than fit; the error names the limit (S33).
+    /// If it exceeds the limit, which the error names (S33).
     pub const fn new(bytes: &'a [u8]) -> Result<Self, FieldError> {
         if bytes.len() <= MAX { Ok(Self(bytes)) } else { Err(FieldError::TooLong { limit: MAX, length: bytes.len() }) }
     }
@@ -95,21 +95,21 @@ impl<'a, const MAX: usize> Payload<'a, MAX> {
     fn parse(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let size = usize::from(reader.u16_le("# of bytes")?);
         if size > MAX {
-            return Err(DecodeError::new("data", Reason::TooLong));
+            return Err(DecodeError::new("data", DecodeErrorKind::TooLong));
         }
         reader.bytes(size, "data").map(Self)
     }
 
     #[inline]
     fn emit(self, writer: &mut Writer<'_>) {
-        // At most 497, as every field that uses it says.
+        // At most 497, the largest limit of all fields.
         writer.u16_le(self.0.len() as u16);
         writer.bytes(self.0);
     }
 }
 
 impl<'a> ClientData<'a> {
-    /// How many bytes precede the payload.
+    /// Number of bytes before the payload.
     pub const HEADER: usize = 24;
 
     #[inline]
@@ -139,7 +139,7 @@ impl<'a> ClientData<'a> {
 }
 
 impl<'a> ClientSealed<'a> {
-    /// How many bytes precede the ciphertext.
+    /// Number of bytes before the ciphertext.
     pub const HEADER: usize = 16;
 
     #[inline]
@@ -163,11 +163,10 @@ impl<'a> ClientSealed<'a> {
         });
     }
 
-    /// Appends the datagram of a message that is sealed in its place: `seal` gets the message to encrypt and the room for
-    /// the tag.
+    /// Appends the datagram of a message that is encrypted in place: `seal` gets the message and the space for the tag.
     ///
     /// # Errors
-    /// What `seal` says; then nothing is appended.
+    /// The error of `seal`; nothing is appended then.
     pub fn emit_with<E>(
         number: MessageNumber,
         index: SlotIndex,
@@ -181,7 +180,7 @@ impl<'a> ClientSealed<'a> {
         emit_sealed(header, message.0, out, |message, tag| seal(&input, message, tag))
     }
 
-    /// What it takes, beside the key, to open the message.
+    /// The nonce and associated data for decrypting the message.
     #[must_use]
     pub fn seal_input(&self) -> SealInput {
         SealInput::new(self.number, self.index, self.uid, self.sealed.0.len())
@@ -189,7 +188,7 @@ impl<'a> ClientSealed<'a> {
 }
 
 impl<'a> ServerData<'a> {
-    /// How many bytes precede the payload.
+    /// Number of bytes before the payload.
     pub const HEADER: usize = 11;
 
     #[inline]
@@ -210,7 +209,7 @@ impl<'a> ServerData<'a> {
 }
 
 impl<'a> ServerSealed<'a> {
-    /// How many bytes precede the ciphertext.
+    /// Number of bytes before the ciphertext.
     pub const HEADER: usize = 11;
 
     #[inline]
@@ -229,11 +228,10 @@ impl<'a> ServerSealed<'a> {
         });
     }
 
-    /// Appends the datagram of a message that is sealed in its place: `seal` gets the message to encrypt and the room for
-    /// the tag. The index and the UID of the receiver are protected, though they are not sent.
+    /// Appends the datagram of a message that is encrypted in place: `seal` gets the message and the space for the tag. The index and the UID of the receiver are protected, though they are not sent.
     ///
     /// # Errors
-    /// What `seal` says; then nothing is appended.
+    /// The error of `seal`; nothing is appended then.
     pub fn emit_with<E>(
         number: MessageNumber,
         index: SlotIndex,
@@ -247,7 +245,7 @@ impl<'a> ServerSealed<'a> {
         emit_sealed(header, message.0, out, |message, tag| seal(&input, message, tag))
     }
 
-    /// What it takes, beside the key, to open a message to the client with this index and UID.
+    /// The nonce and associated data for decrypting a message to the client with this index and UID.
     #[must_use]
     pub fn seal_input(&self, index: SlotIndex, uid: Uid) -> SealInput {
         SealInput::new(self.number, index, uid, self.sealed.0.len())
@@ -261,7 +259,7 @@ fn emit_identity(number: MessageNumber, index: SlotIndex, uid: Uid, writer: &mut
     uid.emit(writer);
 }
 
-/// Reads the CRC, the fields, the end, and only then looks whether the CRC is right (S1, S7).
+/// Parses the CRC, the fields and the end, and only then verifies the CRC (S1, S7).
 #[inline]
 fn parse_protected<'a, T>(
     mut reader: Reader<'a>,
@@ -272,7 +270,7 @@ fn parse_protected<'a, T>(
     let fields = fields(&mut reader)?;
     reader.finish("data")?;
     if crc32fast::hash(protected) != crc {
-        return Err(DecodeError::new("crc", Reason::Mismatch));
+        return Err(DecodeError::new("crc", DecodeErrorKind::Mismatch));
     }
     Ok(fields)
 }
@@ -301,7 +299,7 @@ fn emit_sealed<E>(
     let mut sealed = Ok(());
     emit_protected(kind::DATA_ENCRYPTED, out, |writer| {
         header(writer);
-        // At most 496, as both kinds of message see to it.
+        // At most 496: both kinds of message check it.
         writer.u16_le((message.len() + TAG) as u16);
         let at = writer.written();
         writer.bytes(message);
@@ -328,7 +326,7 @@ mod tests {
         SlotIndex::new(3).unwrap()
     }
 
-    /// A cipher that is none: it turns every bit over and signs with the associated data.
+    /// A fake cipher: it inverts every bit, and its tag consists of associated data.
     fn seal(input: &SealInput, message: &mut [u8], tag: &mut [u8; TAG]) -> Result<(), ()> {
         message.iter_mut().for_each(|byte| *byte = !*byte);
         tag[..12].copy_from_slice(&input.associated);
@@ -359,28 +357,28 @@ mod tests {
 
     #[test]
     fn s33_an_encrypted_field_is_shorter_than_a_datagram_could_hold() {
-        // 481 bytes behind 16 are 497: the datagram is short enough, the field is not.
+        // 16 + 481 bytes are 497: the datagram is within its limit, the field is not.
         let mut bytes = vec![0; 16 + 481];
         bytes[0] = kind::DATA_ENCRYPTED;
         bytes[14..16].copy_from_slice(&481u16.to_le_bytes());
         let crc = crc32fast::hash(&bytes[5..]);
         bytes[1..5].copy_from_slice(&crc.to_le_bytes());
-        assert_eq!(ClientDatagram::parse(&bytes), Err(DecodeError::new("data", Reason::TooLong)));
+        assert_eq!(ClientDatagram::parse(&bytes), Err(DecodeError::new("data", DecodeErrorKind::TooLong)));
     }
 
     #[test]
-    fn s17_index_255_is_nobody() {
+    fn s17_index_255_is_invalid() {
         let mut bytes = Vec::new();
         let payload = Payload::new(b"").unwrap();
         ClientData { number: NUMBER, index: index(), uid: UID, rand: Rand::new(9), payload }.emit(&mut bytes);
         bytes[9] = 255;
         let crc = crc32fast::hash(&bytes[5..]);
         bytes[1..5].copy_from_slice(&crc.to_le_bytes());
-        assert_eq!(ClientDatagram::parse(&bytes), Err(DecodeError::new("user index", Reason::Invalid)));
+        assert_eq!(ClientDatagram::parse(&bytes), Err(DecodeError::new("user index", DecodeErrorKind::Invalid)));
     }
 
     #[test]
-    fn s30_a_message_is_sealed_in_its_place_behind_what_is_there() {
+    fn s30_a_message_is_encrypted_in_place_after_existing_bytes() {
         let mut out = b"another datagram".to_vec();
         ClientSealed::emit_with(NUMBER, index(), UID, Payload::new(b"\x0f\xf0").unwrap(), &mut out, seal).unwrap();
         let (before, datagram) = out.split_at(16);

@@ -1,4 +1,4 @@
-//! Telling the messages apart, in each of the two directions.
+//! The messages of each direction.
 //!
 //! ```text
 //! client to server:
@@ -15,56 +15,56 @@ use super::{
     ClientData, ClientSealed, Control, Info, Login, LoginSuccess, MAX_DATAGRAM, Player, ServerData, ServerSealed, Team,
     Text, kind,
 };
-use crate::{DecodeError, Reader, Reason};
+use crate::{DecodeError, DecodeErrorKind, Reader};
 use alloc::vec::Vec;
 
-/// The client's disconnect: the one message whose first byte is not its type (S8).
+/// The client's disconnect: the only message whose first byte is not its type (S8).
 const DISCONNECT: [u8; 5] = [0x8d, 0xef, 0x02, 0xd2, 0x00];
 
-/// What a client sends.
+/// A datagram from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientDatagram<'a> {
-    /// What kind of server is this? One byte and no more (S2).
+    /// Query for the description of the server: exactly one byte (S2).
     Query,
-    /// Who plays here? One byte and no more (S2).
+    /// Query for teams and players: exactly one byte (S2).
     QueryPlayers,
-    /// Let me in.
+    /// Request to join.
     Login(Login<'a>),
     /// A message of a plain session.
     Data(ClientData<'a>),
     /// A message of an encrypted session.
     EncryptedData(ClientSealed<'a>),
-    /// The client goes.
+    /// The client leaves.
     Disconnect,
-    /// What both sides send.
+    /// A message that both sides send.
     Control(Control<'a>),
 }
 
-/// What a server sends.
+/// A datagram from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerDatagram<'a> {
-    /// One of the seven parts of the answer to a query.
+    /// One of the seven parts of the reply to a query.
     Info(Info<'a>),
-    /// A team, in the answer to a query for players.
+    /// A team, in the reply to a query for players.
     Team(Team<'a>),
-    /// A player, in the answer to a query for players.
+    /// A player, in the reply to a query for players.
     Player(Player<'a>),
-    /// The client is let in.
+    /// The login is accepted.
     LoginSuccess(LoginSuccess<'a>),
-    /// The client is not let in, for this reason.
+    /// The login is rejected for this reason.
     BadLogin(Text<'a>),
     /// A message of a plain session.
     Data(ServerData<'a>),
     /// A message of an encrypted session.
     EncryptedData(ServerSealed<'a>),
-    /// The client has to go, for this reason.
+    /// The server ends the session for this reason.
     Disconnect(Text<'a>),
-    /// What both sides send.
+    /// A message that both sides send.
     Control(Control<'a>),
 }
 
 impl<'a> ClientDatagram<'a> {
-    /// Reads what a client sent.
+    /// Parses a datagram from a client.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let (kind, reader) = start(bytes)?;
@@ -74,7 +74,7 @@ impl<'a> ClientDatagram<'a> {
             kind::QUERY => reader.finish("query").map(|()| Self::Query),
             kind::QUERY_PLAYERS => reader.finish("query players").map(|()| Self::QueryPlayers),
             kind::LOGIN | kind::LOGIN_ENCRYPTED => Login::parse(kind, reader).map(Self::Login),
-            // Its five bytes are always the same, and no type is 8d: so no other message can look like it (S8).
+            // Its five bytes are constant, and no type is 8d: no other message can be mistaken for it (S8).
             _ if bytes == DISCONNECT => Ok(Self::Disconnect),
             _ => Control::parse(kind, reader).map(Self::Control),
         }
@@ -95,7 +95,7 @@ impl<'a> ClientDatagram<'a> {
 }
 
 impl<'a> ServerDatagram<'a> {
-    /// Reads what a server sent.
+    /// Parses a datagram from a server.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let (kind, mut reader) = start(bytes)?;
@@ -128,14 +128,14 @@ impl<'a> ServerDatagram<'a> {
     }
 }
 
-/// The first byte, and a reader behind it.
+/// The first byte, and a reader for the bytes after it.
 #[inline]
 fn start(bytes: &[u8]) -> Result<(u8, Reader<'_>), DecodeError> {
     let Some((&kind, rest)) = bytes.split_first() else {
-        return Err(DecodeError::new("datagram", Reason::Empty));
+        return Err(DecodeError::new("datagram", DecodeErrorKind::Empty));
     };
     if bytes.len() > MAX_DATAGRAM {
-        return Err(DecodeError::new("datagram", Reason::TooLong));
+        return Err(DecodeError::new("datagram", DecodeErrorKind::TooLong));
     }
     Ok((kind, Reader::new(rest)))
 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s8_the_clients_disconnect_is_told_apart_by_all_its_bytes() {
+    fn s8_the_clients_disconnect_is_recognized_by_all_its_bytes() {
         assert_eq!(DISCONNECT[..4], crc32fast::hash(&[0]).to_le_bytes());
         assert_eq!(ClientDatagram::parse(&DISCONNECT), Ok(ClientDatagram::Disconnect));
         for bit in 0..40 {
@@ -167,13 +167,13 @@ mod tests {
     fn s2_a_reflected_info_is_not_a_query() {
         let mut info = Vec::new();
         ServerDatagram::parse(&[0x80; 13]).unwrap().emit(&mut info);
-        assert_eq!(ClientDatagram::parse(&info), Err(DecodeError::new("query", Reason::TrailingBytes)));
+        assert_eq!(ClientDatagram::parse(&info), Err(DecodeError::new("query", DecodeErrorKind::TrailingBytes)));
         let team = b"\x88\x00\x00\x00\x00\x00";
-        assert_eq!(ClientDatagram::parse(team), Err(DecodeError::new("query players", Reason::TrailingBytes)));
+        assert_eq!(ClientDatagram::parse(team), Err(DecodeError::new("query players", DecodeErrorKind::TrailingBytes)));
     }
 
     #[test]
-    fn s1_508_bytes_are_the_most() {
+    fn s1_a_datagram_has_at_most_508_bytes() {
         for length in 1..=600 {
             let mut reason = [b'x'; 600];
             reason[0] = kind::DISCONNECT;

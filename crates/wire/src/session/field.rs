@@ -1,10 +1,10 @@
-//! Text fields: bytes that should be UTF-8, each kind with its greatest length (S3, S4).
+//! Text fields: bytes that should be UTF-8, each kind with its maximum length (S3, S4).
 //!
-//! Text that is not UTF-8 still parses: a server has to answer such a login, and a client shows such an info with
+//! Text that is not UTF-8 still parses: a server has to answer such a login, and a client displays such an info with
 //! replacement characters.
 
 use super::MAX_TEXT;
-use crate::{DecodeError, Reader, Reason};
+use crate::{DecodeError, DecodeErrorKind, Reader};
 use alloc::{borrow::Cow, string::String};
 use core::{
     fmt,
@@ -22,20 +22,21 @@ pub struct Name<'a, const MAX: usize>(Text<'a, MAX>);
 
 /// Why bytes do not fit into a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FieldError {
-    /// There are too many.
+    /// There are too many bytes.
     TooLong {
-        /// How many there can be.
+        /// Maximum number of bytes.
         limit: usize,
-        /// How many there are.
+        /// Number of bytes.
         length: usize,
     },
-    /// One of them is zero, which would end the field (S4).
+    /// There is a zero byte, which would end the field (S4).
     Nul,
 }
 
 impl<'a, const MAX: usize> Text<'a, MAX> {
-    /// A text as it is.
+    /// Creates a text.
     ///
     /// # Errors
     /// If it is longer than the field.
@@ -43,25 +44,25 @@ impl<'a, const MAX: usize> Text<'a, MAX> {
         if bytes.len() <= MAX { Ok(Self(bytes)) } else { Err(FieldError::TooLong { limit: MAX, length: bytes.len() }) }
     }
 
-    /// As much of a text as fits, cut on a character boundary (S3).
+    /// Creates a text, truncated to the field on a character boundary (S3).
     #[must_use]
     pub fn cut(text: &'a str) -> Self {
         Self::cut_to(MAX, text)
     }
 
-    /// As much of a text as fits into `limit` bytes and into the field, cut on a character boundary (S3).
+    /// Creates a text, truncated to `limit` bytes and to the field on a character boundary (S3).
     #[must_use]
     pub fn cut_to(limit: usize, text: &'a str) -> Self {
         Self(&text.as_bytes()[..text.floor_char_boundary(limit.min(MAX))])
     }
 
-    /// Takes all that is left of a datagram.
+    /// Takes all remaining bytes of a datagram.
     pub(super) fn parse(reader: &mut Reader<'a>, field: &'static str) -> Result<Self, DecodeError> {
         Self::checked(reader.take_rest(), field)
     }
 
     fn checked(bytes: &'a [u8], field: &'static str) -> Result<Self, DecodeError> {
-        Self::new(bytes).map_err(|_| DecodeError::new(field, Reason::TooLong))
+        Self::new(bytes).map_err(|_| DecodeError::new(field, DecodeErrorKind::TooLong))
     }
 
     /// The bytes as on the wire.
@@ -70,13 +71,13 @@ impl<'a, const MAX: usize> Text<'a, MAX> {
         self.0
     }
 
-    /// How many bytes there are.
+    /// Length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -90,24 +91,24 @@ impl<'a, const MAX: usize> Text<'a, MAX> {
         str::from_utf8(self.0)
     }
 
-    /// The text, with replacement characters for what is not UTF-8 (S3). It can still hold control characters:
-    /// [`text::harmless`](crate::text::harmless) makes it fit to be shown.
+    /// The text, with replacement characters for invalid UTF-8 (S3). It can still contain control characters, which
+    /// [`text::sanitize`](crate::text::sanitize) replaces.
     #[must_use]
     pub fn to_str_lossy(&self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.0)
     }
 
-    /// The text, if it is UTF-8 without control characters: what a login must be made of (S3).
+    /// The text, if it is UTF-8 without control characters, as a login requires (S3).
     pub(super) fn check(&self, field: &'static str) -> Result<&'a str, DecodeError> {
         match self.to_str() {
             Ok(text) if !text.contains(char::is_control) => Ok(text),
-            _ => Err(DecodeError::new(field, Reason::Invalid)),
+            _ => Err(DecodeError::new(field, DecodeErrorKind::Invalid)),
         }
     }
 }
 
 impl<'a, const MAX: usize> Name<'a, MAX> {
-    /// A name as it is.
+    /// Creates a name.
     ///
     /// # Errors
     /// If it is longer than the field or has a zero byte.
@@ -119,22 +120,22 @@ impl<'a, const MAX: usize> Name<'a, MAX> {
         }
     }
 
-    /// As much of a name as fits, cut on a character boundary (S3) and at the first zero byte, which would end the field.
+    /// Creates a name, truncated to the field on a character boundary (S3) and at the first zero byte.
     #[must_use]
     pub fn cut(text: &'a str) -> Self {
         Self(Text::cut(until_nul(text)))
     }
 
-    /// Takes all up to the next zero byte, and that byte.
+    /// Takes the bytes up to the next zero byte, and that byte.
     pub(super) fn parse_until_nul(reader: &mut Reader<'a>, field: &'static str) -> Result<Self, DecodeError> {
         Text::checked(reader.until(0, field)?, field).map(Self)
     }
 
-    /// Takes all that is left of a datagram.
+    /// Takes all remaining bytes of a datagram.
     pub(super) fn parse(reader: &mut Reader<'a>, field: &'static str) -> Result<Self, DecodeError> {
         Self::new(reader.take_rest()).map_err(|error| match error {
-            FieldError::TooLong { .. } => DecodeError::new(field, Reason::TooLong),
-            FieldError::Nul => DecodeError::new(field, Reason::Invalid),
+            FieldError::TooLong { .. } => DecodeError::new(field, DecodeErrorKind::TooLong),
+            FieldError::Nul => DecodeError::new(field, DecodeErrorKind::Invalid),
         })
     }
 }
@@ -194,7 +195,10 @@ mod tests {
     fn s4_a_name_ends_before_its_first_nul() {
         assert_eq!(Name::<9>::cut("one\0two").as_bytes(), b"one");
         assert_eq!(Name::<9>::new(b"one\0two"), Err(FieldError::Nul));
-        assert_eq!(Name::<9>::parse(&mut Reader::new(b"a\0"), "x"), Err(DecodeError::new("x", Reason::Invalid)));
+        assert_eq!(
+            Name::<9>::parse(&mut Reader::new(b"a\0"), "x"),
+            Err(DecodeError::new("x", DecodeErrorKind::Invalid))
+        );
     }
 
     #[test]
@@ -209,7 +213,7 @@ mod tests {
         let check = |bytes| Text::<9>::new(bytes).unwrap().check("x");
         assert_eq!(check("Zoë 🎮".as_bytes()), Ok("Zoë 🎮"));
         for wrong in [&b"\xff"[..], b"a\x00", b"\x1b[0m", b"a\n", b"\x7f", "\u{9b}".as_bytes()] {
-            assert_eq!(check(wrong), Err(DecodeError::new("x", Reason::Invalid)), "{wrong:?}");
+            assert_eq!(check(wrong), Err(DecodeError::new("x", DecodeErrorKind::Invalid)), "{wrong:?}");
         }
     }
 

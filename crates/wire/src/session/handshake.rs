@@ -1,4 +1,4 @@
-//! What stands in the 128 bytes of a login with encryption, and what binds the answer to it (S30).
+//! The 128-byte key field of a login with encryption, and the HPKE info that binds the reply to the login (S30).
 //!
 //! ```text
 //! the client's field, modern suite:  0  00
@@ -15,25 +15,25 @@
 //! ```
 
 use super::{SlotIndex, Uid};
-use crate::{DecodeError, Reader, Reason};
+use crate::{DecodeError, DecodeErrorKind, Reader};
 
-/// How long the two key fields of the document are.
+/// Size in bytes of the two key fields of the document.
 pub const KEY_FIELD: usize = 128;
 
 const BASE: u8 = 1;
 const AUTH: u8 = 2;
 
-/// The key that a client offers, and so the suite that it speaks.
+/// The key that a client offers, which also selects the encryption suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOffer<'a> {
-    /// The modern suite; the client does not know the server.
+    /// The modern suite, without authentication of the server.
     Base {
-        /// The client's fresh X25519 public key.
+        /// Ephemeral X25519 public key of the client.
         public: &'a [u8; 32],
     },
-    /// The modern suite; the client accepts one server only.
+    /// The modern suite; the client accepts only the server with the pinned key.
     Auth {
-        /// The client's fresh X25519 public key.
+        /// Ephemeral X25519 public key of the client.
         public: &'a [u8; 32],
         /// The first 8 bytes of SHA-256 of the static key that the client expects.
         pin: [u8; 8],
@@ -46,16 +46,16 @@ pub enum KeyOffer<'a> {
 }
 
 impl<'a> KeyOffer<'a> {
-    /// Reads the field of a login. An error is the reason of a bad login.
+    /// Parses the field of a login. An error is the reason of a bad login.
     ///
     /// # Errors
-    /// If the suite is unknown, what should be zero is not, or an RSA modulus is even or short.
+    /// If the suite is unknown, reserved bytes are not zero, or an RSA modulus is even or short.
     pub fn parse(field: &'a [u8; KEY_FIELD]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(field);
         if reader.u8("public key")? != 0 {
             return match field {
                 [0x80..=0xff, .., last] if last % 2 == 1 => Ok(Self::Rsa { modulus: field }),
-                _ => Err(DecodeError::new("public key", Reason::Invalid)),
+                _ => Err(DecodeError::new("public key", DecodeErrorKind::Invalid)),
             };
         }
         let suite = reader.u8("encryption suite")?;
@@ -63,17 +63,17 @@ impl<'a> KeyOffer<'a> {
         let pin = *reader.array("pinned key")?;
         let offer = match suite {
             BASE if pin == [0; 8] => Self::Base { public },
-            BASE => return Err(DecodeError::new("pinned key", Reason::Invalid)),
+            BASE => return Err(DecodeError::new("pinned key", DecodeErrorKind::Invalid)),
             AUTH => Self::Auth { public, pin },
-            _ => return Err(DecodeError::new("encryption suite", Reason::Unknown)),
+            _ => return Err(DecodeError::new("encryption suite", DecodeErrorKind::Unknown)),
         };
         if reader.take_rest().iter().any(|&byte| byte != 0) {
-            return Err(DecodeError::new("public key", Reason::Invalid));
+            return Err(DecodeError::new("public key", DecodeErrorKind::Invalid));
         }
         Ok(offer)
     }
 
-    /// The field of a login.
+    /// The key field for a login.
     #[must_use]
     pub fn to_field(&self) -> [u8; KEY_FIELD] {
         let (suite, public, pin) = match *self {
@@ -89,7 +89,7 @@ impl<'a> KeyOffer<'a> {
     }
 }
 
-/// What HPKE binds the sealed secret to: this login and this slot, so that an answer cannot be moved to another.
+/// The HPKE info: it binds the encrypted secret to this login and slot, so that a reply cannot be used for another.
 #[must_use]
 pub fn hpke_info(login_sha256: &[u8; 32], index: SlotIndex, uid: Uid) -> [u8; 42] {
     let mut info = [0; 42];
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s30_an_offer_reads_what_it_writes() {
+    fn s30_a_key_offer_round_trips() {
         for offer in [
             KeyOffer::Base { public: &[7; 32] },
             KeyOffer::Auth { public: &[7; 32], pin: [9; 8] },
@@ -117,26 +117,26 @@ mod tests {
     }
 
     #[test]
-    fn s30_every_byte_that_should_be_zero_is_looked_at() {
+    fn s30_every_reserved_byte_is_checked() {
         let base = KeyOffer::Base { public: &[7; 32] }.to_field();
         let auth = KeyOffer::Auth { public: &[7; 32], pin: [9; 8] }.to_field();
         for (field, zeros) in [(base, 34..128), (auth, 42..128)] {
             for at in zeros {
                 let mut wrong = field;
                 wrong[at] = 1;
-                assert_eq!(KeyOffer::parse(&wrong).unwrap_err().reason, Reason::Invalid);
+                assert_eq!(KeyOffer::parse(&wrong).unwrap_err().kind, DecodeErrorKind::Invalid);
             }
         }
     }
 
     #[test]
-    fn s30_unknown_suites_and_weak_moduli_are_refused() {
+    fn s30_unknown_suites_and_weak_moduli_are_rejected() {
         let mut field = KeyOffer::Base { public: &[7; 32] }.to_field();
         for suite in [0, 3, 0xff] {
             field[1] = suite;
-            assert_eq!(KeyOffer::parse(&field), Err(DecodeError::new("encryption suite", Reason::Unknown)));
+            assert_eq!(KeyOffer::parse(&field), Err(DecodeError::new("encryption suite", DecodeErrorKind::Unknown)));
         }
-        let invalid = Err(DecodeError::new("public key", Reason::Invalid));
+        let invalid = Err(DecodeError::new("public key", DecodeErrorKind::Invalid));
         let (mut even, mut short) = ([0x81; 128], [0x81; 128]);
         even[127] = 0x80;
         short[0] = 0x7f;

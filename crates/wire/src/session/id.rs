@@ -1,9 +1,9 @@
-//! Who is meant: the slot of a player, and the two numbers that only its owner and the server know.
+//! Identification of a session: the slot of a player, its UID, and the secret of a plain session.
 
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use core::fmt;
 
-/// A player's place on a server: 0 to 254 (S17).
+/// Index of a player's slot on a server: 0 to 254 (S17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotIndex(u8);
 
@@ -11,7 +11,7 @@ impl SlotIndex {
     /// The highest slot.
     pub const MAX: Self = Self(254);
 
-    /// How many slots there are.
+    /// Number of slots.
     pub const COUNT: usize = 255;
 
     /// A slot, unless the number is 255.
@@ -28,7 +28,7 @@ impl SlotIndex {
 
     #[inline]
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Self::new(reader.u8("user index")?).ok_or(DecodeError::new("user index", Reason::Invalid))
+        Self::new(reader.u8("user index")?).ok_or(DecodeError::new("user index", DecodeErrorKind::Invalid))
     }
 
     #[inline]
@@ -43,7 +43,7 @@ impl From<SlotIndex> for usize {
     }
 }
 
-/// What tells the sessions of one slot apart. Not a secret: it stands in every datagram of the client.
+/// Distinguishes the sessions of one slot. Not a secret: it is in every datagram of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Uid(u32);
 
@@ -54,11 +54,11 @@ impl Uid {
         Self(uid)
     }
 
-    /// A UID for a new session, from random bytes; `None` if one of them is zero, then draw again.
+    /// A UID for a new session, from random bytes; `None` if one of them is zero: try again with other bytes.
     ///
     /// Without a zero byte, a login success can never be read as a login by another server (S17).
     #[must_use]
-    pub fn draw(random: [u8; 4]) -> Option<Self> {
+    pub fn from_random(random: [u8; 4]) -> Option<Self> {
         (!random.contains(&0)).then_some(Self(u32::from_le_bytes(random)))
     }
 
@@ -79,8 +79,8 @@ impl Uid {
     }
 }
 
-/// The secret of a plain session: who knows it can speak for the player. It hides itself from `Debug`, has no `Display`,
-/// and is compared in constant time.
+/// The secret of a plain session: it authenticates the player. `Debug` does not show it, there is no `Display`, and
+/// comparison takes constant time.
 #[derive(Clone, Copy)]
 pub struct Rand(u64);
 
@@ -91,13 +91,13 @@ impl Rand {
         Self(rand)
     }
 
-    /// A secret for a new session, from random bytes; `None` if one of them is zero, then draw again (S17).
+    /// A secret for a new session, from random bytes; `None` if one of them is zero: try again with other bytes (S17).
     #[must_use]
-    pub fn draw(random: [u8; 8]) -> Option<Self> {
+    pub fn from_random(random: [u8; 8]) -> Option<Self> {
         (!random.contains(&0)).then_some(Self(u64::from_le_bytes(random)))
     }
 
-    /// The secret number: for the wire, never for a person.
+    /// The secret number, for the wire. It is never displayed.
     #[must_use]
     pub const fn expose(self) -> u64 {
         self.0
@@ -116,7 +116,7 @@ impl Rand {
 
 impl PartialEq for Rand {
     fn eq(&self, other: &Self) -> bool {
-        // One comparison of a number: no early exit that would tell how many bytes were right.
+        // A single integer comparison: an early exit would reveal how many bytes match.
         self.0 == other.0
     }
 }
@@ -142,23 +142,23 @@ mod tests {
     }
 
     #[test]
-    fn s17_no_byte_of_a_drawn_number_is_zero() {
-        assert_eq!(Uid::draw([4, 3, 2, 1]), Some(Uid::new(0x0102_0304)));
-        assert_eq!(Rand::draw([8, 7, 6, 5, 4, 3, 2, 1]), Some(Rand::new(0x0102_0304_0506_0708)));
+    fn s17_no_byte_of_a_random_number_is_zero() {
+        assert_eq!(Uid::from_random([4, 3, 2, 1]), Some(Uid::new(0x0102_0304)));
+        assert_eq!(Rand::from_random([8, 7, 6, 5, 4, 3, 2, 1]), Some(Rand::new(0x0102_0304_0506_0708)));
         for zero in 0..4 {
             let mut random = [0xff; 4];
             random[zero] = 0;
-            assert_eq!(Uid::draw(random), None);
+            assert_eq!(Uid::from_random(random), None);
         }
         for zero in 0..8 {
             let mut random = [0xff; 8];
             random[zero] = 0;
-            assert_eq!(Rand::draw(random), None);
+            assert_eq!(Rand::from_random(random), None);
         }
     }
 
     #[test]
-    fn a_rand_does_not_print_itself() {
+    fn debug_does_not_show_a_rand() {
         assert_eq!(format!("{:?}", Rand::new(0x1234)), "Rand(secret)");
     }
 }

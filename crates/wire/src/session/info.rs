@@ -1,4 +1,4 @@
-//! What a server says about itself.
+//! Replies to queries: description, teams and players.
 //!
 //! ```text
 //! info 1: <u8: 0b10000000><u8: protocol revision><u32: engine revision><u8: game version type><u32: game version>
@@ -15,51 +15,51 @@
 //! ```
 
 use super::{FieldError, MAX_LOGIN_TEXT, MAX_TEXT, Name, Text, TextList, kind};
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Bit 0 of its byte. The other bits are sent 0 and ignored (S5).
+/// Bit 0 of its byte. The other bits are sent as 0 and ignored (S5).
 const RANKED: u8 = 1;
 
-/// The longest server name, with nothing left for the description.
+/// Maximum length of the server name in bytes, without a description.
 const MAX_SERVER_NAME: usize = MAX_TEXT - 1;
 
-/// One of the seven parts of the answer to a query.
+/// One of the seven parts of the reply to a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Info<'a> {
-    /// Info 1: the numbers.
+    /// Info 1: versions, players and game.
     Summary(Summary<'a>),
     /// Info 2: name and description.
     Title(Title<'a>),
-    /// Info 3: the game's name, for people.
+    /// Info 3: display name of the game.
     GameName(Text<'a>),
     /// Info 4: the map.
     Map(Text<'a>),
-    /// Info 5: the mods, for programs.
+    /// Info 5: IDs of the mods.
     ModIds(TextList<'a>),
-    /// Info 6: the mods, for people.
+    /// Info 6: display names of the mods.
     ModNames(TextList<'a>),
-    /// Info 7: whatever else helps to find it.
+    /// Info 7: tags.
     Tags(TextList<'a>),
 }
 
-/// Info 1. Engine revision, version type and version are the game's own numbers, passed through (S6).
+/// Info 1. Engine revision, version type and version are defined by the game and passed through (S6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary<'a> {
-    /// The revision of the protocol that the server speaks.
+    /// Protocol revision of the server.
     pub revision: u8,
-    /// The game's engine.
+    /// Revision of the game engine.
     pub engine_revision: u32,
-    /// What kind of version the next one is.
+    /// Type of the game version.
     pub version_type: u8,
-    /// The game's version.
+    /// Game version.
     pub version: u32,
-    /// How many people play.
+    /// Number of players.
     pub players: u8,
-    /// How many people can play.
+    /// Maximum number of players.
     pub max_players: u8,
-    /// The game, as a login names it; it runs to the end of the datagram (S4).
+    /// ID of the game, as in a login; it extends to the end of the datagram (S4).
     pub game: Text<'a, MAX_LOGIN_TEXT>,
 }
 
@@ -73,37 +73,37 @@ pub struct Title<'a> {
 /// Player info 1: a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Team<'a> {
-    /// What the team's players name it by.
+    /// ID that the players of the team refer to.
     pub team: u8,
     /// Whether it is ranked.
     pub ranked: bool,
-    /// Its colour: red, green, blue (S6).
+    /// Colour: red, green, blue (S6).
     pub color: [u8; 3],
-    /// Its name.
+    /// Team name.
     pub name: Text<'a, 502>,
 }
 
-/// Player info 2: a player. Rank and platform are the game's own numbers, passed through (S6).
+/// Player info 2: a player. Rank and platform are defined by the game and passed through (S6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Player<'a> {
-    /// The player's team.
+    /// ID of the player's team.
     pub team: u8,
-    /// The rank within the team.
+    /// Rank within the team.
     pub rank: u8,
-    /// How far away the player is.
+    /// Ping of the player.
     pub ping: Ping,
-    /// What the player plays on.
+    /// Platform of the player.
     pub platform: i8,
-    /// Who it is.
+    /// Username.
     pub username: Name<'a, 255>,
 }
 
-/// A ping in milliseconds; what is longer than 65,535 ms is 65,535 ms (S6).
+/// A ping in milliseconds; longer ones saturate at 65,535 ms (S6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ping(pub u16);
 
 impl<'a> Info<'a> {
-    /// How many parts the answer to a query has.
+    /// Number of parts of the reply to a query.
     pub const PARTS: usize = 7;
 
     pub(super) fn parse(kind: u8, mut reader: Reader<'a>) -> Result<Self, DecodeError> {
@@ -116,7 +116,7 @@ impl<'a> Info<'a> {
             kind::INFO_5 => TextList::parse(reader, "mod ids").map(Self::ModIds),
             kind::INFO_6 => TextList::parse(reader, "mod names").map(Self::ModNames),
             kind::INFO_7 => TextList::parse(reader, "tags").map(Self::Tags),
-            _ => Err(DecodeError::new("type", Reason::Unknown)),
+            _ => Err(DecodeError::new("type", DecodeErrorKind::Unknown)),
         }
     }
 
@@ -132,7 +132,7 @@ impl<'a> Info<'a> {
         }
     }
 
-    /// Which part it is, counted from 0: info 1 is 0, info 7 is 6.
+    /// Index of the part, counted from 0: info 1 is 0, info 7 is 6.
     #[must_use]
     pub const fn part(&self) -> usize {
         (self.kind() - kind::INFO_1) as usize
@@ -176,7 +176,7 @@ impl<'a> Summary<'a> {
 }
 
 impl<'a> Title<'a> {
-    /// A name and a description as they are.
+    /// Creates a title from a name and a description.
     ///
     /// # Errors
     /// If they are longer than 506 bytes together, or the name has a zero byte (S4).
@@ -188,7 +188,7 @@ impl<'a> Title<'a> {
         Ok(Self { name: Name::new(name)?, description: Text::new(description)? })
     }
 
-    /// As much of both as fits, the name first, cut on character boundaries (S3).
+    /// Creates a title, truncated on character boundaries; the name has priority (S3).
     #[must_use]
     pub fn cut(name: &'a str, description: &'a str) -> Self {
         let name = Name::cut(name);
@@ -201,7 +201,7 @@ impl<'a> Title<'a> {
         self.name
     }
 
-    /// What the server says about itself.
+    /// The description.
     #[must_use]
     pub const fn description(&self) -> Text<'a, MAX_SERVER_NAME> {
         self.description
@@ -210,7 +210,7 @@ impl<'a> Title<'a> {
     fn parse(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(Self {
             name: Name::parse_until_nul(reader, "server name")?,
-            // What a datagram has room for beside the name is short enough.
+            // The space that the name leaves in a datagram is within the limit of a text.
             description: Text::parse(reader, "description")?,
         })
     }
@@ -314,7 +314,7 @@ mod tests {
     fn s4_neither_a_server_nor_a_player_has_nul_in_its_name() {
         assert_eq!(Title::new(b"a\0b", b""), Err(FieldError::Nul));
         let nul = ServerDatagram::parse(b"\x89\0\0\0\0\0a\0b");
-        assert_eq!(nul, Err(DecodeError::new("username", Reason::Invalid)));
+        assert_eq!(nul, Err(DecodeError::new("username", DecodeErrorKind::Invalid)));
         // The first one ends the name, the others are part of the description.
         let Ok(ServerDatagram::Info(Info::Title(title))) = ServerDatagram::parse(b"\x81a\0b\0c") else { panic!() };
         assert_eq!((title.name().as_bytes(), title.description().as_bytes()), (&b"a"[..], &b"b\0c"[..]));

@@ -1,4 +1,4 @@
-//! Lists of texts: n items have n-1 zero bytes between them, and an empty list has no bytes (S4).
+//! Lists of texts: n items are separated by n-1 zero bytes, and an empty list has no bytes (S4).
 
 use super::{FieldError, MAX_TEXT, Text, field::until_nul};
 use crate::{DecodeError, Reader};
@@ -9,7 +9,7 @@ use core::fmt;
 pub struct TextList<'a>(Text<'a>);
 
 impl<'a> TextList<'a> {
-    /// Takes all that is left of a datagram.
+    /// Takes all remaining bytes of a datagram.
     pub(super) fn parse(reader: &mut Reader<'a>, field: &'static str) -> Result<Self, DecodeError> {
         Text::parse(reader, field).map(Self)
     }
@@ -24,11 +24,11 @@ impl<'a> TextList<'a> {
     pub fn iter(&self) -> impl Iterator<Item = Text<'a>> + Clone + use<'a> {
         let bytes = self.as_bytes();
         let items = (!bytes.is_empty()).then(|| bytes.split(|&byte| byte == 0));
-        // A part is no longer than the whole.
+        // An item is not longer than the list.
         items.into_iter().flatten().flat_map(Text::new)
     }
 
-    /// Whether there is no item.
+    /// Whether the list is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -41,12 +41,12 @@ impl fmt::Debug for TextList<'_> {
     }
 }
 
-/// A list of texts to be sent. It has room for 507 bytes and never allocates.
+/// A list of texts to be sent. It holds up to 507 bytes and never allocates.
 #[derive(Clone)]
 pub struct TextListBuf {
     bytes: [u8; MAX_TEXT],
     length: usize,
-    /// Whether the next item is the first one: it has no zero byte before it.
+    /// Whether the next item is the first one, which no zero byte precedes.
     fresh: bool,
 }
 
@@ -57,8 +57,7 @@ impl TextListBuf {
         Self { bytes: [0; MAX_TEXT], length: 0, fresh: true }
     }
 
-    /// As many items as fit, cut on an item's boundary (S3): nothing behind the first that does not fit is taken, so that
-    /// two lists of things that belong together stay in step.
+    /// Takes items up to the first that does not fit (S3), so that two lists of corresponding items have the same length.
     #[must_use]
     pub fn cut<'i>(items: impl IntoIterator<Item = &'i str>) -> Self {
         let mut list = Self::new();
@@ -74,7 +73,7 @@ impl TextListBuf {
         if item.contains('\0') {
             return Err(FieldError::Nul);
         }
-        // The zero byte between two items is there already: nothing but items is ever written.
+        // The zero byte between two items is already in the buffer: only items are ever written.
         let start = if self.fresh { 0 } else { self.length + 1 };
         let length = start + item.len();
         if length > MAX_TEXT {
@@ -86,10 +85,10 @@ impl TextListBuf {
         Ok(())
     }
 
-    /// The list, to be sent.
+    /// The list for a datagram.
     #[must_use]
     pub fn as_list(&self) -> TextList<'_> {
-        // `push` keeps the length within the field, so nothing is ever lost here.
+        // `push` keeps the length within the field, so nothing is truncated here.
         TextList(Text::new(&self.bytes[..self.length]).unwrap_or_default())
     }
 }
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn s4_n_items_have_one_nul_less() {
+    fn s4_items_are_separated_by_one_zero_byte() {
         assert_eq!(items(b""), [&b""[..]; 0]);
         assert_eq!(items(b"a"), [b"a"]);
         assert_eq!(items(b"a\0bc"), [&b"a"[..], b"bc"]);
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn s4_what_is_put_in_comes_out() {
+    fn s4_items_round_trip() {
         for put in [&[][..], &["a"], &["a", "bc"], &["", "a"], &["a", "", ""], &["", ""]] {
             let mut list = TextListBuf::new();
             put.iter().for_each(|item| list.push(item).unwrap());
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn s3_a_list_is_cut_between_items() {
+    fn s3_a_list_is_truncated_between_items() {
         let long = "x".repeat(250);
         let list = TextListBuf::cut([&*long, "a\0never", &long, "sixth", "b"]);
         assert_eq!(list.as_list().iter().map(|item| item.len()).collect::<Vec<_>>(), [250, 1, 250]);

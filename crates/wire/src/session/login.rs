@@ -1,4 +1,4 @@
-//! Coming in.
+//! Logins and their success.
 //!
 //! ```text
 //! client to server:
@@ -13,39 +13,39 @@
 //! ```
 
 use super::{KEY_FIELD, MAX_LOGIN_TEXT, Name, Rand, SlotIndex, Text, Uid, kind};
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::vec::Vec;
 
-/// A client wants to play.
+/// A login request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Login<'a> {
-    /// The revision of the protocol that the client speaks.
+    /// Protocol revision of the client.
     pub revision: u8,
-    /// The client's key, if the session is to be encrypted: read it with [`KeyOffer::parse`](super::KeyOffer::parse).
+    /// The client's key if it requests encryption: see [`KeyOffer::parse`](super::KeyOffer::parse).
     pub key: Option<&'a [u8; KEY_FIELD]>,
-    /// Who wants to play.
+    /// Username of the player.
     pub username: Name<'a, MAX_LOGIN_TEXT>,
-    /// The game, which runs to the end of the datagram (S4).
+    /// ID of the game, which extends to the end of the datagram (S4).
     pub game: Text<'a, MAX_LOGIN_TEXT>,
 }
 
-/// A server lets a client in.
+/// The server accepts a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoginSuccess<'a> {
     /// The player's slot.
     pub index: SlotIndex,
-    /// Which session of that slot it is.
+    /// UID of the session in that slot.
     pub uid: Uid,
-    /// What the session is protected by.
+    /// The secret that protects the session.
     pub grant: Grant<'a>,
 }
 
-/// What a session is protected by.
+/// The secret that protects a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant<'a> {
-    /// A number that only the two sides have seen.
+    /// A random number, sent in plain text.
     Plain(Rand),
-    /// A secret that only the client can open.
+    /// An encrypted secret that only the client can decrypt.
     Encrypted(&'a [u8; KEY_FIELD]),
 }
 
@@ -72,14 +72,14 @@ impl<'a> Login<'a> {
         writer.bytes(self.game.as_bytes());
     }
 
-    /// The username and the game, if they are fit for a login: UTF-8 without control characters, and a username that is
-    /// not empty (S3). The error is the reason of a bad login.
+    /// The username and the game, if they are valid: UTF-8 without control characters, and a username that is not empty (S3).
+    /// The error is the reason of a bad login.
     ///
     /// # Errors
-    /// If one of them is not.
+    /// If one of them is invalid.
     pub fn check(&self) -> Result<(&'a str, &'a str), DecodeError> {
         if self.username.is_empty() {
-            return Err(DecodeError::new("username", Reason::Empty));
+            return Err(DecodeError::new("username", DecodeErrorKind::Empty));
         }
         Ok((self.username.check("username")?, self.game.check("game")?))
     }
@@ -121,7 +121,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn s3_a_login_that_cannot_be_let_in_still_parses() {
+    fn s3_a_login_with_invalid_text_still_parses() {
         for (bytes, error) in [
             (&b"\x03\x00\x00game"[..], "empty username"),
             (b"\x03\x00Zo\xeb\x00game", "username is not valid"),
@@ -137,10 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn s17_a_login_success_is_never_read_as_a_login() {
-        let (uid, rand) = (Uid::draw([1; 4]).unwrap(), Rand::draw([0xff; 8]).unwrap());
+    fn s17_a_login_success_is_never_parsed_as_a_login() {
+        let (uid, rand) = (Uid::from_random([1; 4]).unwrap(), Rand::from_random([0xff; 8]).unwrap());
         let mut bytes = Vec::new();
         LoginSuccess { index: SlotIndex::new(0).unwrap(), uid, grant: Grant::Plain(rand) }.emit(&mut bytes);
-        assert_eq!(ClientDatagram::parse(&bytes), Err(DecodeError::new("username", Reason::Truncated)));
+        assert_eq!(ClientDatagram::parse(&bytes), Err(DecodeError::new("username", DecodeErrorKind::Truncated)));
     }
 }

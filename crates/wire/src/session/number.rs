@@ -1,16 +1,16 @@
-//! Message numbers, alone and in the lists of ack and resend.
+//! Message numbers, and the lists of numbers in acks and resends.
 //!
 //! ```text
 //! <u8: # of messages>[<u32: message #><u32: message # bitwise NOT>]...
 //! ```
 
-use crate::{DecodeError, Reader, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use core::{fmt, iter::FusedIterator};
 
-/// The most numbers that one ack or resend can name: what fits into 508 bytes (S23).
+/// Maximum number of message numbers in an ack or resend: what fits into 508 bytes (S23).
 pub const MAX_NUMBERS: usize = 63;
 
-/// The number of a message in its direction: the first is 0, each next one is 1 more, and after 2³² - 1 comes 0 (S21).
+/// Sequence number of a message in its direction: it starts at 0, increments by 1, and wraps after 2³² - 1 (S21).
 ///
 /// Numbers that wrap have no order that a sorted collection could use, so there is no `Ord`: compare with
 /// [`is_before`](Self::is_before), or by [`distance_from`](Self::distance_from) the start of a window.
@@ -24,7 +24,7 @@ impl MessageNumber {
     /// An encrypted session ends before this number and logs in again (S21).
     pub const ENCRYPTED_END: Self = Self(1 << 30);
 
-    /// A number.
+    /// Creates a message number.
     #[must_use]
     pub const fn new(number: u32) -> Self {
         Self(number)
@@ -43,16 +43,16 @@ impl MessageNumber {
         self.plus(1)
     }
 
-    /// The number of the message so many after this one.
+    /// The number `steps` messages after this one.
     #[inline]
     #[must_use]
     pub const fn plus(self, steps: u32) -> Self {
         Self(self.0.wrapping_add(steps))
     }
 
-    /// How many steps lead from `earlier` forward to this number, around the end if need be.
+    /// Number of steps forward from `earlier` to this number, with wrap-around.
     ///
-    /// `number.distance_from(start) < window` is the whole test of a window, for every number a stranger can send.
+    /// `number.distance_from(start) < window` is the complete window check, for every number that a peer can send.
     #[inline]
     #[must_use]
     pub const fn distance_from(self, earlier: Self) -> u32 {
@@ -87,7 +87,7 @@ impl fmt::Display for MessageNumber {
     }
 }
 
-/// The numbers of an ack or a resend: at most 63, each with its right complement (S23).
+/// The message numbers of an ack or a resend: at most 63, each with its valid complement (S23).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NumberList<'a> {
     pairs: &'a [[u8; 8]],
@@ -96,17 +96,17 @@ pub struct NumberList<'a> {
 impl<'a> NumberList<'a> {
     pub(super) fn parse(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let count = reader.u8("# of messages")?;
-        // A datagram is never long enough for more than 63 (S1), so a larger count is found to be cut short.
+        // A datagram has no space for more than 63 (S1), so a larger count is an error for truncation.
         let (pairs, _) = reader.bytes(usize::from(count) * 8, "message #")?.as_chunks();
-        // All of them are looked at, without a way out on the first wrong one: that is faster for the right ones.
+        // All numbers are checked without an early exit, which is faster for valid lists.
         if pairs.iter().fold(0, |wrong, &pair| wrong | wrong_bits(pair)) != 0 {
-            return Err(DecodeError::new("complement", Reason::Mismatch));
+            return Err(DecodeError::new("complement", DecodeErrorKind::Mismatch));
         }
         Ok(Self { pairs })
     }
 
     pub(super) fn emit(&self, writer: &mut Writer<'_>) {
-        // Lists are made by `parse` and `NumberListBuf` only, so there are at most 63.
+        // Lists are created only by `parse` and `NumberListBuf`, so there are at most 63 numbers.
         writer.u8(self.pairs.len() as u8);
         writer.bytes(self.pairs.as_flattened());
     }
@@ -117,20 +117,20 @@ impl<'a> NumberList<'a> {
         self.pairs.iter().map(|&[a, b, c, d, ..]| MessageNumber(u32::from_le_bytes([a, b, c, d])))
     }
 
-    /// How many there are.
+    /// Number of message numbers.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 }
 
-/// The bits in which the second half of a pair is not the complement of the first.
+/// The bits in which the second half of a pair differs from the complement of the first.
 #[inline]
 fn wrong_bits(pair: [u8; 8]) -> u32 {
     let pair = u64::from_le_bytes(pair);
@@ -143,7 +143,18 @@ impl fmt::Debug for NumberList<'_> {
     }
 }
 
-/// Numbers for an ack or a resend to be sent. It has room for 63 and never allocates.
+/// The message numbers for an ack or a resend to be sent. It holds up to 63 and never allocates.
+///
+/// ```
+/// use rallypoint_wire::session::{ClientDatagram, Control, MessageNumber, NumberListBuf};
+///
+/// let mut numbers = NumberListBuf::new();
+/// assert!(numbers.push(MessageNumber::FIRST));
+/// let mut datagram = Vec::new();
+/// Control::Ack(numbers.as_list()).emit(&mut datagram);
+/// let Ok(ClientDatagram::Control(Control::Ack(list))) = ClientDatagram::parse(&datagram) else { panic!("not an ack") };
+/// assert!(list.iter().eq([MessageNumber::FIRST]));
+/// ```
 #[derive(Clone)]
 pub struct NumberListBuf {
     pairs: [[u8; 8]; MAX_NUMBERS],
@@ -157,7 +168,7 @@ impl NumberListBuf {
         Self { pairs: [[0; 8]; MAX_NUMBERS], count: 0 }
     }
 
-    /// Adds a number; `false` if there was no room left for it.
+    /// Adds a number; returns `false` if the list is full.
     pub fn push(&mut self, number: MessageNumber) -> bool {
         let Some(pair) = self.pairs.get_mut(self.count) else { return false };
         *pair = (u64::from(number.0) | u64::from(!number.0) << 32).to_le_bytes();
@@ -165,18 +176,18 @@ impl NumberListBuf {
         true
     }
 
-    /// Whether there is no room left.
+    /// Whether the list is full.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.count == MAX_NUMBERS
     }
 
-    /// Takes all numbers out.
+    /// Removes all numbers.
     pub const fn clear(&mut self) {
         self.count = 0;
     }
 
-    /// The list, to be sent.
+    /// The list for an ack or a resend.
     #[must_use]
     pub fn as_list(&self) -> NumberList<'_> {
         NumberList { pairs: &self.pairs[..self.count] }
@@ -226,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn s22_the_test_of_a_window_holds_for_every_number() {
+    fn s22_the_window_check_holds_for_every_number() {
         for start in [0, 100, u32::MAX - 10] {
             let start = number(start);
             for inside in [0, 1, 4_095] {
@@ -239,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn s23_a_list_has_room_for_63() {
+    fn s23_a_list_holds_63_numbers() {
         let mut list = NumberListBuf::new();
         for next in 0..63 {
             assert!(!list.is_full() && list.push(number(next)));
@@ -251,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn s23_one_wrong_complement_spoils_the_list() {
+    fn s23_one_wrong_complement_invalidates_the_list() {
         let right = [2, 1, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 0, 0, 0, 0x80, 0xff, 0xff, 0xff, 0x7f];
         let list = NumberList::parse(&mut Reader::new(&right)).unwrap();
         assert!(list.iter().eq([number(1), number(HALF)]));
@@ -259,7 +270,7 @@ mod tests {
             let mut wrong = right;
             wrong[9 + bit / 8] ^= 1 << (bit % 8);
             let error = NumberList::parse(&mut Reader::new(&wrong)).unwrap_err();
-            assert_eq!(error, DecodeError::new("complement", Reason::Mismatch));
+            assert_eq!(error, DecodeError::new("complement", DecodeErrorKind::Mismatch));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the cipher of an encrypted session is given beside its key and the text (S30).
+//! Nonce and associated data of an encrypted message (S30).
 //!
 //! ```text
 //! nonce:            0  kind (u8): 0 data, 1 zero-byte filler
@@ -13,21 +13,21 @@
 
 use super::{MessageNumber, SlotIndex, Uid, kind};
 
-/// How long the tag is that follows the ciphertext.
+/// Size in bytes of the tag after the ciphertext.
 pub const TAG: usize = 16;
 
-/// The nonce and the associated data of one message: the same for both sides, and the same in both directions, although
-/// the server's datagrams do not spell the index and the UID out.
+/// The nonce and the associated data of one message. Both sides and both directions use the same layout, although the
+/// server's datagrams do not contain the index and the UID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealInput {
-    /// Never the same twice under one key, because a number is used only once.
+    /// Unique for each key, because a message number is used only once.
     pub nonce: [u8; 12],
-    /// What is protected though it is not encrypted.
+    /// Bytes that are authenticated but not encrypted.
     pub associated: [u8; 12],
 }
 
 impl SealInput {
-    /// For a message whose encrypted field has `length` bytes with the tag.
+    /// For a message whose encrypted field has `length` bytes, including the tag.
     pub(super) fn new(number: MessageNumber, index: SlotIndex, uid: Uid, length: usize) -> Self {
         let number = number.get().to_le_bytes();
         let mut nonce = [0; 12];
@@ -38,7 +38,7 @@ impl SealInput {
         associated[1..5].copy_from_slice(&number);
         associated[5] = index.get();
         associated[6..10].copy_from_slice(&uid.get().to_le_bytes());
-        // The field has at most 496 bytes.
+        // The length fits: the field has at most 496 bytes.
         associated[10..].copy_from_slice(&(length as u16).to_le_bytes());
         Self { nonce, associated }
     }

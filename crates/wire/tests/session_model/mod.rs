@@ -1,4 +1,4 @@
-//! Messages that own their fields, and an encoder that writes them out as the document does, field by field.
+//! Messages that own their fields, and a naive encoder that writes them field by field, as in the document.
 
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use rallypoint_wire::session::{
@@ -7,7 +7,7 @@ use rallypoint_wire::session::{
     Team, Text, TextListBuf, Title, Uid,
 };
 
-/// What a client sends.
+/// A message of a client.
 #[derive(Clone, Debug)]
 pub enum Client {
     Query,
@@ -19,7 +19,7 @@ pub enum Client {
     Control(Both),
 }
 
-/// What a server sends.
+/// A message of a server.
 #[derive(Clone, Debug)]
 pub enum Server {
     Summary {
@@ -81,7 +81,7 @@ pub enum Server {
     Control(Both),
 }
 
-/// What both send.
+/// A message of either side.
 #[derive(Clone, Debug)]
 pub enum Both {
     Ack(Vec<u32>),
@@ -91,7 +91,7 @@ pub enum Both {
 }
 
 impl Client {
-    /// The datagram, as the document writes it.
+    /// The datagram, as in the document.
     pub fn naive(&self) -> Vec<u8> {
         match self {
             Self::Query => vec![0b10000000],
@@ -128,7 +128,7 @@ impl Client {
         }
     }
 
-    /// Where a text starts that runs to the end of the datagram.
+    /// Offset of a text that extends to the end of the datagram.
     pub fn text_at(&self) -> Option<usize> {
         match self {
             Self::Login { game, .. } => Some(self.naive().len() - game.len()),
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// The message in this crate's words.
+    /// The message as a type of this crate.
     pub fn with_datagram(
         &self,
         check: impl FnOnce(ClientDatagram<'_>) -> Result<(), TestCaseError>,
@@ -171,7 +171,7 @@ impl Client {
 }
 
 impl Server {
-    /// The datagram, as the document writes it.
+    /// The datagram, as in the document.
     pub fn naive(&self) -> Vec<u8> {
         match self {
             Self::Summary { revision, engine, kind, version, players, max, game } => [
@@ -208,7 +208,7 @@ impl Server {
         }
     }
 
-    /// Where a text starts that runs to the end of the datagram.
+    /// Offset of a text that extends to the end of the datagram.
     pub fn text_at(&self) -> Option<usize> {
         match self {
             Self::Summary { .. } => Some(13),
@@ -219,7 +219,7 @@ impl Server {
         }
     }
 
-    /// The message in this crate's words.
+    /// The message as a type of this crate.
     pub fn with_datagram(
         &self,
         check: impl FnOnce(ServerDatagram<'_>) -> Result<(), TestCaseError>,
@@ -336,7 +336,7 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     !crc
 }
 
-/// Mostly short, sometimes as long as can be.
+/// Mostly short, sometimes of maximum length.
 fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![4 => vec(any::<u8>(), 0..=20), 1 => vec(any::<u8>(), 0..=most), 1 => vec(any::<u8>(), most)]
 }
@@ -357,7 +357,7 @@ fn title() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// At most 19 items of 24 bytes: always short enough. One empty item alone would be no item.
+/// At most 19 items of 24 bytes, which always fit. A single empty item would be an empty list.
 fn items() -> impl Strategy<Value = Vec<String>> {
     vec("[a-zäö七]{0,8}", 0..20).prop_filter("has no bytes of its own", |items| items[..] != [""])
 }

@@ -1,35 +1,35 @@
-//! What is asked of a master list: the part of the address behind the question mark.
+//! Requests to a master list: the query string of the URL.
 //!
 //! ```text
-//! (nothing)                          the list, please
-//! action=update&port=P&time=T        a server is there, at the sender's address and this port (L17)
+//! (nothing)                          requests the list
+//! action=update&port=P&time=T        announces a server at the sender's address and this port (L17)
 //! ```
 
-use crate::{DecodeError, Reason, Writer};
+use crate::{DecodeError, DecodeErrorKind, Writer};
 use alloc::vec::Vec;
 use core::{fmt, num::NonZeroU16};
 
 /// A request to a master list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A client wants the list.
+    /// A client requests the list.
     List,
-    /// A server announces itself.
+    /// Announcement of a server.
     Update(Update),
 }
 
-/// A server announces itself.
+/// Announcement of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The UDP port it can be asked at. The address is the sender's.
+    /// UDP port for queries. The address is the sender's.
     pub port: NonZeroU16,
-    /// The server's own clock. It only keeps caches from answering; servers that do not send it are as welcome (W6).
+    /// The server's clock. It only defeats caches, and is optional (W6).
     pub time: Option<i64>,
 }
 
 impl Request {
-    /// Reads the query string, without its question mark. Parameters may stand in any order, the last of a kind counts,
-    /// unknown ones are ignored; without an action it is the list that is wanted (W6).
+    /// Parses the query string without its question mark. Parameters may be in any order, the last of a kind counts, and
+    /// unknown ones are ignored; without an action the list is requested (W6).
     pub fn parse(query: &str) -> Result<Self, DecodeError> {
         let (mut action, mut port, mut time) = (None, None, None);
         for parameter in query.split('&') {
@@ -45,13 +45,13 @@ impl Request {
             None => Ok(Self::List),
             Some("update") => {
                 let port: u16 = port
-                    .ok_or(DecodeError::new("port", Reason::Missing))?
+                    .ok_or(DecodeError::new("port", DecodeErrorKind::Missing))?
                     .parse()
-                    .map_err(|_| DecodeError::new("port", Reason::Invalid))?;
-                let port = NonZeroU16::new(port).ok_or(DecodeError::new("port", Reason::Zero))?;
+                    .map_err(|_| DecodeError::new("port", DecodeErrorKind::Invalid))?;
+                let port = NonZeroU16::new(port).ok_or(DecodeError::new("port", DecodeErrorKind::Zero))?;
                 Ok(Self::Update(Update { port, time: time.and_then(|time| time.parse().ok()) }))
             }
-            Some(_) => Err(DecodeError::new("action", Reason::Unknown)),
+            Some(_) => Err(DecodeError::new("action", DecodeErrorKind::Unknown)),
         }
     }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn l17_without_parameters_the_list_is_wanted() {
+    fn l17_without_parameters_the_list_is_requested() {
         assert_eq!(Request::parse(""), Ok(Request::List));
         assert_eq!(Request::List.to_string(), "");
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn l17_bad_requests_say_what_is_wrong() {
+    fn l17_errors_name_the_invalid_parameter() {
         for (query, error) in [
             ("action=delete&port=1", "unknown action"),
             ("action=update", "no port"),

@@ -2,7 +2,7 @@ use super::*;
 use crate::bloodmasters::{Client, ClientsBuf, GameType, Team};
 use alloc::{string::ToString, vec, vec::Vec};
 
-/// Up to and with the protocol version, which is the last byte.
+/// A reply up to the protocol version, which is its last byte.
 const HEAD: &[u8] = b"\x00\x00\x0d\xff\xff\xff\xfe\x01T\x00\x01w\x0a\x08\x02\x04dusk\x02\x01";
 const RULES: &[u8] = b"\xff\xff\x03\xe8\x01";
 const CLIENTS: &[u8] = b"\x03red\x01\x00\x01\x30\x00\x00\x01\x03\xe7";
@@ -110,7 +110,7 @@ fn b6_a_head_cut_short_is_an_error() {
     let bytes = datagram(26, &[]);
     for length in 0..bytes.len() {
         let error = Reply::parse(&bytes[..length]).unwrap_err();
-        assert_eq!(error.reason, Reason::Truncated, "{length}");
+        assert_eq!(error.kind, DecodeErrorKind::Truncated, "{length}");
     }
 }
 
@@ -162,16 +162,19 @@ fn b11_unknown_game_types_and_teams_keep_their_numbers() {
 }
 
 #[test]
-fn other_messages_are_no_replies() {
+fn other_messages_are_not_replies() {
     let mut bytes = datagram(26, &[]);
     bytes[2] = 14;
-    assert_eq!(Reply::parse(&bytes), Err(DecodeError::new("message code", Reason::Unknown)));
-    assert_eq!(Reply::parse(&[2, 0, 13]), Err(DecodeError::new("length", Reason::Invalid)));
-    assert_eq!(Reply::parse(&[7, 0, 13, 1, 2, 3, 4]), Err(DecodeError::new("server title", Reason::Truncated)));
+    assert_eq!(Reply::parse(&bytes), Err(DecodeError::new("message code", DecodeErrorKind::Unknown)));
+    assert_eq!(Reply::parse(&[2, 0, 13]), Err(DecodeError::new("length", DecodeErrorKind::Invalid)));
+    assert_eq!(
+        Reply::parse(&[7, 0, 13, 1, 2, 3, 4]),
+        Err(DecodeError::new("server title", DecodeErrorKind::Truncated))
+    );
 }
 
 #[test]
-fn a_reply_that_no_datagram_can_hold_is_refused() {
+fn a_reply_that_exceeds_a_datagram_is_rejected() {
     let clients = ClientsBuf::new();
     let title = vec![b'x'; MAX_REPLY];
     // 7 bytes before the title, 3 for its length, 9 after it, 5 of rules and 1 for an empty build description.

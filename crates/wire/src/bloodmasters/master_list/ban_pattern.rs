@@ -1,44 +1,44 @@
-//! A ban, as the master list tells it to servers.
+//! Ban patterns, as the master list sends them to servers.
 //!
 //! ```text
 //! 192.0.2.7       an IPv4 address
-//! 192.0.*.*       an asterisk stands for any octet (L17)
+//! 192.0.*.*       an asterisk matches any octet (L17)
 //! ```
 
-use crate::{DecodeError, Reason};
+use crate::{DecodeError, DecodeErrorKind};
 use core::{fmt, net::Ipv4Addr, str::FromStr};
 
-/// An IPv4 address of which some octets may be left open.
+/// An IPv4 address in which some octets may be wildcards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ban([Option<u8>; 4]);
+pub struct BanPattern([Option<u8>; 4]);
 
-impl Ban {
-    /// A ban of the addresses with these octets; `None` is any.
+impl BanPattern {
+    /// A pattern with these octets; `None` matches any.
     #[must_use]
     pub const fn new(octets: [Option<u8>; 4]) -> Self {
         Self(octets)
     }
 
-    /// Its octets; `None` is any.
+    /// The octets; `None` matches any.
     #[must_use]
     pub const fn octets(&self) -> [Option<u8>; 4] {
         self.0
     }
 
-    /// Whether this address is banned.
+    /// Whether the pattern matches this address.
     #[must_use]
     pub fn matches(&self, address: Ipv4Addr) -> bool {
         self.0.iter().zip(address.octets()).all(|(banned, octet)| banned.is_none_or(|banned| banned == octet))
     }
 }
 
-impl From<Ipv4Addr> for Ban {
+impl From<Ipv4Addr> for BanPattern {
     fn from(address: Ipv4Addr) -> Self {
         Self(address.octets().map(Some))
     }
 }
 
-impl FromStr for Ban {
+impl FromStr for BanPattern {
     type Err = DecodeError;
 
     fn from_str(text: &str) -> Result<Self, DecodeError> {
@@ -51,19 +51,19 @@ impl FromStr for Ban {
     }
 }
 
-const INVALID: DecodeError = DecodeError::new("ban", Reason::Invalid);
+const INVALID: DecodeError = DecodeError::new("ban", DecodeErrorKind::Invalid);
 
-/// A number as it is written in an address, or an asterisk.
+/// Parses an octet of an address, or an asterisk.
 fn parse_octet(text: &str) -> Option<Option<u8>> {
     match text.as_bytes() {
         b"*" => Some(None),
-        // `u8::from_str` takes a sign and leading zeros, and some read 010 as eight.
+        // `u8::from_str` accepts a sign and leading zeros, and some programs read 010 as eight.
         b"0" | [b'1'..=b'9', ..] => text.parse().ok().map(Some),
         _ => None,
     }
 }
 
-impl fmt::Display for Ban {
+impl fmt::Display for BanPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, octet) in self.0.iter().enumerate() {
             let dot = if place == 0 { "" } else { "." };
@@ -76,9 +76,9 @@ impl fmt::Display for Ban {
     }
 }
 
-impl fmt::Debug for Ban {
+impl fmt::Debug for BanPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ban({self})")
+        write!(f, "BanPattern({self})")
     }
 }
 
@@ -88,18 +88,18 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn l17_an_asterisk_stands_for_any_octet() {
-        let ban: Ban = "192.*.2.*".parse().unwrap();
+    fn l17_an_asterisk_matches_any_octet() {
+        let ban: BanPattern = "192.*.2.*".parse().unwrap();
         assert!(ban.matches(Ipv4Addr::new(192, 0, 2, 7)));
         assert!(ban.matches(Ipv4Addr::new(192, 255, 2, 0)));
         assert!(!ban.matches(Ipv4Addr::new(192, 0, 3, 7)));
         assert!(!ban.matches(Ipv4Addr::new(193, 0, 2, 7)));
         assert_eq!(ban.to_string(), "192.*.2.*");
-        assert!("*.*.*.*".parse::<Ban>().unwrap().matches(Ipv4Addr::LOCALHOST));
+        assert!("*.*.*.*".parse::<BanPattern>().unwrap().matches(Ipv4Addr::LOCALHOST));
     }
 
     #[test]
-    fn l17_what_is_no_address_is_no_ban() {
+    fn l17_invalid_addresses_are_not_bans() {
         let bad = [
             "",
             "1.2.3",
@@ -113,8 +113,8 @@ mod tests {
             "a.b.c.d",
         ];
         for text in bad {
-            assert_eq!(text.parse::<Ban>(), Err(INVALID), "{text}");
+            assert_eq!(text.parse::<BanPattern>(), Err(INVALID), "{text}");
         }
-        assert_eq!("0.0.0.0".parse(), Ok(Ban::from(Ipv4Addr::UNSPECIFIED)));
+        assert_eq!("0.0.0.0".parse(), Ok(BanPattern::from(Ipv4Addr::UNSPECIFIED)));
     }
 }
