@@ -3,90 +3,108 @@
 use crate::{Counters, Link, LinkState, NodeId, Rng};
 use std::collections::HashMap;
 
-/// The receiver of datagrams to an address that nobody has.
-pub(crate) const NOBODY: NodeId = NodeId(u32::MAX);
+/// The receiver of datagrams to an address that no node has.
+pub(crate) const NO_NODE: NodeId = NodeId(u32::MAX);
 
 /// Fast, and not seeded by the system. Nothing may depend on the order in such a map.
 pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
+/// All routes, and the links that they lead through.
 pub(crate) struct Paths {
     seed: u64,
     default: Link,
-    by_pair: Map<(NodeId, NodeId), u32>,
+    by_pair: Map<(NodeId, NodeId), RouteIndex>,
     routes: Vec<Route>,
-    wires: Vec<Wire>,
+    links: Vec<ActiveLink>,
 }
+
+/// Position of a [`Route`] in its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RouteIndex(u32);
+
+/// Position of an [`ActiveLink`] in its list.
+#[derive(Clone, Copy)]
+struct LinkIndex(u32);
 
 /// One direction between two nodes.
 pub(crate) struct Route {
-    wire: u32,
-    pub(crate) cut: bool,
+    link: LinkIndex,
+    pub(crate) is_cut: bool,
     pub(crate) counters: Counters,
 }
 
-/// A link; several routes can lead through it.
-struct Wire {
+/// A link in use; several routes can lead through it.
+struct ActiveLink {
     state: LinkState,
-    /// It does not follow the default link any more.
-    own: bool,
+    /// Whether it was set for this route, so that it no longer follows the default link.
+    is_own: bool,
 }
 
 impl Paths {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, default: Link::default(), by_pair: Map::default(), routes: Vec::new(), wires: Vec::new() }
+        Self { seed, default: Link::default(), by_pair: Map::default(), routes: Vec::new(), links: Vec::new() }
     }
 
-    /// The route from one node to another, which is made when it is first needed.
-    pub(crate) fn route(&mut self, from: NodeId, to: NodeId) -> u32 {
+    /// The route from one node to another, created at its first use.
+    pub(crate) fn route(&mut self, from: NodeId, to: NodeId) -> RouteIndex {
         *self.by_pair.entry((from, to)).or_insert_with(|| {
-            // Each link has its own stream, so that traffic on one does not change what happens on another.
+            // Each link has its own stream of random numbers, so that traffic on one does not change another.
             let rng = Rng::stream(self.seed, u64::from(from.0) << 32 | u64::from(to.0));
-            self.wires.push(Wire { state: LinkState::new(self.default, rng), own: false });
-            self.routes.push(Route { wire: index(&self.wires), cut: false, counters: Counters::default() });
-            index(&self.routes)
+            self.links.push(ActiveLink { state: LinkState::new(self.default, rng), is_own: false });
+            let link = LinkIndex(last_index(&self.links));
+            self.routes.push(Route { link, is_cut: false, counters: Counters::default() });
+            RouteIndex(last_index(&self.routes))
         })
     }
 
-    pub(crate) fn at(&mut self, route: u32) -> &mut Route {
-        &mut self.routes[route as usize]
+    pub(crate) fn at(&mut self, route: RouteIndex) -> &mut Route {
+        &mut self.routes[route.0 as usize]
     }
 
-    pub(crate) fn link_of(&mut self, route: u32) -> &mut LinkState {
-        &mut self.wires[self.routes[route as usize].wire as usize].state
+    pub(crate) fn link_of(&mut self, route: RouteIndex) -> &mut LinkState {
+        &mut self.active_link(route).state
     }
 
     pub(crate) fn link(&self, from: NodeId, to: NodeId) -> Link {
-        let route = self.by_pair.get(&(from, to)).map(|&route| &self.routes[route as usize]);
-        route.map_or(self.default, |route| *self.wires[route.wire as usize].state.link())
+        self.find(from, to).map_or(self.default, |route| *self.links[route.link.0 as usize].state.link())
     }
 
     pub(crate) fn counters(&self, from: NodeId, to: NodeId) -> Counters {
-        let route = self.by_pair.get(&(from, to)).map(|&route| &self.routes[route as usize]);
-        route.map_or_else(Counters::default, |route| route.counters)
+        self.find(from, to).map_or_else(Counters::default, |route| route.counters)
     }
 
     pub(crate) fn set_default(&mut self, link: Link) {
         self.default = link;
-        for wire in self.wires.iter_mut().filter(|wire| !wire.own) {
-            wire.state.set_link(link);
+        for active in self.links.iter_mut().filter(|active| !active.is_own) {
+            active.state.set_link(link);
         }
     }
 
     pub(crate) fn set(&mut self, from: NodeId, to: NodeId, link: Link) {
         let route = self.route(from, to);
-        let wire = &mut self.wires[self.routes[route as usize].wire as usize];
-        wire.own = true;
-        wire.state.set_link(link);
+        let active = self.active_link(route);
+        active.is_own = true;
+        active.state.set_link(link);
     }
 
-    /// Lets both directions go through the first one's link.
-    pub(crate) fn share(&mut self, first: (NodeId, NodeId), other: (NodeId, NodeId)) {
-        let (first, other) = (self.route(first.0, first.1), self.route(other.0, other.1));
-        self.at(other).wire = self.at(first).wire;
+    /// Makes the second direction use the first one's link.
+    pub(crate) fn share(&mut self, first: (NodeId, NodeId), second: (NodeId, NodeId)) {
+        let first = self.route(first.0, first.1);
+        let second = self.route(second.0, second.1);
+        self.at(second).link = self.at(first).link;
+    }
+
+    fn find(&self, from: NodeId, to: NodeId) -> Option<&Route> {
+        self.by_pair.get(&(from, to)).map(|route| &self.routes[route.0 as usize])
+    }
+
+    fn active_link(&mut self, route: RouteIndex) -> &mut ActiveLink {
+        &mut self.links[self.routes[route.0 as usize].link.0 as usize]
     }
 }
 
-/// The index of what was pushed last.
-fn index<T>(list: &[T]) -> u32 {
-    u32::try_from(list.len() - 1).expect("less than 2^32 routes")
+/// The index of the element that was pushed last.
+fn last_index<T>(list: &[T]) -> u32 {
+    // The memory is full long before.
+    u32::try_from(list.len() - 1).expect("fewer than 2^32 routes")
 }

@@ -1,9 +1,9 @@
-//! Packet captures of what happened, for tools that show them.
+//! Packet captures of simulated traffic, for Wireshark and similar tools.
 
 use rallypoint_wire::pcap;
 use std::{io, net::SocketAddr, time::Duration};
 
-/// Writes a packet capture.
+/// Writes a packet capture (pcap) file.
 #[derive(Debug)]
 pub struct Pcap<W>(W);
 
@@ -11,7 +11,7 @@ impl<W: io::Write> Pcap<W> {
     /// Writes the header of the file.
     ///
     /// # Errors
-    /// What the writer says.
+    /// An error of the writer.
     pub fn new(mut writer: W) -> io::Result<Self> {
         let mut header = Vec::new();
         pcap::emit_header(&mut header);
@@ -19,11 +19,11 @@ impl<W: io::Write> Pcap<W> {
         Ok(Self(writer))
     }
 
-    /// Writes a datagram; `at` is the time since 1970, or since any other start. Bytes that no UDP datagram can hold are left
-    /// out.
+    /// Writes a datagram; `at` is the time since 1970, or since any other start. Bytes beyond the maximum size of a UDP
+    /// datagram are left out.
     ///
     /// # Errors
-    /// What the writer says.
+    /// An error of the writer.
     pub fn write(&mut self, at: Duration, from: SocketAddr, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
         let mut packet = Vec::new();
         pcap::emit_datagram(at, from, to, bytes, &mut packet);
@@ -33,7 +33,7 @@ impl<W: io::Write> Pcap<W> {
     /// Flushes the writer.
     ///
     /// # Errors
-    /// What the writer says.
+    /// An error of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }

@@ -1,15 +1,16 @@
-//! The source of chance: xoshiro256++ of Blackman and Vigna, seeded by SplitMix64.
+//! The random number generator: xoshiro256++ of Blackman and Vigna, seeded by SplitMix64.
 //!
-//! By hand, because a run must stay the same when a dependency is updated: a seed in a bug report is worth nothing otherwise.
+//! It is written here rather than taken from a library because a run must stay the same when a dependency is updated:
+//! otherwise a seed in a bug report is worth nothing.
 
 use std::time::Duration;
 
-/// A small, fast, seeded generator. Not for secrets.
+/// A small, fast, seeded random number generator. It is not suitable for secrets.
 #[derive(Clone, Debug)]
 pub struct Rng([u64; 4]);
 
 impl Rng {
-    /// The generator of this seed; any seed is as good as any other.
+    /// The generator of a seed; every seed is equally good.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut state = seed;
@@ -19,7 +20,8 @@ impl Rng {
     /// One of many independent generators of the same seed, so that draws from one do not change the others.
     #[must_use]
     pub fn stream(seed: u64, stream: u64) -> Self {
-        let (mut seed, mut stream) = (seed, !stream);
+        let mut seed = seed;
+        let mut stream = !stream;
         Self::new(split_mix(&mut seed) ^ split_mix(&mut stream).rotate_left(32))
     }
 
@@ -37,7 +39,7 @@ impl Rng {
         out
     }
 
-    /// A number in `0..end`; 0 if `end` is 0. (The bias of at most `end` in 2^64 does not matter here.)
+    /// A number in `0..end`; 0 if `end` is 0. The bias of at most `end` in 2^64 does not matter here.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(end)) >> 64) as u64
     }
@@ -47,7 +49,8 @@ impl Rng {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with this probability. What is certain draws nothing; what is not in `0.0..=1.0` counts as its nearest end.
+    /// True with this probability. Probabilities of 0 and 1 draw no number; values outside `0.0..=1.0` count as the nearest
+    /// end.
     pub fn chance(&mut self, probability: f64) -> bool {
         if probability >= 1.0 {
             true
@@ -58,13 +61,13 @@ impl Rng {
         }
     }
 
-    /// A time in `0..=most`.
-    pub fn duration(&mut self, most: Duration) -> Duration {
-        let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+    /// A time in `0..=max`.
+    pub fn duration(&mut self, max: Duration) -> Duration {
+        let nanos = u64::try_from(max.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(self.below(nanos.saturating_add(1)))
     }
 
-    /// Random bytes.
+    /// Fills a slice with random bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(&self.next_u64().to_le_bytes()[..chunk.len()]);
@@ -89,9 +92,9 @@ fn split_mix(state: &mut u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The numbers that the authors' reference programs give.
+    /// The numbers of the authors' reference programs.
     #[test]
-    fn agrees_with_the_reference() {
+    fn matches_the_reference() {
         let mut rng = Rng([1, 2, 3, 4]);
         let expected = [41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205];
         assert_eq!(expected, std::array::from_fn(|_| rng.next_u64()));

@@ -1,14 +1,14 @@
-//! One server with all its players, one prober with thousands of targets, and datagrams in segments.
+//! One server with 255 clients, one prober with 10,000 targets, and transmits of several segments.
 
 mod common;
 
 use common::{Echo, Ping, address, ms, secs};
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_netsim::{Link, Network, Puppet};
+use rallypoint_netsim::{Link, ManualPeer, Network};
 use std::{net::SocketAddr, time::Instant};
 
 #[test]
-fn two_hundred_and_fifty_five_clients() {
+fn one_server_with_255_clients() {
     let mut net = Network::new(1);
     net.set_default_link(Link::default().delay(ms(25)));
     let server = net.add(address(0), Echo::default());
@@ -18,23 +18,23 @@ fn two_hundred_and_fifty_five_clients() {
     for client in clients {
         assert_eq!(net.take_events(client).len(), 60);
     }
-    assert_eq!(net.machine(server).seen, 255 * 61);
+    assert_eq!(net.machine(server).received, 255 * 61);
 }
 
 #[test]
-fn ten_thousand_targets() {
+fn one_prober_with_10000_targets() {
     let mut net = Network::new(1);
     net.set_default_link(Link::default().delay(ms(10)));
     let targets: Vec<_> = (1..=10_000).map(|n| net.add(address(n), Echo::default())).collect();
-    let prober = net.add(address(0), Puppet::default());
+    let prober = net.add(address(0), ManualPeer::default());
     net.with(prober, |prober, _| (1..=10_000).for_each(|n| prober.send(address(n), b"status?")));
     assert!(net.run_until_idle(secs(1)));
-    let answers: Vec<_> = net.take_events(prober).into_iter().map(|(_, (from, _))| from).collect();
-    assert!(answers.into_iter().eq((1..=10_000).map(address)));
-    assert!(targets.into_iter().all(|target| net.machine(target).seen == 1));
+    let replies: Vec<_> = net.take_events(prober).into_iter().map(|(_, (from, _))| from).collect();
+    assert!(replies.into_iter().eq((1..=10_000).map(address)));
+    assert!(targets.into_iter().all(|target| net.machine(target).received == 1));
 }
 
-/// Has one large transmit in segments.
+/// Sends one transmit of several segments.
 struct Segments(Option<SocketAddr>);
 
 impl Machine for Segments {
@@ -50,12 +50,12 @@ impl Machine for Segments {
 }
 
 #[test]
-fn segments_are_datagrams() {
+fn segments_arrive_as_datagrams() {
     let mut net = Network::new(1);
-    let puppet = net.add(address(1), Puppet::default());
+    let peer = net.add(address(1), ManualPeer::default());
     let sender = net.add(address(2), Segments(Some(address(1))));
     net.run_for(ms(1));
-    let parts: Vec<_> = net.take_events(puppet).into_iter().map(|(_, (_, bytes))| bytes).collect();
+    let parts: Vec<_> = net.take_events(peer).into_iter().map(|(_, (_, bytes))| bytes).collect();
     assert_eq!(parts, [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9]]);
-    assert_eq!(net.counters(sender, puppet).sent.datagrams, 3);
+    assert_eq!(net.counters(sender, peer).sent.datagrams, 3);
 }

@@ -1,10 +1,10 @@
-//! Timers fire at exact virtual times, hours pass in no time, and the order at one instant is fixed.
+//! Timers fire at exact virtual times, hours are simulated in milliseconds, and the order at one instant is fixed.
 
 mod common;
 
 use common::{Echo, Ping, Ticker, address, ms, secs};
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_netsim::{Link, Network, Puppet};
+use rallypoint_netsim::{Link, ManualPeer, Network};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
@@ -18,14 +18,14 @@ fn timers_fire_at_exact_times() {
     net.run_for(secs(1));
     let ticks = net.take_events(ticker);
     assert_eq!(ticks.len(), 4);
-    for (number, (noticed, woken)) in ticks.into_iter().enumerate() {
-        assert_eq!(noticed, woken);
+    for (number, (reported, woken)) in ticks.into_iter().enumerate() {
+        assert_eq!(reported, woken);
         assert_eq!(woken - start, Duration::from_nanos(1) + ms(250) * number as u32);
     }
 }
 
 #[test]
-fn a_deadline_may_move_either_way_or_vanish() {
+fn a_timer_may_move_either_way_or_be_cancelled() {
     let mut net = Network::new(1);
     let start = net.now();
     let ticker = net.add(address(1), Ticker::new(start + secs(10), secs(1000)));
@@ -38,13 +38,13 @@ fn a_deadline_may_move_either_way_or_vanish() {
     assert_eq!(net.take_event(ticker), None);
     net.with(ticker, |ticker, _| ticker.next = None);
     assert!(net.run_until_idle(secs(0)));
-    net.with(ticker, |ticker, _| ticker.next = Some(start)); // long ago: at once
+    net.with(ticker, |ticker, _| ticker.next = Some(start)); // in the past: at once
     net.run_for(ms(0));
     assert_eq!(net.take_event(ticker), Some((start + secs(54), start + secs(54))));
 }
 
 #[test]
-fn hours_pass_in_no_time() {
+fn hours_are_simulated_in_milliseconds() {
     let mut net = Network::new(1);
     net.set_default_link(Link::default().delay(ms(25)).loss(0.1));
     net.add(address(1), Echo::default());
@@ -55,10 +55,10 @@ fn hours_pass_in_no_time() {
 }
 
 #[test]
-fn no_limit_is_a_limit() {
+fn the_maximum_duration_means_no_limit() {
     let mut net = Network::new(1);
     net.set_default_link(Link::default().delay(ms(25)));
-    let a = net.add(address(1), Puppet::default());
+    let a = net.add(address(1), ManualPeer::default());
     net.with(a, |a, _| a.send(address(1), b"to itself"));
     assert!(net.run_until_idle(Duration::MAX));
     assert_eq!(net.elapsed(), ms(25));
@@ -69,7 +69,7 @@ fn no_limit_is_a_limit() {
 fn the_clock_stands_still_between_runs() {
     let mut net = Network::new(1);
     let before = net.now();
-    net.add(address(1), Puppet::default());
+    net.add(address(1), ManualPeer::default());
     assert_eq!(net.now(), before);
     assert!(!net.step());
     net.run_until(before + secs(3));
@@ -77,11 +77,11 @@ fn the_clock_stands_still_between_runs() {
     assert_eq!(net.elapsed(), secs(3));
 }
 
-/// Writes down in which order it is called.
+/// Records the order in which it is called.
 #[derive(Default)]
-struct Diary(Vec<&'static str>, Option<Instant>);
+struct CallLog(Vec<&'static str>, Option<Instant>);
 
-impl Machine for Diary {
+impl Machine for CallLog {
     type Event = ();
 
     fn handle_datagram(&mut self, _now: Instant, _from: SocketAddr, bytes: &[u8]) {
@@ -103,28 +103,28 @@ impl Machine for Diary {
 }
 
 #[test]
-fn plans_then_datagrams_then_wakeups() {
+fn scheduled_changes_precede_arrivals_which_precede_wakeups() {
     let mut net = Network::new(1);
     net.set_default_link(Link::default().delay(ms(10)));
     let at = net.now() + ms(10);
-    let diary = net.add(address(1), Diary(Vec::new(), Some(at)));
-    let puppet = net.add(address(2), Puppet::default());
-    net.with(puppet, |puppet, _| {
-        puppet.send(address(1), b"1");
-        puppet.send(address(1), b"2");
+    let log = net.add(address(1), CallLog(Vec::new(), Some(at)));
+    let peer = net.add(address(2), ManualPeer::default());
+    net.with(peer, |peer, _| {
+        peer.send(address(1), b"1");
+        peer.send(address(1), b"2");
     });
-    net.at(at, move |net| net.with(diary, |diary, _| diary.0.push("first plan")));
-    net.after(ms(10), move |net| {
-        net.with(diary, |diary, _| diary.0.push("second plan"));
-        net.after(ms(0), move |net| net.with(diary, |diary, _| diary.0.push("third plan")));
+    net.schedule_at(at, move |net| net.with(log, |log, _| log.0.push("first change")));
+    net.schedule_in(ms(10), move |net| {
+        net.with(log, |log, _| log.0.push("second change"));
+        net.schedule_in(ms(0), move |net| net.with(log, |log, _| log.0.push("third change")));
     });
     net.run_for(ms(10));
-    let expected = ["first plan", "second plan", "third plan", "first datagram", "second datagram", "wake-up"];
-    assert_eq!(net.machine(diary).0, expected);
+    let expected = ["first change", "second change", "third change", "first datagram", "second datagram", "wake-up"];
+    assert_eq!(net.machine(log).0, expected);
 }
 
 #[test]
-fn waiting_for_something() {
+fn runs_end_at_an_event_a_condition_or_a_limit() {
     let mut net = Network::new(1);
     net.set_default_link(Link::default().delay(ms(25)));
     net.add(address(1), Echo::default());
@@ -138,5 +138,5 @@ fn waiting_for_something() {
     assert_eq!(net.elapsed(), secs(3));
     assert!(!net.run_while(secs(1), |_| true));
     assert_eq!(net.elapsed(), secs(4));
-    assert!(!net.run_until_idle(secs(1)), "a machine that never rests");
+    assert!(!net.run_until_idle(secs(1)), "a machine that is never idle");
 }

@@ -100,7 +100,7 @@ fn a_flood_of_forged_answers_changes_nothing() {
     let (mut net, prober) = network(9, 60, ProberConfig::default(), Link::default().delay(ms(30)));
     let forged = [answers(&[7, 0, 13, 1, 2, 3, 4]), answers(&[0x80]), answers(&[0x88])].concat();
     for step in 0..2_000u32 {
-        net.after(ms(u64::from(step) / 20), {
+        net.schedule_in(ms(u64::from(step) / 20), {
             let datagram = forged[step as usize % forged.len()].clone();
             // Also from servers that are asked by the other protocol, or not yet.
             let number = if step % 2 == 0 { 1_000 + step } else { 3 * (step % 20) };

@@ -108,7 +108,7 @@ fn whoever_has_answered_anything_is_there() {
 fn forged_refusals_hide_no_server_that_answers_in_time() {
     let (mut net, prober) = network(11, 90, ProberConfig::default(), Link::default().delay(ms(60)).jitter(ms(20)));
     for step in 0..4_000u32 {
-        net.after(ms(u64::from(step) / 20), move |net| {
+        net.schedule_in(ms(u64::from(step) / 20), move |net| {
             let to: SocketAddr = address(step % 90);
             let quotes: [&[u8]; 4] = [&[0x80], &[0x88], &[7, 0, 13, 1, 2, 3, 4], &[]];
             net.with(prober, |prober, _| prober.handle_refused(to, quotes[step as usize / 90 % 4]));

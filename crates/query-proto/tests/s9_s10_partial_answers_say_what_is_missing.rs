@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use rallypoint_machine::Machine;
-use rallypoint_netsim::{Link, Verdict};
+use rallypoint_netsim::{FilterAction, Link};
 use rallypoint_query_proto::{
     MissingPart, Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol, ServerInfo, ServerQuery,
 };
@@ -18,7 +18,7 @@ fn report(question: ServerQuery, passes: impl Fn(Duration, &[u8]) -> bool + 'sta
     let server = address(4);
     net.add(server, responder(&info(4)));
     net.set_filter(move |packet| {
-        if packet.from != server || passes(packet.at, packet.bytes) { Verdict::Pass } else { Verdict::Drop }
+        if packet.from != server || passes(packet.at, packet.bytes) { FilterAction::Pass } else { FilterAction::Drop }
     });
     net.with(prober, |prober, _| prober.enqueue(Probe { address: server, query: question, tag: 4 })).unwrap();
     run(&mut net, prober).remove(0)
@@ -79,7 +79,7 @@ fn s10_somebody_leaves_between_two_questions() {
     let server = net.add(address(4), responder(&info(4)));
     net.set_filter(|packet| {
         let is_player = packet.bytes[0] == 0x89;
-        if is_player && packet.at < ms(100) { Verdict::Drop } else { Verdict::Pass }
+        if is_player && packet.at < ms(100) { FilterAction::Drop } else { FilterAction::Pass }
     });
     net.with(prober, |prober, _| prober.enqueue(Probe::new(address(4), SESSION))).unwrap();
     net.run_for(ms(100));

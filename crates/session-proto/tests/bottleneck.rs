@@ -11,7 +11,7 @@ const MBIT_16: u64 = 16_000_000;
 #[test]
 fn s26_at_most_1_3_times_the_payload_through_a_bottleneck_with_a_small_queue() {
     for (rtt, queue) in [(10, 8_000), (50, 8_000), (50, 16_000), (50, 64_000), (150, 16_000), (150, 32_000)] {
-        let link = Link::default().delay(ms(rtt) / 2).rate(MBIT_16, queue);
+        let link = Link::default().delay(ms(rtt) / 2).bottleneck(MBIT_16, queue);
         let bulk = bulk(3, link, 8_000_000, Encryption::Plain);
         println!("rtt {rtt} queue {queue}: {:.2} MB/s, wire {:.3}", bulk.goodput / 1e6, bulk.overhead);
         assert!(bulk.overhead <= 1.3, "rtt {rtt} queue {queue}: {}", bulk.overhead);
@@ -21,7 +21,7 @@ fn s26_at_most_1_3_times_the_payload_through_a_bottleneck_with_a_small_queue() {
 
 #[test]
 fn a_short_path_is_used() {
-    let link = Link::default().delay(std::time::Duration::from_micros(50)).rate(1_000_000_000, 1_000_000);
+    let link = Link::default().delay(std::time::Duration::from_micros(50)).bottleneck(1_000_000_000, 1_000_000);
     let bulk = bulk(3, link, 8_000_000, Encryption::Plain);
     println!("{:.2} MB/s, wire {:.3}", bulk.goodput / 1e6, bulk.overhead);
     assert!(bulk.goodput >= 60.0e6, "{}", bulk.goodput);
@@ -30,7 +30,7 @@ fn a_short_path_is_used() {
 #[test]
 fn s26_random_loss_before_a_bottleneck_is_no_reason_to_slow_down() {
     for loss in [0.01, 0.05, 0.1, 0.2] {
-        let link = Link::default().delay(ms(25)).rate(MBIT_16, 32_000).loss(loss);
+        let link = Link::default().delay(ms(25)).bottleneck(MBIT_16, 32_000).loss(loss);
         let bulk = bulk(3, link, 8_000_000, Encryption::Plain);
         println!("loss {loss}: {:.2} MB/s, wire {:.3}", bulk.goodput / 1e6, bulk.overhead);
         assert!(bulk.goodput >= 1.0e6, "loss {loss}: {}", bulk.goodput);
@@ -40,7 +40,7 @@ fn s26_random_loss_before_a_bottleneck_is_no_reason_to_slow_down() {
 #[test]
 fn s26_a_long_queue_is_not_filled() {
     // 256 kB of queue would be 128 ms.
-    let link = Link::default().delay(ms(25)).rate(MBIT_16, 256_000);
+    let link = Link::default().delay(ms(25)).bottleneck(MBIT_16, 256_000);
     let mut pair = Pair::plain(3, link);
     let (server, mut worst) = (pair.server, ms(0));
     for second in 0..200 {
@@ -61,7 +61,7 @@ fn s26_a_long_queue_is_not_filled() {
 #[test]
 fn s26_two_share_a_bottleneck() {
     let mut net = Network::new(5);
-    net.set_default_link(Link::default().delay(ms(25)).rate(MBIT_16, 64_000));
+    net.set_default_link(Link::default().delay(ms(25)).bottleneck(MBIT_16, 64_000));
     let server = net.add(SERVER, ServerApp::new(server_config()));
     let clients = [1, 2].map(|last| {
         let app = ClientApp::new(net.now(), SERVER.into(), client_config(Encryption::Plain), last);

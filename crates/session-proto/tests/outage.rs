@@ -15,8 +15,8 @@ fn recovery(rtt: u64, seed: u64) -> [Duration; 2] {
     let start = pair.net.now();
     // Not in step with the frames.
     let cut = start + secs(2) + Duration::from_micros(1_234 * seed);
-    pair.net.at(cut, move |net| net.partition(client, server, true));
-    pair.net.at(cut + secs(5), move |net| net.partition(client, server, false));
+    pair.net.schedule_at(cut, move |net| net.partition(client, server, true));
+    pair.net.schedule_at(cut + secs(5), move |net| net.partition(client, server, false));
     let mut before_return = 0;
     for number in 0..60 * 10 {
         pair.net.run_until(start + frame * number);
@@ -47,10 +47,10 @@ fn s25_everything_is_there_one_rtt_and_100_ms_after_the_network_is() {
 
 #[test]
 fn s25_bulk_goes_on_after_an_outage() {
-    let mut pair = Pair::plain(1, Link::default().delay(ms(25)).rate(16_000_000, 64_000));
+    let mut pair = Pair::plain(1, Link::default().delay(ms(25)).bottleneck(16_000_000, 64_000));
     let (client, server) = (pair.client, pair.server);
-    pair.net.after(secs(1), move |net| net.partition(client, server, true));
-    pair.net.after(secs(6), move |net| net.partition(client, server, false));
+    pair.net.schedule_in(secs(1), move |net| net.partition(client, server, true));
+    pair.net.schedule_in(secs(6), move |net| net.partition(client, server, false));
     let mut sent = 0;
     for _ in 0..200 {
         pair.net.with(server, |app, now| {
@@ -75,7 +75,11 @@ fn half_of_the_acks_lost_costs_little() {
     pair.net.set_filter(move |packet| {
         toss = toss.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let ack = packet.bytes.first() == Some(&0xff);
-        if ack && toss >> 31 == 1 { rallypoint_netsim::Verdict::Drop } else { rallypoint_netsim::Verdict::Pass }
+        if ack && toss >> 31 == 1 {
+            rallypoint_netsim::FilterAction::Drop
+        } else {
+            rallypoint_netsim::FilterAction::Pass
+        }
     });
     for number in 0..600 {
         pair.client_send(&numbered(number, 100));

@@ -31,7 +31,7 @@ fn run(seed: u64, encryption: Encryption, window: usize) {
     let mut pair = Pair::start(seed, calm, server, config);
     pair.wait_for_player();
     let (client, server) = (pair.client, pair.server);
-    pair.net.storm(client, server, secs(5));
+    pair.net.start_chaos(client, server, secs(5));
     let mut lengths = [Vec::new(), Vec::new()];
     for _ in 0..60 {
         pair.net.run_for(rng.duration(ms(150)));

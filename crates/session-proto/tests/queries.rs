@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use rallypoint_netsim::{Link, Puppet};
+use rallypoint_netsim::{Link, ManualPeer};
 use rallypoint_session_proto::{Encryption, QueryReplies};
 
 fn answering(info: Vec<Vec<u8>>, players: Vec<Vec<u8>>) -> Pair {
@@ -16,7 +16,7 @@ fn answering(info: Vec<Vec<u8>>, players: Vec<Vec<u8>>) -> Pair {
 fn s9_a_query_is_answered_with_all_parts_in_order() {
     let info: Vec<Vec<u8>> = (0..7).map(|part| vec![0x80 + part; 20]).collect();
     let mut pair = answering(info.clone(), vec![vec![0x88; 9], vec![0x89; 9]]);
-    let asker = pair.net.add(([10, 0, 2, 1], 7), Puppet::default());
+    let asker = pair.net.add(([10, 0, 2, 1], 7), ManualPeer::default());
     let to = pair.net.address(pair.server);
     pair.net.with(asker, |asker, _| asker.send(to, &[0x80]));
     pair.net.with(asker, |asker, _| asker.send(to, &[0x88]));
@@ -63,7 +63,7 @@ fn s11_forged_queries_from_everywhere_draw_no_more_than_an_honest_room_needs() {
     }
     // Somebody who looks at info and players every 5 s is answered as soon as the flood is over.
     pair.net.run_for(secs(2));
-    let asker = pair.net.add(([10, 0, 2, 1], 7), Puppet::default());
+    let asker = pair.net.add(([10, 0, 2, 1], 7), ManualPeer::default());
     let to = pair.net.address(pair.server);
     for _ in 0..6 {
         pair.net.with(asker, |asker, _| asker.send(to, &[0x80]));

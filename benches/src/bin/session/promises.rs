@@ -53,7 +53,7 @@ pub fn table() -> Promises {
         login < ms(600),
     );
     for (rtt, queue) in [(10, 8_000), (50, 16_000), (150, 32_000)] {
-        let link = Link::default().delay(ms(rtt) / 2).rate(16_000_000, queue);
+        let link = Link::default().delay(ms(rtt) / 2).bottleneck(16_000_000, queue);
         let bulk = traffic::bulk::<Ours>(3, link, 8_000_000);
         promises.add(
             &format!("8 MB through 16 Mbit/s, RTT {rtt} ms, queue {queue} B: datagrams' bytes to payload"),

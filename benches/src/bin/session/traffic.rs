@@ -159,9 +159,9 @@ pub fn recovery<C: Contender>(seed: u64, rtt: Duration) -> Duration {
     let start = pair.net.now();
     // Not in step with the frames.
     let cut = start + ms(2_000) + Duration::from_micros(1_234 * seed);
-    pair.net.at(cut, move |net| net.partition(client, server, true));
+    pair.net.schedule_at(cut, move |net| net.partition(client, server, true));
     let back = cut + ms(5_000);
-    pair.net.at(back, move |net| net.partition(client, server, false));
+    pair.net.schedule_at(back, move |net| net.partition(client, server, false));
     let (mut number, mut before) = (0, 0);
     while pair.net.now() < back + ms(1_000) {
         pair.net.run_until(start + FRAME * number);

@@ -21,10 +21,10 @@ pub fn address(number: u32) -> SocketAddr {
     ([10, a, b, c], 4000).into()
 }
 
-/// Sends everything back.
+/// Sends every datagram back to its sender.
 #[derive(Default)]
 pub struct Echo {
-    pub seen: u64,
+    pub received: u64,
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
@@ -32,7 +32,7 @@ impl Machine for Echo {
     type Event = ();
 
     fn handle_datagram(&mut self, _now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.seen += 1;
+        self.received += 1;
         self.replies.push_back((from, bytes.to_vec()));
     }
 
@@ -43,7 +43,7 @@ impl Machine for Echo {
     }
 }
 
-/// Sends a numbered datagram of `len` bytes every `interval`, and tells the round-trip time of each answer.
+/// Sends a numbered datagram of `len` bytes every `interval`, and reports the round-trip time of each reply.
 pub struct Ping {
     pub to: SocketAddr,
     pub interval: Duration,
@@ -99,7 +99,7 @@ impl Machine for Ping {
     }
 }
 
-/// Tells when it is woken, at regular times.
+/// Wakes at regular intervals, and reports when.
 pub struct Ticker {
     pub next: Option<Instant>,
     pub interval: Duration,

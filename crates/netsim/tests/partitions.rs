@@ -1,9 +1,9 @@
-//! A partition swallows what is sent into it, not what is on the way, and heals.
+//! A partition drops what is sent into it, but not what is in flight, and can be healed.
 
 mod common;
 
 use common::{Echo, Ping, address, ms, secs};
-use rallypoint_netsim::{Fate, Link, Network, Node};
+use rallypoint_netsim::{DeliveryStatus, Link, Network, Node};
 
 fn pinging() -> (Network, Node<Echo>, Node<Ping>) {
     let mut net = Network::new(1);
@@ -14,23 +14,23 @@ fn pinging() -> (Network, Node<Echo>, Node<Ping>) {
 }
 
 #[test]
-fn five_seconds_of_nothing() {
+fn nothing_passes_for_five_seconds() {
     let (mut net, echo, ping) = pinging();
     let start = net.now();
-    net.after(secs(1), move |net| net.partition(ping, echo, true));
-    net.after(secs(6), move |net| net.partition(ping, echo, false));
+    net.schedule_in(secs(1), move |net| net.partition(ping, echo, true));
+    net.schedule_in(secs(6), move |net| net.partition(ping, echo, false));
     net.run_for(secs(10));
     let times: Vec<_> = net.take_events(ping).iter().map(|(at, _)| *at - start).collect();
-    // What was sent by the server before the cut still arrives, and the first one after it takes its round trip.
+    // What the server sent before the cut still arrives, and the first reply after it takes a round trip.
     assert!(times.iter().all(|at| *at <= secs(1) + ms(25) || *at >= secs(6) + ms(50)));
     assert!(times.contains(&(secs(6) + ms(50))));
     assert!(times.iter().any(|at| (secs(1)..secs(1) + ms(25)).contains(at)));
-    // At 1.0 the cut comes before the datagram of that instant, at 6.0 so does the healing.
+    // At 1.0 the cut comes before the datagram of that instant, and at 6.0 so does the healing.
     assert_eq!(net.counters(ping, echo).partitioned.datagrams, 500);
 }
 
 #[test]
-fn others_do_not_notice() {
+fn other_pairs_are_not_affected() {
     let (mut net, echo, ping) = pinging();
     let other = net.add(address(3), Ping::new(net.now(), address(1), ms(10)));
     net.partition(ping, echo, true);
@@ -40,12 +40,12 @@ fn others_do_not_notice() {
 }
 
 #[test]
-fn isolation_concerns_everybody() {
+fn isolation_cuts_a_node_off_from_all_others() {
     let (mut net, echo, ping) = pinging();
     let other = net.add(address(3), Ping::new(net.now(), address(1), ms(10)));
     net.isolate(echo, true);
     net.run_for(secs(1));
-    assert_eq!(net.totals().delivered.datagrams, 2); // they were on the way; the answers are not
+    assert_eq!(net.totals().delivered.datagrams, 2); // the requests were in flight; the replies were not
     assert_eq!(net.totals().partitioned.datagrams, net.totals().sent.datagrams - 2);
     net.isolate(echo, false);
     net.run_for(secs(1));
@@ -53,10 +53,10 @@ fn isolation_concerns_everybody() {
 }
 
 #[test]
-fn the_log_calls_it_a_partition() {
+fn the_log_reports_a_partition() {
     let (mut net, echo, ping) = pinging();
     net.record(10);
     net.partition(ping, echo, true);
     net.run_for(ms(10));
-    assert_eq!(net.log().records().last().map(|record| record.fate), Some(Fate::Partitioned));
+    assert_eq!(net.log().records().last().map(|record| record.status), Some(DeliveryStatus::Partitioned));
 }

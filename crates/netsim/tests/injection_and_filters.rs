@@ -1,33 +1,33 @@
-//! Datagrams from nowhere, and datagrams that a test picks out.
+//! A test can inject datagrams from any address, and filter those that machines send.
 
 mod common;
 
 use common::{Echo, Ping, address, ms, secs};
-use rallypoint_netsim::{Fate, Link, Network, Puppet, Verdict};
+use rallypoint_netsim::{DeliveryStatus, FilterAction, Link, ManualPeer, Network};
 
 #[test]
 fn an_injected_datagram_arrives_from_any_address() {
     let mut net = Network::new(1);
     net.record(10);
     net.set_default_link(Link::default().loss(1.0));
-    let victim = net.add(address(1), Puppet::default());
+    let victim = net.add(address(1), ManualPeer::default());
     net.inject(([1, 2, 3, 4], 5), address(1), b"forged");
     net.inject(address(1), address(1), b"from itself");
-    net.inject(address(1), address(2), b"for nobody");
+    net.inject(address(1), address(2), b"without receiver");
     net.run_for(ms(1));
     let events: Vec<_> = net.take_events(victim).into_iter().map(|(_, event)| event).collect();
     let first = (([1, 2, 3, 4], 5).into(), b"forged".to_vec());
     assert_eq!(events, [first, (address(1), b"from itself".to_vec())]);
     assert_eq!((net.totals().forged.datagrams, net.totals().no_receiver.datagrams), (3, 1));
-    assert!(net.log().records().all(|record| record.forged));
+    assert!(net.log().records().all(|record| record.is_forged));
 }
 
 #[test]
 fn a_recorded_datagram_can_be_replayed() {
     let mut net = Network::new(1);
     net.record(10);
-    let a = net.add(address(1), Puppet::default());
-    let b = net.add(address(2), Puppet::default());
+    let a = net.add(address(1), ManualPeer::default());
+    let b = net.add(address(2), ManualPeer::default());
     net.with(a, |a, _| a.send(address(2), b"once"));
     net.run_for(ms(1));
     let old = net.log().records().next().cloned().unwrap();
@@ -39,14 +39,14 @@ fn a_recorded_datagram_can_be_replayed() {
 }
 
 #[test]
-fn half_of_the_answers_are_lost() {
+fn a_filter_drops_chosen_datagrams() {
     let mut net = Network::new(1);
     let echo = net.add(address(1), Echo::default());
     let ping = net.add(address(2), Ping::new(net.now(), address(1), ms(1)));
     let mut rng = net.rng().fork();
     net.set_filter(
         move |packet| {
-            if packet.from == address(1) && rng.chance(0.5) { Verdict::Drop } else { Verdict::Pass }
+            if packet.from == address(1) && rng.chance(0.5) { FilterAction::Drop } else { FilterAction::Pass }
         },
     );
     net.run_for(secs(10));
@@ -62,13 +62,13 @@ fn half_of_the_answers_are_lost() {
 fn a_filter_sees_and_alters_bytes() {
     let mut net = Network::new(1);
     net.record(10);
-    let a = net.add(address(1), Puppet::default());
-    let b = net.add(address(2), Puppet::default());
+    let a = net.add(address(1), ManualPeer::default());
+    let b = net.add(address(2), ManualPeer::default());
     net.set_filter(|packet| match packet.bytes.first() {
-        Some(b'x') => Verdict::Drop,
+        Some(b'x') => FilterAction::Drop,
         _ => {
             packet.bytes.extend_from_slice(b" and more");
-            Verdict::Pass
+            FilterAction::Pass
         }
     });
     net.with(a, |a, _| {
@@ -78,6 +78,9 @@ fn a_filter_sees_and_alters_bytes() {
     net.run_for(ms(1));
     let events: Vec<_> = net.take_events(b).into_iter().map(|(_, (_, bytes))| bytes).collect();
     assert_eq!(events, [b"abc and more"]);
-    let fates: Vec<_> = net.log().records().map(|record| (&record.bytes[..], record.fate)).collect();
-    assert_eq!(fates, [(&b"xyz"[..], Fate::Filtered), (b"abc and more", Fate::Delivered { at: ms(0) })]);
+    let statuses: Vec<_> = net.log().records().map(|record| (&record.bytes[..], record.status)).collect();
+    assert_eq!(
+        statuses,
+        [(&b"xyz"[..], DeliveryStatus::Filtered), (b"abc and more", DeliveryStatus::Delivered { at: ms(0) })]
+    );
 }

@@ -1,19 +1,19 @@
-//! Delay and jitter keep the order unless told otherwise; reordering and duplication happen as often as asked.
+//! Delay and jitter keep the order unless configured otherwise; reordering and duplication happen at the configured rate.
 
 mod common;
 
 use common::{address, ms, secs};
-use rallypoint_netsim::{Link, Network, Puppet};
+use rallypoint_netsim::{Link, ManualPeer, Network};
 use std::time::Duration;
 
 const MANY: u32 = 10_000;
 
-/// The numbers that arrive, with how long each took, if one is sent every millisecond.
+/// Numbers of the datagrams that arrive, and the delay of each, if one is sent every millisecond.
 fn arrivals(link: Link) -> Vec<(u32, Duration)> {
     let mut net = Network::new(1);
     net.set_default_link(link);
-    let a = net.add(address(1), Puppet::default());
-    let b = net.add(address(2), Puppet::default());
+    let a = net.add(address(1), ManualPeer::default());
+    let b = net.add(address(2), ManualPeer::default());
     let start = net.now();
     for number in 0..MANY {
         net.with(a, |a, _| a.send(address(2), &number.to_be_bytes()));
@@ -25,7 +25,7 @@ fn arrivals(link: Link) -> Vec<(u32, Duration)> {
     events.map(|(at, (_, bytes))| (number(&bytes), at - start - number(&bytes) * ms(1))).collect()
 }
 
-fn overtaken(arrivals: &[(u32, Duration)]) -> usize {
+fn inversions(arrivals: &[(u32, Duration)]) -> usize {
     arrivals.windows(2).filter(|pair| pair[0].0 > pair[1].0).count()
 }
 
@@ -33,39 +33,39 @@ fn overtaken(arrivals: &[(u32, Duration)]) -> usize {
 fn delay_is_exact() {
     let arrivals = arrivals(Link::default().delay(ms(25)));
     assert!(arrivals.iter().map(|(number, _)| *number).eq(0..MANY));
-    assert!(arrivals.iter().all(|(_, took)| *took == ms(25)));
+    assert!(arrivals.iter().all(|(_, delay)| *delay == ms(25)));
 }
 
 #[test]
 fn jitter_keeps_the_order_by_default() {
     let arrivals = arrivals(Link::default().delay(ms(25)).jitter(ms(20)));
     assert!(arrivals.iter().map(|(number, _)| *number).eq(0..MANY));
-    assert!(arrivals.iter().all(|(_, took)| (ms(25)..=ms(45)).contains(took)));
-    assert!(arrivals.iter().any(|(_, took)| *took < ms(40)));
+    assert!(arrivals.iter().all(|(_, delay)| (ms(25)..=ms(45)).contains(delay)));
+    assert!(arrivals.iter().any(|(_, delay)| *delay < ms(40)));
 }
 
 #[test]
 fn jitter_may_reorder() {
     let arrivals = arrivals(Link::default().delay(ms(25)).jitter_reordering(ms(20)));
-    assert!(overtaken(&arrivals) > 1000);
-    let mean: Duration = arrivals.iter().map(|(_, took)| *took).sum::<Duration>() / MANY;
+    assert!(inversions(&arrivals) > 1000);
+    let mean: Duration = arrivals.iter().map(|(_, delay)| *delay).sum::<Duration>() / MANY;
     assert!(mean.abs_diff(ms(35)) < ms(1), "{mean:?}");
 }
 
 #[test]
-fn some_are_held_back() {
+fn some_datagrams_are_held_back() {
     let arrivals = arrivals(Link::default().delay(ms(25)).reorder(0.1, ms(3)));
-    let held: Vec<_> = arrivals.iter().filter(|(_, took)| *took == ms(28)).collect();
+    let held: Vec<_> = arrivals.iter().filter(|(_, delay)| *delay == ms(28)).collect();
     assert!(held.len().abs_diff(1000) < 100, "{}", held.len());
-    assert!(arrivals.iter().all(|(_, took)| [ms(25), ms(28)].contains(took)));
-    assert!(overtaken(&arrivals) > 500);
+    assert!(arrivals.iter().all(|(_, delay)| [ms(25), ms(28)].contains(delay)));
+    assert!(inversions(&arrivals) > 500);
 }
 
 #[test]
-fn some_arrive_twice() {
+fn some_datagrams_arrive_twice() {
     let arrivals = arrivals(Link::default().delay(ms(25)).duplicate(0.1));
     assert!((arrivals.len() - MANY as usize).abs_diff(1000) < 100);
-    assert_eq!(overtaken(&arrivals), 0);
+    assert_eq!(inversions(&arrivals), 0);
     let mut numbers: Vec<_> = arrivals.iter().map(|(number, _)| *number).collect();
     numbers.dedup();
     assert!(numbers.into_iter().eq(0..MANY));

@@ -1,23 +1,23 @@
-//! A node that the test plays by hand.
+//! A node that the test controls by hand.
 
 use rallypoint_machine::{Machine, Transmit};
 use std::{collections::VecDeque, net::SocketAddr, time::Instant};
 
-/// Sends what the test tells it to; its events are the datagrams that it was sent.
+/// A machine that sends what the test hands to it, and whose events are the datagrams that it receives.
 #[derive(Debug, Default)]
-pub struct Puppet {
+pub struct ManualPeer {
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
     inbox: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
-impl Puppet {
-    /// Sends a datagram as soon as the network polls it, which [`Network::with`](crate::Network::with) does.
+impl ManualPeer {
+    /// Queues a datagram, which is sent when the network polls the machine, as [`Network::with`](crate::Network::with) does.
     pub fn send(&mut self, to: SocketAddr, bytes: &[u8]) {
         self.outbox.push_back((to, bytes.to_vec()));
     }
 }
 
-impl Machine for Puppet {
+impl Machine for ManualPeer {
     type Event = (SocketAddr, Vec<u8>);
 
     fn handle_datagram(&mut self, _now: Instant, from: SocketAddr, bytes: &[u8]) {

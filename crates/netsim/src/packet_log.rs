@@ -1,90 +1,90 @@
-//! Every datagram with its fate, as far back as the test wants.
+//! A log of every datagram and what became of it, as far back as the test wants.
 
 use crate::{Loss, Pcap};
 use std::{collections::VecDeque, fmt, io, net::SocketAddr, time::Duration};
 
-/// What became of a datagram (or of one copy of it). Times count from the start of the network.
+/// What became of a datagram, or of one copy of it. Times count from the start of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It is on the way.
+pub enum DeliveryStatus {
+    /// It is in flight.
     InFlight {
-        /// When it will arrive.
+        /// Time of arrival.
         arrives: Duration,
     },
-    /// A machine was given it.
+    /// It was delivered to a machine.
     Delivered {
-        /// When.
+        /// Time of delivery.
         at: Duration,
     },
-    /// Lost by itself.
+    /// Lost independently of others.
     LostRandom,
     /// Lost in a burst.
     LostBurst,
-    /// The queue was full.
+    /// Dropped because the queue was full.
     LostQueue,
     /// Sent into a partition.
     Partitioned,
     /// Dropped by the test's filter.
     Filtered,
-    /// Nobody had that address when it arrived.
+    /// No node had that address when it arrived.
     NoReceiver,
 }
 
-/// One datagram, or the second copy of one, and its fate.
+/// A datagram, or the second copy of one, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// When it was sent, from the start of the network.
+pub struct PacketRecord {
+    /// Time of sending, from the start of the network.
     pub sent: Duration,
-    /// The source address that the receiver sees.
+    /// Source address, as the receiver sees it.
     pub from: SocketAddr,
-    /// Where it was sent to.
+    /// Destination address.
     pub to: SocketAddr,
-    /// The bytes as they were sent (after the filter, before damage).
+    /// Payload as it was sent: after the filter, before corruption.
     pub bytes: Vec<u8>,
-    /// The test injected it.
-    pub forged: bool,
-    /// It is the second copy that a link made.
-    pub duplicate: bool,
-    /// The bit that was flipped on the way.
-    pub flipped: Option<usize>,
+    /// Whether the test injected it.
+    pub is_forged: bool,
+    /// Whether it is the second copy, made by a link.
+    pub is_duplicate: bool,
+    /// The bit that was flipped in transit, counted from the lowest of the first byte.
+    pub flipped_bit: Option<usize>,
     /// What became of it.
-    pub fate: Fate,
+    pub status: DeliveryStatus,
 }
 
-/// The last datagrams of a network, oldest first. Printing it gives one line for each.
+/// The most recent datagrams of a network, oldest first. It is displayed as one line per datagram.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
-    records: VecDeque<Record>,
+pub struct PacketLog {
+    records: VecDeque<PacketRecord>,
     limit: usize,
-    /// How many records were dropped to keep the limit: the number of the first that is there.
+    /// Number of records that were dropped to keep the limit, which is also the number of the first one kept.
     dropped: u64,
 }
 
-impl Record {
-    pub(crate) fn new(sent: Duration, from: SocketAddr, to: SocketAddr, bytes: &[u8], fate: Fate) -> Self {
-        Self { sent, from, to, bytes: bytes.to_vec(), forged: false, duplicate: false, flipped: None, fate }
+impl PacketRecord {
+    pub(crate) fn new(sent: Duration, from: SocketAddr, to: SocketAddr, bytes: &[u8], status: DeliveryStatus) -> Self {
+        Self { sent, from, to, bytes: bytes.to_vec(), is_forged: false, is_duplicate: false, flipped_bit: None, status }
     }
 }
 
-impl Log {
+impl PacketLog {
     /// The records, oldest first.
-    pub fn records(&self) -> impl ExactSizeIterator<Item = &Record> + DoubleEndedIterator {
+    pub fn records(&self) -> impl ExactSizeIterator<Item = &PacketRecord> + DoubleEndedIterator {
         self.records.iter()
     }
 
-    /// How many older records were dropped to keep the limit.
+    /// Number of older records that were dropped to keep the limit.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Writes what was sent as a packet capture, as if taken at the senders: with the losses, without second copies.
+    /// Writes the datagrams as a packet capture, as if taken at the senders: with the lost ones, without second copies.
     ///
     /// # Errors
-    /// What the writer says.
+    /// An error of the writer.
     pub fn write_pcap<W: io::Write>(&self, writer: W) -> io::Result<()> {
         let mut pcap = Pcap::new(writer)?;
-        for record in self.records().filter(|record| !record.duplicate) {
+        for record in self.records().filter(|record| !record.is_duplicate) {
             pcap.write(record.sent, record.from, record.to, &record.bytes)?;
         }
         pcap.flush()
@@ -101,8 +101,8 @@ impl Log {
         self.limit > 0
     }
 
-    /// Keeps a record and gives its number.
-    pub(crate) fn push(&mut self, record: Record) -> u64 {
+    /// Adds a record and returns its number.
+    pub(crate) fn push(&mut self, record: PacketRecord) -> u64 {
         while self.records.len() >= self.limit.max(1) {
             self.drop_oldest();
         }
@@ -110,11 +110,11 @@ impl Log {
         self.dropped + self.records.len() as u64 - 1
     }
 
-    /// Completes a record, if it is still there.
-    pub(crate) fn finish(&mut self, number: u64, fate: Fate) {
+    /// Sets the final status of a record, if it is still kept.
+    pub(crate) fn finish(&mut self, number: u64, status: DeliveryStatus) {
         let index = number.checked_sub(self.dropped).and_then(|index| usize::try_from(index).ok());
         if let Some(record) = index.and_then(|index| self.records.get_mut(index)) {
-            record.fate = fate;
+            record.status = status;
         }
     }
 
@@ -125,7 +125,7 @@ impl Log {
     }
 }
 
-impl From<Loss> for Fate {
+impl From<Loss> for DeliveryStatus {
     fn from(loss: Loss) -> Self {
         match loss {
             Loss::Random => Self::LostRandom,
@@ -135,7 +135,7 @@ impl From<Loss> for Fate {
     }
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for DeliveryStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InFlight { arrives } => write!(f, "arrives {:.6}", arrives.as_secs_f64()),
@@ -150,19 +150,20 @@ impl fmt::Display for Fate {
     }
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for PacketRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Enough to see the header of anything.
+        /// Maximum number of payload bytes displayed: enough for the header of any protocol.
         const SHOWN: usize = 16;
-        let (sent, len) = (self.sent.as_secs_f64(), self.bytes.len());
-        write!(f, "{sent:>12.6} {} > {} len {len}: {}", self.from, self.to, self.fate)?;
-        if self.forged {
+        let sent = self.sent.as_secs_f64();
+        let len = self.bytes.len();
+        write!(f, "{sent:>12.6} {} > {} len {len}: {}", self.from, self.to, self.status)?;
+        if self.is_forged {
             f.write_str(", forged")?;
         }
-        if self.duplicate {
+        if self.is_duplicate {
             f.write_str(", second copy")?;
         }
-        if let Some(bit) = self.flipped {
+        if let Some(bit) = self.flipped_bit {
             write!(f, ", bit {bit} flipped")?;
         }
         f.write_str(" |")?;
@@ -173,7 +174,7 @@ impl fmt::Display for Record {
     }
 }
 
-impl fmt::Display for Log {
+impl fmt::Display for PacketLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.dropped > 0 {
             writeln!(f, "({} older datagrams not kept)", self.dropped)?;

@@ -1,16 +1,16 @@
-//! The log has every datagram with its fate, within its limit, for people and for capture viewers.
+//! The log holds every datagram and what became of it, within its limit, as text and as a packet capture.
 
 mod common;
 
 use common::{Echo, Ping, address, ms, secs};
-use rallypoint_netsim::{Fate, Link, Network, Pcap, Puppet};
+use rallypoint_netsim::{DeliveryStatus, Link, ManualPeer, Network, Pcap};
 
 #[test]
-fn every_fate_has_its_line() {
+fn every_status_has_its_line() {
     let mut net = Network::new(1);
     net.record(100);
-    let a = net.add(address(1), Puppet::default());
-    let b = net.add(address(2), Puppet::default());
+    let a = net.add(address(1), ManualPeer::default());
+    let b = net.add(address(2), ManualPeer::default());
     let send = |net: &mut Network, link: Link, text: &[u8]| {
         net.set_link(a, b, link.delay(ms(20)));
         net.with(a, |a, _| a.send(address(2), text));
@@ -20,13 +20,13 @@ fn every_fate_has_its_line() {
     send(&mut net, link, b"a longer text than is shown");
     send(&mut net, link.loss(1.0), b"lost");
     send(&mut net, link.bursts(1.0, 9.0), b"lost");
-    send(&mut net, link.rate(0, 0), b"lost");
+    send(&mut net, link.bottleneck(0, 0), b"lost");
     send(&mut net, link.duplicate(1.0), b"twice");
     send(&mut net, link.corrupt(1.0), b"damaged");
     net.partition(a, b, true);
     send(&mut net, link, b"cut");
     net.partition(a, b, false);
-    net.set_filter(|_| rallypoint_netsim::Verdict::Drop);
+    net.set_filter(|_| rallypoint_netsim::FilterAction::Drop);
     send(&mut net, link, b"filtered");
     net.clear_filter();
     net.with(a, |a, _| a.send(address(3), b"who?"));
@@ -63,14 +63,14 @@ fn the_log_keeps_its_limit() {
     assert_eq!(log.records().len() as u64, 10);
     assert_eq!(log.records().len() as u64 + log.dropped(), net.totals().sent.datagrams);
     assert!(log.to_string().starts_with(&format!("({} older datagrams not kept)\n", log.dropped())));
-    // Those whose record is gone before they arrive do not disturb the others.
-    assert!(log.records().all(|record| matches!(record.fate, Fate::InFlight { .. })));
+    // Datagrams whose record is dropped before they arrive do not affect the others.
+    assert!(log.records().all(|record| matches!(record.status, DeliveryStatus::InFlight { .. })));
     net.record(0);
     net.run_for(secs(3));
     assert_eq!(net.log().records().len(), 0);
 }
 
-/// Adds up 16-bit words as IP and UDP do; over a correct header with its checksum the sum is all ones.
+/// Sum of 16-bit words as in IP and UDP; over a correct header including its checksum it is all ones.
 fn sum(bytes: &[u8]) -> u16 {
     bytes.chunks(2).fold(0u16, |sum, pair| {
         let word = u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]);
@@ -80,7 +80,7 @@ fn sum(bytes: &[u8]) -> u16 {
 }
 
 #[test]
-fn a_capture_has_headers_with_right_checksums() {
+fn a_capture_has_headers_with_correct_checksums() {
     let mut file = Vec::new();
     let mut pcap = Pcap::new(&mut file).unwrap();
     let (v6a, v6b) = ("[2001:db8::1]:5".parse().unwrap(), "[2001:db8::2]:6".parse().unwrap());
@@ -101,11 +101,11 @@ fn a_capture_has_headers_with_right_checksums() {
 }
 
 #[test]
-fn a_capture_shows_what_was_sent() {
+fn a_capture_contains_every_datagram_once() {
     let mut net = Network::new(1);
     net.record(100);
     net.set_default_link(Link::default().loss(0.5).duplicate(1.0));
-    let a = net.add(address(1), Puppet::default());
+    let a = net.add(address(1), ManualPeer::default());
     net.with(a, |a, _| (0..10).for_each(|_| a.send(address(2), b"1234")));
     let mut file = Vec::new();
     net.log().write_pcap(&mut file).unwrap();
