@@ -1,6 +1,6 @@
 //! The error of a command, with its exit code.
 
-use crate::config::Mistakes;
+use crate::config::ConfigErrors;
 use rallypoint_udp::BindError;
 use std::{fmt, process::ExitCode};
 
@@ -54,8 +54,8 @@ impl fmt::Display for CommandError {
     }
 }
 
-impl From<Mistakes> for CommandError {
-    fn from(mistakes: Mistakes) -> Self {
-        Self::Usage(format!("the configuration is not valid\n{mistakes}"))
+impl From<ConfigErrors> for CommandError {
+    fn from(errors: ConfigErrors) -> Self {
+        Self::Usage(format!("the configuration is not valid\n{errors}"))
     }
 }

@@ -33,8 +33,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
             "there is nowhere to answer: give --session ADDR:PORT, --bloodmasters ADDR:PORT, or both".into(),
         ));
     }
-    let info =
-        file.read().map_err(|mistakes| CommandError::Usage(format!("what to answer cannot be read\n{mistakes}")))?;
+    let info = file.read().map_err(|errors| CommandError::Usage(format!("what to answer cannot be read\n{errors}")))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::failed)?;
     runtime.block_on(answer(&file, &info, &places))
 }
@@ -69,7 +68,7 @@ async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Res
                 }
                 print_stderr(format_args!("read {file} again"));
             }
-            Err(mistakes) => print_stderr(format_args!("{mistakes}\nthe answers stay as they were")),
+            Err(errors) => print_stderr(format_args!("{errors}\nthe answers stay as they were")),
         }
     }
     drop(answering);

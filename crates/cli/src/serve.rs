@@ -9,7 +9,7 @@ mod report;
 pub use args::Args;
 
 use crate::{
-    config::{self, KNOBS, Loaded, Settings, Sources},
+    config::{self, LoadedConfig, SETTINGS, Settings, Sources},
     error::CommandError,
     log::Log,
     signals::{Signals, Told},
@@ -57,7 +57,7 @@ struct Server {
 }
 
 impl Server {
-    async fn run(mut self, loaded: &Loaded, data_dir: PathBuf) -> Result<(), CommandError> {
+    async fn run(mut self, loaded: &LoadedConfig, data_dir: PathBuf) -> Result<(), CommandError> {
         // Before anything else, so that no signal is missed once the ports are open.
         let mut signals = Signals::new().map_err(CommandError::failed)?;
         tell_notes(loaded);
@@ -150,9 +150,9 @@ impl Server {
     async fn reload(&mut self, service: &LobbyService, web: Option<&WebService>, watcher: &mut Watcher) {
         notify::reloading();
         match self.sources.load() {
-            Err(mistakes) => {
-                mistakes.iter().for_each(|mistake| error!("{mistake}"));
-                error!("the configuration stays as it was, because there are mistakes in the new one");
+            Err(errors) => {
+                errors.iter().for_each(|error| error!("{error}"));
+                error!("the configuration stays as it was, because there are errors in the new one");
             }
             Ok(loaded) => {
                 tell_notes(&loaded);
@@ -191,9 +191,9 @@ fn changes(old: &Settings, new: &Settings) -> (Vec<&'static str>, Vec<&'static s
         "web.admin_token" => old.web.settings.admin_token != new.web.settings.admin_token,
         _ => false,
     };
-    let is_changed = |knob: &&config::Knob| knob.show(old) != knob.show(new) || is_other(knob.path);
-    let (now, later): (Vec<_>, Vec<_>) = KNOBS.iter().filter(is_changed).partition(|knob| knob.reloads);
-    let paths = |knobs: Vec<&config::Knob>| knobs.iter().map(|knob| knob.path).collect();
+    let is_changed = |setting: &&config::Setting| setting.show(old) != setting.show(new) || is_other(setting.path);
+    let (now, later): (Vec<_>, Vec<_>) = SETTINGS.iter().filter(is_changed).partition(|setting| setting.reloads);
+    let paths = |settings_table: Vec<&config::Setting>| settings_table.iter().map(|setting| setting.path).collect();
     (paths(now), paths(later))
 }
 
@@ -241,7 +241,7 @@ async fn end(service: &LobbyService, web: Option<&WebService>) -> bool {
     service.shutdown().await
 }
 
-fn tell_notes(loaded: &Loaded) {
+fn tell_notes(loaded: &LoadedConfig) {
     if let Some(file) = &loaded.file {
         info!("settings from {}", file.display());
     }
@@ -250,7 +250,7 @@ fn tell_notes(loaded: &Loaded) {
     }
 }
 
-fn summary(loaded: &Loaded, data_dir: &std::path::Path) -> String {
+fn summary(loaded: &LoadedConfig, data_dir: &std::path::Path) -> String {
     let settings = &loaded.settings;
     let file = loaded.file.as_ref().map_or("none".into(), |file| file.display().to_string());
     let addrs = |addrs: &[std::net::SocketAddr]| match addrs {

@@ -76,7 +76,7 @@ fn mistakes_are_told_with_their_line() {
             &["respond", "--session", "127.0.0.1:0", "--info", file][..],
             "info.toml:3: unknown key \"max_playrs\"; did you mean \"max_players\"?",
         ),
-        (&["respond", "--session", "127.0.0.1:0", "--info", "nowhere.toml"], "nowhere.toml: there is no such file"),
+        (&["respond", "--session", "127.0.0.1:0", "--info", "nowhere.toml"], "nowhere.toml: the file does not exist"),
         (&["respond", "--session", "127.0.0.1:0"], "name a file with --info"),
         (&["respond", "--info", file], "give --session ADDR:PORT, --bloodmasters ADDR:PORT, or both"),
         (&["respond", "--session", "here", "--info", file], "0.0.0.0:45555"),

@@ -66,9 +66,10 @@ fn one_port_for_two_listeners() {
         (output.status.code().unwrap(), stderr(&output))
     };
     for (args, said) in [
-        (&["--legacy", "0.0.0.0:29944"][..], "0.0.0.0:29944 is there twice: each needs a port of its own"),
-        (&["--lobby", "127.0.0.1:29942"], "127.0.0.1:29942 and 0.0.0.0:29942 are the same port"),
-        (&["--lobby", "127.0.0.1:7", "--lobby", "127.0.0.1:7"], "127.0.0.1:7 is there twice"),
+        (&["--legacy", "0.0.0.0:29944"][..], "lobby.listen and legacy.listen: 0.0.0.0:29944 is used twice; choose different ports"),
+        (&["--http", "0.0.0.0:29944"], "lobby.listen and web.listen: 0.0.0.0:29944 is used twice"),
+        (&["--lobby", "127.0.0.1:29942"], "127.0.0.1:29942 and 0.0.0.0:29942 overlap"),
+        (&["--lobby", "127.0.0.1:7", "--lobby", "127.0.0.1:7"], "lobby.listen: 127.0.0.1:7 is used twice"),
     ] {
         let (code, text) = check(args);
         assert_eq!(code, 2);
@@ -112,7 +113,7 @@ fn a_variable_that_is_no_text() {
         .env("OF_SOMEBODY_ELSE", value)
         .output()
         .unwrap();
-    let said = "rallypoint: the configuration is not valid\nRALLYPOINT_LOBBY_LEASE: it is not UTF-8 text\n";
+    let said = "rallypoint: the configuration is not valid\nRALLYPOINT_LOBBY_LEASE: not UTF-8 text\n";
     assert_eq!((output.status.code(), &*stderr(&output)), (Some(2), said));
 }
 
@@ -120,7 +121,7 @@ fn a_variable_that_is_no_text() {
 fn a_file_that_is_not_there() {
     let home = tempfile::tempdir().unwrap();
     let (code, text) = refused(home.path(), &["--config", "nowhere.toml"]);
-    assert_eq!((code, text.contains("nowhere.toml: there is no such file")), (2, true), "{text}");
+    assert_eq!((code, text.contains("nowhere.toml: the file does not exist")), (2, true), "{text}");
 }
 
 #[test]

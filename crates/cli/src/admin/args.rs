@@ -91,7 +91,7 @@ pub struct Whom {
     #[arg(value_name = "NETWORK")]
     pub network: Option<Network>,
 
-    /// Names of servers: * stands for anything, ? for one character
+    /// LobbyNamesType of servers: * stands for anything, ? for one character
     #[arg(long, value_name = "PATTERN")]
     pub name: Option<String>,
 }

@@ -3,7 +3,7 @@
 use super::join::JoinCommand;
 use crate::{
     ask::{Target, target::Lobby},
-    config::{Document, Mistakes, found, nearest, syntax},
+    config::{ConfigErrors, Document, found, nearest, syntax_errors},
     error::CommandError,
 };
 use std::{
@@ -43,14 +43,14 @@ impl Settings {
     /// What the file says; nothing, if there is no such file and nobody has named it.
     pub fn load(named: Option<&Path>) -> Result<Self, CommandError> {
         let Some(file) = named.map(Path::to_owned).or_else(usual_file) else { return Ok(Self::default()) };
-        let (mut mistakes, name) = (Mistakes::default(), file.display().to_string());
+        let (mut mistakes, name) = (ConfigErrors::default(), file.display().to_string());
         match fs::read_to_string(&file) {
             Ok(text) => {
                 let (settings, mut wrongs) = Self::read(&text);
                 // The keys of a file are not in the order of their lines.
                 wrongs.sort_by_key(|(at, _)| at.start);
                 let document = Document { name: &name, text: &text };
-                wrongs.iter().for_each(|(at, message)| mistakes.push(document.place(at), message));
+                wrongs.iter().for_each(|(at, message)| mistakes.push(document.location(at), message));
                 mistakes.into_result()?;
                 return Ok(settings);
             }
@@ -64,7 +64,7 @@ impl Settings {
     /// What a text says, and all that is wrong with it.
     fn read(text: &str) -> (Self, Vec<Wrong>) {
         let (mut settings, mut wrongs) = (Self::default(), Vec::new());
-        let Ok(table) = DeTable::parse(text) else { return (settings, syntax(text)) };
+        let Ok(table) = DeTable::parse(text) else { return (settings, syntax_errors(text)) };
         for (key, value) in table.get_ref() {
             match &**key.get_ref() {
                 "lobbies" => match value.get_ref() {

@@ -1,35 +1,36 @@
-//! The pairs of the address map: `192.168.1.0/24=203.0.113.5` or `192.168.1.10:8190=203.0.113.5:9000`.
+//! Entries of the address map: `192.168.1.0/24=203.0.113.5` or `192.168.1.10:8190=203.0.113.5:9000`.
 
-use super::kind::{quoted, read_network, show_network};
+use super::setting_type::{quoted, read_network, show_network};
 use ipnet::IpNet;
 use rallypoint_limit::is_possible_source;
 use rallypoint_lobby_proto::Mapping;
 use std::net::{IpAddr, SocketAddr};
 
 pub fn read_mapping(text: &str) -> Result<Mapping, String> {
-    let wrong = |expected: &str| format!("expected {expected}, not {}", quoted(text));
+    let unexpected = |expected: &str| format!("expected {expected}, not {}", quoted(text));
     let pair = "a pair such as \"192.168.1.0/24=203.0.113.5\" or \"10.0.0.9:8190=203.0.113.5:9000\"";
-    let (inside, outside) = text.split_once('=').ok_or_else(|| wrong(pair))?;
-    let (inside, outside) = (inside.trim(), outside.trim());
+    let (inside, outside) = text.split_once('=').ok_or_else(|| unexpected(pair))?;
+    let inside = inside.trim();
+    let outside = outside.trim();
     let (from, port) = match inside.parse::<SocketAddr>() {
         Ok(one) => (IpNet::from(one.ip().to_canonical()), Some(one.port())),
-        Err(_) => (read_network(inside).map_err(|_| wrong(pair))?, None),
+        Err(_) => (read_network(inside).map_err(|_| unexpected(pair))?, None),
     };
     let (to, to_port) = match outside.parse::<SocketAddr>() {
         Ok(one) => (one.ip(), Some(one.port())),
-        Err(_) => (outside.parse::<IpAddr>().map_err(|_| wrong(pair))?, None),
+        Err(_) => (outside.parse::<IpAddr>().map_err(|_| unexpected(pair))?, None),
     };
     if from.addr().is_ipv4() != to.is_ipv4() {
-        return Err(wrong("two addresses of the same family"));
+        return Err(unexpected("two addresses of the same family"));
     }
     if !is_possible_source(to) {
-        return Err(wrong("an address outside that a server can have"));
+        return Err(unexpected("a public address that a server can have"));
     }
     if port == Some(0) || to_port == Some(0) {
-        return Err(wrong("ports from 1 to 65535"));
+        return Err(unexpected("ports from 1 to 65535"));
     }
     if to_port.is_some() && port.is_none() {
-        return Err(wrong("a port on the inside too, because a port outside leads to one server only"));
+        return Err(unexpected("a port on the left side too, because a port on the right side belongs to one server"));
     }
     Ok(Mapping { from, port, to, to_port })
 }

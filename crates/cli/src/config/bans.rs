@@ -1,7 +1,7 @@
-//! The ban list as it stands in a file.
+//! The `[[ban]]` tables.
 
-use super::kind::{Kind, Value, Wrong, all, found, quoted, read_network};
 use super::nearest;
+use super::setting_type::{SettingType, Value, ValueError, all, found, quoted, read_network};
 use jiff::Timestamp;
 use rallypoint_lobby_proto::{Ban, BanSubject, NamePattern, Network};
 use toml::de::DeValue;
@@ -9,8 +9,8 @@ use toml::de::DeValue;
 /// The keys of one `[[ban]]`.
 pub const KEYS: [&str; 5] = ["address", "network", "name", "reason", "until"];
 
-/// A list of bans: every file and variable that has one replaces it as a whole.
-pub struct BanSetting;
+/// The type of the list of bans. A source that has one replaces the whole list.
+pub struct BanListType;
 
 /// The subject of a ban as it is written in a file.
 pub fn subject(ban: &Ban) -> String {
@@ -26,16 +26,16 @@ pub fn end(ban: &Ban) -> Option<Timestamp> {
     ban.until.and_then(|until| Timestamp::try_from(until).ok())
 }
 
-impl Kind for BanSetting {
+impl SettingType for BanListType {
     type Of = Vec<Ban>;
 
     fn expects(&self) -> String {
-        "[[ban]] with one of address, network and name, and with reason and until if you like".into()
+        "[[ban]] with one of address, network and name, and optionally reason and until".into()
     }
 
-    fn set(&self, target: &mut Vec<Ban>, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+    fn set(&self, target: &mut Vec<Ban>, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         let DeValue::Array(bans) = value.get_ref() else {
-            return Err(vec![Wrong::new(format!("expected {}, {}", self.expects(), found(value.get_ref())))]);
+            return Err(vec![ValueError::new(format!("expected {}, {}", self.expects(), found(value.get_ref())))]);
         };
         *target = all(bans.iter().map(read))?;
         Ok(())
@@ -47,19 +47,22 @@ impl Kind for BanSetting {
     }
 }
 
-/// One ban, or all that is wrong with it.
-fn read(ban: &Value<'_>) -> Result<Ban, Vec<Wrong>> {
+/// Parses one table, or returns everything that is wrong with it.
+fn read(ban: &Value<'_>) -> Result<Ban, Vec<ValueError>> {
     let Some(table) = ban.get_ref().as_table() else {
-        return Err(vec![Wrong::new(format!("expected {}", BanSetting.expects())).at(ban.span())]);
+        return Err(vec![ValueError::new(format!("expected {}", BanListType.expects())).at(ban.span())]);
     };
-    let (mut subjects, mut reason, mut until, mut wrongs) = (Vec::new(), String::new(), None, Vec::new());
+    let mut subjects = Vec::new();
+    let mut reason = String::new();
+    let mut until = None;
+    let mut errors = Vec::new();
     for (key, value) in table {
         let name = key.get_ref().as_ref();
         let text = || match value.get_ref().as_str() {
             Some(text) => Ok(text.to_owned()),
-            None => Err(Wrong::new(format!("{name}: expected text, {}", found(value.get_ref())))),
+            None => Err(ValueError::new(format!("{name}: expected text, {}", found(value.get_ref())))),
         };
-        let network = |text: String| read_network(&text).map_err(|wrong| Wrong::new(format!("{name}: {wrong}")));
+        let network = |text: String| read_network(&text).map_err(|error| ValueError::new(format!("{name}: {error}")));
         let result = match name {
             "address" | "network" => text()
                 .and_then(network)
@@ -69,31 +72,31 @@ fn read(ban: &Value<'_>) -> Result<Ban, Vec<Wrong>> {
             "until" => read_date(value).map(|date| until = Some(date)),
             unknown => {
                 let message = format!("unknown key {} in [[ban]]{}", quoted(unknown), nearest(unknown, KEYS));
-                Err(Wrong::new(message).at(key.span()))
+                Err(ValueError::new(message).at(key.span()))
             }
         };
-        wrongs.extend(result.err().map(|wrong| wrong.at(value.span())));
+        errors.extend(result.err().map(|error| error.at(value.span())));
     }
     subjects.sort_by_key(|(at, _)| *at);
-    // What is there but wrong, or mistyped, is not missing.
+    // A subject that is wrong or misspelt is not missing as well.
     let is_named = table.keys().any(|key| !["reason", "until"].contains(&key.get_ref().as_ref()));
     match (subjects.pop(), subjects.is_empty()) {
-        (Some((_, subject)), true) if wrongs.is_empty() => {
+        (Some((_, subject)), true) if errors.is_empty() => {
             return Ok(Ban { subject, reason: reason.into(), until: until.map(Timestamp::into) });
         }
         (Some((at, _)), false) => {
-            wrongs.push(Wrong::new("expected only one of address, network and name in a [[ban]]").at(at..at));
+            errors.push(ValueError::new("a [[ban]] takes only one of address, network and name").at(at..at));
         }
         (None, _) if !is_named => {
-            wrongs.push(Wrong::new("expected an address, a network or a name in this [[ban]]").at(ban.span()));
+            errors.push(ValueError::new("this [[ban]] lacks an address, a network or a name").at(ban.span()));
         }
         _ => {}
     }
-    Err(wrongs)
+    Err(errors)
 }
 
-/// A moment: a date-time with an offset, or a day, which is its beginning in UTC.
-fn read_date(value: &Value<'_>) -> Result<Timestamp, Wrong> {
+/// Parses a date-time with an offset, or a day, which stands for its beginning in UTC.
+fn read_date(value: &Value<'_>) -> Result<Timestamp, ValueError> {
     let text = match value.get_ref() {
         DeValue::Datetime(date) => date.to_string(),
         DeValue::String(text) => text.to_string(),
@@ -106,11 +109,11 @@ fn read_date(value: &Value<'_>) -> Result<Timestamp, Wrong> {
     };
     moment.ok_or_else(|| {
         let expected = "expected a date such as 2027-01-31 or 2027-01-31T18:00:00Z";
-        Wrong::new(format!("until: {expected}, {}", found(value.get_ref())))
+        ValueError::new(format!("until: {expected}, {}", found(value.get_ref())))
     })
 }
 
-/// The keys of a ban, a line each.
+/// The keys of a ban, one per line.
 pub fn lines(ban: &Ban) -> Vec<String> {
     let key = match &ban.subject {
         BanSubject::Network(Network(net)) if net.prefix_len() == net.max_prefix_len() => "address",

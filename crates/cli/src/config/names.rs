@@ -1,15 +1,15 @@
-//! Lobbies that are known by name.
+//! Names of lobbies.
 
-use super::kind::{Kind, Value, Wrong, all, found, quoted};
+use super::setting_type::{SettingType, Value, ValueError, all, found, quoted};
 use rallypoint_web::JoinLink;
 use rallypoint_wire::lobby::LobbyId;
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
-/// The list for rooms (`rallypoint host`): a number of its own, so that no game shows what it cannot join.
+/// ID of the list for rooms (`rallypoint host`). It is separate from those of games, which could not join a room.
 pub const ROOMS: &str = "6b7de0f4-5b2f-4c0e-9a57-0d1f6f3c8e21";
 
-/// The lobbies that everybody knows, and short forms of their names for the command line.
+/// Well-known lobbies: ID, name, and short name for the command line.
 const KNOWN: [(&str, &str, &str); 5] = [
     ("1ccf16b1-436d-856f-504d-cc1af306aaa7", "Gang Garrison 2", "gg2"),
     ("0e29560e-443a-93a3-e15e-7bd072df7506", "PyGG2 testing", "pygg2"),
@@ -18,22 +18,22 @@ const KNOWN: [(&str, &str, &str); 5] = [
     ("c3c4f9d0-7f63-4d0b-8a0e-2b1d5e6f7a90", "Bloodmasters", "bloodmasters"),
 ];
 
-/// Names by lobby. A file adds to what is there; an empty name takes one away.
-pub struct Names;
+/// The type of `lobby.names`. A file adds to the defaults; an empty name removes one.
+pub struct LobbyNamesType;
 
-/// The names that need no configuration.
+/// The default names.
 pub fn known() -> BTreeMap<LobbyId, String> {
     KNOWN.iter().filter_map(|(id, name, _)| Some((id.parse().ok()?, (*name).to_owned()))).collect()
 }
 
-/// As a person would name a lobby: the short name if it is known, otherwise the UUID. [`find`] finds it by that.
+/// The short name of a well-known lobby, otherwise the UUID; [`find`] accepts both.
 pub fn shown(id: LobbyId) -> String {
     let is_it = |known: &str| known.parse::<LobbyId>().is_ok_and(|known| known == id);
     let known = KNOWN.iter().find(|(known, ..)| is_it(known));
     known.map_or_else(|| id.to_string(), |(_, _, short)| (*short).to_owned())
 }
 
-/// A lobby by its UUID or by one of the known names; upper and lower case, spaces and hyphens make no difference.
+/// Parses a UUID or one of the well-known names, ignoring case, spaces and hyphens.
 pub fn find(text: &str) -> Result<LobbyId, String> {
     let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let fits = |name: &str| plain(name) == plain(text);
@@ -44,14 +44,14 @@ pub fn find(text: &str) -> Result<LobbyId, String> {
     })
 }
 
-impl Kind for Names {
+impl SettingType for LobbyNamesType {
     type Of = BTreeMap<LobbyId, String>;
 
     fn expects(&self) -> String {
         "lobby UUIDs with their names".into()
     }
 
-    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         target.extend(by_lobby(value, &self.expects(), "the name of a lobby", |name| Some(name.to_owned()))?);
         Ok(())
     }
@@ -62,18 +62,18 @@ impl Kind for Names {
     }
 }
 
-/// Links that join a server, by lobby. A file adds to what is there.
-pub struct Joins;
+/// The type of `web.joins`: links that join a server, by lobby.
+pub struct JoinLinksType;
 
-impl Kind for Joins {
+impl SettingType for JoinLinksType {
     type Of = BTreeMap<LobbyId, JoinLink>;
 
     fn expects(&self) -> String {
         "lobby UUIDs with links".into()
     }
 
-    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
-        let link = "a link with {address}, or {ip} and {port}, in it";
+    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
+        let link = "a link that contains {address}, or {ip} and {port}";
         target.extend(by_lobby(value, &self.expects(), link, |link| link.parse().ok())?);
         Ok(())
     }
@@ -84,24 +84,24 @@ impl Kind for Joins {
     }
 }
 
-/// A table of lobbies, each with a text that is read.
+/// Parses a table from lobby IDs to strings.
 fn by_lobby<T>(
     value: &Value<'_>,
     expects: &str,
     each: &str,
     read: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<(LobbyId, T)>, Vec<Wrong>> {
+) -> Result<Vec<(LobbyId, T)>, Vec<ValueError>> {
     let DeValue::Table(entries) = value.get_ref() else {
-        return Err(vec![Wrong::new(format!("expected {expects}, {}", found(value.get_ref())))]);
+        return Err(vec![ValueError::new(format!("expected {expects}, {}", found(value.get_ref())))]);
     };
     all(entries.iter().map(|(id, text)| {
         let id = id.get_ref().parse::<LobbyId>().map_err(|_| {
             let message = format!("expected the UUID of a lobby, not {}", quoted(id.get_ref()));
-            Wrong::new(message).at(id.span())
+            ValueError::new(message).at(id.span())
         })?;
         let value = text.get_ref().as_str().and_then(&read).ok_or_else(|| {
             let message = format!("expected {each}, {}", found(text.get_ref()));
-            Wrong::new(message).at(text.span())
+            ValueError::new(message).at(text.span())
         })?;
         Ok((id, value))
     }))

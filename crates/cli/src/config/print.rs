@@ -1,59 +1,59 @@
-//! The configuration in force, as a file.
+//! Prints the effective configuration as a TOML file.
 
 use super::{
     bans,
-    knobs::{KNOBS, Knob},
+    setting_table::{SETTINGS, Setting},
     settings::Settings,
     watch,
 };
 use std::fmt::Write;
 
-/// Every setting with its value and what it is for: a file that says the same again, and a template for one's own.
+/// Every setting with its value and description: a file that results in the same configuration, and a template.
 pub fn print(settings: &Settings) -> String {
     let mut out = String::new();
     let mut section = "";
-    for knob in KNOBS.iter() {
-        let (home, key) = knob.path.rsplit_once('.').unwrap_or(("", knob.path));
-        match knob.path {
-            "lobby.names" => table(&mut out, knob, settings),
-            // It stays out of what people show to others; and as it stands here it would be no token.
+    for setting in SETTINGS.iter() {
+        let (home, key) = setting.path.rsplit_once('.').unwrap_or(("", setting.path));
+        match setting.path {
+            "lobby.names" => table(&mut out, setting, settings),
+            // A printed configuration may be shown to others, so the secret stays out of it.
             "web.admin_token" if settings.web.settings.admin_token.is_some() => {
-                comment(&mut out, knob);
-                out.push_str("# admin_token = (there is one, and it is not shown)\n");
+                comment(&mut out, setting);
+                out.push_str("# admin_token = (set, but not shown)\n");
             }
-            "ban" => ban_tables(&mut out, knob, settings),
-            "watch" => watch_tables(&mut out, knob, settings),
+            "ban" => ban_tables(&mut out, setting, settings),
+            "watch" => watch_tables(&mut out, setting, settings),
             _ => {
                 if home != section {
                     let _ = writeln!(out, "\n[{home}]");
                     section = home;
                 }
-                comment(&mut out, knob);
-                let _ = writeln!(out, "{key} = {}", knob.show(settings));
+                comment(&mut out, setting);
+                let _ = writeln!(out, "{key} = {}", setting.show(settings));
             }
         }
     }
     out
 }
 
-fn comment(out: &mut String, knob: &Knob) {
-    let restart = if knob.reloads { "" } else { "; needs a restart" };
-    for line in wrap(&format!("{} ({}{restart})", knob.about, knob.expects)) {
+fn comment(out: &mut String, setting: &Setting) {
+    let restart = if setting.reloads { "" } else { "; needs a restart" };
+    for line in wrap(&format!("{} ({}{restart})", setting.about, setting.expects)) {
         let _ = writeln!(out, "# {line}");
     }
 }
 
-fn table(out: &mut String, knob: &Knob, settings: &Settings) {
-    let _ = writeln!(out, "\n[{}]", knob.path);
-    comment(out, knob);
+fn table(out: &mut String, setting: &Setting, settings: &Settings) {
+    let _ = writeln!(out, "\n[{}]", setting.path);
+    comment(out, setting);
     for (id, name) in &settings.names {
-        let _ = writeln!(out, "{id} = {}", super::kind::quoted(name));
+        let _ = writeln!(out, "{id} = {}", super::setting_type::quoted(name));
     }
 }
 
-fn ban_tables(out: &mut String, knob: &Knob, settings: &Settings) {
+fn ban_tables(out: &mut String, setting: &Setting, settings: &Settings) {
     out.push('\n');
-    comment(out, knob);
+    comment(out, setting);
     if settings.bans.is_empty() {
         out.push_str("# [[ban]]\n# network = \"203.0.113.0/24\"\n# reason = \"spam\"\n# until = 2027-01-31\n");
     }
@@ -62,9 +62,9 @@ fn ban_tables(out: &mut String, knob: &Knob, settings: &Settings) {
     }
 }
 
-fn watch_tables(out: &mut String, knob: &Knob, settings: &Settings) {
+fn watch_tables(out: &mut String, setting: &Setting, settings: &Settings) {
     out.push('\n');
-    comment(out, knob);
+    comment(out, setting);
     if settings.watch.is_empty() {
         out.push_str("# [[watch]]\n# server = \"bloodmasters://play.example.org:6969\"\n# lobby = \"Bloodmasters\"\n");
     }

@@ -1,4 +1,4 @@
-//! Everything that `rallypoint serve` can be told.
+//! The settings of `rallypoint serve`, as typed values.
 
 use super::names;
 use ipnet::IpNet;
@@ -15,38 +15,38 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// All settings, with the defaults of a lobby that nobody configured.
+/// All settings. `Default` is the configuration without any file, variable or flag.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Where the list is kept over a restart; if not set, where the system keeps such things.
+    /// Directory for data that survives a restart; if not set, the default of the system.
     pub data_dir: Option<PathBuf>,
-    /// A further file with bans.
+    /// A separate file with bans.
     pub ban_file: Option<PathBuf>,
     pub lobby_listen: Vec<SocketAddr>,
     pub legacy_listen: Vec<SocketAddr>,
-    /// The file that the operator's token is in.
+    /// File that contains the admin token.
     pub admin_token_file: Option<PathBuf>,
-    /// The registry's own settings, but for the lists that follow: [`Self::registry`] puts all of them together.
+    /// The registry's settings without the lists that follow; [`Self::registry`] combines them.
     pub registry: rallypoint_lobby_proto::Config,
     pub address_map: Vec<Mapping>,
     pub check_exempt: Vec<IpNet>,
     pub limit_exempt: Vec<IpNet>,
     pub bans: Vec<Ban>,
-    /// Those of [`Self::ban_file`].
+    /// The bans of [`Self::ban_file`].
     pub more_bans: Vec<Ban>,
-    /// What lobbies are called.
+    /// Names of lobbies.
     pub names: BTreeMap<LobbyId, String>,
     pub save_every: Duration,
     pub receive_buffer: usize,
     pub list: ListLimits,
     pub web: WebOptions,
-    /// Servers that cannot register.
+    /// Servers that cannot register and are probed instead.
     pub watch: Vec<WatchTarget>,
     pub history: HistorySettings,
     pub log: LogSettings,
 }
 
-/// What is kept of what was listed.
+/// Settings of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistorySettings {
     pub enabled: bool,
@@ -63,17 +63,17 @@ impl Default for HistorySettings {
     }
 }
 
-/// How the program tells what it does.
+/// Settings of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSettings {
     pub level: tracing::Level,
     pub format: LogFormat,
 }
 
-/// What a line of the log looks like.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Readable lines.
     Text,
     /// One JSON object per line.
     Json,
@@ -120,12 +120,12 @@ impl Settings {
         config
     }
 
-    /// The bans of all files.
+    /// The bans of both files.
     pub fn all_bans(&self) -> impl Iterator<Item = &Ban> {
         self.bans.iter().chain(&self.more_bans)
     }
 
-    /// What the web server is told.
+    /// The options of the web server.
     pub fn web(&self) -> WebOptions {
         let mut web = self.web.clone();
         web.settings.names = LobbyNames(self.names.clone());

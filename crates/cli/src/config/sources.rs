@@ -1,14 +1,14 @@
-//! Where settings come from. The later one wins: the defaults, the file, the environment, the flags.
+//! Loads settings from their sources, in increasing precedence: defaults, file, environment, flags.
 
 use super::{
     bans,
-    kind::{Value, found},
-    knobs::{KNOBS, Knob},
-    mistake::{Document, Mistakes, syntax},
+    config_error::{ConfigErrors, Document, syntax_errors},
     nearest,
-    secret::read_token,
+    setting_table::{SETTINGS, Setting},
+    setting_type::{Value, found},
     settings::Settings,
-    variables,
+    token::read_token,
+    unknown_variables,
 };
 use jiff::Timestamp;
 use rallypoint_lobby_proto::Ban;
@@ -24,37 +24,37 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// Everything that can say something. It is kept, so that a reload asks the same ones again.
+/// The sources of settings. They are kept so that a reload reads the same ones again.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// The file of `--config`.
     pub file: Option<PathBuf>,
-    /// The environment.
+    /// The environment variables.
     pub variables: BTreeMap<String, String>,
-    /// Variables whose value is no text.
+    /// Names of variables whose value is not UTF-8.
     pub unreadable: Vec<String>,
-    /// The flags, in their order.
+    /// The flags, in the order of the command line.
     pub flags: Vec<Override>,
 }
 
-/// A flag that changes one setting.
+/// A flag that sets one setting.
 #[derive(Clone, Debug)]
 pub struct Override {
-    /// What the person wrote, for messages.
+    /// The flag as written, for error messages.
     pub label: String,
-    /// The setting.
+    /// Path of the setting, such as `lobby.lease`.
     pub path: String,
-    /// Its value.
+    /// The value as text.
     pub value: String,
 }
 
-/// What came of it.
+/// A configuration without errors.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     pub settings: Settings,
-    /// The file that was read, if there is one.
+    /// The file that was read, if any.
     pub file: Option<PathBuf>,
-    /// What is not wrong, but should be known.
+    /// Warnings.
     pub notes: Vec<String>,
 }
 
@@ -72,25 +72,29 @@ impl Sources {
         sources
     }
 
-    /// Asks all of them.
-    pub fn load(&self) -> Result<Loaded, Mistakes> {
-        let (mut settings, mut mistakes) = (Settings::default(), Mistakes::default());
+    /// Reads all sources.
+    ///
+    /// # Errors
+    /// All errors of all sources.
+    pub fn load(&self) -> Result<LoadedConfig, ConfigErrors> {
+        let mut settings = Settings::default();
+        let mut errors = ConfigErrors::default();
         let file = self.find_file();
         if let Some(file) = &file {
-            read_file(file, "", &mut settings, &mut mistakes);
+            read_file(file, "", &mut settings, &mut errors);
         }
-        self.read_variables(&mut settings, &mut mistakes);
+        self.read_variables(&mut settings, &mut errors);
         for flag in &self.flags {
-            match Knob::find(&flag.path) {
-                Some(knob) => set(knob, &flag.value, &flag.label, &mut settings, &mut mistakes),
-                None => mistakes.push(&flag.label, unknown_path(&flag.path)),
+            match Setting::find(&flag.path) {
+                Some(setting) => set(setting, &flag.value, &flag.label, &mut settings, &mut errors),
+                None => errors.push(&flag.label, unknown_path(&flag.path)),
             }
         }
-        // What stands in a file is meant from where that file is.
+        // Relative paths start at the directory of the configuration file.
         let folder = file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         if let Some(ban_file) = settings.ban_file.take().map(|ban_file| folder.join(ban_file)) {
             let mut more = Settings::default();
-            read_file(&ban_file, "ban", &mut more, &mut mistakes);
+            read_file(&ban_file, "ban", &mut more, &mut errors);
             settings.more_bans = more.bans;
             settings.ban_file = Some(ban_file);
         }
@@ -98,154 +102,160 @@ impl Sources {
         if let Some(token_file) = settings.admin_token_file.take().map(|token_file| folder.join(token_file)) {
             match read_token(&token_file) {
                 _ if settings.web.settings.admin_token.is_some() => {
-                    mistakes.push("web.admin_token_file", "there is a web.admin_token already: one of them is enough");
+                    errors.push("web.admin_token_file", "web.admin_token is set as well; remove one of them");
                 }
                 Ok((token, note)) => {
                     settings.web.settings.admin_token = Some(token);
                     notes.extend(note);
                 }
-                Err(wrong) => mistakes.push(token_file.display().to_string(), wrong),
+                Err(error) => errors.push(token_file.display().to_string(), error),
             }
             settings.admin_token_file = Some(token_file);
         }
-        for wrong in clashes(&settings) {
-            mistakes.push("lobby.listen and legacy.listen", wrong);
-        }
-        mistakes.into_result()?;
-        notes.extend(variables::unknown(&self.variables).into_iter().chain(ended(&settings)));
-        Ok(Loaded { settings, file, notes })
+        report_overlaps(&settings, &mut errors);
+        errors.into_result()?;
+        notes.extend(unknown_variables::unknown(&self.variables).into_iter().chain(expired_bans(&settings)));
+        Ok(LoadedConfig { settings, file, notes })
     }
 
-    /// The file: the one that was named, or the first that exists of the usual places.
+    /// The file of `--config` or `RALLYPOINT_CONFIG`, or the first default path that exists.
     fn find_file(&self) -> Option<PathBuf> {
         let variable = |name: &str| self.variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = || variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
-        let places = || home().into_iter().chain([PathBuf::from("/etc")]);
-        let usual = || places().map(|place| place.join("rallypoint/rallypoint.toml")).find(|file| file.is_file());
-        self.file.clone().or_else(|| variable("RALLYPOINT_CONFIG")).or_else(usual)
+        let directories = || home().into_iter().chain([PathBuf::from("/etc")]);
+        let default =
+            || directories().map(|directory| directory.join("rallypoint/rallypoint.toml")).find(|file| file.is_file());
+        self.file.clone().or_else(|| variable("RALLYPOINT_CONFIG")).or_else(default)
     }
 
-    fn read_variables(&self, settings: &mut Settings, mistakes: &mut Mistakes) {
-        for knob in KNOBS.iter() {
-            let name = knob.variable();
+    fn read_variables(&self, settings: &mut Settings, errors: &mut ConfigErrors) {
+        for setting in SETTINGS.iter() {
+            let name = setting.variable();
             if let Some(value) = self.variables.get(&name) {
-                set(knob, value, &name, settings, mistakes);
+                set(setting, value, &name, settings, errors);
             } else if self.unreadable.contains(&name) {
-                mistakes.push(&name, "it is not UTF-8 text");
+                errors.push(&name, "not UTF-8 text");
             }
         }
     }
 }
 
-/// A value from a variable or a flag. It is TOML if that makes sense, and else the text itself: nobody wants to write
-/// quotes within quotes.
-fn set(knob: &Knob, value: &str, place: &str, settings: &mut Settings, mistakes: &mut Mistakes) {
+/// Sets a value from a variable or a flag: TOML if it is valid as such, otherwise the text itself, so that a shell needs
+/// no quotes within quotes.
+fn set(setting: &Setting, value: &str, location: &str, settings: &mut Settings, errors: &mut ConfigErrors) {
     let text = Spanned::new(0..value.len(), DeValue::String(value.into()));
     let result = match DeValue::parse(value) {
-        Ok(toml) => knob.set(settings, &toml).or_else(|wrong| knob.set(settings, &text).map_err(|_| wrong)),
-        Err(_) => knob.set(settings, &text),
+        Ok(toml) => setting.set(settings, &toml).or_else(|error| setting.set(settings, &text).map_err(|_| error)),
+        Err(_) => setting.set(settings, &text),
     };
-    for wrong in result.err().into_iter().flatten() {
-        mistakes.push(place, wrong.message);
+    for error in result.err().into_iter().flatten() {
+        errors.push(location, error.message);
     }
 }
 
-/// Addresses that cannot be listened on, because two listeners want the same port.
-fn clashes(settings: &Settings) -> Vec<String> {
-    let all: Vec<_> = settings.lobby_listen.iter().chain(&settings.legacy_listen).chain(&settings.web.listen).collect();
-    let clash = |a: &SocketAddr, b: &SocketAddr| {
-        let same = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
-        a.port() != 0 && a.port() == b.port() && a.is_ipv4() == b.is_ipv4() && same
+/// Reports addresses that two listeners would share, under the names of their settings.
+fn report_overlaps(settings: &Settings, errors: &mut ConfigErrors) {
+    let listeners = [
+        ("lobby.listen", &settings.lobby_listen),
+        ("legacy.listen", &settings.legacy_listen),
+        ("web.listen", &settings.web.listen),
+    ];
+    let all: Vec<_> = listeners.iter().flat_map(|(name, addrs)| addrs.iter().map(move |addr| (*name, *addr))).collect();
+    let overlap = |a: SocketAddr, b: SocketAddr| {
+        let has_same_ip = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
+        a.port() != 0 && a.port() == b.port() && a.is_ipv4() == b.is_ipv4() && has_same_ip
     };
-    let pairs = all.iter().enumerate().flat_map(|(n, a)| all[n + 1..].iter().map(move |b| (*a, *b)));
-    pairs
-        .filter(|(a, b)| clash(a, b))
-        .map(|(a, b)| match a == b {
-            true => format!("{a} is there twice: each needs a port of its own"),
-            false => format!("{a} and {b} are the same port: each needs one of its own"),
-        })
-        .collect()
+    for (index, (a_name, a)) in all.iter().copied().enumerate() {
+        for (b_name, b) in all[index + 1..].iter().copied().filter(|(_, b)| overlap(a, *b)) {
+            let location = if a_name == b_name { a_name.to_owned() } else { format!("{a_name} and {b_name}") };
+            let message = match a == b {
+                true => format!("{a} is used twice; choose different ports"),
+                false => format!("{a} and {b} overlap; choose different ports"),
+            };
+            errors.push(location, message);
+        }
+    }
 }
 
-/// Bans that do nothing any more.
-fn ended(settings: &Settings) -> Vec<String> {
+/// Warnings about bans that have expired.
+fn expired_bans(settings: &Settings) -> Vec<String> {
     let now = Timestamp::now();
     let note = |ban: &Ban| {
         let until = bans::end(ban).filter(|until| *until <= now)?;
-        Some(format!("the ban of {} ended at {until}, so it has no effect", bans::subject(ban)))
+        Some(format!("the ban of {} expired at {until} and has no effect", bans::subject(ban)))
     };
     settings.all_bans().filter_map(note).collect()
 }
 
-/// Reads a file into the settings; only what is below `only`, if that is not empty.
-fn read_file(file: &Path, only: &str, settings: &mut Settings, mistakes: &mut Mistakes) {
+/// Reads a file into the settings. If `only` is not empty, that is the only key the file may contain.
+fn read_file(file: &Path, only: &str, settings: &mut Settings, errors: &mut ConfigErrors) {
     let name = file.display().to_string();
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) => {
             let why = match error.kind() {
-                io::ErrorKind::NotFound => "there is no such file".into(),
-                io::ErrorKind::PermissionDenied => "this user may not read it".into(),
-                io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
-                io::ErrorKind::IsADirectory => "it is a folder, not a file".into(),
+                io::ErrorKind::NotFound => "the file does not exist".into(),
+                io::ErrorKind::PermissionDenied => "permission denied".into(),
+                io::ErrorKind::InvalidData => "not UTF-8 text".into(),
+                io::ErrorKind::IsADirectory => "this is a directory, not a file".into(),
                 _ => error.to_string(),
             };
-            return mistakes.push(name, why);
+            return errors.push(name, why);
         }
     };
     let document = Document { name: &name, text: &text };
     let mut found = Vec::new();
     match DeTable::parse(&text) {
-        Ok(table) => Walk { only, settings, found: &mut found }.section("", table.get_ref()),
-        Err(_) => found = syntax(&text),
+        Ok(table) => FileReader { only, settings, found: &mut found }.section("", table.get_ref()),
+        Err(_) => found = syntax_errors(&text),
     }
     // The tables of a file are not in the order of their lines.
     found.sort_by_key(|(at, _)| at.start);
-    found.iter().for_each(|(at, message)| mistakes.push(document.place(at), message));
+    found.iter().for_each(|(at, message)| errors.push(document.location(at), message));
 }
 
-/// Goes through a file, key by key.
-struct Walk<'a> {
+/// Reads a file key by key.
+struct FileReader<'a> {
     only: &'a str,
     settings: &'a mut Settings,
-    /// What is wrong, and where.
+    /// Errors with their positions.
     found: &'a mut Vec<(Range<usize>, String)>,
 }
 
-impl Walk<'_> {
+impl FileReader<'_> {
     fn section(&mut self, section: &str, table: &DeTable<'_>) {
         for (key, value) in table {
             let path =
                 if section.is_empty() { key.get_ref().to_string() } else { format!("{section}.{}", key.get_ref()) };
             if !self.only.is_empty() && path != self.only {
-                let message = format!("only [[{}]] can stand here, not \"{path}\"", self.only);
+                let message = format!("expected only [[{}]] in this file, not \"{path}\"", self.only);
                 self.found.push((key.span(), message));
-            } else if let Some(knob) = Knob::find(&path) {
-                self.set(knob, value);
-            } else if !Knob::is_section(&path) {
+            } else if let Some(setting) = Setting::find(&path) {
+                self.set(setting, value);
+            } else if !Setting::is_section(&path) {
                 self.found.push((key.span(), unknown_key(section, key.get_ref())));
             } else if let DeValue::Table(table) = value.get_ref() {
                 self.section(&path, table);
             } else {
-                let message = format!("expected the section [{path}], {}", found(value.get_ref()));
+                let message = format!("expected the table [{path}], {}", found(value.get_ref()));
                 self.found.push((value.span(), message));
             }
         }
     }
 
-    fn set(&mut self, knob: &Knob, value: &Value<'_>) {
-        for wrong in knob.set(self.settings, value).err().into_iter().flatten() {
-            self.found.push((wrong.at.unwrap_or(value.span()), format!("{}: {}", knob.path, wrong.message)));
+    fn set(&mut self, setting: &Setting, value: &Value<'_>) {
+        for error in setting.set(self.settings, value).err().into_iter().flatten() {
+            self.found.push((error.at.unwrap_or(value.span()), format!("{}: {}", setting.path, error.message)));
         }
     }
 }
 
 fn unknown_path(path: &str) -> String {
     match path.rsplit_once('.') {
-        Some((section, key)) if Knob::is_section(section) => unknown_key(section, key),
+        Some((section, key)) if Setting::is_section(section) => unknown_key(section, key),
         _ => {
             let meant = path.strip_prefix("http.").map_or_else(|| path.to_owned(), |key| format!("web.{key}"));
-            format!("there is no setting \"{path}\"{}", nearest(&meant, KNOBS.iter().map(|knob| knob.path)))
+            format!("unknown setting \"{path}\"{}", nearest(&meant, SETTINGS.iter().map(|setting| setting.path)))
         }
     }
 }
@@ -255,14 +265,14 @@ fn unknown_key(section: &str, key: &str) -> String {
         "" => Some(path),
         _ => path.strip_prefix(section)?.strip_prefix('.'),
     };
-    let mut siblings: Vec<_> = KNOBS.iter().filter_map(|knob| below(knob.path)?.split('.').next()).collect();
+    let mut siblings: Vec<_> = SETTINGS.iter().filter_map(|setting| below(setting.path)?.split('.').next()).collect();
     siblings.dedup();
     let place = if section.is_empty() { String::new() } else { format!(" in [{section}]") };
-    // The right key in the wrong section.
-    let elsewhere = KNOBS.iter().filter_map(|knob| knob.path.rsplit_once('.')).find(|(_, name)| *name == key);
+    // The right key in the wrong table.
+    let elsewhere = SETTINGS.iter().filter_map(|setting| setting.path.rsplit_once('.')).find(|(_, name)| *name == key);
     let hint = match elsewhere {
-        Some((home, _)) => format!("; did you mean the one in [{home}]?"),
-        // As its flag is called.
+        Some((home, _)) => format!("; did you mean {key} in [{home}]?"),
+        // The name of the corresponding flag.
         None if section.is_empty() && key == "http" => "; did you mean \"web\"?".into(),
         None => nearest(key, siblings),
     };

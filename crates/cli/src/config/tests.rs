@@ -1,9 +1,9 @@
-//! The settings, from every side they come from.
+//! Loading settings from all sources, and printing them.
 
 use super::{settings::Settings, *};
 use std::{path::PathBuf, time::Duration};
 
-/// A file of the given text, in a folder that goes with the test.
+/// A temporary configuration file.
 struct File {
     dir: tempfile::TempDir,
 }
@@ -23,15 +23,15 @@ impl File {
         Sources { file: Some(self.path()), ..Sources::default() }
     }
 
-    /// The message, with the file's name alone.
-    fn mistakes(&self) -> String {
+    /// The error message, without the directory of the file.
+    fn errors(&self) -> String {
         let folder = format!("{}/", self.dir.path().display());
         self.sources().load().unwrap_err().to_string().replace(&folder, "")
     }
 }
 
-fn mistakes(text: &str) -> String {
-    File::new(text).mistakes()
+fn errors(text: &str) -> String {
+    File::new(text).errors()
 }
 
 fn settings(text: &str) -> Settings {
@@ -42,27 +42,27 @@ fn flag(path: &str, value: &str) -> Override {
     Override { label: format!("--set {path}"), path: path.into(), value: value.into() }
 }
 
-/// Nobody says anything, not even the machine that the tests run on.
-fn nobody() -> Sources {
+/// No settings from any source, independent of the machine that runs the tests.
+fn no_sources() -> Sources {
     Sources { file: Some("/dev/null".into()), ..Sources::default() }
 }
 
 fn with_flags(flags: &[(&str, &str)]) -> Result<Settings, String> {
     let flags = flags.iter().map(|(path, value)| flag(path, value)).collect();
-    let sources = Sources { flags, ..nobody() };
-    sources.load().map(|loaded| loaded.settings).map_err(|mistakes| mistakes.to_string())
+    let sources = Sources { flags, ..no_sources() };
+    sources.load().map(|loaded| loaded.settings).map_err(|errors| errors.to_string())
 }
 
 #[test]
-fn nothing_needs_to_be_said() {
-    let loaded = nobody().load().unwrap();
+fn no_source_is_required() {
+    let loaded = no_sources().load().unwrap();
     assert_eq!(loaded.settings, Settings::default());
     assert_eq!(loaded.notes, [""; 0]);
     assert_eq!(settings(""), Settings::default());
 }
 
 #[test]
-fn flags_win_over_variables_over_the_file_over_the_default() {
+fn flags_override_variables_which_override_the_file_which_overrides_defaults() {
     let file = File::new("[lobby]\nlease = \"1m\"\nmax_registration = 1000\n[caps]\ntotal = 10");
     let mut sources = file.sources();
     sources.variables.insert("RALLYPOINT_LOBBY_LEASE".into(), "2m".into());
@@ -76,7 +76,7 @@ fn flags_win_over_variables_over_the_file_over_the_default() {
 }
 
 #[test]
-fn what_is_printed_reads_back_the_same() {
+fn a_printed_configuration_loads_to_the_same_settings() {
     let mut first = settings(
         r#"
         data_dir = "/var/lib/somewhere else"
@@ -113,29 +113,29 @@ fn what_is_printed_reads_back_the_same() {
     );
     assert_eq!(first.names.len(), 6, "a file adds names");
     assert_eq!(settings(&print(&first)), first);
-    // With a list of every kind in its other form.
+    // With every list in its other form.
     first = Settings::default();
     assert_eq!(settings(&print(&first)), first);
 }
 
 #[test]
-fn what_is_printed_says_what_needs_a_restart() {
+fn a_printed_configuration_marks_settings_that_need_a_restart() {
     let printed = print(&Settings::default());
-    let count = KNOBS.iter().filter(|knob| !knob.reloads).count();
+    let count = SETTINGS.iter().filter(|setting| !setting.reloads).count();
     // Long lines are wrapped.
     assert_eq!(printed.replace("\n# ", " ").matches("; needs a restart)").count(), count);
 }
 
 #[test]
-fn every_setting_can_be_made_by_a_variable_and_by_a_flag() {
+fn every_setting_can_be_set_by_a_variable_and_by_a_flag() {
     let printed = Settings::default();
-    for knob in KNOBS.iter() {
-        let value = knob.show(&printed);
-        assert_eq!(with_flags(&[(knob.path, &value)]).as_ref(), Ok(&printed), "{}", knob.path);
-        let variables = [(knob.variable(), "nonsense, [".to_owned())].into();
-        let from_variable = Sources { variables, ..nobody() }.load();
-        match (knob.path, from_variable) {
-            // These are any text.
+    for setting in SETTINGS.iter() {
+        let value = setting.show(&printed);
+        assert_eq!(with_flags(&[(setting.path, &value)]).as_ref(), Ok(&printed), "{}", setting.path);
+        let variables = [(setting.variable(), "nonsense, [".to_owned())].into();
+        let from_variable = Sources { variables, ..no_sources() }.load();
+        match (setting.path, from_variable) {
+            // Any text is valid.
             ("data_dir", loaded) => assert!(loaded.is_ok()),
             (path, loaded) => assert!(loaded.is_err(), "{path}"),
         }
@@ -143,7 +143,7 @@ fn every_setting_can_be_made_by_a_variable_and_by_a_flag() {
 }
 
 #[test]
-fn values_outside_of_a_file_need_no_quotes() {
+fn values_of_variables_and_flags_need_no_quotes() {
     let listen = "127.0.0.1:29944, [::1]:29944";
     let settings = with_flags(&[
         ("lobby.listen", listen),
@@ -165,17 +165,17 @@ fn values_outside_of_a_file_need_no_quotes() {
 }
 
 #[test]
-fn a_mistake_names_the_file_the_line_and_what_was_expected() {
+fn an_error_names_the_file_the_line_and_the_expected_value() {
     for (text, expected) in [
         ("[lobby]\n\nleese = \"70s\"", r#"rallypoint.toml:3: unknown key "leese" in [lobby]; did you mean "lease"?"#),
-        ("lease = \"70s\"", r#"rallypoint.toml:1: unknown key "lease"; did you mean the one in [lobby]?"#),
+        ("lease = \"70s\"", r#"rallypoint.toml:1: unknown key "lease"; did you mean lease in [lobby]?"#),
         ("[http]\nlisten = \"127.0.0.1:0\"", r#"rallypoint.toml:1: unknown key "http"; did you mean "web"?"#),
         ("\n[loby]\nlease = \"70s\"", r#"rallypoint.toml:2: unknown key "loby"; did you mean "lobby"?"#),
-        ("[log]\nverbosity = 3", r#"rallypoint.toml:2: unknown key "verbosity" in [log]; there are level, format"#),
-        ("[lobby]\nlease = 70", r#"rallypoint.toml:2: lobby.lease: expected a time from "1s" to "24h", not 70"#),
+        ("[log]\nverbosity = 3", r#"rallypoint.toml:2: unknown key "verbosity" in [log]; known keys: level, format"#),
+        ("[lobby]\nlease = 70", r#"rallypoint.toml:2: lobby.lease: expected a duration from "1s" to "24h", not 70"#),
         (
             "[lobby]\nlease = \"2 days ago\"",
-            r#"rallypoint.toml:2: lobby.lease: expected a time from "1s" to "24h", not "2 days ago""#,
+            r#"rallypoint.toml:2: lobby.lease: expected a duration from "1s" to "24h", not "2 days ago""#,
         ),
         (
             "[lobby]\nlisten = [\n  \"0.0.0.0:29944\",\n  \"::29944\",\n]",
@@ -183,7 +183,7 @@ fn a_mistake_names_the_file_the_line_and_what_was_expected() {
         ),
         (
             "[lobby]\nlisten = []",
-            r#"rallypoint.toml:2: lobby.listen: expected a list of addresses with ports such as ["0.0.0.0:29944", "[::]:29944"], not an empty one"#,
+            r#"rallypoint.toml:2: lobby.listen: expected a list of addresses with ports such as ["0.0.0.0:29944", "[::]:29944"], not an empty list"#,
         ),
         (
             "[lobby]\nmax_registration = 60",
@@ -192,10 +192,10 @@ fn a_mistake_names_the_file_the_line_and_what_was_expected() {
         ("[caps]\ntotal = -1", "rallypoint.toml:2: caps.total: expected a number from 1 to 16000000, not -1"),
         ("[caps]\nper_address = 0", "rallypoint.toml:2: caps.per_address: expected a number of at least 1, not 0"),
         ("[checks]\nenabled = \"yes\"", r#"rallypoint.toml:2: checks.enabled: expected true or false, not "yes""#),
-        ("lobby = 3", "rallypoint.toml:1: expected the section [lobby], not 3"),
+        ("lobby = 3", "rallypoint.toml:1: expected the table [lobby], not 3"),
         (
             "[limits.host]\npackets = 10",
-            r#"rallypoint.toml:2: limits.host.packets: expected a limit such as "10/s burst 300" or "600/m burst 50", or "off", not 10"#,
+            r#"rallypoint.toml:2: limits.host.packets: expected a rate limit such as "10/s burst 300" or "600/m burst 50", or "off", not 10"#,
         ),
         (
             "[limits.host]\npackets = \"0/s burst 1\"",
@@ -215,19 +215,16 @@ fn a_mistake_names_the_file_the_line_and_what_was_expected() {
         ),
         (
             "[lobby]\naddress_map = [\"10.0.0.0/8=0.0.0.0\"]",
-            r#"rallypoint.toml:2: lobby.address_map: expected an address outside that a server can have, not "10.0.0.0/8=0.0.0.0""#,
+            r#"rallypoint.toml:2: lobby.address_map: expected a public address that a server can have, not "10.0.0.0/8=0.0.0.0""#,
         ),
-        (
-            "[[ban]]\nreason = \"spam\"",
-            "rallypoint.toml:1: ban: expected an address, a network or a name in this [[ban]]",
-        ),
+        ("[[ban]]\nreason = \"spam\"", "rallypoint.toml:1: ban: this [[ban]] lacks an address, a network or a name"),
         (
             "[[ban]]\naddress = \"203.0.113.9\"\n\n[[ban]]\naddress = \"203.0.113.300\"",
             r#"rallypoint.toml:5: ban: address: expected a network such as "203.0.113.0/24" or an address, not "203.0.113.300""#,
         ),
         (
             "[[ban]]\nname = \"x\"\nnetwork = \"10.0.0.0/8\"",
-            "rallypoint.toml:3: ban: expected only one of address, network and name in a [[ban]]",
+            "rallypoint.toml:3: ban: a [[ban]] takes only one of address, network and name",
         ),
         (
             "[[ban]]\nname = \"x\"\nuntil = \"tomorrow\"",
@@ -238,67 +235,67 @@ fn a_mistake_names_the_file_the_line_and_what_was_expected() {
             r#"rallypoint.toml:3: ban: unknown key "reson" in [[ban]]; did you mean "reason"?"#,
         ),
     ] {
-        assert_eq!(mistakes(text), expected, "{text}");
+        assert_eq!(errors(text), expected, "{text}");
     }
 }
 
 #[test]
-fn text_that_is_not_toml_is_told_with_its_line() {
-    let message = mistakes("[lobby]\nlease = 70s\n\n[log]\nlevel = \n");
+fn syntax_errors_are_reported_with_their_line() {
+    let message = errors("[lobby]\nlease = 70s\n\n[log]\nlevel = \n");
     let lines: Vec<_> = message.lines().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(lines, ["rallypoint.toml:2", "rallypoint.toml:5"], "{message}");
-    assert_eq!(mistakes("[lobby]\n[lobby]\n"), "rallypoint.toml:2: lobby is there twice: take one away");
+    assert_eq!(errors("[lobby]\n[lobby]\n"), "rallypoint.toml:2: lobby is defined twice; remove one of them");
     let twice = "[lobby]\nlease = \"1m\"\nlease = \"2m\"\n";
-    assert_eq!(mistakes(twice), "rallypoint.toml:3: lease is there twice: take one away");
+    assert_eq!(errors(twice), "rallypoint.toml:3: lease is defined twice; remove one of them");
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_in_the_order_of_their_lines() {
+fn all_errors_are_reported_at_once_in_the_order_of_their_lines() {
     let text = "[[ban]]\nnam = \"x\"\nuntil = 3\n[[ban]]\naddress = 7\n[lobby]\nleese = 1\nmax_registration = 1\n\
                 address_map = [\n\"x\",\n\"y\"]\n[log]\nlevel = \"loud\"\n[lobby.names]\na = \"A\"\nb = \"B\"";
-    let message = mistakes(text);
+    let message = errors(text);
     let lines: Vec<_> = message.lines().map(|line| line.split(':').nth(1).unwrap()).collect();
     assert_eq!(lines, ["2", "3", "5", "7", "8", "10", "11", "13", "15", "16"], "{message}");
 }
 
 #[test]
-fn a_ban_that_has_ended_is_noted() {
+fn an_expired_ban_is_reported() {
     let file = File::new("[[ban]]\nname = \"*gold*\"\nuntil = 2020-01-31\n[[ban]]\naddress = \"192.0.2.1\"");
     let notes = file.sources().load().unwrap().notes;
-    assert_eq!(notes, ["the ban of \"*gold*\" ended at 2020-01-31T00:00:00Z, so it has no effect"]);
+    assert_eq!(notes, ["the ban of \"*gold*\" expired at 2020-01-31T00:00:00Z and has no effect"]);
 }
 
 #[test]
-fn variables_and_flags_are_named_in_their_mistakes() {
+fn errors_in_variables_and_flags_name_them() {
     let variables = [("RALLYPOINT_LOBBY_LEASE".into(), "soon".into())].into();
-    let message = Sources { variables, ..nobody() }.load().unwrap_err().to_string();
-    assert_eq!(message, r#"RALLYPOINT_LOBBY_LEASE: expected a time from "1s" to "24h", not "soon""#);
+    let message = Sources { variables, ..no_sources() }.load().unwrap_err().to_string();
+    assert_eq!(message, r#"RALLYPOINT_LOBBY_LEASE: expected a duration from "1s" to "24h", not "soon""#);
     for (path, value, expected) in [
-        ("lobby.lease", "soon", r#"--set lobby.lease: expected a time from "1s" to "24h", not "soon""#),
+        ("lobby.lease", "soon", r#"--set lobby.lease: expected a duration from "1s" to "24h", not "soon""#),
         ("lobby.leese", "1m", r#"--set lobby.leese: unknown key "leese" in [lobby]; did you mean "lease"?"#),
-        ("http.listen", "off", r#"--set http.listen: there is no setting "http.listen"; did you mean "web.listen"?"#),
-        ("loby.lease", "1m", r#"--set loby.lease: there is no setting "loby.lease"; did you mean "lobby.lease"?"#),
+        ("http.listen", "off", r#"--set http.listen: unknown setting "http.listen"; did you mean "web.listen"?"#),
+        ("loby.lease", "1m", r#"--set loby.lease: unknown setting "loby.lease"; did you mean "lobby.lease"?"#),
     ] {
         assert_eq!(with_flags(&[(path, value)]).unwrap_err(), expected);
     }
 }
 
 #[test]
-fn a_variable_that_may_be_mistyped_is_noted_but_not_refused() {
+fn a_possibly_misspelt_variable_is_a_warning_and_not_an_error() {
     let variables = [("RALLYPOINT_LOBBY_LEESE".to_owned(), "1".to_owned())].into();
-    let notes = Sources { variables, ..nobody() }.load().unwrap().notes;
+    let notes = Sources { variables, ..no_sources() }.load().unwrap().notes;
     assert!(notes[0].contains("did you mean \"RALLYPOINT_LOBBY_LEASE\"?"), "{notes:?}");
 }
 
 #[test]
-fn a_file_that_was_named_must_be_there() {
+fn a_file_given_by_config_must_exist() {
     let file = Some(PathBuf::from("nowhere/rallypoint.toml"));
     let message = Sources { file, ..Sources::default() }.load().unwrap_err().to_string();
-    assert_eq!(message, "nowhere/rallypoint.toml: there is no such file");
+    assert_eq!(message, "nowhere/rallypoint.toml: the file does not exist");
 }
 
 #[test]
-fn the_file_in_the_home_folder_is_found() {
+fn the_file_in_the_home_directory_is_found() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("rallypoint");
     std::fs::create_dir(&folder).unwrap();
@@ -310,21 +307,21 @@ fn the_file_in_the_home_folder_is_found() {
 }
 
 #[test]
-fn a_ban_file_stands_beside_the_file_that_names_it() {
+fn the_path_of_a_ban_file_is_relative_to_the_configuration_file() {
     let file = File::new("ban_file = \"bans.toml\"\n[[ban]]\nname = \"first\"");
     let bans = file.dir.path().join("bans.toml");
     std::fs::write(&bans, "[[ban]]\nname = \"second\"").unwrap();
     let settings = file.sources().load().unwrap().settings;
     assert_eq!(settings.all_bans().count(), 2);
-    assert!(!print(&settings).contains("\"second\""), "what another file says is not said again");
+    assert!(!print(&settings).contains("\"second\""), "bans of another file are not printed");
     std::fs::write(&bans, "[lobby]\nlease = \"1s\"").unwrap();
-    assert_eq!(file.mistakes(), "bans.toml:1: only [[ban]] can stand here, not \"lobby\"");
+    assert_eq!(file.errors(), "bans.toml:1: expected only [[ban]] in this file, not \"lobby\"");
     std::fs::remove_file(&bans).unwrap();
-    assert_eq!(file.mistakes(), "bans.toml: there is no such file");
+    assert_eq!(file.errors(), "bans.toml: the file does not exist");
 }
 
 #[test]
-fn a_ban_that_has_ended_is_none() {
+fn an_expired_ban_is_not_applied() {
     let settings = settings(
         "[[ban]]\nname = \"a\"\nuntil = 2020-01-01\n[[ban]]\nname = \"b\"\n[[ban]]\nname = \"c\"\nuntil = 9000-01-01",
     );
@@ -348,13 +345,13 @@ fn the_registry_accepts_what_the_settings_accept() {
     let registry = edges.unwrap().registry(std::time::Instant::now(), jiff::Timestamp::UNIX_EPOCH);
     assert_eq!(registry.validate(), Ok(()));
     let default = Settings::default().registry(std::time::Instant::now(), jiff::Timestamp::UNIX_EPOCH);
-    // The program knows some lobbies by name; the crate knows none.
+    // The program has default names; the crate has none.
     let named_lobbies = names::known().into_keys().collect();
     assert_eq!(default, rallypoint_lobby_proto::Config { named_lobbies, ..Default::default() });
 }
 
 #[test]
-fn known_lobbies_are_found_by_their_names() {
+fn well_known_lobbies_are_found_by_name() {
     let gg2 = rallypoint_wire::lobby::LobbyId::GANG_GARRISON_2;
     for text in ["gg2", "GG2", "Gang Garrison 2", "gang-garrison-2", "1ccf16b1-436d-856f-504d-cc1af306aaa7"] {
         assert_eq!(names::find(text), Ok(gg2), "{text}");
@@ -363,7 +360,7 @@ fn known_lobbies_are_found_by_their_names() {
 }
 
 #[test]
-fn servers_to_watch_name_a_lobby_by_uuid_or_by_any_name_it_has() {
+fn watched_servers_name_a_lobby_by_uuid_or_by_any_of_its_names() {
     let text = r#"
         [[watch]]
         server = "Bloodmasters://play.example.org"
@@ -386,7 +383,7 @@ fn servers_to_watch_name_a_lobby_by_uuid_or_by_any_name_it_has() {
 }
 
 #[test]
-fn mistakes_in_servers_to_watch_have_a_line() {
+fn errors_in_watched_servers_have_a_line() {
     let names = "\"PyGG2 testing\", \"Gang Garrison 2\", \"Vanguard\", \"Rallypoint rooms\", \"Bloodmasters\"";
     for (text, expected) in [
         (
@@ -399,7 +396,7 @@ fn mistakes_in_servers_to_watch_have_a_line() {
         ),
         (
             "[[watch]]\nserver = \"session://a:1\"",
-            "rallypoint.toml:1: watch: expected a lobby in this [[watch]]".to_owned(),
+            "rallypoint.toml:1: watch: this [[watch]] lacks lobby".to_owned(),
         ),
         (
             "[[watch]]\nserver = 7\nloby = \"gg2\"\nlobby = \"gg2\"",
@@ -407,9 +404,9 @@ fn mistakes_in_servers_to_watch_have_a_line() {
         ),
         (
             "[[watch]]\nserver = \"session://a:1\"\nlobby = \"gg2\"\n[[watch]]\nserver = \"session://a:1\"\nlobby = \"vanguard\"",
-            "rallypoint.toml:4: watch: session://a:1 is there twice: once is enough".to_owned(),
+            "rallypoint.toml:4: watch: session://a:1 is listed twice; remove one of them".to_owned(),
         ),
     ] {
-        assert_eq!(mistakes(text), expected);
+        assert_eq!(errors(text), expected);
     }
 }

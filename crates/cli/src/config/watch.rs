@@ -1,8 +1,8 @@
-//! Servers to watch as they stand in a file.
+//! The `[[watch]]` tables: servers that the lobby probes because they cannot register.
 
 use super::{
-    kind::{Kind, Value, Wrong, all, found, quoted},
     names, nearest,
+    setting_type::{SettingType, Value, ValueError, all, found, quoted},
 };
 use crate::ask::target::{Host, Protocol, Server, Target};
 use rallypoint_web::WatchTarget;
@@ -13,13 +13,13 @@ use toml::de::DeValue;
 /// The keys of one `[[watch]]`.
 pub const KEYS: [&str; 2] = ["server", "lobby"];
 
-/// A list of servers to watch: every file and variable that has one replaces it as a whole.
-pub struct WatchList<'a> {
-    /// What lobbies are called, so that they can be given by name.
+/// The type of the list of watched servers. A source that has one replaces the whole list.
+pub struct WatchListType<'a> {
+    /// Names of lobbies, so that they can be given by name.
     pub names: &'a BTreeMap<LobbyId, String>,
 }
 
-impl Kind for WatchList<'_> {
+impl SettingType for WatchListType<'_> {
     type Of = Vec<WatchTarget>;
 
     fn expects(&self) -> String {
@@ -28,14 +28,16 @@ impl Kind for WatchList<'_> {
             .into()
     }
 
-    fn set(&self, target: &mut Vec<WatchTarget>, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+    fn set(&self, target: &mut Vec<WatchTarget>, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         let DeValue::Array(lines) = value.get_ref() else {
-            return Err(vec![Wrong::new(format!("expected {}, {}", self.expects(), found(value.get_ref())))]);
+            return Err(vec![ValueError::new(format!("expected {}, {}", self.expects(), found(value.get_ref())))]);
         };
         let read = all(lines.iter().map(|line| self.read(line)))?;
         for (place, one) in read.iter().enumerate() {
             if read[..place].iter().any(|other| other.to_string() == one.to_string()) {
-                return Err(vec![Wrong::new(format!("{one} is there twice: once is enough")).at(lines[place].span())]);
+                return Err(vec![
+                    ValueError::new(format!("{one} is listed twice; remove one of them")).at(lines[place].span()),
+                ]);
             }
         }
         *target = read;
@@ -48,34 +50,36 @@ impl Kind for WatchList<'_> {
     }
 }
 
-impl WatchList<'_> {
-    /// One server to watch, or all that is wrong with it.
-    fn read(&self, line: &Value<'_>) -> Result<WatchTarget, Vec<Wrong>> {
+impl WatchListType<'_> {
+    /// Parses one table, or returns everything that is wrong with it.
+    fn read(&self, line: &Value<'_>) -> Result<WatchTarget, Vec<ValueError>> {
         let Some(table) = line.get_ref().as_table() else {
-            return Err(vec![Wrong::new(format!("expected {}", self.expects())).at(line.span())]);
+            return Err(vec![ValueError::new(format!("expected {}", self.expects())).at(line.span())]);
         };
-        let (mut server, mut lobby, mut wrongs) = (None, None, Vec::new());
+        let mut server = None;
+        let mut lobby = None;
+        let mut errors = Vec::new();
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             let text = || match value.get_ref().as_str() {
                 Some(text) => Ok(text),
-                None => Err(Wrong::new(format!("{name}: expected text, {}", found(value.get_ref())))),
+                None => Err(ValueError::new(format!("{name}: expected text, {}", found(value.get_ref())))),
             };
             let result = match name {
                 "server" => text().and_then(read_server).map(|read| server = Some(read)),
                 "lobby" => text().and_then(|text| self.read_lobby(text)).map(|read| lobby = Some(read)),
                 unknown => {
                     let message = format!("unknown key {} in [[watch]]{}", quoted(unknown), nearest(unknown, KEYS));
-                    Err(Wrong::new(message).at(key.span()))
+                    Err(ValueError::new(message).at(key.span()))
                 }
             };
-            wrongs.extend(result.err().map(|wrong| wrong.at(value.span())));
+            errors.extend(result.err().map(|error| error.at(value.span())));
         }
         for key in KEYS.iter().filter(|key| !table.keys().any(|known| known.get_ref() == **key)) {
-            wrongs.push(Wrong::new(format!("expected a {key} in this [[watch]]")).at(line.span()));
+            errors.push(ValueError::new(format!("this [[watch]] lacks {key}")).at(line.span()));
         }
         match (server, lobby) {
-            (Some((server, protocol)), Some(lobby)) if wrongs.is_empty() => {
+            (Some((server, protocol)), Some(lobby)) if errors.is_empty() => {
                 let default = NonZeroU16::new(protocol.default_port());
                 let host = match server.host {
                     Host::Ip(ip) => ip.to_string(),
@@ -84,31 +88,31 @@ impl WatchList<'_> {
                 let port = server.port.or(default).ok_or_else(Vec::new)?;
                 Ok(WatchTarget { host, port, protocol, lobby })
             }
-            _ => Err(wrongs),
+            _ => Err(errors),
         }
     }
 
-    fn read_lobby(&self, text: &str) -> Result<LobbyId, Wrong> {
+    fn read_lobby(&self, text: &str) -> Result<LobbyId, ValueError> {
         let fits = |name: &&String| !name.is_empty() && name.to_lowercase() == text.trim().to_lowercase();
         let named = self.names.iter().find(|(_, name)| fits(name)).map(|(id, _)| *id);
         named.map_or_else(|| names::find(text), Ok).map_err(|_| {
             let known: Vec<_> = self.names.values().filter(|name| !name.is_empty()).map(quoted).collect();
-            Wrong::new(format!("lobby: expected a UUID or one of {}, not {}", known.join(", "), quoted(text)))
+            ValueError::new(format!("lobby: expected a UUID or one of {}, not {}", known.join(", "), quoted(text)))
         })
     }
 }
 
-fn read_server(text: &str) -> Result<(Server, Protocol), Wrong> {
+fn read_server(text: &str) -> Result<(Server, Protocol), ValueError> {
     match text.parse() {
         Ok(Target::Server(server @ Server { protocol: Some(protocol), .. })) => Ok((server, protocol)),
         _ => {
             let expected = "bloodmasters://host:port or session://host:port";
-            Err(Wrong::new(format!("server: expected {expected}, not {}", quoted(text))))
+            Err(ValueError::new(format!("server: expected {expected}, not {}", quoted(text))))
         }
     }
 }
 
-/// The keys of one server, a line each.
+/// The keys of one server, one per line.
 pub fn lines(target: &WatchTarget) -> [String; 2] {
     [format!("server = {}", quoted(target)), format!("lobby = {}", quoted(target.lobby))]
 }

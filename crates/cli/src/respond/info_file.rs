@@ -1,7 +1,7 @@
 //! The file that says what to answer.
 
 use super::section::{Section, integer};
-use crate::config::{Document, Mistakes, syntax};
+use crate::config::{ConfigErrors, Document, syntax_errors};
 use rallypoint_query_proto::{BloodmastersInfo, Mod, Player, ServerInfo, SessionInfo, Team};
 use rallypoint_wire::bloodmasters::{GameType, Rules};
 use std::{cell::RefCell, fmt, io, path::Path};
@@ -20,22 +20,22 @@ impl<'a> InfoFile<'a> {
     }
 
     /// What it says, or what is wrong with it and where.
-    pub fn read(&self) -> Result<ServerInfo, Mistakes> {
-        let mut mistakes = Mistakes::default();
+    pub fn read(&self) -> Result<ServerInfo, ConfigErrors> {
+        let mut errors = ConfigErrors::default();
         match std::fs::read_to_string(self.0) {
             Ok(text) => return parse(&self.to_string(), &text),
-            Err(error) => mistakes.push(
+            Err(error) => errors.push(
                 self,
                 match error.kind() {
-                    io::ErrorKind::NotFound => "there is no such file".into(),
-                    io::ErrorKind::PermissionDenied => "this user may not read it".into(),
+                    io::ErrorKind::NotFound => "the file does not exist".into(),
+                    io::ErrorKind::PermissionDenied => "permission denied".into(),
                     io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
                     io::ErrorKind::IsADirectory => "it is a folder, not a file".into(),
                     _ => error.to_string(),
                 },
             ),
         }
-        Err(mistakes)
+        Err(errors)
     }
 }
 
@@ -45,21 +45,21 @@ impl fmt::Display for InfoFile<'_> {
     }
 }
 
-fn parse(name: &str, text: &str) -> Result<ServerInfo, Mistakes> {
+fn parse(name: &str, text: &str) -> Result<ServerInfo, ConfigErrors> {
     let found = RefCell::new(Vec::new());
     let info = match DeTable::parse(text) {
         Ok(table) => Some(server(Section::new("", table.get_ref(), &found))),
         Err(_) => {
-            found.replace(syntax(text));
+            found.replace(syntax_errors(text));
             None
         }
     };
     let mut found = found.into_inner();
     // The tables of a file are not in the order of their lines.
     found.sort_by_key(|(at, _)| at.start);
-    let mut mistakes = Mistakes::default();
-    found.iter().for_each(|(at, message)| mistakes.push(Document { name, text }.place(at), message));
-    mistakes.into_result()?;
+    let mut errors = ConfigErrors::default();
+    found.iter().for_each(|(at, message)| errors.push(Document { name, text }.location(at), message));
+    errors.into_result()?;
     Ok(info.unwrap_or_default())
 }
 
@@ -208,7 +208,7 @@ mod tests {
             ("player = 3", "info.toml:1: player: expected sections [[player]], not 3"),
             ("[player]\nname = \"x\"", "info.toml:1: player: expected sections [[player]], not a section"),
             ("[[player]]\nteam = 1", "info.toml:1: expected name in this [[player]]"),
-            ("name = \"a\"\nname = \"b\"", "info.toml:2: name is there twice: take one away"),
+            ("name = \"a\"\nname = \"b\"", "info.toml:2: name is defined twice; remove one of them"),
         ] {
             assert_eq!(parse("info.toml", text).unwrap_err().to_string(), expected, "{text}");
         }
@@ -219,8 +219,8 @@ mod tests {
     fn all_mistakes_are_told_at_once_in_the_order_of_their_lines() {
         let text =
             "nam = \"x\"\nplayers = -1\n[[player]]\nteam = \"RED\"\n[[team]]\nid = 300\nname = \"R\"\n[session]\nx = 1";
-        let mistakes = parse("info.toml", text).unwrap_err().to_string();
-        let lines: Vec<_> = mistakes.lines().map(|line| line.split(':').nth(1).unwrap()).collect();
-        assert_eq!(lines, ["1", "2", "3", "4", "6", "9"], "{mistakes}");
+        let errors = parse("info.toml", text).unwrap_err().to_string();
+        let lines: Vec<_> = errors.lines().map(|line| line.split(':').nth(1).unwrap()).collect();
+        assert_eq!(lines, ["1", "2", "3", "4", "6", "9"], "{errors}");
     }
 }

@@ -51,7 +51,7 @@ impl<'a> Section<'a> {
     }
 
     /// A whole number of the range of its type.
-    pub fn number<T: Number>(&mut self, key: &'static str) -> Option<T> {
+    pub fn number<T: IntegerType>(&mut self, key: &'static str) -> Option<T> {
         let expected = format!("a number from {} to {}", T::LEAST, T::MOST);
         self.read(key, &expected, |value| integer(value).and_then(|number| T::try_from(number).ok()))
     }
@@ -123,14 +123,14 @@ impl<'a> Section<'a> {
 const TEXT: &str = "text in quotes";
 
 /// A kind of whole numbers.
-pub trait Number: TryFrom<i64> {
+pub trait IntegerType: TryFrom<i64> {
     const LEAST: i64;
     const MOST: i64;
 }
 
 macro_rules! numbers {
     ($($kind:ty),*) => {$(
-        impl Number for $kind {
+        impl IntegerType for $kind {
             const LEAST: i64 = <$kind>::MIN as i64;
             const MOST: i64 = <$kind>::MAX as i64;
         }

@@ -69,7 +69,7 @@ Examples:
 Settings:
   Flags win over the environment, that over the file, that over the defaults.
   Each setting has a variable: lobby.lease is RALLYPOINT_LOBBY_LEASE.
-  Names of lobbies ([lobby.names]) and bans ([[ban]]) belong into the file: they
+  LobbyNamesType of lobbies ([lobby.names]) and bans ([[ban]]) belong into the file: they
   have no flags of their own.
 
 Signals:

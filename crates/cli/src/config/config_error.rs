@@ -1,61 +1,62 @@
-//! Mistakes in a configuration, each with its place.
+//! Errors in a configuration, each with its location.
 
 use std::{fmt, ops::Range};
 use toml::de::DeTable;
 
-/// All mistakes that were found: a person should not have to find them one by one.
+/// All errors of a configuration, so that they can be corrected at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-pub struct Mistakes(Vec<String>);
+pub struct ConfigErrors(Vec<String>);
 
-/// A text with a name, for finding the line of a mistake.
+/// A named text, for finding the line of an error.
 #[derive(Clone, Copy)]
 pub struct Document<'a> {
     pub name: &'a str,
     pub text: &'a str,
 }
 
-impl Mistakes {
-    pub fn push(&mut self, place: impl fmt::Display, message: impl fmt::Display) {
-        self.0.push(format!("{place}: {message}"));
+impl ConfigErrors {
+    /// Adds an error: where it is (a file and line, a variable or a flag), and what is expected there.
+    pub fn push(&mut self, location: impl fmt::Display, message: impl fmt::Display) {
+        self.0.push(format!("{location}: {message}"));
     }
 
-    /// One by one.
+    /// The messages, one per error.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Nothing, if there are none.
+    /// `Ok` if there are no errors.
     pub fn into_result(self) -> Result<(), Self> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }
     }
 }
 
-/// Why a text is not TOML: all mistakes, and where they are.
-pub fn syntax(text: &str) -> Vec<(Range<usize>, String)> {
+/// The syntax errors of a text that is not valid TOML, each with its position.
+pub fn syntax_errors(text: &str) -> Vec<(Range<usize>, String)> {
     let (_, errors) = DeTable::parse_recoverable(text);
-    let told = |error: &toml::de::Error| {
+    let locate = |error: &toml::de::Error| {
         let at = error.span().unwrap_or(0..0);
         let message = match error.message() {
             "duplicate key" => {
                 let key = text.get(at.clone()).unwrap_or_default().trim();
-                format!("{key} is there twice: take one away")
+                format!("{key} is defined twice; remove one of them")
             }
             message => message.trim().replace('\n', ", "),
         };
         (at, message)
     };
-    errors.iter().map(told).collect()
+    errors.iter().map(locate).collect()
 }
 
 impl Document<'_> {
-    /// The place of a part of the text: `rallypoint.toml:12`.
-    pub fn place(&self, at: &Range<usize>) -> String {
+    /// File and line of a part of the text: `rallypoint.toml:12`.
+    pub fn location(&self, at: &Range<usize>) -> String {
         let before = &self.text.as_bytes()[..at.start.min(self.text.len())];
         format!("{}:{}", self.name, 1 + before.iter().filter(|&&byte| byte == b'\n').count())
     }
 }
 
-impl fmt::Display for Mistakes {
+impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join("\n"))
     }

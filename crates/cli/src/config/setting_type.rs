@@ -1,4 +1,4 @@
-//! The kinds of values that a setting can have: how each is read, and how it is written.
+//! The types of settings: how their values are parsed from TOML and written back.
 
 use ipnet::IpNet;
 use jiff::SignedDuration;
@@ -13,99 +13,103 @@ use std::{
 };
 use toml::{Spanned, de::DeValue};
 
-/// A value with its place in the file.
+/// A TOML value with its position in the file.
 pub type Value<'a> = Spanned<DeValue<'a>>;
 
-/// What is wrong with a value, and where, if that is not the whole value.
+/// What is wrong with a value, and in which part of it, if not the whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct ValueError {
     pub message: String,
     pub at: Option<Range<usize>>,
 }
 
-/// How the value of a setting is read and written.
-pub trait Kind {
-    /// What it is in the program.
+/// Parses and writes the value of a setting.
+pub trait SettingType {
+    /// The Rust type of the value.
     type Of;
 
-    /// What a person should write, as in "expected ...".
+    /// The valid values, as in "expected ...".
     fn expects(&self) -> String;
 
-    /// Reads a value, or says all that is wrong with it. Then nothing has changed.
-    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<Wrong>>;
+    /// Parses a value into `target`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the value; then `target` is unchanged.
+    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<ValueError>>;
 
-    /// As it stands in a file.
+    /// The value in TOML syntax.
     fn show(&self, value: &Self::Of) -> String;
 }
 
 /// `true` or `false`.
-pub struct Switch;
+pub struct BoolType;
 
-/// A whole number.
-pub struct Number<T>(pub RangeInclusive<u64>, pub PhantomData<T>);
+/// An integer within a range.
+pub struct IntegerType<T>(pub RangeInclusive<u64>, pub PhantomData<T>);
 
-/// A length of time: `"70s"`, `"5m"`, `"1h 30m"`.
-pub struct Time(pub RangeInclusive<Duration>);
+/// A duration: `"70s"`, `"5m"`, `"1h 30m"`.
+pub struct DurationType(pub RangeInclusive<Duration>);
 
-/// One of a few words.
-pub struct Word<T: 'static>(pub &'static [(&'static str, T)]);
+/// One of a fixed set of words.
+pub struct ChoiceType<T: 'static>(pub &'static [(&'static str, T)]);
 
-/// A file or folder; or nothing.
-pub struct Path(pub &'static str);
+/// A file or directory, or an empty string for none.
+pub struct PathType(pub &'static str);
 
-/// A rate and a burst: `"10/s burst 300"`; or `"off"`.
-pub struct Limit;
+/// A rate limit, `"10/s burst 300"`, or `"off"`.
+pub struct RateLimitType;
 
-/// Several of a kind, as a list or as one text with commas.
-pub struct List<T> {
-    /// What one of them is.
+/// A list of values: a TOML array, or one string with commas.
+pub struct ListType<T> {
+    /// Description of the elements, in the plural.
     pub of: &'static str,
     pub read: fn(&str) -> Result<T, String>,
     pub show: fn(&T) -> String,
-    /// Whether there can be none of them: the word `off`, or an empty list.
+    /// Whether the list can be empty, written as `off` or as an empty array.
     pub or_off: bool,
 }
 
-impl Wrong {
+impl ValueError {
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), at: None }
     }
 
-    /// It is this part of the value that is wrong.
+    /// Sets the wrong part of the value, unless it is set already.
     pub fn at(self, at: Range<usize>) -> Self {
         Self { at: self.at.or(Some(at)), ..self }
     }
 }
 
-impl From<Wrong> for Vec<Wrong> {
-    fn from(wrong: Wrong) -> Self {
-        vec![wrong]
+impl From<ValueError> for Vec<ValueError> {
+    fn from(error: ValueError) -> Self {
+        vec![error]
     }
 }
 
-/// All values; or, if some are wrong, all that is wrong with any of them.
-pub fn all<T>(results: impl Iterator<Item = Result<T, Vec<Wrong>>>) -> Result<Vec<T>, Vec<Wrong>> {
-    let (mut values, mut wrongs) = (Vec::new(), Vec::new());
+/// Collects all values, or the errors of all results.
+pub fn all<T>(results: impl Iterator<Item = Result<T, Vec<ValueError>>>) -> Result<Vec<T>, Vec<ValueError>> {
+    let mut values = Vec::new();
+    let mut errors = Vec::new();
     for result in results {
         match result {
             Ok(value) => values.push(value),
-            Err(more) => wrongs.extend(more),
+            Err(more) => errors.extend(more),
         }
     }
-    if wrongs.is_empty() { Ok(values) } else { Err(wrongs) }
+    if errors.is_empty() { Ok(values) } else { Err(errors) }
 }
 
-/// A whole number within a range.
-pub fn number<T>(range: RangeInclusive<u64>) -> Number<T> {
-    Number(range, PhantomData)
+/// The type of integers within a range.
+pub fn number<T>(range: RangeInclusive<u64>) -> IntegerType<T> {
+    IntegerType(range, PhantomData)
 }
 
-/// Text as TOML writes it.
+/// Text as a TOML string.
 pub fn quoted(text: impl fmt::Display) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
 
-/// "not ...", for the end of a sentence that says what was expected.
+/// "not ...": the actual value, for the end of a sentence that begins with "expected".
 pub fn found(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("not {}", quoted(text)),
@@ -114,22 +118,22 @@ pub fn found(value: &DeValue<'_>) -> String {
         DeValue::Boolean(value) => format!("not {value}"),
         DeValue::Datetime(date) => format!("not the date {date}"),
         DeValue::Array(_) => "not a list".into(),
-        DeValue::Table(_) => "not a section".into(),
+        DeValue::Table(_) => "not a table".into(),
     }
 }
 
-fn unexpected(kind: &impl Kind, value: &Value<'_>) -> Wrong {
-    Wrong::new(format!("expected {}, {}", kind.expects(), found(value.get_ref())))
+fn unexpected(kind: &impl SettingType, value: &Value<'_>) -> ValueError {
+    ValueError::new(format!("expected {}, {}", kind.expects(), found(value.get_ref())))
 }
 
-impl Kind for Switch {
+impl SettingType for BoolType {
     type Of = bool;
 
     fn expects(&self) -> String {
         "true or false".into()
     }
 
-    fn set(&self, target: &mut bool, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+    fn set(&self, target: &mut bool, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         *target = value.get_ref().as_bool().ok_or_else(|| unexpected(self, value))?;
         Ok(())
     }
@@ -139,17 +143,17 @@ impl Kind for Switch {
     }
 }
 
-impl<T: TryFrom<u64> + Copy + fmt::Display> Kind for Number<T> {
+impl<T: TryFrom<u64> + Copy + fmt::Display> SettingType for IntegerType<T> {
     type Of = T;
 
     fn expects(&self) -> String {
         match (*self.0.start(), *self.0.end()) {
-            (least, u64::MAX) => format!("a number of at least {least}"),
-            (least, most) => format!("a number from {least} to {most}"),
+            (min, u64::MAX) => format!("a number of at least {min}"),
+            (min, max) => format!("a number from {min} to {max}"),
         }
     }
 
-    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         let number = value.get_ref().as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
         let number = number.filter(|number| self.0.contains(number)).and_then(|number| T::try_from(number).ok());
         *target = number.ok_or_else(|| unexpected(self, value))?;
@@ -161,15 +165,16 @@ impl<T: TryFrom<u64> + Copy + fmt::Display> Kind for Number<T> {
     }
 }
 
-impl Kind for Time {
+impl SettingType for DurationType {
     type Of = Duration;
 
     fn expects(&self) -> String {
-        let (least, most) = (show_time(*self.0.start()), show_time(*self.0.end()));
-        format!("a time from \"{least}\" to \"{most}\"")
+        let min = show_time(*self.0.start());
+        let max = show_time(*self.0.end());
+        format!("a duration from \"{min}\" to \"{max}\"")
     }
 
-    fn set(&self, target: &mut Duration, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+    fn set(&self, target: &mut Duration, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         let time = value.get_ref().as_str().and_then(|text| text.parse::<SignedDuration>().ok());
         let time = time.and_then(|time| Duration::try_from(time).ok()).filter(|time| self.0.contains(time));
         *target = time.ok_or_else(|| unexpected(self, value))?;
@@ -181,7 +186,7 @@ impl Kind for Time {
     }
 }
 
-/// A time in the largest unit in which it is a whole number.
+/// A duration in the largest unit in which it is an integer.
 pub fn show_time(time: Duration) -> String {
     let ms = time.as_millis();
     match ms {
@@ -193,7 +198,7 @@ pub fn show_time(time: Duration) -> String {
     }
 }
 
-impl<T: Copy + PartialEq> Kind for Word<T> {
+impl<T: Copy + PartialEq> SettingType for ChoiceType<T> {
     type Of = T;
 
     fn expects(&self) -> String {
@@ -204,7 +209,7 @@ impl<T: Copy + PartialEq> Kind for Word<T> {
         }
     }
 
-    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+    fn set(&self, target: &mut T, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         let text = value.get_ref().as_str().unwrap_or_default();
         let word = self.0.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
         *target = word.ok_or_else(|| unexpected(self, value))?.1;
@@ -216,14 +221,14 @@ impl<T: Copy + PartialEq> Kind for Word<T> {
     }
 }
 
-impl Kind for Path {
+impl SettingType for PathType {
     type Of = Option<PathBuf>;
 
     fn expects(&self) -> String {
         self.0.into()
     }
 
-    fn set(&self, target: &mut Option<PathBuf>, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+    fn set(&self, target: &mut Option<PathBuf>, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         let text = value.get_ref().as_str().ok_or_else(|| unexpected(self, value))?;
         *target = (!text.is_empty()).then(|| text.into());
         Ok(())
@@ -234,21 +239,21 @@ impl Kind for Path {
     }
 }
 
-impl Kind for Limit {
+impl SettingType for RateLimitType {
     type Of = Option<Rate>;
 
     fn expects(&self) -> String {
-        r#"a limit such as "10/s burst 300" or "600/m burst 50", or "off""#.into()
+        r#"a rate limit such as "10/s burst 300" or "600/m burst 50", or "off""#.into()
     }
 
-    fn set(&self, target: &mut Option<Rate>, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
+    fn set(&self, target: &mut Option<Rate>, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         let text = value.get_ref().as_str().ok_or_else(|| unexpected(self, value))?;
         if text.trim().eq_ignore_ascii_case("off") {
             *target = None;
             return Ok(());
         }
         let rate = read_rate(text).ok_or_else(|| unexpected(self, value))?;
-        rate.validate().map_err(|error| Wrong::new(error.to_string()))?;
+        rate.validate().map_err(|error| ValueError::new(error.to_string()))?;
         *target = Some(rate);
         Ok(())
     }
@@ -270,7 +275,7 @@ fn read_rate(text: &str) -> Option<Rate> {
     Some(Rate { count: number(count)?, per: Duration::from_secs(*seconds), burst: number(burst)? })
 }
 
-impl<T> Kind for List<T> {
+impl<T> SettingType for ListType<T> {
     type Of = Vec<T>;
 
     fn expects(&self) -> String {
@@ -278,8 +283,8 @@ impl<T> Kind for List<T> {
         format!("a list of {}{off}", self.of)
     }
 
-    fn set(&self, target: &mut Vec<T>, value: &Value<'_>) -> Result<(), Vec<Wrong>> {
-        let read = |text: &str| (self.read)(text.trim()).map_err(Wrong::new);
+    fn set(&self, target: &mut Vec<T>, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
+        let read = |text: &str| (self.read)(text.trim()).map_err(ValueError::new);
         let new: Vec<T> = match value.get_ref() {
             DeValue::String(text) if self.or_off && text.trim().eq_ignore_ascii_case("off") => Vec::new(),
             DeValue::String(text) => {
@@ -287,7 +292,7 @@ impl<T> Kind for List<T> {
             }
             DeValue::Array(values) => {
                 let one = |value: &Value<'_>| match value.get_ref().as_str() {
-                    Some(text) => read(text).map_err(|wrong| vec![wrong.at(value.span())]),
+                    Some(text) => read(text).map_err(|error| vec![error.at(value.span())]),
                     None => Err(vec![unexpected(self, value).at(value.span())]),
                 };
                 all(values.iter().map(one))?
@@ -295,7 +300,7 @@ impl<T> Kind for List<T> {
             _ => return Err(vec![unexpected(self, value)]),
         };
         if new.is_empty() && !self.or_off {
-            return Err(vec![Wrong::new(format!("expected {}, not an empty one", self.expects()))]);
+            return Err(vec![ValueError::new(format!("expected {}, not an empty list", self.expects()))]);
         }
         *target = new;
         Ok(())
@@ -307,21 +312,21 @@ impl<T> Kind for List<T> {
     }
 }
 
-/// An address and a port to listen on.
+/// Parses an address and a port to listen on.
 pub fn read_socket(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         format!("expected an address and a port such as \"0.0.0.0:29944\" or \"[::]:29944\", not {}", quoted(text))
     })
 }
 
-/// A network, or an address as a network of one.
+/// Parses a network, or an address as a network of one.
 pub fn read_network(text: &str) -> Result<IpNet, String> {
     let one = text.parse::<IpAddr>().map(|ip| IpNet::from(ip.to_canonical()));
     one.or_else(|_| text.parse::<IpNet>().map(|net| net.trunc()))
         .map_err(|_| format!("expected a network such as \"203.0.113.0/24\" or an address, not {}", quoted(text)))
 }
 
-/// A network as it is read: an address if it is only that.
+/// A network as it is written: a plain address if it contains only one.
 pub fn show_network(net: &IpNet) -> String {
     if net.prefix_len() == net.max_prefix_len() { net.addr().to_string() } else { net.to_string() }
 }
