@@ -343,7 +343,7 @@ impl Lobby {
     #[track_caller]
     pub fn reload(&self, config: &str) {
         let count = |text: &str| self.log().matches(text).count();
-        let answers = || count("the configuration was read again") + count("the configuration stays as it was");
+        let answers = || count("configuration reloaded") + count("the configuration was not reloaded");
         let before = answers();
         self.write_config(config);
         self.process.signal(Signal::HUP);

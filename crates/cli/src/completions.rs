@@ -1,14 +1,14 @@
-//! `rallypoint completions`: what makes a shell complete the commands.
+//! `rallypoint completions`: prints completion scripts for shells.
 
 use crate::{error::CommandError, stdio::print_stdout};
 use clap::Command;
 use clap_complete::Shell;
 
-/// Print what makes a shell complete this program's commands and flags
+/// Print a script that makes a shell complete commands and flags
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub struct Args {
-    /// The shell
+    /// Name of the shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
@@ -19,11 +19,11 @@ Examples:
       > ~/.local/share/bash-completion/completions/rallypoint
   rallypoint completions fish > ~/.config/fish/completions/rallypoint.fish
   rallypoint completions zsh > ~/.zfunc/_rallypoint
-      with fpath+=~/.zfunc in ~/.zshrc
+      requires fpath+=~/.zfunc in ~/.zshrc
 
 Exit codes:
-  0  printed
-  1  it could not be written
+  0  success
+  1  the script could not be written
   2  wrong usage";
 
 pub fn run(args: &Args, mut program: Command) -> Result<(), CommandError> {

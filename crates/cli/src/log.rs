@@ -1,18 +1,18 @@
-//! The log: what the program tells while it runs, on standard error.
+//! The log, on standard error.
 
 use crate::config::{LogFormat, LogSettings};
 use tracing_subscriber::{Registry, filter::LevelFilter, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt};
 
-/// A log whose level can be changed.
+/// The log of a running program, whose level can be changed.
 pub struct Log(Option<reload::Handle<LevelFilter, Registry>>);
 
 impl Log {
-    /// Starts to log.
+    /// Starts logging.
     pub fn start(settings: LogSettings) -> Self {
         let (filter, handle) = reload::Layer::new(LevelFilter::from_level(settings.level));
         let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
         let registry = tracing_subscriber::registry().with(filter);
-        // The journal has its own clock.
+        // The journal adds its own timestamps.
         let in_journal = std::env::var_os("JOURNAL_STREAM").is_some();
         let started = match settings.format {
             LogFormat::Json => {
@@ -25,7 +25,7 @@ impl Log {
         Self(started.ok().map(|()| handle))
     }
 
-    /// Changes how much is told.
+    /// Changes the level.
     pub fn set_level(&self, level: tracing::Level) {
         if let Some(handle) = &self.0 {
             let _ = handle.modify(|filter| *filter = LevelFilter::from_level(level));

@@ -1,19 +1,19 @@
-//! `rallypoint man`: the manual pages.
+//! `rallypoint man`: prints manual pages.
 
 use crate::{error::CommandError, stdio::print_stdout};
 use clap::Command;
 use clap_mangen::Man;
 use std::{fs, path::PathBuf};
 
-/// Print a manual page, or write all of them into a folder
+/// Print a manual page, or write all of them to a directory
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub struct Args {
-    /// The command whose page is printed; without it, the page of the program itself
+    /// Command whose page is printed [default: the program itself]
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
     command: Option<String>,
 
-    /// Write the pages of all commands into this folder, which is made if it is not there
+    /// Write the pages of all commands to this directory, which is created if necessary
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -24,8 +24,8 @@ Examples:
   rallypoint man --dir ~/.local/share/man/man1
 
 Exit codes:
-  0  printed or written
-  1  it could not be written
+  0  success
+  1  the pages could not be written
   2  wrong usage";
 
 pub fn run(args: &Args, mut program: Command) -> Result<(), CommandError> {
@@ -44,16 +44,16 @@ pub fn run(args: &Args, mut program: Command) -> Result<(), CommandError> {
     };
     let Some(page) = pages(&program).into_iter().find(|(_, page)| page.get_filename() == format!("{wanted}.1")) else {
         let names: Vec<_> = program.get_subcommands().map(Command::get_name).collect();
-        return Err(CommandError::Usage(format!("there is no such command; there are {}", names.join(", "))));
+        return Err(CommandError::Usage(format!("unknown command; the commands are {}", names.join(", "))));
     };
     print_stdout(&render(&page)?)
 }
 
-/// One for the program, one for each command.
+/// One page for the program and one for each command.
 fn pages(program: &Command) -> Vec<(Command, Man)> {
     let commands = program.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
     let named = |command: &Command| {
-        // The name of a page has hyphens, as in git-commit(1).
+        // Names of pages are hyphenated, as in git-commit(1).
         command.clone().display_name(format!("{}-{}", program.get_name(), command.get_name()))
     };
     let page = |command: Command| (command.clone(), Man::new(command));
@@ -79,7 +79,7 @@ fn render((command, page): &(Command, Man)) -> Result<String, CommandError> {
     Ok(String::from_utf8_lossy(&text).into_owned() + &sections(&more.map(ToString::to_string).unwrap_or_default()))
 }
 
-/// What stands below the options of a help: every heading is a section, every line stays a line.
+/// Converts the text below the options of a help page: headings become sections, line breaks are kept.
 fn sections(help: &str) -> String {
     let mut page = String::new();
     let mut is_open = false;
@@ -102,12 +102,12 @@ fn sections(help: &str) -> String {
     if is_open { page + ".fi\n" } else { page }
 }
 
-/// A line that starts with a capital letter, a few words before a colon.
+/// Whether text before a colon is a heading: up to three words, starting with a capital letter.
 fn is_heading(text: &str) -> bool {
     text.starts_with(|c: char| c.is_uppercase()) && text.split(' ').count() <= 3 && !text.contains(['(', '/'])
 }
 
-/// Nothing in it means anything to roff.
+/// Escapes a line for roff.
 fn escaped(line: &str) -> String {
     let escaped = line.replace('\\', "\\e").replace('-', "\\-");
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_become_sections_and_lines_stay_lines() {
+    fn headings_become_sections_and_line_breaks_are_kept() {
         let page = sections("Examples:\n  a --b \\\n  .c\n\nExit codes: 0 good\nMore");
         let expected = ".SH EXAMPLES\n.nf\na \\-\\-b \\e\n\\&.c\n.fi\n.SH EXIT CODES\n.nf\n0 good\nMore\n.fi\n";
         assert_eq!(page, expected);

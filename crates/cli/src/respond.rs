@@ -8,7 +8,7 @@ pub use args::Args;
 
 use crate::{
     error::CommandError,
-    signals::{Signals, Told},
+    signals::{SignalAction, Signals},
     stdio::{print_stderr, print_stdout},
 };
 use info_file::InfoFile;
@@ -58,7 +58,7 @@ async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Res
     }
     // Nobody may be reading, which is no reason not to answer.
     let _ = print_stdout(&lines);
-    while signals.next().await == Told::Reload {
+    while signals.next().await == SignalAction::Reload {
         match file.read() {
             Ok(info) => {
                 let info = Arc::new(info);

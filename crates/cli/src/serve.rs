@@ -1,4 +1,4 @@
-//! `rallypoint serve`: a lobby.
+//! `rallypoint serve`: runs the lobby service.
 
 mod args;
 pub mod data_dir;
@@ -12,7 +12,7 @@ use crate::{
     config::{self, LoadedConfig, SETTINGS, Settings, Sources},
     error::CommandError,
     log::Log,
-    signals::{Signals, Told},
+    signals::{SignalAction, Signals},
     stdio::print_stdout,
 };
 use jiff::Timestamp;
@@ -26,10 +26,10 @@ use std::{
 };
 use tracing::{error, info, warn};
 
-/// How often the program looks at its own numbers.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// Interval at which the statistics are checked.
+const STATS_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Runs a lobby until it is told to stop.
+/// Runs a lobby until SIGTERM or SIGINT.
 pub fn run(args: &Args) -> Result<(), CommandError> {
     let sources = args.sources()?;
     let loaded = sources.load()?;
@@ -44,12 +44,12 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(CommandError::failed)?;
     let result = runtime.block_on(Server { sources, log, settings: loaded.settings.clone() }.run(&loaded, data_dir));
-    // After a second signal nothing is waited for.
+    // After a second signal, do not wait for tasks.
     runtime.shutdown_background();
     result
 }
 
-/// A lobby that runs, and where its settings come from.
+/// A running lobby and the sources of its settings.
 struct Server {
     sources: Sources,
     log: Log,
@@ -60,11 +60,11 @@ impl Server {
     async fn run(mut self, loaded: &LoadedConfig, data_dir: PathBuf) -> Result<(), CommandError> {
         // Before anything else, so that no signal is missed once the ports are open.
         let mut signals = Signals::new().map_err(CommandError::failed)?;
-        tell_notes(loaded);
+        log_warnings(loaded);
         let admin = Admin::open(&data_dir).map_err(CommandError::failed)?;
         let options = LobbyOptions { more_bans: admin.bans(), ..options(&self.settings, data_dir.clone()) };
         let service =
-            LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_failure(&error))?;
+            LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_error(&error))?;
         let recording = Recording::start(&service, &self.settings.history, &data_dir);
         let asker = Asker::new(service.other_files() / 4);
         let web = self.start_web(&service, recording.as_ref(), &asker, admin)?;
@@ -72,29 +72,28 @@ impl Server {
         let mut watcher = Watcher::new(service.clone(), asker, told);
         watcher.set(&self.settings.watch).await;
         let mut reporter = Reporter::new(&service);
-        tell_addresses(&service, web.as_ref());
+        print_addresses(&service, web.as_ref());
         info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), listed = service.stats().listed, "serving");
         notify::ready();
-        let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut stats_interval = tokio::time::interval(STATS_INTERVAL);
         loop {
             tokio::select! {
-                told = signals.next() => match told {
-                    Told::Reload => self.reload(&service, web.as_ref(), &mut watcher).await,
-                    Told::Stop => break,
+                signal = signals.next() => match signal {
+                    SignalAction::Reload => self.reload(&service, web.as_ref(), &mut watcher).await,
+                    SignalAction::Stop => break,
                 },
-                _ = look.tick() => reporter.look(&service),
-                // The rest would go on giving out a list that nobody changes any more. Whoever starts the program again
-                // finds the list as it was saved.
+                _ = stats_interval.tick() => reporter.report(&service),
+                // Without that thread the list would never change again. After a restart, the saved list is loaded.
                 () = service.ended() => return Err(CommandError::failed(
-                    "the part that keeps the list has failed, so all of it ends; this is a fault of the program",
+                    "the lobby thread failed; shutting down. This is a bug: please report it with the log",
                 )),
             }
         }
         notify::stopping();
         drop(watcher);
-        info!("stopping: finishing replies, then saving the list");
+        info!("shutting down: finishing replies and saving the list");
         let finish = async {
-            let is_saved = end(&service, web.as_ref()).await;
+            let is_saved = shut_down(&service, web.as_ref()).await;
             if let Some(recording) = recording {
                 recording.finish().await;
             }
@@ -107,16 +106,16 @@ impl Server {
                     Ok(())
                 }
                 false => Err(CommandError::NotSaved(format!(
-                    "stopped, but the list could not be saved to {}: the next start goes back to the last save; make the \
-                     folder writable and see that the disk has room",
+                    "stopped, but the list could not be saved to {}: the next start loads the previous save; check that the \
+                     directory is writable and the disk has space",
                     data_dir.display()
                 ))),
             },
-            () = signals.stop_again() => Err(CommandError::failed("stopped at once, on a second signal; the last seconds may not be saved")),
+            () = signals.stop_again() => Err(CommandError::failed("stopped immediately on a second signal; changes of the last seconds may not be saved")),
         }
     }
 
-    /// The web server, if one is wanted.
+    /// Starts the web server, unless `web.listen` is off.
     fn start_web(
         &self,
         service: &LobbyService,
@@ -128,11 +127,11 @@ impl Server {
         if options.listen.is_empty() {
             return Ok(None);
         }
-        let wanted = options.limits.connections;
-        options.limits.connections = wanted.min(service.other_files().saturating_sub(asker.sockets())).max(1);
-        if options.limits.connections < wanted {
+        let configured = options.limits.connections;
+        options.limits.connections = configured.min(service.other_files().saturating_sub(asker.sockets())).max(1);
+        if options.limits.connections < configured {
             let connections = options.limits.connections;
-            info!(connections, "the system's limit of open files lowers that of web connections");
+            info!(connections, "web.connections was reduced because of the system's limit of open files");
         }
         let parts = Parts {
             lobby: service.clone(),
@@ -146,16 +145,16 @@ impl Server {
         })
     }
 
-    /// Reads the configuration again. A mistake in it changes nothing.
+    /// Reloads the configuration. If it has errors, the current one stays in effect.
     async fn reload(&mut self, service: &LobbyService, web: Option<&WebService>, watcher: &mut Watcher) {
         notify::reloading();
         match self.sources.load() {
             Err(errors) => {
                 errors.iter().for_each(|error| error!("{error}"));
-                error!("the configuration stays as it was, because there are errors in the new one");
+                error!("the configuration was not reloaded: correct the errors above");
             }
             Ok(loaded) => {
-                tell_notes(&loaded);
+                log_warnings(&loaded);
                 watcher.set(&loaded.settings.watch).await;
                 self.apply(service, web, loaded.settings).await;
             }
@@ -166,7 +165,7 @@ impl Server {
     async fn apply(&mut self, service: &LobbyService, web: Option<&WebService>, new: Settings) {
         let config = new.registry(Instant::now(), Timestamp::now());
         if let Err(error) = service.set_config(config).await {
-            error!("the configuration stays as it was: {error}");
+            error!("the configuration was not reloaded: {error}");
             return;
         }
         if let Some(web) = web {
@@ -175,23 +174,24 @@ impl Server {
         self.log.set_level(new.log.level);
         let (now, later) = changes(&self.settings, &new);
         let changed = if now.is_empty() { "nothing".into() } else { now.join(", ") };
-        info!(changed, bans = new.all_bans().count(), "the configuration was read again");
+        info!(changed, bans = new.all_bans().count(), "configuration reloaded");
         if !later.is_empty() {
-            warn!("these settings change only with a restart: {}", later.join(", "));
+            warn!("these settings take effect only after a restart: {}", later.join(", "));
         }
         self.settings = new;
     }
 }
 
-/// The settings that are not the same: those that changed at once, and those that need a restart.
+/// The settings that differ: those that take effect at once, and those that need a restart.
 fn changes(old: &Settings, new: &Settings) -> (Vec<&'static str>, Vec<&'static str>) {
-    // What is in a file, and what is not shown.
-    let is_other = |path| match path {
+    // Settings whose effect lies in another file, or whose value is not shown.
+    let is_changed_elsewhere = |path| match path {
         "ban_file" => old.more_bans != new.more_bans,
         "web.admin_token" => old.web.settings.admin_token != new.web.settings.admin_token,
         _ => false,
     };
-    let is_changed = |setting: &&config::Setting| setting.show(old) != setting.show(new) || is_other(setting.path);
+    let is_changed =
+        |setting: &&config::Setting| setting.show(old) != setting.show(new) || is_changed_elsewhere(setting.path);
     let (now, later): (Vec<_>, Vec<_>) = SETTINGS.iter().filter(is_changed).partition(|setting| setting.reloads);
     let paths = |settings_table: Vec<&config::Setting>| settings_table.iter().map(|setting| setting.path).collect();
     (paths(now), paths(later))
@@ -199,7 +199,7 @@ fn changes(old: &Settings, new: &Settings) -> (Vec<&'static str>, Vec<&'static s
 
 fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
     let (listen, legacy) = (settings.lobby_listen.clone(), settings.legacy_listen.clone());
-    // [::] stands for "all there is", which may be nothing; any other address was meant as it is.
+    // [::] means "IPv6 if there is any"; any other IPv6 address is required.
     let require_ipv6 = listen.iter().chain(&legacy).any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
     LobbyOptions {
         listen,
@@ -215,7 +215,7 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
     }
 }
 
-fn start_failure(error: &StartError) -> CommandError {
+fn start_error(error: &StartError) -> CommandError {
     match error {
         StartError::BindLobby(error) => CommandError::bind(error, "--lobby"),
         StartError::BindLegacy(error) => CommandError::bind(error, "--legacy"),
@@ -224,29 +224,29 @@ fn start_failure(error: &StartError) -> CommandError {
     }
 }
 
-/// What it listens on, for people and scripts: the one thing on standard output.
-fn tell_addresses(service: &LobbyService, web: Option<&WebService>) {
+/// Prints the addresses for users and scripts; nothing else goes to standard output.
+fn print_addresses(service: &LobbyService, web: Option<&WebService>) {
     let addrs = service.local_addrs();
     let named = |name, addrs: &[_]| addrs.iter().map(|addr| format!("{name} {addr}\n")).collect::<String>();
     let http = named("http tcp", web.map(WebService::local_addrs).unwrap_or_default());
-    // Nobody may be reading, which is no reason not to serve.
+    // A closed standard output is no reason not to serve.
     let _ = print_stdout(&(named("lobby udp+tcp", &addrs.lobby) + &named("legacy udp+tcp", &addrs.legacy) + &http));
 }
 
-/// Ends both, the web server first: it shows what the lobby knows. Says whether the list is saved.
-async fn end(service: &LobbyService, web: Option<&WebService>) -> bool {
+/// Stops the web server, which reads from the lobby, and then the lobby. Returns whether the list was saved.
+async fn shut_down(service: &LobbyService, web: Option<&WebService>) -> bool {
     if let Some(web) = web {
         web.shutdown().await;
     }
     service.shutdown().await
 }
 
-fn tell_notes(loaded: &LoadedConfig) {
+fn log_warnings(loaded: &LoadedConfig) {
     if let Some(file) = &loaded.file {
-        info!("settings from {}", file.display());
+        info!("using the configuration file {}", file.display());
     }
-    for note in &loaded.notes {
-        warn!("{note}");
+    for warning in &loaded.warnings {
+        warn!("{warning}");
     }
 }
 
@@ -257,10 +257,10 @@ fn summary(loaded: &LoadedConfig, data_dir: &std::path::Path) -> String {
         [] => "off".into(),
         _ => addrs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
     };
-    let notes: String = loaded.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let warnings: String = loaded.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
     format!(
-        "configuration is fine\n{notes}file: {file}\ndata: {}\nlobby: {}\nlegacy: {}\nweb: {}\nbans: {}\nwatched: {}\n\
-         All settings in force: rallypoint serve --print-config\n",
+        "the configuration is valid\n{warnings}file: {file}\ndata: {}\nlobby: {}\nlegacy: {}\nweb: {}\nbans: {}\nwatched: {}\n\
+         To see all settings: rallypoint serve --print-config\n",
         data_dir.display(),
         addrs(&settings.lobby_listen),
         addrs(&settings.legacy_listen),

@@ -1,4 +1,4 @@
-//! What the system tells a running program.
+//! Signals that stop or reload a running command.
 
 use std::{
     io,
@@ -6,47 +6,49 @@ use std::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// timeout(1) and other wrappers send a signal twice, to the program and to its group. A person is slower than this.
-const ECHO: Duration = Duration::from_millis(300);
+/// Time within which a repeated signal is ignored: timeout(1) and other wrappers signal both the process and its group. A
+/// second Ctrl-C by hand comes later than this.
+const REPEAT_WINDOW: Duration = Duration::from_millis(300);
 
-/// The signals that the program understands.
+/// The signals a command handles.
 pub struct Signals {
     hangup: Option<Signal>,
-    /// What SIGHUP means.
-    on_hangup: Told,
+    /// Action on SIGHUP.
+    on_hangup: SignalAction,
     interrupt: Signal,
     terminate: Signal,
 }
 
-/// What a signal means.
+/// The action a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// SIGHUP, for what runs in the background: read the configuration again.
+pub enum SignalAction {
+    /// SIGHUP for a service: reload the configuration.
     Reload,
-    /// SIGTERM or SIGINT (Ctrl-C): come to an end. For what runs in a terminal also SIGHUP: the terminal is gone.
+    /// SIGTERM or SIGINT (Ctrl-C): stop. For a command in a terminal also SIGHUP: the terminal was closed.
     Stop,
 }
 
 impl Signals {
-    /// Listens for all of them from now on.
+    /// Handles SIGHUP as reload, SIGINT and SIGTERM as stop.
     pub fn new() -> io::Result<Self> {
         Ok(Self { hangup: Some(signal(SignalKind::hangup())?), ..Self::to_stop()? })
     }
 
-    /// Listens only for those to come to an end: nohup(1) goes on working.
+    /// Handles SIGINT and SIGTERM only, so that nohup(1) works.
     pub fn to_stop() -> io::Result<Self> {
-        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        Ok(Self { hangup: None, on_hangup: Told::Reload, interrupt, terminate })
+        let interrupt = signal(SignalKind::interrupt())?;
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Self { hangup: None, on_hangup: SignalAction::Reload, interrupt, terminate })
     }
 
-    /// Listens for those to come to an end, and for the end of the terminal; but nohup(1) goes on working.
+    /// Handles SIGINT, SIGTERM and SIGHUP as stop, except SIGHUP under nohup(1).
     pub fn to_end() -> io::Result<Self> {
         let hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
-        Ok(Self { hangup, on_hangup: Told::Stop, ..Self::to_stop()? })
+        Ok(Self { hangup, on_hangup: SignalAction::Stop, ..Self::to_stop()? })
     }
 
-    /// The next signal.
-    pub async fn next(&mut self) -> Told {
+    /// Waits for the next signal.
+    pub async fn next(&mut self) -> SignalAction {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
@@ -54,33 +56,33 @@ impl Signals {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => Told::Stop,
-            _ = self.terminate.recv() => Told::Stop,
+            _ = self.interrupt.recv() => SignalAction::Stop,
+            _ = self.terminate.recv() => SignalAction::Stop,
             _ = hangup => self.on_hangup,
         }
     }
 
-    /// The next signal to come to an end.
+    /// Waits for a signal to stop.
     pub async fn stop(&mut self) {
-        while self.next().await != Told::Stop {}
+        while self.next().await != SignalAction::Stop {}
     }
 
-    /// The next signal to come to an end that is not an echo of one just before.
+    /// Waits for another signal to stop that is not a repetition of the first.
     pub async fn stop_again(&mut self) {
-        let before = Instant::now();
+        let first = Instant::now();
         loop {
             self.stop().await;
-            if before.elapsed() >= ECHO {
+            if first.elapsed() >= REPEAT_WINDOW {
                 return;
             }
         }
     }
 }
 
-/// Whether whoever started the program wants it to live on without its terminal. To listen for a signal would end that.
+/// Whether the parent process made this one ignore SIGHUP, as nohup(1) does. Installing a handler would undo that.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // A bit for each signal, the first one for SIGHUP. A system that does not tell is taken at its word for nohup(1).
+    // One bit per signal, the lowest for SIGHUP. Without this information SIGHUP is left ignored, in favour of nohup(1).
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 == 1)
 }

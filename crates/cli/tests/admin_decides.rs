@@ -45,7 +45,7 @@ fn decisions_take_effect_and_outlive_restart_and_reload() {
     lobby.wait_for_list("it is gone", |list| list.len() == 1 && list[0].name == "Bacon Town");
     assert_eq!(said(&admin(home, &url, &["note", "127.0.0.1", "said sorry"])), "noted as 2\n");
     lobby.process().signal(Signal::HUP);
-    lobby.process().wait_for_log("the configuration was read again");
+    lobby.process().wait_for_log("configuration reloaded");
     lobby.register_port("Casino Royale", 8_190);
     lobby.process().signal(Signal::TERM);
     assert!(lobby.process().wait().status.success());
@@ -172,17 +172,17 @@ fn a_token_is_never_shown() {
     fs::set_permissions(home.join("open"), fs::Permissions::from_mode(0o644)).unwrap();
     let setting = format!("web.admin_token_file={}", home.join("open").display());
     let checked = run(home, &["serve", "--check-config", "--set", &setting]);
-    assert!(said(&checked).contains("note: other users of this machine may read"), "{}", stdout(&checked));
+    assert!(said(&checked).contains("warning: other users of this machine can read"), "{}", stdout(&checked));
     let both = with(secret, &["--check-config", "--set", &setting]);
     assert_eq!(both.status.code(), Some(2));
-    assert!(stderr(&both).contains("one of them is enough"), "{}", stderr(&both));
+    assert!(stderr(&both).contains("web.admin_token is set as well"), "{}", stderr(&both));
 }
 
 #[test]
 fn a_token_that_others_can_read_is_told_by_both_sides() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
-    let warning = "other users of this machine may read the operator's token";
+    let warning = "other users of this machine can read the admin token";
     fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
     let (lobby, url) = start(home, &token);
     lobby.process().wait_for_log(warning);
@@ -201,7 +201,7 @@ fn a_new_token_counts_after_a_reload_and_the_log_says_so() {
     new_token(home);
     assert_eq!(admin(home, &url, &["bans"]).status.code(), Some(1), "the old one is in force");
     lobby.process().signal(Signal::HUP);
-    let line = lobby.process().wait_for_log("the configuration was read again");
+    let line = lobby.process().wait_for_log("configuration reloaded");
     assert!(line.contains("changed=\"web.admin_token\""), "{line}");
     assert!(!line.contains(fs::read_to_string(&token).unwrap().trim()), "{line}");
     said(&admin(home, &url, &["bans"]));

@@ -54,7 +54,7 @@ fn flags_that_contradict_each_other() {
     let home = tempfile::tempdir().unwrap();
     for args in [&["--legacy", "127.0.0.1:0"][..], &["--legacy", "127.0.0.1:0", "--legacy", "off"]] {
         let (code, text) = refused(home.path(), args);
-        assert_eq!((code, &*text), (2, "rallypoint: --legacy is off, or one or more addresses; not both\n"));
+        assert_eq!((code, &*text), (2, "rallypoint: --legacy takes off or addresses, not both\n"));
     }
 }
 
@@ -66,7 +66,10 @@ fn one_port_for_two_listeners() {
         (output.status.code().unwrap(), stderr(&output))
     };
     for (args, said) in [
-        (&["--legacy", "0.0.0.0:29944"][..], "lobby.listen and legacy.listen: 0.0.0.0:29944 is used twice; choose different ports"),
+        (
+            &["--legacy", "0.0.0.0:29944"][..],
+            "lobby.listen and legacy.listen: 0.0.0.0:29944 is used twice; choose different ports",
+        ),
         (&["--http", "0.0.0.0:29944"], "lobby.listen and web.listen: 0.0.0.0:29944 is used twice"),
         (&["--lobby", "127.0.0.1:29942"], "127.0.0.1:29942 and 0.0.0.0:29942 overlap"),
         (&["--lobby", "127.0.0.1:7", "--lobby", "127.0.0.1:7"], "lobby.listen: 127.0.0.1:7 is used twice"),

@@ -37,11 +37,11 @@ impl Fixture {
 #[test]
 fn a_new_ban_takes_a_server_off_the_list_and_leaves_the_others() {
     let fixture = Fixture::new();
-    let line = fixture.reload("[[ban]]\nname = \"*casino*\"\nreason = \"spam\"", "the configuration was read again");
+    let line = fixture.reload("[[ban]]\nname = \"*casino*\"\nreason = \"spam\"", "configuration reloaded");
     assert!(line.contains("changed=\"ban\"") && line.contains("bans=1"), "{line}");
     assert_eq!(fixture.names(1), ["Bacon Town"]);
     fixture.lobby.register_port("Another casino", 8192);
-    fixture.reload("", "the configuration was read again");
+    fixture.reload("", "configuration reloaded");
     fixture.lobby.register_port("Casino Royale", 8191);
     assert_eq!(fixture.names(2).len(), 2, "and it may come back when the ban is lifted");
 }
@@ -51,14 +51,14 @@ fn a_mistake_changes_nothing_and_is_told_with_its_line() {
     let fixture = Fixture::new();
     let line = fixture.reload("[[ban]]\nname = \"*\"\n[lobby]\nleese = 1", "rallypoint.toml:4:");
     assert!(line.contains("did you mean \"lease\"?"), "{line}");
-    fixture.lobby.process().wait_for_log("the configuration stays as it was");
+    fixture.lobby.process().wait_for_log("the configuration was not reloaded");
     assert_eq!(fixture.names(2).len(), 2);
 }
 
 #[test]
 fn what_needs_a_restart_is_said() {
     let fixture = Fixture::new();
-    let line = fixture.reload("[list]\nper_address = 1", "these settings change only with a restart");
+    let line = fixture.reload("[list]\nper_address = 1", "these settings take effect only after a restart");
     assert!(line.contains("list.per_address"), "{line}");
     assert_eq!(fixture.names(2).len(), 2);
 }

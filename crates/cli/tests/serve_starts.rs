@@ -68,7 +68,7 @@ fn checking_the_configuration_starts_nothing() {
     let home = tempfile::tempdir().unwrap();
     let output = run(home.path(), &["serve", "--check-config"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stdout(&output).starts_with("configuration is fine\n"), "{}", stdout(&output));
+    assert!(stdout(&output).starts_with("the configuration is valid\n"), "{}", stdout(&output));
     assert!(!home.path().join(".local").exists());
 }
 

@@ -91,7 +91,7 @@ pub struct Whom {
     #[arg(value_name = "NETWORK")]
     pub network: Option<Network>,
 
-    /// LobbyNamesType of servers: * stands for anything, ? for one character
+    /// Pattern of server names: * matches any text, ? one character
     #[arg(long, value_name = "PATTERN")]
     pub name: Option<String>,
 }

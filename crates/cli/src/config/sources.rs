@@ -55,7 +55,7 @@ pub struct LoadedConfig {
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
     /// Warnings.
-    pub notes: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl Sources {
@@ -98,15 +98,15 @@ impl Sources {
             settings.more_bans = more.bans;
             settings.ban_file = Some(ban_file);
         }
-        let mut notes = Vec::new();
+        let mut warnings = Vec::new();
         if let Some(token_file) = settings.admin_token_file.take().map(|token_file| folder.join(token_file)) {
             match read_token(&token_file) {
                 _ if settings.web.settings.admin_token.is_some() => {
                     errors.push("web.admin_token_file", "web.admin_token is set as well; remove one of them");
                 }
-                Ok((token, note)) => {
+                Ok((token, warning)) => {
                     settings.web.settings.admin_token = Some(token);
-                    notes.extend(note);
+                    warnings.extend(warning);
                 }
                 Err(error) => errors.push(token_file.display().to_string(), error),
             }
@@ -114,8 +114,8 @@ impl Sources {
         }
         report_overlaps(&settings, &mut errors);
         errors.into_result()?;
-        notes.extend(unknown_variables::unknown(&self.variables).into_iter().chain(expired_bans(&settings)));
-        Ok(LoadedConfig { settings, file, notes })
+        warnings.extend(unknown_variables::unknown(&self.variables).into_iter().chain(expired_bans(&settings)));
+        Ok(LoadedConfig { settings, file, warnings })
     }
 
     /// The file of `--config` or `RALLYPOINT_CONFIG`, or the first default path that exists.

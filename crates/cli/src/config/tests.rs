@@ -57,7 +57,7 @@ fn with_flags(flags: &[(&str, &str)]) -> Result<Settings, String> {
 fn no_source_is_required() {
     let loaded = no_sources().load().unwrap();
     assert_eq!(loaded.settings, Settings::default());
-    assert_eq!(loaded.notes, [""; 0]);
+    assert_eq!(loaded.warnings, [""; 0]);
     assert_eq!(settings(""), Settings::default());
 }
 
@@ -261,8 +261,8 @@ fn all_errors_are_reported_at_once_in_the_order_of_their_lines() {
 #[test]
 fn an_expired_ban_is_reported() {
     let file = File::new("[[ban]]\nname = \"*gold*\"\nuntil = 2020-01-31\n[[ban]]\naddress = \"192.0.2.1\"");
-    let notes = file.sources().load().unwrap().notes;
-    assert_eq!(notes, ["the ban of \"*gold*\" expired at 2020-01-31T00:00:00Z and has no effect"]);
+    let warnings = file.sources().load().unwrap().warnings;
+    assert_eq!(warnings, ["the ban of \"*gold*\" expired at 2020-01-31T00:00:00Z and has no effect"]);
 }
 
 #[test]
@@ -283,8 +283,8 @@ fn errors_in_variables_and_flags_name_them() {
 #[test]
 fn a_possibly_misspelt_variable_is_a_warning_and_not_an_error() {
     let variables = [("RALLYPOINT_LOBBY_LEESE".to_owned(), "1".to_owned())].into();
-    let notes = Sources { variables, ..no_sources() }.load().unwrap().notes;
-    assert!(notes[0].contains("did you mean \"RALLYPOINT_LOBBY_LEASE\"?"), "{notes:?}");
+    let warnings = Sources { variables, ..no_sources() }.load().unwrap().warnings;
+    assert!(warnings[0].contains("did you mean \"RALLYPOINT_LOBBY_LEASE\"?"), "{warnings:?}");
 }
 
 #[test]

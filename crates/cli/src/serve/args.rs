@@ -8,52 +8,50 @@ use std::{net::SocketAddr, path::PathBuf};
 
 /// Run a lobby (master server): game servers register with it, players get the list from it
 ///
-/// It needs no configuration: without any flag it listens on all addresses of both families, UDP and TCP 29944, and for
-/// old Gang Garrison 2 versions on 29942; its web page and API are at HTTP 29950. Once it serves it prints a line for each address on standard output; its log is
-/// on standard error.
+/// No configuration is needed: by default the lobby listens on all IPv4 and IPv6 addresses, on UDP and TCP port 29944, on
+/// port 29942 for old Gang Garrison 2 versions, and on port 29950 for its web page and API (HTTP). When it is ready, it
+/// prints one line per address on standard output; the log goes to standard error.
 #[derive(clap::Args)]
-#[command(after_long_help = MORE, after_help = "More, with examples, signals and exit codes: rallypoint serve --help")]
+#[command(after_long_help = MORE, after_help = "For examples, signals and exit codes: rallypoint serve --help")]
 pub struct Args {
-    /// The configuration file (TOML)
+    /// Configuration file (TOML)
     ///
-    /// Without it: $RALLYPOINT_CONFIG, else $XDG_CONFIG_HOME/rallypoint/rallypoint.toml (~/.config/...) or
-    /// /etc/rallypoint/rallypoint.toml, if there is one.
+    /// Default: $RALLYPOINT_CONFIG, or the first of $XDG_CONFIG_HOME/rallypoint/rallypoint.toml (~/.config/...) and
+    /// /etc/rallypoint/rallypoint.toml that exists.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where the list is kept over a restart
+    /// Directory for data that survives a restart
     ///
-    /// Without it: $STATE_DIRECTORY (systemd), else $XDG_STATE_HOME/rallypoint or ~/.local/state/rallypoint.
+    /// Default: $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/rallypoint or ~/.local/state/rallypoint.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 
-    // These three are no doc comments, because of the brackets.
+    // The next three have no doc comments because rustdoc would read the brackets as links.
     #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
-    #[arg(help = "Where the lobby listens, UDP and TCP; can be repeated [default: 0.0.0.0:29944 and [::]:29944]")]
+    #[arg(help = "Address of the lobby, UDP and TCP; can be repeated [default: 0.0.0.0:29944 and [::]:29944]")]
     lobby: Vec<SocketAddr>,
 
     #[arg(long, value_name = "ADDR:PORT|off", value_parser = addr_or_off)]
-    #[arg(help = "Where the legacy lobby listens, or off; can be repeated [default: 0.0.0.0:29942 and [::]:29942]")]
+    #[arg(help = "Address of the legacy lobby, or off; can be repeated [default: 0.0.0.0:29942 and [::]:29942]")]
     legacy: Vec<AddrOrOff>,
 
     #[arg(long, value_name = "ADDR:PORT|off", value_parser = addr_or_off)]
-    #[arg(
-        help = "Where the web page and the API are, or off; can be repeated [default: 0.0.0.0:29950 and [::]:29950]"
-    )]
+    #[arg(help = "Address of the web page and API, or off; can be repeated [default: 0.0.0.0:29950 and [::]:29950]")]
     http: Vec<AddrOrOff>,
 
     /// Any setting of the configuration file; can be repeated
     ///
-    /// For example --set lobby.lease=2m --set lobby.allow_private=false. docs/configuration.md and --print-config have
-    /// all of them.
+    /// For example --set lobby.lease=2m --set lobby.allow_private=false. docs/configuration.md and --print-config list
+    /// all settings.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     set: Vec<(String, String)>,
 
-    /// Only say whether the configuration is fine
+    /// Check the configuration and exit
     #[arg(long)]
     pub check_config: bool,
 
-    /// Only print the configuration in force, as a file: also a good template
+    /// Print the effective configuration as a file, which can serve as a template, and exit
     #[arg(long, conflicts_with = "check_config")]
     pub print_config: bool,
 }
@@ -62,27 +60,28 @@ const MORE: &str = "\
 Examples:
   rallypoint serve
   rallypoint serve --lobby 127.0.0.1:29944 --legacy off
-  rallypoint serve --set lobby.allow_private=false    for a public lobby
-  rallypoint serve --print-config > rallypoint.toml   all settings, to be edited
+  rallypoint serve --set lobby.allow_private=false    a public lobby
+  rallypoint serve --print-config > rallypoint.toml   a file to edit
   rallypoint serve --config rallypoint.toml --check-config
 
 Settings:
-  Flags win over the environment, that over the file, that over the defaults.
+  Flags override environment variables, which override the file.
   Each setting has a variable: lobby.lease is RALLYPOINT_LOBBY_LEASE.
-  LobbyNamesType of lobbies ([lobby.names]) and bans ([[ban]]) belong into the file: they
+  Names of lobbies ([lobby.names]) and bans ([[ban]]) belong into the file; they
   have no flags of their own.
 
 Signals:
-  SIGHUP           reads bans, names and limits again, and drops nothing
-  SIGTERM, Ctrl-C  finishes replies, saves the list, ends; a second: at once
+  SIGHUP           reload the configuration; connections are kept
+  SIGTERM, Ctrl-C  finish replies, save the list and exit; a second one exits
+                   immediately
 
 Exit codes:
-  0  it was told to stop, and did
-  1  it could not start or go on; the last line says why and what to do
-  2  wrong usage or a mistake in the configuration, with file and line
-  5  it was told to stop, and did, but could not save the list";
+  0  stopped by a signal
+  1  failed to start or to continue; the last line states the reason
+  2  wrong usage, or an error in the configuration, with file and line
+  5  stopped by a signal, but the list could not be saved";
 
-/// An address to listen on, or the wish not to.
+/// An address to listen on, or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AddrOrOff {
     Addr(SocketAddr),
@@ -90,7 +89,7 @@ enum AddrOrOff {
 }
 
 impl Args {
-    /// Everything that has a say in the settings.
+    /// The sources of the settings.
     pub fn sources(&self) -> Result<Sources, CommandError> {
         let mut sources = Sources::new(self.config.clone());
         let mut flag = |label: &str, path: &str, value: String| {
@@ -105,14 +104,14 @@ impl Args {
         if !self.lobby.is_empty() {
             flag("--lobby", "lobby.listen", join(self.lobby.iter()));
         }
-        for (label, path, wanted) in [("--legacy", "legacy.listen", &self.legacy), ("--http", "web.listen", &self.http)]
+        for (label, path, values) in [("--legacy", "legacy.listen", &self.legacy), ("--http", "web.listen", &self.http)]
         {
-            if wanted.is_empty() {
+            if values.is_empty() {
                 continue;
             }
-            let addrs: Vec<_> = wanted.iter().filter_map(|wanted| wanted.addr()).collect();
-            if !addrs.is_empty() && addrs.len() < wanted.len() {
-                return Err(CommandError::Usage(format!("{label} is off, or one or more addresses; not both")));
+            let addrs: Vec<_> = values.iter().filter_map(|values| values.addr()).collect();
+            if !addrs.is_empty() && addrs.len() < values.len() {
+                return Err(CommandError::Usage(format!("{label} takes off or addresses, not both")));
             }
             flag(label, path, if addrs.is_empty() { "off".into() } else { join(addrs.iter()) });
         }

@@ -1,13 +1,13 @@
-//! Telling systemd (sd_notify). Without systemd nothing happens, and nothing is lost.
+//! Notifies systemd of state changes (sd_notify). Without systemd these calls do nothing.
 
 use sd_notify::NotifyState;
 
-/// It serves.
+/// The service is ready.
 pub fn ready() {
     let _ = sd_notify::notify(&[NotifyState::Ready]);
 }
 
-/// It reads its configuration again.
+/// The service reloads its configuration.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => drop(sd_notify::notify(&[NotifyState::Reloading, now])),
@@ -15,7 +15,7 @@ pub fn reloading() {
     }
 }
 
-/// It comes to an end.
+/// The service is shutting down.
 pub fn stopping() {
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
 }

@@ -1,4 +1,4 @@
-//! Has the history written of what is listed.
+//! Records the listed servers into the history.
 
 use crate::{config::HistorySettings, history::FILE};
 use rallypoint_history::{CameOrWent, Handle, History, Limits, Move, Options, Sweep};
@@ -11,17 +11,17 @@ use std::{
 };
 use tokio::{sync::broadcast::error::RecvError, task::JoinHandle, time};
 
-/// Most moves that are kept between two sweeps. What is missing only costs the reason why somebody left.
+/// Maximum number of moves kept between two sweeps. Without its move, a server leaves without a recorded reason.
 const MOVES: usize = 20_000;
 
-/// A history that is being written, and the task that looks once a minute.
+/// The history and the task that samples the lists once a minute.
 pub struct Recording {
     history: Arc<History>,
     task: JoinHandle<()>,
 }
 
 impl Recording {
-    /// Starts it, if it is wanted. A lobby without a history is better than none.
+    /// Starts recording, unless it is disabled. If that fails, the lobby runs without a history.
     pub fn start(service: &LobbyService, settings: &HistorySettings, data_dir: &Path) -> Option<Self> {
         if !settings.enabled {
             return None;
@@ -35,22 +35,22 @@ impl Recording {
         match History::start(options) {
             Ok(history) => {
                 let history = Arc::new(history);
-                let task = tokio::spawn(look(service.clone(), history.clone()));
+                let task = tokio::spawn(sample(service.clone(), history.clone()));
                 Some(Self { history, task })
             }
             Err(error) => {
-                tracing::error!("there is no history, because its thread cannot be started: {error}");
+                tracing::error!("no history is recorded: its thread could not be started: {error}");
                 None
             }
         }
     }
 
-    /// For reading it.
+    /// A handle for reading.
     pub fn handle(&self) -> Handle {
         self.history.handle()
     }
 
-    /// Writes what is there to be written.
+    /// Stops sampling and writes what is pending.
     pub async fn finish(self) {
         self.task.abort();
         let _ = self.task.await;
@@ -59,9 +59,10 @@ impl Recording {
     }
 }
 
-/// Looks at once, and then in every minute. What is listed is handed over as it is, and read by the history's own thread.
-async fn look(service: LobbyService, history: Arc<History>) {
-    let (mut events, mut moves) = (service.subscribe(), Vec::new());
+/// Samples the lists at once and then every full minute. The history's own thread reads the snapshot.
+async fn sample(service: LobbyService, history: Arc<History>) {
+    let mut events = service.subscribe();
+    let mut moves = Vec::new();
     loop {
         let now = since_1970();
         let listed = service.lists().snapshot();

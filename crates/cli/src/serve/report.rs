@@ -1,47 +1,51 @@
-//! What the log says about a lobby that runs.
+//! Periodic log messages about a running lobby.
 
 use rallypoint_lobby::LobbyService;
 use rallypoint_lobby_proto::{RegistrationOutcome, RegistryStats};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
-/// How often the numbers are told.
-const EVERY: Duration = Duration::from_secs(60 * 60);
+/// Interval of the summary.
+const SUMMARY_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// Turns numbers into lines of the log. What happens to single servers is told by the lobby itself.
+/// Logs changes of the statistics. The lobby itself logs events of single servers.
 pub struct Reporter {
     last: RegistryStats,
     last_at: Instant,
-    /// How often the list was asked for until then.
-    asked: u64,
+    /// Number of list requests at the last summary.
+    list_requests: u64,
+    /// Number of dropped datagrams already reported.
     dropped: u64,
 }
 
 impl Reporter {
     pub fn new(service: &LobbyService) -> Self {
         let now = Instant::now();
-        Self { last: service.stats(), last_at: now, asked: 0, dropped: 0 }
+        Self { last: service.stats(), last_at: now, list_requests: 0, dropped: 0 }
     }
 
-    /// Looks at the numbers, and tells those that somebody should know.
-    pub fn look(&mut self, service: &LobbyService) {
+    /// Logs dropped datagrams at once, and a summary every hour.
+    pub fn report(&mut self, service: &LobbyService) {
         let dropped = service.socket_stats().iter().map(|socket| socket.dropped).sum();
         if dropped > self.dropped {
             let lost = dropped - std::mem::replace(&mut self.dropped, dropped);
-            warn!("the system dropped {lost} datagrams because a receive buffer was full: raise net.core.rmem_max");
+            warn!("{lost} datagrams were dropped because a receive buffer was full: increase net.core.rmem_max");
         }
-        if self.last_at.elapsed() < EVERY {
+        if self.last_at.elapsed() < SUMMARY_INTERVAL {
             return;
         }
-        let (now, asked) = (service.stats(), service.list_stats().requests);
+        let now = service.stats();
+        let list_requests = service.list_stats().requests;
         let datagrams = outcomes_since(&self.last, &now);
-        let lists = asked.saturating_sub(self.asked);
-        info!(listed = now.listed, lobbies = now.lobbies, datagrams, lists, "the last hour");
-        (self.last, self.last_at, self.asked) = (now, Instant::now(), asked);
+        let lists = list_requests.saturating_sub(self.list_requests);
+        info!(listed = now.listed, lobbies = now.lobbies, datagrams, lists, "summary of the last hour");
+        self.last = now;
+        self.last_at = Instant::now();
+        self.list_requests = list_requests;
     }
 }
 
-/// How many datagrams had which outcome between two moments: `listed 2, refreshed 1180`.
+/// Number of datagrams by outcome between two points in time: `listed 2, refreshed 1180`.
 fn outcomes_since(before: &RegistryStats, now: &RegistryStats) -> String {
     let counts = now.outcomes.iter().zip(&before.outcomes).map(|(now, before)| now.saturating_sub(*before));
     let counts = RegistrationOutcome::CODES.iter().zip(counts).filter(|(_, count)| *count > 0);
@@ -54,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_happened_is_told() {
+    fn outcomes_that_did_not_occur_are_left_out() {
         let (before, mut now) = (RegistryStats::default(), RegistryStats::default());
         assert_eq!(outcomes_since(&before, &now), "none");
         now.outcomes[RegistrationOutcome::Listed.index()] = 2;
