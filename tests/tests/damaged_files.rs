@@ -18,7 +18,7 @@ fn lobby_after(spoil: impl Fn(&mut Vec<u8>)) -> Lobby {
 
 fn is_set_aside(lobby: &mut Lobby) {
     assert_eq!(lobby.names(), [""; 0]);
-    lobby.wait_until_logged("it is set aside");
+    lobby.wait_until_logged("it was renamed");
     assert!(lobby.log().contains("WARN"), "{}", lobby.log());
     assert!(lobby.data("servers.save.damaged-1").exists());
     // From here on all is well.

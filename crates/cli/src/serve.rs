@@ -16,8 +16,8 @@ use crate::{
     stdio::print_stdout,
 };
 use jiff::Timestamp;
-use rallypoint_lobby::{LobbyOptions, LobbyService, StartError};
-use rallypoint_web::{Admin, Asker, Parts, Watcher, WebService};
+use rallypoint_lobby::{LobbyOptions, LobbyService, ProbePool, StartError, TableScope};
+use rallypoint_web::{Admin, Parts, WebService};
 use recording::Recording;
 use report::Reporter;
 use std::{
@@ -66,11 +66,8 @@ impl Server {
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_error(&error))?;
         let recording = Recording::start(&service, &self.settings.history, &data_dir);
-        let asker = Asker::new(service.other_files() / 4);
-        let web = self.start_web(&service, recording.as_ref(), &asker, admin)?;
-        let told = web.as_ref().map(|web| web.live().telling());
-        let mut watcher = Watcher::new(service.clone(), asker, told);
-        watcher.set(&self.settings.watch).await;
+        let web = self.start_web(&service, recording.as_ref(), admin)?;
+        service.set_watched_servers(&self.settings.watch).await;
         let mut reporter = Reporter::new(&service);
         print_addresses(&service, web.as_ref());
         info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), listed = service.stats().listed, "serving");
@@ -79,7 +76,7 @@ impl Server {
         loop {
             tokio::select! {
                 signal = signals.next() => match signal {
-                    SignalAction::Reload => self.reload(&service, web.as_ref(), &mut watcher).await,
+                    SignalAction::Reload => self.reload(&service, web.as_ref()).await,
                     SignalAction::Stop => break,
                 },
                 _ = stats_interval.tick() => reporter.report(&service),
@@ -90,7 +87,6 @@ impl Server {
             }
         }
         notify::stopping();
-        drop(watcher);
         info!("shutting down: finishing replies and saving the list");
         let finish = async {
             let is_saved = shut_down(&service, web.as_ref()).await;
@@ -120,7 +116,6 @@ impl Server {
         &self,
         service: &LobbyService,
         recording: Option<&Recording>,
-        asker: &Asker,
         admin: Admin,
     ) -> Result<Option<WebService>, CommandError> {
         let mut options = self.settings.web();
@@ -128,17 +123,12 @@ impl Server {
             return Ok(None);
         }
         let configured = options.limits.connections;
-        options.limits.connections = configured.min(service.other_files().saturating_sub(asker.sockets())).max(1);
+        options.limits.connections = configured.min(service.other_descriptors()).max(1);
         if options.limits.connections < configured {
             let connections = options.limits.connections;
             info!(connections, "web.connections was reduced because of the system's limit of open files");
         }
-        let parts = Parts {
-            lobby: service.clone(),
-            history: recording.map(Recording::handle),
-            asker: Some(asker.clone()),
-            admin: Some(admin),
-        };
+        let parts = Parts { lobby: service.clone(), history: recording.map(Recording::handle), admin: Some(admin) };
         WebService::start(options, parts).map(Some).map_err(|error| match error {
             rallypoint_web::StartError::Bind(error) => CommandError::bind(&error, "--http"),
             error => CommandError::failed(error),
@@ -146,7 +136,7 @@ impl Server {
     }
 
     /// Reloads the configuration. If it has errors, the current one stays in effect.
-    async fn reload(&mut self, service: &LobbyService, web: Option<&WebService>, watcher: &mut Watcher) {
+    async fn reload(&mut self, service: &LobbyService, web: Option<&WebService>) {
         notify::reloading();
         match self.sources.load() {
             Err(errors) => {
@@ -155,7 +145,7 @@ impl Server {
             }
             Ok(loaded) => {
                 log_warnings(&loaded);
-                watcher.set(&loaded.settings.watch).await;
+                service.set_watched_servers(&loaded.settings.watch).await;
                 self.apply(service, web, loaded.settings).await;
             }
         }
@@ -201,6 +191,7 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
     let (listen, legacy) = (settings.lobby_listen.clone(), settings.legacy_listen.clone());
     // [::] means "IPv6 if there is any"; any other IPv6 address is required.
     let require_ipv6 = listen.iter().chain(&legacy).any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
+    let has_web = !settings.web.listen.is_empty();
     LobbyOptions {
         listen,
         legacy,
@@ -210,7 +201,9 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
         save_every: settings.save_every,
         list: settings.list.clone(),
         receive_buffer: settings.receive_buffer,
-        other_files: Asker::SOCKETS + if settings.web.listen.is_empty() { 0 } else { settings.web.limits.connections },
+        probe_sockets: ProbePool::MAX_SOCKETS,
+        table_scope: if has_web { TableScope::All } else { TableScope::Verifiable },
+        other_descriptors: if has_web { settings.web.limits.connections } else { 0 },
         ..LobbyOptions::default()
     }
 }

@@ -1,17 +1,40 @@
-//! The lobby service: registrations over UDP, the list over TCP, reachability checks, and the list on disk for the next start.
+//! The lobby service: registrations over UDP, the list over TCP, reachability checks, verification, watched servers, bans, and
+//! the saved list.
 //!
 //! [`LobbyService`] runs a [`Registry`](rallypoint_lobby_proto::Registry) on sockets.
+//!
+//! * [`ServerTable`] is the table of listed servers for displays, fed by the registry's events; [`ServerFeed`] gives other
+//!   tasks its latest snapshot and its updates.
+//! * Verification probes servers that state how to query them (E1) and compares their replies with their registrations:
+//!   [`Verification`], [`Differences`].
+//! * [`WatchTarget`] is a server that does not register and is listed while it replies to probes.
 #![forbid(unsafe_code)]
 
+mod announcement;
 mod check;
+mod data_dir;
 mod list;
-mod mask;
-mod seldom;
+mod log_throttle;
+mod masked_addr;
+mod probe;
 mod service;
-mod store;
+mod table;
+pub mod text;
+mod verify;
+mod wall_clock;
+mod watch;
 
+pub use announcement::AnnouncementError;
+pub use data_dir::{replace_file, set_file_aside};
 pub use list::{ListLimits, ListStats};
-pub use mask::Masked;
-pub use seldom::Seldom;
+pub use log_throttle::LogThrottle;
+pub use masked_addr::MaskedAddr;
+pub use probe::ProbePool;
 pub use service::{LobbyOptions, LobbyService, LocalAddrs, SaveStats, SocketStats, StartError};
-pub use store::{replace_file, set_file_aside};
+pub use table::{
+    FoldedTexts, PUBLISH_INTERVAL, ServerFeed, ServerRecord, ServerTable, Subscription, TableChange, TableScope,
+    TableSnapshot, TableUpdate, Totals,
+};
+pub use verify::{Differences, Verification, VerificationResult};
+pub use wall_clock::{WallClock, unix_now};
+pub use watch::WatchTarget;

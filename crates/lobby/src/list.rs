@@ -10,11 +10,11 @@ mod leaving;
 mod places;
 mod reply;
 
-pub(crate) use copies::MOST_COPIES;
+pub(crate) use copies::MAX_COPIES;
 pub use counters::ListStats;
 pub(crate) use exchange::Protocol;
 
-use crate::seldom::Seldom;
+use crate::LogThrottle;
 use counters::Counters;
 use exchange::{Exchange, Phase, Step};
 use leaving::Leaving;
@@ -172,7 +172,7 @@ impl Drop for ListService {
 
 /// Takes connections, for good.
 async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<Shared>) {
-    let mut shortage = Seldom::default();
+    let mut shortage = LogThrottle::default();
     loop {
         for _ in 0..ACCEPT_BURST {
             // It is an error if the runtime ends.
@@ -186,7 +186,7 @@ async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<
                     }
                 }
                 Ok(Err(error)) if is_shortage(&error) => {
-                    if let Some(times) = shortage.happens(clock::now()) {
+                    if let Some(times) = shortage.record(clock::now()) {
                         tracing::warn!(%error, times, "cannot take list connections: trying again");
                     }
                     // What nobody needs any more is given up, for whoever comes next.

@@ -1,31 +1,30 @@
-//! The lobby as a service: registry, sockets, list service, checks and what is on disk.
+//! The lobby as a service: registry, sockets, list service, checks, probes and the saved list.
 
 mod bind;
+mod descriptors;
 mod error;
-mod files;
-mod keeper;
-mod log;
+mod event_log;
+mod handle;
 mod options;
-mod refusals;
-mod saves;
+mod probing;
+mod refusal_log;
+mod save;
+mod start;
+mod thread;
 
 pub use error::StartError;
+pub(crate) use handle::RegistryHandle;
 pub use options::LobbyOptions;
-pub use saves::SaveStats;
+pub use save::SaveStats;
 
-use crate::{ListStats, list::ListService, seldom::Seldom, store::Store};
-use arc_swap::ArcSwap;
-use files::Files;
-use keeper::Keeper;
-use log::EventLog;
+use crate::{ListStats, announcement::AnnouncementError, list::ListService, table::ServerFeed, watch::WatchTarget};
+use descriptors::Descriptors;
+use probing::Probing;
 use rallypoint_lobby_proto::{
-    BanList, Config, ConfigError, Event, HashKeys, ListSnapshot, ProbedOutcome, ProbedServer, PublishedLists,
-    RecentOutcome, RegistrationOutcome, Registry, RegistryStats,
+    BanList, Config, ConfigError, Event, ListSnapshot, PublishedLists, RecentOutcome, RegistryStats,
 };
-use rallypoint_machine::SocketIndex;
-use rallypoint_udp::{EventLoop, EventLoopHandle, EventLoopThread, UdpSocket, clock, entropy};
-use refusals::RefusalLog;
-use saves::Saves;
+use rallypoint_query_proto::ProberStats;
+use rallypoint_udp::{EventLoopThread, UdpSocket};
 use std::{
     net::{IpAddr, SocketAddr},
     num::NonZeroU16,
@@ -35,19 +34,14 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{
-    runtime::Handle,
-    sync::{broadcast, watch},
-};
+use thread::LobbyThread;
+use tokio::{runtime::Handle, sync::broadcast, task::AbortHandle};
 
-/// Events that a slow subscriber can be behind before it misses some.
-const EVENTS: usize = 16_384;
+/// Time that list replies have to complete during a shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long replies may take when the lobby ends.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A lobby that runs. Clones are the same lobby; it ends with [`shutdown`](Self::shutdown), or abruptly with the last of
-/// them.
+/// A running lobby. Clones refer to the same lobby; it ends with [`shutdown`](Self::shutdown), or abruptly when the last clone
+/// is dropped.
 ///
 /// ```
 /// use rallypoint_lobby::{LobbyOptions, LobbyService};
@@ -70,124 +64,61 @@ struct Inner {
     addrs: LocalAddrs,
     sockets: Vec<Arc<UdpSocket>>,
     lists: Arc<PublishedLists>,
-    stats: Arc<ArcSwap<RegistryStats>>,
-    events: broadcast::Sender<Event>,
+    registry: RegistryHandle,
     list: ListService,
-    saves: saves::SharedStats,
+    saves: save::SharedSaveStats,
     check_bytes: Arc<AtomicU64>,
-    commands: EventLoopHandle<Keeper>,
-    files: Files,
-    /// Gone after a shutdown.
-    driver: Mutex<Option<EventLoopThread<Keeper>>>,
-    /// Its other end is gone when the registry's thread is.
-    alive: watch::Receiver<()>,
+    descriptors: Descriptors,
+    feed: Arc<ServerFeed>,
+    table_task: AbortHandle,
+    /// `None` if the lobby does not probe servers.
+    probing: Option<Probing>,
+    /// `None` after a shutdown.
+    thread: Mutex<Option<EventLoopThread<LobbyThread>>>,
 }
 
-/// Where a lobby listens, by UDP and by TCP: the real ports, also where port 0 was asked for.
+/// Addresses that a lobby listens on, both UDP and TCP: the actual ports, also where port 0 was configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalAddrs {
-    /// The lobby of today.
+    /// Addresses of the lobby.
     pub lobby: Vec<SocketAddr>,
-    /// The legacy lobby (L16).
+    /// Addresses of the legacy lobby (L16).
     pub legacy: Vec<SocketAddr>,
 }
 
-/// What happened at a UDP socket.
+/// Counters of a UDP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketStats {
-    /// Where it listens.
+    /// Local address.
     pub addr: SocketAddr,
-    /// How many bytes the system keeps for it.
+    /// Size of the system's receive buffer, in bytes.
     pub receive_buffer: usize,
-    /// Datagrams that were received.
+    /// Datagrams received.
     pub received: u64,
-    /// Datagrams that the system dropped because that buffer was full.
+    /// Datagrams that the system dropped because the receive buffer was full.
     pub dropped: u64,
 }
 
 impl LobbyService {
-    /// Starts a lobby. When this returns it serves; if it fails, nothing of it is left.
+    /// Starts a lobby. It is serving when this returns; if it fails, nothing is left behind.
     ///
-    /// The runtime serves the lists and makes the checks; it needs its I/O and time drivers. The registry has a thread of
-    /// its own.
+    /// The runtime serves the lists and makes checks and probes; it needs its I/O and time drivers. The registry has a thread
+    /// of its own.
     pub fn start(options: LobbyOptions, runtime: &Handle) -> Result<Self, StartError> {
-        let now = clock::now();
-        let files = Files::claim(&options.list, &options.registry, options.other_files);
-        // What arrives while the list is read back waits in the sockets.
-        let bound = bind::bind(&options)?;
-        let store = options.data_dir.as_deref().map(Store::open).transpose()?;
-        let public_ids = store.as_ref().map_or_else(|| Ok(entropy::bytes()?), Store::public_id_key)?;
-        let seed = HashKeys { tables: entropy::u64()?, public_ids };
-        let mut registry = Registry::new(files.config(options.registry), seed, now)?;
-        registry.set_admin_bans(now, options.more_bans);
-        if let Some(store) = &store {
-            restore(&mut registry, store)?;
-        }
-        let lists = registry.lists();
-        let stats = Arc::new(ArcSwap::from_pointee(registry.stats()));
-        let events = broadcast::Sender::new(EVENTS);
-        let limits = files.limits(&options.list);
-        let list = ListService::start(bound.tcp, lists.clone(), limits, runtime).map_err(StartError::Thread)?;
-        let legacy_from = SocketIndex(bound.addrs.lobby.len());
-        let (is_alive, alive) = watch::channel(());
-        let (check_bytes, save_stats) = (Arc::new(AtomicU64::new(0)), saves::SharedStats::default());
-        let event_loop = EventLoop::new(bound.udp.clone()).map_err(StartError::Thread)?;
-        let keeper = Keeper {
-            registry,
-            legacy_from,
-            events: events.clone(),
-            stats: stats.clone(),
-            saves: None,
-            runtime: runtime.clone(),
-            commands: event_loop.handle().clone(),
-            log: EventLog::new(now),
-            check_trouble: Seldom::default(),
-            check_bytes: check_bytes.clone(),
-            refusals: RefusalLog::default(),
-            stats_at: None,
-            stats_published: now,
-            has_more_events: true,
-            _is_alive: is_alive,
-        };
-        let driver = event_loop.spawn("lobby", keeper, drop).map_err(StartError::Thread)?;
-        let commands = driver.handle().clone();
-        if let Some(store) = store {
-            let written = commands.clone();
-            let written = move || written.run(Keeper::handle_written);
-            let saves = Saves::start(store, options.save_every, now, save_stats.clone(), written)
-                .map_err(StartError::Thread)?;
-            commands.run(move |keeper, _| keeper.saves = Some(saves));
-        }
-        let (addrs, sockets, driver) = (bound.addrs, bound.udp, Mutex::new(Some(driver)));
-        for socket in &sockets {
-            tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.recv_buffer_size(), "listening");
-        }
-        Ok(Self(Arc::new(Inner {
-            addrs,
-            sockets,
-            lists,
-            stats,
-            events,
-            list,
-            saves: save_stats,
-            check_bytes,
-            commands,
-            files,
-            driver,
-            alive,
-        })))
+        start::start(options, runtime)
     }
 
-    /// Where it listens.
+    /// The addresses that the lobby listens on.
     #[must_use]
     pub fn local_addrs(&self) -> &LocalAddrs {
         &self.0.addrs
     }
 
-    /// How many of the descriptors that other parts wanted they can have.
+    /// Number of file descriptors that other parts of the program may use: at most
+    /// [`LobbyOptions::other_descriptors`], less if the system's limit is low.
     #[must_use]
-    pub fn other_files(&self) -> usize {
-        self.0.files.others
+    pub fn other_descriptors(&self) -> usize {
+        self.0.descriptors.others
     }
 
     /// The published lists.
@@ -196,32 +127,44 @@ impl LobbyService {
         self.0.lists.clone()
     }
 
-    /// The registry's numbers, at most a quarter of a second old.
+    /// The table of listed servers with the results of probes, for displays.
     #[must_use]
-    pub fn stats(&self) -> RegistryStats {
-        **self.0.stats.load()
+    pub fn servers(&self) -> &Arc<ServerFeed> {
+        &self.0.feed
     }
 
-    /// The list service's numbers.
+    /// Counters of the registry, at most a quarter of a second old.
+    #[must_use]
+    pub fn stats(&self) -> RegistryStats {
+        self.0.registry.stats()
+    }
+
+    /// Counters of the list service.
     #[must_use]
     pub fn list_stats(&self) -> ListStats {
         self.0.list.stats()
     }
 
-    /// How saving goes.
+    /// Counters of saves to the data directory.
     #[must_use]
     pub fn save_stats(&self) -> SaveStats {
         *self.0.saves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes of queries that checks have sent. They go to addresses that have not shown that they want them: whoever can
-    /// forge an address can have them sent there.
+    /// Counters of probes; `None` if the lobby does not probe servers.
+    #[must_use]
+    pub fn probe_stats(&self) -> Option<ProberStats> {
+        self.0.probing.as_ref().map(|probing| probing.pool.stats())
+    }
+
+    /// Bytes of queries that checks have sent. They go to addresses that have not confirmed that they expect them: a sender
+    /// that forges its address can direct them there.
     #[must_use]
     pub fn check_bytes(&self) -> u64 {
         self.0.check_bytes.load(Relaxed)
     }
 
-    /// The UDP sockets' numbers, those of the legacy lobby last.
+    /// Counters of the UDP sockets, those of the legacy lobby last.
     #[must_use]
     pub fn socket_stats(&self) -> Vec<SocketStats> {
         let stats = |socket: &Arc<UdpSocket>| SocketStats {
@@ -233,96 +176,92 @@ impl LobbyService {
         self.0.sockets.iter().map(stats).collect()
     }
 
-    /// What became of the last datagrams of an address, other than refreshes; the latest last.
+    /// Outcomes of the last datagrams of an address, other than refreshes; the latest last.
     pub async fn recent_outcomes(&self, ip: IpAddr) -> Vec<RecentOutcome> {
-        self.0.commands.call(move |keeper, _| keeper.registry.recent_outcomes(ip)).await.unwrap_or_default()
+        self.0.registry.recent_outcomes(ip).await
     }
 
-    /// Changes the configuration without forgetting anything. Nothing happens after a shutdown.
+    /// Replaces the configuration of the registry; all servers stay listed unless the new one forbids it. Ignored after a
+    /// shutdown.
     pub async fn set_config(&self, config: Config) -> Result<(), ConfigError> {
-        let config = self.0.files.config(config);
-        self.0.commands.call(move |keeper, now| keeper.registry.set_config(now, config)).await.unwrap_or(Ok(()))
+        self.0.registry.set_config(self.0.descriptors.limit_config(config)).await
     }
 
-    /// Lists a server that does not register, and that somebody has asked. `None` after a shutdown.
-    pub async fn put_watched(&self, watched: ProbedServer) -> Option<ProbedOutcome> {
-        self.0.commands.call(move |keeper, now| keeper.registry.handle_probed(now, &watched)).await
+    /// Watches these servers and no others: they do not register themselves, and are listed while they reply to probes.
+    /// Ignored if the lobby does not probe servers, and after a shutdown.
+    pub async fn set_watched_servers(&self, targets: &[WatchTarget]) {
+        if let Some(probing) = &self.0.probing
+            && let Some(watcher) = &mut *probing.watcher.lock().await
+        {
+            watcher.set_targets(targets).await;
+        }
     }
 
-    /// Takes such a server off the list.
-    pub async fn forget_watched(&self, label: String) {
-        self.0.commands.call(move |keeper, now| keeper.registry.remove_probed(now, &label)).await;
+    /// Handles the announcement of a Bloodmasters server that arrived over HTTP (L17): the server is probed at this address,
+    /// and listed if it replies. Exempt servers are not rate limited.
+    pub async fn handle_announcement(
+        &self,
+        ip: IpAddr,
+        port: NonZeroU16,
+        is_exempt: bool,
+    ) -> Result<(), AnnouncementError> {
+        let probing = self.0.probing.as_ref().ok_or(AnnouncementError::Disabled)?;
+        probing.announcements.handle(ip, port, is_exempt).await
     }
 
-    /// Whether a server that announces itself is refused whatever it would answer: then nobody has to ask it. Its owner can
-    /// read why.
-    pub async fn refuse_announced(&self, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
-        self.0.commands.call(move |keeper, now| keeper.registry.precheck_announced(now, ip, port)).await.flatten()
-    }
-
-    /// Notes for its owner what became of a server that announced itself.
-    pub fn note_announced(&self, ip: IpAddr, port: NonZeroU16, outcome: RegistrationOutcome) {
-        self.0.commands.run(move |keeper, now| keeper.registry.record_announced(now, ip, port, outcome));
-    }
-
-    /// Bans beside those of the configuration: they stay when that is changed. Nothing happens after a shutdown.
+    /// Replaces the bans that apply in addition to those of the configuration. Ignored after a shutdown.
     pub async fn set_more_bans(&self, bans: BanList) {
-        self.0.commands.call(move |keeper, now| keeper.registry.set_admin_bans(now, bans)).await;
+        self.0.registry.set_admin_bans(bans).await;
     }
 
-    /// What happens from now on: servers that are listed, changed and unlisted.
+    /// Subscribes to events: servers that are listed, changed and unlisted.
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
-        self.0.events.subscribe()
+        self.0.registry.events.subscribe()
     }
 
-    /// The lists as they are now, and everything that happens after that: nothing is missed in between, though the first
-    /// events may be in the lists already. `None` after a shutdown.
+    /// The current lists, and a subscription to all later events: nothing is missed in between, though the first events may be
+    /// part of the lists already. `None` after a shutdown.
     pub async fn follow(&self) -> Option<(Arc<ListSnapshot>, broadcast::Receiver<Event>)> {
-        let follow = |keeper: &mut Keeper, now| {
-            keeper.registry.publish(now);
-            (keeper.registry.lists().snapshot(), keeper.events.subscribe())
-        };
-        self.0.commands.call(follow).await
+        self.0.registry.follow().await
     }
 
-    /// Whether the registry is there. It is until a [`shutdown`](Self::shutdown), unless there is a fault in this program.
+    /// Whether the lobby thread is running. It runs until a [`shutdown`](Self::shutdown), unless it panics.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        self.0.alive.has_changed().is_ok()
+        self.0.registry.is_alive()
     }
 
-    /// Waits until the registry is gone: after a [`shutdown`](Self::shutdown), or because of a fault in this program. Then
-    /// the list stays as it is, and it is better to start again.
+    /// Waits until the lobby thread has ended: after a [`shutdown`](Self::shutdown), or because of a panic. In the latter case
+    /// the list does not change any more, and the program should be restarted.
     pub async fn ended(&self) {
-        while self.0.alive.clone().changed().await.is_ok() {}
+        self.0.registry.ended().await;
     }
 
-    /// Stops taking, finishes replies (for at most 5 s), saves, and ends all threads. Calling it twice is harmless. Says
-    /// whether all that was to be saved is saved: if not, a restart goes back to the save before.
+    /// Stops listening and probing, completes list replies (for at most 5 s), saves the list, and ends all threads. Calling it
+    /// twice is harmless. Returns whether the list was saved: if not, a restart restores the previous save.
     pub async fn shutdown(&self) -> bool {
+        if let Some(probing) = &self.0.probing {
+            probing.stop().await;
+        }
         self.0.list.stop_listening();
-        self.0.list.finish(PATIENCE).await;
-        let driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(driver) = driver else { return true };
+        self.0.list.finish(SHUTDOWN_TIMEOUT).await;
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(thread) = thread else { return true };
         let save = tokio::task::spawn_blocking(move || {
-            let keeper = driver.stop()?;
-            Some(keeper.saves.is_none_or(|saves| saves.finish(&keeper.registry)))
+            let thread = thread.stop()?;
+            Some(thread.saves.is_none_or(|saves| saves.finish(&thread.registry)))
         });
         let is_saved = matches!(save.await, Ok(Some(true)));
         if !is_saved {
-            tracing::error!("the list could not be saved at the end: the next start goes back to the last save");
+            tracing::error!("cannot save the list at shutdown: the next start restores the previous save");
         }
         is_saved
     }
 }
 
-/// Reads back what was saved. What cannot be read is set aside, and the lobby starts empty.
-fn restore(registry: &mut Registry, store: &Store) -> Result<(), StartError> {
-    let Some(save) = store.servers()? else { return Ok(()) };
-    match registry.restore(clock::now(), &save) {
-        Ok(servers) => tracing::info!(servers, "the list was read back"),
-        Err(error) => store.set_servers_aside(&error),
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.table_task.abort();
     }
-    Ok(())
 }

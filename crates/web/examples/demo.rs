@@ -3,12 +3,9 @@
 // xtask: not run
 
 use rallypoint_history::{History, Listed, Options, Seen, Sweep};
-use rallypoint_lobby::{LobbyOptions, LobbyService};
+use rallypoint_lobby::{Differences, LobbyOptions, LobbyService, ServerRecord, Verification, VerificationResult};
 use rallypoint_query_proto::{Player, ServerInfo};
-use rallypoint_web::{
-    Differences, LobbyNames, Parts, Told, WebOptions, WebService,
-    book::{Row, Verified},
-};
+use rallypoint_web::{LobbyNames, Parts, WebOptions, WebService};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     error::Error,
@@ -74,8 +71,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         std::thread::sleep(Duration::from_secs(if second < 20 { 0 } else { 1 }));
         if second == 25 {
-            remember(&history, &web);
-            judge(&web);
+            remember(&history, &lobby);
+            runtime.block_on(judge(&lobby));
         }
     }
     Ok(())
@@ -121,7 +118,7 @@ fn registration(number: u16, second: u64) -> Result<Vec<u8>, Box<dyn Error>> {
 
 /// The servers of now with the players of another time.
 #[derive(Debug)]
-struct Then(Vec<Arc<Row>>, i64);
+struct Then(Vec<Arc<ServerRecord>>, i64);
 
 impl Listed for Then {
     fn each(&self, show: &mut dyn FnMut(Seen<'_>)) {
@@ -137,9 +134,9 @@ impl Listed for Then {
 }
 
 /// Makes up the last day.
-fn remember(history: &History, web: &WebService) {
+fn remember(history: &History, lobby: &LobbyService) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
-    let rows: Vec<_> = web.live().snapshot().rows().take(80).cloned().collect();
+    let rows: Vec<_> = lobby.servers().snapshot().records().take(80).cloned().collect();
     for minute in (1..24 * 60).rev().filter(|minute| !(300..420).contains(minute)) {
         let time = now - minute * 60;
         history.record(Sweep { time, listed: Arc::new(Then(rows.clone(), time)), moves: Vec::new() });
@@ -152,15 +149,18 @@ fn remember(history: &History, web: &WebService) {
 }
 
 /// Makes up what servers answered.
-fn judge(web: &WebService) {
-    let telling = web.live().telling();
-    for row in web.live().snapshot().rows() {
-        let verified = Verified::ALL[usize::from(row.id.as_bytes()[0] % 4)];
+async fn judge(lobby: &LobbyService) {
+    for row in lobby.servers().snapshot().records() {
+        let verification = Verification::ALL[usize::from(row.id.as_bytes()[0] % 4)];
         let player = |number| Player { name: format!("player {number}"), ping_ms: Some(35), ..Player::default() };
         let player_list = Some((0..row.players).map(player).collect());
-        let info = (verified != Verified::Unasked).then(|| ServerInfo { player_list, ..ServerInfo::default() });
-        let differences = Differences { players: verified == Verified::Differs, ..Differences::default() };
-        // It ends with the web server, which goes on.
-        let _ = telling.blocking_send(Told { differences, info: info.map(Arc::new), ..Told::new(row.id, verified) });
+        let info =
+            (verification != Verification::NotProbed).then(|| ServerInfo { player_list, ..ServerInfo::default() });
+        let differences = Differences { players: verification == Verification::Differs, ..Differences::default() };
+        let info = info.map(Arc::new);
+        lobby
+            .servers()
+            .report(VerificationResult { differences, info, ..VerificationResult::new(row.id, verification) })
+            .await;
     }
 }

@@ -87,8 +87,8 @@ impl Query {
     pub fn select(&self, snapshot: &Snapshot) -> Selection {
         let prepared = Prepared::new(&self.filter);
         let mut rows: Vec<&Arc<Row>> = match &prepared.ids {
-            Some(ids) => ids.iter().filter_map(|id| snapshot.row(*id)).filter(|row| prepared.fits(row)).collect(),
-            None => snapshot.rows().filter(|row| prepared.fits(row)).collect(),
+            Some(ids) => ids.iter().filter_map(|id| snapshot.record(*id)).filter(|row| prepared.fits(row)).collect(),
+            None => snapshot.records().filter(|row| prepared.fits(row)).collect(),
         };
         let total = rows.len();
         let (from, to) = (self.offset.min(total), self.offset.saturating_add(self.limit).min(total));
@@ -105,7 +105,7 @@ impl Query {
 
 impl<'a> Prepared<'a> {
     fn new(filter: &'a Filter) -> Self {
-        let fold = |text: &Option<String>| text.as_deref().map(crate::text::fold);
+        let fold = |text: &Option<String>| text.as_deref().map(rallypoint_lobby::text::fold);
         let ids = filter.ids.clone().map(|mut ids| {
             ids.sort_unstable();
             ids.dedup();
@@ -125,13 +125,13 @@ impl<'a> Prepared<'a> {
     fn fits(&self, row: &Row) -> bool {
         let Filter { lobby, not_empty, not_full, no_password, both_families, verified, .. } = *self.filter;
         let is = |wanted: &Option<String>, text: &str| wanted.as_deref().is_none_or(|wanted| wanted == text);
-        let folded = &row.folded;
+        let folded = row.folded();
         lobby.is_none_or(|lobby| lobby == row.lobby)
             && !(not_empty && row.players == 0)
             && !(not_full && row.is_full())
             && !(no_password && row.password)
             && !(both_families && (row.v4.is_none() || row.v6.is_none()))
-            && verified.is_none_or(|verified| verified == row.verified)
+            && verified.is_none_or(|verified| verified == row.verification)
             && is(&self.map, folded.map())
             && is(&self.version, folded.version())
             && (is(&self.game, folded.game()) || is(&self.game, folded.game_name()))

@@ -2,11 +2,8 @@
 //!
 //! [`WebService`] shows what a [`LobbyService`](rallypoint_lobby::LobbyService) knows:
 //!
-//! * [`book`] keeps the servers as rows for reading, fed by the lobby's events and without I/O; [`Live`] is what readers
-//!   share of it.
+//! * `live` turns updates of the lobby's table of servers into events.
 //! * [`filter`] is which servers, in which order: the same for page and API.
-//! * [`Asker`] asks game servers: those that say how they can be asked (E1), and by a [`Watcher`] those that cannot
-//!   register.
 //! * `serve` accepts connections, within bounds; every request passes the gate (who asks, how often) before the router.
 //!
 //! ```
@@ -30,16 +27,14 @@
 
 mod admin;
 mod api;
-mod asker;
-pub mod book;
+mod book;
 mod calendar;
-mod compare;
 pub mod filter;
 mod gate;
 mod health;
 mod id;
 mod join;
-mod keeper;
+mod json;
 mod live;
 mod masterlist;
 pub mod metrics;
@@ -50,18 +45,11 @@ mod problem;
 mod serve;
 mod service;
 mod shared;
-pub mod text;
 mod turns;
-mod verify;
-mod watch;
 
 pub use admin::{Admin, AdminError, NotAToken, Token};
-pub use asker::Asker;
-pub use compare::Differences;
 pub use join::{JoinLink, NotAJoinLink};
-pub use live::{Live, Told};
 pub use options::{LobbyNames, Outcomes, Parts, WebLimits, WebOptions, WebSettings};
 pub use problem::Problem;
 pub use serve::StartError;
 pub use service::WebService;
-pub use watch::{WatchTarget, Watcher};

@@ -1,22 +1,26 @@
-//! What readers of the book share: the latest snapshot, and the events since.
+//! The servers as the web server displays them: the latest snapshot of the lobby's table, and the events since.
 
-use crate::{
-    Differences,
-    book::{Batch, Cursor, Published, Snapshot, Verified},
-};
+mod batch;
+mod cursor;
+mod follow;
+
+pub(crate) use batch::Batch;
+pub(crate) use cursor::Cursor;
+pub(crate) use follow::follow;
+
 use arc_swap::{ArcSwap, Guard};
 use bytes::Bytes;
-use rallypoint_lobby_proto::PublicId;
-use rallypoint_query_proto::ServerInfo;
+use rallypoint_lobby::{ServerFeed, TableSnapshot};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::VecDeque,
+    ops::Deref,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::broadcast;
 
 /// How many bytes of events are kept for those who come back. A busy lobby of a thousand servers makes some 30 kB per
 /// second, so this is minutes; whoever was away for longer fetches the list.
@@ -25,37 +29,21 @@ const KEPT_BYTES: usize = 8 << 20;
 /// How many batches a listener may be behind before it is cut: it comes back and resumes.
 const BEHIND: usize = 64;
 
-/// What somebody found out by asking a server.
-#[derive(Clone, Debug)]
-pub struct Told {
-    /// Which server.
-    pub id: PublicId,
-    /// Whether it is what it says.
-    pub verified: Verified,
-    /// In what it is not, if it is [`Verified::Differs`].
-    pub differences: Differences,
-    /// What it said.
-    pub info: Option<Arc<ServerInfo>>,
-}
-
-impl Told {
-    /// A verdict, and nothing besides.
-    #[must_use]
-    pub fn new(id: PublicId, verified: Verified) -> Self {
-        Self { id, verified, differences: Differences::default(), info: None }
-    }
-}
-
 /// The latest snapshot and the events since.
 #[derive(Debug)]
-pub struct Live {
-    snapshot: ArcSwap<Snapshot>,
+pub(crate) struct Live {
+    feed: Arc<ServerFeed>,
+    snapshot: ArcSwap<LiveSnapshot>,
     past: Mutex<Past>,
     batches: broadcast::Sender<Arc<Batch>>,
-    /// Servers that came.
-    newcomers: broadcast::Sender<Arc<[PublicId]>>,
-    told: mpsc::Sender<Told>,
-    is_current: AtomicBool,
+    is_following: AtomicBool,
+}
+
+/// A snapshot of the lobby's table, and the last event whose change it contains.
+#[derive(Debug)]
+pub(crate) struct LiveSnapshot {
+    table: Arc<TableSnapshot>,
+    cursor: Cursor,
 }
 
 /// The last events.
@@ -76,54 +64,64 @@ pub(crate) struct Joined {
     pub batches: broadcast::Receiver<Arc<Batch>>,
 }
 
+impl LiveSnapshot {
+    pub fn new(table: Arc<TableSnapshot>, cursor: Cursor) -> Self {
+        Self { table, cursor }
+    }
+
+    /// The last event whose change is part of this snapshot.
+    pub fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+}
+
+impl Deref for LiveSnapshot {
+    type Target = TableSnapshot;
+
+    fn deref(&self) -> &TableSnapshot {
+        &self.table
+    }
+}
+
 impl Live {
-    pub(crate) fn new(snapshot: Arc<Snapshot>) -> (Self, mpsc::Receiver<Told>) {
-        let (told, asked) = mpsc::channel(1_024);
-        let (snapshot, past) = (ArcSwap::new(snapshot), Mutex::default());
-        let (batches, newcomers) = (broadcast::Sender::new(BEHIND), broadcast::Sender::new(BEHIND));
-        (Self { snapshot, past, batches, newcomers, told, is_current: false.into() }, asked)
+    /// An empty list. The epoch tells the events of this process from those of an earlier one: it should be random.
+    pub fn new(feed: Arc<ServerFeed>, epoch: u32) -> Self {
+        let snapshot = LiveSnapshot::new(Arc::new(TableSnapshot::empty()), Cursor { epoch, number: 0 });
+        Self {
+            feed,
+            snapshot: ArcSwap::from_pointee(snapshot),
+            past: Mutex::default(),
+            batches: broadcast::Sender::new(BEHIND),
+            is_following: false.into(),
+        }
     }
 
     /// All servers as they are now.
-    pub fn snapshot(&self) -> Guard<Arc<Snapshot>> {
+    pub fn snapshot(&self) -> Guard<Arc<LiveSnapshot>> {
         self.snapshot.load()
     }
 
-    /// Where to tell what was found out by asking servers.
-    #[must_use]
-    pub fn telling(&self) -> mpsc::Sender<Told> {
-        self.told.clone()
-    }
-
-    /// Servers that come from now on, a few at a time. They are in the snapshot.
-    pub(crate) fn newcomers(&self) -> broadcast::Receiver<Arc<[PublicId]>> {
-        self.newcomers.subscribe()
-    }
-
-    /// How many listen.
-    #[must_use]
+    /// Number of clients that listen to events.
     pub fn listeners(&self) -> usize {
         self.batches.receiver_count()
     }
 
     /// Whether this is the list as the lobby has it, but for the last moments: not before it was read for the first time,
     /// nor after the lobby has ended.
-    #[must_use]
     pub fn is_current(&self) -> bool {
-        self.is_current.load(Relaxed)
+        self.is_following.load(Relaxed) && self.feed.is_current()
     }
 
-    pub(crate) fn set_current(&self, is_current: bool) {
-        self.is_current.store(is_current, Relaxed);
+    fn set_following(&self, is_following: bool) {
+        self.is_following.store(is_following, Relaxed);
     }
 
-    pub(crate) fn publish(&self, published: Published) {
+    /// Publishes a snapshot and the events that lead to it.
+    fn publish(&self, table: Arc<TableSnapshot>, batch: Option<Batch>) {
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        self.snapshot.store(published.snapshot);
-        if !published.listed.is_empty() {
-            let _ = self.newcomers.send(published.listed.into());
-        }
-        if let Some(batch) = published.batch {
+        let cursor = batch.as_ref().map_or_else(|| self.snapshot.load().cursor, Batch::last);
+        self.snapshot.store(Arc::new(LiveSnapshot::new(table, cursor)));
+        if let Some(batch) = batch.map(Arc::new) {
             past.bytes += batch.size();
             past.batches.push_back(Arc::clone(&batch));
             while past.bytes > KEPT_BYTES
@@ -131,14 +129,14 @@ impl Live {
             {
                 past.bytes -= oldest.size();
             }
-            // It is an error if nobody listens. It is sent under the lock, so that nobody who joins misses it or gets it
-            // twice.
+            // It fails if there are no listeners at present, which is fine. It is sent under the lock, so that a listener that
+            // joins neither misses it nor gets it twice.
             let _ = self.batches.send(batch);
         }
     }
 
     /// Begins to listen, after an event that the listener knows.
-    pub(crate) fn join(&self, after: Option<Cursor>, lobby: Option<LobbyId>) -> Joined {
+    pub fn join(&self, after: Option<Cursor>, lobby: Option<LobbyId>) -> Joined {
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         let cursor = self.snapshot.load().cursor();
         let missed = match after {

@@ -44,8 +44,8 @@ async fn show(State(web): State<Web>, Extension(visitor): Extension<Visitor>) ->
     let mut out = Exposition::default();
     process(&mut out, env!("CARGO_PKG_VERSION"));
     lobby::tell(&mut out, &web);
-    if let Some(asker) = &web.asker {
-        queries::tell(&mut out, &asker.stats());
+    if let Some(stats) = web.lobby.probe_stats() {
+        queries::tell(&mut out, &stats);
     }
     web.refusals.tell(&mut out);
     web.traffic.tell(&mut out, &web);

@@ -1,6 +1,6 @@
 //! Everything that can be said about the web server.
 
-use crate::{Admin, Asker, JoinLink, Token};
+use crate::{Admin, JoinLink, Token};
 use ipnet::IpNet;
 use rallypoint_history::Handle;
 use rallypoint_limit::Rate;
@@ -98,8 +98,6 @@ pub struct Parts {
     pub lobby: LobbyService,
     /// What was, if it is kept.
     pub history: Option<Handle>,
-    /// Who asks servers, if they are to be asked.
-    pub asker: Option<Asker>,
     /// Where the operator's decisions are kept. Without it there is no admin API.
     pub admin: Option<Admin>,
 }
@@ -108,7 +106,7 @@ impl Parts {
     /// Only a lobby.
     #[must_use]
     pub fn new(lobby: LobbyService) -> Self {
-        Self { lobby, history: None, asker: None, admin: None }
+        Self { lobby, history: None, admin: None }
     }
 }
 

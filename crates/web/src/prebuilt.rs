@@ -6,7 +6,7 @@
 
 use crate::{
     api::servers::{whole, write_list},
-    book::Snapshot,
+    book::LiveSnapshot,
     live::Live,
 };
 use arc_swap::ArcSwapOption;
@@ -119,7 +119,7 @@ impl Slot {
 }
 
 impl Built {
-    fn new(snapshot: &Snapshot, lobby: Option<LobbyId>) -> Self {
+    fn new(snapshot: &LiveSnapshot, lobby: Option<LobbyId>) -> Self {
         let began = Instant::now();
         let json = write_list(&whole(lobby), snapshot, usize::MAX);
         let tag = |kind| {

@@ -1,12 +1,11 @@
 //! Connections: accepted within bounds, and given up when they take too long.
 
 mod bind;
-mod places;
 mod stream;
 
 pub use bind::StartError;
 pub(crate) use bind::bind;
-pub(crate) use places::{Place, Places};
+pub(crate) use rallypoint_limit::{Quota as Places, QuotaPermit as Place};
 
 use crate::{WebLimits, gate::Gate, shared::Shared};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};

@@ -1,25 +1,18 @@
 //! The web server as a service.
 
 use crate::{
-    Live, Parts, StartError, WebOptions, WebSettings,
+    Parts, StartError, WebOptions, WebSettings,
     admin::Refusals,
-    book::{Book, Calendar},
     gate::Gate,
-    keeper,
-    masterlist::MasterList,
+    live::{self, Live},
     metrics,
     serve::{self, Places, Server},
     shared::Shared,
     turns::Turns,
-    verify::verify,
 };
 use arc_swap::ArcSwap;
 use rallypoint_udp::entropy;
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{sync::watch, task::AbortHandle};
 
 /// How long answers may take when the server ends.
@@ -35,7 +28,7 @@ struct Inner {
     shared: Arc<Shared>,
     server: Server,
     end: watch::Sender<bool>,
-    tasks: Vec<AbortHandle>,
+    follower: AbortHandle,
 }
 
 impl WebService {
@@ -45,40 +38,34 @@ impl WebService {
         let listeners = serve::bind(&options)?;
         let (end, ending) = watch::channel(false);
         metrics::started();
-        let now = Instant::now();
         let seed = entropy::u128()?;
         let epoch = u32::from_ne_bytes(entropy::bytes()?);
-        let book = Book::new(now, Calendar::new(now, SystemTime::now()), epoch);
-        let (live, told) = Live::new(Arc::clone(book.published()));
+        let live = Live::new(Arc::clone(parts.lobby.servers()), epoch);
         let shared = Arc::new(Shared {
             lobby: parts.lobby.clone(),
             history: parts.history,
             admin: parts.admin,
             refusals: Refusals::new(seed),
-            asker: parts.asker.clone(),
             live: Arc::new(live),
-            master_list: MasterList::new(parts.asker.clone(), seed),
             prebuilt: Default::default(),
             settings: ArcSwap::from_pointee(options.settings),
             traffic: Default::default(),
-            connections: Places::with(options.limits.connections, options.limits.per_address),
-            listeners: Places::with(options.limits.listeners, options.limits.listeners_per_address),
+            connections: Places::new(options.limits.connections, options.limits.per_address),
+            listeners: Places::new(options.limits.listeners, options.limits.listeners_per_address),
             turns: Turns::default(),
-            answers: Places::with(options.limits.answer_bytes, options.limits.answer_bytes_per_address),
-            lists: Places::with(usize::MAX, options.limits.list_bytes_per_address),
+            answers: Places::new(options.limits.answer_bytes, options.limits.answer_bytes_per_address),
+            lists: Places::new(usize::MAX, options.limits.list_bytes_per_address),
             limits: options.limits,
             ending,
         });
-        let keeper = tokio::spawn(keeper::keep(book, parts.lobby, Arc::clone(&shared.live), told));
-        let verifier = parts.asker.map(|asker| tokio::spawn(verify(Arc::clone(&shared.live), asker, seed)));
-        let tasks = [Some(keeper), verifier].into_iter().flatten().map(|task| task.abort_handle()).collect();
+        let follower = tokio::spawn(live::follow(parts.lobby, Arc::clone(&shared.live))).abort_handle();
         let addrs = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let gate = Gate::new(Arc::clone(&shared), seed);
         let server = Server::start(listeners, &shared, &gate);
         for addr in &addrs {
             tracing::info!(%addr, "listening for HTTP");
         }
-        Ok(Self(Arc::new(Inner { addrs, shared, server, end, tasks })))
+        Ok(Self(Arc::new(Inner { addrs, shared, server, end, follower })))
     }
 
     /// Where it listens: the real ports, also where port 0 was asked for.
@@ -87,10 +74,10 @@ impl WebService {
         &self.0.addrs
     }
 
-    /// The servers as they are shown, and where to tell what was found out by asking them.
+    /// Number of clients that listen to events.
     #[must_use]
-    pub fn live(&self) -> &Arc<Live> {
-        &self.0.shared.live
+    pub fn listeners(&self) -> usize {
+        self.0.shared.live.listeners()
     }
 
     /// Changes what can be changed while it runs.
@@ -103,6 +90,6 @@ impl WebService {
     pub async fn shutdown(&self) {
         self.0.end.send_replace(true);
         self.0.server.finish(PATIENCE).await;
-        self.0.tasks.iter().for_each(AbortHandle::abort);
+        self.0.follower.abort();
     }
 }

@@ -1,8 +1,8 @@
 //! What all requests share.
 
 use crate::{
-    Admin, Asker, Live, WebLimits, WebSettings, admin::Refusals, gate::Visitor, masterlist::MasterList,
-    metrics::Traffic, prebuilt::Prebuilt, serve::Places, turns::Turns,
+    Admin, WebLimits, WebSettings, admin::Refusals, gate::Visitor, live::Live, metrics::Traffic, prebuilt::Prebuilt,
+    serve::Places, turns::Turns,
 };
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_history::Handle;
@@ -21,10 +21,7 @@ pub(crate) struct Shared {
     pub admin: Option<Admin>,
     /// Those who are not the operator.
     pub refusals: Refusals,
-    /// Who asks servers, if they are asked.
-    pub asker: Option<Asker>,
     pub live: Arc<Live>,
-    pub master_list: MasterList,
     pub prebuilt: Prebuilt,
     pub settings: ArcSwap<WebSettings>,
     pub limits: WebLimits,

@@ -7,13 +7,12 @@ use common::{
     browser::{Browser, axe},
     responder::{info, respond},
 };
-use rallypoint_web::{Asker, WebOptions};
 use rallypoint_wire::lobby::Occupancy;
 use serde_json::Value;
 
 /// A site with something of everything: a server that is verified, one that lies, one with a password and hostile texts.
 fn site() -> (Site, String) {
-    let site = Site::of(WebOptions::default(), |parts| parts.asker = Some(Asker::default()));
+    let site = Site::probing();
     let at = respond("127.0.0.1:0", &info("Alpha", 2));
     let x_query = format!("session:{}", at.port());
     let more: &[(&[u8], &[u8])] = &[(b"map", b"ctf_two"), (b"x-query", x_query.as_bytes()), (b"game_ver", b"2.9")];

@@ -100,7 +100,7 @@ fn a_listener_that_does_not_read_is_cut_and_others_go_on() {
     idle.write_all(b"GET /api/v1/events HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     let mut listener = Listener::new(site.addr(), "/api/v1/events", &[]);
     listener.next().unwrap();
-    until("both listen", || (site.web.live().listeners() == 2).then_some(()));
+    until("both listen", || (site.web.listeners() == 2).then_some(()));
     let long = "x".repeat(3_500);
     let mut number = 0u32;
     until("the one that does not read is cut", || {
@@ -111,7 +111,7 @@ fn a_listener_that_does_not_read_is_cut_and_others_go_on() {
         }
         // The one that reads is told all the time.
         listener.next().expect("events");
-        (site.web.live().listeners() == 1).then_some(())
+        (site.web.listeners() == 1).then_some(())
     });
 }
 

@@ -7,8 +7,9 @@ use common::{
     responder::{answering, info, respond},
     until,
 };
+use rallypoint_lobby::LobbyOptions;
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
-use rallypoint_web::{Asker, WebOptions};
+use rallypoint_web::WebOptions;
 use serde_json::Value;
 use std::{
     io::Write,
@@ -19,7 +20,7 @@ use std::{
 const PATH: &str = "/bloodmasterslist.php";
 
 fn site() -> Site {
-    Site::of(WebOptions::default(), |parts| parts.asker = Some(Asker::default()))
+    Site::probing()
 }
 
 fn announce(site: &Site, port: u16) -> common::Answer {
@@ -127,8 +128,9 @@ fn l17_only_get_announces() {
 fn l17_who_is_banned_is_not_asked_and_learns_why() {
     let ban =
         Ban { subject: BanSubject::Network("127.0.0.0/8".parse().unwrap()), reason: "floods".into(), until: None };
-    let bans = BanList::new([ban], Instant::now(), SystemTime::now());
-    let site = Site::banning(WebOptions::default(), bans, |parts| parts.asker = Some(Asker::default()));
+    let more_bans = BanList::new([ban], Instant::now(), SystemTime::now());
+    let options = LobbyOptions { more_bans, probe_sockets: 512, ..LobbyOptions::default() };
+    let site = Site::at(options, WebOptions::default(), |_| {});
     let (asked, questions) = std::sync::mpsc::channel();
     let at = answering("127.0.0.1:0", move |_, _| {
         asked.send(()).unwrap();
@@ -163,7 +165,7 @@ fn l17_a_network_has_a_budget() {
     let mut options = WebOptions::default();
     options.settings.exempt.clear();
     options.settings.requests = None;
-    let site = Site::of(options, |parts| parts.asker = Some(Asker::default()));
+    let site = Site::at(LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() }, options, |_| {});
     let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     until("the budget is used up", || (announce(&site, closed.port()).status == 429).then_some(()));
     assert_eq!(site.get(PATH).status, 200, "the list is for everybody");

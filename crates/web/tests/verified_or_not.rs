@@ -6,15 +6,16 @@ use common::{
     Server, Site,
     responder::{info, respond},
 };
+use rallypoint_lobby::LobbyOptions;
 use rallypoint_lobby_proto::Mapping;
 use rallypoint_query_proto::ServerInfo;
-use rallypoint_web::{Asker, WebOptions};
+use rallypoint_web::WebOptions;
 use rallypoint_wire::lobby::Occupancy;
 use serde_json::{Value, json};
 use std::net::UdpSocket;
 
 fn site() -> Site {
-    Site::of(WebOptions::default(), |parts| parts.asker = Some(Asker::default()))
+    Site::probing()
 }
 
 /// Registers a server that says so many players, while it answers something.
@@ -70,12 +71,12 @@ fn other_lies_are_told_by_name() {
 
 #[test]
 fn a_server_behind_the_address_map_is_asked_where_the_lobby_reaches_it() {
-    let mut options = rallypoint_lobby::LobbyOptions::default();
+    let mut options = LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() };
     // Nobody is at the outer address, as for a lobby whose router does not let it back in.
     let outside =
         Mapping { from: "127.0.0.1/32".parse().unwrap(), port: None, to: [203, 0, 113, 5].into(), to_port: None };
     options.registry.address_map = [outside].into_iter().collect();
-    let site = Site::at(options, WebOptions::default(), |parts| parts.asker = Some(Asker::default()));
+    let site = Site::at(options, WebOptions::default(), |_| {});
     let at = respond("127.0.0.1:0", &info("Bacon Town", 2));
     register(&site, 1, 3, &format!("session:{}", at.port()));
     let server = wait_for(&site, "verified").to_string();
@@ -84,10 +85,10 @@ fn a_server_behind_the_address_map_is_asked_where_the_lobby_reaches_it() {
 
 #[test]
 fn who_does_not_answer_any_more_is_unreachable() {
-    let mut options = rallypoint_lobby::LobbyOptions::default();
+    let mut options = LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() };
     // Otherwise it would not even be listed (L12).
     options.registry.checks.enabled = false;
-    let site = Site::at(options, WebOptions::default(), |parts| parts.asker = Some(Asker::default()));
+    let site = Site::at(options, WebOptions::default(), |_| {});
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     register(&site, 1, 3, &format!("bloodmasters:{}", silent.local_addr().unwrap().port()));
     wait_for(&site, "unreachable");

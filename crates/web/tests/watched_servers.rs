@@ -6,25 +6,20 @@ use common::{
     LOBBY, Server, Site,
     responder::{answering, info, respond},
 };
+use rallypoint_lobby::WatchTarget;
 use rallypoint_query_proto::Protocol;
-use rallypoint_web::{Asker, WatchTarget, Watcher};
 use std::net::SocketAddr;
 
 fn target(at: SocketAddr, host: &str, protocol: Protocol) -> WatchTarget {
     WatchTarget { host: host.into(), port: at.port().try_into().unwrap(), protocol, lobby: LOBBY }
 }
 
-fn watcher(site: &Site) -> Watcher {
-    Watcher::new(site.lobby.clone(), Asker::default(), Some(site.web.live().telling()))
-}
-
 #[test]
 fn they_are_in_every_list_and_go_when_nobody_wants_them_any_more() {
-    let site = Site::start();
+    let site = Site::probing();
     let (one, other) = (respond("127.0.0.1:0", &info("Blood", 3)), respond("127.0.0.1:0", &info("Session", 2)));
     let all = [target(one, "127.0.0.1", Protocol::Bloodmasters), target(other, "localhost", Protocol::Session)];
-    let mut watcher = watcher(&site);
-    site.runtime.block_on(watcher.set(&all));
+    site.runtime.block_on(site.lobby.set_watched_servers(&all));
     let list = site.wait_for("/api/v1/servers?sort=name", |list| {
         list["total"] == 2
             && list["servers"][0]["verified"] == "verified"
@@ -38,16 +33,15 @@ fn they_are_in_every_list_and_go_when_nobody_wants_them_any_more() {
     assert!(page.contains("player 2") && page.contains("Verified: the lobby asked the server itself"), "{page}");
     assert_eq!(site.lobby.lists().lobby(&LOBBY).count(), 2, "in the list of clients, too");
 
-    site.runtime.block_on(watcher.set(&all[..1]));
+    site.runtime.block_on(site.lobby.set_watched_servers(&all[..1]));
     site.wait_for("/api/v1/servers", |list| list["total"] == 1 && list["servers"][0]["name"] == "Blood");
 }
 
 #[test]
 fn w38_a_registration_does_not_take_its_place() {
-    let site = Site::start();
+    let site = Site::probing();
     let at = respond("127.0.0.1:8001", &info("Watched", 3));
-    let mut watcher = watcher(&site);
-    site.runtime.block_on(watcher.set(&[target(at, "127.0.0.1", Protocol::Bloodmasters)]));
+    site.runtime.block_on(site.lobby.set_watched_servers(&[target(at, "127.0.0.1", Protocol::Bloodmasters)]));
     site.wait_for("/api/v1/servers", |list| list["servers"][0]["name"] == "Watched");
     site.register(&Server { more: &[(b"x-query", b"session:9")], ..Server::new(1, "Bait") });
     let outcomes = site.wait_for("/api/v1/outcomes", |past| past["outcomes"][0]["code"] == "known_by_asking");
@@ -58,12 +52,13 @@ fn w38_a_registration_does_not_take_its_place() {
 
 #[test]
 fn what_they_say_is_shown_as_harmless_as_everything_else() {
-    let site = Site::start();
+    let site = Site::probing();
     let at = respond("127.0.0.1:0", &info("<script>alert(1)</script>\u{202e}", 1));
     let deaf = answering("127.0.0.1:0", |_, _| vec![b"nonsense".to_vec()]);
-    let mut watcher = watcher(&site);
     let protocol = Protocol::Session;
-    site.runtime.block_on(watcher.set(&[target(at, "127.0.0.1", protocol), target(deaf, "127.0.0.1", protocol)]));
+    site.runtime.block_on(
+        site.lobby.set_watched_servers(&[target(at, "127.0.0.1", protocol), target(deaf, "127.0.0.1", protocol)]),
+    );
     site.wait_for("/api/v1/servers", |list| list["total"] == 1);
     let page = site.get("/").text();
     assert!(page.contains("&#60;script&#62;") && !page.contains("<script>alert"), "{page}");

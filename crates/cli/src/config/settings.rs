@@ -4,9 +4,9 @@ use super::names;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use rallypoint_history::Retention;
-use rallypoint_lobby::{ListLimits, LobbyOptions};
+use rallypoint_lobby::{ListLimits, LobbyOptions, WatchTarget};
 use rallypoint_lobby_proto::{Ban, BanList, Mapping};
-use rallypoint_web::{LobbyNames, WatchTarget, WebOptions};
+use rallypoint_web::{LobbyNames, WebOptions};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::BTreeMap,

@@ -5,7 +5,7 @@ use super::{
     setting_type::{SettingType, Value, ValueError, all, found, quoted},
 };
 use crate::ask::target::{Host, Protocol, Server, Target};
-use rallypoint_web::WatchTarget;
+use rallypoint_lobby::WatchTarget;
 use rallypoint_wire::lobby::LobbyId;
 use std::{collections::BTreeMap, num::NonZeroU16};
 use toml::de::DeValue;

@@ -25,7 +25,7 @@ const WORTH_IT: u32 = 8;
 const SMALLEST: usize = 32 << 10;
 
 /// How many files there can be: readers may hold on to old versions, and descriptors are few.
-pub(crate) const MOST_COPIES: usize = 64;
+pub(crate) const MAX_COPIES: usize = 64;
 
 /// How many bytes there can be in them.
 const MOST_BYTES: usize = 64 << 20;
@@ -109,7 +109,7 @@ impl Used {
         let files = self.files.fetch_add(1, Relaxed);
         let sum = self.bytes.fetch_add(bytes, Relaxed) + bytes;
         let taken = Taken { used: self.clone(), bytes };
-        (files < MOST_COPIES && sum <= MOST_BYTES).then_some(taken)
+        (files < MAX_COPIES && sum <= MOST_BYTES).then_some(taken)
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn there_are_only_so_many_files_and_only_so_many_bytes_in_them() {
         let used = Arc::new(Used::default());
-        let mut all: Vec<_> = (0..MOST_COPIES).map(|_| used.take(1_000).unwrap()).collect();
+        let mut all: Vec<_> = (0..MAX_COPIES).map(|_| used.take(1_000).unwrap()).collect();
         assert!(used.take(1).is_none(), "too many files");
         all.truncate(1);
         assert!(used.take(MOST_BYTES).is_none(), "too many bytes");

@@ -1,6 +1,6 @@
-//! Everything that can be said about a lobby before it starts.
+//! Options of a lobby at its start.
 
-use crate::ListLimits;
+use crate::{ListLimits, TableScope};
 use rallypoint_lobby_proto::{BanList, Config};
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -8,30 +8,39 @@ use std::{
     time::Duration,
 };
 
-/// What a [`LobbyService`](crate::LobbyService) is told. The default is a lobby on all addresses of both families that keeps
-/// nothing on disk.
+/// Options of a [`LobbyService`](crate::LobbyService). The default is a lobby on all addresses of both families that stores
+/// nothing on disk and does not probe servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LobbyOptions {
-    /// Where the lobby listens, UDP and TCP. Port 0 is any free port (the same for both). Both families, 29944.
+    /// Addresses on which the lobby listens, UDP and TCP. Port 0 stands for any free port (the same for both). Default: all
+    /// addresses of both families, port 29944.
     pub listen: Vec<SocketAddr>,
-    /// Where the legacy lobby listens (L16), UDP and TCP. Both families, 29942; empty: nowhere.
+    /// Addresses on which the legacy lobby listens (L16), UDP and TCP; empty to disable it. Default: all addresses of both
+    /// families, port 29942.
     pub legacy: Vec<SocketAddr>,
-    /// Whether an IPv6 address counts as an error on a machine that has no IPv6. No: it is left out with a warning. (For
-    /// addresses that a person has asked for: yes.)
+    /// Whether it is an error if an IPv6 address cannot be used because the machine has no IPv6. Default: no, such addresses are
+    /// skipped with a warning. (For addresses that the operator has chosen, it should be.)
     pub require_ipv6: bool,
-    /// What the registry is told. It can be changed later.
+    /// Configuration of the registry. It can be changed later.
     pub registry: Config,
-    /// Bans beside those of the configuration; see [`set_more_bans`](crate::LobbyService::set_more_bans). None.
+    /// Bans that apply in addition to those of the configuration; see
+    /// [`set_more_bans`](crate::LobbyService::set_more_bans). Default: none.
     pub more_bans: BanList,
-    /// Where the list is kept over restarts. `None`: nowhere.
+    /// Directory in which the list is saved for the next start. Default: `None`, nothing is saved.
     pub data_dir: Option<PathBuf>,
-    /// How often the list is saved, if it has changed; large lists less often. 2 s.
+    /// Minimum interval between two saves of a list that changes; large lists are saved less often. Default: 2 s.
     pub save_every: Duration,
-    /// How much the list service takes on.
+    /// Limits of the list service.
     pub list: ListLimits,
-    /// How many descriptors other parts of the program want: they get an eighth of all that there are at most. 0.
-    pub other_files: usize,
-    /// How many bytes the system should keep for each UDP socket. It may give less. 8 MiB.
+    /// Maximum number of sockets for probes: verification, watched servers and Bloodmasters announcements. At most 512; fewer
+    /// if the system's limit of open files is low. Default: 0, no server is probed.
+    pub probe_sockets: usize,
+    /// The servers that [`servers`](crate::LobbyService::servers) contains. Default: all.
+    pub table_scope: TableScope,
+    /// Number of file descriptors that other parts of the program want. Together with probes they get at most an eighth of all
+    /// descriptors of the process. Default: 0.
+    pub other_descriptors: usize,
+    /// Size of the system's receive buffer for each UDP socket, in bytes. The system may grant less. Default: 8 MiB.
     pub receive_buffer: usize,
 }
 
@@ -47,7 +56,9 @@ impl Default for LobbyOptions {
             data_dir: None,
             save_every: Duration::from_secs(2),
             list: ListLimits::default(),
-            other_files: 0,
+            probe_sockets: 0,
+            table_scope: TableScope::default(),
+            other_descriptors: 0,
             receive_buffer: 8 << 20,
         }
     }

@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use rallypoint_limit::Rate;
-use rallypoint_lobby::{Masked, Seldom};
+use rallypoint_lobby::{LogThrottle, MaskedAddr};
 use std::{
     sync::{
         Mutex, PoisonError,
@@ -35,7 +35,7 @@ pub(crate) struct Refusals {
     /// In the order of [`Refusal::ALL`].
     counts: [AtomicU64; Refusal::ALL.len()],
     /// Wrong tokens, for the log.
-    wrong: Mutex<Seldom>,
+    wrong: Mutex<LogThrottle>,
 }
 
 /// Why somebody is not let in.
@@ -79,9 +79,9 @@ impl Refusals {
         if refusal == Refusal::NoToken {
             return;
         }
-        let times = self.wrong.lock().unwrap_or_else(PoisonError::into_inner).happens(now);
+        let times = self.wrong.lock().unwrap_or_else(PoisonError::into_inner).record(now);
         if let Some(times) = times {
-            tracing::warn!(address = %Masked(visitor.ip), times, "the admin API was asked with a wrong token");
+            tracing::warn!(address = %MaskedAddr(visitor.ip), times, "the admin API was asked with a wrong token");
         }
     }
 }

@@ -153,7 +153,7 @@ pub(super) async fn unlist(
     };
     let seconds = within_a_year(wanted.seconds.unwrap_or(UNLISTED))?;
     let reason = operator_text(&wanted.reason).map_err(|error| of("reason", &error))?;
-    let row = web.live.snapshot().row(id).cloned();
+    let row = web.live.snapshot().record(id).cloned();
     let row = row.ok_or_else(|| Problem::not_found("no server of this ID is in the list"))?;
     let addresses: Vec<_> = row.addresses().collect();
     let banned: Vec<_> = addresses.iter().map(SocketAddr::ip).filter(|_| wanted.ban).collect();

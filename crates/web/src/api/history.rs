@@ -85,7 +85,7 @@ fn is_known(web: &Web, subject: &Subject) -> bool {
     match subject {
         Subject::Total => true,
         Subject::Lobby(id) => snapshot.lobbies().contains_key(id) || web.settings().names.name(id).is_some(),
-        Subject::Server(id) => snapshot.row(*id).is_some(),
+        Subject::Server(id) => snapshot.record(*id).is_some(),
     }
 }
 

@@ -5,10 +5,11 @@ use super::{
     lobbies::no_parameters,
 };
 use crate::{
-    book::{ServerView, Snapshot},
+    book::{LiveSnapshot, ServerView},
     filter::{Column, Defaults, Filter, MOST_ROWS, Query, Sort},
     gate::ForAll,
     id::Id,
+    json,
     problem::Problem,
     shared::Web,
 };
@@ -88,8 +89,9 @@ pub(crate) async fn one(
     no_parameters(query.as_deref())?;
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
-    let row = snapshot.row(id).ok_or_else(|| Problem::not_found("this server is not in the list, or not any more"))?;
-    let told = row.told.as_deref();
+    let row =
+        snapshot.record(id).ok_or_else(|| Problem::not_found("this server is not in the list, or not any more"))?;
+    let told = row.info.as_deref();
     let players = told.and_then(|info| info.player_list.as_deref()).unwrap_or_default();
     let players = players.iter().map(|player| PlayerView {
         name: &player.name,
@@ -98,7 +100,7 @@ pub(crate) async fn one(
         spectator: player.spectator,
     });
     let details = Details {
-        server: row.view(),
+        server: ServerView::new(row),
         lobby_name: settings.names.name(&row.lobby),
         players: players.collect(),
         bots: [],
@@ -119,11 +121,11 @@ pub(crate) fn whole(lobby: Option<LobbyId>) -> Query {
 }
 
 /// What a query finds, as JSON, up to so many bytes: but always at least one server, so that a client gets on.
-pub(crate) fn write_list(query: &Query, snapshot: &Snapshot, most: usize) -> Bytes {
+pub(crate) fn write_list(query: &Query, snapshot: &LiveSnapshot, most: usize) -> Bytes {
     let mut found = query.select(snapshot);
     let (mut size, mut fitting) = (0, 0);
     for row in &found.rows {
-        let more = size + row.json().len() + 1;
+        let more = size + json::server(row).len() + 1;
         if more > most && fitting > 0 {
             break;
         }
@@ -139,7 +141,7 @@ pub(crate) fn write_list(query: &Query, snapshot: &Snapshot, most: usize) -> Byt
         if place > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(row.json());
+        out.extend_from_slice(json::server(row));
     }
     out.extend_from_slice(b"]}");
     out.into()

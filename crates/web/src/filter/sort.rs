@@ -90,18 +90,18 @@ impl Sort {
         let (x, y) = if self.descending { (b, a) } else { (a, b) };
         let first = match self.column {
             Column::Id => x.id.cmp(&y.id),
-            Column::Name => x.folded.name().cmp(y.folded.name()),
-            Column::Map => x.folded.map().cmp(y.folded.map()),
+            Column::Name => x.folded().name().cmp(y.folded().name()),
+            Column::Map => x.folded().map().cmp(y.folded().map()),
             Column::Players => x.players.cmp(&y.players),
             Column::Bots => x.bots.cmp(&y.bots),
             Column::Slots => x.slots.cmp(&y.slots),
-            Column::Game => x.folded.game().cmp(y.folded.game()),
-            Column::Version => x.folded.version().cmp(y.folded.version()),
+            Column::Game => x.folded().game().cmp(y.folded().game()),
+            Column::Version => x.folded().version().cmp(y.folded().version()),
             // What was not measured is last in both directions.
             Column::Latency => a.latency.is_none().cmp(&b.latency.is_none()).then(x.latency.cmp(&y.latency)),
             Column::Age => y.since.cmp(&x.since),
             Column::Password => x.password.cmp(&y.password),
-            Column::Verified => x.verified.cmp(&y.verified),
+            Column::Verified => x.verification.cmp(&y.verification),
             Column::Address => (x.v4, x.v6).cmp(&(y.v4, y.v6)),
             Column::Lobby => x.lobby.cmp(&y.lobby),
         };

@@ -1,8 +1,9 @@
 //! Every filter and order against a naive reading of the same words.
 
 use super::*;
-use crate::book::{Book, Calendar};
+use crate::book::{Cursor, LiveSnapshot};
 use proptest::prelude::*;
+use rallypoint_lobby::{ServerTable, TableScope, WallClock};
 use rallypoint_lobby_proto::{Config, HashKeys, Registry};
 use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
@@ -64,9 +65,10 @@ fn snapshot(servers: &[Known]) -> Arc<Snapshot> {
         }
     }
     registry.publish(now);
-    let mut book = Book::new(now, Calendar::new(now, SystemTime::now()), 1);
-    book.handle_directory(&registry.lists().snapshot());
-    book.handle_timeout(now).map_or_else(|| Arc::clone(book.published()), |published| published.snapshot)
+    let mut table = ServerTable::new(now, WallClock::new(now, SystemTime::now()), TableScope::All);
+    table.handle_list(&registry.lists().snapshot());
+    table.handle_timeout(now);
+    Arc::clone(table.published())
 }
 
 fn place(row: &Row) -> usize {
@@ -169,7 +171,7 @@ proptest! {
         let snapshot = snapshot(&servers);
         let found = Query::parse(&asked.query(), &DEFAULTS).unwrap().select(&snapshot);
         let mut expected: Vec<_> =
-            snapshot.rows().map(|row| (&servers[place(row)], &**row)).filter(|(known, _)| asked.fits(known)).collect();
+            snapshot.records().map(|row| (&servers[place(row)], &**row)).filter(|(known, _)| asked.fits(known)).collect();
         expected.sort_by(|a, b| asked.order(a, b));
         prop_assert_eq!(found.total, expected.len());
         let expected: Vec<_> = expected.iter().skip(asked.part.0).take(asked.part.1).map(|(_, row)| row.id).collect();
@@ -198,7 +200,7 @@ fn favourites_are_found_by_their_ids() {
         families: (true, false),
     };
     let snapshot = snapshot(&vec![known; 5]);
-    let ids: Vec<_> = snapshot.rows().map(|row| row.id).collect();
+    let ids: Vec<_> = snapshot.records().map(|row| row.id).collect();
     let gone = "0".repeat(32);
     let query = format!("ids={},{},{gone},{}", ids[3], ids[1], ids[3]);
     let found = Query::parse(&query, &DEFAULTS).unwrap().select(&snapshot);
@@ -225,19 +227,20 @@ fn an_answer_ends_before_it_is_too_long_and_the_client_goes_on_from_there() {
         families: (true, false),
     };
     let snapshot = snapshot(&vec![known; 9]);
-    let size = |row: &Arc<Row>| row.json().len() + 1;
-    let longest = snapshot.rows().map(size).max().unwrap();
+    let size = |row: &Arc<Row>| crate::json::server(row).len() + 1;
+    let longest = snapshot.records().map(size).max().unwrap();
+    let live = LiveSnapshot::new(Arc::clone(&snapshot), Cursor { epoch: 1, number: 0 });
     for (most, answers) in [(longest * 4, 3), (longest, 9), (1, 9), (usize::MAX, 1)] {
         let mut told = Vec::new();
         for _ in 0..answers {
             let query = Query::parse(&format!("sort=-id&offset={}", told.len()), &DEFAULTS).unwrap();
-            let list = crate::api::servers::write_list(&query, &snapshot, most);
+            let list = crate::api::servers::write_list(&query, &live, most);
             let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
             let servers = list["servers"].as_array().unwrap();
             assert_eq!((&list["total"], &list["count"]), (&9.into(), &servers.len().into()));
             told.extend(servers.iter().map(|server| server["id"].as_str().unwrap().to_owned()));
         }
-        let mut expected: Vec<_> = snapshot.rows().map(|row| row.id.to_string()).collect();
+        let mut expected: Vec<_> = snapshot.records().map(|row| row.id.to_string()).collect();
         expected.sort_unstable_by(|a, b| b.cmp(a));
         assert_eq!(told, expected, "{most}");
     }

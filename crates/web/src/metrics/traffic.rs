@@ -46,18 +46,18 @@ impl Traffic {
                 family.sample(&[("route", route), ("status", status)], count);
             }
         }
-        out.gauge("rallypoint_web_connections", "HTTP connections that are open.", web.connections.taken());
+        out.gauge("rallypoint_web_connections", "HTTP connections that are open.", web.connections.used());
         out.gauge("rallypoint_web_connections_limit", "How many there can be.", web.limits.connections);
         let help = "HTTP connections that were refused because there were too many, in total or from one address.";
         out.counter("rallypoint_web_connections_refused_total", help, web.connections.refused());
-        out.gauge("rallypoint_web_listeners", "Connections that listen to live events.", web.listeners.taken());
+        out.gauge("rallypoint_web_listeners", "Connections that listen to live events.", web.listeners.used());
         let help = "Requests for live events that were refused because there were too many.";
         out.counter("rallypoint_web_listeners_refused_total", help, web.listeners.refused());
         let held = [("answers", &web.answers), ("lists", &web.lists)];
         let help = "Bytes of long answers that clients have not taken yet.";
         let mut family = out.family("rallypoint_web_held_bytes", Kind::Gauge, help);
         for (kind, places) in held {
-            family.sample(&[("kind", kind)], places.taken());
+            family.sample(&[("kind", kind)], places.used());
         }
         let help = "Long answers that were refused because clients had not taken others yet.";
         let mut family = out.family("rallypoint_web_held_refused_total", Kind::Counter, help);

@@ -29,7 +29,7 @@ pub(super) async fn show(State(web): State<Web>, Id(id): Id) -> Result<Response,
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
     // A picture on somebody's page should say that a server is not there, not be broken.
-    let badge = match snapshot.row(id) {
+    let badge = match snapshot.record(id) {
         Some(row) => {
             let line = Line::new(row, &settings, 0);
             Badge::new(line.name(), line.players(), true)

@@ -26,7 +26,7 @@ pub(super) struct LobbyChoice {
 impl Facets {
     pub fn of(snapshot: &Snapshot, filter: &Filter, settings: &WebSettings) -> Self {
         let (mut games, mut maps, mut versions) = (HashMap::new(), HashMap::new(), HashMap::new());
-        for row in snapshot.rows().filter(|row| filter.lobby.is_none_or(|lobby| lobby == row.lobby)) {
+        for row in snapshot.records().filter(|row| filter.lobby.is_none_or(|lobby| lobby == row.lobby)) {
             *games.entry(&*row.game).or_insert(0) += 1;
             *maps.entry(&*row.map).or_insert(0) += 1;
             *versions.entry(&*row.version).or_insert(0) += 1;

@@ -84,8 +84,8 @@ impl<'a> Line<'a> {
 
     /// The class, sign and words of what was found by asking it.
     pub fn verdict(&self) -> (&'static str, &'static str, String) {
-        match self.row.verified {
-            Verified::Unasked => ("unasked", "", String::new()),
+        match self.row.verification {
+            Verified::NotProbed => ("unasked", "", String::new()),
             Verified::Verified if self.row.origin != ListingOrigin::Registered => {
                 ("verified", "✓", "Verified: the lobby asked the server itself".into())
             }

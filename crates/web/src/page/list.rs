@@ -127,7 +127,7 @@ impl ListPage<'_> {
     fn verdicts(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
         let chosen = self.query.filter.verified;
         let words = |verified| match verified {
-            Verified::Unasked => "not asked",
+            Verified::NotProbed => "not asked",
             Verified::Verified => "verified",
             Verified::Differs => "differs",
             Verified::Unreachable => "does not answer",

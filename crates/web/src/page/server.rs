@@ -68,7 +68,7 @@ pub(super) async fn show(
     let (id, span) = (parse(&id)?, Span::of(query.as_deref()));
     let known = Known::read(&web, Subject::Server(id), span).await;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
-    let row = snapshot.row(id);
+    let row = snapshot.record(id);
     let line = row.map(|row| Line::new(row, &settings, calendar::now()));
     let name = line.map(|line| line.name()).or(known.summary().map(|summary| &*summary.name));
     let name = name.ok_or_else(gone)?.to_owned();
@@ -92,7 +92,7 @@ pub(super) async fn show(
 pub(super) async fn website(State(web): State<Web>, Id(id): Id) -> Result<Response, Sorry> {
     let id = parse(&id)?;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
-    let row = snapshot.row(id).ok_or_else(gone)?;
+    let row = snapshot.record(id).ok_or_else(gone)?;
     let link = row.website.as_deref().ok_or_else(|| Problem::not_found("this server names no website"))?;
     let name = Line::new(row, &settings, 0).name();
     Ok(page(StatusCode::OK, &WebsitePage { frame: Frame::new("You are leaving this page", "/"), id, name, link }))
@@ -102,7 +102,7 @@ pub(super) async fn website(State(web): State<Web>, Id(id): Id) -> Result<Respon
 pub(super) async fn embed(State(web): State<Web>, Id(id): Id) -> Result<Response, Sorry> {
     let id = parse(&id)?;
     let (snapshot, settings) = (web.live.snapshot(), web.settings());
-    let line = snapshot.row(id).map(|row| Line::new(row, &settings, calendar::now()));
+    let line = snapshot.record(id).map(|row| Line::new(row, &settings, calendar::now()));
     let mut response =
         page(StatusCode::OK, &EmbedPage { frame: Frame::new("Server", "/").with_script("embed.js"), id, line });
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
@@ -121,7 +121,7 @@ fn gone() -> Sorry {
 
 /// Who plays, if the server was asked and told.
 fn players(row: &Row) -> Option<Vec<PlayerLine<'_>>> {
-    let told = row.told.as_deref()?;
+    let told = row.info.as_deref()?;
     let list = told.player_list.as_deref()?.iter().map(|player| {
         let team = player.team.and_then(|team| told.team_name(team)).unwrap_or_default();
         PlayerLine { name: &player.name, team, ping: player.ping_ms, is_spectator: player.spectator }

@@ -60,6 +60,11 @@ impl Site {
         Self::at(LobbyOptions { more_bans, ..LobbyOptions::default() }, options, set)
     }
 
+    /// One that probes servers.
+    pub fn probing() -> Self {
+        Self::at(LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() }, WebOptions::default(), |_| {})
+    }
+
     pub fn at(lobby: LobbyOptions, options: WebOptions, set: impl FnOnce(&mut Parts)) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let any = vec![SocketAddr::from(([127, 0, 0, 1], 0))];

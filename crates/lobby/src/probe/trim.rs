@@ -1,0 +1,83 @@
+//! Limits on what is stored of a reply: a server may send anything that fits into a datagram.
+
+use rallypoint_query_proto::{Player, ServerInfo, Team};
+
+/// Maximum length of a text, in characters.
+const MAX_TEXT: usize = 200;
+
+/// Maximum length of the name of a player or a team, in characters.
+const MAX_NAME: usize = 32;
+
+/// Maximum number of players: document 003 has one byte for it.
+const MAX_PLAYERS: usize = 255;
+
+/// Maximum number of teams.
+const MAX_TEAMS: usize = 32;
+
+/// Removes the fields that are not displayed anywhere, and cuts every text to its maximum length.
+pub(super) fn trim(info: ServerInfo) -> ServerInfo {
+    let text = |text: Option<String>| text.map(|text| cut(&text, MAX_TEXT));
+    let player = |player: Player| Player { name: cut(&player.name, MAX_NAME), ..player };
+    let team = |team: Team| Team { name: cut(&team.name, MAX_NAME), ..team };
+    ServerInfo {
+        name: text(info.name),
+        game: text(info.game),
+        game_name: text(info.game_name),
+        mode: text(info.mode),
+        map: text(info.map),
+        version: text(info.version),
+        website: text(info.website),
+        password: info.password,
+        players: info.players,
+        max_players: info.max_players,
+        bots: info.bots,
+        spectators: info.spectators,
+        teams: info.teams.into_iter().take(MAX_TEAMS).map(team).collect(),
+        player_list: info.player_list.map(|list| list.into_iter().take(MAX_PLAYERS).map(player).collect()),
+        ..ServerInfo::default()
+    }
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    text.chars().take(longest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn w42_a_long_reply_takes_little_memory() {
+        let long = "\u{fffd}".repeat(60_000);
+        let player = Player { name: long.clone(), ..Player::default() };
+        let text = Some(long.clone());
+        let info = ServerInfo {
+            name: text.clone(),
+            description: text.clone(),
+            map: text.clone(),
+            website: text,
+            tags: vec![long.clone(); 9],
+            teams: vec![Team { name: long, ..Team::default() }; 300],
+            player_list: Some(vec![player; 300]),
+            players: Some(300),
+            ..ServerInfo::default()
+        };
+        let kept = trim(info);
+        let size = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
+        assert!(size(&kept.name) <= 1_024 && size(&kept.map) <= 1_024 && size(&kept.website) <= 1_024);
+        assert_eq!((kept.description, kept.tags), (None, Vec::new()), "they are not displayed");
+        let players = kept.player_list.unwrap();
+        assert_eq!((players.len(), kept.players, kept.teams.len()), (255, Some(300), 32));
+        assert!(players.iter().all(|player| player.name.capacity() <= 160));
+    }
+
+    #[test]
+    fn short_replies_are_stored_unchanged() {
+        let info = ServerInfo {
+            name: Some("Bäcon Town".into()),
+            player_list: Some(vec![Player { name: "a".into(), ping_ms: Some(3), ..Player::default() }]),
+            ..ServerInfo::default()
+        };
+        assert_eq!(trim(info.clone()), info);
+    }
+}

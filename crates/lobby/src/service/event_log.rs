@@ -1,0 +1,76 @@
+//! Log messages about servers that are listed and unlisted: short and with masked addresses at level info, in full at level
+//! debug.
+
+use crate::MaskedAddr;
+use rallypoint_lobby_proto::{Event, ListedServer};
+use rallypoint_wire::text;
+use std::{
+    net::IpAddr,
+    time::{Duration, Instant},
+};
+use tracing::Level;
+
+/// Maximum number of messages per second. Further ones are only counted.
+const LINES_PER_SECOND: u32 = 50;
+
+/// Maximum length of a name in characters: names can have thousands of bytes, but a log needs only enough to tell servers apart.
+const MAX_NAME: usize = 80;
+
+/// Logs events, at most [`LINES_PER_SECOND`].
+#[derive(Debug)]
+pub(super) struct EventLog {
+    second: Instant,
+    lines: u32,
+    omitted: u64,
+}
+
+impl EventLog {
+    pub fn new(now: Instant) -> Self {
+        Self { second: now, lines: 0, omitted: 0 }
+    }
+
+    pub fn event(&mut self, now: Instant, event: &Event) {
+        let (what, listing, why) = match event {
+            Event::Listed(listing) => ("listed", listing, None),
+            Event::Changed(listing) => ("changed", listing, None),
+            Event::Unlisted(listing, why) => ("unlisted", listing, Some(why.code())),
+            Event::Check(_) => return,
+        };
+        let is_full = tracing::enabled!(Level::DEBUG);
+        let is_logged = is_full || (tracing::enabled!(Level::INFO) && what != "changed");
+        if !is_logged || !self.has_room(now) {
+            return;
+        }
+        let (id, lobby, name) = (listing.public_id(), listing.lobby_id(), name(listing));
+        if is_full {
+            let address: Vec<_> = listing.block().endpoints().map(|addr| addr.to_string()).collect();
+            tracing::debug!(%id, %lobby, address = address.join(" "), name, why, "{what}");
+        } else {
+            tracing::info!(%id, %lobby, address = %address(listing), name, why, "{what}");
+        }
+    }
+
+    fn has_room(&mut self, now: Instant) -> bool {
+        if now.saturating_duration_since(self.second) >= Duration::from_secs(1) {
+            if self.omitted > 0 {
+                tracing::info!(servers = self.omitted, "more servers were listed or unlisted");
+            }
+            *self = Self::new(now);
+        }
+        self.lines += 1;
+        self.omitted += u64::from(self.lines > LINES_PER_SECOND);
+        self.lines <= LINES_PER_SECOND
+    }
+}
+
+fn address(listing: &ListedServer) -> MaskedAddr {
+    let block = listing.block();
+    let v4 = block.v4.map(|v4| IpAddr::from(v4.ip));
+    let v6 = block.v6.map(|v6| IpAddr::from(v6.ip));
+    MaskedAddr(v4.or(v6).unwrap_or(IpAddr::from([0, 0, 0, 0])))
+}
+
+fn name(listing: &ListedServer) -> String {
+    let name = text::display(listing.block().table.get(b"name").unwrap_or_default());
+    name.chars().take(MAX_NAME).collect()
+}

@@ -1,0 +1,84 @@
+//! Access to the registry for the tasks of the lobby.
+
+use super::thread::LobbyThread;
+use arc_swap::ArcSwap;
+use rallypoint_lobby_proto::{
+    BanList, Config, ConfigError, Event, ListSnapshot, ProbedOutcome, ProbedServer, RecentOutcome, RegistrationOutcome,
+    RegistryStats,
+};
+use rallypoint_udp::EventLoopHandle;
+use std::{net::IpAddr, num::NonZeroU16, sync::Arc};
+use tokio::sync::{broadcast, watch};
+
+/// Runs commands on the lobby thread, which owns the registry. Clones refer to the same thread and do not keep it running.
+#[derive(Clone, Debug)]
+pub(crate) struct RegistryHandle {
+    pub(super) commands: EventLoopHandle<LobbyThread>,
+    pub(super) stats: Arc<ArcSwap<RegistryStats>>,
+    pub(super) events: broadcast::Sender<Event>,
+    /// Closed when the lobby thread ends.
+    pub(super) alive: watch::Receiver<()>,
+}
+
+impl RegistryHandle {
+    /// Counters of the registry, at most a quarter of a second old.
+    pub fn stats(&self) -> RegistryStats {
+        **self.stats.load()
+    }
+
+    /// The current lists, and a subscription to all later events. The first events may be part of the lists already. `None`
+    /// after a shutdown.
+    pub async fn follow(&self) -> Option<(Arc<ListSnapshot>, broadcast::Receiver<Event>)> {
+        let follow = |thread: &mut LobbyThread, now| {
+            thread.registry.publish(now);
+            (thread.registry.lists().snapshot(), thread.events.subscribe())
+        };
+        self.commands.call(follow).await
+    }
+
+    /// Outcomes of the last datagrams of an address, other than refreshes; the latest last.
+    pub async fn recent_outcomes(&self, ip: IpAddr) -> Vec<RecentOutcome> {
+        self.commands.call(move |thread, _| thread.registry.recent_outcomes(ip)).await.unwrap_or_default()
+    }
+
+    /// Replaces the configuration. Ignored after a shutdown.
+    pub async fn set_config(&self, config: Config) -> Result<(), ConfigError> {
+        self.commands.call(move |thread, now| thread.registry.set_config(now, config)).await.unwrap_or(Ok(()))
+    }
+
+    /// Replaces the bans that the operator added at run time. Ignored after a shutdown.
+    pub async fn set_admin_bans(&self, bans: BanList) {
+        self.commands.call(move |thread, now| thread.registry.set_admin_bans(now, bans)).await;
+    }
+
+    /// Lists a server that replied to a probe. `None` after a shutdown.
+    pub async fn list_probed(&self, server: ProbedServer) -> Option<ProbedOutcome> {
+        self.commands.call(move |thread, now| thread.registry.handle_probed(now, &server)).await
+    }
+
+    /// Removes a server that was listed with [`list_probed`](Self::list_probed).
+    pub async fn remove_probed(&self, label: String) {
+        self.commands.call(move |thread, now| thread.registry.remove_probed(now, &label)).await;
+    }
+
+    /// The reason for which a server that announces itself is refused without a probe, if there is one. It is recorded for the
+    /// owner of the server.
+    pub async fn precheck_announced(&self, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
+        self.commands.call(move |thread, now| thread.registry.precheck_announced(now, ip, port)).await.flatten()
+    }
+
+    /// Records the outcome of an announcement for the owner of the server.
+    pub fn record_announced(&self, ip: IpAddr, port: NonZeroU16, outcome: RegistrationOutcome) {
+        self.commands.run(move |thread, now| thread.registry.record_announced(now, ip, port, outcome));
+    }
+
+    /// Whether the lobby thread is running.
+    pub fn is_alive(&self) -> bool {
+        self.alive.has_changed().is_ok()
+    }
+
+    /// Waits until the lobby thread has ended.
+    pub async fn ended(&self) {
+        while self.alive.clone().changed().await.is_ok() {}
+    }
+}

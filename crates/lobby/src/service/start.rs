@@ -1,0 +1,123 @@
+//! Starting a lobby: sockets, saved state, threads and tasks, in the order in which they depend on each other.
+
+use super::{
+    LobbyOptions, LobbyService, StartError, bind,
+    descriptors::Descriptors,
+    event_log::EventLog,
+    handle::RegistryHandle,
+    probing::Probing,
+    refusal_log::RefusalLog,
+    save::{Saves, SharedSaveStats},
+    thread::LobbyThread,
+};
+use crate::{
+    LogThrottle, WallClock,
+    data_dir::DataDir,
+    list::ListService,
+    service::Inner,
+    table::{self, ServerFeed, ServerTable},
+};
+use arc_swap::ArcSwap;
+use rallypoint_lobby_proto::{HashKeys, Registry};
+use rallypoint_machine::SocketIndex;
+use rallypoint_udp::{EventLoop, clock, entropy};
+use std::{
+    sync::{Arc, Mutex, atomic::AtomicU64},
+    time::SystemTime,
+};
+use tokio::{
+    runtime::Handle,
+    sync::{broadcast, watch},
+};
+
+/// Number of events that a subscriber may be behind before it misses some.
+const EVENT_BACKLOG: usize = 16_384;
+
+/// Starts everything, or nothing.
+pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyService, StartError> {
+    let now = clock::now();
+    let descriptors = Descriptors::claim(&options);
+    // Datagrams that arrive while the saved list is read wait in the sockets.
+    let bound = bind::bind(&options)?;
+    let data_dir = options.data_dir.as_deref().map(DataDir::open).transpose()?;
+    let public_ids = data_dir.as_ref().map_or_else(|| Ok(entropy::bytes()?), DataDir::public_id_key)?;
+    let keys = HashKeys { tables: entropy::u64()?, public_ids };
+    let mut registry = Registry::new(descriptors.limit_config(options.registry), keys, now)?;
+    registry.set_admin_bans(now, options.more_bans);
+    if let Some(data_dir) = &data_dir {
+        restore(&mut registry, data_dir)?;
+    }
+    let lists = registry.lists();
+    let list_limits = descriptors.limit_list(&options.list);
+    let list = ListService::start(bound.tcp, lists.clone(), list_limits, runtime).map_err(StartError::Thread)?;
+
+    let stats = Arc::new(ArcSwap::from_pointee(registry.stats()));
+    let events = broadcast::Sender::new(EVENT_BACKLOG);
+    let (is_alive, alive) = watch::channel(());
+    let check_bytes = Arc::new(AtomicU64::new(0));
+    let event_loop = EventLoop::new(bound.udp.clone()).map_err(StartError::Thread)?;
+    let thread = LobbyThread {
+        registry,
+        legacy_from: SocketIndex(bound.addrs.lobby.len()),
+        events: events.clone(),
+        stats: stats.clone(),
+        saves: None,
+        runtime: runtime.clone(),
+        commands: event_loop.handle().clone(),
+        log: EventLog::new(now),
+        check_errors: LogThrottle::default(),
+        check_bytes: check_bytes.clone(),
+        refusals: RefusalLog::default(),
+        stats_at: None,
+        stats_published: now,
+        has_more_events: true,
+        _is_alive: is_alive,
+    };
+    let thread = event_loop.spawn("lobby", thread, drop).map_err(StartError::Thread)?;
+    let registry = RegistryHandle { commands: thread.handle().clone(), stats, events, alive };
+
+    let save_stats = SharedSaveStats::default();
+    if let Some(data_dir) = data_dir {
+        let commands = registry.commands.clone();
+        let written = move || commands.run(LobbyThread::handle_written);
+        let saves =
+            Saves::start(data_dir, options.save_every, now, save_stats.clone(), written).map_err(StartError::Thread)?;
+        registry.commands.run(move |thread, _| thread.saves = Some(saves));
+    }
+
+    let server_table = ServerTable::new(now, WallClock::new(now, SystemTime::now()), options.table_scope);
+    let (feed, results) = ServerFeed::new(Arc::clone(server_table.published()));
+    let feed = Arc::new(feed);
+    let table_task = runtime.spawn(table::run(server_table, registry.clone(), Arc::clone(&feed), results));
+    let probing = match descriptors.probe_sockets {
+        0 => None,
+        sockets => Some(Probing::start(sockets, registry.clone(), Arc::clone(&feed), entropy::u128()?, runtime)),
+    };
+    for socket in &bound.udp {
+        tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.recv_buffer_size(), "listening");
+    }
+    Ok(LobbyService(Arc::new(Inner {
+        addrs: bound.addrs,
+        sockets: bound.udp,
+        lists,
+        registry,
+        list,
+        saves: save_stats,
+        check_bytes,
+        descriptors,
+        feed,
+        table_task: table_task.abort_handle(),
+        probing,
+        thread: Mutex::new(Some(thread)),
+    })))
+}
+
+/// Restores the saved list. A file that cannot be read is renamed, and the lobby starts empty.
+fn restore(registry: &mut Registry, data_dir: &DataDir) -> Result<(), StartError> {
+    let Some(save) = data_dir.servers()? else { return Ok(()) };
+    match registry.restore(clock::now(), &save) {
+        Ok(servers) => tracing::info!(servers, "restored the saved list"),
+        Err(error) => data_dir.set_servers_aside(&error),
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! The lobby thread: owns the registry, hands it datagrams, and passes its events on.
+
+use super::{event_log::EventLog, refusal_log::RefusalLog, save::Saves};
+use crate::{LogThrottle, check::check};
+use arc_swap::ArcSwap;
+use rallypoint_lobby_proto::{CheckResult, CheckTarget, Event, Registry, RegistryStats};
+use rallypoint_machine::{Machine, ReceivedDatagram, SocketIndex, Transmit};
+use rallypoint_udp::EventLoopHandle;
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicU64},
+    time::{Duration, Instant},
+};
+use tokio::{
+    runtime::Handle,
+    sync::{broadcast, watch},
+};
+
+/// Interval at which counters are published.
+const STATS_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Maximum number of events that are passed on per turn of the event loop, so that datagrams do not wait for them.
+const EVENTS_PER_TURN: usize = 4_096;
+
+/// The state of the lobby thread.
+pub(super) struct LobbyThread {
+    pub registry: Registry,
+    /// Index of the first socket of the legacy lobby.
+    pub legacy_from: SocketIndex,
+    pub events: broadcast::Sender<Event>,
+    pub stats: Arc<ArcSwap<RegistryStats>>,
+    pub saves: Option<Saves>,
+    pub runtime: Handle,
+    pub commands: EventLoopHandle<Self>,
+    pub log: EventLog,
+    pub check_errors: LogThrottle,
+    /// Bytes of queries that checks have sent.
+    pub check_bytes: Arc<AtomicU64>,
+    pub refusals: RefusalLog,
+    /// When counters are published again; `None` if nothing has happened since.
+    pub stats_at: Option<Instant>,
+    pub stats_published: Instant,
+    pub has_more_events: bool,
+    /// Dropped with the thread, for whatever reason it ends.
+    pub _is_alive: watch::Sender<()>,
+}
+
+impl LobbyThread {
+    fn take_events(&mut self, now: Instant) {
+        for _ in 0..EVENTS_PER_TURN {
+            match self.registry.poll_event() {
+                Some(Event::Check(request)) => {
+                    let (commands, sent) = (self.commands.clone(), Arc::clone(&self.check_bytes));
+                    self.runtime.spawn(async move {
+                        let result = check(request, &sent).await;
+                        commands.run(move |thread, now| thread.handle_checked(now, request.target, result));
+                    });
+                }
+                Some(event) => {
+                    self.log.event(now, &event);
+                    // It fails if there are no subscribers at present, which is fine.
+                    let _ = self.events.send(event);
+                }
+                None => {
+                    self.has_more_events = false;
+                    return;
+                }
+            }
+        }
+        self.has_more_events = true;
+    }
+
+    /// Handles the end of a check. An error of this machine says nothing about the server.
+    fn handle_checked(&mut self, now: Instant, target: CheckTarget, result: io::Result<CheckResult>) {
+        let verdict = result.unwrap_or_else(|error| {
+            if let Some(times) = self.check_errors.record(now) {
+                tracing::warn!(%error, times, "cannot check servers: they are checked again with their next registration");
+            }
+            CheckResult::Unknown
+        });
+        self.registry.handle_check(now, target, verdict);
+    }
+
+    /// Handles the end of writing a part of a save.
+    pub fn handle_written(&mut self, now: Instant) {
+        if let Some(saves) = &mut self.saves {
+            saves.handle_written(now);
+        }
+    }
+
+    fn publish_stats(&mut self, now: Instant) {
+        let due = *self.stats_at.get_or_insert(self.stats_published + STATS_INTERVAL);
+        if due <= now {
+            self.stats.store(Arc::new(self.registry.stats()));
+            self.stats_published = now;
+            self.stats_at = None;
+        }
+    }
+}
+
+impl Machine for LobbyThread {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.registry.handle_datagram(now, from, bytes);
+    }
+
+    fn handle_batch<'a>(
+        &mut self,
+        now: Instant,
+        socket: SocketIndex,
+        batch: impl Iterator<Item = ReceivedDatagram<'a>> + Clone,
+    ) {
+        let whole = batch.clone().filter(|datagram| !datagram.is_truncated());
+        if socket < self.legacy_from {
+            self.registry.handle_datagrams(now, whole.map(|datagram| (datagram.from, datagram.bytes)));
+        } else {
+            for datagram in whole {
+                self.registry.handle_legacy_datagram(now, datagram.from, datagram.bytes);
+            }
+        }
+        for datagram in batch.filter(ReceivedDatagram::is_truncated) {
+            self.registry.handle_too_large(now, datagram.from, datagram.len);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.registry.poll_timeout().is_some_and(|at| at <= now) {
+            self.registry.handle_timeout(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, _out: &mut Vec<u8>) -> Option<Transmit> {
+        None
+    }
+
+    fn handle_turn_end(&mut self, now: Instant) {
+        // Changes are published at once if the registry permits it.
+        self.handle_timeout(now);
+        self.take_events(now);
+        self.publish_stats(now);
+        self.refusals.update(now, self.registry.latest_refusals());
+        if let Some(saves) = &mut self.saves {
+            saves.handle_turn(now, &self.registry, self.registry.publish_count());
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let saves = self.saves.as_ref().and_then(|saves| saves.poll_timeout(self.registry.publish_count()));
+        let events = self.has_more_events.then_some(self.stats_published);
+        [self.registry.poll_timeout(), self.stats_at, saves, events, self.refusals.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn max_datagram(&self) -> usize {
+        self.registry.config().max_registration
+    }
+}

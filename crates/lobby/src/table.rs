@@ -1,0 +1,349 @@
+//! The table of listed servers, for readers: verification, web pages and the API.
+//!
+//! [`ServerTable`] is fed with the events of the lobby and with the time. It publishes snapshots that any thread can read
+//! without waiting, together with the changes since the previous one. The cost of a change hardly depends on the number of
+//! servers: records are kept in shards, of which a change copies one.
+
+mod feed;
+mod record;
+mod snapshot;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use feed::{ServerFeed, Subscription};
+pub use record::{FoldedTexts, ServerRecord};
+pub use snapshot::{TableSnapshot, Totals};
+pub(crate) use task::run;
+
+use crate::{WallClock, verify::VerificationResult};
+use rallypoint_lobby_proto::{Event, ListSnapshot, ListedServer, PublicId, UnlistReason};
+use rallypoint_wire::lobby::LobbyId;
+use snapshot::{SHARDS, Shard, find, position, shard_of};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+/// Minimum interval between two snapshots: however much changes, subscribers are notified at most ten times per second.
+pub const PUBLISH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Interval at which one shard is compared with its listings, so that each record is refreshed once per minute. Neither a new
+/// latency, which the lobby changes in place, nor a corrected system clock is an event.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(60_000 / SHARDS as u64);
+
+/// Maximum number of probe results that are kept for servers that are not in the table (yet).
+const EARLY_RESULTS: usize = 1_024;
+
+/// The servers that a table contains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TableScope {
+    /// Every listed server: what a web server displays.
+    #[default]
+    All,
+    /// Only servers that can be verified because they state how to query them (E1). It saves about a kilobyte per server if
+    /// no web server reads the table.
+    Verifiable,
+}
+
+/// The table of listed servers.
+///
+/// * In: [`handle_list`](Self::handle_list) at the start and whenever events were lost,
+///   [`handle_event`](Self::handle_event), [`handle_verification`](Self::handle_verification), and periodically
+///   [`handle_wall_clock`](Self::handle_wall_clock).
+/// * Out: [`handle_timeout`](Self::handle_timeout) returns what is to be published, at the time that
+///   [`poll_timeout`](Self::poll_timeout) names.
+///
+/// ```
+/// use rallypoint_lobby::{ServerTable, TableScope, WallClock};
+/// use rallypoint_lobby_proto::{Config, Registry, HashKeys};
+/// use std::time::{Instant, SystemTime};
+///
+/// let now = Instant::now();
+/// let mut registry = Registry::new(Config::default(), HashKeys::default(), now)?;
+/// let mut table = ServerTable::new(now, WallClock::new(now, SystemTime::now()), TableScope::All);
+/// while let Some(event) = registry.poll_event() {
+///     table.handle_event(&event);
+/// }
+/// assert!(table.handle_timeout(now).is_none(), "no server has registered, so there is nothing to publish");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ServerTable {
+    scope: TableScope,
+    clock: WallClock,
+    shards: Box<[Shard]>,
+    totals: Totals,
+    lobbies: Arc<BTreeMap<LobbyId, Totals>>,
+    published: Arc<TableSnapshot>,
+    /// Servers that differ from the published snapshot; with the reason for those that left.
+    touched: HashMap<PublicId, Option<UnlistReason>>,
+    /// Whether something changed that is not an event.
+    is_stale: bool,
+    /// Probe results by server. They outlive changes of the registration.
+    results: HashMap<PublicId, VerificationResult>,
+    publish_not_before: Instant,
+    refresh_at: Instant,
+    refresh_shard: usize,
+}
+
+/// A new snapshot with the changes since the previous one.
+#[derive(Clone, Debug)]
+pub struct TableUpdate {
+    /// All servers.
+    pub snapshot: Arc<TableSnapshot>,
+    /// The changes that are worth an event; may be empty. A server has at most one, or two if it moved to another lobby.
+    pub changes: Vec<TableChange>,
+}
+
+/// A change of the table.
+#[derive(Clone, Debug)]
+pub enum TableChange {
+    /// A server was added.
+    Listed(Arc<ServerRecord>),
+    /// A server displays differently.
+    Changed(Arc<ServerRecord>),
+    /// A server was removed. The record is the last one that was published.
+    Unlisted(Arc<ServerRecord>, UnlistReason),
+}
+
+impl ServerTable {
+    /// An empty table.
+    #[must_use]
+    pub fn new(now: Instant, clock: WallClock, scope: TableScope) -> Self {
+        let published = TableSnapshot::empty();
+        Self {
+            scope,
+            clock,
+            shards: published.shards.clone(),
+            totals: published.totals,
+            lobbies: Arc::clone(&published.lobbies),
+            published: Arc::new(published),
+            touched: HashMap::new(),
+            is_stale: false,
+            results: HashMap::new(),
+            publish_not_before: now,
+            refresh_at: now + REFRESH_INTERVAL,
+            refresh_shard: 0,
+        }
+    }
+
+    /// The last published snapshot.
+    #[must_use]
+    pub fn published(&self) -> &Arc<TableSnapshot> {
+        &self.published
+    }
+
+    /// Whether an event changes this table. A table of limited scope ignores most of them.
+    #[must_use]
+    pub fn is_relevant(&self, event: &Event) -> bool {
+        match event {
+            Event::Listed(listing) | Event::Changed(listing) => {
+                self.is_in_scope(listing) || self.record(listing.public_id()).is_some()
+            }
+            Event::Unlisted(listing, _) => self.record(listing.public_id()).is_some() || self.is_in_scope(listing),
+            Event::Check(_) => false,
+        }
+    }
+
+    /// Handles an event of the lobby.
+    pub fn handle_event(&mut self, event: &Event) {
+        match event {
+            Event::Listed(listing) | Event::Changed(listing) => self.put(listing),
+            Event::Unlisted(listing, reason) => self.remove(listing.public_id(), *reason),
+            Event::Check(_) => {}
+        }
+    }
+
+    /// Handles the whole list: servers that are not part of it are removed.
+    pub fn handle_list(&mut self, list: &ListSnapshot) {
+        let mut listed = HashSet::with_capacity(self.totals.servers);
+        for listing in list.lobbies().flat_map(|(_, lobby)| lobby.servers()) {
+            listed.insert(listing.public_id());
+            self.put(listing);
+        }
+        let gone: Vec<_> = self.records().map(|record| record.id).filter(|id| !listed.contains(id)).collect();
+        for id in gone {
+            // The reason was lost with the event; this is the most frequent one.
+            self.remove(id, UnlistReason::Expired);
+        }
+    }
+
+    /// Handles the result of probing a server. It may arrive before the server is in the table.
+    pub fn handle_verification(&mut self, result: VerificationResult) {
+        let id = result.id;
+        let Some(record) = self.record(id).cloned() else {
+            if self.results.len() < self.totals.servers + EARLY_RESULTS {
+                self.results.insert(id, result);
+            }
+            return;
+        };
+        let new = record.with_verification(&result);
+        self.results.insert(id, result);
+        // Player names are displayed on the server's own page only; lists change with the verification alone.
+        let is_event = (record.verification, record.differences) != (new.verification, new.differences);
+        if is_event || record.info != new.info {
+            self.set(Arc::new(new));
+            self.is_stale = true;
+        }
+        if is_event {
+            self.touched.entry(id).or_default();
+        }
+    }
+
+    /// Handles the current system time, which can be set at any time: for instance some time after the start of a machine
+    /// without a battery-backed clock.
+    pub fn handle_wall_clock(&mut self, now: Instant, wall: SystemTime) {
+        self.clock.set(now, wall);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Instant {
+        if self.is_changed() { self.publish_not_before.min(self.refresh_at) } else { self.refresh_at }
+    }
+
+    /// Refreshes records, and returns a new snapshot if one is due.
+    pub fn handle_timeout(&mut self, now: Instant) -> Option<TableUpdate> {
+        if self.refresh_at <= now {
+            self.refresh_at = now + REFRESH_INTERVAL;
+            self.refresh();
+        }
+        (self.is_changed() && self.publish_not_before <= now).then(|| self.publish(now))
+    }
+
+    fn is_changed(&self) -> bool {
+        self.is_stale || !self.touched.is_empty()
+    }
+
+    fn publish(&mut self, now: Instant) -> TableUpdate {
+        self.publish_not_before = now + PUBLISH_INTERVAL;
+        self.is_stale = false;
+        let touched = std::mem::take(&mut self.touched);
+        let changes = touched.into_iter().flat_map(|(id, gone)| self.changes_of(id, gone)).collect();
+        self.published = Arc::new(TableSnapshot {
+            shards: self.shards.clone(),
+            totals: self.totals,
+            lobbies: Arc::clone(&self.lobbies),
+            version: self.published.version + 1,
+        });
+        TableUpdate { snapshot: Arc::clone(&self.published), changes }
+    }
+
+    /// The net change of a server since the last snapshot, however many events there were in between.
+    fn changes_of(&self, id: PublicId, gone: Option<UnlistReason>) -> impl Iterator<Item = TableChange> + use<> {
+        let before = self.published.record(id);
+        let after = self.record(id);
+        let changes = match (before, after) {
+            (None, None) => [None, None],
+            (None, Some(record)) => [Some(TableChange::Listed(Arc::clone(record))), None],
+            (Some(record), None) => {
+                [Some(TableChange::Unlisted(Arc::clone(record), gone.unwrap_or(UnlistReason::Expired))), None]
+            }
+            (Some(before), Some(after)) => TableChange::between(before, after),
+        };
+        changes.into_iter().flatten()
+    }
+
+    fn put(&mut self, listing: &Arc<ListedServer>) {
+        let id = listing.public_id();
+        if !self.is_in_scope(listing) {
+            // It may have been in scope before: a registration can change in any field.
+            return self.remove(id, UnlistReason::Expired);
+        }
+        let is_same =
+            |record: &Arc<ServerRecord>| record.listing.as_ref().is_some_and(|known| Arc::ptr_eq(known, listing));
+        if self.record(id).is_some_and(is_same) {
+            return;
+        }
+        let mut record = ServerRecord::new(listing, &self.clock);
+        if let Some(result) = self.results.get(&id) {
+            record = record.with_verification(result);
+        }
+        self.set(Arc::new(record));
+        self.touched.insert(id, None);
+    }
+
+    fn is_in_scope(&self, listing: &ListedServer) -> bool {
+        match self.scope {
+            TableScope::All => true,
+            TableScope::Verifiable => listing.block().table.get(b"x-query").is_some(),
+        }
+    }
+
+    fn set(&mut self, record: Arc<ServerRecord>) {
+        let lobbies = Arc::make_mut(&mut self.lobbies);
+        lobbies.entry(record.lobby).or_default().add(&record);
+        self.totals.add(&record);
+        let shard = Arc::make_mut(&mut self.shards[shard_of(record.id)]);
+        match position(shard, record.id) {
+            Ok(index) => {
+                let old = std::mem::replace(&mut shard[index], record);
+                self.subtract(&old);
+            }
+            Err(index) => shard.insert(index, record),
+        }
+    }
+
+    fn remove(&mut self, id: PublicId, reason: UnlistReason) {
+        let shard = &mut self.shards[shard_of(id)];
+        let Ok(index) = position(shard, id) else { return };
+        let old = Arc::make_mut(shard).remove(index);
+        self.subtract(&old);
+        self.results.remove(&id);
+        self.touched.insert(id, Some(reason));
+    }
+
+    /// Subtracts a record that was replaced or removed from the totals.
+    fn subtract(&mut self, record: &ServerRecord) {
+        self.totals.subtract(record);
+        let lobbies = Arc::make_mut(&mut self.lobbies);
+        if let Some(totals) = lobbies.get_mut(&record.lobby) {
+            totals.subtract(record);
+            if totals.servers == 0 {
+                lobbies.remove(&record.lobby);
+            }
+        }
+    }
+
+    /// Refreshes the records of the next shard.
+    fn refresh(&mut self) {
+        let shard = self.refresh_shard;
+        self.refresh_shard = (shard + 1) % SHARDS;
+        let changed: Vec<_> = self.shards[shard].iter().filter_map(|record| record.refreshed(&self.clock)).collect();
+        for record in changed {
+            self.set(Arc::new(record));
+            self.is_stale = true;
+        }
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Arc<ServerRecord>> {
+        self.shards.iter().flat_map(|shard| shard.iter())
+    }
+
+    fn record(&self, id: PublicId) -> Option<&Arc<ServerRecord>> {
+        find(&self.shards, id)
+    }
+}
+
+impl TableChange {
+    /// The record that the change is about.
+    #[must_use]
+    pub fn record(&self) -> &Arc<ServerRecord> {
+        match self {
+            Self::Listed(record) | Self::Changed(record) | Self::Unlisted(record, _) => record,
+        }
+    }
+
+    /// The changes that turn one record of a server into another: two if it moved to another lobby, none if it displays the
+    /// same.
+    fn between(before: &Arc<ServerRecord>, after: &Arc<ServerRecord>) -> [Option<Self>; 2] {
+        if before.lobby != after.lobby {
+            let unlisted = Self::Unlisted(Arc::clone(before), UnlistReason::Moved);
+            return [Some(unlisted), Some(Self::Listed(Arc::clone(after)))];
+        }
+        let is_changed = !Arc::ptr_eq(before, after) && !before.displays_like(after);
+        [is_changed.then(|| Self::Changed(Arc::clone(after))), None]
+    }
+}

@@ -1,0 +1,106 @@
+//! Access to the table for other tasks: the latest snapshot, subscriptions, and the way in for probe results.
+
+use super::{TableSnapshot, TableUpdate};
+use crate::verify::VerificationResult;
+use arc_swap::{ArcSwap, Guard};
+use std::sync::Arc;
+use tokio::sync::{broadcast, mpsc, watch};
+
+/// Number of updates that a subscriber may be behind before it misses some and has to compare snapshots.
+const BACKLOG: usize = 64;
+
+/// Number of probe results that may wait for the table.
+const RESULTS: usize = 1_024;
+
+/// The latest snapshot of the [`ServerTable`](super::ServerTable), and updates as they happen.
+#[derive(Debug)]
+pub struct ServerFeed {
+    snapshot: ArcSwap<TableSnapshot>,
+    updates: broadcast::Sender<Arc<TableUpdate>>,
+    results: mpsc::Sender<VerificationResult>,
+    is_current: watch::Sender<bool>,
+}
+
+/// Updates from a certain snapshot on.
+#[derive(Debug)]
+pub struct Subscription {
+    /// The snapshot to begin with.
+    pub snapshot: Arc<TableSnapshot>,
+    updates: broadcast::Receiver<Arc<TableUpdate>>,
+}
+
+impl ServerFeed {
+    pub(crate) fn new(snapshot: Arc<TableSnapshot>) -> (Self, mpsc::Receiver<VerificationResult>) {
+        let (results, received) = mpsc::channel(RESULTS);
+        let feed = Self {
+            snapshot: ArcSwap::new(snapshot),
+            updates: broadcast::Sender::new(BACKLOG),
+            results,
+            is_current: watch::Sender::new(false),
+        };
+        (feed, received)
+    }
+
+    /// All servers as of now.
+    pub fn snapshot(&self) -> Guard<Arc<TableSnapshot>> {
+        self.snapshot.load()
+    }
+
+    /// Subscribes to updates.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscription {
+        // In this order, so that no update is missed in between.
+        let updates = self.updates.subscribe();
+        Subscription { snapshot: self.snapshot.load_full(), updates }
+    }
+
+    /// Whether the snapshot is the list of the lobby, at most a moment old: not before the list was read for the first time,
+    /// nor after the lobby has ended.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        *self.is_current.borrow()
+    }
+
+    /// Waits until the list was read for the first time.
+    pub async fn until_current(&self) {
+        // The sender is part of this feed, so it cannot be gone.
+        let _ = self.is_current.subscribe().wait_for(|is_current| *is_current).await;
+    }
+
+    /// Reports the result of a probe. It is dropped after the lobby has ended.
+    pub async fn report(&self, result: VerificationResult) {
+        let _ = self.results.send(result).await;
+    }
+
+    pub(super) fn set_current(&self, is_current: bool) {
+        self.is_current.send_if_modified(|value| std::mem::replace(value, is_current) != is_current);
+    }
+
+    pub(super) fn publish(&self, update: TableUpdate) {
+        self.snapshot.store(Arc::clone(&update.snapshot));
+        // It fails if there are no subscribers at present, which is fine.
+        let _ = self.updates.send(Arc::new(update));
+    }
+}
+
+impl Subscription {
+    /// Waits for the next update. If this subscriber was too slow and missed some, the changes are computed from the
+    /// snapshots.
+    pub async fn next(&mut self, feed: &ServerFeed) -> Arc<TableUpdate> {
+        loop {
+            let update = match self.updates.recv().await {
+                Ok(update) => update,
+                Err(_lagged_or_closed) => {
+                    let snapshot = feed.snapshot.load_full();
+                    let changes = snapshot.changes_since(&self.snapshot);
+                    Arc::new(TableUpdate { snapshot, changes })
+                }
+            };
+            // An update may be part of the first snapshot already, or of the one that followed a gap.
+            if update.snapshot.version() > self.snapshot.version() {
+                self.snapshot = Arc::clone(&update.snapshot);
+                return update;
+            }
+        }
+    }
+}

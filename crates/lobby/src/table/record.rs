@@ -1,0 +1,321 @@
+//! One listed server, ready to be displayed.
+
+use crate::{
+    WallClock,
+    text::{fold, link},
+    verify::{Differences, Verification, VerificationResult},
+};
+use bytes::Bytes;
+use rallypoint_lobby_proto::{ListedServer, ListingOrigin, PublicId};
+use rallypoint_query_proto::ServerInfo;
+use rallypoint_wire::{
+    lobby::{LobbyId, ProtocolId, Transport},
+    text,
+};
+use std::{
+    net::{SocketAddr, SocketAddrV4, SocketAddrV6},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+/// A listed server, ready to be displayed: every text is decoded and harmless (L5), and the secret server ID is not part of
+/// it (L13).
+///
+/// Records are immutable: when something about a server changes, the table replaces its record.
+#[derive(Debug)]
+pub struct ServerRecord {
+    /// Public ID.
+    pub id: PublicId,
+    /// Lobby in which the server is listed.
+    pub lobby: LobbyId,
+    /// Display name; may be empty (L6).
+    pub name: Box<str>,
+    /// Current map; empty if not stated.
+    pub map: Box<str>,
+    /// Short name of the game; the long one if there is no short one, empty if neither is stated.
+    pub game: Box<str>,
+    /// Long name of the game; empty if not stated.
+    pub game_name: Box<str>,
+    /// Version of the game; empty if not stated.
+    pub version: Box<str>,
+    /// Website of the server or its game: http and https only.
+    pub website: Option<Box<str>>,
+    /// Number of human players.
+    pub players: u16,
+    /// Number of bots.
+    pub bots: u16,
+    /// Number of player slots.
+    pub slots: u16,
+    /// Whether joining needs a password.
+    pub password: bool,
+    /// IPv4 address at which players reach the server.
+    pub v4: Option<SocketAddrV4>,
+    /// IPv6 address at which players reach the server.
+    pub v6: Option<SocketAddrV6>,
+    /// Transport protocol between players and the server.
+    pub transport: Transport,
+    /// Protocol version that clients compare to decide whether they can join.
+    pub protocol_id: Option<ProtocolId>,
+    /// First registration, in seconds since 1970.
+    pub since: u64,
+    /// Round-trip time of the last check or probe.
+    pub latency: Option<Duration>,
+    /// How the server came into the list.
+    pub origin: ListingOrigin,
+    /// Result of probing the server.
+    pub verification: Verification,
+    /// Fields in which the server's reply contradicts its registration.
+    pub differences: Differences,
+    /// The server's last reply to a probe, which includes its players.
+    pub info: Option<Arc<ServerInfo>>,
+    folded: FoldedTexts,
+    pub(crate) listing: Option<Arc<ListedServer>>,
+    encoded: OnceLock<Bytes>,
+}
+
+/// The texts of a record folded to lower case, for filters and sorting.
+#[derive(Debug, Default)]
+pub struct FoldedTexts {
+    /// Name, map, short and long name of the game, version: one line each. Display texts have no line breaks.
+    lines: Box<str>,
+    ends: [u32; 4],
+}
+
+impl ServerRecord {
+    /// The record of a listing that has not been probed.
+    #[must_use]
+    pub fn new(listing: &Arc<ListedServer>, clock: &WallClock) -> Self {
+        let block = listing.block();
+        let display = |key: &[u8]| block.table.get(key).map(text::display).unwrap_or_default();
+        let name = display(b"name");
+        let map = display(b"map");
+        let version = display(b"game_ver");
+        let game_name = display(b"game");
+        let game = Some(display(b"game_short")).filter(|game| !game.is_empty()).unwrap_or_else(|| game_name.clone());
+        Self {
+            id: listing.public_id(),
+            lobby: listing.lobby_id(),
+            folded: FoldedTexts::new([&name, &map, &game, &game_name, &version]),
+            website: link(&display(b"game_url")).map(Into::into),
+            name: name.into(),
+            map: map.into(),
+            game: game.into(),
+            game_name: game_name.into(),
+            version: version.into(),
+            players: block.occupancy.players,
+            bots: block.occupancy.bots,
+            slots: block.occupancy.slots,
+            password: block.occupancy.password,
+            v4: block.v4.map(|v4| SocketAddrV4::new(v4.ip, v4.port.get())),
+            v6: block.v6.map(|v6| SocketAddrV6::new(v6.ip, v6.port.get(), 0, 0)),
+            transport: block.transport,
+            protocol_id: block.table.get(b"protocol_id").and_then(|id| id.try_into().ok()).map(ProtocolId::from_bytes),
+            since: clock.unix(listing.since()),
+            latency: listing.latency(),
+            origin: listing.origin(),
+            verification: Verification::NotProbed,
+            differences: Differences::default(),
+            info: None,
+            listing: Some(Arc::clone(listing)),
+            encoded: OnceLock::new(),
+        }
+    }
+
+    /// All entries of the registration as display texts, in their original order. Binary values are shown as hexadecimal
+    /// digits, the protocol ID as a UUID.
+    #[must_use]
+    pub fn table(&self) -> Vec<(String, String)> {
+        let Some(listing) = &self.listing else { return Vec::new() };
+        listing.block().table.iter().map(|entry| display_entry(entry.key, entry.value)).collect()
+    }
+
+    /// Addresses at which players reach the server, IPv4 first: most clients can use that.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.v4.map(SocketAddr::V4).into_iter().chain(self.v6.map(SocketAddr::V6))
+    }
+
+    /// Whether all player slots are taken.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.players >= self.slots
+    }
+
+    /// The API's word for the transport protocol.
+    #[must_use]
+    pub const fn transport_code(&self) -> &'static str {
+        match self.transport {
+            Transport::Tcp => "tcp",
+            Transport::Udp => "udp",
+        }
+    }
+
+    /// The latency as it is displayed: in whole milliseconds, rounded up.
+    #[must_use]
+    pub fn latency_ms(&self) -> Option<u64> {
+        whole_ms(self.latency)
+    }
+
+    /// The texts of the record folded to lower case.
+    #[must_use]
+    pub fn folded(&self) -> &FoldedTexts {
+        &self.folded
+    }
+
+    /// An encoding of this record, made by the first caller and kept as long as the record: a list of ten thousand servers in
+    /// which few change is written from prepared parts. All callers have to use the same encoder.
+    pub fn encoded(&self, encode: impl FnOnce(&Self) -> Bytes) -> &Bytes {
+        self.encoded.get_or_init(|| encode(self))
+    }
+
+    /// Whether both records display the same apart from the last reply to a probe, which is not part of lists.
+    #[must_use]
+    pub(super) fn displays_like(&self, other: &Self) -> bool {
+        // Without `..`, so that a new field cannot be forgotten here.
+        let Self {
+            id,
+            lobby,
+            name,
+            map,
+            game,
+            game_name,
+            version,
+            website,
+            players,
+            bots,
+            slots,
+            password,
+            v4,
+            v6,
+            transport,
+            protocol_id,
+            since,
+            latency: _,
+            origin,
+            verification,
+            differences,
+            info: _,
+            folded: _,
+            listing: _,
+            encoded: _,
+        } = self;
+        let numbers = (players, bots, slots, since);
+        let texts = (name, map, game, game_name, version, website);
+        let addresses = (v4, v6, transport, protocol_id);
+        (id, lobby, password, origin) == (&other.id, &other.lobby, &other.password, &other.origin)
+            && numbers == (&other.players, &other.bots, &other.slots, &other.since)
+            && texts == (&other.name, &other.map, &other.game, &other.game_name, &other.version, &other.website)
+            && addresses == (&other.v4, &other.v6, &other.transport, &other.protocol_id)
+            && (verification, differences) == (&other.verification, &other.differences)
+            && self.latency_ms() == other.latency_ms()
+            && self.table() == other.table()
+    }
+
+    /// The same server with the result of a probe.
+    #[must_use]
+    pub(super) fn with_verification(&self, result: &VerificationResult) -> Self {
+        let VerificationResult { verification, differences, .. } = *result;
+        Self { verification, differences, info: result.info.clone(), ..self.copy() }
+    }
+
+    /// The same server with its current latency and with its first registration by the current wall clock, if either is
+    /// displayed differently now.
+    pub(super) fn refreshed(&self, clock: &WallClock) -> Option<Self> {
+        let listing = self.listing.as_ref()?;
+        let latency = listing.latency();
+        let since = clock.unix(listing.since());
+        let is_changed = whole_ms(latency) != whole_ms(self.latency) || since != self.since;
+        is_changed.then(|| Self { latency, since, ..self.copy() })
+    }
+
+    /// A copy without the prepared encoding.
+    fn copy(&self) -> Self {
+        let FoldedTexts { lines, ends } = &self.folded;
+        Self {
+            name: self.name.clone(),
+            map: self.map.clone(),
+            game: self.game.clone(),
+            game_name: self.game_name.clone(),
+            version: self.version.clone(),
+            website: self.website.clone(),
+            info: self.info.clone(),
+            folded: FoldedTexts { lines: lines.clone(), ends: *ends },
+            listing: self.listing.clone(),
+            encoded: OnceLock::new(),
+            ..*self
+        }
+    }
+}
+
+impl FoldedTexts {
+    fn new(texts: [&str; 5]) -> Self {
+        let mut lines = String::new();
+        let mut ends = [0; 4];
+        for (index, text) in texts.into_iter().enumerate() {
+            lines.push_str(&fold(text));
+            if let Some(end) = ends.get_mut(index) {
+                *end = lines.len() as u32;
+                lines.push('\n');
+            }
+        }
+        Self { lines: lines.into(), ends }
+    }
+
+    /// Whether any of the texts contains this one, which has to be folded and without line breaks.
+    #[must_use]
+    pub fn contains(&self, text: &str) -> bool {
+        self.lines.contains(text)
+    }
+
+    /// Folded name of the server.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.lines[..self.ends[0] as usize]
+    }
+
+    /// Folded name of the map.
+    #[must_use]
+    pub fn map(&self) -> &str {
+        self.line(0, 1)
+    }
+
+    /// Folded short name of the game.
+    #[must_use]
+    pub fn game(&self) -> &str {
+        self.line(1, 2)
+    }
+
+    /// Folded long name of the game.
+    #[must_use]
+    pub fn game_name(&self) -> &str {
+        self.line(2, 3)
+    }
+
+    /// Folded version of the game.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.lines[self.ends[3] as usize + 1..]
+    }
+
+    fn line(&self, before: usize, this: usize) -> &str {
+        &self.lines[self.ends[before] as usize + 1..self.ends[this] as usize]
+    }
+}
+
+/// A duration in whole milliseconds, rounded up.
+fn whole_ms(duration: Option<Duration>) -> Option<u64> {
+    duration.map(|duration| (duration.as_micros() as u64).div_ceil(1_000))
+}
+
+/// A key and its value as display texts.
+fn display_entry(key: &[u8], value: &[u8]) -> (String, String) {
+    let key_text = text::display(key).into_owned();
+    if key == b"protocol_id"
+        && let Ok(id) = value.try_into()
+    {
+        return (key_text, ProtocolId::from_bytes(id).to_string());
+    }
+    let is_binary = value.contains(&0);
+    let value =
+        if is_binary { value.iter().map(|byte| format!("{byte:02x}")).collect() } else { text::display(value).into() };
+    (key_text, value)
+}

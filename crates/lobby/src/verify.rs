@@ -1,0 +1,107 @@
+//! Verification: probes the servers that state how to query them (E1), and compares their replies with their registrations.
+
+mod differences;
+mod result;
+mod schedule;
+
+pub use differences::Differences;
+pub use result::{Verification, VerificationResult};
+
+use crate::{
+    probe::{ProbePool, ProbeReason},
+    table::{ServerFeed, ServerRecord, TableChange},
+};
+use rallypoint_lobby_proto::{ListingOrigin, PublicId};
+use rallypoint_query_proto::{Probe, ProbeOutcome, QueryReply};
+use schedule::ProbeSchedule;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::time::{self, MissedTickBehavior};
+
+/// Interval at which every server is probed.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// Probes new servers at once and all servers once per minute, until the lobby ends. The seed has to be unpredictable.
+pub(crate) async fn run(feed: Arc<ServerFeed>, pool: ProbePool, seed: u128) {
+    let mut schedule = ProbeSchedule::new(seed);
+    let mut probe = |record: &Arc<ServerRecord>| {
+        let targets: Vec<_> = targets(record).collect();
+        let ips = targets.iter().map(|target| target.address.ip());
+        if let Some(permits) = schedule.begin(Instant::now(), record.id, ips) {
+            let record = Arc::clone(record);
+            let feed = Arc::clone(&feed);
+            let pool = pool.clone();
+            tokio::spawn(async move {
+                if let Some(result) = probe_server(&record, &targets, &feed, &pool).await {
+                    feed.report(result).await;
+                }
+                drop(permits);
+            });
+        }
+    };
+    let mut updates = feed.subscribe();
+    let mut ticks = time::interval(INTERVAL / feed.snapshot().shards() as u32);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut shard = 0;
+    loop {
+        tokio::select! {
+            update = updates.next(&feed) => {
+                for change in &update.changes {
+                    if let TableChange::Listed(record) = change {
+                        probe(record);
+                    }
+                }
+            }
+            _ = ticks.tick() => {
+                let snapshot = feed.snapshot();
+                snapshot.shard(shard).for_each(&mut probe);
+                shard = (shard + 1) % snapshot.shards();
+            }
+        }
+    }
+}
+
+/// Probes a server at each of its addresses until it replies. Returns `None` if this machine could not probe any of them.
+async fn probe_server(
+    record: &ServerRecord,
+    targets: &[Probe],
+    feed: &ServerFeed,
+    pool: &ProbePool,
+) -> Option<VerificationResult> {
+    let has_replied = matches!(record.verification, Verification::Verified | Verification::Differs);
+    let reason = if has_replied { ProbeReason::Requested } else { ProbeReason::Unconfirmed };
+    let mut was_probed = false;
+    for target in targets {
+        match pool.probe(*target, reason).await {
+            Some(ProbeOutcome::Answered(reply)) => return Some(compare(record.id, feed, *reply)),
+            outcome => was_probed |= outcome.is_some(),
+        }
+    }
+    was_probed.then(|| VerificationResult::new(record.id, Verification::Unreachable))
+}
+
+/// Compares a reply with the registration as it is now, which may have changed since the probe began.
+fn compare(id: PublicId, feed: &ServerFeed, reply: QueryReply) -> VerificationResult {
+    let differences = feed.snapshot().record(id).map_or_else(Differences::default, |record| {
+        if let Some(listing) = &record.listing {
+            // The table displays it when it next refreshes the record.
+            listing.set_latency(reply.round_trip.time);
+        }
+        Differences::between(record, &reply.info)
+    });
+    let verification = if differences.is_none() { Verification::Verified } else { Verification::Differs };
+    VerificationResult { differences, info: Some(Arc::new(reply.info)), ..VerificationResult::new(id, verification) }
+}
+
+/// The queries that reach a server: one per address, if its registration states how to query it (E1). Servers that are listed
+/// because they reply are probed by the code that listed them.
+fn targets(record: &ServerRecord) -> impl Iterator<Item = Probe> {
+    let listing = record.listing.as_ref().filter(|_| record.origin == ListingOrigin::Registered);
+    let query = listing.and_then(|listing| Some((listing, listing.block().table.get(b"x-query")?.to_vec())));
+    record.addresses().filter_map(move |listed| {
+        let (listing, x_query) = query.as_ref()?;
+        Probe::from_x_query(x_query, listing.internal_addr(listed))
+    })
+}

@@ -1,0 +1,219 @@
+//! What changed between two snapshots, as the bytes that are sent to listeners.
+//!
+//! First come the servers that went, then the others: one that moved is gone before it comes. Within both, the events of a
+//! lobby stand together, so that whoever listens to one lobby gets slices of what the others get: every event is written
+//! once, however many listen.
+
+use super::Cursor;
+use crate::json::{self, text};
+use bytes::Bytes;
+use rallypoint_lobby::TableChange;
+use rallypoint_lobby_proto::PublicId;
+use rallypoint_wire::lobby::LobbyId;
+use serde::Serialize;
+use std::io::Write;
+
+/// The events of one moment, as server-sent events.
+#[derive(Debug)]
+pub struct Batch {
+    epoch: u32,
+    /// The number of the first event.
+    first: u64,
+    bytes: Bytes,
+    /// Of every event: whether it is about a server that is there, its lobby, and where it ends.
+    events: Vec<(bool, LobbyId, usize)>,
+}
+
+/// The data of an event about a server that went.
+#[derive(Serialize)]
+struct GoneView<'a> {
+    #[serde(serialize_with = "text")]
+    id: PublicId,
+    #[serde(serialize_with = "text")]
+    lobby: LobbyId,
+    name: &'a str,
+    why: &'static str,
+}
+
+/// The order of events: servers that left come first, then the events of each lobby together.
+fn sort_key(change: &TableChange) -> (bool, LobbyId, PublicId) {
+    let record = change.record();
+    (!matches!(change, TableChange::Unlisted(..)), record.lobby, record.id)
+}
+
+impl Batch {
+    /// The events after `before`; `None` if nothing happened.
+    pub(super) fn new(changes: &[TableChange], before: Cursor) -> Option<Self> {
+        let mut changes: Vec<_> = changes.iter().collect();
+        changes.sort_unstable_by_key(|change| sort_key(change));
+        let (mut bytes, mut cursor) = (Vec::new(), before);
+        let mut events = Vec::with_capacity(changes.len());
+        for change in changes {
+            cursor.number += 1;
+            write(change, cursor, &mut bytes);
+            let (is_there, lobby, _) = sort_key(change);
+            events.push((is_there, lobby, bytes.len()));
+        }
+        let first = before.number + 1;
+        (!events.is_empty()).then(|| Self { epoch: before.epoch, first, bytes: bytes.into(), events })
+    }
+
+    /// Its last event.
+    #[must_use]
+    pub fn last(&self) -> Cursor {
+        Cursor { epoch: self.epoch, number: self.first + self.events.len() as u64 - 1 }
+    }
+
+    /// The event before its first.
+    #[must_use]
+    pub fn before(&self) -> Cursor {
+        Cursor { epoch: self.epoch, number: self.first - 1 }
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How many events it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The events after this number, of all lobbies or of one, ready to be sent. May be empty.
+    #[must_use]
+    pub fn after(&self, number: u64, lobby: Option<LobbyId>) -> Vec<Bytes> {
+        let skip = usize::try_from((number + 1).saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.len());
+        let of_lobby = |is_there: bool, lobby: LobbyId| {
+            let from = self.events.partition_point(|event| (event.0, event.1) < (is_there, lobby));
+            let to = self.events.partition_point(|event| (event.0, event.1) <= (is_there, lobby));
+            (from, to)
+        };
+        let ranges = match lobby {
+            None => [(0, self.len()), (0, 0)],
+            Some(lobby) => [of_lobby(false, lobby), of_lobby(true, lobby)],
+        };
+        let start = |event: usize| event.checked_sub(1).map_or(0, |before| self.events[before].2);
+        let wanted = ranges.into_iter().map(|(from, to)| (from.max(skip), to)).filter(|(from, to)| from < to);
+        wanted.map(|(from, to)| self.bytes.slice(start(from)..start(to))).collect()
+    }
+}
+
+fn write(change: &TableChange, cursor: Cursor, out: &mut Vec<u8>) {
+    let name = match change {
+        TableChange::Listed(_) => "listed",
+        TableChange::Changed(_) => "changed",
+        TableChange::Unlisted(..) => "unlisted",
+    };
+    // Writing into memory does not fail, and neither does JSON without maps of odd keys.
+    let _ = write!(out, "id: {cursor}\nevent: {name}\ndata: ");
+    match change {
+        TableChange::Listed(record) | TableChange::Changed(record) => out.extend_from_slice(json::server(record)),
+        TableChange::Unlisted(record, reason) => {
+            let view = GoneView { id: record.id, lobby: record.lobby, name: &record.name, why: reason.code() };
+            let _ = serde_json::to_writer(&mut *out, &view);
+        }
+    }
+    out.extend_from_slice(b"\n\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rallypoint_lobby::{ServerTable, TableScope, WallClock};
+    use rallypoint_lobby_proto::{Config, HashKeys, Registry};
+    use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
+    use std::time::{Duration, Instant, SystemTime};
+
+    const BEFORE: Cursor = Cursor { epoch: 7, number: 0 };
+
+    fn lobby(number: u8) -> LobbyId {
+        LobbyId::from_bytes([number; 16])
+    }
+
+    /// Registers servers, given as number and lobby, and writes the events of that, one batch for each slice.
+    fn batches(steps: &[&[(u8, u8)]]) -> Vec<Batch> {
+        let mut now = Instant::now();
+        let mut registry = Registry::new(Config::default(), HashKeys::default(), now).unwrap();
+        let mut table = ServerTable::new(now, WallClock::new(now, SystemTime::now()), TableScope::All);
+        let mut cursor = BEFORE;
+        let mut batches = Vec::new();
+        for (step, servers) in steps.iter().enumerate() {
+            for (number, lobby_number) in *servers {
+                let mut entries = TableBuf::new();
+                entries.push(b"name", format!("server {step}").as_bytes()).unwrap();
+                let id = ServerId::from_bytes([*number; 16]);
+                let occupancy = Occupancy::default();
+                let port = (1_000 + u16::from(*number)).try_into().unwrap();
+                let mut datagram = Vec::new();
+                Registration::new(id, lobby(*lobby_number), Transport::Udp, port, occupancy, entries.as_table())
+                    .unwrap()
+                    .emit(&mut datagram);
+                registry.handle_datagram(now, ([192, 0, 2, *number], 5_000).into(), &datagram);
+            }
+            now += Duration::from_secs(1);
+            registry.handle_timeout(now);
+            registry.publish(now);
+            table.handle_list(&registry.lists().snapshot());
+            let batch = Batch::new(&table.handle_timeout(now).unwrap().changes, cursor).unwrap();
+            assert_eq!(batch.before(), cursor, "no number is left out");
+            cursor = batch.last();
+            batches.push(batch);
+        }
+        batches
+    }
+
+    fn text(batch: &Batch, after: u64, lobby: Option<LobbyId>) -> String {
+        String::from_utf8(batch.after(after, lobby).concat()).unwrap()
+    }
+
+    #[test]
+    fn a_server_that_moves_is_unlisted_before_it_is_listed() {
+        let batches = batches(&[&[(1, 9), (2, 1)], &[(1, 1), (2, 1)]]);
+        let batch = &batches[1];
+        let names: Vec<_> =
+            text(batch, 0, None).lines().filter_map(|line| line.strip_prefix("event: ").map(str::to_owned)).collect();
+        assert_eq!(names[0], "unlisted");
+        assert_eq!((names.len(), batch.len()), (3, 3));
+        let left = text(batch, 0, Some(lobby(9)));
+        assert!(left.contains("event: unlisted") && left.contains("\"why\":\"moved\""), "{left}");
+        let joined = text(batch, 0, Some(lobby(1)));
+        assert!(joined.contains("event: listed") && joined.contains("event: changed"), "{joined}");
+    }
+
+    #[test]
+    fn the_events_of_one_lobby_are_a_slice_of_all() {
+        let servers: Vec<_> = (0..9).map(|number| (number, number % 3)).collect();
+        let batches = batches(&[&servers]);
+        let batch = &batches[0];
+        let parts: Vec<_> = (0..3).flat_map(|number| batch.after(0, Some(lobby(number)))).collect();
+        assert_eq!(parts.concat(), batch.after(0, None).concat());
+        assert!(batch.after(0, Some(lobby(9))).is_empty());
+        let count = |pieces: Vec<Bytes>| pieces.concat().windows(2).filter(|pair| pair == b"\n\n").count();
+        for number in 0..=10u64 {
+            assert_eq!(count(batch.after(number, None)), 9usize.saturating_sub(number as usize), "after {number}");
+            let middle = (6usize.saturating_sub(number as usize)).min(3);
+            assert_eq!(count(batch.after(number, Some(lobby(1)))), middle, "of the second lobby after {number}");
+        }
+        assert!(batch.after(u64::MAX - 1, None).is_empty());
+    }
+
+    #[test]
+    fn every_event_has_an_id_a_name_and_one_line_of_json() {
+        let batches = batches(&[&[(1, 1), (2, 1)], &[(1, 2), (2, 1)]]);
+        for batch in &batches {
+            let mut cursor = batch.before();
+            for event in text(batch, 0, None).split("\n\n").filter(|event| !event.is_empty()) {
+                let [id, name, data] = event.lines().collect::<Vec<_>>()[..] else { panic!("{event}") };
+                cursor.number += 1;
+                assert_eq!(id, format!("id: {cursor}"));
+                assert!(["event: listed", "event: changed", "event: unlisted"].contains(&name), "{name}");
+                let data: serde_json::Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+                assert!(data["id"].is_string() && data["lobby"].is_string() && data["name"].is_string(), "{data}");
+            }
+            assert_eq!(cursor, batch.last());
+        }
+    }
+}

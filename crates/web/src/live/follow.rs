@@ -1,0 +1,56 @@
+//! The task that turns updates of the lobby's table into events.
+
+use super::{Batch, Live};
+use rallypoint_lobby::{LobbyService, TableSnapshot, TableUpdate};
+use std::sync::Arc;
+
+/// Runs until the lobby ends.
+pub(crate) async fn follow(lobby: LobbyService, live: Arc<Live>) {
+    let feed = lobby.servers();
+    let _reset = ResetFollowing(&live);
+    tokio::select! {
+        () = feed.until_current() => {}
+        () = lobby.ended() => return,
+    }
+    let mut updates = feed.subscribe();
+    let first = TableUpdate {
+        snapshot: Arc::clone(&updates.snapshot),
+        changes: updates.snapshot.changes_since(&TableSnapshot::empty()),
+    };
+    let mut update = Arc::new(first);
+    loop {
+        if publish(&live, &update).await.is_none() {
+            return;
+        }
+        live.set_following(true);
+        update = tokio::select! {
+            update = updates.next(feed) => update,
+            () = lobby.ended() => return,
+        };
+    }
+}
+
+/// Marks the list as outdated when the task ends, for whatever reason.
+struct ResetFollowing<'a>(&'a Live);
+
+impl Drop for ResetFollowing<'_> {
+    fn drop(&mut self) {
+        self.0.set_following(false);
+    }
+}
+
+/// Writes the events of an update and publishes both. `None` if the runtime shuts down.
+async fn publish(live: &Live, update: &Arc<TableUpdate>) -> Option<()> {
+    let before = live.snapshot().cursor();
+    // Events are written outside of the runtime's threads: with many servers that takes a while, and on a machine with one core
+    // the runtime has a single thread, which has to serve lists and pages meanwhile.
+    let batch = match update.changes.is_empty() {
+        true => None,
+        false => {
+            let update = Arc::clone(update);
+            tokio::task::spawn_blocking(move || Batch::new(&update.changes, before)).await.ok()?
+        }
+    };
+    live.publish(Arc::clone(&update.snapshot), batch);
+    Some(())
+}
