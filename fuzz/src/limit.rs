@@ -35,7 +35,7 @@ pub fn run(data: &[u8]) {
                 (memory, is_steady) = (limiter.memory(), false);
             }
             14 => {
-                let _ = limiter.vouch(now, from);
+                let _ = limiter.mark_known(now, from);
             }
             15 => now = now.checked_sub(Duration::from_secs(u64::from(step[1]))).unwrap_or(now),
             _ => {

@@ -1,15 +1,15 @@
-//! Time as a number.
+//! Time as a number of nanoseconds.
 
 use std::time::Instant;
 
-/// Counts the nanoseconds that have passed since it was first asked.
+/// Counts the nanoseconds since its first use.
 ///
-/// It never goes back: when the time it is given does, nothing has passed, and it counts on from there. After 292 years
-/// it stands still.
+/// It never goes back: if the time it is given does, no time has passed, and it continues from there. After 292 years it
+/// stands still.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     last: Option<Instant>,
-    /// Never 0, which is before everything, and always less than 2^63.
+    /// Never 0, which means "before everything", and always less than 2^63.
     now: u64,
 }
 
@@ -18,7 +18,7 @@ impl Clock {
         Self { last: None, now: 1 }
     }
 
-    /// Moves to this time.
+    /// Advances to this time, and returns it.
     pub fn advance(&mut self, now: Instant) -> u64 {
         let last = self.last.replace(now).unwrap_or(now);
         let passed = u64::try_from(now.saturating_duration_since(last).as_nanos()).unwrap_or(u64::MAX);
@@ -26,7 +26,7 @@ impl Clock {
         self.now
     }
 
-    /// The time it was moved to.
+    /// The time of the last advance.
     pub fn now(&self) -> u64 {
         self.now
     }

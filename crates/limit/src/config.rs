@@ -1,40 +1,41 @@
-//! The budgets of every level, and how many sources are remembered.
+//! The budgets of every level, and the size of the tables.
 
 use crate::{Budget, Rate, RateError, Scope, Unit};
 use std::{fmt, ops::RangeInclusive};
 
 /// The budgets of a [`Limiter`](crate::Limiter).
 ///
-/// The default is meant for what arrives at a lobby. An honest server sends one datagram per 30 s and one at each join
-/// and map change, with at most 4,096 bytes; one address may have 32 servers behind it, and one network hundreds.
+/// The default is meant for the datagrams that arrive at a lobby. An honest server sends one datagram per 30 s and one at each
+/// join and map change, of at most 4,096 bytes; one address may have 32 servers behind it, and one network hundreds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimiterConfig {
-    /// Of one address. By default 10 packets per second and 300 at once, 40 kB per second and 1.2 MB at once.
+    /// Budget of one address. By default 10 packets per second and 300 at once, 40 kB per second and 1.2 MB at once.
     pub host: Budget,
-    /// Of one IPv4 /24 or IPv6 /56. By default twenty times as many packets per second as one address, ten times as
+    /// Budget of one IPv4 /24 or IPv6 /56. By default twenty times as many packets per second as one address, ten times as
     /// many bytes.
     pub net: Budget,
-    /// Of one IPv6 /48. By default twice [`net`](Self::net).
+    /// Budget of one IPv6 /48. By default twice [`net`](Self::net).
     pub site: Budget,
-    /// Of all together. By default 100,000 packets and 100 MB per second, four seconds of that at once.
+    /// Budget of all sources together. By default 100,000 packets and 100 MB per second, four seconds of that at once.
     pub total: Budget,
-    /// How much of the total's rate and burst is kept for known sources, in percent. From 0 to 90, by default 50. Each
-    /// gets an equal share of it (see the [guarantee](crate#what-is-guaranteed)).
+    /// Part of the total's rate and burst that is reserved for known customers, in percent. From 0 to 90, by default 50.
+    /// Each gets an equal share of it (see the [guarantee](crate#what-is-guaranteed)).
     pub reserved_percent: u8,
-    /// How many addresses are remembered. From 8 to 16,777,216, by default 65,536; several times as many as honest
-    /// sources are expected. The memory taken is 56 bytes for each: half as many networks and a quarter as many sites
-    /// are remembered beside them.
+    /// Maximum number of addresses in the table. From 8 to 16,777,216, by default 65,536; several times the expected number
+    /// of honest sources. It takes 56 bytes of memory for each, which includes tables of half as many networks and a quarter
+    /// as many sites.
     pub max_entries: usize,
 }
 
-/// What is wrong with a [`LimiterConfig`].
+/// A field of a [`LimiterConfig`] that is out of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LimiterConfigError {
     /// A rate is out of its range.
     Rate {
         /// Whose rate.
         scope: Scope,
-        /// The rate of what.
+        /// Rate of packets or of bytes.
         unit: Unit,
         /// What is wrong with it.
         error: RateError,
@@ -49,7 +50,10 @@ const RESERVED: RangeInclusive<u8> = 0..=90;
 const ENTRIES: RangeInclusive<usize> = 8..=1 << 24;
 
 impl LimiterConfig {
-    /// Whether every field is in its range. What is not is taken as the nearest value that is.
+    /// Checks that every field is in its range. [`Limiter`](crate::Limiter) uses the nearest valid value of those that are not.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
     pub fn validate(&self) -> Result<(), LimiterConfigError> {
         for (scope, budget) in
             [(Scope::Host, self.host), (Scope::Net, self.net), (Scope::Site, self.site), (Scope::Total, self.total)]
@@ -80,8 +84,8 @@ impl LimiterConfig {
         }
     }
 
-    /// How many prefixes of this kind are remembered. A network is only worth an entry while it has used some of its
-    /// budget, or as an IPv6 party.
+    /// Size of the table of a scope. A network needs an entry only while it has used some of its budget, or as a known IPv6
+    /// customer.
     pub(crate) fn entries(&self, scope: Scope) -> usize {
         let entries = self.max_entries.clamp(*ENTRIES.start(), *ENTRIES.end());
         match scope {
@@ -116,12 +120,12 @@ impl fmt::Display for LimiterConfigError {
             Self::Rate { scope: Scope::Total, unit, error } => write!(f, "the limit of {unit} in total: {error}"),
             Self::Rate { scope, unit, error } => write!(f, "the limit of {unit} per {scope}: {error}"),
             Self::ReservedPercent(percent) => {
-                let (least, most) = RESERVED.into_inner();
-                write!(f, "{percent} % of the total kept for known sources: use {least} to {most}")
+                let (min, max) = RESERVED.into_inner();
+                write!(f, "{percent} % of the total reserved for known sources: use {min} to {max}")
             }
             Self::MaxEntries(entries) => {
-                let (least, most) = ENTRIES.into_inner();
-                write!(f, "{entries} sources to remember: use {least} to {most}")
+                let (min, max) = ENTRIES.into_inner();
+                write!(f, "a table of {entries} sources: use {min} to {max}")
             }
         }
     }

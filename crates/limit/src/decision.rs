@@ -1,4 +1,4 @@
-//! What the limiter says, with a reason.
+//! The limiter's decision, with its reason.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum Decision {
-    /// It may, and it has been charged to every budget.
+    /// It may pass, and was charged to every budget.
     Allowed,
-    /// It may not, and nothing was charged. What is refused is dropped, never queued.
+    /// It may not pass, and nothing was charged. A refused datagram is to be dropped, never queued.
     Refused(OverBudget),
 }
 
-/// Which budget had no room.
+/// The budget that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OverBudget {
-    /// Whose budget it was.
+    /// Whose budget.
     pub scope: Scope,
-    /// What there was too much of.
+    /// Whether packets or bytes were exceeded.
     pub unit: Unit,
 }
 
-/// Whose budget.
+/// The sources that share a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The address itself.
@@ -34,7 +34,7 @@ pub enum Scope {
     Total,
 }
 
-/// What is counted.
+/// What a budget counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Datagrams.
@@ -51,7 +51,7 @@ impl Decision {
 }
 
 impl OverBudget {
-    /// Every refusal there is, for whoever counts them.
+    /// All values, for counters.
     pub const ALL: [Self; 8] = {
         let mut all = [Self { scope: Scope::Host, unit: Unit::Packets }; 8];
         let mut index = 0;
@@ -63,7 +63,7 @@ impl OverBudget {
         all
     };
 
-    /// The stable reason code, as in `over_budget_net_bytes`.
+    /// The stable reason code, such as `over_budget_net_bytes`.
     pub fn code(self) -> &'static str {
         match (self.scope, self.unit) {
             (Scope::Host, Unit::Packets) => "over_budget_host_packets",
@@ -77,7 +77,7 @@ impl OverBudget {
         }
     }
 
-    /// Its place in [`ALL`](Self::ALL).
+    /// Its position in [`ALL`](Self::ALL).
     pub(crate) fn index(self) -> usize {
         self.scope as usize * 2 + self.unit as usize
     }
@@ -87,7 +87,7 @@ impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Allowed => f.write_str("allowed"),
-            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Refused(over) => over.fmt(f),
         }
     }
 }
@@ -123,11 +123,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_refusal_has_its_place_and_a_code_made_of_its_parts() {
-        for (index, refusal) in OverBudget::ALL.into_iter().enumerate() {
-            assert_eq!(refusal.index(), index);
-            assert_eq!(refusal.code(), format!("over_budget_{}_{}", refusal.scope, refusal.unit));
-            assert_eq!(Decision::Refused(refusal).to_string(), refusal.code());
+    fn every_value_has_its_position_and_a_code_made_of_its_parts() {
+        for (index, over) in OverBudget::ALL.into_iter().enumerate() {
+            assert_eq!(over.index(), index);
+            assert_eq!(over.code(), format!("over_budget_{}_{}", over.scope, over.unit));
+            assert_eq!(Decision::Refused(over).to_string(), over.code());
         }
         assert_eq!(Decision::Allowed.to_string(), "allowed");
     }

@@ -1,38 +1,38 @@
-//! Numbers for metrics.
+//! Counters and gauges for metrics.
 
 use crate::OverBudget;
 
-/// What a [`Limiter`](crate::Limiter) has done since it was made, and how full it is.
+/// Counters of a [`Limiter`](crate::Limiter) since its creation, and how full its tables are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LimiterStats {
     /// Datagrams that passed.
     pub allowed: u64,
-    /// Those of them that only passed because their source is known.
+    /// Those of them that passed only because their customer is known.
     pub guaranteed: u64,
     /// Datagrams that were refused, in the order of [`OverBudget::ALL`].
     pub refused: [u64; OverBudget::ALL.len()],
-    /// Addresses that are remembered.
+    /// Number of addresses in the table.
     pub hosts: usize,
-    /// Networks that are remembered.
+    /// Number of networks in the table.
     pub nets: usize,
-    /// Sites that are remembered.
+    /// Number of sites in the table.
     pub sites: usize,
-    /// Sources that are known, or were and have not come back.
+    /// Number of customers that are known, or were and have not come back.
     pub known: usize,
-    /// How often one of these was forgotten to make room for another.
+    /// Number of entries that were evicted to make room for another.
     pub evicted: u64,
-    /// How many places in the tables were looked at: at most 24 for each of at most three tables and datagram.
+    /// Number of slots examined: at most 24 for each of at most three tables per datagram.
     pub probes: u64,
 }
 
 impl LimiterStats {
-    /// How many datagrams were refused for this reason.
-    pub fn refused(&self, refusal: OverBudget) -> u64 {
-        self.refused[refusal.index()]
+    /// Number of datagrams refused because of this budget.
+    pub fn refused(&self, over: OverBudget) -> u64 {
+        self.refused[over.index()]
     }
 
-    /// How many datagrams were refused.
+    /// Number of datagrams refused.
     pub fn total_refused(&self) -> u64 {
         self.refused.iter().sum()
     }

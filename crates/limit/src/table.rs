@@ -1,50 +1,49 @@
-//! TokenBuckets by key, in memory that never grows.
+//! The table of bucket states by key, in memory that never grows.
 
-use crate::rate::{Meter, Paces};
+use crate::rate::{BucketStates, BudgetParams};
 use siphasher::sip::SipHasher13;
 
-/// The slots that a key may be in. Eight make it rare that the sources of a well-sized table meet in one set, and are
-/// four cache lines to look at.
+/// Number of slots that a key may be in. Eight make it rare that the sources of a well-sized table collide in one set, and
+/// take four cache lines to examine.
 pub(crate) const WAYS: usize = 8;
 
-/// How many slots of a set may be held by known sources. The rest always go to whoever has used up most of its budget,
-/// so that limits hold even when every seat is taken.
-pub(crate) const SEATS: usize = 6;
+/// Maximum number of slots of a set that are reserved for known customers. The others always go to the sources that have used
+/// most of their budget, so that limits hold even when every reserved slot is taken.
+pub(crate) const RESERVED_WAYS: usize = 6;
 
-/// How long a source is remembered after its buckets have become full again: it is known, or on its way to be, while it
-/// comes back within this time. Four refreshes of a lobby, two of Bloodmasters' master list.
-const KEEP: u64 = 120_000_000_000;
+/// Time in ns for which a source is remembered after its buckets have become full again: it stays known, or on probation, if
+/// it comes back within this time. Four refreshes of a lobby, two of Bloodmasters' master list.
+const RETENTION: u64 = 120_000_000_000;
 
-/// How long a source has to be around before it can be known: longer than the repeats of a client in a hurry, shorter
-/// than any refresh.
+/// Time in ns after its first packet before a source can become known: longer than the retries of an impatient client,
+/// shorter than any refresh interval.
 const PROBATION: u64 = 10_000_000_000;
 
 /// Sets of [`WAYS`] slots, one set per key.
 ///
-/// A slot does not hold the key but 62 bits of its keyed hash. SipHash is a pseudo-random function: without the seed
-/// nobody can choose keys that share a slot (then one would pay for the other) or a set (then they would drive each
-/// other out), which can't be said of the faster hashes. By chance, a new key is taken for an old one less than once in
-/// 10^11 times.
+/// A slot holds not the key but 62 bits of its keyed hash. SipHash is a pseudo-random function: without the seed an attacker
+/// cannot choose keys that share a slot (one would be charged for the other) or a set (they would evict each other), which
+/// does not hold for the faster hashes. By chance, a new key is taken for an old one less than once in 10^11 times.
 pub(crate) struct Table {
     hasher: SipHasher13,
     sets: Box<[Set]>,
     pub counts: Counts,
 }
 
-/// What a table tells about itself.
+/// Counters of a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    /// Slots that hold something.
+    /// Number of slots in use.
     pub entries: usize,
-    /// Slots that hold a known source, or one that was and has not come back.
+    /// Number of slots with a known customer, or one that was known and has not come back.
     pub known: usize,
-    /// Slots that were given to another key.
+    /// Number of slots that were given to another key.
     pub evicted: u64,
-    /// Slots that were looked at.
+    /// Number of slots that were examined.
     pub probes: u64,
 }
 
-/// The tags have a cache line of their own: a slot that is there is found with a look at two lines.
+/// The tags have a cache line of their own: an existing entry is found by reading two lines.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 struct Set {
@@ -55,17 +54,17 @@ struct Set {
 /// The buckets of one key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct State {
-    pub meter: Meter,
-    /// Of a known source: when its share is full again. Of any other: when it can become known. 0 if it is new here.
+    pub buckets: BucketStates,
+    /// For a known customer: when its share is full again. For any other: when it can become known. 0 if it is new.
     pub share: u64,
 }
 
-/// One key's place in the table and what is to be stored there.
+/// A key's position in the table, and what to store there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slot {
     set: usize,
     way: usize,
-    /// The key's hash, with [`USED`] and [`KNOWN`] in the place of the lowest bits. 0 is a free slot.
+    /// The key's hash, with [`USED`] and [`KNOWN`] in place of the lowest bits. 0 is a free slot.
     tag: u64,
     pub state: State,
 }
@@ -74,7 +73,7 @@ const KNOWN: u64 = 1;
 const USED: u64 = 2;
 
 impl Table {
-    /// With as many slots as fit in `max_entries`, at least one set.
+    /// Makes a table with as many whole sets as fit in `max_entries` slots, at least one.
     pub fn new(max_entries: usize, seed: u128) -> Self {
         Self {
             hasher: SipHasher13::new_with_keys((seed >> 64) as u64, seed as u64),
@@ -85,8 +84,8 @@ impl Table {
 
     /// The slot of a key. Nothing changes until it is [put](Self::put) back.
     ///
-    /// A key that is not in the table gets full buckets, in the place of the one that loses least: of those that are
-    /// not known, the one whose buckets were or will be full first.
+    /// A key that is not in the table gets full buckets, in the slot of the entry that loses least by eviction: among those
+    /// that are not known, the one whose buckets were or will be full first.
     pub fn find(&mut self, key: u128, now: u64) -> Slot {
         let tag = self.hasher.hash(&key.to_le_bytes()) & !KNOWN | USED;
         let index = self.set_of(tag);
@@ -99,7 +98,7 @@ impl Table {
         Slot { set: index, way: set.victim(now), tag, state: State::default() }
     }
 
-    /// Stores what [`find`](Self::find) gave.
+    /// Stores a slot that [`find`](Self::find) returned.
     pub fn put(&mut self, slot: &Slot) {
         let set = &mut self.sets[slot.set];
         set.states[slot.way] = slot.state;
@@ -114,36 +113,36 @@ impl Table {
         self.counts.known -= usize::from(old & KNOWN != 0);
     }
 
-    /// Whether the source of this slot is known, which it may become now.
-    pub fn meet(&mut self, slot: &mut Slot, now: u64) -> bool {
-        let stale = slot.state.share == 0 || slot.state.is_stale(now);
-        if slot.tag & KNOWN != 0 && !stale {
+    /// Returns whether the customer of this slot is known, which it may become now.
+    pub fn update_known(&mut self, slot: &mut Slot, now: u64) -> bool {
+        let is_stale = slot.state.share == 0 || slot.state.is_stale(now);
+        if slot.tag & KNOWN != 0 && !is_stale {
             return true;
         }
-        if stale {
+        if is_stale {
             slot.tag &= !KNOWN;
             slot.state.share = now.saturating_add(PROBATION);
         }
-        now >= slot.state.share && self.give_seat(slot, now)
+        now >= slot.state.share && self.reserve(slot, now)
     }
 
-    /// Makes the source of this slot known, with its share untouched, if its set has a seat left. One that is known
-    /// already has been seen now.
-    pub fn give_seat(&mut self, slot: &mut Slot, now: u64) -> bool {
+    /// Makes the customer of this slot known, with a full share, if its set has a reserved slot left. One that is known
+    /// already counts as active now.
+    pub fn reserve(&mut self, slot: &mut Slot, now: u64) -> bool {
         if slot.tag & KNOWN == 0 || slot.state.is_stale(now) {
             self.counts.probes += WAYS as u64;
-            // The place may still hold somebody else here: somebody who is not known, or there is no seat left anyway.
-            if self.sets[slot.set].seated(now) >= SEATS {
+            // The slot may still hold another entry here: one that is not known, or there is no reserved slot left anyway.
+            if self.sets[slot.set].known(now) >= RESERVED_WAYS {
                 return false;
             }
             slot.tag |= KNOWN;
             slot.state.share = now;
         }
-        slot.state.meter.touch(now);
+        slot.state.buckets.touch(now);
         true
     }
 
-    /// Moves everything into a table of another size. If that is too small, those that are known stay.
+    /// Moves everything into a table of another size. If that is too small, known customers are kept first.
     pub fn resize(&mut self, max_entries: usize) {
         let new = sets(max_entries);
         if new.len() == self.sets.len() {
@@ -152,12 +151,12 @@ impl Table {
         let old = std::mem::replace(&mut self.sets, new);
         let Counts { evicted, probes, .. } = self.counts;
         self.counts = Counts { evicted, probes, ..Counts::default() };
-        // At time 0 nobody has been away for long: whoever is known stays, unless there are more than there are seats.
+        // At time 0 no entry is stale: known customers stay, unless there are more of them than reserved slots.
         let now = 0;
         for (mut tag, state) in old.iter().flat_map(|set| set.tags.into_iter().zip(set.states)) {
             let index = self.set_of(tag & !KNOWN);
             let set = &self.sets[index];
-            if set.seated(now) >= SEATS {
+            if set.known(now) >= RESERVED_WAYS {
                 tag &= !KNOWN;
             }
             let way = set.victim(now);
@@ -169,11 +168,11 @@ impl Table {
         }
     }
 
-    /// Fits what was used to other paces. The shares of the known begin anew.
-    pub fn adopt(&mut self, paces: &Paces, now: u64) {
+    /// Adapts all states to other parameters. The shares of known customers are full again.
+    pub fn adapt(&mut self, params: &BudgetParams, now: u64) {
         for set in &mut self.sets {
             for (state, tag) in set.states.iter_mut().zip(set.tags) {
-                state.meter = paces.adopt(state.meter, now);
+                state.buckets = params.adapt(state.buckets, now);
                 if tag & KNOWN != 0 {
                     state.share = state.share.min(now);
                 }
@@ -185,9 +184,9 @@ impl Table {
         self.sets.len() * WAYS
     }
 
-    /// How many can be known at once.
-    pub fn seats(&self) -> usize {
-        self.sets.len() * SEATS
+    /// Maximum number of known customers.
+    pub fn reserved_slots(&self) -> usize {
+        self.sets.len() * RESERVED_WAYS
     }
 
     pub fn memory(&self) -> usize {
@@ -201,8 +200,8 @@ impl Table {
 }
 
 impl Set {
-    /// All ways are compared before any is chosen: where a key is can't be predicted, and a wrong guess of the
-    /// processor costs more than eight comparisons. The same goes for [`victim`](Self::victim).
+    /// Compares all ways before choosing one: the position of a key cannot be predicted, and a mispredicted branch costs more
+    /// than eight comparisons. The same holds for [`victim`](Self::victim).
     fn way_of(&self, tag: u64) -> Option<usize> {
         let mut found = 0_u32;
         for (way, &other) in self.tags.iter().enumerate() {
@@ -211,7 +210,7 @@ impl Set {
         (found != 0).then(|| found.trailing_zeros() as usize)
     }
 
-    /// Who loses least if it is forgotten.
+    /// The way that loses least by eviction.
     fn victim(&self, now: u64) -> usize {
         let mut victim = (self.rank(0, now), 0);
         for way in 1..WAYS {
@@ -225,23 +224,23 @@ impl Set {
         self.states[way].rank(self.tags[way], now)
     }
 
-    /// How many are known.
-    fn seated(&self, now: u64) -> usize {
+    /// Number of known customers.
+    fn known(&self, now: u64) -> usize {
         (0..WAYS).filter(|&way| self.tags[way] & KNOWN != 0 && !self.states[way].is_stale(now)).count()
     }
 }
 
 impl State {
-    /// The known above all others, then by the time at which all buckets are full. That is never 0 but for a free slot,
-    /// and never reaches the highest bit.
+    /// Eviction order, lowest first: known customers above all others, then by the time at which all buckets are full. That
+    /// time is 0 only for a free slot, and never reaches the highest bit.
     fn rank(&self, tag: u64, now: u64) -> u64 {
-        let known = tag & KNOWN != 0 && !self.is_stale(now);
-        self.meter.full_at() | u64::from(known) << 63
+        let is_known = tag & KNOWN != 0 && !self.is_stale(now);
+        self.buckets.full_at() | u64::from(is_known) << 63
     }
 
-    /// Whether it has been away for so long that it starts anew.
+    /// Whether the source has been away for longer than it is remembered.
     fn is_stale(&self, now: u64) -> bool {
-        self.meter.full_at().saturating_add(KEEP) <= now
+        self.buckets.full_at().saturating_add(RETENTION) <= now
     }
 }
 

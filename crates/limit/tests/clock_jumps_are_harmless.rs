@@ -1,4 +1,4 @@
-//! A clock that goes back, jumps ahead or stands still: no panic, and no punishment.
+//! A clock that goes back, jumps ahead or stands still causes no panic and penalises no source.
 
 mod common;
 use common::*;
@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 const SOURCE: &str = "10.0.0.1";
 
 #[test]
-fn when_it_goes_back_buckets_keep_what_they_have_and_go_on_filling() {
+fn buckets_keep_their_contents_when_time_goes_back() {
     let config = LimiterConfig { host: packets(Rate::per_second(1, 5)), ..LimiterConfig::default() };
-    let (mut limiter, start) = (Limiter::new(&config, 1), Instant::now());
+    let mut limiter = Limiter::new(&config, 1);
+    let start = Instant::now();
     for now in [start, start + secs(1_000_000), start, start - secs(1_000_000)] {
         assert_eq!(limiter.check(now, ip(SOURCE), 0), Decision::Allowed);
     }
-    // Five came back with the jump ahead; three of them were used, and nothing was lost by the jumps back.
+    // Five tokens were refilled by the jump ahead; three of them were used, and none were lost by the jumps back.
     let now = start - secs(1_000_000);
     assert_eq!(limiter.check(now, ip(SOURCE), 0), Decision::Allowed);
     assert_eq!(limiter.check(now, ip(SOURCE), 0), Decision::Allowed);
@@ -25,15 +26,17 @@ fn when_it_goes_back_buckets_keep_what_they_have_and_go_on_filling() {
 }
 
 #[test]
-fn when_it_stands_still_a_burst_passes_and_no_more() {
+fn only_a_burst_passes_while_time_stands_still() {
     let config = LimiterConfig { host: packets(Rate::per_second(1, 5)), ..LimiterConfig::default() };
-    let (mut limiter, now) = (Limiter::new(&config, 1), Instant::now());
+    let mut limiter = Limiter::new(&config, 1);
+    let now = Instant::now();
     assert_eq!((0..1000).filter(|_| limiter.check(now, ip(SOURCE), 0).is_allowed()).count(), 5);
 }
 
 #[test]
-fn centuries_may_pass() {
-    let (mut limiter, start) = (Limiter::new(&LimiterConfig::default(), 1), Instant::now());
+fn centuries_are_no_problem() {
+    let mut limiter = Limiter::new(&LimiterConfig::default(), 1);
+    let start = Instant::now();
     let mut now = Some(start);
     while let Some(time) = now {
         assert_eq!(limiter.check(time, ip(SOURCE), 700), Decision::Allowed);
@@ -42,9 +45,9 @@ fn centuries_may_pass() {
 }
 
 proptest! {
-    /// Any rates, valid or not, any times, any sizes: it always answers, and never more passes than is possible.
+    /// With any rates, valid or not, any times and any sizes, every datagram is either allowed or refused.
     #[test]
-    fn nothing_is_too_strange(
+    fn arbitrary_input_is_handled(
         rates in prop::array::uniform8(prop::option::of((any::<u64>(), any::<u64>(), any::<u64>()))),
         reserved_percent: u8,
         max_entries in prop_oneof![0_usize..100, Just(10_000)],
@@ -58,13 +61,13 @@ proptest! {
         let config = LimiterConfig { host, net, site, total, reserved_percent, max_entries };
         let mut limiter = Limiter::new(&config, 1);
         let start = Instant::now();
-        for &(time, source, bytes, what) in &steps {
+        for &(time, source, bytes, action) in &steps {
             let now = start.checked_add(Duration::from_nanos(time)).unwrap_or(start);
             let source = std::net::Ipv6Addr::from_bits(source).into();
-            match what {
+            match action {
                 0 => limiter.set_config(&config),
                 1 => limiter.set_config(&LimiterConfig { max_entries: 64, ..LimiterConfig::default() }),
-                2 => { limiter.vouch(now, source); }
+                2 => { limiter.mark_known(now, source); }
                 _ => { let _ = limiter.check(now, source, bytes); }
             }
         }

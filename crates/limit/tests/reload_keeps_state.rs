@@ -1,4 +1,4 @@
-//! New budgets at run time: what was used stays used, who was known stays known.
+//! When budgets change at run time, what was used stays used, and known sources stay known.
 
 mod common;
 use common::*;
@@ -11,7 +11,8 @@ fn host(rate: Rate) -> LimiterConfig {
 
 #[test]
 fn an_empty_bucket_stays_empty() {
-    let (mut limiter, now) = (Limiter::new(&host(Rate::per_second(1, 5)), 1), Instant::now());
+    let mut limiter = Limiter::new(&host(Rate::per_second(1, 5)), 1);
+    let now = Instant::now();
     while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
     limiter.set_config(&host(Rate::per_second(1, 5)));
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), refused(Scope::Host, Unit::Packets));
@@ -19,9 +20,10 @@ fn an_empty_bucket_stays_empty() {
 }
 
 #[test]
-fn after_a_change_nobody_is_worse_off_than_with_an_empty_bucket() {
-    // An hour is missing in the bucket under the old rate; under the new one it is never more than five seconds.
-    let (mut limiter, now) = (Limiter::new(&host(Rate::per_minute(1, 60)), 1), Instant::now());
+fn after_a_change_a_bucket_is_at_worst_empty() {
+    // Under the old rate the bucket takes an hour to refill; under the new one never more than five seconds.
+    let mut limiter = Limiter::new(&host(Rate::per_minute(1, 60)), 1);
+    let now = Instant::now();
     while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
     limiter.set_config(&host(Rate::per_second(1, 5)));
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), refused(Scope::Host, Unit::Packets));
@@ -30,9 +32,10 @@ fn after_a_change_nobody_is_worse_off_than_with_an_empty_bucket() {
 }
 
 #[test]
-fn the_total_is_no_worse_off_either() {
+fn after_a_change_the_total_is_at_worst_empty() {
     let total = |rate| LimiterConfig { total: packets(rate), reserved_percent: 0, ..unlimited() };
-    let (mut limiter, now) = (Limiter::new(&total(Rate::per_minute(1, 60)), 1), Instant::now());
+    let mut limiter = Limiter::new(&total(Rate::per_minute(1, 60)), 1);
+    let now = Instant::now();
     while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
     limiter.set_config(&total(Rate::per_second(1, 5)));
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), refused(Scope::Total, Unit::Packets));
@@ -40,8 +43,9 @@ fn the_total_is_no_worse_off_either() {
 }
 
 #[test]
-fn no_limit_forgives_everything() {
-    let (mut limiter, now) = (Limiter::new(&host(Rate::per_minute(1, 60)), 1), Instant::now());
+fn removing_a_limit_refills_its_buckets() {
+    let mut limiter = Limiter::new(&host(Rate::per_minute(1, 60)), 1);
+    let now = Instant::now();
     while limiter.check(now, ip("10.0.0.1"), 0).is_allowed() {}
     limiter.set_config(&unlimited());
     limiter.set_config(&host(Rate::per_minute(1, 60)));
@@ -49,8 +53,9 @@ fn no_limit_forgives_everything() {
 }
 
 #[test]
-fn a_higher_rate_is_felt_at_once() {
-    let (mut limiter, now) = (Limiter::new(&host(Rate::per_second(1, 1)), 1), Instant::now());
+fn a_higher_rate_takes_effect_at_once() {
+    let mut limiter = Limiter::new(&host(Rate::per_second(1, 1)), 1);
+    let now = Instant::now();
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 0), Decision::Allowed);
     limiter.set_config(&host(Rate::per_second(100, 500)));
     for _ in 0..400 {
@@ -59,13 +64,14 @@ fn a_higher_rate_is_felt_at_once() {
 }
 
 #[test]
-fn another_table_size_keeps_the_entries() {
+fn resizing_keeps_the_entries() {
     let config = |max_entries| LimiterConfig { max_entries, ..host(Rate::per_minute(1, 1)) };
-    let (mut limiter, now) = (Limiter::new(&config(4096), 1), Instant::now());
+    let mut limiter = Limiter::new(&config(4096), 1);
+    let now = Instant::now();
     let sources: Vec<_> = (0..100).map(|n| ip(&format!("10.0.{n}.1"))).collect();
     for &source in &sources {
         assert_eq!(limiter.check(now, source, 0), Decision::Allowed);
-        assert!(limiter.vouch(now, source));
+        assert!(limiter.mark_known(now, source));
     }
     for max_entries in [65_536, 1000, 4096] {
         limiter.set_config(&config(max_entries));
@@ -77,20 +83,21 @@ fn another_table_size_keeps_the_entries() {
 }
 
 #[test]
-fn a_table_that_is_too_small_keeps_the_known() {
+fn a_table_that_becomes_too_small_keeps_known_sources() {
     let config = |max_entries| LimiterConfig { max_entries, ..host(Rate::per_minute(1, 1)) };
-    let (mut limiter, now) = (Limiter::new(&config(4096), 1), Instant::now());
-    let mut chance = Chance(1);
+    let mut limiter = Limiter::new(&config(4096), 1);
+    let now = Instant::now();
+    let mut rng = TestRng(1);
     for n in 0..1000 {
-        let _ = limiter.check(now, chance.v4(), 0);
+        let _ = limiter.check(now, rng.v4(), 0);
         if n % 500 == 0 {
-            assert!(limiter.vouch(now, chance.v4()));
+            assert!(limiter.mark_known(now, rng.v4()));
         }
     }
     limiter.set_config(&config(8));
     assert_eq!((limiter.stats().hosts, limiter.stats().known), (8, 2));
     for _ in 0..50 {
-        limiter.vouch(now, chance.v4());
+        limiter.mark_known(now, rng.v4());
     }
     assert_eq!((limiter.stats().hosts, limiter.stats().known), (8, 6));
     limiter.set_config(&config(4096));
@@ -98,7 +105,7 @@ fn a_table_that_is_too_small_keeps_the_known() {
 }
 
 #[test]
-fn the_table_of_one_rate_reloads_as_well() {
+fn token_buckets_keep_their_state_when_the_rate_changes() {
     let (mut buckets, now) = (TokenBuckets::new(Rate::per_minute(1, 1), 64, 1), Instant::now());
     assert!(buckets.take(now, 1_u64));
     buckets.set_rate(Rate::per_second(1, 1));

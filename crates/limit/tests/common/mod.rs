@@ -1,4 +1,4 @@
-//! Addresses and chance for the tests.
+//! Addresses, budgets and random numbers for the tests.
 #![allow(dead_code, reason = "every test uses its own part of this")]
 
 use rallypoint_limit::{Budget, Decision, LimiterConfig, OverBudget, Rate, Scope, Unit};
@@ -27,7 +27,7 @@ pub fn bytes(rate: Rate) -> Budget {
     Budget { packets: None, bytes: Some(rate) }
 }
 
-/// No limit anywhere, to be filled in by the test.
+/// No limits; a test sets those that it needs.
 pub fn unlimited() -> LimiterConfig {
     LimiterConfig {
         host: Budget::UNLIMITED,
@@ -43,9 +43,9 @@ pub fn refused(scope: Scope, unit: Unit) -> Decision {
 }
 
 /// SplitMix64: the same seed gives the same run.
-pub struct Chance(pub u64);
+pub struct TestRng(pub u64);
 
-impl Chance {
+impl TestRng {
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -58,7 +58,7 @@ impl Chance {
         self.next() % limit
     }
 
-    /// Any IPv4 address outside 10.0.0.0/8, which the tests keep for the honest.
+    /// A random IPv4 address outside 10.0.0.0/8, which the tests use for honest sources.
     pub fn v4(&mut self) -> IpAddr {
         loop {
             let address = Ipv4Addr::from_bits(self.next() as u32);
@@ -68,10 +68,10 @@ impl Chance {
         }
     }
 
-    /// Any IPv6 address under these leading bits.
+    /// A random IPv6 address in a network.
     pub fn v6_in(&mut self, network: &str, prefix: u32) -> IpAddr {
         let network = network.parse::<Ipv6Addr>().unwrap().to_bits();
-        let chance = u128::from(self.next()) << 64 | u128::from(self.next());
-        Ipv6Addr::from_bits(network | chance & (u128::MAX >> prefix)).into()
+        let random = u128::from(self.next()) << 64 | u128::from(self.next());
+        Ipv6Addr::from_bits(network | random & (u128::MAX >> prefix)).into()
     }
 }

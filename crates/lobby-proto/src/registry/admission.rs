@@ -35,7 +35,7 @@ impl Registry {
             if known.is_some_and(|slot| self.is_from(slot, source)) {
                 // A sender that knows the secret ID of a server at this address is not forged, so a flood must not use up
                 // its share.
-                self.limiter.vouch(now, source);
+                self.limiter.mark_known(now, source);
             }
             if let Decision::Refused(refusal) = self.limiter.check(now, source, charge) {
                 return Err(RegistrationOutcome::OverBudget(refusal));

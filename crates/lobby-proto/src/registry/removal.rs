@@ -61,7 +61,7 @@ impl Registry {
             if let Some(source) = cold.endpoints[family].map(|endpoint| endpoint.internal.ip)
                 && !self.config.limit_exempt.contains(source)
             {
-                self.limiter.vouch(now, source);
+                self.limiter.mark_known(now, source);
             }
         }
     }

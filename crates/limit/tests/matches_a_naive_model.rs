@@ -1,5 +1,5 @@
-//! As long as everything fits in the tables, the limiter decides exactly as buckets would that are never forgotten,
-//! counted in whole numbers, with one entry in a map for each prefix.
+//! While everything fits in the tables, the limiter decides exactly like a naive model: buckets that are never evicted, in
+//! whole numbers, with one map entry per prefix.
 
 mod common;
 use common::*;
@@ -13,7 +13,7 @@ use std::{
 
 #[derive(Default)]
 struct Model {
-    /// By prefix and unit: what is in the bucket, in 10^-9, and since when.
+    /// By prefix and unit: contents of the bucket, in 10^-9, and the time of the last change.
     buckets: HashMap<(String, Unit), (u128, Instant)>,
 }
 
@@ -54,10 +54,10 @@ impl Model {
     }
 }
 
-/// Rates per second of which one is a whole number of nanoseconds: then there is nothing to round.
-fn rate(most: u64) -> impl Strategy<Value = Option<Rate>> {
-    let counts: Vec<u64> = (1..=most).filter(|count| 1_000_000_000 % count == 0).collect();
-    prop::option::weighted(0.8, (prop::sample::select(counts), 1..=most))
+/// Rates per second whose interval is a whole number of nanoseconds, so that nothing is rounded.
+fn rate(max: u64) -> impl Strategy<Value = Option<Rate>> {
+    let counts: Vec<u64> = (1..=max).filter(|count| 1_000_000_000 % count == 0).collect();
+    prop::option::weighted(0.8, (prop::sample::select(counts), 1..=max))
         .prop_map(|rate| rate.map(|(count, burst)| Rate::per_second(count, burst)))
 }
 
@@ -67,12 +67,12 @@ fn budget(packets: u64) -> impl Strategy<Value = Budget> {
 
 fn config() -> impl Strategy<Value = LimiterConfig> {
     (budget(8), budget(16), budget(20), budget(32)).prop_map(|(host, net, site, total)| {
-        // Nothing is reserved: whether somebody is known makes no difference here.
+        // Nothing is reserved: whether a source is known makes no difference here.
         LimiterConfig { host, net, site, total, reserved_percent: 0, max_entries: 4096 }
     })
 }
 
-/// Few enough to fill buckets, in prefixes of every kind.
+/// Few enough sources to fill buckets, in prefixes of every kind.
 fn source() -> impl Strategy<Value = IpAddr> {
     prop_oneof![
         (0..3_u8, 0..4_u8).prop_map(|(net, host)| IpAddr::from([192, 0, net, host])),
@@ -93,7 +93,7 @@ fn step() -> impl Strategy<Value = (Duration, IpAddr, usize)> {
 
 proptest! {
     #[test]
-    fn for_any_budgets_and_any_traffic(config in config(), seed: u128, steps in prop::collection::vec(step(), 1..400)) {
+    fn any_budgets_and_any_traffic(config in config(), seed: u128, steps in prop::collection::vec(step(), 1..400)) {
         let mut limiter = Limiter::new(&config, seed);
         let mut model = Model::default();
         let mut now = Instant::now();
@@ -105,7 +105,7 @@ proptest! {
         prop_assert_eq!(limiter.stats().evicted, 0);
     }
 
-    /// With rates that have to be rounded: never less than the rate, and never noticeably more.
+    /// With rates that have to be rounded, never less than the rate passes, and never noticeably more.
     #[test]
     fn rounding_gives_away_almost_nothing(count in 1..3_000_000_u64, burst in 3..100_u64, amount in 1..1500_usize) {
         let config = LimiterConfig { host: bytes(Rate::per_second(count, burst * 1500)), ..unlimited() };

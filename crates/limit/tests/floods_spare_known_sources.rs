@@ -1,4 +1,4 @@
-//! Forged sources use up the total; servers that were there before don't notice.
+//! Forged sources use up the total; servers that were known before are not affected.
 
 mod common;
 use common::*;
@@ -9,8 +9,8 @@ fn config() -> LimiterConfig {
     LimiterConfig { total: packets(Rate::per_second(200, 800)), max_entries: 1024, ..LimiterConfig::default() }
 }
 
-/// Honest servers refresh every 30 s for five minutes; the flood begins after one, at five times the total.
-/// Gives the number of refreshes that were refused.
+/// Honest servers refresh every 30 s for five minutes; the flood begins after one minute, at five times the total.
+/// Returns the number of refreshes that were refused.
 fn refused_refreshes(config: &LimiterConfig, honest: &[IpAddr], mut forged: impl FnMut() -> IpAddr) -> u64 {
     let mut limiter = Limiter::new(config, 11);
     let start = Instant::now();
@@ -23,7 +23,7 @@ fn refused_refreshes(config: &LimiterConfig, honest: &[IpAddr], mut forged: impl
                 let _ = limiter.check(now, forged(), 100);
             }
         }
-        // Each server has its own moment within the 30 seconds.
+        // Each server refreshes at its own time within the 30 seconds.
         for (index, &server) in honest.iter().enumerate() {
             if slot % 300 == index as u64 * 3 {
                 refused += u64::from(limiter.check(now, server, 700) != Decision::Allowed);
@@ -39,20 +39,20 @@ fn honest() -> Vec<IpAddr> {
 }
 
 #[test]
-fn when_the_sources_are_random_ipv4_addresses() {
-    let mut chance = Chance(4);
-    assert_eq!(refused_refreshes(&config(), &honest(), || chance.v4()), 0);
+fn random_ipv4_sources() {
+    let mut rng = TestRng(4);
+    assert_eq!(refused_refreshes(&config(), &honest(), || rng.v4()), 0);
 }
 
 #[test]
-fn when_the_sources_are_random_ipv6_addresses() {
-    let mut chance = Chance(5);
-    assert_eq!(refused_refreshes(&config(), &honest(), || chance.v6_in("3000::", 4)), 0);
+fn random_ipv6_sources() {
+    let mut rng = TestRng(5);
+    assert_eq!(refused_refreshes(&config(), &honest(), || rng.v6_in("3000::", 4)), 0);
 }
 
 #[test]
-fn because_a_part_of_the_total_is_reserved() {
-    let mut chance = Chance(6);
+fn without_a_reserved_part_the_same_flood_is_harmful() {
+    let mut rng = TestRng(6);
     let config = LimiterConfig { reserved_percent: 0, ..config() };
-    assert!(refused_refreshes(&config, &honest(), || chance.v4()) > 300, "without it the same flood is felt");
+    assert!(refused_refreshes(&config, &honest(), || rng.v4()) > 300, "refreshes are refused");
 }

@@ -1,4 +1,4 @@
-//! A dual-stack socket shows IPv4 sources as IPv4-mapped IPv6 addresses; they are the same sources (as L9 says).
+//! A dual-stack socket reports IPv4 sources as IPv4-mapped IPv6 addresses, which count as the same sources (L9).
 
 mod common;
 use common::*;
@@ -12,7 +12,8 @@ fn l9_both_forms_use_one_budget() {
         net: packets(Rate::per_minute(1, 2)),
         ..LimiterConfig::default()
     };
-    let (mut limiter, now) = (Limiter::new(&config, 1), Instant::now());
+    let mut limiter = Limiter::new(&config, 1);
+    let now = Instant::now();
     assert_eq!(limiter.check(now, ip("::ffff:192.0.2.1"), 100), Decision::Allowed);
     assert_eq!(limiter.check(now, ip("192.0.2.1"), 100), refused(Scope::Host, Unit::Packets));
     assert_eq!(limiter.check(now, ip("192.0.2.2"), 100), Decision::Allowed);
@@ -23,7 +24,8 @@ fn l9_both_forms_use_one_budget() {
 
 #[test]
 fn l9_both_forms_are_one_prefix() {
-    let (plain, mapped) = (ip("192.0.2.1"), ip("::ffff:192.0.2.1"));
+    let plain = ip("192.0.2.1");
+    let mapped = ip("::ffff:192.0.2.1");
     assert_eq!(Host::of(plain), Host::of(mapped));
     assert_eq!(Net::of(plain), Net::of(mapped));
     assert_eq!(Site::of(plain), Site::of(mapped));

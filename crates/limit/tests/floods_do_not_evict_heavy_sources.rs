@@ -1,4 +1,4 @@
-//! Who has used up a budget can't get a new one by flooding the table with other sources.
+//! A source that has used up its budget cannot get a new one by flooding the table with other sources.
 
 mod common;
 use common::*;
@@ -6,7 +6,7 @@ use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, Unit};
 use std::time::Instant;
 
 #[test]
-fn not_with_random_sources() {
+fn random_sources() {
     let config = LimiterConfig {
         host: packets(Rate::per_minute(1, 3)),
         net: packets(Rate::per_minute(10, 1000)),
@@ -14,31 +14,33 @@ fn not_with_random_sources() {
         ..unlimited()
     };
     let mut limiter = Limiter::new(&config, 3);
-    let (now, mut chance) = (Instant::now(), Chance(1));
+    let now = Instant::now();
+    let mut rng = TestRng(1);
     for _ in 0..3 {
         assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), Decision::Allowed);
     }
     for _ in 0..100_000 {
-        let _ = limiter.check(now, chance.v4(), 100);
-        let _ = limiter.check(now, chance.v6_in("3000::", 4), 100);
+        let _ = limiter.check(now, rng.v4(), 100);
+        let _ = limiter.check(now, rng.v6_in("3000::", 4), 100);
     }
     assert!(limiter.stats().evicted > 100_000);
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), refused(Scope::Host, Unit::Packets));
 }
 
 #[test]
-fn not_when_every_seat_is_taken() {
+fn all_reserved_slots_taken() {
     let config = LimiterConfig { host: packets(Rate::per_minute(1, 3)), max_entries: 64, ..unlimited() };
     let mut limiter = Limiter::new(&config, 3);
-    let (now, mut chance) = (Instant::now(), Chance(2));
+    let now = Instant::now();
+    let mut rng = TestRng(2);
     for _ in 0..10_000 {
-        limiter.vouch(now, chance.v4());
+        limiter.mark_known(now, rng.v4());
     }
     for _ in 0..3 {
         assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), Decision::Allowed);
     }
     for _ in 0..10_000 {
-        let _ = limiter.check(now, chance.v4(), 100);
+        let _ = limiter.check(now, rng.v4(), 100);
     }
     assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), refused(Scope::Host, Unit::Packets));
 }

@@ -1,11 +1,11 @@
-//! What can somebody do who really owns a network?
+//! The owner of a whole network cannot exceed the budget of that network.
 
 mod common;
 use common::*;
 use rallypoint_limit::{Limiter, LimiterConfig, Scope, Unit};
 use std::{net::IpAddr, time::Instant};
 
-/// Sends as much as possible for a minute, from any address. Gives the number of packets that passed, and the limiter.
+/// Sends as much as possible for a minute, from any address. Returns the number of packets that passed, and the limiter.
 fn attack(mut source: impl FnMut() -> IpAddr) -> (u64, Limiter) {
     let mut limiter = Limiter::new(&LimiterConfig::default(), 5);
     let start = Instant::now();
@@ -19,37 +19,37 @@ fn attack(mut source: impl FnMut() -> IpAddr) -> (u64, Limiter) {
 }
 
 #[test]
-fn with_one_address() {
+fn one_address() {
     let (passed, limiter) = attack(|| ip("192.0.2.1"));
     assert_eq!(passed, 300 + 10 * 60 - 1);
-    assert_eq!(limiter.stats().total_refused(), limiter.stats().refused(refusal(Scope::Host)));
+    assert_eq!(limiter.stats().total_refused(), limiter.stats().refused(over(Scope::Host)));
 }
 
 #[test]
-fn with_a_24() {
-    let mut chance = Chance(1);
-    let (passed, limiter) = attack(|| ip(&format!("192.0.2.{}", chance.below(256))));
+fn an_ipv4_24() {
+    let mut rng = TestRng(1);
+    let (passed, limiter) = attack(|| ip(&format!("192.0.2.{}", rng.below(256))));
     assert_eq!(passed, 4_000 + 200 * 60 - 1);
     assert!(limiter.stats().known <= 256);
 }
 
 #[test]
-fn with_a_56() {
-    let mut chance = Chance(2);
-    let (passed, limiter) = attack(|| chance.v6_in("2001:db8::", 56));
+fn an_ipv6_56() {
+    let mut rng = TestRng(2);
+    let (passed, limiter) = attack(|| rng.v6_in("2001:db8::", 56));
     assert_eq!(passed, 4_000 + 200 * 60 - 1);
-    assert_eq!(limiter.stats().known, 1, "one customer, one seat");
+    assert_eq!(limiter.stats().known, 1, "one customer, one reserved slot");
 }
 
 #[test]
-fn with_a_48() {
-    let mut chance = Chance(3);
-    let (passed, limiter) = attack(|| chance.v6_in("2001:db8::", 48));
+fn an_ipv6_48() {
+    let mut rng = TestRng(3);
+    let (passed, limiter) = attack(|| rng.v6_in("2001:db8::", 48));
     assert_eq!(passed, 8_000 + 400 * 60 - 1);
     assert!(limiter.stats().known <= 256);
-    assert_eq!(limiter.stats().total_refused(), limiter.stats().refused(refusal(Scope::Site)));
+    assert_eq!(limiter.stats().total_refused(), limiter.stats().refused(over(Scope::Site)));
 }
 
-fn refusal(scope: Scope) -> rallypoint_limit::OverBudget {
+fn over(scope: Scope) -> rallypoint_limit::OverBudget {
     rallypoint_limit::OverBudget { scope, unit: Unit::Packets }
 }
