@@ -1,4 +1,4 @@
-//! Why nothing could be measured.
+//! The error of a suite.
 
 use std::{fmt, io, process::ExitCode};
 
@@ -19,7 +19,7 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// How a suite ends: what went wrong is told.
+    /// The exit code of a suite; prints the error.
     #[must_use]
     pub fn exit(result: Result<(), Self>) -> ExitCode {
         match result {

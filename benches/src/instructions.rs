@@ -1,9 +1,9 @@
-//! Counts the instructions of one operation, which is the same number on a busy machine as on an idle one.
+//! Counts the instructions of one operation, a number that does not depend on other load.
 
 use std::{env, io, process::Command};
 
-/// Runs this very program twice under callgrind, with so many operations and with twice as many: the difference is free of
-/// start-up and of setting up the suite. The program has to understand `--op NAME --iterations N`.
+/// Runs this program twice under callgrind, with `iterations` operations and with twice as many: the difference excludes the
+/// startup and the setup of the suite. The program has to support `--op NAME --iterations N`.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_is_read_from_callgrinds_report() {
+    fn the_count_is_parsed_from_callgrinds_report() {
         let report = "==7== Events    : Ir\n==7== Collected : 122428\n==7== \n==7== I   refs:      122,428\n";
         assert_eq!(parse(report), Some(122_428));
         assert_eq!(parse("valgrind: no such program"), None);

@@ -1,4 +1,4 @@
-//! Times functions that take nanoseconds to milliseconds.
+//! Microbenchmarks: functions that take nanoseconds to milliseconds.
 
 use crate::{
     instructions,
@@ -13,14 +13,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// One sample is as many operations as fit in this: long beside the clock's resolution, short beside a time slice of the
-/// scheduler, so that most samples have the core for themselves even if others want it too.
+/// Duration of one sample: long compared to the resolution of the clock, and short compared to a time slice of the
+/// scheduler, so that most samples are not preempted.
 const SAMPLE: Duration = Duration::from_millis(1);
-/// Enough for a median that an unlucky few cannot move...
+/// Number of samples, enough for a robust median...
 const SAMPLES: usize = 301;
-/// ...unless the operation is so slow that they take longer than this.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// The fewest that have quartiles worth the name.
+/// ...unless they take longer than this.
+const TIME_LIMIT: Duration = Duration::from_secs(3);
+/// Minimum number of samples for meaningful quartiles.
 const MIN_SAMPLES: usize = 11;
 
 /// A suite of operations, and the program that measures them.
@@ -36,8 +36,8 @@ const MIN_SAMPLES: usize = 11;
 /// }
 /// ```
 ///
-/// Without arguments it prints the table of all of them. With `--op NAME --iterations N` it only runs one of them N times,
-/// which is how instructions are counted, and what a profiler wants.
+/// Without arguments it measures all operations and prints the table. With `--op NAME --iterations N` it only runs one
+/// operation N times, for counting instructions and for profilers.
 #[derive(Default)]
 pub struct Micro<'a> {
     ops: Vec<Op<'a>>,
@@ -48,16 +48,16 @@ pub struct Op<'a> {
     name: String,
     bytes: usize,
     goal: Option<Goal>,
-    /// Repeats it that many times.
+    /// Runs the operation this many times.
     run: Box<dyn FnMut(u64) + 'a>,
 }
 
-/// What was promised of an operation.
+/// The goal of an operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
     /// Takes at most this many nanoseconds.
     MaxNanoseconds(f64),
-    /// Handles at least this many bytes in a second.
+    /// Processes at least this many bytes per second.
     MinBytesPerSecond(f64),
 }
 
@@ -68,8 +68,8 @@ impl<'a> Micro<'a> {
         Self::default()
     }
 
-    /// Adds an operation that handles so many bytes (0 if that says nothing). What it returns is not optimised away; what
-    /// it takes from outside should be wrapped in [`black_box`] by the operation itself.
+    /// Adds an operation that processes `bytes` bytes (0 if not applicable). Its result is not optimized away; its inputs
+    /// should be wrapped in [`black_box`] by the operation itself.
     pub fn op<T>(&mut self, name: &str, bytes: usize, mut operation: impl FnMut() -> T + 'a) -> &mut Op<'a> {
         let run = Box::new(move |iterations| {
             for _ in 0..iterations {
@@ -101,7 +101,7 @@ impl<'a> Micro<'a> {
 
     /// Measures everything.
     fn section(&mut self) -> String {
-        // Moving between cores costs more than most operations. Where it cannot be had, the median has to do.
+        // Migrating between cores costs more than most operations. Without pinning, the median has to suffice.
         let _ = cores().first().map(|core| pin_this_thread(*core));
         let mut table =
             Table::new(&["operation", "bytes", "median", "spread", "per second", "throughput", "instructions", "goal"]);
@@ -112,15 +112,15 @@ impl<'a> Micro<'a> {
             table.row(op.row(&time, instructions));
         }
         format!(
-            "{table}\nOn {}. Median of {SAMPLES} samples of {SAMPLE:?} (fewer of what is slow); spread: the middle half of them around the median. \
-             Instructions: counted by callgrind, which other load on the machine does not change.\n",
+            "{table}\nOn {}. Median of {SAMPLES} samples of {SAMPLE:?} each (fewer for slow operations); spread: half of the interquartile range. \
+             Instructions: counted by callgrind, independent of other load on the machine.\n",
             machine()
         )
     }
 }
 
 impl Op<'_> {
-    /// Says what was promised, so that the table tells whether it holds.
+    /// Sets the goal, which the table compares with the measurement.
     pub fn goal(&mut self, goal: Goal) -> &mut Self {
         self.goal = Some(goal);
         self
@@ -129,13 +129,13 @@ impl Op<'_> {
     fn time(&mut self) -> Time {
         let iterations = self.calibrate();
         let (start, mut samples) = (Instant::now(), Vec::with_capacity(SAMPLES));
-        while samples.len() < MIN_SAMPLES || samples.len() < SAMPLES && start.elapsed() < PATIENCE {
+        while samples.len() < MIN_SAMPLES || samples.len() < SAMPLES && start.elapsed() < TIME_LIMIT {
             samples.push(self.sample(iterations).as_secs_f64() * 1e9 / iterations as f64);
         }
         Time::of(&mut samples)
     }
 
-    /// How many operations make a sample. Warms up caches and predictors on the way.
+    /// Determines the number of operations per sample. Also warms up caches and predictors.
     fn calibrate(&mut self) -> u64 {
         let mut iterations = 1;
         loop {
@@ -154,7 +154,7 @@ impl Op<'_> {
         start.elapsed()
     }
 
-    /// Few enough that the simulated processor, some fifty times slower, takes a fraction of a second.
+    /// Number of operations under callgrind, which is about fifty times slower: few enough for a fraction of a second.
     fn iterations_for_counting(&self, nanoseconds: f64) -> u64 {
         ((5e6 / nanoseconds) as u64).clamp(2, 1000)
     }
@@ -163,11 +163,11 @@ impl Op<'_> {
         let per_second = 1e9 / time.median;
         let throughput = per_second * self.bytes as f64;
         let goal = self.goal.map(|goal| {
-            let (kept, text) = match goal {
+            let (is_met, text) = match goal {
                 Goal::MaxNanoseconds(most) => (time.median <= most, format!("at most {}", nanoseconds(most))),
                 Goal::MinBytesPerSecond(least) => (throughput >= least, format!("at least {}", rate(least, "B/s"))),
             };
-            format!("{text}: {}", if kept { "kept" } else { "**missed**" })
+            format!("{text}: {}", if is_met { "met" } else { "**missed**" })
         });
         [
             self.name.clone(),
@@ -182,7 +182,7 @@ impl Op<'_> {
     }
 }
 
-/// In nanoseconds.
+/// A measured time in nanoseconds.
 struct Time {
     median: f64,
     /// Half the distance between the quartiles, relative to the median.
@@ -198,7 +198,7 @@ impl Time {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("no arguments: measure everything; --op NAME --iterations N: only run this one operation so many times");
+    eprintln!("without arguments: measure everything; with --op NAME --iterations N: only run this operation N times");
     ExitCode::from(2)
 }
 
@@ -208,7 +208,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn the_median_and_the_spread_do_not_see_an_outlier() {
+    fn the_median_and_the_spread_ignore_outliers() {
         let mut samples = [101.0, 100.0, 99.0, 98.0, 1e9];
         let time = Time::of(&mut samples);
         assert_eq!(time.median, 100.0);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_is_run_as_often_as_asked() {
+    fn an_operation_runs_the_given_number_of_times() {
         let count = Cell::new(0);
         let mut suite = Micro::new();
         suite.op("count", 0, || count.set(count.get() + 1));
@@ -226,12 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn a_row_tells_whether_the_goal_was_kept() {
+    fn a_row_shows_whether_the_goal_was_met() {
         let mut suite = Micro::new();
         let time = Time { median: 100.0, spread: 0.0123 };
         let op = suite.op("parse", 50, || ());
         let row = op.goal(Goal::MaxNanoseconds(200.0)).row(&time, Ok(321.4));
-        assert_eq!(row, ["parse", "50", "100 ns", "± 1.2 %", "10.0 M", "500 MB/s", "321", "at most 200 ns: kept"]);
+        assert_eq!(row, ["parse", "50", "100 ns", "± 1.2 %", "10.0 M", "500 MB/s", "321", "at most 200 ns: met"]);
         let row = op.goal(Goal::MinBytesPerSecond(1e9)).row(&time, Err(io::ErrorKind::NotFound.into()));
         assert_eq!(row[6..], ["n/a", "at least 1.00 GB/s: **missed**"]);
     }

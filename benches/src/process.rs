@@ -1,4 +1,4 @@
-//! Cores, and the time that processes spend on them. Linux only, like the numbers we publish.
+//! Cores and CPU time. Linux only, like the published figures.
 
 use std::{
     ffi::OsStr,
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-/// The cores that this process may use: with two or more, a server and its load need not share one.
+/// The cores that this process may use. With two or more, a server and its load do not share one.
 #[must_use]
 pub fn cores() -> Vec<usize> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -24,12 +24,12 @@ pub fn pin_this_thread(core: usize) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("cannot be pinned to core {core}: {error}")))
 }
 
-/// Lets the calling thread run only when nobody else wants its core.
-pub(crate) fn yield_to_all() -> io::Result<()> {
+/// Gives the calling thread the idle scheduling policy: it runs only when no other thread needs its core.
+pub(crate) fn set_idle_priority() -> io::Result<()> {
     on_this_thread(Command::new("chrt").args(["--idle", "--pid", "0"]))
 }
 
-/// Runs a tool of util-linux that takes the number of the calling thread as its last argument.
+/// Runs a tool of util-linux with the ID of the calling thread as its last argument.
 fn on_this_thread(tool: &mut Command) -> io::Result<()> {
     // "PID/task/TID"
     let link = fs::read_link("/proc/thread-self")?;
@@ -46,8 +46,8 @@ pub fn pinned(core: usize, program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The processor time that a process has used so far, with the threads that it has now, by itself and in the kernel. Exact
-/// while it waits, and a few milliseconds old while it works.
+/// CPU time, user and kernel, that the current threads of a process have used so far. Exact while the process sleeps, and a
+/// few milliseconds old while it runs.
 ///
 /// # Errors
 ///
@@ -55,20 +55,20 @@ pub fn pinned(core: usize, program: impl AsRef<OsStr>) -> Command {
 pub fn cpu_time(pid: u32) -> io::Result<Duration> {
     let mut total = Duration::ZERO;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        // A thread may end while we look.
+        // A thread may end in the meantime.
         let Ok(schedstat) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
         total += parse_schedstat(&schedstat).ok_or(io::ErrorKind::InvalidData)?;
     }
     Ok(total)
 }
 
-/// The processor, the number of cores, the compiler: what a number in a table depends on.
+/// The processor, the number of cores and the compiler.
 #[must_use]
 pub fn machine() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let model = model.map_or("an unknown processor", |(_, model)| model.trim());
-    // Not `available_parallelism`, which counts only those that this thread may use.
+    // Not `available_parallelism`, which counts only the cores that this thread may use.
     let cores = cpu.lines().filter(|line| line.starts_with("processor")).count();
     let rustc = Command::new("rustc").arg("--version").output();
     let rustc = rustc.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
@@ -76,7 +76,7 @@ pub fn machine() -> String {
     format!("{cores} cores of {model}, {rustc}")
 }
 
-/// A list like `0-3,8`.
+/// Parses a list such as `0-3,8`.
 fn parse_cores(list: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in list.trim().split(',') {
@@ -86,7 +86,7 @@ fn parse_cores(list: &str) -> Option<Vec<usize>> {
     Some(cores)
 }
 
-/// Nanoseconds on a core, nanoseconds waiting for one, and how often it had one.
+/// Parses the time on a core. The fields are nanoseconds on a core, nanoseconds waiting for one, and the number of slices.
 fn parse_schedstat(schedstat: &str) -> Option<Duration> {
     schedstat.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_cores_is_read() {
+    fn a_list_of_cores_is_parsed() {
         assert_eq!(parse_cores("\t0-2,8\n"), Some(vec![0, 1, 2, 8]));
         assert_eq!(parse_cores("5"), Some(vec![5]));
         assert_eq!(parse_cores(""), None);

@@ -1,8 +1,8 @@
-//! Markdown tables, and numbers as people read them.
+//! Markdown tables and human-readable numbers.
 
 use std::fmt;
 
-/// A Markdown table. The first column is text, the others are numbers and stand to the right.
+/// A Markdown table. The first column is text and left-aligned, the others are numbers and right-aligned.
 #[derive(Clone, Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
@@ -15,7 +15,7 @@ impl Table {
         Self { rows: vec![headings.iter().map(ToString::to_string).collect()] }
     }
 
-    /// Adds a row. What is missing at its end stays empty, and what is too much is left out.
+    /// Adds a row. Missing cells stay empty, and excess cells are dropped.
     pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) -> &mut Self {
         let columns = self.rows[0].len();
         // A bar would end the cell.
@@ -52,13 +52,13 @@ impl fmt::Display for Table {
     }
 }
 
-/// How many times as much `ours` is as `theirs`: `2.50×`.
+/// The ratio of `ours` to `theirs`: `2.50×`.
 #[must_use]
 pub fn ratio(ours: f64, theirs: f64) -> String {
     if theirs > 0.0 && ours.is_finite() { format!("{}×", three_digits(ours / theirs)) } else { "n/a".into() }
 }
 
-/// A number with its thousands as a letter, in three digits: `rate(1.5e9, "B/s")` is `1.50 GB/s`.
+/// A number with three significant digits and an SI prefix: `rate(1.5e9, "B/s")` is `1.50 GB/s`.
 #[must_use]
 pub fn rate(value: f64, unit: &str) -> String {
     let (divisor, letter) = match value {
@@ -70,7 +70,7 @@ pub fn rate(value: f64, unit: &str) -> String {
     format!("{} {letter}{unit}", three_digits(value / divisor)).trim_end().into()
 }
 
-/// A time given in nanoseconds, in the unit that suits it: `nanoseconds(1500.0)` is `1.50 µs`.
+/// A time given in nanoseconds, in a suitable unit: `nanoseconds(1500.0)` is `1.50 µs`.
 #[must_use]
 pub fn nanoseconds(value: f64) -> String {
     let (divisor, unit) = match value {
@@ -98,12 +98,12 @@ mod tests {
     #[test]
     fn a_table_is_aligned_and_complete() {
         let mut table = Table::new(&["operation", "time", "goal"]);
-        table.row(["parse | emit", "5 ns"]).row(["µ", "1000 ns", "kept", "too much"]);
+        table.row(["parse | emit", "5 ns"]).row(["µ", "1000 ns", "met", "excess"]);
         let expected = "\
 | operation     |    time | goal |
 |---------------|--------:|-----:|
 | parse \\| emit |    5 ns |      |
-| µ             | 1000 ns | kept |
+| µ             | 1000 ns |  met |
 ";
         assert_eq!(table.to_string(), expected);
     }

@@ -1,8 +1,8 @@
 //! `cargo xtask bench history`: 10,000 servers for 30 days, minute by minute, in a real file.
 //!
-//! The time in the file is made up, so a month takes minutes; everything else is as `rallypoint serve` does it.
+//! The time in the file is simulated, so a month takes minutes; everything else is as in `rallypoint serve`.
 
-use rallypoint_bench::{Failure, Promises, Random, Table, machine, nanoseconds, rate};
+use rallypoint_bench::{Failure, Goals, Random, Table, machine, nanoseconds, rate};
 use rallypoint_history::{Handle, History, Listed, Options, Resolution, Seen, Subject, Sweep, UnixSeconds};
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
@@ -16,16 +16,16 @@ use std::{
 
 const SERVERS: usize = 10_000;
 const DAYS: i64 = 30;
-/// The beginning of a day.
+/// Start of a day.
 const START: UnixSeconds = 1_800_057_600;
 const MINUTE: UnixSeconds = 60;
 const DAY: UnixSeconds = 86_400;
 const END: UnixSeconds = START + DAYS * DAY;
-/// How often each graph is asked for, of another server every time.
+/// Number of times that each graph is requested, each time of another server.
 const GRAPHS: usize = 500;
 
-const MOST_BYTES: u64 = 2_000_000_000;
-const LONGEST: Duration = Duration::from_millis(20);
+const MAX_BYTES: u64 = 2_000_000_000;
+const MAX_GRAPH_TIME: Duration = Duration::from_millis(20);
 const MAPS: [&str; 6] = ["ctf_truefort", "ctf_2dfort", "cp_dirtbowl", "koth_valley", "arena_montane", "gen_destroy"];
 
 fn main() -> ExitCode {
@@ -36,12 +36,12 @@ fn measure() -> Result<String, Failure> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("history.db");
     let month = record(&path)?;
-    let mut promises = Promises::new();
-    promises.add(
-        "10,000 servers for 30 days on the disk, the most it ever was",
+    let mut goals = Goals::new();
+    goals.add(
+        "10,000 servers for 30 days on disk, maximum size",
         rate(month.most_bytes as f64, "B"),
         "less than 2 GB",
-        month.most_bytes < MOST_BYTES,
+        month.most_bytes < MAX_BYTES,
     );
     let mut graphs = Table::new(&["graph", "points", "median", "99 %", "slowest"]);
     let mut slowest = Duration::ZERO;
@@ -65,13 +65,13 @@ fn measure() -> Result<String, Failure> {
             slowest = slowest.max(graph.slowest);
         }
     }
-    promises.add("a graph of 30 days, the slowest", duration(slowest), "less than 20 ms", slowest < LONGEST);
+    goals.add("a graph of 30 days, the slowest", duration(slowest), "less than 20 ms", slowest < MAX_GRAPH_TIME);
     let mut writing = Table::new(&["", "median", "99 %"]);
     writing.row(["writing a minute of 10,000 servers".to_owned(), duration(month.middle), duration(month.late)]);
     Ok(format!(
-        "{promises}\nOn {}.\n\n{graphs}\nEach {GRAPHS} times, of another server and with a newly opened file every time; the \
-         system has the file in its memory.\n\n{writing}\n{} minutes in a row, by a thread of its own that nobody waits for. \
-         Slow are those that end an hour or a day. Of the servers, some come and go, players join and leave, maps change.",
+        "{goals}\nOn {}.\n\n{graphs}\nEach {GRAPHS} times, of another server and with a newly opened file each time; the \
+         file is in the page cache.\n\n{writing}\n{} consecutive minutes, written by a background thread. \
+         Minutes that end an hour or a day are slower. Servers start and stop, players join and leave, maps change.",
         machine(),
         month.minutes,
     ))
@@ -107,7 +107,7 @@ fn record(path: &Path) -> Result<Month, Failure> {
     Ok(Month { minutes: times.len(), middle, late, most_bytes })
 }
 
-/// The file, and what SQLite keeps beside it.
+/// Size of the database, including the files that SQLite keeps beside it.
 fn on_disk(path: &Path) -> u64 {
     let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
     size(path) + size(&path.with_extension("db-wal")) + size(&path.with_extension("db-shm"))
@@ -140,7 +140,7 @@ fn graph(path: &Path, days: i64, subject: &dyn Fn(usize) -> Subject) -> Result<G
     Ok(Graph { points, middle, late, slowest })
 }
 
-/// The median, the 99th of a hundred, and the last.
+/// The median, the 99th percentile, and the maximum.
 fn quantiles(sorted: &[Duration]) -> [Duration; 3] {
     [sorted[sorted.len() / 2], sorted[sorted.len() * 99 / 100], sorted[sorted.len() - 1]]
 }
@@ -153,7 +153,7 @@ fn id(server: usize) -> PublicId {
     PublicId::from_bytes((server as u128 + 1).to_be_bytes())
 }
 
-/// All servers, as people use them.
+/// All servers, with realistic changes.
 #[derive(Clone, Debug)]
 struct World {
     servers: Vec<Server>,
@@ -182,8 +182,8 @@ impl World {
         Self { servers: (0..SERVERS).map(server).collect(), random: Random::new(3) }
     }
 
-    /// In the middle, somebody comes or goes every eight minutes, the map changes every hour, and a server is away for
-    /// half an hour every two days.
+    /// On average, a player joins or leaves every eight minutes, the map changes every hour, and a server is down for half an
+    /// hour every two days.
     fn pass_a_minute(&mut self) {
         for server in &mut self.servers {
             let mut is_time = |minutes| self.random.below(minutes) == 0;

@@ -1,4 +1,4 @@
-//! `cargo xtask bench registry`: what a datagram costs between the socket and the list.
+//! `cargo xtask bench registry`: the cost of a datagram between the socket and the list.
 #![forbid(unsafe_code)]
 
 use rallypoint_bench::{Micro, REGISTRATION_SIZE, Random, address, registration};
@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// As many datagrams as one system call gives.
+/// Number of datagrams per system call.
 const BATCH: usize = 128;
 
 fn main() -> ExitCode {
@@ -24,33 +24,33 @@ fn main() -> ExitCode {
     let new_v6 = |random: &mut Random| {
         Ipv6Addr::from_bits(0x2001 << 112 | u128::from(random.next()) << 48 | u128::from(random.next() >> 16)).into()
     };
-    limit(&mut suite, "limit: a source that is known", known);
+    limit(&mut suite, "limit: a known source", known);
     limit(&mut suite, "limit: one of 10,000 known sources", one_of_many);
-    limit(&mut suite, "limit: an IPv4 source never seen before", new_v4);
-    limit(&mut suite, "limit: an IPv6 source never seen before", new_v6);
-    make(&mut suite, "make a registration, as everything below does");
+    limit(&mut suite, "limit: a new IPv4 source", new_v4);
+    limit(&mut suite, "limit: a new IPv6 source", new_v6);
+    emit(&mut suite, "create a registration, included in everything below");
     refresh(&mut suite, "refresh one of 1,000 servers", 1_000);
     refresh(&mut suite, "refresh one of 100,000 servers", 100_000);
     refresh_batch(&mut suite, "refresh 128 of 1,000 servers as a batch", 1_000);
     refresh_batch(&mut suite, "refresh 128 of 100,000 servers as a batch", 100_000);
     change(&mut suite, "a changed registration, one of 1,000 servers", 1_000);
-    many_keys(&mut suite, "a changed registration of 600 keys, from anywhere");
-    junk(&mut suite, "a datagram of another protocol, from anywhere");
+    many_keys(&mut suite, "a changed registration of 600 keys, from a random source");
+    invalid(&mut suite, "a datagram of another protocol, from a random source");
     suite.main()
 }
 
-/// Each of these makes its subject when it is first run, so that only what is measured has to be there.
+/// Each operation creates its subject on the first run, so that only the measured one exists.
 fn limit(suite: &mut Micro<'_>, name: &str, source: impl Fn(&mut Random) -> IpAddr + 'static) {
     let (mut limiter, mut random, mut now) = (None, Random::new(1), Instant::now());
     suite.op(name, 0, move || -> Decision {
-        // Slow enough for every budget.
+        // Slow enough for every rate limit.
         now += Duration::from_millis(100);
         let limiter = limiter.get_or_insert_with(|| Limiter::new(&rallypoint_limit::LimiterConfig::default(), 0x5eed));
         limiter.check(now, source(&mut random), black_box(REGISTRATION_SIZE))
     });
 }
 
-fn make(suite: &mut Micro<'_>, name: &str) {
+fn emit(suite: &mut Micro<'_>, name: &str) {
     let mut random = Random::new(1);
     suite.op(name, REGISTRATION_SIZE, move || datagram(random.below(1_000), 0));
 }
@@ -85,7 +85,7 @@ fn change(suite: &mut Micro<'_>, name: &str, servers: u32) {
     });
 }
 
-/// As much work as one datagram of the usual size can ask for.
+/// The most work that one datagram of the default maximum size can cause.
 fn many_keys(suite: &mut Micro<'_>, name: &str) {
     let (mut registry, mut random, mut now) = (None, Random::new(1), Instant::now());
     let (mut table, mut bytes) = (TableBuf::new(), Vec::new());
@@ -105,7 +105,7 @@ fn many_keys(suite: &mut Micro<'_>, name: &str) {
     });
 }
 
-fn junk(suite: &mut Micro<'_>, name: &str) {
+fn invalid(suite: &mut Micro<'_>, name: &str) {
     let (mut registry, mut random, mut now) = (None, Random::new(1), Instant::now());
     let (_, mut bytes) = datagram(0, 0);
     bytes[3] ^= 1;
@@ -121,7 +121,8 @@ fn datagram(server: u32, players: u16) -> (SocketAddr, [u8; REGISTRATION_SIZE]) 
 }
 
 fn registry_of(servers: u32, now: Instant) -> Registry {
-    let mut registry = Registry::new(Config::default(), HashKeys::default(), now).expect("the default is fine");
+    let mut registry =
+        Registry::new(Config::default(), HashKeys::default(), now).expect("the default configuration is valid");
     for server in 0..servers {
         let (from, datagram) = datagram(server, 0);
         registry.handle_datagram(now, from, &datagram);

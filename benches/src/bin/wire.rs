@@ -1,4 +1,4 @@
-//! `cargo xtask bench wire`: parsing and emitting what arrives most.
+//! `cargo xtask bench wire`: parsing and emitting the most frequent messages.
 #![forbid(unsafe_code)]
 
 use rallypoint_bench::{Goal, Micro};
@@ -9,10 +9,10 @@ use rallypoint_wire::{
 };
 use std::{hint::black_box, net::Ipv4Addr, process::ExitCode};
 
-/// What Gang Garrison 2 sends: seven entries, 224 bytes.
+/// A registration of Gang Garrison 2: seven entries, 224 bytes.
 const REGISTRATION: &[u8] =
     include_bytes!("../../../fuzz/corpus/lobby/a-full-registration-as-gang-garrison-2-sends-it");
-/// What a Bloodmasters server with three players answers.
+/// The reply of a Bloodmasters server with three players.
 const REPLY: &[u8] =
     include_bytes!("../../../fuzz/corpus/bloodmasters/reply-0-head-tdm-password-3-clients-limits-10000-1000");
 

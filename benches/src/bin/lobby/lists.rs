@@ -1,12 +1,12 @@
-//! List replies per second, beside a server that writes a constant and beside nginx.
+//! List replies per second, compared with a server that writes a constant and with nginx.
 
 use crate::{
-    contender::{Contender, wait_until},
+    program::{Program, wait_until},
     refresh::{LONG_LEASE, register},
     stats::{median, medians},
     sys,
 };
-use rallypoint_bench::{Failure, Promises, Random, Table, nanoseconds, rate, ratio};
+use rallypoint_bench::{Failure, Goals, Random, Table, nanoseconds, rate, ratio};
 use rallypoint_wire::lobby::{ListRequest, LobbyId};
 use socket2::{Domain, Socket, Type};
 use std::{
@@ -19,53 +19,53 @@ use std::{
 };
 
 pub const SERVERS: u32 = 1_000;
-/// How many connections there are at a time.
+/// Number of concurrent connections.
 const CLIENTS: u64 = 16;
-/// How long each contender has in each round.
-const TURN: Duration = Duration::from_millis(300);
+/// Duration of the measurement of one program in each round.
+const SLICE: Duration = Duration::from_millis(300);
 const ROUNDS: usize = 31;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The lobby against a server that writes the same bytes from memory, and against nginx with the same bytes in a file.
-pub fn against_constant(core: usize, promises: &mut Promises) -> Result<String, Failure> {
-    let lobby = Contender::lobby(core, &[LONG_LEASE])?;
+/// Compares the lobby with a server that writes the same bytes from memory, and with nginx and the same bytes in a file.
+pub fn against_constant(core: usize, goals: &mut Goals) -> Result<String, Failure> {
+    let lobby = Program::lobby(core, &[LONG_LEASE])?;
     register(&lobby, SERVERS)?;
     let reply = download(lobby.addr)?;
-    let (bare, nginx) = (Contender::bare_tcp(core, &reply)?, Contender::nginx(core, &reply)?);
+    let (minimal, nginx) = (Program::minimal_tcp(core, &reply)?, Program::nginx(core, &reply)?);
     let http = b"GET /reply HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut loads = vec![
-        Load { name: "rallypoint serve", contender: &lobby, request: request(), at_least: reply.len() },
-        Load { name: "bare TCP server", contender: &bare, request: request(), at_least: reply.len() },
+        Load { name: "rallypoint serve", program: &lobby, request: request(), at_least: reply.len() },
+        Load { name: "minimal TCP server", program: &minimal, request: request(), at_least: reply.len() },
     ];
     if let Some(nginx) = &nginx {
-        loads.push(Load { name: "nginx", contender: nginx, request: http.into(), at_least: reply.len() });
+        loads.push(Load { name: "nginx", program: nginx, request: http.into(), at_least: reply.len() });
     }
 
-    loads.iter().try_for_each(|load| load.turn().map(drop))?;
+    loads.iter().try_for_each(|load| load.measure().map(drop))?;
     let mut rounds: Vec<Vec<[f64; 2]>> = Vec::new();
     for _ in 0..ROUNDS {
-        rounds.push(loads.iter().map(Load::turn).collect::<Result<_, _>>()?);
+        rounds.push(loads.iter().map(Load::measure).collect::<Result<_, _>>()?);
     }
     let column = |at: usize| -> Vec<Vec<f64>> {
         rounds.iter().map(|round| round.iter().map(|numbers| numbers[at]).collect()).collect()
     };
     let (rates, costs) = (column(0), column(1));
     let share = |rows: &[Vec<f64>], to: usize| median(&rows.iter().map(|row| row[0] / row[to]).collect::<Vec<_>>());
-    // The worse of the two: if the clients are too slow, the clock favours whoever is slowest.
-    let mut promise = |name: &str, to: usize, least: f64| {
+    // The worse of the two: if the clients are the bottleneck, wall time favours the slower server.
+    let mut goal = |name: &str, to: usize, least: f64| {
         let (by_clock, by_cpu) = (share(&rates, to), 1.0 / share(&costs, to));
-        promises.add(
+        goals.add(
             name,
-            format!("{:.0} % by the clock, {:.0} % by CPU", 100.0 * by_clock, 100.0 * by_cpu),
+            format!("{:.0} % by wall time, {:.0} % by CPU time", 100.0 * by_clock, 100.0 * by_cpu),
             format!("at least {:.0} %", 100.0 * least),
             by_clock.min(by_cpu) >= least,
         );
     };
-    promise("list replies per second with 1,000 servers, of what a bare TCP server writes", 1, 0.8);
+    goal("list replies per second with 1,000 servers, relative to a minimal TCP server", 1, 0.8);
     if nginx.is_some() {
-        promise("the same, of what nginx serves from a file", 2, 1.0);
+        goal("the same, relative to nginx with a static file", 2, 1.0);
     }
-    let mut table = Table::new(&["server", "replies", "bytes", "ours to this", "CPU each", "ours to this", "busy"]);
+    let mut table = Table::new(&["server", "replies", "bytes", "lobby to this", "CPU each", "lobby to this", "busy"]);
     let (rate_medians, cost_medians) = (medians(&rates), medians(&costs));
     for (at, load) in loads.iter().enumerate() {
         table.row([
@@ -81,22 +81,22 @@ pub fn against_constant(core: usize, promises: &mut Promises) -> Result<String, 
     let note = if nginx.is_some() { "" } else { " nginx is not installed here." };
     Ok(format!(
         "### List replies\n\n{table}\n\
-         {} bytes ({SERVERS} servers) per reply and one connection per request, {CLIENTS} of them at a time. The servers have \
-         one core, in turn for {TURN:?} in each of {ROUNDS} rounds; medians, for ratios those of the rounds' ratios. CPU: the \
-         processor time of the server's process, kernel included. The bare server makes four system calls per \
+         {} bytes ({SERVERS} servers) per reply and one connection per request, {CLIENTS} of them at a time. The servers \
+         alternate on one core for {SLICE:?} each in {ROUNDS} rounds; medians, and for ratios the median of the ratios of each \
+         round. CPU: CPU time of the server's process, including the kernel. The minimal server makes four system calls per \
          connection: accept, read, write, close. nginx: one process, sendfile, tcp_nopush, open_file_cache, no log.{note}\n",
         reply.len()
     ))
 }
 
-/// What a client sends.
+/// The request of a client.
 pub fn request() -> Vec<u8> {
     let mut request = Vec::new();
     ListRequest { lobby_id: LobbyId::GANG_GARRISON_2 }.emit(&mut request);
     request
 }
 
-/// The whole reply.
+/// Downloads the complete reply.
 pub fn download(from: SocketAddr) -> Result<Vec<u8>, Failure> {
     let mut stream = TcpStream::connect(from)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
@@ -106,7 +106,7 @@ pub fn download(from: SocketAddr) -> Result<Vec<u8>, Failure> {
     Ok(reply)
 }
 
-/// Waits until the list has so many servers.
+/// Waits until the list has this number of servers.
 pub fn wait_for_count(lobby: SocketAddr, servers: u32) -> Result<(), Failure> {
     wait_until("all servers are listed", || {
         let mut stream = TcpStream::connect(lobby)?;
@@ -118,33 +118,33 @@ pub fn wait_for_count(lobby: SocketAddr, servers: u32) -> Result<(), Failure> {
     })
 }
 
-/// A client that does as little as possible, because it has to be faster than the server.
+/// A minimal client, because it has to be faster than the server.
 pub struct Client {
     request: Vec<u8>,
-    /// How long the reply will be, at least.
+    /// Minimum size of the reply in bytes.
     at_least: usize,
-    nowhere: Vec<MaybeUninit<u8>>,
+    discard: Vec<MaybeUninit<u8>>,
 }
 
 impl Client {
     pub fn new(request: &[u8], at_least: usize) -> Self {
-        Self { request: request.into(), at_least, nowhere: vec![MaybeUninit::uninit(); 1 << 20] }
+        Self { request: request.into(), at_least, discard: vec![MaybeUninit::uninit(); 1 << 20] }
     }
 
-    /// One exchange, from an address: connects, asks, and takes the reply without copying it.
+    /// One exchange from a given address: connects, sends the request, and receives the reply without copying it.
     pub fn exchange(&mut self, from: Ipv4Addr, with: SocketAddr) -> Result<(), Failure> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
         socket.set_read_timeout(Some(TIMEOUT))?;
         sys::choose_port_late(&socket)?;
-        // More than there will be: it sleeps until the end, and has a window for everything at once.
-        sys::wake_at(&socket, self.nowhere.len())?;
+        // More than the reply: the thread sleeps until the end, and the window holds the complete reply.
+        sys::wake_at(&socket, self.discard.len())?;
         socket.bind(&SocketAddr::from((from, 0)).into())?;
         socket.connect(&with.into())?;
         (&socket).write_all(&self.request)?;
         let mut total = 0;
         loop {
-            // For TCP this means: throw it away.
-            match socket.recv_with_flags(&mut self.nowhere, libc::MSG_TRUNC)? {
+            // For TCP, MSG_TRUNC discards the bytes.
+            match socket.recv_with_flags(&mut self.discard, libc::MSG_TRUNC)? {
                 0 if total >= self.at_least => return Ok(()),
                 0 => return Err(Failure(format!("{total} bytes from {with} instead of {}", self.at_least))),
                 taken => total += taken,
@@ -153,19 +153,19 @@ impl Client {
     }
 }
 
-/// Requests for one contender.
+/// The load on one program.
 struct Load<'a> {
     name: &'static str,
-    contender: &'a Contender,
+    program: &'a Program,
     request: Vec<u8>,
-    /// A shorter reply is not the reply.
+    /// Minimum size of the reply in bytes.
     at_least: usize,
 }
 
 impl Load<'_> {
-    /// Replies per second, and nanoseconds of processor time per reply.
-    fn turn(&self) -> Result<[f64; 2], Failure> {
-        let (cpu, start, is_over) = (self.contender.cpu()?, Instant::now(), AtomicBool::new(false));
+    /// Replies per second, and nanoseconds of CPU time per reply.
+    fn measure(&self) -> Result<[f64; 2], Failure> {
+        let (cpu, start, is_over) = (self.program.cpu()?, Instant::now(), AtomicBool::new(false));
         let counts: Vec<Result<u64, Failure>> = thread::scope(|scope| {
             let clients: Vec<_> = (0..CLIENTS)
                 .map(|client| {
@@ -175,14 +175,14 @@ impl Load<'_> {
                     })
                 })
                 .collect();
-            thread::sleep(TURN);
+            thread::sleep(SLICE);
             is_over.store(true, Relaxed);
             let join = |client: thread::ScopedJoinHandle<'_, _>| client.join().expect("a client does not panic");
             clients.into_iter().map(join).collect()
         });
         let took = start.elapsed().as_secs_f64();
         let replies = counts.into_iter().sum::<Result<u64, Failure>>()? as f64;
-        let used = self.contender.cpu()? - cpu;
+        let used = self.program.cpu()? - cpu;
         Ok([replies / took, used.as_nanos() as f64 / replies])
     }
 
@@ -191,9 +191,9 @@ impl Load<'_> {
         let (mut replies, mut failures) = (0, 0);
         while !is_over.load(Relaxed) {
             let from = Ipv4Addr::from_bits(Ipv4Addr::new(127, 128, 0, 0).to_bits() + random.below(1 << 22));
-            match client.exchange(from, self.contender.addr) {
+            match client.exchange(from, self.program.addr) {
                 Ok(()) => replies += 1,
-                // Others on this machine may use up what the system has for all connections together.
+                // Other programs may temporarily exhaust system-wide limits on connections.
                 Err(_) if failures <= replies / 100 => failures += 1,
                 Err(failure) => return Err(failure),
             }

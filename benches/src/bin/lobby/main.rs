@@ -1,39 +1,39 @@
-//! `cargo xtask bench lobby`: the real `rallypoint serve` beside the least that could do the same.
+//! `cargo xtask bench lobby`: the real `rallypoint serve` compared with minimal programs for the same task.
 //!
-//! The server has one core and the load another. What they are compared with are verbs of this program (and nginx).
+//! The server has one core and the load another. The minimal programs are hidden commands of this one; nginx is compared, too.
 
-mod contender;
-mod junk;
+mod invalid;
 mod lists;
+mod program;
 mod refresh;
 mod sender;
 mod stats;
 mod sys;
 
-use contender::{BARE_TCP, BARE_UDP};
-use rallypoint_bench::{Failure, Promises, cores, machine, pin_this_thread};
+use program::{MINIMAL_TCP, MINIMAL_UDP};
+use rallypoint_bench::{Failure, Goals, cores, machine, pin_this_thread};
 use std::{env, process::ExitCode};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [BARE_UDP] => contender::bare_udp().map_err(Failure::from),
-        [BARE_TCP, file] => contender::bare_tcp(file).map_err(Failure::from),
+        [MINIMAL_UDP] => program::minimal_udp().map_err(Failure::from),
+        [MINIMAL_TCP, file] => program::minimal_tcp(file).map_err(Failure::from),
         [] => measure(&PARTS.map(|(name, _)| name)),
         names if names.iter().all(|name| PARTS.iter().any(|(part, _)| part == name)) => measure(names),
-        _ => Err(Failure(format!("no arguments, or some of {}", PARTS.map(|(name, _)| name).join(", ")))),
+        _ => Err(Failure(format!("expected no arguments, or some of {}", PARTS.map(|(name, _)| name).join(", ")))),
     };
     Failure::exit(result)
 }
 
-/// Measures on a core, notes how it did, and writes it down.
-type Part = fn(usize, &mut Promises) -> Result<String, Failure>;
+/// Measures with the server on a given core, adds the goals, and returns the text of the section.
+type Part = fn(usize, &mut Goals) -> Result<String, Failure>;
 
 const PARTS: [(&str, Part); 4] = [
-    ("refresh", refresh::against_bare_loop),
+    ("refresh", refresh::against_minimal_loop),
     ("lists", lists::against_constant),
     ("sizes", refresh::by_size),
-    ("junk", junk::beside_junk),
+    ("invalid", invalid::beside_invalid),
 ];
 
 fn measure(names: &[&str]) -> Result<(), Failure> {
@@ -41,15 +41,15 @@ fn measure(names: &[&str]) -> Result<(), Failure> {
         return Err(Failure("a server and its load need a core each, and there is only one".into()));
     };
     pin_this_thread(load)?;
-    let (mut promises, mut sections) = (Promises::new(), String::new());
+    let (mut goals, mut sections) = (Goals::new(), String::new());
     for (name, part) in PARTS.iter().filter(|(name, _)| names.contains(name)) {
         eprintln!("{name}");
         sections += "\n";
-        sections += &part(server, &mut promises)?;
+        sections += &part(server, &mut goals)?;
     }
     println!(
         "{}\nOn {}. The server has core {server}, the load core {load}; over loopback.\n{sections}",
-        promises,
+        goals,
         machine()
     );
     Ok(())

@@ -1,40 +1,40 @@
-//! Refreshes per second and core, beside a loop that only counts the same datagrams; and with few and many servers.
+//! Refreshes per second and core, compared with a loop that only counts the same datagrams; and with few and many servers.
 
 use crate::{
-    contender::Contender,
     lists,
+    program::Program,
     sender::Sender,
     stats::{median, medians},
 };
 use rallypoint_bench::{
-    Failure, Promises, REGISTRATION_SIZE, Random, Table, address, nanoseconds, rate, ratio, registration,
+    Failure, Goals, REGISTRATION_SIZE, Random, Table, address, nanoseconds, rate, ratio, registration,
 };
 use std::time::{Duration, Instant};
 
-/// As many datagrams as the receive buffer of the lobby holds for certain.
+/// Number of datagrams that certainly fit into the lobby's receive buffer.
 const BURST: u64 = 8_192;
-/// Bursts for each contender in turn, and how many turns there are.
+/// Number of bursts for each program per round, and number of rounds.
 const BURSTS: u32 = 8;
 const ROUNDS: usize = 15;
-/// How long the flood without pauses lasts, and how often it is repeated.
+/// Duration of the flood without pauses, and number of its repetitions.
 const FLOOD: Duration = Duration::from_secs(1);
 const FLOODS: usize = 3;
 
-/// Leases do not end while we measure.
+/// Leases that do not expire during the measurement.
 pub const LONG_LEASE: &str = "lobby.lease=1h";
 
-/// The lobby against the bare loop, both with the datagrams of a thousand servers.
-pub fn against_bare_loop(core: usize, promises: &mut Promises) -> Result<String, Failure> {
+/// Compares the lobby with the minimal loop, both with the datagrams of a thousand servers.
+pub fn against_minimal_loop(core: usize, goals: &mut Goals) -> Result<String, Failure> {
     const SERVERS: u32 = 1_000;
-    let (lobby, bare) = (Contender::lobby(core, &[LONG_LEASE])?, Contender::bare_udp(core)?);
+    let (lobby, minimal) = (Program::lobby(core, &[LONG_LEASE])?, Program::minimal_udp(core)?);
     register(&lobby, SERVERS)?;
-    let mut loads = [Load::new(&lobby, SERVERS)?, Load::new(&bare, SERVERS)?];
+    let mut loads = [Load::new(&lobby, SERVERS)?, Load::new(&minimal, SERVERS)?];
 
     let rounds = rounds(&mut loads)?;
     let of_round: Vec<f64> = rounds.iter().map(|costs| costs[1] / costs[0]).collect();
     let share = median(&of_round);
-    promises.add(
-        "refreshes per second and core, of what a bare recvmmsg loop counts",
+    goals.add(
+        "refreshes per second and core, relative to a minimal recvmmsg loop",
         format!("{:.0} %", 100.0 * share),
         "at least 50 %",
         share >= 0.5,
@@ -44,9 +44,9 @@ pub fn against_bare_loop(core: usize, promises: &mut Promises) -> Result<String,
         "datagrams",
         "CPU each",
         "per second and core",
-        "of the bare loop",
+        "of the minimal loop",
         "flood: sent",
-        "taken",
+        "received",
         "lost",
         "CPU each",
     ]);
@@ -56,7 +56,7 @@ pub fn against_bare_loop(core: usize, promises: &mut Promises) -> Result<String,
             floods.push(load.flood()?);
         }
     }
-    for ((name, cost), floods) in ["rallypoint serve", "bare recvmmsg loop"].iter().zip(&costs).zip(&floods) {
+    for ((name, cost), floods) in ["rallypoint serve", "minimal recvmmsg loop"].iter().zip(&costs).zip(&floods) {
         let [sent, taken, lost, each] = medians(floods)[..] else { unreachable!("four numbers each") };
         table.row([
             (*name).into(),
@@ -72,18 +72,18 @@ pub fn against_bare_loop(core: usize, promises: &mut Promises) -> Result<String,
     Ok(format!(
         "### Refreshes\n\n{table}\n\
          Datagrams of {REGISTRATION_SIZE} bytes from {SERVERS} servers in random order. One core cannot send as fast as another one \
-         receives, so a rate by the clock would measure the sender: what counts is the processor time of the receiving \
-         process, kernel included. To keep it from waking up for every single datagram, it is halted while {BURST} \
-         of them are put into its receive buffer, and then has to take them all (median of {ROUNDS} rounds of {BURSTS} \
-         such bursts for each in turn). Flood: for {FLOOD:?} as fast as the other core can send, median of {FLOODS}; \
-         there the receiver often finds few datagrams at a time, whoever it is.\n"
+         receives, so a rate by wall time would measure the sender. The figure is therefore the CPU time of the receiving \
+         process, including the kernel. So that it does not wake up for every datagram, it is stopped while {BURST} of them \
+         are put into its receive buffer, and then receives them all (median of {ROUNDS} rounds of {BURSTS} such bursts for \
+         each program in alternation). Flood: for {FLOOD:?} as fast as the other core can send, median of {FLOODS}; there \
+         both receivers often find only a few datagrams at a time.\n"
     ))
 }
 
-/// The cost of a refresh and of a server with few, many and very many of them.
-pub fn by_size(core: usize, promises: &mut Promises) -> Result<String, Failure> {
+/// CPU time per refresh and memory per server, with few, many and very many servers.
+pub fn by_size(core: usize, goals: &mut Goals) -> Result<String, Failure> {
     const SIZES: [u32; 3] = [1_000, 100_000, 1_000_000];
-    let lobbies = SIZES.map(|_| Contender::lobby(core, &[LONG_LEASE]));
+    let lobbies = SIZES.map(|_| Program::lobby(core, &[LONG_LEASE]));
     let [a, b, c] = lobbies;
     let lobbies = [a?, b?, c?];
     let mut memory = Vec::new();
@@ -91,7 +91,7 @@ pub fn by_size(core: usize, promises: &mut Promises) -> Result<String, Failure> 
         lobby.idle()?;
         let empty = lobby.resident()?;
         register(lobby, servers)?;
-        // The list is saved.
+        // The list is saved meanwhile.
         lobby.idle()?;
         let used = lobby.resident()?.saturating_sub(empty) as f64 / f64::from(servers);
         memory.push((lobby.resident()?, used, used - REGISTRATION_SIZE as f64));
@@ -101,44 +101,40 @@ pub fn by_size(core: usize, promises: &mut Promises) -> Result<String, Failure> 
     let rounds = rounds(&mut loads)?;
     let costs = medians(&rounds);
     let mut table =
-        Table::new(&["servers", "CPU per refresh", "of the first", "memory", "per server", "beyond its datagram"]);
+        Table::new(&["servers", "CPU per refresh", "to the first", "memory", "per server", "beyond its datagram"]);
     for ((servers, cost), (total, used, beyond)) in SIZES.iter().zip(&costs).zip(&memory) {
-        let is_much = *servers > SIZES[0];
-        let of_it = |bytes: f64| if is_much { format!("{bytes:.0} B") } else { "–".into() };
+        let is_large = *servers > SIZES[0];
+        let per_server = |bytes: f64| if is_large { format!("{bytes:.0} B") } else { "–".into() };
         table.row([
             thousands(*servers),
             nanoseconds(*cost),
             ratio(*cost, costs[0]),
             rate(*total as f64, "B"),
-            of_it(*used),
-            of_it(*beyond),
+            per_server(*used),
+            per_server(*beyond),
         ]);
     }
     let worst = |at: usize| median(&rounds.iter().map(|costs| costs[at] / costs[0]).collect::<Vec<_>>());
     let (middle, large) = (worst(1), worst(2));
     let spread = middle.max(large).max(1.0) / middle.min(large).min(1.0);
-    promises.add(
-        "CPU per refresh with 1,000, 100,000 and 1,000,000 servers: dearest to cheapest",
+    goals.add(
+        "CPU per refresh with 1,000, 100,000 and 1,000,000 servers: highest relative to lowest",
         format!("+{:.0} %", 100.0 * (spread - 1.0)),
         "at most +20 %",
         spread <= 1.2,
     );
     let beyond = memory[1..].iter().map(|(_, _, beyond)| *beyond).fold(0.0, f64::max);
-    promises.add(
-        "memory per server beyond its datagram",
-        format!("{beyond:.0} B"),
-        "at most 1,200 B",
-        beyond <= 1_200.0,
-    );
+    goals.add("memory per server beyond its datagram", format!("{beyond:.0} B"), "at most 1,200 B", beyond <= 1_200.0);
     Ok(format!(
         "### Few and many servers\n\n{table}\n\
-         Refreshes in random order, measured as above, the three in turn. Memory: resident, when all servers are listed and \
-         the list is saved; less what the empty lobby has, and per server also less the {REGISTRATION_SIZE} bytes it sent.\n"
+         Refreshes in random order, measured as above, the three lobbies in alternation. Memory: resident, when all servers are \
+         listed and the list is saved; per server without the memory of the empty lobby, and in the last column also without \
+         the {REGISTRATION_SIZE} bytes that the server sent.\n"
     ))
 }
 
-/// Registers servers with a lobby, as fast as it takes them. All of them are listed when this returns.
-pub fn register(lobby: &Contender, servers: u32) -> Result<(), Failure> {
+/// Registers servers with a lobby, as fast as it processes them. All are listed when this returns.
+pub fn register(lobby: &Program, servers: u32) -> Result<(), Failure> {
     let mut sender = Sender::new(lobby.addr)?;
     for server in 0..servers {
         sender.push(address(server), &registration(server, 0))?;
@@ -151,24 +147,24 @@ pub fn register(lobby: &Contender, servers: u32) -> Result<(), Failure> {
     lists::wait_for_count(lobby.addr, servers)
 }
 
-/// Nanoseconds of processor time per datagram: for each round, and in it for each contender.
+/// Nanoseconds of CPU time per datagram, by round and program.
 fn rounds(loads: &mut [Load<'_>]) -> Result<Vec<Vec<f64>>, Failure> {
-    // What happens for the first time is not measured.
+    // A warm-up that is not measured.
     loads.iter_mut().try_for_each(|load| load.bursts().map(drop))?;
     (0..ROUNDS).map(|_| loads.iter_mut().map(Load::bursts).collect()).collect()
 }
 
-/// Refreshes for one contender.
+/// The load on one program.
 struct Load<'a> {
-    contender: &'a Contender,
+    program: &'a Program,
     sender: Sender,
     servers: u32,
     random: Random,
 }
 
 impl<'a> Load<'a> {
-    fn new(contender: &'a Contender, servers: u32) -> Result<Self, Failure> {
-        Ok(Self { contender, sender: Sender::new(contender.addr)?, servers, random: Random::new(1) })
+    fn new(program: &'a Program, servers: u32) -> Result<Self, Failure> {
+        Ok(Self { program, sender: Sender::new(program.addr)?, servers, random: Random::new(1) })
     }
 
     fn send(&mut self, datagrams: u64) -> Result<(), Failure> {
@@ -179,39 +175,37 @@ impl<'a> Load<'a> {
         Ok(self.sender.flush()?)
     }
 
-    /// Nanoseconds of processor time per datagram that was waiting.
+    /// Nanoseconds of CPU time per queued datagram.
     fn bursts(&mut self) -> Result<f64, Failure> {
-        let (mut used, drops) = (Duration::ZERO, self.contender.queue()?.drops);
+        let (mut used, drops) = (Duration::ZERO, self.program.queue()?.drops);
         for _ in 0..BURSTS {
-            self.contender.halt()?;
+            self.program.halt()?;
             self.send(BURST)?;
-            let before = self.contender.cpu()?;
-            self.contender.resume()?;
-            self.contender.drained()?;
-            self.contender.halt()?;
-            used += self.contender.cpu()? - before;
-            self.contender.resume()?;
+            let before = self.program.cpu()?;
+            self.program.resume()?;
+            self.program.drained()?;
+            self.program.halt()?;
+            used += self.program.cpu()? - before;
+            self.program.resume()?;
         }
-        if self.contender.queue()?.drops > drops {
-            return Err(Failure(
-                "a receive buffer is too small: let this run as root, or raise net.core.rmem_max".into(),
-            ));
+        if self.program.queue()?.drops > drops {
+            return Err(Failure("the receive buffer is too small: run as root, or raise net.core.rmem_max".into()));
         }
         Ok(used.as_nanos() as f64 / (u64::from(BURSTS) * BURST) as f64)
     }
 
-    /// Datagrams per second that were sent and taken, the share that was lost, and nanoseconds of processor time per
-    /// datagram, when they are sent as fast as possible.
+    /// Datagrams per second sent and received, the share that was lost, and nanoseconds of CPU time per datagram, when
+    /// datagrams are sent as fast as possible.
     fn flood(&mut self) -> Result<Vec<f64>, Failure> {
-        let (sent, drops, cpu) = (self.sender.sent, self.contender.queue()?.drops, self.contender.cpu()?);
+        let (sent, drops, cpu) = (self.sender.sent, self.program.queue()?.drops, self.program.cpu()?);
         let start = Instant::now();
         while start.elapsed() < FLOOD {
             self.send(1_024)?;
         }
         let took = start.elapsed().as_secs_f64();
-        self.contender.drained()?;
-        let (sent, lost) = ((self.sender.sent - sent) as f64, (self.contender.queue()?.drops - drops) as f64);
-        let used = (self.contender.cpu()? - cpu).as_nanos() as f64;
+        self.program.drained()?;
+        let (sent, lost) = ((self.sender.sent - sent) as f64, (self.program.queue()?.drops - drops) as f64);
+        let used = (self.program.cpu()? - cpu).as_nanos() as f64;
         Ok(vec![sent / took, (sent - lost) / took, lost / sent, used / (sent - lost)])
     }
 }

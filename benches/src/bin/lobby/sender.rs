@@ -1,4 +1,4 @@
-//! Sends what game servers send.
+//! Sends datagrams of simulated game servers.
 
 use crate::sys::{self, BATCH};
 use std::{
@@ -6,12 +6,12 @@ use std::{
     net::{Ipv4Addr, SocketAddr, UdpSocket},
 };
 
-/// Sends datagrams to one place, many at a time, each from whatever address of this machine.
+/// Sends datagrams to one destination in batches, each from any address of this machine.
 pub struct Sender {
     socket: UdpSocket,
-    waiting: Vec<(Ipv4Addr, Vec<u8>)>,
+    batch: Vec<(Ipv4Addr, Vec<u8>)>,
     filled: usize,
-    /// How many datagrams were sent.
+    /// Number of datagrams sent.
     pub sent: u64,
 }
 
@@ -19,13 +19,13 @@ impl Sender {
     pub fn new(to: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         socket.connect(to)?;
-        let waiting = vec![(Ipv4Addr::UNSPECIFIED, Vec::new()); BATCH];
-        Ok(Self { socket, waiting, filled: 0, sent: 0 })
+        let batch = vec![(Ipv4Addr::UNSPECIFIED, Vec::new()); BATCH];
+        Ok(Self { socket, batch, filled: 0, sent: 0 })
     }
 
-    /// Sends a datagram, or keeps it until there are more of them.
+    /// Adds a datagram to the batch, which is sent when it is full.
     pub fn push(&mut self, from: Ipv4Addr, bytes: &[u8]) -> io::Result<()> {
-        let (source, datagram) = &mut self.waiting[self.filled];
+        let (source, datagram) = &mut self.batch[self.filled];
         *source = from;
         datagram.clear();
         datagram.extend_from_slice(bytes);
@@ -33,11 +33,11 @@ impl Sender {
         if self.filled == BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Sends what was kept.
+    /// Sends the batch.
     pub fn flush(&mut self) -> io::Result<()> {
         let none: (_, &[u8]) = (Ipv4Addr::UNSPECIFIED, &[]);
         let mut datagrams = [none; BATCH];
-        for ((source, bytes), datagram) in self.waiting[..self.filled].iter().zip(&mut datagrams) {
+        for ((source, bytes), datagram) in self.batch[..self.filled].iter().zip(&mut datagrams) {
             *datagram = (*source, bytes);
         }
         sys::send_from(&self.socket, &datagrams[..self.filled])?;

@@ -1,11 +1,11 @@
-//! What is left of many measurements.
+//! Medians and quantiles.
 
-/// The middle one.
+/// The median.
 pub fn median(samples: &[f64]) -> f64 {
     quantile(samples, 0.5)
 }
 
-/// The one that so large a part of the samples does not exceed.
+/// The smallest sample that at least this part of the samples does not exceed.
 pub fn quantile(samples: &[f64], part: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
 //! System calls that the standard library and socket2 do not have.
 //!
-//! By hand and apart from `rallypoint-udp`, so that what is measured is not measured with itself.
+//! Independent of `rallypoint-udp`, so that the measured code is not measured with itself.
 #![allow(unsafe_code)]
 
 use socket2::Socket;
@@ -11,23 +11,25 @@ use std::{
     ptr,
 };
 
-/// How many datagrams go through one system call.
+/// Number of datagrams per system call.
 pub const BATCH: usize = 128;
 
-/// Room for each datagram that is only counted.
-const ROOM: usize = 4_096 + 64;
+/// Size in bytes of the buffer for each counted datagram.
+const BUFFER: usize = 4_096 + 64;
 
-/// Receives for good and only counts: the least that a program can do with datagrams. Calls `tell` now and then, which is
-/// never in practice, so that the count is not optimised away.
-pub fn count_datagrams(socket: &UdpSocket, mut tell: impl FnMut(u64)) -> io::Error {
-    let mut buffers = vec![[0u8; ROOM]; BATCH];
-    let mut iovecs: Vec<libc::iovec> =
-        buffers.iter_mut().map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: ROOM }).collect();
+/// Receives and counts datagrams forever, the minimum that a program can do with them. Calls `report` so rarely that it never
+/// happens in practice; it keeps the count from being optimized away.
+pub fn count_datagrams(socket: &UdpSocket, mut report: impl FnMut(u64)) -> io::Error {
+    let mut buffers = vec![[0u8; BUFFER]; BATCH];
+    let mut iovecs: Vec<libc::iovec> = buffers
+        .iter_mut()
+        .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: BUFFER })
+        .collect();
     let mut headers: Vec<libc::mmsghdr> = iovecs.iter_mut().map(header).collect();
-    let (mut count, mut told) = (0u64, 0);
+    let (mut count, mut reported) = (0u64, 0);
     loop {
-        // SAFETY: every header points to one iovec and every iovec to a buffer of its own, of the size that it says. All
-        // of them are vectors that live and stay in their places until this function returns.
+        // SAFETY: every header points to one iovec and every iovec to its own buffer of the given size. All of them are in
+        // vectors that are neither moved nor dropped until this function returns.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -41,15 +43,15 @@ pub fn count_datagrams(socket: &UdpSocket, mut tell: impl FnMut(u64)) -> io::Err
             Ok(received) => count += received,
             Err(_) => return io::Error::last_os_error(),
         }
-        if count >> 40 > told {
-            told = count >> 40;
-            tell(count);
+        if count >> 40 > reported {
+            reported = count >> 40;
+            report(count);
         }
     }
 }
 
-/// Sends datagrams from a connected socket, each from a source address of its own choice (any of this machine's). Waits
-/// until all of them are sent; at most [`BATCH`].
+/// Sends at most [`BATCH`] datagrams from a connected socket, each from its own source address (any of this machine). Blocks
+/// until all are sent.
 pub fn send_from(socket: &UdpSocket, datagrams: &[(Ipv4Addr, &[u8])]) -> io::Result<()> {
     let mut controls = [Control::default(); BATCH];
     let mut iovecs = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH];
@@ -78,7 +80,7 @@ pub fn send_from(socket: &UdpSocket, datagrams: &[(Ipv4Addr, &[u8])]) -> io::Res
     Ok(())
 }
 
-/// A control message that chooses the source address.
+/// A control message that selects the source address.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Control {
@@ -118,18 +120,18 @@ fn header(iovec: &mut libc::iovec) -> libc::mmsghdr {
     header
 }
 
-/// Sets the size of the receive buffer, beyond what the system allows everybody if that is permitted.
+/// Sets the size of the receive buffer, beyond the limit of the system if permitted.
 pub fn set_receive_buffer(socket: &UdpSocket, size: libc::c_int) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, size)
         .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, size))
 }
 
-/// Lets the port be chosen together with the destination, so that it does not matter how many were used for others.
+/// Delays the selection of the source port until connect, so that ports are unique per destination only.
 pub fn choose_port_late(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
 
-/// Lets a reader sleep until so many bytes have arrived, or the end.
+/// Wakes a reader only when this number of bytes has arrived, or at the end of the stream.
 pub fn wake_at(socket: &Socket, bytes: usize) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.try_into().unwrap_or(libc::c_int::MAX))
 }
@@ -141,7 +143,7 @@ fn set_option(socket: &impl AsRawFd, level: libc::c_int, name: libc::c_int, valu
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What a process can be told.
+/// A signal to a process.
 #[derive(Clone, Copy, Debug)]
 pub enum Signal {
     Stop,
@@ -149,7 +151,7 @@ pub enum Signal {
     Kill,
 }
 
-/// Tells a process something.
+/// Sends a signal to a process.
 pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     let number = match signal {
         Signal::Stop => libc::SIGSTOP,
@@ -157,7 +159,7 @@ pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
         Signal::Kill => libc::SIGKILL,
     };
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
-    // SAFETY: it has no memory to do with.
+    // SAFETY: kill accesses no memory of this process.
     let result = unsafe { libc::kill(pid, number) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

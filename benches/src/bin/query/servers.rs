@@ -1,5 +1,5 @@
-//! Ten thousand game servers in one thread: one socket for all addresses of 127.0.0.0/8, which answers after a while, in
-//! the protocol in which it is asked.
+//! Ten thousand simulated game servers in one thread: one socket for all addresses of 127.0.0.0/8, which replies after a
+//! delay, in the protocol of the query.
 
 use crate::sys::{self, BATCH, Batch, Datagram};
 use rallypoint_bench::{Random, address};
@@ -18,22 +18,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How far away they are.
+/// Delay of each reply.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Over what time the largest burst is looked for.
+/// Time window for the largest burst.
 pub const WINDOW: Duration = Duration::from_millis(10);
 
-/// How the network is.
+/// Conditions of the simulated network.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Weather {
-    /// One of so many servers is dead; 0 is none.
+pub struct Network {
+    /// Every n-th server is dead; 0 means none.
     pub dead: u32,
-    /// How many of a hundred datagrams are lost, in each direction.
+    /// Loss in percent, in each direction.
     pub loss: u32,
 }
 
-/// The servers. Dropping them ends them.
+/// The servers, which run until they are dropped.
 pub struct Servers {
     pub port: u16,
     is_over: Arc<AtomicBool>,
@@ -41,40 +41,40 @@ pub struct Servers {
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// How evenly datagrams came.
+/// Arrival times of datagrams.
 #[derive(Default)]
 struct Flow {
-    /// Within [`WINDOW`].
+    /// Arrivals within [`WINDOW`].
     recent: VecDeque<Duration>,
     last: Option<Duration>,
-    seen: Evenness,
+    seen: Pacing,
 }
 
-/// How uneven it was.
+/// Deviation from even spacing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Evenness {
-    /// How many datagrams came within [`WINDOW`], at most.
+pub struct Pacing {
+    /// Maximum number of datagrams within [`WINDOW`].
     pub burst: usize,
-    /// How long nothing came, at most.
+    /// Longest time between two datagrams.
     pub gap: Duration,
 }
 
 impl Servers {
-    pub fn start(weather: Weather) -> io::Result<Self> {
+    pub fn start(network: Network) -> io::Result<Self> {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
         sys::prepare(&socket, true)?;
         let port = socket.local_addr()?.port();
         let (is_over, flow) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Flow::default())));
         let thread = std::thread::spawn({
             let (is_over, flow) = (is_over.clone(), flow.clone());
-            move || serve(&socket, weather, &is_over, &flow)
+            move || serve(&socket, network, &is_over, &flow)
         });
         Ok(Self { port, is_over, flow, thread: Some(thread) })
     }
 
-    /// How evenly they were asked since the last time.
-    pub fn take_evenness(&self) -> Evenness {
-        std::mem::take(&mut *self.flow.lock().expect("nobody panics with it")).seen
+    /// The pacing since the last call.
+    pub fn take_pacing(&self) -> Pacing {
+        std::mem::take(&mut *self.flow.lock().expect("no thread panics while it holds the lock")).seen
     }
 }
 
@@ -86,7 +86,7 @@ impl Drop for Servers {
 }
 
 impl Flow {
-    /// A datagram has come.
+    /// Records the arrival of a datagram.
     fn add(&mut self, now: Duration) {
         self.seen.gap = self.seen.gap.max(self.last.map_or(Duration::ZERO, |last| now.saturating_sub(last)));
         self.last = Some(now);
@@ -96,25 +96,25 @@ impl Flow {
     }
 }
 
-fn serve(socket: &UdpSocket, weather: Weather, is_over: &AtomicBool, flow: &Mutex<Flow>) -> io::Result<()> {
+fn serve(socket: &UdpSocket, network: Network, is_over: &AtomicBool, flow: &Mutex<Flow>) -> io::Result<()> {
     let (answers, mut batch, mut random) = (Answers::new(), Batch::new(), Random::new(7));
     let mut waiting: VecDeque<(Instant, Datagram)> = VecDeque::new();
     while !is_over.load(Relaxed) {
         let now = Instant::now();
         let count = batch.receive(socket, true)?;
         if count > 0 {
-            let mut flow = flow.lock().expect("nobody panics with it");
+            let mut flow = flow.lock().expect("no thread panics while it holds the lock");
             (0..count).for_each(|n| flow.add(batch.arrived(n)));
         }
         for n in 0..count {
             let (peer, local, bytes) = batch.received(n);
             let number = local.to_bits().wrapping_sub(address(0).to_bits());
-            let is_dead = weather.dead > 0 && number.is_multiple_of(weather.dead);
-            if is_dead || random.below(100) < weather.loss {
+            let is_dead = network.dead > 0 && number.is_multiple_of(network.dead);
+            if is_dead || random.below(100) < network.loss {
                 continue;
             }
-            for bytes in answers.to(bytes) {
-                if random.below(100) >= weather.loss {
+            for bytes in answers.reply_to(bytes) {
+                if random.below(100) >= network.loss {
                     waiting.push_back((now + DELAY, Datagram { peer, local, bytes }));
                 }
             }
@@ -130,7 +130,7 @@ fn serve(socket: &UdpSocket, weather: Weather, is_over: &AtomicBool, flow: &Mute
     Ok(())
 }
 
-/// What they answer: each protocol says about as much.
+/// Prepared replies; all protocols carry about the same information.
 struct Answers {
     bloodmasters: Vec<u8>,
     session: Vec<Vec<u8>>,
@@ -148,8 +148,9 @@ impl Answers {
             max_players: Some(16),
             ..ServerInfo::default()
         };
-        let ask = |query: &[u8]| {
-            let mut responder = Responder::new(ResponderConfig::default(), 7, &info).expect("the default is in range");
+        let reply_to = |query: &[u8]| {
+            let mut responder =
+                Responder::new(ResponderConfig::default(), 7, &info).expect("the default configuration is valid");
             responder.handle_datagram(Instant::now(), ([127, 0, 0, 1], 1).into(), query);
             let mut answers = Vec::new();
             let mut out = Vec::new();
@@ -158,10 +159,10 @@ impl Answers {
             }
             answers
         };
-        Self { bloodmasters: ask(&[7, 0, 13, 0, 0, 0, 0]).concat(), session: ask(&[0x80]) }
+        Self { bloodmasters: reply_to(&[7, 0, 13, 0, 0, 0, 0]).concat(), session: reply_to(&[0x80]) }
     }
 
-    fn to(&self, query: &[u8]) -> Vec<Vec<u8>> {
+    fn reply_to(&self, query: &[u8]) -> Vec<Vec<u8>> {
         match query {
             [7, 0, 13, echo @ ..] if echo.len() == 4 => {
                 let mut answer = self.bloodmasters.clone();

@@ -1,6 +1,6 @@
 //! System calls that the standard library and socket2 do not have.
 //!
-//! By hand and apart from `rallypoint-udp`, so that what is measured is not measured with itself.
+//! Independent of `rallypoint-udp`, so that the measured code is not measured with itself.
 #![allow(unsafe_code)]
 
 use std::{
@@ -12,13 +12,13 @@ use std::{
     time::Duration,
 };
 
-/// How many datagrams go through one system call.
+/// Number of datagrams per system call.
 pub const BATCH: usize = 128;
 
-/// Room for each datagram.
+/// Size in bytes of the buffer for each datagram.
 const ROOM: usize = 2_048;
 
-/// A datagram, from or to somebody, by one of this machine's addresses (0.0.0.0 is any).
+/// A datagram from or to a peer, through one of this machine's addresses (0.0.0.0 is any).
 #[derive(Clone, Debug)]
 pub struct Datagram {
     pub peer: SocketAddrV4,
@@ -26,13 +26,13 @@ pub struct Datagram {
     pub bytes: Vec<u8>,
 }
 
-/// Has the system tell when and to which address a datagram came, and keep many of them.
-pub fn prepare(socket: &UdpSocket, tells_address: bool) -> io::Result<()> {
+/// Enables receive timestamps and destination addresses, and a large receive buffer.
+pub fn prepare(socket: &UdpSocket, with_address: bool) -> io::Result<()> {
     let size = 32 << 20;
     set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, size)
         .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, size))?;
-    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, tells_address.into())?;
-    set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, tells_address.into())
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, with_address.into())?;
+    set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, with_address.into())
 }
 
 fn set_option(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
@@ -42,7 +42,7 @@ fn set_option(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: 
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A control message that tells or chooses this machine's address.
+/// A control message with this machine's address.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Control {
@@ -50,7 +50,7 @@ struct Control {
     info: libc::in_pktinfo,
 }
 
-/// The control messages of a datagram that came: when, and to which address, in the order of the system.
+/// The control messages of a received datagram: its timestamp and destination address, in the order of the kernel.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Arrival {
@@ -59,7 +59,7 @@ struct Arrival {
     address: Control,
 }
 
-/// What one system call needs for many datagrams. Everything stays where it is for as long as this lives.
+/// The buffers of one system call for many datagrams. They are not moved during its lifetime.
 pub struct Batch {
     buffers: Vec<[u8; ROOM]>,
     names: Vec<libc::sockaddr_in>,
@@ -83,7 +83,7 @@ impl Batch {
         }
     }
 
-    /// `control` is where control messages are, and how long.
+    /// `control` is the address and size of the control messages.
     fn point(&mut self, n: usize, length: usize, (control, size): (*mut libc::c_void, usize)) {
         self.iovecs[n] = libc::iovec { iov_base: self.buffers[n].as_mut_ptr().cast(), iov_len: length };
         let header = &mut self.headers[n].msg_hdr;
@@ -94,17 +94,17 @@ impl Batch {
         (header.msg_control, header.msg_controllen) = (control, size as _);
     }
 
-    /// Receives what is there: how many datagrams.
-    pub fn receive(&mut self, socket: &UdpSocket, tells_address: bool) -> io::Result<usize> {
+    /// Receives the queued datagrams; returns their number.
+    pub fn receive(&mut self, socket: &UdpSocket, with_address: bool) -> io::Result<usize> {
         for n in 0..BATCH {
-            let control = match tells_address {
+            let control = match with_address {
                 true => (ptr::from_mut(&mut self.arrivals[n]).cast(), size_of::<Arrival>()),
                 false => (ptr::null_mut(), 0),
             };
             self.point(n, ROOM, control);
         }
-        // SAFETY: every header points to a name, control messages or none, and an iovec, and every iovec to a buffer of
-        // its own, of the sizes that they say; all of them stay in their vectors until after the call.
+        // SAFETY: every header points to a name, to control messages or none, and to an iovec, and every iovec to its own
+        // buffer, with the correct sizes; all of them are in vectors that are not changed during the call.
         let count = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -123,7 +123,7 @@ impl Batch {
         }
     }
 
-    /// One of those that were received: from whom, to which address, and what.
+    /// A received datagram: its source, its destination address, and its bytes.
     pub fn received(&self, n: usize) -> (SocketAddrV4, Ipv4Addr, &[u8]) {
         let name = &self.names[n];
         let ip = |address: libc::in_addr| Ipv4Addr::from(address.s_addr.to_ne_bytes());
@@ -132,13 +132,13 @@ impl Batch {
         (peer, ip(self.arrivals[n].address.info.ipi_addr), &self.buffers[n][..length])
     }
 
-    /// When the network had one of those that were received, by the system's clock: that is before this program came to it.
+    /// The kernel's timestamp of a received datagram, which precedes the system call.
     pub fn arrived(&self, n: usize) -> Duration {
         let time = self.arrivals[n].time;
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
     }
 
-    /// Sends datagrams, at most [`BATCH`], and waits until all of them are sent.
+    /// Sends at most [`BATCH`] datagrams, and blocks until all are sent.
     pub fn send<'a>(
         &mut self,
         socket: &UdpSocket,
@@ -170,7 +170,7 @@ impl Batch {
         let mut done = 0;
         while done < count {
             let rest = &mut self.headers[done..count];
-            // SAFETY: as in `receive`; the system only reads.
+            // SAFETY: as in `receive`; the kernel only reads.
             let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), rest.as_mut_ptr(), rest.len() as u32, 0) };
             match usize::try_from(sent) {
                 Ok(sent) => done += sent,
@@ -181,20 +181,20 @@ impl Batch {
     }
 }
 
-/// Waits until something can be received, or for so long.
+/// Waits until a datagram can be received, or until the timeout.
 pub fn wait(socket: &UdpSocket, time: Duration) {
     let mut watch = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let time = libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() };
-    // SAFETY: both pointers are to values that live until after the call, and one descriptor is said to be there.
+    // SAFETY: both pointers are to values that outlive the call, and the count of descriptors is 1.
     unsafe { libc::ppoll(&raw mut watch, 1, &raw const time, ptr::null()) };
 }
 
-/// Waits for the end of a process: the processor time that it used, and the most memory it had, in bytes.
+/// Waits for the end of a process; returns its CPU time, and its peak memory in bytes.
 pub fn end_of(child: &Child) -> io::Result<(Duration, u64)> {
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     // SAFETY: all zeros are a valid rusage.
     let (mut status, mut usage): (libc::c_int, libc::rusage) = (0, unsafe { mem::zeroed() });
-    // SAFETY: both pointers are to values that live until after the call. The child is waited for only here.
+    // SAFETY: both pointers are to values that outlive the call. The child is waited for only here.
     if unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) } < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -1,6 +1,6 @@
 //! ENet, as transpiled to Rust: serviced whenever a datagram arrives, and every millisecond.
 
-use crate::contender::{Contender, Heard, Side, ms};
+use crate::library::{Library, Received, Side, ms};
 use rallypoint_machine::{Machine, Transmit};
 use rusty_enet::{Event, Host, HostSettings, MTU_MAX, Packet, PacketReceived, PeerID, Socket};
 use std::{
@@ -15,7 +15,7 @@ use std::{
 /// `rusty_enet`.
 pub struct Enet;
 
-/// Both sides are hosts.
+/// An ENet host, used for both sides.
 pub struct Node {
     host: Host<Wire>,
     start: Instant,
@@ -23,7 +23,7 @@ pub struct Node {
     wake: Instant,
     peer: Option<PeerID>,
     connected: bool,
-    heard: Heard,
+    received: Received,
 }
 
 /// Datagrams between the host and the simulated network.
@@ -33,7 +33,7 @@ struct Wire {
     leaving: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
-impl Contender for Enet {
+impl Library for Enet {
     const NAME: &'static str = "rusty_enet";
     type Server = Node;
     type Client = Node;
@@ -56,8 +56,8 @@ impl Node {
             seed: Some(seed),
             ..HostSettings::default()
         };
-        let host = Host::new(Wire::default(), settings).unwrap_or_else(|_| unreachable!("the settings are fine"));
-        Self { host, start: now, clock, wake: now, peer: None, connected: false, heard: Heard::default() }
+        let host = Host::new(Wire::default(), settings).unwrap_or_else(|_| unreachable!("the settings are valid"));
+        Self { host, start: now, clock, wake: now, peer: None, connected: false, received: Received::default() }
     }
 
     fn service(&mut self, now: Instant) {
@@ -65,12 +65,12 @@ impl Node {
         while let Ok(Some(event)) = self.host.service() {
             match event {
                 Event::Connect { peer, .. } => {
-                    // It gives up only after a minute: what is measured is how it comes back.
+                    // A timeout longer than the outage whose recovery is measured.
                     peer.set_timeout(1_000, 60_000, 60_000);
                     self.peer = Some(peer.id());
                     self.connected = true;
                 }
-                Event::Receive { packet, .. } => self.heard.take(now, packet.data()),
+                Event::Receive { packet, .. } => self.received.take(now, packet.data()),
                 Event::Disconnect { .. } => panic!("disconnected"),
             }
         }
@@ -92,8 +92,8 @@ impl Side for Node {
         self.host.flush();
     }
 
-    fn heard(&self) -> &[Instant] {
-        self.heard.times()
+    fn received(&self) -> &[Instant] {
+        self.received.times()
     }
 }
 

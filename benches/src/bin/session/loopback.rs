@@ -1,6 +1,6 @@
-//! What a message costs on real sockets: messages per second of processor time, of the sender and of the receiver.
+//! The cost of a message on real sockets: messages per second of CPU time, for the sender and for the receiver.
 
-use crate::contender::{Contender, Side, ms, numbered};
+use crate::library::{Library, Side, ms, numbered};
 use rallypoint_machine::Transmit;
 use rallypoint_session::{
     ClientConfig, ClientEvent, ClientOptions, Encryption, EndpointConfig, NewPlayer, PlayerId, PolledClient,
@@ -12,14 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Messages per second of processor time, kernel included.
+/// Messages per second of CPU time, including the kernel.
 #[derive(Clone, Copy)]
 pub struct Cost {
     pub sender: f64,
     pub receiver: f64,
 }
 
-/// Both sides take turns on one thread, so that neither waits for the other: what each uses is counted by itself.
+/// CPU time of each side. Both sides alternate on one thread, so that neither waits for the other.
 #[derive(Default)]
 struct Meter([Duration; 2]);
 
@@ -42,8 +42,8 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// This project's, through the sockets that games use; `packed`: by the stream layer, many to a datagram.
-pub fn ours(encryption: Encryption, size: usize, packed: bool, count: u32) -> Cost {
+/// Rallypoint, through the sockets that games use; `packed`: through the stream layer, with many messages per datagram.
+pub fn rallypoint(encryption: Encryption, size: usize, packed: bool, count: u32) -> Cost {
     let stream = packed.then_some(1_000);
     let mut options = ServerOptions::from(EndpointConfig::for_game("bench"));
     options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
@@ -57,9 +57,9 @@ pub fn ours(encryption: Encryption, size: usize, packed: bool, count: u32) -> Co
     let mut client = PolledClient::connect(address, options).expect("a socket");
     let mut buffer = Vec::new();
     let player = join(&mut server, &mut client, &mut buffer);
-    let (mut meter, mut sent, mut heard) = (Meter::default(), 0, 0);
+    let (mut meter, mut sent, mut received) = (Meter::default(), 0, 0);
     let message = numbered(7, size);
-    while heard < count {
+    while received < count {
         meter.of(0, || {
             server.poll();
             while let Some(event) = server.next_event(&mut buffer) {
@@ -78,7 +78,7 @@ pub fn ours(encryption: Encryption, size: usize, packed: bool, count: u32) -> Co
             client.poll();
             while let Some(event) = client.next_event(&mut buffer) {
                 match event {
-                    ClientEvent::Message => heard += 1,
+                    ClientEvent::Message => received += 1,
                     ClientEvent::Disconnected(reason) => panic!("{reason}"),
                     _ => {}
                 }
@@ -89,7 +89,8 @@ pub fn ours(encryption: Encryption, size: usize, packed: bool, count: u32) -> Co
     meter.cost(count)
 }
 
-/// The share of one core that a server needs for so many players, who send and get 60 messages of 100 bytes per second each.
+/// The share of one core that a server needs for `players` players, who send and receive 60 messages of 100 bytes per second
+/// each.
 pub fn crowd(players: usize) -> f64 {
     let frame = Duration::from_nanos(1_000_000_000 / 60);
     let mut options = ServerOptions::from(EndpointConfig {
@@ -107,28 +108,28 @@ pub fn crowd(players: usize) -> f64 {
         (join(&mut server, &mut client, &mut buffer), client)
     };
     let (ids, mut clients): (Vec<PlayerId>, Vec<PolledClient>) = (0..players).map(&mut connect).unzip();
-    let (mut meter, mut heard, message) = (Meter::default(), 0, numbered(7, 100));
+    let (mut meter, mut received, message) = (Meter::default(), 0, numbered(7, 100));
     let (start, frames) = (Instant::now(), 180);
     for number in 1..=frames {
         for client in &mut clients {
             client.poll();
             while client.next_event(&mut buffer).is_some() {}
-            client.send(&message).expect("room for a game's message");
+            client.send(&message).expect("space for a game's message");
             client.flush();
         }
         meter.of(0, || {
             server.poll();
             while let Some(event) = server.next_event(&mut buffer) {
-                heard += u32::from(matches!(event, ServerEvent::Message(_)));
+                received += u32::from(matches!(event, ServerEvent::Message(_)));
             }
             for player in &ids {
-                server.send(*player, &message).expect("room for a game's message");
+                server.send(*player, &message).expect("space for a game's message");
             }
             server.flush();
         });
         std::thread::sleep((frame * number).saturating_sub(start.elapsed()));
     }
-    assert!(heard as usize > players * (frames as usize - 30), "{heard} messages arrived");
+    assert!(received as usize > players * (frames as usize - 30), "{received} messages arrived");
     meter.0[0].as_secs_f64() / (frame * frames).as_secs_f64()
 }
 
@@ -147,9 +148,9 @@ fn join(server: &mut PolledServer, client: &mut PolledClient, buffer: &mut Vec<u
     }
 }
 
-/// Another's, as its own transport does it: one system call per datagram. Its clock goes on by a frame in every turn, so that
-/// nothing waits.
-pub fn theirs<C: Contender>(size: usize, frame: Duration, count: u32) -> Cost {
+/// Another library, with one system call per datagram, like its own transport. Its clock advances by a frame in every step, so
+/// that it never waits.
+pub fn other<C: Library>(size: usize, frame: Duration, count: u32) -> Cost {
     let sockets = [0; 2].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port"));
     sockets.iter().for_each(|socket| socket.set_nonblocking(true).expect("a socket that does not wait"));
     let mut now = Instant::now();
@@ -157,25 +158,25 @@ pub fn theirs<C: Contender>(size: usize, frame: Duration, count: u32) -> Cost {
     let (mut buffer, mut meter, mut sent) = (Vec::new(), Meter::default(), 0);
     while !server.is_connected() || !client.is_connected() {
         now += ms(17);
-        turn(&mut client, &sockets[1], now, &mut buffer);
-        turn(&mut server, &sockets[0], now, &mut buffer);
+        step(&mut client, &sockets[1], now, &mut buffer);
+        step(&mut server, &sockets[0], now, &mut buffer);
     }
-    while client.heard().len() < count as usize {
+    while client.received().len() < count as usize {
         now += frame;
         meter.of(0, || {
-            // As many as it takes in a turn, and not so many that they only stand in its queue.
-            let most = (sent + 256).min(client.heard().len() as u32 + 2_048).min(count);
+            // As many as it accepts in a step, but not so many that they only fill its queue.
+            let most = (sent + 256).min(client.received().len() as u32 + 2_048).min(count);
             while sent < most && server.send(now, &numbered(sent, size)) {
                 sent += 1;
             }
-            turn(&mut server, &sockets[0], now, &mut buffer);
+            step(&mut server, &sockets[0], now, &mut buffer);
         });
-        meter.of(1, || turn(&mut client, &sockets[1], now, &mut buffer));
+        meter.of(1, || step(&mut client, &sockets[1], now, &mut buffer));
     }
     meter.cost(count)
 }
 
-fn turn(side: &mut impl Side, socket: &UdpSocket, now: Instant, buffer: &mut Vec<u8>) {
+fn step(side: &mut impl Side, socket: &UdpSocket, now: Instant, buffer: &mut Vec<u8>) {
     let mut datagram = [0; 4_096];
     while let Ok((len, from)) = socket.recv_from(&mut datagram) {
         side.handle_datagram(now, from, &datagram[..len]);
@@ -185,7 +186,7 @@ fn turn(side: &mut impl Side, socket: &UdpSocket, now: Instant, buffer: &mut Vec
     buffer.clear();
     while let Some(Transmit { to, len, .. }) = side.poll_transmit(now, buffer) {
         let to: SocketAddr = to;
-        // A full buffer loses it, as a network would.
+        // A full buffer drops it, as a network would.
         let _ = socket.send_to(&buffer[..len], to);
         buffer.clear();
     }

@@ -1,24 +1,24 @@
-//! `cargo xtask bench session`: messages over good and bad networks, beside the libraries that games use today.
+//! `cargo xtask bench session`: messages over good and bad networks, compared with libraries that games use today.
 //!
-//! What networks do is simulated, on virtual time: the same seeds give the same figures on any machine. What a message costs
-//! is measured on loopback, and counted in instructions.
+//! Networks are simulated on virtual time: the same seeds give the same figures on any machine. The cost of a message is
+//! measured on loopback, and counted in instructions.
 #![forbid(unsafe_code)]
 
-mod contender;
-mod cost;
+mod crowd;
 mod enet;
+mod goals;
+mod library;
 mod loopback;
-mod ours;
-mod promises;
 mod quinn;
+mod rallypoint;
 mod renet;
 mod traffic;
 
-use contender::{Contender, ms};
 use enet::Enet;
+use library::{Library, ms};
 use loopback::Cost;
-use ours::Ours;
 use quinn::Quinn;
+use rallypoint::Rallypoint;
 use rallypoint_bench::{Table, cores, machine, pin_this_thread, rate, ratio};
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::Encryption;
@@ -28,13 +28,13 @@ use traffic::{Bulk, Game};
 
 const RTT: [u64; 3] = [10, 50, 150];
 const LOSS: [f64; 5] = [0.0, 0.01, 0.05, 0.1, 0.2];
-const NAMES: [&str; 4] = [Ours::NAME, Enet::NAME, Renet::NAME, Quinn::NAME];
+const NAMES: [&str; 4] = [Rallypoint::NAME, Enet::NAME, Renet::NAME, Quinn::NAME];
 
-/// Several seeds, so that no figure is that of one unlucky message.
+/// Number of seeds, so that no figure depends on a single message.
 const SEEDS: u64 = 5;
 const LENGTH: Duration = Duration::from_secs(60);
 
-/// Of each kind of message on loopback, best of so many rounds: what other programs do can only make it slower.
+/// Number of rounds on loopback, of which the best counts: other load can only slow it down.
 const ROUNDS: usize = 5;
 const MESSAGES: u32 = 200_000;
 
@@ -42,29 +42,29 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => {
-            print!("{}", promises());
+            print!("{}", goals());
             print!("{}{}{}", game(), bulk(), loopback());
         }
-        ["promises"] => print!("{}", promises()),
+        ["goals"] => print!("{}", goals()),
         ["game"] => print!("{}", game()),
         ["bulk"] => print!("{}", bulk()),
         ["loopback"] => print!("{}", loopback()),
-        ["--op", name, "--iterations", count] if count.parse().is_ok_and(|count| promises::run_op(name, count)) => {}
+        ["--op", name, "--iterations", count] if count.parse().is_ok_and(|count| goals::run_op(name, count)) => {}
         _ => {
-            eprintln!("no argument: everything; or one of promises, game, bulk, loopback");
+            eprintln!("expected no argument, or one of goals, game, bulk, loopback");
             return ExitCode::from(2);
         }
     }
     ExitCode::SUCCESS
 }
 
-fn promises() -> String {
-    eprintln!("promises");
-    format!("{}\nOn {}. All but the instructions on virtual time.\n\n", promises::table(), machine())
+fn goals() -> String {
+    eprintln!("goals");
+    format!("{}\nOn {}. All figures except instructions are on virtual time.\n\n", goals::table(), machine())
 }
 
 fn game() -> String {
-    let mut times = Table::new(&["RTT, loss", NAMES[0], NAMES[1], NAMES[2], NAMES[3], "ours to the best other"]);
+    let mut times = Table::new(&["RTT, loss", NAMES[0], NAMES[1], NAMES[2], NAMES[3], "rallypoint to the best other"]);
     let mut wire = Table::new(&["RTT, loss", NAMES[0], NAMES[1], NAMES[2], NAMES[3]]);
     for rtt in RTT {
         for loss in LOSS {
@@ -72,7 +72,7 @@ fn game() -> String {
             eprintln!("game {path}");
             let link = Link::default().delay(ms(rtt) / 2).loss(loss);
             let games = [
-                traffic::game::<Ours>(SEEDS, link, LENGTH),
+                traffic::game::<Rallypoint>(SEEDS, link, LENGTH),
                 traffic::game::<Enet>(SEEDS, link, LENGTH),
                 traffic::game::<Renet>(SEEDS, link, LENGTH),
                 traffic::game::<Quinn>(SEEDS, link, LENGTH),
@@ -89,27 +89,28 @@ fn game() -> String {
         }
     }
     format!(
-        "### A game's traffic\n\nMilliseconds to delivery, in order: median / 99 % / slowest.\n\n{times}\n\
-         60 messages of 100 bytes per second each way, {SEEDS} seeds of {LENGTH:?}, both ways together.\n\n\
-         Bytes on the wire for each byte of payload, with 28 for IP and UDP in every datagram:\n\n{wire}\n\
-         What ours sends more than the others under loss are the copies of a thin stream (S25): one of each message while losses \
-         are seen, never more than 16 kB/s, and none where nothing gets lost. Without them it would be 2.05× at 10 ms and 5 %, \
-         but 99 % of the messages would take 32 ms instead of 6.\n\n\
-         renet sends once per frame, acks in datagrams of their own, and again what is not acked after 100 ms. ENet is serviced \
-         every millisecond and whenever something arrives. quinn has its default settings and one stream. Ours is plain, \
-         ENet too; renet and quinn encrypt.\n\n"
+        "### Game traffic\n\nMilliseconds to in-order delivery: median / 99 % / slowest.\n\n{times}\n\
+         60 messages of 100 bytes per second in each direction, {SEEDS} seeds of {LENGTH:?}, both directions together.\n\n\
+         Wire bytes per payload byte, with 28 bytes for IP and UDP in every datagram:\n\n{wire}\n\
+         rallypoint sends more than the others under loss because it duplicates the messages of a thin stream (S25): one copy of \
+         each message while losses occur, at most 16 kB/s, and none without loss. Without the copies it would be 2.05× at 10 ms \
+         and 5 %, but 99 % of the messages would take 32 ms instead of 6.\n\n\
+         renet sends once per frame, acknowledges in separate datagrams, and retransmits after 100 ms. ENet is serviced every \
+         millisecond and whenever a datagram arrives. quinn has its default settings and one stream. rallypoint and ENet are not \
+         encrypted; renet and quinn are.\n\n"
     )
 }
 
 fn bulk() -> String {
     let mut table =
-        Table::new(&["RTT, loss", NAMES[0], NAMES[1], NAMES[2], NAMES[3], "of the best of ENet, renet", "of quinn"]);
+        Table::new(&["RTT, loss", NAMES[0], NAMES[1], NAMES[2], NAMES[3], "to the better of ENet, renet", "to quinn"]);
     for rtt in RTT {
         for loss in LOSS {
             let path = format!("{rtt} ms, {} %", loss * 100.0);
             eprintln!("bulk {path}");
             let link = Link::default().delay(ms(rtt) / 2).loss(loss);
-            let bulks = [middle::<Ours>(link), middle::<Enet>(link), middle::<Renet>(link), middle::<Quinn>(link)];
+            let bulks =
+                [middle::<Rallypoint>(link), middle::<Enet>(link), middle::<Renet>(link), middle::<Quinn>(link)];
             let [ours, enet, renet, quinn] = bulks.each_ref().map(|bulk| bulk.goodput);
             let cell = |bulk: &Bulk| format!("{:.2} ({:.2}×)", bulk.goodput / 1e6, bulk.overhead);
             let [a, b, c, d] = bulks.each_ref().map(cell);
@@ -117,13 +118,13 @@ fn bulk() -> String {
         }
     }
     format!(
-        "### Bulk\n\n8 MB in messages of 400 bytes: goodput in MB/s (bytes on the wire for each byte of payload, with 28 for IP \
-         and UDP), the middle of {SEEDS} seeds.\n\n{table}\nrenet sends 60,000 bytes per frame, its default.\n\n"
+        "### Bulk\n\n8 MB in messages of 400 bytes: goodput in MB/s (wire bytes per payload byte, with 28 for IP and UDP in \
+         every datagram), median of {SEEDS} seeds.\n\n{table}\nrenet sends 60,000 bytes per frame, its default.\n\n"
     )
 }
 
-/// That of the seed with the middle goodput: under loss, one seed says little.
-fn middle<C: Contender>(link: Link) -> Bulk {
+/// The run with the median goodput: under loss, a single seed is not significant.
+fn middle<C: Library>(link: Link) -> Bulk {
     let mut bulks: Vec<Bulk> = (1..=SEEDS).map(|seed| traffic::bulk::<C>(seed, link, 8_000_000)).collect();
     bulks.sort_by(|a, b| a.goodput.total_cmp(&b.goodput));
     bulks.swap_remove(bulks.len() / 2)
@@ -131,20 +132,21 @@ fn middle<C: Contender>(link: Link) -> Bulk {
 
 fn loopback() -> String {
     let _ = cores().first().map(|core| pin_this_thread(*core));
-    let headings = ["messages", "who", "per CPU second of the sender", "plain, encrypted to this", "of the receiver"];
+    let headings =
+        ["messages", "library", "per CPU second of the sender", "plain, encrypted to this", "of the receiver"];
     let mut table = Table::new(&[&headings[..], &["plain, encrypted to this"]].concat());
     let frame = Duration::from_nanos(1_000_000_000 / 60);
     for (size, kind) in [(400, "400 bytes"), (32, "32 bytes, packed")] {
         eprintln!("loopback {kind}");
         let packed = size == 32;
-        let plain = best(|| loopback::ours(Encryption::Plain, size, packed, MESSAGES));
-        let encrypted = best(|| loopback::ours(Encryption::Encrypted, size, packed, MESSAGES));
-        let enet = best(|| loopback::theirs::<Enet>(size, ms(1), MESSAGES));
-        let renet = best(|| loopback::theirs::<Renet>(size, frame, MESSAGES));
+        let plain = best(|| loopback::rallypoint(Encryption::Plain, size, packed, MESSAGES));
+        let encrypted = best(|| loopback::rallypoint(Encryption::Encrypted, size, packed, MESSAGES));
+        let enet = best(|| loopback::other::<Enet>(size, ms(1), MESSAGES));
+        let renet = best(|| loopback::other::<Renet>(size, frame, MESSAGES));
         let ours = |of: fn(&Cost) -> f64, this: &Cost| {
             format!("{}, {}", ratio(of(&plain), of(this)), ratio(of(&encrypted), of(this)))
         };
-        let names = [Ours::NAME, "rallypoint, encrypted", Enet::NAME, Renet::NAME];
+        let names = [Rallypoint::NAME, "rallypoint, encrypted", Enet::NAME, Renet::NAME];
         for (name, cost) in names.into_iter().zip([&plain, &encrypted, &enet, &renet]) {
             let (sender, receiver) = (rate(cost.sender, ""), rate(cost.receiver, ""));
             let [first, second] = [ours(|cost| cost.sender, cost), ours(|cost| cost.receiver, cost)];
@@ -153,10 +155,10 @@ fn loopback() -> String {
     }
     let crowd = 100.0 * loopback::crowd(255);
     format!(
-        "### Loopback\n\n{table}\n255 players, each of whom sends and gets 60 messages of 100 bytes per second, take {crowd:.0} % of one core \
-         of the server's machine, system calls included.\n\n{MESSAGES} messages over real sockets, best of {ROUNDS} rounds; processor time, kernel included. \
-         Both sides take turns on one core. Ours sends and receives many datagrams per system call (GSO, GRO); the others \
-         one, as their own transports do.\n"
+        "### Loopback\n\n{table}\n255 players, each of whom sends and receives 60 messages of 100 bytes per second, take {crowd:.0} % of one \
+         core of the server, including system calls.\n\n{MESSAGES} messages over real sockets, best of {ROUNDS} rounds; CPU time, \
+         including the kernel. Both sides alternate on one core. rallypoint sends and receives many datagrams per system call \
+         (GSO, GRO); the others one, like their own transports.\n"
     )
 }
 

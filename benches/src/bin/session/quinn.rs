@@ -1,6 +1,6 @@
-//! QUIC by quinn, with its default settings: one stream each way, in which messages have a known length.
+//! QUIC with quinn and its default settings: one stream per direction, with messages of a known length.
 
-use crate::contender::{Contender, Heard, Side};
+use crate::library::{Library, Received, Side};
 use bytes::BytesMut;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ServerConfig,
@@ -27,17 +27,17 @@ pub struct Node {
     connection: Option<(ConnectionHandle, Connection)>,
     connected: bool,
     sends: Option<StreamId>,
-    /// What the stream had no room for.
+    /// Bytes that the stream has not accepted yet.
     rest: Vec<u8>,
     receives: Option<StreamId>,
-    received: Vec<u8>,
+    stream: Vec<u8>,
     size: usize,
     leaving: VecDeque<(SocketAddr, Vec<u8>)>,
     timeout: Option<Instant>,
-    heard: Heard,
+    received: Received,
 }
 
-impl Contender for Quinn {
+impl Library for Quinn {
     const NAME: &'static str = "quinn";
     type Server = Node;
     type Client = Node;
@@ -55,12 +55,12 @@ impl Contender for Quinn {
         let mut client = Node::new(None, size);
         let begun = client.endpoint.connect(now, client_config, server, "bench").expect("a connection");
         client.connection = Some(begun);
-        client.turn(now);
+        client.step(now);
         (Node::new(Some(Arc::new(config)), size), client)
     }
 }
 
-/// The defaults, but that it never gives up: what is measured is how it comes back.
+/// The defaults, with an idle timeout longer than the outage whose recovery is measured.
 fn transport() -> Arc<quinn_proto::TransportConfig> {
     let mut transport = quinn_proto::TransportConfig::default();
     transport.max_idle_timeout(Some(Duration::from_secs(60).try_into().expect("a minute")));
@@ -76,16 +76,16 @@ impl Node {
             sends: None,
             rest: Vec::new(),
             receives: None,
-            received: Vec::new(),
+            stream: Vec::new(),
             size,
             leaving: VecDeque::new(),
             timeout: None,
-            heard: Heard::default(),
+            received: Received::default(),
         }
     }
 
-    /// Takes what the connection has to say, and asks it for what is to be sent.
-    fn turn(&mut self, now: Instant) {
+    /// Processes the events of the connection, and collects its datagrams.
+    fn step(&mut self, now: Instant) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {
             if let Some(event) = self.endpoint.handle_event(*handle, event) {
@@ -115,13 +115,13 @@ impl Node {
             let mut stream = connection.recv_stream(stream);
             if let Ok(mut chunks) = stream.read(true) {
                 while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-                    self.received.extend_from_slice(&chunk.bytes);
+                    self.stream.extend_from_slice(&chunk.bytes);
                 }
                 let _ = chunks.finalize();
             }
-            let whole = self.received.len() - self.received.len() % self.size;
-            self.received[..whole].chunks(self.size).for_each(|message| self.heard.take(now, message));
-            self.received.drain(..whole);
+            let complete = self.stream.len() - self.stream.len() % self.size;
+            self.stream[..complete].chunks(self.size).for_each(|message| self.received.take(now, message));
+            self.stream.drain(..complete);
         }
         let mut buffer = Vec::new();
         while let Some(transmit) = connection.poll_transmit(now, 10, &mut buffer) {
@@ -141,7 +141,7 @@ impl Side for Node {
 
     fn send(&mut self, now: Instant, message: &[u8]) -> bool {
         if !self.rest.is_empty() {
-            self.turn(now);
+            self.step(now);
         }
         let (Some(stream), Some((_, connection)), true) = (self.sends, &mut self.connection, self.rest.is_empty())
         else {
@@ -153,11 +153,11 @@ impl Side for Node {
     }
 
     fn end_frame(&mut self, now: Instant) {
-        self.turn(now);
+        self.step(now);
     }
 
-    fn heard(&self) -> &[Instant] {
-        self.heard.times()
+    fn received(&self) -> &[Instant] {
+        self.received.times()
     }
 }
 
@@ -178,14 +178,14 @@ impl Machine for Node {
             Some(DatagramEvent::Response(transmit)) => self.leaving.push_back((transmit.destination, buffer)),
             None => {}
         }
-        self.turn(now);
+        self.step(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         if let Some((_, connection)) = &mut self.connection {
             connection.handle_timeout(now);
         }
-        self.turn(now);
+        self.step(now);
     }
 
     fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {

@@ -1,7 +1,7 @@
-//! renet over netcode, as its documentation has it: messages are read as they arrive, and sent once per frame of a
-//! sixtieth of a second; a reliable ordered channel, sent again after 100 ms.
+//! renet over netcode, used as documented: messages are received as they arrive, and sent once per frame of 1/60 s; a reliable
+//! ordered channel with retransmission after 100 ms.
 
-use crate::contender::{Contender, Heard, Side};
+use crate::library::{Library, Received, Side};
 use rallypoint_machine::{Machine, Transmit};
 use renet::{ChannelConfig, ConnectionConfig, RenetClient, RenetServer, SendType};
 use renetcode::{
@@ -18,7 +18,7 @@ use std::{
 pub struct Renet;
 
 const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 60);
-/// When nobody says that a frame has ended, it ends by itself.
+/// Frame duration, after which a frame ends by itself.
 const LATE: Duration = Duration::from_millis(18);
 const CHANNEL: u8 = 0;
 const PROTOCOL: u64 = 7;
@@ -31,7 +31,7 @@ pub struct Server {
     netcode: NetcodeServer,
     leaving: Leaving,
     last: Instant,
-    heard: Heard,
+    received: Received,
 }
 
 pub struct Client {
@@ -39,7 +39,7 @@ pub struct Client {
     netcode: NetcodeClient,
     leaving: Leaving,
     last: Instant,
-    heard: Heard,
+    received: Received,
 }
 
 fn config() -> ConnectionConfig {
@@ -55,7 +55,7 @@ fn config() -> ConnectionConfig {
     }
 }
 
-impl Contender for Renet {
+impl Library for Renet {
     const NAME: &'static str = "renet";
     type Server = Server;
     type Client = Client;
@@ -81,14 +81,14 @@ impl Contender for Renet {
                 netcode,
                 leaving: Leaving::new(),
                 last: now,
-                heard: Heard::default(),
+                received: Received::default(),
             },
             Client {
                 client: RenetClient::new(config()),
                 netcode: client,
                 leaving: Leaving::new(),
                 last: now,
-                heard: Heard::default(),
+                received: Received::default(),
             },
         )
     }
@@ -144,8 +144,8 @@ impl Side for Server {
         }
     }
 
-    fn heard(&self) -> &[Instant] {
-        self.heard.times()
+    fn received(&self) -> &[Instant] {
+        self.received.times()
     }
 }
 
@@ -184,8 +184,8 @@ impl Side for Client {
         }
     }
 
-    fn heard(&self) -> &[Instant] {
-        self.heard.times()
+    fn received(&self) -> &[Instant] {
+        self.received.times()
     }
 }
 
@@ -198,7 +198,7 @@ impl Machine for Server {
         buffer.copy_from_slice(bytes);
         Self::result(self.netcode.process_packet(from, buffer), &mut self.server, &mut self.leaving);
         while let Some(message) = self.server.receive_message(CLIENT, CHANNEL) {
-            self.heard.take(now, &message);
+            self.received.take(now, &message);
         }
     }
 
@@ -228,7 +228,7 @@ impl Machine for Client {
             self.client.process_packet(payload);
         }
         while let Some(message) = self.client.receive_message(CHANNEL) {
-            self.heard.take(now, &message);
+            self.received.take(now, &message);
         }
     }
 

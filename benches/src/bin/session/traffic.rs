@@ -1,24 +1,24 @@
-//! The two kinds of traffic, over a simulated network: a game's, and bulk.
+//! Game traffic and bulk traffic over a simulated network.
 
-use crate::contender::{Contender, Side, ms, numbered};
+use crate::library::{Library, Side, ms, numbered};
 use rallypoint_netsim::{Link, Network, Node};
 use std::time::{Duration, Instant};
 
-/// What IPv4 and UDP put before every datagram.
+/// Size in bytes of the IPv4 and UDP headers.
 pub const IP_UDP: u64 = 28;
 
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 45_555);
 const CLIENT: ([u8; 4], u16) = ([10, 0, 1, 1], 1_000);
 
 /// One server and one client on a link.
-pub struct Pair<C: Contender> {
+pub struct Pair<C: Library> {
     pub net: Network,
     pub server: Node<C::Server>,
     pub client: Node<C::Client>,
 }
 
-impl<C: Contender> Pair<C> {
-    /// Both, not yet connected.
+impl<C: Library> Pair<C> {
+    /// Creates both sides, not yet connected.
     pub fn start(seed: u64, link: Link, size: usize) -> Self {
         let mut net = Network::new(seed);
         net.set_default_link(link);
@@ -27,43 +27,43 @@ impl<C: Contender> Pair<C> {
         Self { net, server, client }
     }
 
-    /// Both, connected a moment ago.
+    /// Creates both sides and connects them.
     pub fn connect(seed: u64, link: Link, size: usize) -> Self {
         let mut pair = Self::start(seed, link, size);
         let (server, client) = (pair.server, pair.client);
-        let came = pair
+        let is_connected = pair
             .net
             .run_while(ms(60_000), |net| !net.machine(server).is_connected() || !net.machine(client).is_connected());
-        assert!(came, "{}: no connection with seed {seed}", C::NAME);
+        assert!(is_connected, "{}: no connection with seed {seed}", C::NAME);
         pair.net.run_for(ms(500));
         pair
     }
 
-    /// Bytes sent by both so far, with the headers of IP and UDP.
+    /// Bytes sent by both sides so far, including IP and UDP headers.
     pub fn wire(&self) -> u64 {
         let sent = self.net.totals().sent;
         sent.bytes + IP_UDP * sent.datagrams
     }
 }
 
-/// What was measured of a game's traffic.
+/// Figures of game traffic.
 #[derive(Default)]
 pub struct Game {
-    /// How long each message took, both ways.
+    /// Delivery time of each message, in both directions.
     pub times: Vec<Duration>,
-    /// Bytes on the wire.
+    /// Wire bytes.
     pub wire: u64,
-    /// Bytes of payload.
+    /// Payload bytes.
     pub payload: u64,
 }
 
 impl Game {
-    /// The time within which this share of the messages arrived, in milliseconds.
+    /// Quantile of the delivery time, in milliseconds.
     pub fn at(&self, share: f64) -> f64 {
         self.times[((self.times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3
     }
 
-    /// Bytes on the wire for each byte of payload.
+    /// Wire bytes per payload byte.
     pub fn overhead(&self) -> f64 {
         self.wire as f64 / self.payload as f64
     }
@@ -72,8 +72,8 @@ impl Game {
 const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 60);
 const GAME_SIZE: usize = 100;
 
-/// 60 messages of 100 bytes per second each way, for so long, with several seeds.
-pub fn game<C: Contender>(seeds: u64, link: Link, length: Duration) -> Game {
+/// Sends 60 messages of 100 bytes per second in each direction for `length`, with several seeds.
+pub fn game<C: Library>(seeds: u64, link: Link, length: Duration) -> Game {
     let mut game = Game::default();
     for seed in 1..=seeds {
         play::<C>(seed, link, length, &mut game);
@@ -82,7 +82,7 @@ pub fn game<C: Contender>(seeds: u64, link: Link, length: Duration) -> Game {
     game
 }
 
-fn play<C: Contender>(seed: u64, link: Link, length: Duration, game: &mut Game) {
+fn play<C: Library>(seed: u64, link: Link, length: Duration, game: &mut Game) {
     let mut pair = Pair::<C>::connect(seed, link, GAME_SIZE);
     let (client, server) = (pair.client, pair.server);
     let (before, start) = (pair.wire(), pair.net.now());
@@ -99,32 +99,32 @@ fn play<C: Contender>(seed: u64, link: Link, length: Duration, game: &mut Game) 
     game.wire += pair.wire() - before;
     game.payload += u64::from(2 * count) * GAME_SIZE as u64;
     let arrived = pair.net.run_while(ms(60_000), |net| {
-        net.machine(server).heard().len() < count as usize || net.machine(client).heard().len() < count as usize
+        net.machine(server).received().len() < count as usize || net.machine(client).received().len() < count as usize
     });
     assert!(arrived, "{}: not everything arrived with seed {seed}", C::NAME);
-    let (there, here) = (pair.net.machine(server).heard(), pair.net.machine(client).heard());
+    let (there, here) = (pair.net.machine(server).received(), pair.net.machine(client).received());
     game.times.extend(there.iter().zip(&sent).chain(here.iter().zip(&sent)).map(|(at, sent)| *at - *sent));
 }
 
 fn frame(side: &mut impl Side, now: Instant, message: &[u8]) {
-    assert!(side.send(now, message), "no room for a game's message");
+    assert!(side.send(now, message), "no space for a game's message");
     side.end_frame(now);
 }
 
-/// What was measured of bulk traffic.
+/// Figures of bulk traffic.
 pub struct Bulk {
     /// Payload bytes per second.
     pub goodput: f64,
-    /// Bytes on the wire, with the headers of IP and UDP, for each byte of payload.
+    /// Wire bytes per payload byte, including IP and UDP headers.
     pub overhead: f64,
-    /// The same without those headers.
+    /// Datagram bytes per payload byte, without those headers.
     pub datagrams: f64,
 }
 
 const BULK_SIZE: usize = 400;
 
-/// So many bytes in messages of 400, from the server to the client.
-pub fn bulk<C: Contender>(seed: u64, link: Link, bytes: u32) -> Bulk {
+/// Sends `bytes` bytes in messages of 400 bytes from the server to the client.
+pub fn bulk<C: Library>(seed: u64, link: Link, bytes: u32) -> Bulk {
     let mut pair = Pair::<C>::connect(seed, link, BULK_SIZE);
     let (client, server) = (pair.client, pair.server);
     let (before, start) = (pair.wire(), pair.net.now());
@@ -132,19 +132,19 @@ pub fn bulk<C: Contender>(seed: u64, link: Link, bytes: u32) -> Bulk {
     let count = bytes / BULK_SIZE as u32;
     let mut next = 0;
     let mut at = start;
-    while pair.net.machine(client).heard().len() < count as usize {
+    while pair.net.machine(client).received().len() < count as usize {
         pair.net.with(server, |side, now| {
             while next < count && side.send(now, &numbered(next, BULK_SIZE)) {
                 next += 1;
             }
             side.end_frame(now);
         });
-        // An application that fills what has become free, every millisecond.
+        // The application refills the queue every millisecond.
         at += ms(1);
         pair.net.run_until(at);
         assert!(at < start + ms(3_600_000), "{}: not everything arrived", C::NAME);
     }
-    let end = *pair.net.machine(client).heard().last().unwrap_or(&start);
+    let end = *pair.net.machine(client).received().last().unwrap_or(&start);
     Bulk {
         goodput: f64::from(bytes) / (end - start).as_secs_f64(),
         overhead: (pair.wire() - before) as f64 / f64::from(bytes),
@@ -152,12 +152,12 @@ pub fn bulk<C: Contender>(seed: u64, link: Link, bytes: u32) -> Bulk {
     }
 }
 
-/// A game's traffic both ways, and the network is away for 5 s: how long after its return everything from before was there.
-pub fn recovery<C: Contender>(seed: u64, rtt: Duration) -> Duration {
+/// Game traffic in both directions with an outage of 5 s: the time from its end until everything sent before has arrived.
+pub fn recovery<C: Library>(seed: u64, rtt: Duration) -> Duration {
     let mut pair = Pair::<C>::connect(seed, Link::default().delay(rtt / 2), GAME_SIZE);
     let (client, server) = (pair.client, pair.server);
     let start = pair.net.now();
-    // Not in step with the frames.
+    // Not synchronous with the frames.
     let cut = start + ms(2_000) + Duration::from_micros(1_234 * seed);
     pair.net.schedule_at(cut, move |net| net.partition(client, server, true));
     let back = cut + ms(5_000);
@@ -174,9 +174,9 @@ pub fn recovery<C: Contender>(seed: u64, rtt: Duration) -> Duration {
         number += 1;
     }
     let arrived = pair.net.run_while(ms(60_000), |net| {
-        net.machine(server).heard().len() <= before || net.machine(client).heard().len() <= before
+        net.machine(server).received().len() <= before || net.machine(client).received().len() <= before
     });
-    assert!(arrived, "{}: did not come back", C::NAME);
-    let last = pair.net.machine(server).heard()[before].max(pair.net.machine(client).heard()[before]);
+    assert!(arrived, "{}: did not recover", C::NAME);
+    let last = pair.net.machine(server).received()[before].max(pair.net.machine(client).received()[before]);
     last - back
 }

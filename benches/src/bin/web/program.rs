@@ -1,4 +1,4 @@
-//! The programs that are measured.
+//! The measured programs.
 
 use crate::requests::Client;
 use rallypoint_bench::{Failure, address, pinned};
@@ -14,10 +14,10 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// How long anything may take to start.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit for starting a program.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// A program that ends with this value.
+/// A running program, which is killed when this value is dropped.
 pub struct Program {
     child: Child,
     _dir: TempDir,
@@ -48,12 +48,12 @@ const MAPS: [&str; 6] =
     ["ctf_truefort", "ctf_2dfort", "cp_dirtbowl", "koth_harvest", "arena_lumberyard", "gen_destroy"];
 
 impl Lobby {
-    /// The lobby as it is shipped, with so many servers.
+    /// The lobby with its default configuration and this number of servers.
     pub fn start(core: usize, servers: u32) -> Result<Self, Failure> {
         let dir = TempDir::new()?;
         let config = dir.path().join("rallypoint.toml");
         fs::write(&config, "")?;
-        // It was built into the same directory.
+        // Built into the same directory as this program.
         let mut command = pinned(core, env::current_exe()?.with_file_name("rallypoint"));
         command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "127.0.0.1:0", "--config"]);
         command.arg(config).arg("--data-dir").arg(dir.path()).args(["--set", "lobby.lease=1h"]);
@@ -104,10 +104,10 @@ impl Lobby {
         Ok(())
     }
 
-    /// Registers servers until all are there: datagrams get lost.
+    /// Registers servers until all are listed: datagrams may get lost.
     fn fill(&self, servers: u32) -> Result<(), Failure> {
         let total = format!("\"total\":{servers},");
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIME_LIMIT;
         while Instant::now() < end {
             for server in 0..servers {
                 self.register(server, &format!("{} #{server}", NAMES[server as usize % NAMES.len()]))?;
@@ -122,10 +122,10 @@ impl Lobby {
     }
 }
 
-/// The port of every server: each has an address of its own.
-const PORT: NonZeroU16 = NonZeroU16::new(8_190).expect("it is not 0");
+/// The port of every server; their addresses differ.
+const PORT: NonZeroU16 = NonZeroU16::new(8_190).expect("8190 is not 0");
 
-/// nginx with the answer as a file, or `None` if it is not there. One process, and all that makes it faster.
+/// nginx with the reply as a file, or `None` if it is not installed. One process, tuned for speed.
 pub fn nginx(core: usize, answer: &[u8]) -> Result<Option<(SocketAddr, Program)>, Failure> {
     if Command::new("nginx").arg("-v").stderr(Stdio::null()).status().is_err() {
         return Ok(None);
@@ -150,7 +150,7 @@ pub fn nginx(core: usize, answer: &[u8]) -> Result<Option<(SocketAddr, Program)>
     command.args(["-e", "stderr", "-p"]).arg(dir.path()).args(["-c", "nginx.conf"]);
     let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let program = Program { child, _dir: dir };
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIME_LIMIT;
     while TcpStream::connect(addr).is_err() {
         if Instant::now() > end {
             return Err(Failure("nginx does not answer".into()));

@@ -1,4 +1,4 @@
-//! Those who ask and those who listen, doing as little as possible.
+//! Minimal HTTP clients and event listeners.
 
 use rallypoint_bench::{Failure, cpu_time};
 use std::{
@@ -11,7 +11,7 @@ use std::{
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Asks over a connection that is kept.
+/// An HTTP client with a persistent connection.
 pub struct Client {
     tcp: TcpStream,
     buffer: Vec<u8>,
@@ -25,7 +25,7 @@ impl Client {
         Ok(Self { tcp, buffer: vec![0; 1 << 20] })
     }
 
-    /// The body of an answer.
+    /// Sends a request and returns the body of the response.
     pub fn get(&mut self, path: &str, headers: &str) -> Result<Vec<u8>, Failure> {
         write!(self.tcp, "GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")?;
         let (mut body, length) = self.head()?;
@@ -36,8 +36,8 @@ impl Client {
         Ok(body)
     }
 
-    /// An answer that nobody looks at: how long it is.
-    fn take(&mut self, request: &[u8]) -> Result<usize, Failure> {
+    /// Sends a request, discards the response, and returns its length.
+    fn discard(&mut self, request: &[u8]) -> Result<usize, Failure> {
         self.tcp.write_all(request)?;
         let (begun, length) = self.head()?;
         let mut taken = begun.len();
@@ -47,7 +47,7 @@ impl Client {
         Ok(taken)
     }
 
-    /// Reads the head of an answer. Gives what came of the body, and how long that will be.
+    /// Reads the head of a response; returns the received part of the body, and the length of the body.
     fn head(&mut self) -> Result<(Vec<u8>, usize), Failure> {
         let mut head = Vec::new();
         loop {
@@ -59,7 +59,7 @@ impl Client {
             let length = text.split("content-length: ").nth(1).and_then(|rest| rest.split("\r\n").next()?.parse().ok());
             return match (text.starts_with("http/1.1 200"), length) {
                 (true, Some(length)) => Ok((body, length)),
-                _ => Err(Failure(format!("an answer that is none: {text}"))),
+                _ => Err(Failure(format!("unexpected response: {text}"))),
             };
         }
     }
@@ -72,8 +72,8 @@ impl Client {
     }
 }
 
-/// Answers per second, and nanoseconds of the server's processor time for each.
-pub fn turn(
+/// Responses per second, and nanoseconds of the server's CPU time per response.
+pub fn measure(
     addr: SocketAddr,
     server: u32,
     path: &str,
@@ -85,19 +85,19 @@ pub fn turn(
     let connected = (0..clients).map(|_| Client::connect(addr)).collect::<Result<Vec<_>, _>>()?;
     let (is_over, request) = (AtomicBool::new(false), &request);
     let (cpu, began) = (cpu_time(server)?, Instant::now());
-    let ask = |mut client: Client| -> Result<u64, Failure> {
+    let run = |mut client: Client| -> Result<u64, Failure> {
         let mut answers = 0;
         while !is_over.load(Relaxed) {
-            if client.take(request)? != length {
-                return Err(Failure("an answer has another length".into()));
+            if client.discard(request)? != length {
+                return Err(Failure("a response has another length".into()));
             }
             answers += 1;
         }
         Ok(answers)
     };
     let answers: Result<u64, Failure> = thread::scope(|scope| {
-        let ask = &ask;
-        let threads: Vec<_> = connected.into_iter().map(|client| scope.spawn(move || ask(client))).collect();
+        let run = &run;
+        let threads: Vec<_> = connected.into_iter().map(|client| scope.spawn(move || run(client))).collect();
         thread::sleep(time);
         is_over.store(true, Relaxed);
         threads.into_iter().map(|thread| thread.join().expect("a client does not panic")).sum()
@@ -107,10 +107,10 @@ pub fn turn(
     Ok([answers / took, used.as_nanos() as f64 / answers])
 }
 
-/// Listens to events.
+/// A listener for live events.
 pub struct Listener {
     tcp: TcpStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
 impl Listener {
@@ -118,21 +118,21 @@ impl Listener {
         let mut tcp = TcpStream::connect(addr)?;
         tcp.set_read_timeout(Some(TIMEOUT))?;
         write!(tcp, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
-        let mut listener = Self { tcp, heard: Vec::new() };
+        let mut listener = Self { tcp, received: Vec::new() };
         listener.wait_for("event: hello")?;
         Ok(listener)
     }
 
-    /// Waits for a text, and forgets what came until then.
+    /// Waits for a text, and discards everything received until then.
     pub fn wait_for(&mut self, text: &str) -> Result<(), Failure> {
         let mut buffer = [0; 16 << 10];
-        while !self.heard.windows(text.len()).any(|part| part == text.as_bytes()) {
+        while !self.received.windows(text.len()).any(|part| part == text.as_bytes()) {
             match self.tcp.read(&mut buffer)? {
-                0 => return Err(Failure("a listener was cut".into())),
-                read => self.heard.extend_from_slice(&buffer[..read]),
+                0 => return Err(Failure("a listener was disconnected".into())),
+                read => self.received.extend_from_slice(&buffer[..read]),
             }
         }
-        self.heard.clear();
+        self.received.clear();
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Those that ask, each as a process on its own core.
+//! The compared query tools, each as a process on the client's core.
 
 use crate::sys;
 use rallypoint_bench::{Failure, address, pinned};
@@ -10,77 +10,77 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The hidden verbs of this program.
-pub const BARE: &str = "bare";
+/// Hidden commands of this program.
+pub const MINIMAL: &str = "minimal";
 pub const CRATE: &str = "gamedig-crate";
 
-/// The same for all: asked again three times, and given up after two seconds.
+/// The same for all tools: number of retries, total timeout, and interval between attempts.
 pub const RETRIES: u32 = 3;
 pub const TIMEOUT: Duration = Duration::from_secs(2);
 pub const PAUSE: Duration = Duration::from_millis(500);
 
-/// How fast we and the bare loop send.
+/// Datagrams per second of `rallypoint query` and of the minimal loop.
 pub const RATE: u32 = 100_000;
 
-/// How often most are measured, and the median counts.
+/// Number of runs of most tools, of which the median is reported.
 pub const ROUNDS: usize = 5;
 
-/// The version of npm's package that is compared.
+/// The compared version of the npm package.
 const NPM: &str = "gamedig@5.3.3";
 
-/// Who asks.
+/// A query tool.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Contender {
+pub enum Tool {
     Rallypoint,
-    /// By document 003, with seven datagrams to an answer.
+    /// `rallypoint query` with document 003, whose reply has seven datagrams.
     Session,
-    Bare,
+    Minimal,
     Crate,
-    /// With so many questions at a time.
+    /// With this number of concurrent queries.
     Npm(u32),
     Quakestat,
 }
 
-/// How one run went.
+/// The figures of one run.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub time: Duration,
-    /// From the start of the process.
+    /// Time from the start of the process to its first output.
     pub first: Duration,
     pub cpu: Duration,
-    /// The most memory it had, in bytes.
+    /// Peak memory in bytes.
     pub memory: u64,
-    /// How many servers it found.
+    /// Number of servers found.
     pub found: usize,
 }
 
-/// The files that contenders need.
+/// Files for the tools.
 pub struct Files {
     dir: tempfile::TempDir,
-    /// Where npm's packages are.
+    /// Directory of npm packages.
     npm: PathBuf,
 }
 
 impl Files {
     pub fn new() -> Result<Self, Failure> {
-        // Beside this program, so that it is fetched only once.
+        // Beside this program, so that packages are downloaded only once.
         Ok(Self { dir: tempfile::TempDir::new()?, npm: env::current_exe()?.with_file_name("bench-query-npm") })
     }
 
-    /// Fetches npm's package; false if it can't be had.
+    /// Installs the npm package; returns false if that fails.
     pub fn fetch_npm(&self) -> bool {
-        let is_there = || self.npm.join("node_modules/gamedig/package.json").exists();
+        let is_installed = || self.npm.join("node_modules/gamedig/package.json").exists();
         let run = |program: &str, arguments: &[&str]| {
             let mut command = Command::new(program);
             command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             command.status().is_ok_and(|status| status.success())
         };
-        if !is_there() {
+        if !is_installed() {
             let npm = self.npm.display().to_string();
             run("npm", &["install", "--no-audit", "--no-fund", "--no-save", "--prefix", &npm, NPM]);
         }
-        let script = self.npm.join("ask.mjs");
-        is_there() && run("node", &["--version"]) && fs::write(script, include_str!("ask.mjs")).is_ok()
+        let script = self.npm.join("gamedig.mjs");
+        is_installed() && run("node", &["--version"]) && fs::write(script, include_str!("gamedig.mjs")).is_ok()
     }
 
     fn list(&self, count: u32, line: impl Fn(u32) -> String) -> Result<PathBuf, Failure> {
@@ -90,39 +90,39 @@ impl Files {
     }
 }
 
-impl Contender {
+impl Tool {
     pub fn name(self) -> String {
         match self {
             Self::Rallypoint => "rallypoint query --jsonl".into(),
-            Self::Session => "the same, by document 003".into(),
-            Self::Bare => "bare sendmmsg/recvmmsg loop".into(),
+            Self::Session => "the same, with document 003".into(),
+            Self::Minimal => "minimal sendmmsg/recvmmsg loop".into(),
             Self::Crate => "gamedig (crate), 700 threads".into(),
-            Self::Npm(at_a_time) => format!("gamedig (npm), {at_a_time} at a time"),
+            Self::Npm(concurrency) => format!("gamedig (npm), {concurrency} concurrent"),
             Self::Quakestat => "quakestat".into(),
         }
     }
 
     pub fn protocol(self) -> &'static str {
         match self {
-            Self::Rallypoint | Self::Bare => "Bloodmasters",
+            Self::Rallypoint | Self::Minimal => "Bloodmasters",
             Self::Session => "session",
             Self::Crate => "A2S",
             Self::Npm(_) | Self::Quakestat => "Quake 3",
         }
     }
 
-    /// How often it is measured: who needs a minute, once.
+    /// Number of runs; only one for the tool that takes a minute.
     pub const fn rounds(self) -> usize {
         if matches!(self, Self::Quakestat) { 1 } else { ROUNDS }
     }
 
-    /// Asks so many servers, with the same patience as everybody.
-    pub fn ask(self, core: usize, files: &Files, port: u16, count: u32, rate: u32) -> Result<Run, Failure> {
+    /// Queries `count` servers, with the same retries and timeout for all tools.
+    pub fn query(self, core: usize, files: &Files, port: u16, count: u32, rate: u32) -> Result<Run, Failure> {
         self.run(self.command(core, files, port, count, rate, true)?)
     }
 
-    /// The same with our own retries and deadline.
-    pub fn ask_with_defaults(self, core: usize, files: &Files, port: u16, count: u32) -> Result<Run, Failure> {
+    /// Queries `count` servers with the default retries and timeout of `rallypoint query`.
+    pub fn query_with_defaults(self, core: usize, files: &Files, port: u16, count: u32) -> Result<Run, Failure> {
         self.run(self.command(core, files, port, count, RATE, false)?)
     }
 
@@ -131,8 +131,10 @@ impl Contender {
         let start = Instant::now();
         let mut child = command.spawn()?;
         let (mut found, mut first) = (0, None);
-        // Nothing is kept: what this process has at most counts for its children, too, as the system sees it.
-        for line in BufReader::new(child.stdout.take().ok_or_else(|| Failure("it has no output".into()))?).split(b'\n')
+        // The output is not kept: the peak memory that the system reports for a child includes that of this process.
+        for line in
+            BufReader::new(child.stdout.take().ok_or_else(|| Failure("the process has no standard output".into()))?)
+                .split(b'\n')
         {
             let line = line?;
             first.get_or_insert_with(|| start.elapsed());
@@ -150,7 +152,7 @@ impl Contender {
         port: u16,
         count: u32,
         rate: u32,
-        as_others: bool,
+        with_common_limits: bool,
     ) -> Result<Command, Failure> {
         let this = env::current_exe()?;
         let (port_text, count_text, rate_text) = (port.to_string(), count.to_string(), rate.to_string());
@@ -158,19 +160,19 @@ impl Contender {
             Self::Rallypoint | Self::Session => {
                 let scheme = if self == Self::Session { "session" } else { "bloodmasters" };
                 let list = files.list(count, |n| format!("{scheme}://{}:{port}\n", address(n)))?;
-                // It was built into the same directory.
+                // Built into the same directory as this program.
                 let mut command = pinned(core, this.with_file_name("rallypoint"));
                 command.args(["query", "--jsonl", "--rate", &rate_text, "--file"]).arg(list);
-                if as_others {
+                if with_common_limits {
                     let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
                     command.args(["--timeout", &milliseconds(TIMEOUT), "--retry-after", &milliseconds(PAUSE)]);
                     command.args(["--retries", &RETRIES.to_string()]);
                 }
                 command
             }
-            Self::Bare => {
+            Self::Minimal => {
                 let mut command = pinned(core, this);
-                command.args([BARE, &port_text, &count_text, &rate_text]);
+                command.args([MINIMAL, &port_text, &count_text, &rate_text]);
                 command
             }
             Self::Crate => {
@@ -178,12 +180,12 @@ impl Contender {
                 command.args([CRATE, &port_text, &count_text]);
                 command
             }
-            Self::Npm(at_a_time) => {
+            Self::Npm(concurrency) => {
                 let list = files.list(count, |n| format!("{}\n", address(n)))?;
                 let mut command = pinned(core, "node");
-                command.arg(files.npm.join("ask.mjs")).arg(list).args([
+                command.arg(files.npm.join("gamedig.mjs")).arg(list).args([
                     &port_text,
-                    &at_a_time.to_string(),
+                    &concurrency.to_string(),
                     &(RETRIES + 1).to_string(),
                     &PAUSE.as_millis().to_string(),
                 ]);
@@ -203,20 +205,20 @@ impl Contender {
     fn is_found(self, line: &str) -> bool {
         match self {
             Self::Rallypoint | Self::Session | Self::Quakestat => line.contains("Bacon Town"),
-            Self::Bare | Self::Crate | Self::Npm(_) => !line.is_empty(),
+            Self::Minimal | Self::Crate | Self::Npm(_) => !line.is_empty(),
         }
     }
 }
 
-/// Whether a program is there.
+/// Whether a program is in the search path.
 pub fn has(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|directory| Path::new(&directory).join(program).is_file())
 }
 
-/// The program behind [`Contender::Crate`].
+/// The program behind [`Tool::Crate`].
 #[cfg(feature = "query-peers")]
-pub fn ask_by_crate(port: u16, count: u32) -> std::io::Result<()> {
+pub fn query_with_crate(port: u16, count: u32) -> std::io::Result<()> {
     use gamedig::protocols::{
         types::{GatherToggle, TimeoutSettings},
         valve::{Engine, GatheringSettings, query},
@@ -229,7 +231,7 @@ pub fn ask_by_crate(port: u16, count: u32) -> std::io::Result<()> {
     let next = AtomicU32::new(0);
     let timeouts = TimeoutSettings::new(Some(PAUSE), Some(PAUSE), Some(PAUSE), RETRIES as usize);
     let timeouts = timeouts.map_err(|error| Error::other(error.to_string()))?;
-    // One question and one answer, as for everybody else.
+    // One query and one reply, as for the other tools.
     let gather = GatheringSettings { players: GatherToggle::Skip, rules: GatherToggle::Skip, check_app_id: false };
     std::thread::scope(|scope| {
         for _ in 0..700 {

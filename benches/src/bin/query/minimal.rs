@@ -1,4 +1,4 @@
-//! The least that could do the same: sends questions, receives answers, and notes who has answered.
+//! A minimal query program: sends queries, receives replies, and records which servers replied.
 
 use crate::sys::{self, BATCH, Batch};
 use rallypoint_bench::address;
@@ -9,13 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Asks servers once each, so many in a second.
-pub fn ask(port: u16, count: u32, rate: u32) -> io::Result<()> {
+/// Queries each server once, `rate` servers per second.
+pub fn query(port: u16, count: u32, rate: u32) -> io::Result<()> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     sys::prepare(&socket, false)?;
     let (mut batch, mut answered, mut done) = (Batch::new(), vec![false; count as usize], 0);
     let (start, mut sent, mut query) = (Instant::now(), 0u32, Vec::new());
-    Query { echo: Echo(*b"bare") }.emit(&mut query);
+    Query { echo: Echo(*b"mini") }.emit(&mut query);
     while done < count && start.elapsed() < Duration::from_secs(10) {
         let due = (start.elapsed().as_secs_f64() * f64::from(rate)) as u32;
         let end = due.min(count).min(sent + BATCH as u32).max(sent);
@@ -31,7 +31,7 @@ pub fn ask(port: u16, count: u32, rate: u32) -> io::Result<()> {
                 done += 1;
             }
         }
-        // It wakes up once a millisecond, as we do.
+        // Wakes up once per millisecond, like `rallypoint query`.
         if received < BATCH {
             std::thread::sleep(Duration::from_millis(1));
         }

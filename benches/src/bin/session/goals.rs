@@ -1,15 +1,15 @@
-//! What was promised of the session protocol beside the two tables, each as one row.
+//! Goals of the session protocol that are not in the two tables.
 
 use crate::{
-    contender::{Contender, ms},
-    cost::Crowd,
+    crowd::Crowd,
     enet::Enet,
-    ours::Ours,
+    library::{Library, ms},
     quinn::Quinn,
+    rallypoint::Rallypoint,
     renet::Renet,
     traffic::{self, Pair},
 };
-use rallypoint_bench::{Promises, instructions_per_operation};
+use rallypoint_bench::{Goals, instructions_per_operation};
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::Connection;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The operations whose instructions are counted.
 pub const OPS: [(&str, usize); 2] = [("a message with 1 player", 1), ("a message with 255 players", 255)];
 
-/// Runs one of them so many times.
+/// Runs one of the operations `iterations` times.
 pub fn run_op(name: &str, iterations: u64) -> bool {
     let Some((_, players)) = OPS.iter().find(|(op, _)| *op == name) else { return false };
     let mut crowd = Crowd::new(*players);
@@ -25,11 +25,11 @@ pub fn run_op(name: &str, iterations: u64) -> bool {
     true
 }
 
-/// All of them.
-pub fn table() -> Promises {
-    let mut promises = Promises::new();
+/// Measures all goals.
+pub fn table() -> Goals {
+    let mut goals = Goals::new();
     for rtt in [10, 50, 150] {
-        let worst = recovery::<Ours>(rtt);
+        let worst = recovery::<Rallypoint>(rtt);
         let others = if rtt == 50 {
             let others = [recovery::<Enet>(rtt), recovery::<Renet>(rtt), recovery::<Quinn>(rtt)];
             let [enet, renet, quinn] = others.map(|time| format!("{} ms", time.as_millis()));
@@ -37,16 +37,16 @@ pub fn table() -> Promises {
         } else {
             String::new()
         };
-        let promise = format!("all is there after 5 s without a network, RTT {rtt} ms, slowest of 20");
-        promises.add(
-            &promise,
+        let figure = format!("recovery after an outage of 5 s, RTT {rtt} ms, slowest of 20");
+        goals.add(
+            &figure,
             format!("{} ms{others}", worst.as_millis()),
             format!("at most {} ms", rtt + 100),
             worst <= ms(rtt + 100),
         );
     }
     let login = login();
-    promises.add(
+    goals.add(
         "login with 20 % loss, RTT 50 ms, p90 of 500",
         format!("{} ms", login.as_millis()),
         "less than 600 ms",
@@ -54,40 +54,40 @@ pub fn table() -> Promises {
     );
     for (rtt, queue) in [(10, 8_000), (50, 16_000), (150, 32_000)] {
         let link = Link::default().delay(ms(rtt) / 2).bottleneck(16_000_000, queue);
-        let bulk = traffic::bulk::<Ours>(3, link, 8_000_000);
-        promises.add(
-            &format!("8 MB through 16 Mbit/s, RTT {rtt} ms, queue {queue} B: datagrams' bytes to payload"),
+        let bulk = traffic::bulk::<Rallypoint>(3, link, 8_000_000);
+        goals.add(
+            &format!("8 MB through 16 Mbit/s, RTT {rtt} ms, queue {queue} B: datagram bytes per payload byte"),
             format!("{:.2}× at {:.2} MB/s", bulk.datagrams, bulk.goodput / 1e6),
             "at most 1.3×",
             bulk.datagrams <= 1.3,
         );
     }
     let idle = idle();
-    promises.add(
-        "an idle session, both ways, headers of IP and UDP included",
+    goals.add(
+        "an idle session, both directions, including IP and UDP headers",
         format!("{idle:.1} B/s"),
         "less than 40 B/s",
         idle < 40.0,
     );
-    let wire = traffic::game::<Ours>(1, Link::default().delay(ms(25)), Duration::from_secs(60)).overhead();
-    promises.add(
-        "game traffic without loss, wire to payload, headers of IP and UDP included",
+    let wire = traffic::game::<Rallypoint>(1, Link::default().delay(ms(25)), Duration::from_secs(60)).overhead();
+    goals.add(
+        "game traffic without loss: wire bytes per payload byte, including IP and UDP headers",
         format!("{wire:.2}×"),
         "at most 1.7×",
         wire <= 1.7,
     );
     if let [Ok(few), Ok(many)] = OPS.map(|(name, _)| instructions_per_operation(name, 2_000)) {
-        promises.add(
+        goals.add(
             "instructions per message and its ack, with 1 and with 255 players",
             format!("{few:.0} and {many:.0}"),
             "at most +10 %",
             many <= 1.1 * few,
         );
     }
-    promises
+    goals
 }
 
-fn recovery<C: Contender>(rtt: u64) -> Duration {
+fn recovery<C: Library>(rtt: u64) -> Duration {
     (0..20).map(|seed| traffic::recovery::<C>(seed, ms(rtt))).max().unwrap_or_default()
 }
 
@@ -95,7 +95,7 @@ fn login() -> Duration {
     let link = Link::default().delay(ms(25)).loss(0.2);
     let mut times: Vec<Duration> = (0..500)
         .map(|seed| {
-            let mut pair = Pair::<Ours>::start(seed, link, 100);
+            let mut pair = Pair::<Rallypoint>::start(seed, link, 100);
             let client = pair.client;
             pair.net.run_while(ms(10_000), |net| !net.machine(client).client.is_connected());
             pair.net.elapsed()
@@ -106,7 +106,7 @@ fn login() -> Duration {
 }
 
 fn idle() -> f64 {
-    let mut pair = Pair::<Ours>::connect(1, Link::default().delay(ms(25)), 100);
+    let mut pair = Pair::<Rallypoint>::connect(1, Link::default().delay(ms(25)), 100);
     pair.net.run_for(ms(10_000));
     let before = pair.wire();
     pair.net.run_for(ms(60_000));

@@ -1,4 +1,4 @@
-//! The programs that are measured, each on the core for servers and in a process of its own that ends with its owner.
+//! The measured programs: each runs on the core for servers, in its own process, which ends with its owner.
 
 use crate::{sys, sys::Signal};
 use rallypoint_bench::{Failure, cpu_time, pinned};
@@ -12,31 +12,31 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// As large as the lobby's own, so that both lose the same.
+/// Size of the receive buffer in bytes: the same as the lobby's, so that both lose the same datagrams.
 const RECEIVE_BUFFER: i32 = 8 << 20;
 
-/// The hidden verbs of this program.
-pub const BARE_UDP: &str = "bare-udp";
-pub const BARE_TCP: &str = "bare-tcp";
+/// Hidden commands of this program.
+pub const MINIMAL_UDP: &str = "minimal-udp";
+pub const MINIMAL_TCP: &str = "minimal-tcp";
 
-/// How long anything may take to start, or to take what was sent to it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit for starting a program, and for processing what was sent to it.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// A program that serves.
-pub struct Contender {
+/// A running server program.
+pub struct Program {
     child: Child,
     pub addr: SocketAddr,
-    /// What it keeps on disk.
+    /// Its files.
     _dir: TempDir,
 }
 
-impl Contender {
-    /// The lobby as it is shipped, without any configuration but these settings.
+impl Program {
+    /// The lobby with its default configuration, apart from these settings.
     pub fn lobby(core: usize, settings: &[&str]) -> Result<Self, Failure> {
         let dir = TempDir::new()?;
         let config = dir.path().join("rallypoint.toml");
         fs::write(&config, "")?;
-        // It was built into the same directory.
+        // Built into the same directory as this program.
         let mut command = pinned(core, env::current_exe()?.with_file_name("rallypoint"));
         command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off", "--config"]).arg(config);
         command.arg("--data-dir").arg(dir.path());
@@ -47,23 +47,23 @@ impl Contender {
     }
 
     /// Receives datagrams and counts them.
-    pub fn bare_udp(core: usize) -> Result<Self, Failure> {
+    pub fn minimal_udp(core: usize) -> Result<Self, Failure> {
         let mut command = pinned(core, env::current_exe()?);
-        command.arg(BARE_UDP);
+        command.arg(MINIMAL_UDP);
         Self::start(command, TempDir::new()?)
     }
 
     /// Reads a request from each connection, writes a constant reply, and closes.
-    pub fn bare_tcp(core: usize, reply: &[u8]) -> Result<Self, Failure> {
+    pub fn minimal_tcp(core: usize, reply: &[u8]) -> Result<Self, Failure> {
         let dir = TempDir::new()?;
         let file = dir.path().join("reply");
         fs::write(&file, reply)?;
         let mut command = pinned(core, env::current_exe()?);
-        command.arg(BARE_TCP).arg(file);
+        command.arg(MINIMAL_TCP).arg(file);
         Self::start(command, dir)
     }
 
-    /// nginx with the reply as a file, or `None` if it is not there. One process, and all that makes it faster.
+    /// nginx with the reply as a file, or `None` if it is not installed. One process, tuned for speed.
     pub fn nginx(core: usize, reply: &[u8]) -> Result<Option<Self>, Failure> {
         if Command::new("nginx").arg("-v").stderr(Stdio::null()).status().is_err() {
             return Ok(None);
@@ -88,12 +88,12 @@ impl Contender {
         let mut command = pinned(core, "nginx");
         command.args(["-e", "stderr", "-p"]).arg(dir.path()).args(["-c", "nginx.conf"]);
         let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let contender = Self { child, addr, _dir: dir };
+        let program = Self { child, addr, _dir: dir };
         wait_until("nginx answers", || Ok(TcpStream::connect(addr).is_ok()))?;
-        Ok(Some(contender))
+        Ok(Some(program))
     }
 
-    /// Starts a program that says where it listens in the last word of its first line.
+    /// Starts a program that prints its address as the last word of its first line.
     fn start(mut command: Command, dir: TempDir) -> Result<Self, Failure> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
@@ -102,25 +102,25 @@ impl Contender {
             BufReader::new(output).read_line(&mut line)?;
         }
         let addr = line.split_whitespace().last().and_then(|addr| addr.parse().ok());
-        let mut contender = Self { child, addr: (Ipv4Addr::UNSPECIFIED, 0).into(), _dir: dir };
-        contender.addr = addr.ok_or_else(|| Failure(format!("{command:?} did not start")))?;
-        Ok(contender)
+        let mut program = Self { child, addr: (Ipv4Addr::UNSPECIFIED, 0).into(), _dir: dir };
+        program.addr = addr.ok_or_else(|| Failure(format!("{command:?} did not start")))?;
+        Ok(program)
     }
 
-    /// The processor time that it has used so far.
+    /// CPU time used so far.
     pub fn cpu(&self) -> Result<Duration, Failure> {
         Ok(cpu_time(self.child.id())?)
     }
 
-    /// How many bytes of memory it has.
+    /// Resident memory in bytes.
     pub fn resident(&self) -> Result<u64, Failure> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next());
         let kilobytes: Option<u64> = kilobytes.and_then(|number| number.parse().ok());
-        Ok(1024 * kilobytes.ok_or_else(|| Failure("the system does not tell a process's memory".into()))?)
+        Ok(1024 * kilobytes.ok_or_else(|| Failure("the memory of the process is unknown".into()))?)
     }
 
-    /// Keeps it from doing anything, and returns when it has stopped.
+    /// Stops the process (SIGSTOP), and returns when all its threads have stopped.
     pub fn halt(&self) -> Result<(), Failure> {
         sys::signal(self.child.id(), Signal::Stop)?;
         wait_until("a program halts", || {
@@ -129,37 +129,37 @@ impl Contender {
         })
     }
 
-    /// Lets it go on.
+    /// Continues the process.
     pub fn resume(&self) -> Result<(), Failure> {
         Ok(sys::signal(self.child.id(), Signal::Continue)?)
     }
 
-    /// Waits until it has taken all datagrams from its UDP socket.
+    /// Waits until it has received all datagrams from its UDP socket.
     pub fn drained(&self) -> Result<(), Failure> {
-        wait_until("a program takes its datagrams", || Ok(self.queue()?.bytes == 0))?;
-        // It may not be done with the last ones.
+        wait_until("a program receives its datagrams", || Ok(self.queue()?.bytes == 0))?;
+        // It may still be processing the last ones.
         thread::sleep(Duration::from_millis(1));
         Ok(())
     }
 
-    /// Waits until it has nothing to do.
+    /// Waits until it is idle.
     pub fn idle(&self) -> Result<(), Failure> {
-        const LOOK: Duration = Duration::from_millis(300);
-        wait_until("a program comes to rest", || {
+        const INTERVAL: Duration = Duration::from_millis(300);
+        wait_until("a program is idle", || {
             let before = self.cpu()?;
-            thread::sleep(LOOK);
-            Ok(self.cpu()? - before < LOOK / 50)
+            thread::sleep(INTERVAL);
+            Ok(self.cpu()? - before < INTERVAL / 50)
         })
     }
 
     /// The state of its UDP socket.
     pub fn queue(&self) -> Result<Queue, Failure> {
         let sockets = fs::read_to_string("/proc/net/udp")?;
-        Queue::find(&sockets, self.addr.port()).ok_or_else(|| Failure(format!("nobody listens at {}", self.addr)))
+        Queue::find(&sockets, self.addr.port()).ok_or_else(|| Failure(format!("no socket listens at {}", self.addr)))
     }
 }
 
-impl Drop for Contender {
+impl Drop for Program {
     fn drop(&mut self) {
         let _ = sys::signal(self.child.id(), Signal::Kill);
         let _ = self.child.wait();
@@ -171,29 +171,29 @@ fn has_stopped(thread: &fs::DirEntry) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('T'))
 }
 
-/// Looks often, but not for ever.
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> Result<bool, Failure>) -> Result<(), Failure> {
+/// Polls a condition until it holds.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> Result<bool, Failure>) -> Result<(), Failure> {
     let start = Instant::now();
-    while !is_so()? {
-        if start.elapsed() > PATIENCE {
-            return Err(Failure(format!("waited too long until {what}")));
+    while !condition()? {
+        if start.elapsed() > TIME_LIMIT {
+            return Err(Failure(format!("timed out waiting until {what}")));
         }
         thread::sleep(Duration::from_micros(200));
     }
     Ok(())
 }
 
-/// What the system tells of a UDP socket.
+/// The receive queue of a UDP socket.
 #[derive(Debug, PartialEq)]
 pub struct Queue {
-    /// What is waiting in it.
+    /// Number of bytes in the queue.
     pub bytes: u64,
-    /// How many datagrams did not find room.
+    /// Number of datagrams dropped because it was full.
     pub drops: u64,
 }
 
 impl Queue {
-    /// In the system's table, which looks like this:
+    /// Finds a socket in /proc/net/udp, whose columns are:
     /// `sl  local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode ref pointer drops`
     fn find(sockets: &str, port: u16) -> Option<Self> {
         let port = format!(":{port:04X}");
@@ -204,23 +204,23 @@ impl Queue {
     }
 }
 
-/// The program behind [`Contender::bare_udp`].
-pub fn bare_udp() -> io::Result<()> {
+/// The program behind [`Program::minimal_udp`].
+pub fn minimal_udp() -> io::Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     sys::set_receive_buffer(&socket, RECEIVE_BUFFER)?;
     println!("{}", socket.local_addr()?);
     Err(sys::count_datagrams(&socket, |count| println!("{count}")))
 }
 
-/// The program behind [`Contender::bare_tcp`].
-pub fn bare_tcp(file: &str) -> io::Result<()> {
+/// The program behind [`Program::minimal_tcp`].
+pub fn minimal_tcp(file: &str) -> io::Result<()> {
     let reply = fs::read(file)?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);
     let mut request = [0; 512];
     loop {
         let (mut client, _) = listener.accept()?;
-        // If a client goes away, that is its own loss.
+        // A client that disconnects early is ignored.
         let _ = client.read(&mut request).and_then(|_| client.write_all(&reply));
     }
 }

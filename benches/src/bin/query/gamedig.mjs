@@ -1,8 +1,8 @@
-// Asks the servers of a list by npm's gamedig, so many at a time, and prints a line for each that answers.
+// Queries the servers of a list with gamedig (npm), a given number concurrently, and prints a line for each reply.
 import { readFileSync } from 'node:fs'
 import { GameDig } from 'gamedig'
 
-const [list, port, atATime, attempts, timeout] = process.argv.slice(2)
+const [list, port, concurrency, attempts, timeout] = process.argv.slice(2)
 const hosts = readFileSync(list, 'utf8').trim().split('\n')
 const dig = new GameDig()
 let next = 0
@@ -18,4 +18,4 @@ async function worker () {
     } catch { /* not found */ }
   }
 }
-await Promise.all(Array.from({ length: Number(atATime) }, worker))
+await Promise.all(Array.from({ length: Number(concurrency) }, worker))

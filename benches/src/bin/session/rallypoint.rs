@@ -1,6 +1,6 @@
-//! This project's session protocol, plain: the others' work is compared, not their ciphers.
+//! Rallypoint's session protocol, without encryption: the comparison is about transport, not ciphers.
 
-use crate::contender::{Contender, Heard, Side};
+use crate::library::{Library, Received, Side};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session_proto::{
     Client, ClientConfig, ClientEvent, Encryption, Endpoint, EndpointConfig, NewPlayer, PlayerId, SendError,
@@ -9,29 +9,33 @@ use rallypoint_session_proto::{
 use std::{net::SocketAddr, time::Instant};
 
 /// Rallypoint.
-pub struct Ours;
+pub struct Rallypoint;
 
 pub struct Server {
     pub endpoint: Endpoint,
     pub player: Option<PlayerId>,
-    heard: Heard,
+    received: Received,
 }
 
 pub struct Player {
     pub client: Client,
-    heard: Heard,
+    received: Received,
 }
 
-impl Contender for Ours {
+impl Library for Rallypoint {
     const NAME: &'static str = "rallypoint";
     type Server = Server;
     type Client = Player;
 
     fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Player) {
-        let endpoint = Endpoint::new(EndpointConfig::for_game("bench"), [1; 32]).expect("the default is fine");
+        let endpoint =
+            Endpoint::new(EndpointConfig::for_game("bench"), [1; 32]).expect("the default configuration is valid");
         let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("bench", "bench") };
-        let client = Client::new(now, server, config, [2; 32]).expect("the default is fine");
-        (Server { endpoint, player: None, heard: Heard::default() }, Player { client, heard: Heard::default() })
+        let client = Client::new(now, server, config, [2; 32]).expect("the default configuration is valid");
+        (
+            Server { endpoint, player: None, received: Received::default() },
+            Player { client, received: Received::default() },
+        )
     }
 }
 
@@ -45,8 +49,8 @@ impl Side for Server {
         sent(self.endpoint.send(now, player, message))
     }
 
-    fn heard(&self) -> &[Instant] {
-        self.heard.times()
+    fn received(&self) -> &[Instant] {
+        self.received.times()
     }
 }
 
@@ -59,8 +63,8 @@ impl Side for Player {
         sent(self.client.send(now, message))
     }
 
-    fn heard(&self) -> &[Instant] {
-        self.heard.times()
+    fn received(&self) -> &[Instant] {
+        self.received.times()
     }
 }
 
@@ -76,7 +80,7 @@ impl Server {
                 ServerEvent::Connected(NewPlayer { player, .. }) => self.player = Some(player),
                 ServerEvent::Message(player) => {
                     while let Some(message) = self.endpoint.recv(player) {
-                        self.heard.take(now, message);
+                        self.received.take(now, message);
                     }
                 }
                 ServerEvent::Disconnected(_, reason) => panic!("disconnected: {reason}"),
@@ -92,7 +96,7 @@ impl Player {
             match event {
                 ClientEvent::Message => {
                     while let Some(message) = self.client.recv() {
-                        self.heard.take(now, message);
+                        self.received.take(now, message);
                     }
                 }
                 ClientEvent::Disconnected(reason) => panic!("disconnected: {reason}"),

@@ -1,4 +1,4 @@
-//! What is measured: libraries that carry reliable, ordered messages, each behind the same few calls, on virtual time.
+//! The compared libraries for reliable, ordered messages, behind one interface, on virtual time.
 
 use rallypoint_machine::Machine;
 use std::{
@@ -11,42 +11,42 @@ pub trait Side: Machine<Event = ()> + 'static {
     /// Whether messages can be sent.
     fn is_connected(&self) -> bool;
 
-    /// Takes a message to be sent; false if there is no room for it now.
+    /// Queues a message; returns false if the queue is full.
     fn send(&mut self, now: Instant, message: &[u8]) -> bool;
 
-    /// The frame is over: whoever sends once per frame sends now.
+    /// Ends a frame: libraries that send once per frame send now.
     fn end_frame(&mut self, _now: Instant) {}
 
-    /// When each message arrived, in order.
-    fn heard(&self) -> &[Instant];
+    /// Arrival time of each message, in order.
+    fn received(&self) -> &[Instant];
 }
 
 /// A library.
-pub trait Contender {
-    /// Its name.
+pub trait Library {
+    /// Name of the library.
     const NAME: &'static str;
-    /// The side that waits.
+    /// The accepting side.
     type Server: Side;
-    /// The side that comes.
+    /// The connecting side.
     type Client: Side;
 
-    /// Both sides, for messages of `size` bytes.
+    /// Creates both sides, for messages of `size` bytes.
     fn pair(now: Instant, server: SocketAddr, size: usize) -> (Self::Server, Self::Client);
 }
 
-/// What arrived, and when. The first four bytes of a message are its number, so nothing is mixed up unnoticed.
+/// Arrival times of messages. The first four bytes of a message are its number, which verifies the order.
 #[derive(Default)]
-pub struct Heard(Vec<Instant>);
+pub struct Received(Vec<Instant>);
 
-impl Heard {
-    /// A message arrived.
+impl Received {
+    /// Records the arrival of a message.
     pub fn take(&mut self, now: Instant, message: &[u8]) {
         let number = message.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
-        assert_eq!(number, Some(self.0.len()), "a message came out of turn");
+        assert_eq!(number, Some(self.0.len()), "a message arrived out of order");
         self.0.push(now);
     }
 
-    /// The times.
+    /// The arrival times.
     pub fn times(&self) -> &[Instant] {
         &self.0
     }
@@ -59,7 +59,7 @@ pub fn numbered(number: u32, size: usize) -> Vec<u8> {
     message
 }
 
-/// So many milliseconds.
+/// A duration in milliseconds.
 pub const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
