@@ -1,4 +1,4 @@
-//! S26: a bottleneck is used, shared, and not flooded.
+//! A bottleneck is used, shared, and not flooded (S26).
 
 mod common;
 
@@ -9,7 +9,7 @@ use rallypoint_session_proto::Encryption;
 const MBIT_16: u64 = 16_000_000;
 
 #[test]
-fn s26_at_most_1_3_times_the_payload_through_a_bottleneck_with_a_small_queue() {
+fn s26_a_bottleneck_with_a_small_queue_costs_at_most_1_3_times_the_payload() {
     for (rtt, queue) in [(10, 8_000), (50, 8_000), (50, 16_000), (50, 64_000), (150, 16_000), (150, 32_000)] {
         let link = Link::default().delay(ms(rtt) / 2).bottleneck(MBIT_16, queue);
         let bulk = bulk(3, link, 8_000_000, Encryption::Plain);
@@ -20,7 +20,7 @@ fn s26_at_most_1_3_times_the_payload_through_a_bottleneck_with_a_small_queue() {
 }
 
 #[test]
-fn a_short_path_is_used() {
+fn a_short_path_is_fully_used() {
     let link = Link::default().delay(std::time::Duration::from_micros(50)).bottleneck(1_000_000_000, 1_000_000);
     let bulk = bulk(3, link, 8_000_000, Encryption::Plain);
     println!("{:.2} MB/s, wire {:.3}", bulk.goodput / 1e6, bulk.overhead);
@@ -39,18 +39,19 @@ fn s26_random_loss_before_a_bottleneck_is_no_reason_to_slow_down() {
 
 #[test]
 fn s26_a_long_queue_is_not_filled() {
-    // 256 kB of queue would be 128 ms.
+    // A full queue of 256 kB would add 128 ms.
     let link = Link::default().delay(ms(25)).bottleneck(MBIT_16, 256_000);
     let mut pair = Pair::plain(3, link);
-    let (server, mut worst) = (pair.server, ms(0));
-    for second in 0..200 {
+    let server = pair.server;
+    let mut worst = ms(0);
+    for step in 0..200 {
         pair.net.with(server, |app, now| {
             let player = app.player();
             while app.endpoint.send(now, player, &[7; 400]).is_ok() {}
         });
         pair.net.run_for(ms(50));
         let stats = pair.server().endpoint.connection(pair.server().player()).unwrap().stats();
-        if second > 40 {
+        if step > 40 {
             worst = worst.max(stats.rtt.unwrap());
         }
     }
@@ -59,7 +60,7 @@ fn s26_a_long_queue_is_not_filled() {
 }
 
 #[test]
-fn s26_two_share_a_bottleneck() {
+fn s26_two_downloads_share_a_bottleneck() {
     let mut net = Network::new(5);
     net.set_default_link(Link::default().delay(ms(25)).bottleneck(MBIT_16, 64_000));
     let server = net.add(SERVER, ServerApp::new(server_config()));
@@ -67,8 +68,8 @@ fn s26_two_share_a_bottleneck() {
         let app = ClientApp::new(net.now(), SERVER.into(), client_config(Encryption::Plain), last);
         net.add(([10, 0, 1, last], 1000), app)
     });
-    let ways: Vec<(NodeId, NodeId)> = clients.iter().map(|&client| (server.into(), client.into())).collect();
-    net.share_link(&ways);
+    let links: Vec<(NodeId, NodeId)> = clients.iter().map(|&client| (server.into(), client.into())).collect();
+    net.share_link(&links);
     net.run_for(secs(1));
     for step in 0..400 {
         net.with(server, |app, now| {
@@ -81,9 +82,9 @@ fn s26_two_share_a_bottleneck() {
         net.run_for(ms(50));
     }
     let now = net.now();
-    let late =
-        |client: Node<ClientApp>| net.machine(client).heard.iter().filter(|(at, _)| now - *at < secs(10)).count();
-    let shares = clients.map(late);
+    let recent =
+        |client: Node<ClientApp>| net.machine(client).received.iter().filter(|(at, _)| now - *at < secs(10)).count();
+    let shares = clients.map(recent);
     println!("{shares:?}");
     let total = (shares[0] + shares[1]) as f64 * 400.0 / 10.0;
     assert!(total > 1.5e6, "{total} bytes per second");

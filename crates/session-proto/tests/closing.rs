@@ -1,4 +1,4 @@
-//! How a session ends (S28), and how one that is idle goes on (S29).
+//! How a session ends (S28), and how an idle one is kept alive (S29).
 
 mod common;
 
@@ -6,10 +6,10 @@ use common::*;
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption, SendError, ServerEvent};
 
-const GOODBYE_FROM_CLIENT: [u8; 5] = [0x8d, 0xef, 0x02, 0xd2, 0x00];
+const CLIENT_DISCONNECT: [u8; 5] = [0x8d, 0xef, 0x02, 0xd2, 0x00];
 
 #[test]
-fn s28_a_client_that_closes_delivers_what_is_left() {
+fn s28_a_client_that_closes_delivers_the_messages_that_are_left() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(25)).loss(0.1));
     for number in 0..200 {
         pair.client_send(&numbered(number, 400));
@@ -18,7 +18,7 @@ fn s28_a_client_that_closes_delivers_what_is_left() {
     let refused = pair.net.with(pair.client, |app, now| app.client.send(now, b"late"));
     assert_eq!(refused, Err(SendError::Closed));
     pair.net.run_for(secs(5));
-    assert_eq!(pair.server_heard().len(), 200);
+    assert_eq!(pair.server_received().len(), 200);
     assert_eq!(pair.server().disconnects(), [DisconnectReason::ClosedByPeer(String::new())]);
     assert!(pair.client().has(&ClientEvent::Disconnected(DisconnectReason::Closed)));
     assert!(pair.client().client.is_closed());
@@ -26,9 +26,9 @@ fn s28_a_client_that_closes_delivers_what_is_left() {
 }
 
 #[test]
-fn who_closes_learns_what_was_never_acknowledged() {
+fn a_client_that_closes_learns_how_many_messages_were_not_acknowledged() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
-    pair.client_send(b"heard");
+    pair.client_send(b"delivered");
     pair.net.run_for(secs(1));
     assert_eq!(pair.client().client.undelivered(), 0);
     let client = pair.client;
@@ -43,7 +43,7 @@ fn who_closes_learns_what_was_never_acknowledged() {
 }
 
 #[test]
-fn s28_a_player_hears_why_it_has_to_go() {
+fn s28_a_player_learns_the_reason_of_a_disconnect() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
     pair.net.with(pair.server, |app, now| {
         let player = app.player();
@@ -53,9 +53,9 @@ fn s28_a_player_hears_why_it_has_to_go() {
     assert!(pair.client().has(&ClientEvent::Closing));
     assert!(pair.client().has(&ClientEvent::Disconnected(DisconnectReason::ClosedByPeer("it is late".into()))));
     assert_eq!(pair.server().disconnects(), [DisconnectReason::Closed]);
-    let goodbyes = pair.net.counters(pair.server, pair.client).sent.datagrams;
+    let sent = pair.net.counters(pair.server, pair.client).sent.datagrams;
     pair.net.run_for(secs(20));
-    assert_eq!(pair.net.counters(pair.server, pair.client).sent.datagrams, goodbyes, "silence");
+    assert_eq!(pair.net.counters(pair.server, pair.client).sent.datagrams, sent, "nothing more is sent");
 }
 
 #[test]
@@ -63,28 +63,28 @@ fn s28_forged_disconnects_change_nothing() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         let mut pair = Pair::connect(1, Link::default().delay(ms(25)), encryption);
         for number in 0..100 {
-            pair.net.inject(CLIENT, SERVER, &GOODBYE_FROM_CLIENT);
+            pair.net.inject(CLIENT, SERVER, &CLIENT_DISCONNECT);
             pair.net.inject(SERVER, CLIENT, b"\0go away");
             pair.client_send(&numbered(number, 50));
             pair.server_send(&numbered(number, 50));
             pair.net.run_for(ms(100));
         }
-        // And when nobody has anything to say.
+        // And while both sides are idle.
         for _ in 0..20 {
-            pair.net.inject(CLIENT, SERVER, &GOODBYE_FROM_CLIENT);
+            pair.net.inject(CLIENT, SERVER, &CLIENT_DISCONNECT);
             pair.net.inject(SERVER, CLIENT, b"\0go away");
             pair.net.run_for(ms(700));
         }
         assert!(pair.client().client.is_connected());
         assert_eq!(pair.server().disconnects(), []);
-        assert_eq!((pair.server_heard().len(), pair.client().heard.len()), (100, 100));
+        assert_eq!((pair.server_received().len(), pair.client().received.len()), (100, 100));
         let closing = |event: &(_, ServerEvent)| matches!(event.1, ServerEvent::Closing(_));
         assert!(pair.server().events.iter().any(closing), "the event is raised at once");
     }
 }
 
 #[test]
-fn s29_an_idle_session_lives_on_less_than_40_bytes_per_second() {
+fn s29_an_idle_session_costs_less_than_40_bytes_per_second() {
     let mut pair = Pair::connect(1, Link::default().delay(ms(25)), Encryption::Encrypted);
     pair.net.run_for(secs(10));
     let before = pair.net.totals().sent;
@@ -97,7 +97,7 @@ fn s29_an_idle_session_lives_on_less_than_40_bytes_per_second() {
 }
 
 #[test]
-fn s29_after_10_s_of_nothing_it_is_over() {
+fn s29_a_session_ends_after_10_s_without_a_datagram() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
     pair.net.run_for(secs(5));
     pair.net.partition(pair.client, pair.server, true);
@@ -109,7 +109,7 @@ fn s29_after_10_s_of_nothing_it_is_over() {
 }
 
 #[test]
-fn s29_keepalives_are_answered_5_times_a_second_and_only_to_a_player() {
+fn s29_keepalives_are_answered_5_times_a_second_and_only_for_a_player() {
     let mut pair = Pair::plain(1, Link::default());
     pair.net.run_for(secs(1));
     let before = pair.net.counters(pair.server, pair.client).sent.datagrams;

@@ -1,4 +1,4 @@
-//! A receiver that does not read holds the sender back, and nothing is lost (S22, S26).
+//! A receiver that does not read blocks the sender, and nothing is lost (S22, S26).
 
 mod common;
 
@@ -7,9 +7,9 @@ use rallypoint_netsim::Link;
 use rallypoint_session_proto::{Client, ClientConfig, ClientEvent, ConfigError, Encryption, Endpoint, SendError};
 
 #[test]
-fn s22_a_receiver_that_does_not_read_holds_the_sender_back() {
+fn s22_a_receiver_that_does_not_read_blocks_the_sender() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
-    pair.net.with(pair.server, |app, _| app.deaf = true);
+    pair.net.with(pair.server, |app, _| app.is_stalled = true);
     let mut sent = 0;
     let fill = |pair: &mut Pair, sent: &mut u32| {
         pair.net.with(pair.client, |app, now| {
@@ -30,18 +30,18 @@ fn s22_a_receiver_that_does_not_read_holds_the_sender_back() {
     let before = pair.net.counters(pair.client, pair.server).sent.bytes;
     pair.net.run_for(secs(30));
     let idle = pair.net.counters(pair.client, pair.server).sent.bytes - before;
-    // Two messages every 100 ms, which is what shows that the network is still there (S25).
+    // Two messages every 100 ms probe whether the network works (S25).
     assert!(idle < 150_000, "{idle} bytes in 30 s of waiting");
-    // Now it reads.
+    // The server starts to read.
     pair.net.with(pair.server, |app, now| {
-        app.deaf = false;
+        app.is_stalled = false;
         let player = app.player();
         app.read_player(now, player);
     });
     pair.net.run_for(secs(2));
     assert!(pair.client().events[events..].iter().any(|(_, event)| *event == ClientEvent::Writable));
-    let heard: Vec<u32> = pair.server_heard().iter().map(|(_, message)| number_of(message)).collect();
-    assert!(heard.into_iter().eq(0..sent));
+    let received: Vec<u32> = pair.server_received().iter().map(|(_, message)| number_of(message)).collect();
+    assert!(received.into_iter().eq(0..sent));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn s22_memory_for_all_players_is_bounded() {
     let memory = pair.server().endpoint.stats().memory;
     assert!(memory <= 1 << 20, "{memory}");
     pair.net.run_for(secs(5));
-    assert!(pair.client().heard.len() > 2_000);
+    assert!(pair.client().received.len() > 2_000);
 }
 
 #[test]
@@ -78,13 +78,13 @@ fn s33_errors_name_the_limit() {
         assert_eq!(sent, error(to_client));
         pair.server_send(&too_large[1..]);
         pair.net.run_for(ms(100));
-        assert_eq!((pair.server_heard()[0].1.len(), pair.client().heard[0].1.len()), (to_server, to_client));
+        assert_eq!((pair.server_received()[0].1.len(), pair.client().received[0].1.len()), (to_server, to_client));
         assert_eq!(pair.net.with(pair.client, |app, now| app.client.send(now, b"")), Err(SendError::Empty));
     }
 }
 
 #[test]
-fn unknown_players_and_bad_settings_are_errors() {
+fn unknown_players_and_invalid_settings_are_errors() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(1)));
     let player = pair.server().player();
     pair.net.with(pair.server, |app, now| app.endpoint.disconnect(now, player, ""));

@@ -1,4 +1,4 @@
-//! Forged datagrams of every kind change nothing: the stream arrives, whole and in order, and nobody is thrown out.
+//! Forged datagrams of every kind change nothing: all messages arrive in order, and no session ends.
 
 mod common;
 
@@ -6,8 +6,8 @@ use common::*;
 use rallypoint_netsim::{Link, Rng};
 use rallypoint_session_proto::{ClientEvent, Connection, Encryption, LoginError, StaticKey};
 
-/// An ack (ff) or a resend (aa) of these numbers.
-fn list(kind: u8, numbers: impl Iterator<Item = u32>) -> Vec<u8> {
+/// An ack (ff) or a resend request (aa) of these numbers.
+fn number_list(kind: u8, numbers: impl Iterator<Item = u32>) -> Vec<u8> {
     let mut bytes = vec![kind, 0];
     for number in numbers {
         bytes[1] += 1;
@@ -17,7 +17,7 @@ fn list(kind: u8, numbers: impl Iterator<Item = u32>) -> Vec<u8> {
     bytes
 }
 
-/// Traffic both ways with loss, while `forge` does its worst before every message.
+/// Traffic both ways with loss, and `forge` is called before every message.
 fn with_forgeries(encryption: Encryption, loss: f64, mut forge: impl FnMut(&mut Pair, u32)) -> Pair {
     let mut pair = Pair::connect(3, Link::default().delay(ms(25)).loss(loss), encryption);
     for number in 0..500 {
@@ -27,21 +27,22 @@ fn with_forgeries(encryption: Encryption, loss: f64, mut forge: impl FnMut(&mut 
         pair.net.run_for(ms(10));
     }
     pair.net.run_for(secs(8));
-    let heard = |heard: &[(_, Vec<u8>)]| heard.iter().map(|(_, message)| number_of(message)).collect::<Vec<_>>();
-    assert!(heard(pair.server_heard()).into_iter().eq(0..500), "{}", pair.server_heard().len());
-    assert!(heard(&pair.client().heard).into_iter().eq(0..500), "{}", pair.client().heard.len());
-    assert_eq!((pair.server().connects(), pair.server().disconnects().len()), (1, 0));
+    let numbers =
+        |messages: &[(_, Vec<u8>)]| messages.iter().map(|(_, message)| number_of(message)).collect::<Vec<_>>();
+    assert!(numbers(pair.server_received()).into_iter().eq(0..500), "{}", pair.server_received().len());
+    assert!(numbers(&pair.client().received).into_iter().eq(0..500), "{}", pair.client().received.len());
+    assert_eq!((pair.server().connect_count(), pair.server().disconnects().len()), (1, 0));
     pair
 }
 
 #[test]
-fn s24_forged_acks_can_delay_but_never_lose() {
+fn s24_forged_acks_can_delay_messages_but_not_lose_them() {
     for loss in [0.0, 0.1, 0.3] {
-        // Every number around the current one is acked before it was sent, and while it is under way.
+        // Every number around the current one is acked before it is sent and while it is in flight.
         with_forgeries(Encryption::Plain, loss, |pair, number| {
             let numbers = || number.saturating_sub(20)..number + 20;
-            pair.net.inject(CLIENT, SERVER, &list(0xff, numbers()));
-            pair.net.inject(SERVER, CLIENT, &list(0xff, numbers()));
+            pair.net.inject(CLIENT, SERVER, &number_list(0xff, numbers()));
+            pair.net.inject(SERVER, CLIENT, &number_list(0xff, numbers()));
         });
     }
 }
@@ -51,29 +52,30 @@ fn s24_a_forged_ack_of_the_last_message_does_not_lose_it() {
     let mut pair = Pair::plain(3, Link::default().delay(ms(25)));
     pair.client_send(&numbered(0, 10));
     pair.net.run_for(secs(1));
-    // It is lost on the way, and acked by somebody else.
+    // The message is lost, and a forger acks it.
     pair.net.partition(pair.client, pair.server, true);
     pair.client_send(&numbered(1, 10));
-    pair.net.inject(SERVER, CLIENT, &list(0xff, 0..10));
+    pair.net.inject(SERVER, CLIENT, &number_list(0xff, 0..10));
     pair.net.run_for(secs(5));
     pair.net.partition(pair.client, pair.server, false);
     pair.client_send(&numbered(2, 10));
     pair.net.run_for(secs(1));
-    assert_eq!(pair.server_heard().len(), 3);
+    assert_eq!(pair.server_received().len(), 3);
 }
 
 #[test]
-fn s25_forged_resends_draw_little() {
-    let calm = with_forgeries(Encryption::Plain, 0.0, |_, _| {});
+fn s25_forged_resend_requests_cause_few_resends() {
+    let undisturbed = with_forgeries(Encryption::Plain, 0.0, |_, _| {});
     let pair = with_forgeries(Encryption::Plain, 0.0, |pair, number| {
         for _ in 0..5 {
-            pair.net.inject(CLIENT, SERVER, &list(0xaa, number.saturating_sub(30)..number + 30));
-            pair.net.inject(SERVER, CLIENT, &list(0xaa, number.saturating_sub(30)..number + 30));
+            pair.net.inject(CLIENT, SERVER, &number_list(0xaa, number.saturating_sub(30)..number + 30));
+            pair.net.inject(SERVER, CLIENT, &number_list(0xaa, number.saturating_sub(30)..number + 30));
         }
     });
-    // Each message at most once per half round trip while it is remembered, and none twice for ten requests.
-    let (calm, forged) = (calm.net.totals().sent.bytes, pair.net.totals().sent.bytes);
-    assert!(forged < 40 * calm, "{forged} bytes instead of {calm}");
+    // Each message is resent at most once per half round trip while it is kept.
+    let expected = undisturbed.net.totals().sent.bytes;
+    let sent = pair.net.totals().sent.bytes;
+    assert!(sent < 40 * expected, "{sent} bytes instead of {expected}");
 }
 
 #[test]
@@ -93,10 +95,10 @@ fn random_bytes_and_forged_headers_change_nothing() {
 }
 
 #[test]
-fn replays_are_ignored() {
+fn replayed_datagrams_are_ignored() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         let mut pair = Pair::connect(3, Link::default().delay(ms(25)), encryption);
-        // Everything arrives three times, at once and half a second later.
+        // Every datagram arrives twice, half of them half a second late.
         let link = Link::default().delay(ms(25)).duplicate(1.0).reorder(0.5, ms(500));
         pair.net.set_default_link(link);
         for number in 0..200 {
@@ -104,8 +106,8 @@ fn replays_are_ignored() {
             pair.net.run_for(ms(10));
         }
         pair.net.run_for(secs(5));
-        let heard: Vec<u32> = pair.server_heard().iter().map(|(_, message)| number_of(message)).collect();
-        assert!(heard.into_iter().eq(0..200));
+        let received: Vec<u32> = pair.server_received().iter().map(|(_, message)| number_of(message)).collect();
+        assert!(received.into_iter().eq(0..200));
     }
 }
 
@@ -136,7 +138,7 @@ fn s19_s30_forged_login_successes_change_nothing() {
     let mut pair = Pair::start(1, Link::default().delay(ms(100)), config, client);
     let mut encrypted = vec![0x0f, 0, 1, 1, 1, 1];
     encrypted.extend([7; 128]);
-    // Before the login is answered, and after; plain ones would be a downgrade (S20).
+    // They arrive before and after the login is answered; accepting a plain one would be a downgrade (S20).
     for _ in 0..50 {
         pair.net.inject(SERVER, CLIENT, b"\x03\x00\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01");
         pair.net.inject(SERVER, CLIENT, &encrypted);
@@ -146,21 +148,21 @@ fn s19_s30_forged_login_successes_change_nothing() {
     assert!(pair.client().client.connection().is_some_and(Connection::is_encrypted));
     pair.client_send(b"hello");
     pair.net.run_for(secs(1));
-    assert_eq!(pair.server_heard().len(), 1);
+    assert_eq!(pair.server_received().len(), 1);
 }
 
 #[test]
-fn s20_an_encrypted_session_takes_no_plain_data() {
+fn s20_an_encrypted_session_drops_plain_data() {
     let mut pair = Pair::connect(1, Link::default().delay(ms(25)), Encryption::Encrypted);
     pair.net.run_for(secs(1));
-    // What a plain server would send as its first message: type, CRC, number 0, 5 bytes.
+    // The first message of a plain server: type, CRC, number 0, 5 bytes.
     let mut plain = b"\x05\0\0\0\0\0\0\0\0\x05\0hello".to_vec();
     let crc = crc(&plain[5..]);
     plain[1..5].copy_from_slice(&crc.to_le_bytes());
     pair.net.inject(SERVER, CLIENT, &plain);
     pair.net.run_for(secs(1));
-    assert!(pair.client().heard.is_empty());
-    assert_eq!(pair.client().client.connection().unwrap().stats().dropped, 1, "it was a well-formed datagram");
+    assert!(pair.client().received.is_empty());
+    assert_eq!(pair.client().client.connection().unwrap().stats().dropped, 1, "the datagram is well-formed");
 }
 
 /// CRC-32/ISO-HDLC, bit by bit.
@@ -170,7 +172,7 @@ fn crc(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn two_servers_fed_each_others_packets_do_not_start_to_talk() {
+fn two_servers_with_each_others_forged_datagrams_do_not_start_a_loop() {
     let mut pair = Pair::start(1, Link::default().delay(ms(10)), server_config(), client_config(Encryption::Plain));
     let other = ([10, 0, 0, 2], 45_555);
     let second = pair.net.add(other, ServerApp::with_seed(server_config(), 7));
@@ -195,7 +197,7 @@ fn two_servers_fed_each_others_packets_do_not_start_to_talk() {
         }
     }
     pair.net.run_for(secs(60));
-    // Each answered the query and the login that seemed to come from the other, and that was all.
+    // Each answers the query and the login that seem to come from the other, and nothing else.
     let sent =
         pair.net.counters(pair.server, second).sent.datagrams + pair.net.counters(second, pair.server).sent.datagrams;
     assert_eq!(sent, 2 * 3);

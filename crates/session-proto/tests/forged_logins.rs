@@ -1,4 +1,4 @@
-//! A flood of forged logins keeps nobody out, and costs little (S13, S14, S16).
+//! A flood of forged logins locks no player out, and draws few bytes (S13, S14, S16).
 
 mod common;
 
@@ -18,18 +18,19 @@ fn login(name: &str, encrypted: bool) -> Vec<u8> {
     bytes
 }
 
-/// 20,000 forged logins per second from everywhere; then an honest player comes.
-fn flood(encrypted: bool, full_but_one: bool) {
+/// Forged logins from random addresses, 20,000 per second (2,000 if encrypted); then an honest player logs in.
+fn flood(encrypted: bool, has_one_slot: bool) {
     let mut config = server_config();
-    config.max_players = if full_but_one { 1 } else { 16 };
+    config.max_players = if has_one_slot { 1 } else { 16 };
     let honest = client_config(if encrypted { Encryption::Encrypted } else { Encryption::Plain });
     let mut pair = Pair::start(1, Link::default().delay(ms(25)), config, honest);
-    // The honest player's first datagrams come in the middle of it.
-    let (client, server) = (pair.client, pair.server);
+    // The honest player's first datagrams arrive in the middle of the flood.
+    let client = pair.client;
+    let server = pair.server;
     pair.net.isolate(client, true);
     let mut rng = Rng::new(5);
     let per_ms = if encrypted { 2 } else { 20 };
-    let mut storm = |pair: &mut Pair| {
+    let mut flood_for_1_ms = |pair: &mut Pair| {
         for _ in 0..per_ms {
             let from = rng.next_u64().to_le_bytes();
             let port = 1 + rng.below(65_000) as u16;
@@ -38,32 +39,32 @@ fn flood(encrypted: bool, full_but_one: bool) {
         }
         pair.net.run_for(ms(1));
     };
-    (0..500).for_each(|_| storm(&mut pair));
+    (0..500).for_each(|_| flood_for_1_ms(&mut pair));
     pair.net.isolate(client, false);
     let start = pair.net.now();
-    while pair.server().connects() == 0 {
-        storm(&mut pair);
-        assert!(pair.net.now() - start < secs(1), "still outside after a second");
+    while pair.server().connect_count() == 0 {
+        flood_for_1_ms(&mut pair);
+        assert!(pair.net.now() - start < secs(1), "not logged in after a second");
     }
     let stats = pair.net.machine(server).endpoint.stats();
     assert_eq!(stats.players, 1);
     assert!(stats.half_open <= 8_192, "{stats:?}");
-    // 14 bytes for 16 to 30.
+    // An answer has 14 bytes, a login 16 to 30.
     assert!(stats.unvalidated_bytes < 3 * 40_000 * 20, "{stats:?}");
 }
 
 #[test]
-fn s14_a_flood_of_forged_logins_keeps_nobody_out() {
+fn s14_a_flood_of_forged_logins_locks_no_player_out() {
     flood(false, false);
 }
 
 #[test]
-fn s14_not_even_from_the_last_slot() {
+fn s14_a_flood_of_forged_logins_does_not_block_the_last_slot() {
     flood(false, true);
 }
 
 #[test]
-fn s14_a_flood_of_encrypted_logins_keeps_nobody_out() {
+fn s14_a_flood_of_encrypted_logins_locks_no_player_out() {
     flood(true, false);
 }
 
@@ -77,23 +78,23 @@ fn s13_forged_logins_from_the_address_of_a_player_change_nothing() {
         pair.net.run_for(ms(50));
     }
     pair.net.run_for(secs(15));
-    assert_eq!((pair.server_heard().len(), pair.client().heard.len()), (100, 100));
-    assert_eq!((pair.server().connects(), pair.server().disconnects().len()), (1, 0));
-    assert_eq!(pair.server().endpoint.stats().half_open, 0, "forgotten after 10 s");
+    assert_eq!((pair.server_received().len(), pair.client().received.len()), (100, 100));
+    assert_eq!((pair.server().connect_count(), pair.server().disconnects().len()), (1, 0));
+    assert_eq!(pair.server().endpoint.stats().half_open, 0, "half-open logins expire after 10 s");
 }
 
 #[test]
-fn s16_nobody_gets_more_than_three_times_what_came_or_16_bytes() {
+fn s16_an_answer_has_at_most_three_times_the_bytes_of_the_login_or_16() {
     let mut config = server_config();
     config.games = vec!["a game with a long name".into()];
     let mut pair = Pair::start(1, Link::default(), config, client_config(Encryption::Plain));
     pair.net.run_for(secs(1));
-    for (sent, most) in [(&b"\x03\x00\x00"[..], 16), (b"\x03\x00alice\x00", 24), (b"\x03\x01a\x00", 16)] {
+    for (sent, max) in [(&b"\x03\x00\x00"[..], 16), (b"\x03\x00alice\x00", 24), (b"\x03\x01a\x00", 16)] {
         let before = pair.server().endpoint.stats().unvalidated_bytes;
         pair.net.inject(([11, 0, 0, 1], 5), SERVER, sent);
         pair.net.run_for(ms(1));
-        let got = pair.server().endpoint.stats().unvalidated_bytes - before;
-        assert!(got > 1 && got <= most, "{got} for {sent:?}");
+        let answered = pair.server().endpoint.stats().unvalidated_bytes - before;
+        assert!(answered > 1 && answered <= max, "{answered} bytes for {sent:?}");
     }
 }
 
@@ -109,6 +110,6 @@ fn w36_refusals_have_a_budget_per_network() {
     }
     let after = pair.server().endpoint.stats();
     assert_eq!(after.logins_refused - before.logins_refused, 1_000);
-    let answers = (after.unvalidated_bytes - before.unvalidated_bytes) / "_another game is played here".len() as u64;
-    assert!((30..=40).contains(&answers), "{answers} answers in a second");
+    let refusals = (after.unvalidated_bytes - before.unvalidated_bytes) / "_this server runs another game".len() as u64;
+    assert!((30..=40).contains(&refusals), "{refusals} refusals in a second");
 }

@@ -1,4 +1,4 @@
-//! A client comes in, and both sides hear each other.
+//! Logins: plain, encrypted, pinned, refused, lost.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::*;
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::{ClientEvent, Encryption, EncryptionPolicy, LoginError, StaticKey};
 
-fn talk(encryption: Encryption) {
+fn exchange_messages(encryption: Encryption) {
     let link = Link::default().delay(ms(25));
     let key = StaticKey::from_bytes([9; 32]).unwrap();
     let mut server = server_config();
@@ -19,30 +19,30 @@ fn talk(encryption: Encryption) {
         pair.server_send(&numbered(number, 60));
     }
     pair.net.run_for(secs(1));
-    let heard: Vec<u32> = pair.server_heard().iter().map(|(_, message)| number_of(message)).collect();
-    assert!(heard.into_iter().eq(0..100));
-    let heard: Vec<u32> = pair.client().heard.iter().map(|(_, message)| number_of(message)).collect();
-    assert!(heard.into_iter().eq(0..100));
+    let received: Vec<u32> = pair.server_received().iter().map(|(_, message)| number_of(message)).collect();
+    assert!(received.into_iter().eq(0..100));
+    let received: Vec<u32> = pair.client().received.iter().map(|(_, message)| number_of(message)).collect();
+    assert!(received.into_iter().eq(0..100));
     let stats = pair.client().client.connection().unwrap().stats();
     assert_eq!(stats.resends, 0, "{stats:?}");
 }
 
 #[test]
-fn plain() {
-    talk(Encryption::Plain);
+fn a_plain_login_leads_to_a_session() {
+    exchange_messages(Encryption::Plain);
 }
 
 #[test]
-fn encrypted() {
-    talk(Encryption::Encrypted);
+fn an_encrypted_login_leads_to_a_session() {
+    exchange_messages(Encryption::Encrypted);
 }
 
 #[test]
-fn encrypted_with_a_pinned_key() {
-    talk(Encryption::Pinned(StaticKey::from_bytes([9; 32]).unwrap().public()));
+fn a_login_with_a_pinned_key_leads_to_a_session() {
+    exchange_messages(Encryption::Pinned(StaticKey::from_bytes([9; 32]).unwrap().public()));
 }
 
-fn refused(
+fn refusal(
     change: impl Fn(&mut rallypoint_session_proto::EndpointConfig),
     client: rallypoint_session_proto::ClientConfig,
 ) -> String {
@@ -59,27 +59,27 @@ fn refused(
 }
 
 #[test]
-fn s18_another_game_is_refused() {
+fn s18_a_login_for_another_game_is_refused() {
     let mut client = client_config(Encryption::Plain);
     client.game = "chess".into();
-    assert_eq!(refused(|_| {}, client), "another game is played here");
+    assert_eq!(refusal(|_| {}, client), "this server runs another game");
 }
 
 #[test]
-fn s20_the_policy_is_kept_and_a_client_does_not_fall_back() {
+fn s20_the_policy_is_enforced_and_a_client_does_not_fall_back() {
     let plain_only =
         |config: &mut rallypoint_session_proto::EndpointConfig| config.encryption = EncryptionPolicy::Plain;
-    assert_eq!(refused(plain_only, client_config(Encryption::Encrypted)), "this server does not encrypt");
+    assert_eq!(refusal(plain_only, client_config(Encryption::Encrypted)), "this server does not support encryption");
     let encrypted_only = |config: &mut rallypoint_session_proto::EndpointConfig| {
         config.encryption = EncryptionPolicy::Encrypted;
     };
-    assert_eq!(refused(encrypted_only, client_config(Encryption::Plain)), "this server wants encryption");
+    assert_eq!(refusal(encrypted_only, client_config(Encryption::Plain)), "this server requires encryption");
 }
 
 #[test]
 fn s30_a_server_with_another_key_refuses_a_pin() {
     let other = StaticKey::from_bytes([8; 32]).unwrap().public();
-    assert_eq!(refused(|_| {}, client_config(Encryption::Pinned(other))), "this server has another key");
+    assert_eq!(refusal(|_| {}, client_config(Encryption::Pinned(other))), "this server has another key");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn s12_a_client_gives_up_after_5_s() {
 }
 
 #[test]
-fn login_with_a_fifth_lost_takes_less_than_600_ms_for_nine_in_ten() {
+fn p90_of_logins_with_20_percent_loss_is_below_600_ms() {
     let link = Link::default().delay(ms(25)).loss(0.2);
     let mut times: Vec<_> = (0..200)
         .map(|seed| {

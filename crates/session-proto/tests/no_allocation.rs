@@ -1,4 +1,4 @@
-//! In steady state nothing is allocated per datagram.
+//! In steady state no datagram causes an allocation.
 
 mod common;
 
@@ -25,20 +25,21 @@ impl Wire {
         (wire, player)
     }
 
-    /// Everything that either side wants to send arrives, and a millisecond goes by.
+    /// Delivers everything that both sides send, and lets a millisecond pass.
     fn run(&mut self) {
-        let (here, there): (SocketAddr, SocketAddr) = (SERVER.into(), CLIENT.into());
+        let server_addr: SocketAddr = SERVER.into();
+        let client_addr: SocketAddr = CLIENT.into();
         loop {
-            let mut sent = false;
+            let mut is_idle = true;
             while let Some(transmit) = self.client.poll_transmit(self.now, &mut self.out) {
-                deliver(&mut self.server, self.now, there, transmit, &mut self.out);
-                sent = true;
+                deliver(&mut self.server, self.now, client_addr, transmit, &mut self.out);
+                is_idle = false;
             }
             while let Some(transmit) = self.server.poll_transmit(self.now, &mut self.out) {
-                deliver(&mut self.client, self.now, here, transmit, &mut self.out);
-                sent = true;
+                deliver(&mut self.client, self.now, server_addr, transmit, &mut self.out);
+                is_idle = false;
             }
-            if !sent {
+            if is_idle {
                 break;
             }
         }
@@ -49,7 +50,7 @@ impl Wire {
         self.client.handle_timeout(self.now);
     }
 
-    fn talk(&mut self, player: PlayerId, rounds: u32) {
+    fn exchange(&mut self, player: PlayerId, rounds: u32) {
         for round in 0..rounds {
             for _ in 0..3 {
                 self.client.send(self.now, &[round as u8; 200]).unwrap();
@@ -68,11 +69,11 @@ fn deliver(to: &mut impl Machine, now: Instant, from: SocketAddr, transmit: Tran
 }
 
 #[test]
-fn nothing_is_allocated_per_datagram() {
+fn no_datagram_causes_an_allocation_in_steady_state() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         let (mut wire, player) = Wire::connect(encryption);
-        wire.talk(player, 5_000);
-        let counted = allocation_counter::measure(|| wire.talk(player, 2_000));
+        wire.exchange(player, 5_000);
+        let counted = allocation_counter::measure(|| wire.exchange(player, 2_000));
         assert_eq!(counted.count_total, 0, "{counted:?}");
         let received = wire.server.connection(player).unwrap().stats().messages_received;
         assert!(received >= 21_000, "{received}");

@@ -1,5 +1,5 @@
-//! Whatever the network does: what is delivered is a prefix of what was sent, in order, each message once; and all of it if
-//! the network heals.
+//! Whatever the network does, the delivered messages are a prefix of the sent ones, in order and each once; and all of them
+//! are delivered if the network recovers.
 
 mod common;
 
@@ -8,9 +8,9 @@ use rallypoint_netsim::{Link, Rng};
 use rallypoint_session_proto::{Encryption, SendError};
 use std::time::Instant;
 
-fn check_prefix(heard: &[(Instant, Vec<u8>)], lengths: &[usize], seed: u64) {
-    assert!(heard.len() <= lengths.len(), "seed {seed}: more than was sent");
-    for (number, ((_, message), &length)) in heard.iter().zip(lengths).enumerate() {
+fn check_prefix(received: &[(Instant, Vec<u8>)], lengths: &[usize], seed: u64) {
+    assert!(received.len() <= lengths.len(), "seed {seed}: more messages than were sent");
+    for (number, ((_, message), &length)) in received.iter().zip(lengths).enumerate() {
         assert_eq!(message, &numbered(number as u32, length), "seed {seed}: message {number}");
     }
 }
@@ -30,7 +30,8 @@ fn run(seed: u64, encryption: Encryption, window: usize) {
     let calm = Link::default().delay(rng.duration(ms(80)));
     let mut pair = Pair::start(seed, calm, server, config);
     pair.wait_for_player();
-    let (client, server) = (pair.client, pair.server);
+    let client = pair.client;
+    let server = pair.server;
     pair.net.start_chaos(client, server, secs(5));
     let mut lengths = [Vec::new(), Vec::new()];
     for _ in 0..60 {
@@ -53,46 +54,51 @@ fn run(seed: u64, encryption: Encryption, window: usize) {
                 }
             }
         }
-        check_prefix(pair.server_heard(), &lengths[0], seed);
-        check_prefix(&pair.client().heard, &lengths[1], seed);
+        check_prefix(pair.server_received(), &lengths[0], seed);
+        check_prefix(&pair.client().received, &lengths[1], seed);
     }
-    let all = lengths.each_ref().map(Vec::len);
-    let healed = pair.net.run_while(secs(30), |net| {
-        let server = net.machine(server).heard.values().next().map_or(0, Vec::len);
-        [server, net.machine(client).heard.len()] != all
+    let sent = lengths.each_ref().map(Vec::len);
+    let is_complete = pair.net.run_while(secs(30), |net| {
+        let server = net.machine(server).received.values().next().map_or(0, Vec::len);
+        [server, net.machine(client).received.len()] != sent
     });
-    check_prefix(pair.server_heard(), &lengths[0], seed);
-    check_prefix(&pair.client().heard, &lengths[1], seed);
-    assert!(healed, "seed {seed}: {} and {} of {all:?}", pair.server_heard().len(), pair.client().heard.len());
-    assert_eq!(pair.server().connects(), 1, "seed {seed}");
-    // What is kept of messages that have arrived is little, and stays little (S24, W25).
+    check_prefix(pair.server_received(), &lengths[0], seed);
+    check_prefix(&pair.client().received, &lengths[1], seed);
+    assert!(
+        is_complete,
+        "seed {seed}: {} and {} of {sent:?}",
+        pair.server_received().len(),
+        pair.client().received.len()
+    );
+    assert_eq!(pair.server().connect_count(), 1, "seed {seed}");
+    // Few acknowledged messages are kept, and their number does not grow (S24, W25).
     pair.net.run_for(secs(5));
     let memory = pair.server().endpoint.stats().memory;
     assert!(memory <= 64 * 508 * 2 + 4_096, "seed {seed}: {memory} bytes");
 }
 
-/// As many seeds as the variable `RALLYPOINT_SEEDS` says, by default 2,500: ten thousand in all.
-fn all_seeds(encryption: &Encryption, window: usize) {
+/// Runs the number of seeds in the variable `RALLYPOINT_SEEDS`, 2,500 by default: ten thousand in all tests together.
+fn run_seeds(encryption: &Encryption, window: usize) {
     let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_500);
     (0..seeds).for_each(|seed| run(seed, encryption.clone(), window));
 }
 
 #[test]
-fn delivered_is_a_prefix_of_sent_and_all_of_it_if_the_network_heals() {
-    all_seeds(&Encryption::Plain, 4_096);
+fn messages_are_delivered_in_order_once_and_completely_in_a_plain_session() {
+    run_seeds(&Encryption::Plain, 4_096);
 }
 
 #[test]
-fn so_it_is_with_the_smallest_window() {
-    all_seeds(&Encryption::Plain, 64);
+fn messages_are_delivered_in_order_once_and_completely_with_the_smallest_window() {
+    run_seeds(&Encryption::Plain, 64);
 }
 
 #[test]
-fn so_it_is_in_an_encrypted_session() {
-    all_seeds(&Encryption::Encrypted, 4_096);
+fn messages_are_delivered_in_order_once_and_completely_in_an_encrypted_session() {
+    run_seeds(&Encryption::Encrypted, 4_096);
 }
 
 #[test]
-fn so_it_is_in_an_encrypted_session_with_the_smallest_window() {
-    all_seeds(&Encryption::Encrypted, 64);
+fn messages_are_delivered_in_order_once_and_completely_in_an_encrypted_session_with_the_smallest_window() {
+    run_seeds(&Encryption::Encrypted, 64);
 }

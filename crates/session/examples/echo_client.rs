@@ -1,4 +1,4 @@
-//! Sends lines to an echo server and shows what comes back, with the time it took.
+//! Sends lines to an echo server and prints the replies with their round-trip times.
 //!
 //! `cargo run -p rallypoint-session --example echo_client 127.0.0.1:45555 [KEY] < some.txt`
 // xtask: not run
@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let server = args.next().ok_or("usage: echo_client HOST:PORT [KEY]")?;
 
-    // With the server's key nobody else can pose as it. Without, the messages are encrypted all the same.
+    // With the server's key, no other server is accepted. Without it, the messages are encrypted all the same.
     let encryption = match args.next() {
         Some(key) => Encryption::Pinned(key.parse()?),
         None => Encryption::Encrypted,
@@ -26,8 +26,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         let sent = Instant::now();
         client.send(line.as_bytes()).await?;
-        let answer = client.recv().await?;
-        println!("{:?} after {:.1?}", String::from_utf8_lossy(&answer), sent.elapsed());
+        let reply = client.recv().await?;
+        println!("{:?} after {:.1?}", String::from_utf8_lossy(&reply), sent.elapsed());
     }
 
     if let Some(stats) = client.stats() {

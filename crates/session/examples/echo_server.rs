@@ -3,15 +3,14 @@
 //! `cargo run -p rallypoint-session --example echo_server 127.0.0.1:45555`
 // xtask: not run
 
-use rallypoint_query_proto::ServerInfo;
-use rallypoint_session::{EndpointConfig, NewPlayer, ServerEvent, ServerOptions, SessionServer, generate_static_key};
+use rallypoint_session::{EndpointConfig, ServerEvent, ServerInfo, ServerOptions, SessionServer, generate_static_key};
 use std::error::Error;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let listen = std::env::args().nth(1).ok_or("usage: echo_server ADDR:PORT")?.parse()?;
 
-    // Players who know the key can be sure that they talk to this server. A real server keeps its key in a file.
+    // Clients that pin the public key accept no other server. A real server keeps its key in a file.
     let key = generate_static_key()?;
     println!("key: {}", key.public());
 
@@ -35,11 +34,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut message = Vec::new();
     loop {
         match server.next_event(&mut message).await {
-            ServerEvent::Connected(NewPlayer { player, username, .. }) => println!("{player:?} joined: {username:?}"),
+            ServerEvent::Connected(new) => println!("{:?} connected: {:?}", new.player, new.username),
             ServerEvent::Message(player) => {
-                // Waits while this player reads more slowly than it talks. It may have left in the meantime.
+                // Waits while the player's window is full. The player may have left in the meantime.
                 if let Err(error) = server.send(player, &message).await {
-                    println!("{player:?} cannot be answered: {error}");
+                    println!("{player:?}: cannot reply: {error}");
                 }
             }
             ServerEvent::Disconnected(player, reason) => println!("{player:?} left: {:?}", reason.to_string()),

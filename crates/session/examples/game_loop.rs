@@ -1,13 +1,13 @@
-//! A game without async: a server and a client in one loop, each polled once per frame, on a bad network.
+//! A game without async: a server and a client in one loop, each polled once per frame, on a simulated bad network.
 //!
-//! The player moves in a circle and tells the server where it is; the server tells it back. In a real game the two run in
-//! programs of their own, and each loop has one half of this one.
+//! The player moves in a circle and sends its position; the server sends it back. In a real game, server and client are
+//! separate programs, and each has one half of this loop.
 //!
 //! `cargo run -p rallypoint-session --example game_loop`
 
 use rallypoint_session::{
-    ClientConfig, ClientEvent, ClientOptions, EndpointConfig, LinkConditions, NewPlayer, PolledClient, PolledServer,
-    ServerEvent, ServerOptions,
+    ClientConfig, ClientEvent, ClientOptions, EndpointConfig, LinkConditions, PolledClient, PolledServer, ServerEvent,
+    ServerOptions,
 };
 use std::{error::Error, thread::sleep, time::Duration};
 
@@ -18,18 +18,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut server = PolledServer::bind(ServerOptions { listen: vec!["127.0.0.1:0".parse()?], ..config.into() })?;
     let addr = server.local_addrs().next().ok_or("no address")?;
 
-    // What the players' networks are like, for trying the game out.
-    let bad = LinkConditions { loss: 0.05, delay: Duration::from_millis(20), seed: 1, ..LinkConditions::default() };
+    // The network of a player, to try the game out.
+    let network = LinkConditions { loss: 0.05, delay: Duration::from_millis(20), seed: 1, ..LinkConditions::default() };
     let config = ClientConfig::new("alice", "circle");
-    let mut client = PolledClient::connect(addr, ClientOptions { link_conditions: Some(bad), ..config.into() })?;
+    let mut client = PolledClient::connect(addr, ClientOptions { link_conditions: Some(network), ..config.into() })?;
 
-    let (mut message, mut seen, mut angle) = (Vec::new(), 0, 0.0f32);
-    while seen < 120 {
-        // The server's frame: take what came, let the game go on, send.
+    let mut message = Vec::new();
+    let mut received = 0;
+    let mut angle = 0.0f32;
+    while received < 120 {
+        // The server's frame: receive, update the game, send.
         server.poll();
         while let Some(event) = server.next_event(&mut message) {
             match event {
-                ServerEvent::Connected(NewPlayer { username, .. }) => println!("{username:?} has joined"),
+                ServerEvent::Connected(new) => println!("{:?} connected", new.username),
                 ServerEvent::Message(player) => server.send(player, &message)?,
                 _ => {}
             }
@@ -40,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         client.poll();
         while let Some(event) = client.next_event(&mut message) {
             match event {
-                ClientEvent::Message => seen += 1,
+                ClientEvent::Message => received += 1,
                 ClientEvent::Disconnected(reason) => return Err(reason.into()),
                 ClientEvent::LoginFailed(error) => return Err(error.into()),
                 _ => {}
@@ -56,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let stats = client.stats().ok_or("not connected")?;
-    println!("{seen} positions came back; round trip {:.0?}, {} messages sent again", stats.rtt, stats.resends);
+    println!("received {received} positions; round trip {:.0?}, {} resends", stats.rtt, stats.resends);
     client.close();
     while !client.is_closed() {
         client.poll();

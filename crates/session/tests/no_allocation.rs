@@ -1,26 +1,27 @@
-//! In steady state nothing is allocated per datagram, with sockets and all.
+//! In steady state no datagram causes an allocation, sockets included.
 //!
-//! What is kept of a connection depends on the real time that acks take, so a buffer may still grow once on a busy machine.
+//! How many messages are kept depends on the real time that acks take, so on a busy machine a buffer may still grow.
 
 mod common;
 
 use common::{Pair, client_options, server_options, until};
 use rallypoint_session::{ClientEvent, Encryption, ServerEvent, SessionClient, SessionServer};
 
-/// So many buffers may grow while thousands of datagrams go to and fro.
-const GROWTH: u64 = 4;
+/// Maximum number of buffers that may grow while thousands of datagrams are exchanged.
+const MAX_GROWTH: u64 = 4;
 
 impl Pair {
-    /// So many rounds of three messages each way.
-    fn talk(&mut self, rounds: u32) {
+    /// Exchanges three messages each way per round.
+    fn exchange(&mut self, rounds: u32) {
         for round in 0..rounds {
             for _ in 0..3 {
                 self.client.send(&[round as u8; 200]).unwrap();
                 self.server.send(self.player, &[round as u8; 300]).unwrap();
             }
-            let (mut server, mut client) = (0, 0);
-            until("all have arrived", || {
-                self.turn();
+            let mut server = 0;
+            let mut client = 0;
+            until("all messages have arrived", || {
+                self.poll();
                 while let Some(event) = self.server.next_event(&mut self.message) {
                     server += u32::from(matches!(event, ServerEvent::Message(_)));
                 }
@@ -34,18 +35,18 @@ impl Pair {
 }
 
 #[test]
-fn nothing_is_allocated_in_a_game_loop() {
+fn no_datagram_causes_an_allocation_with_the_polled_api() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         let mut pair = Pair::new(server_options(), client_options(encryption));
-        pair.talk(2_000);
-        let counted = allocation_counter::measure(|| pair.talk(1_000));
-        assert!(counted.count_total <= GROWTH, "{counted:?}");
+        pair.exchange(2_000);
+        let counted = allocation_counter::measure(|| pair.exchange(1_000));
+        assert!(counted.count_total <= MAX_GROWTH, "{counted:?}");
     }
 }
 
 #[test]
-fn nothing_is_allocated_on_a_runtime() {
-    // The counter counts one thread, and this runtime has no other.
+fn no_datagram_causes_an_allocation_with_the_async_api() {
+    // The counter measures one thread, and this runtime has no other.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (server, client, player) = runtime.block_on(async {
         let server = SessionServer::bind(server_options()).await.unwrap();
@@ -55,7 +56,7 @@ fn nothing_is_allocated_on_a_runtime() {
         (server, client, player)
     });
     let mut message = Vec::with_capacity(508);
-    let mut talk = |rounds: u32| {
+    let mut exchange = |rounds: u32| {
         runtime.block_on(async {
             for round in 0..rounds {
                 client.send(&[round as u8; 200]).await.unwrap();
@@ -65,7 +66,7 @@ fn nothing_is_allocated_on_a_runtime() {
             }
         });
     };
-    talk(5_000);
-    let counted = allocation_counter::measure(|| talk(1_000));
-    assert!(counted.count_total <= GROWTH, "{counted:?}");
+    exchange(5_000);
+    let counted = allocation_counter::measure(|| exchange(1_000));
+    assert!(counted.count_total <= MAX_GROWTH, "{counted:?}");
 }

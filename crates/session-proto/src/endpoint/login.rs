@@ -17,7 +17,7 @@ use rallypoint_wire::session::{Grant, KeyOffer, Login, LoginSuccess, REVISION, R
 use std::{net::SocketAddr, time::Instant};
 
 /// Slots freed within the last 10 s count as well, so that an address cannot use up all of them by joining and leaving.
-const TOO_MANY: &str = "too many from your address are here, or were within the last 10 seconds";
+const TOO_MANY: &str = "too many players from your address, including those who left within the last 10 seconds";
 
 /// Why a login gets no success.
 enum Refusal {
@@ -63,15 +63,15 @@ impl Endpoint {
     /// Adds a login to the half-open ones and returns its answer, or the reason to refuse it.
     fn accept_login(&mut self, now: Instant, id: LoginId, bytes: &[u8], login: &Login<'_>) -> Result<Vec<u8>, Refusal> {
         if login.revision != REVISION {
-            return Err(Refusal::new(format!("this server speaks revision {REVISION}")));
+            return Err(Refusal::new(format!("this server supports revision {REVISION}")));
         }
         let (username, game) = login.check().map_err(|error| Refusal::new(error.to_string()))?;
         if !self.config.games.iter().any(|known| known == game) {
-            return Err(Refusal::new("another game is played here"));
+            return Err(Refusal::new("this server runs another game"));
         }
         match (self.config.encryption, login.key) {
-            (EncryptionPolicy::Plain, Some(_)) => return Err(Refusal::new("this server does not encrypt")),
-            (EncryptionPolicy::Encrypted, None) => return Err(Refusal::new("this server wants encryption")),
+            (EncryptionPolicy::Plain, Some(_)) => return Err(Refusal::new("this server does not support encryption")),
+            (EncryptionPolicy::Encrypted, None) => return Err(Refusal::new("this server requires encryption")),
             _ => {}
         }
         let offer = login.key.map(KeyOffer::parse).transpose().map_err(|error| Refusal::new(error.to_string()))?;
@@ -144,7 +144,7 @@ impl Endpoint {
             #[cfg(feature = "rsa")]
             Suite::Rsa(modulus) => crypto::rsa::seal_grant(&modulus, &secret, rand, &mut self.rng),
         };
-        let field = field.ok_or_else(|| Refusal::new("public key is not valid"))?;
+        let field = field.ok_or_else(|| Refusal::new("the public key is invalid"))?;
         LoginSuccess { index, uid, grant: Grant::Encrypted(&field) }.emit(out);
         Ok(secret)
     }
@@ -160,7 +160,7 @@ impl Endpoint {
             },
             #[cfg(feature = "rsa")]
             KeyOffer::Rsa { modulus } if self.config.rsa_1024 => Ok(Suite::Rsa(Box::new(*modulus))),
-            KeyOffer::Rsa { .. } => Err(Refusal::new("RSA-1024 is obsolete and off")),
+            KeyOffer::Rsa { .. } => Err(Refusal::new("RSA-1024 logins are disabled")),
         }
     }
 

@@ -1,5 +1,5 @@
-//! A server and clients on a simulated network, with applications that keep what they are told.
-#![allow(dead_code, reason = "every test uses a part of it")]
+//! A server and clients on a simulated network, with applications that record what they receive.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod traffic;
 
@@ -25,24 +25,24 @@ pub const fn secs(secs: u64) -> Duration {
 pub const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 45_555);
 pub const CLIENT: ([u8; 4], u16) = ([10, 0, 1, 1], 1_000);
 
-/// A server's application.
+/// The application on top of a server.
 pub struct ServerApp {
     pub endpoint: Endpoint,
-    /// What every player said, with the time.
-    pub heard: BTreeMap<u8, Vec<(Instant, Vec<u8>)>>,
+    /// Messages of each player by slot, with the time of arrival.
+    pub received: BTreeMap<u8, Vec<(Instant, Vec<u8>)>>,
     pub events: Vec<(Instant, ServerEvent)>,
     /// Sends every message back.
     pub echoes: bool,
-    /// Does not read.
-    pub deaf: bool,
+    /// Does not read messages.
+    pub is_stalled: bool,
 }
 
-/// A client's application.
+/// The application on top of a client.
 pub struct ClientApp {
     pub client: Client,
-    pub heard: Vec<(Instant, Vec<u8>)>,
+    pub received: Vec<(Instant, Vec<u8>)>,
     pub events: Vec<(Instant, ClientEvent)>,
-    pub deaf: bool,
+    pub is_stalled: bool,
 }
 
 impl ServerApp {
@@ -53,10 +53,10 @@ impl ServerApp {
     pub fn with_seed(config: EndpointConfig, seed: u8) -> Self {
         Self {
             endpoint: Endpoint::new(config, [seed; 32]).unwrap(),
-            heard: BTreeMap::new(),
+            received: BTreeMap::new(),
             events: Vec::new(),
             echoes: false,
-            deaf: false,
+            is_stalled: false,
         }
     }
 
@@ -72,12 +72,12 @@ impl ServerApp {
         self.events.iter().filter_map(reason).collect()
     }
 
-    pub fn connects(&self) -> usize {
+    pub fn connect_count(&self) -> usize {
         self.events.iter().filter(|(_, event)| matches!(event, ServerEvent::Connected(_))).count()
     }
 
-    /// Takes what there is to be taken.
-    pub fn read(&mut self, now: Instant) {
+    /// Polls all events and reads all messages.
+    pub fn poll(&mut self, now: Instant) {
         while let Some(event) = self.endpoint.poll_event() {
             if let ServerEvent::Message(player) = event {
                 self.read_player(now, player);
@@ -88,13 +88,13 @@ impl ServerApp {
     }
 
     pub fn read_player(&mut self, now: Instant, player: PlayerId) {
-        while !self.deaf
+        while !self.is_stalled
             && let Some(message) = self.endpoint.recv(player).map(<[u8]>::to_vec)
         {
             if self.echoes {
                 let _ = self.endpoint.send(now, player, &message);
             }
-            self.heard.entry(player.index().get()).or_default().push((now, message));
+            self.received.entry(player.index().get()).or_default().push((now, message));
         }
     }
 }
@@ -102,20 +102,20 @@ impl ServerApp {
 impl ClientApp {
     pub fn new(now: Instant, server: SocketAddr, config: ClientConfig, seed: u8) -> Self {
         let client = Client::new(now, server, config, [seed; 32]).unwrap();
-        Self { client, heard: Vec::new(), events: Vec::new(), deaf: false }
+        Self { client, received: Vec::new(), events: Vec::new(), is_stalled: false }
     }
 
     pub fn has(&self, event: &ClientEvent) -> bool {
-        self.events.iter().any(|(_, told)| told == event)
+        self.events.iter().any(|(_, raised)| raised == event)
     }
 
-    pub fn read(&mut self, now: Instant) {
+    pub fn poll(&mut self, now: Instant) {
         while let Some(event) = self.client.poll_event() {
             if event == ClientEvent::Message {
-                while !self.deaf
+                while !self.is_stalled
                     && let Some(message) = self.client.recv().map(<[u8]>::to_vec)
                 {
-                    self.heard.push((now, message));
+                    self.received.push((now, message));
                 }
             } else {
                 self.events.push((now, event));
@@ -129,17 +129,17 @@ impl Machine for ServerApp {
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.endpoint.handle_datagram(now, from, bytes);
-        self.read(now);
+        self.poll(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
-        self.read(now);
+        self.poll(now);
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         let transmit = self.endpoint.poll_transmit(now, out);
-        self.read(now);
+        self.poll(now);
         transmit
     }
 
@@ -153,17 +153,17 @@ impl Machine for ClientApp {
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.client.handle_datagram(now, from, bytes);
-        self.read(now);
+        self.poll(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.client.handle_timeout(now);
-        self.read(now);
+        self.poll(now);
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         let transmit = self.client.poll_transmit(now, out);
-        self.read(now);
+        self.poll(now);
         transmit
     }
 
@@ -188,7 +188,7 @@ pub fn client_config(encryption: Encryption) -> ClientConfig {
 }
 
 impl Pair {
-    /// Both on a link, not yet logged in.
+    /// Both on a link, before the login.
     pub fn start(seed: u64, link: Link, server: EndpointConfig, client: ClientConfig) -> Self {
         let mut net = Network::new(seed);
         net.set_default_link(link);
@@ -198,7 +198,7 @@ impl Pair {
         Self { net, server, client }
     }
 
-    /// Both logged in.
+    /// Both on a link, after the login.
     pub fn connect(seed: u64, link: Link, encryption: Encryption) -> Self {
         let mut pair = Self::start(seed, link, server_config(), client_config(encryption));
         pair.wait_for_player();
@@ -211,8 +211,8 @@ impl Pair {
 
     pub fn wait_for_player(&mut self) {
         let server = self.server;
-        let came = self.net.run_while(secs(10), |net| net.machine(server).endpoint.stats().players == 0);
-        assert!(came, "the player never came");
+        let is_connected = self.net.run_while(secs(10), |net| net.machine(server).endpoint.stats().players == 0);
+        assert!(is_connected, "the player did not connect");
     }
 
     pub fn client(&self) -> &ClientApp {
@@ -223,9 +223,9 @@ impl Pair {
         self.net.machine(self.server)
     }
 
-    /// What the first player said.
-    pub fn server_heard(&self) -> &[(Instant, Vec<u8>)] {
-        self.server().heard.values().next().map_or(&[], Vec::as_slice)
+    /// The messages of the first player.
+    pub fn server_received(&self) -> &[(Instant, Vec<u8>)] {
+        self.server().received.values().next().map_or(&[], Vec::as_slice)
     }
 
     pub fn client_send(&mut self, message: &[u8]) {
@@ -242,7 +242,7 @@ impl Pair {
     }
 }
 
-/// The message with this number: the number, and then so many bytes.
+/// A message of `length` bytes that starts with its number.
 pub fn numbered(number: u32, length: usize) -> Vec<u8> {
     let mut message = number.to_le_bytes().to_vec();
     message.resize(length.max(4), number as u8);

@@ -1,5 +1,5 @@
-//! Servers and clients of the session protocol on loopback.
-#![allow(dead_code, reason = "every test file uses a part of it")]
+//! Session servers and clients on the loopback interface.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use rallypoint_session::{
     ClientConfig, ClientEvent, ClientOptions, Encryption, EndpointConfig, NewPlayer, PlayerId, PolledClient,
@@ -10,8 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a test waits for what must happen. It ends at once when it happens, so this is generous.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time that a test waits for a condition. The wait ends as soon as the condition holds, so this is generous.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub fn key() -> StaticKey {
     StaticKey::from_bytes([9; 32]).unwrap()
@@ -31,7 +31,7 @@ pub fn all_encryptions() -> [Encryption; 3] {
     [Encryption::Plain, Encryption::Encrypted, Encryption::Pinned(key().public())]
 }
 
-/// A server and a client that know each other.
+/// A server and a client that are connected.
 pub struct Pair {
     pub server: PolledServer,
     pub client: PolledClient,
@@ -44,8 +44,10 @@ impl Pair {
         let mut server = PolledServer::bind(server).unwrap();
         let to: SocketAddr = server.local_addrs().next().unwrap();
         let mut client = PolledClient::connect(to, client).unwrap();
-        let (mut player, mut is_connected, mut message) = (None, false, Vec::new());
-        until("they know each other", || {
+        let mut player = None;
+        let mut is_connected = false;
+        let mut message = Vec::new();
+        until("both are connected", || {
             server.poll();
             client.poll();
             if let Some(ServerEvent::Connected(NewPlayer { player: joined, username, game, .. })) =
@@ -60,44 +62,44 @@ impl Pair {
         Self { server, client, player: player.unwrap(), message }
     }
 
-    /// Both do what they have to do.
-    pub fn turn(&mut self) {
+    /// Polls both.
+    pub fn poll(&mut self) {
         self.server.poll();
         self.client.poll();
     }
 
-    /// The next message that the server has.
-    pub fn server_hears(&mut self) -> Vec<u8> {
-        let mut heard = None;
-        until("the server hears something", || {
-            self.turn();
+    /// The next message that the server receives.
+    pub fn server_recv(&mut self) -> Vec<u8> {
+        let mut received = None;
+        until("the server receives a message", || {
+            self.poll();
             if self.server.next_event(&mut self.message) == Some(ServerEvent::Message(self.player)) {
-                heard = Some(self.message.clone());
+                received = Some(self.message.clone());
             }
-            heard.is_some()
+            received.is_some()
         });
-        heard.unwrap()
+        received.unwrap()
     }
 
-    /// The next message that the client has.
-    pub fn client_hears(&mut self) -> Vec<u8> {
-        let mut heard = None;
-        until("the client hears something", || {
-            self.turn();
+    /// The next message that the client receives.
+    pub fn client_recv(&mut self) -> Vec<u8> {
+        let mut received = None;
+        until("the client receives a message", || {
+            self.poll();
             if self.client.next_event(&mut self.message) == Some(ClientEvent::Message) {
-                heard = Some(self.message.clone());
+                received = Some(self.message.clone());
             }
-            heard.is_some()
+            received.is_some()
         });
-        heard.unwrap()
+        received.unwrap()
     }
 }
 
-/// Tries again and again until it is so.
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "this did not happen: {what}");
+/// Waits until a condition holds.
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + TIMEOUT;
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out waiting until {what}");
         std::thread::yield_now();
     }
 }

@@ -1,4 +1,4 @@
-//! The fake network is as bad as it is asked to be, and messages arrive all the same.
+//! Messages arrive over a simulated bad network.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Pair, client_options, server_options};
 use rallypoint_session::{ClientOptions, Encryption, LinkConditions, ServerOptions, SessionClient, SessionServer};
 use std::time::Duration;
 
-const BAD: LinkConditions = LinkConditions {
+const BAD_NETWORK: LinkConditions = LinkConditions {
     loss: 0.1,
     delay: Duration::from_millis(5),
     jitter: Duration::from_millis(3),
@@ -17,10 +17,10 @@ const BAD: LinkConditions = LinkConditions {
 };
 
 #[test]
-fn everything_arrives_in_order_in_a_game_loop() {
-    let server = ServerOptions { link_conditions: Some(BAD), ..server_options() };
+fn all_messages_arrive_in_order_with_the_polled_api() {
+    let server = ServerOptions { link_conditions: Some(BAD_NETWORK), ..server_options() };
     let client = ClientOptions {
-        link_conditions: Some(LinkConditions { seed: 8, ..BAD }),
+        link_conditions: Some(LinkConditions { seed: 8, ..BAD_NETWORK }),
         ..client_options(Encryption::Encrypted)
     };
     let mut pair = Pair::new(server, client);
@@ -29,20 +29,21 @@ fn everything_arrives_in_order_in_a_game_loop() {
         pair.server.send(pair.player, &number.to_be_bytes()).unwrap();
     }
     for number in 0..300u16 {
-        assert_eq!(pair.server_hears(), number.to_be_bytes());
-        assert_eq!(pair.client_hears(), number.to_be_bytes());
+        assert_eq!(pair.server_recv(), number.to_be_bytes());
+        assert_eq!(pair.client_recv(), number.to_be_bytes());
     }
     let stats = pair.client.stats().unwrap();
-    assert!(stats.rtt.unwrap() >= 2 * BAD.delay && stats.duplicates > 0 && stats.resends > 0, "{stats:?}");
+    assert!(stats.rtt.unwrap() >= 2 * BAD_NETWORK.delay && stats.duplicates > 0 && stats.resends > 0, "{stats:?}");
     pair.client.set_link_conditions(None);
     pair.server.set_link_conditions(None);
-    pair.client.send(b"as it is").unwrap();
-    assert_eq!(pair.server_hears(), b"as it is");
+    pair.client.send(b"undisturbed").unwrap();
+    assert_eq!(pair.server_recv(), b"undisturbed");
 }
 
 #[tokio::test]
-async fn everything_arrives_in_order_on_a_runtime() {
-    let server = SessionServer::bind(ServerOptions { link_conditions: Some(BAD), ..server_options() }).await.unwrap();
+async fn all_messages_arrive_in_order_with_the_async_api() {
+    let server =
+        SessionServer::bind(ServerOptions { link_conditions: Some(BAD_NETWORK), ..server_options() }).await.unwrap();
     let options = client_options(Encryption::Plain);
     let client = SessionClient::connect(server.local_addrs()[0], options).await.unwrap();
     let player = server.accept().await.player;

@@ -1,4 +1,4 @@
-//! Clients and servers that restart, move, and take over each other's place.
+//! Clients and servers that restart, change their address, and reuse each other's slots.
 
 mod common;
 
@@ -9,10 +9,10 @@ use rallypoint_session_proto::{ClientConfig, ClientEvent, DisconnectReason, Encr
 const LINK: fn() -> Link = || Link::default().delay(ms(25));
 
 #[test]
-fn s13_a_client_that_restarts_on_the_same_port_is_in_again_within_a_second() {
+fn s13_a_client_that_restarts_on_the_same_port_is_connected_within_a_second() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         let mut pair = Pair::connect(1, LINK(), encryption.clone());
-        // The server talks all the time, so its old datagrams are under way.
+        // The server sends all the time, so datagrams of the old session are in flight.
         for number in 0..50 {
             pair.server_send(&numbered(number, 100));
             pair.net.run_for(ms(7));
@@ -29,13 +29,13 @@ fn s13_a_client_that_restarts_on_the_same_port_is_in_again_within_a_second() {
             pair.net.run_for(ms(7));
         }
         assert!(pair.client().client.is_connected());
-        assert_eq!(pair.server().connects(), 2);
+        assert_eq!(pair.server().connect_count(), 2);
         assert_eq!(pair.server().disconnects(), [DisconnectReason::Replaced]);
         pair.net.run_for(secs(1));
-        // What the new client hears begins where the new session began, and has no hole.
-        let heard: Vec<u32> = pair.client().heard.iter().map(|(_, message)| number_of(message)).collect();
-        assert!(!heard.is_empty() && heard[0] > 50, "{heard:?}");
-        assert!(heard.iter().copied().eq(heard[0]..150), "{heard:?}");
+        // The new client receives everything from the start of its own session on, and nothing from before.
+        let received: Vec<u32> = pair.client().received.iter().map(|(_, message)| number_of(message)).collect();
+        assert!(!received.is_empty() && received[0] > 50, "{received:?}");
+        assert!(received.iter().copied().eq(received[0]..150), "{received:?}");
     }
 }
 
@@ -45,7 +45,7 @@ fn s17_a_reused_slot_leaks_nothing_of_the_previous_player() {
     config.max_players = 1;
     let mut pair = Pair::start(1, LINK(), config, client_config(Encryption::Plain));
     pair.wait_for_player();
-    // Much is on its way to the first player when it vanishes.
+    // Much is in flight to the first player when it vanishes.
     for number in 0..1000 {
         pair.server_send(&numbered(number, 400));
         pair.client_send(&numbered(number, 400));
@@ -55,7 +55,7 @@ fn s17_a_reused_slot_leaks_nothing_of_the_previous_player() {
     pair.net.remove(pair.client);
     pair.net.run_for(secs(25));
     assert_eq!(pair.server().disconnects(), [DisconnectReason::TimedOut]);
-    pair.net.with(pair.server, |app, _| app.heard.clear());
+    pair.net.with(pair.server, |app, _| app.received.clear());
     let app = ClientApp::new(pair.net.now(), SERVER.into(), client_config(Encryption::Plain), 8);
     let second = pair.net.add(([10, 0, 1, 2], 1_000), app);
     pair.net.run_for(secs(2));
@@ -65,13 +65,13 @@ fn s17_a_reused_slot_leaks_nothing_of_the_previous_player() {
     pair.net.with(pair.server, |app, now| app.endpoint.send(now, player, b"for you").unwrap());
     pair.net.with(second, |app, now| app.client.send(now, b"for me").unwrap());
     pair.net.run_for(secs(2));
-    let heard: Vec<_> = pair.net.machine(second).heard.iter().map(|(_, message)| message.clone()).collect();
-    assert_eq!(heard, [b"for you".to_vec()]);
-    assert_eq!(pair.server_heard().len(), 1);
+    let received: Vec<_> = pair.net.machine(second).received.iter().map(|(_, message)| message.clone()).collect();
+    assert_eq!(received, [b"for you".to_vec()]);
+    assert_eq!(pair.server_received().len(), 1);
 }
 
 #[test]
-fn s31_a_rebinding_in_mid_stream_loses_nothing() {
+fn s31_rebinding_in_mid_stream_loses_nothing() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         let mut pair = Pair::connect(1, LINK().loss(0.02), encryption);
         for number in 0..600 {
@@ -83,17 +83,19 @@ fn s31_a_rebinding_in_mid_stream_loses_nothing() {
             pair.net.run_for(ms(16));
         }
         pair.net.run_for(secs(2));
-        assert_eq!((pair.server_heard().len(), pair.client().heard.len()), (600, 600));
+        assert_eq!((pair.server_received().len(), pair.client().received.len()), (600, 600));
         let moves = pair.server().events.iter().filter(|(_, event)| matches!(event, ServerEvent::Moved(..))).count();
         assert_eq!(moves, 6);
     }
 }
 
 #[test]
-fn w34_a_download_goes_on_at_a_new_address_also_with_the_smallest_window_and_much_loss() {
+fn w34_a_download_continues_at_a_new_address_even_with_the_smallest_window_and_high_loss() {
     for (window, loss) in [(4_096, 0.0), (4_096, 0.2), (64, 0.2)] {
-        let (mut server, mut client) = (server_config(), client_config(Encryption::Encrypted));
-        (server.connection.window, client.connection.window) = (window, window);
+        let mut server = server_config();
+        let mut client = client_config(Encryption::Encrypted);
+        server.connection.window = window;
+        client.connection.window = window;
         let mut pair = Pair::start(1, LINK().loss(loss), server, client);
         pair.wait_for_player();
         let mut sent = 0;
@@ -110,19 +112,19 @@ fn w34_a_download_goes_on_at_a_new_address_also_with_the_smallest_window_and_muc
             pair.net.run_for(ms(10));
         }
         pair.net.run_for(secs(5));
-        let heard: Vec<u32> = pair.client().heard.iter().map(|(_, message)| number_of(message)).collect();
-        assert!(heard.into_iter().eq(0..sent), "window {window}, loss {loss}");
-        let times: Vec<_> = pair.client().heard.iter().map(|(at, _)| *at).collect();
+        let received: Vec<u32> = pair.client().received.iter().map(|(_, message)| number_of(message)).collect();
+        assert!(received.into_iter().eq(0..sent), "window {window}, loss {loss}");
+        let times: Vec<_> = pair.client().received.iter().map(|(at, _)| *at).collect();
         let stall = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default();
         println!("window {window}, loss {loss}: {sent} messages, longest pause {stall:?}");
-        // Who only listens notices after the keepalive that it is not heard any more.
+        // A client that only receives notices after the keepalive interval that its address has changed.
         assert!(stall < secs(3), "{stall:?}");
         assert_eq!(pair.server().disconnects(), []);
     }
 }
 
 #[test]
-fn s31_a_client_that_only_listens_is_found_again() {
+fn s31_a_client_that_only_receives_is_found_at_its_new_address() {
     let mut pair = Pair::plain(1, LINK());
     pair.net.run_for(secs(1));
     pair.net.rebind(pair.client, ([10, 0, 1, 1], 3_000));
@@ -131,24 +133,24 @@ fn s31_a_client_that_only_listens_is_found_again() {
         pair.net.run_for(ms(16));
     }
     pair.net.run_for(secs(2));
-    assert_eq!(pair.client().heard.len(), 600);
+    assert_eq!(pair.client().received.len(), 600);
     assert_eq!(pair.server().disconnects(), []);
 }
 
 #[test]
 fn s31_acks_and_keepalives_never_move_a_session() {
     let mut pair = Pair::plain(1, LINK());
-    let thief = ([6, 6, 6, 6], 6);
+    let forger = ([6, 6, 6, 6], 6);
     for number in 0..100 {
         for datagram in [&[0x33][..], &[0xcc], b"\xff\x01\0\0\0\0\xff\xff\xff\xff", b"\xaa\x01\0\0\0\0\xff\xff\xff\xff"]
         {
-            pair.net.inject(thief, SERVER, datagram);
+            pair.net.inject(forger, SERVER, datagram);
         }
         pair.server_send(&numbered(number, 100));
         pair.net.run_for(ms(16));
     }
     pair.net.run_for(secs(1));
-    assert_eq!(pair.client().heard.len(), 100);
+    assert_eq!(pair.client().received.len(), 100);
     assert!(!pair.server().events.iter().any(|(_, event)| matches!(event, ServerEvent::Moved(..))));
 }
 
@@ -169,15 +171,15 @@ fn s32_a_server_restart_is_noticed_at_once() {
     };
     assert!(when(&ClientEvent::Closing) <= ms(50));
     assert!(when(&ClientEvent::Disconnected(DisconnectReason::ClosedByPeer("unknown session".into()))) <= ms(1_100));
-    assert!(when(&ClientEvent::Connected) <= ms(1_500), "and it is in again");
-    assert_eq!(pair.server().connects(), 1);
+    assert!(when(&ClientEvent::Connected) <= ms(1_500), "and it has logged in again");
+    assert_eq!(pair.server().connect_count(), 1);
 }
 
 #[test]
-fn s32_strays_are_answered_once_per_second_and_network() {
+fn s32_data_of_unknown_sessions_is_answered_once_per_second_and_network() {
     let mut pair = Pair::plain(1, LINK());
     pair.net.run_for(secs(1));
-    // Data of the right form for a session that never was.
+    // Well-formed data of a session that never existed.
     let mut data = b"\x05\0\0\0\0\0\0\0\0\x07\x01\x01\x01\x01\x02\x02\x02\x02\x02\x02\x02\x02\0\0".to_vec();
     let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     let crc = !data[5..].iter().fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| step(crc)));
@@ -192,15 +194,15 @@ fn s32_strays_are_answered_once_per_second_and_network() {
 }
 
 #[test]
-fn who_wants_to_leave_does_not_come_back() {
+fn a_client_that_closes_does_not_reconnect() {
     let config = ClientConfig { reconnect: true, ..client_config(Encryption::Plain) };
     let mut pair = Pair::start(1, LINK(), server_config(), config);
     pair.wait_for_player();
-    // The server has restarted and knows nothing of the session, while the client still has something to say.
+    // The server has restarted and does not know the session, while the client still has something to deliver.
     pair.net.replace(pair.server, ServerApp::with_seed(server_config(), 9));
     pair.client_send(b"one more thing");
     pair.net.with(pair.client, |app, now| app.client.close(now));
     pair.net.run_for(secs(30));
     assert!(!pair.client().client.is_connected());
-    assert_eq!(pair.server().connects(), 0);
+    assert_eq!(pair.server().connect_count(), 0);
 }

@@ -1,4 +1,4 @@
-//! What a game's traffic costs.
+//! The cost of game traffic, and the copies of thin streams.
 
 mod common;
 
@@ -7,21 +7,21 @@ use rallypoint_netsim::Link;
 use rallypoint_session_proto::Encryption;
 
 #[test]
-fn s23_game_traffic_without_loss_costs_at_most_1_7_times_its_payload_headers_of_ip_and_udp_included() {
+fn s23_game_traffic_without_loss_costs_at_most_1_7_times_its_payload_with_headers() {
     for rtt in [10, 50, 150] {
         for encryption in [Encryption::Plain, Encryption::Encrypted] {
             let link = Link::default().delay(ms(rtt) / 2);
             let game = game(1, link, secs(20), encryption.clone());
             println!("rtt {rtt}, {encryption:?}: {:.3}", game.overhead);
-            // The tags of the encryption are 16 bytes of every message.
-            let most = if encryption == Encryption::Plain { 1.7 } else { 1.82 };
-            assert!(game.overhead <= most, "{}", game.overhead);
+            // An encrypted message has a tag of 16 bytes.
+            let max = if encryption == Encryption::Plain { 1.7 } else { 1.82 };
+            assert!(game.overhead <= max, "{}", game.overhead);
         }
     }
 }
 
 #[test]
-fn s25_copies_at_most_double_a_thin_stream_and_end_when_the_network_is_good() {
+fn s25_copies_at_most_double_a_thin_stream_and_stop_when_the_network_recovers() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(25)).loss(0.1));
     let run = |pair: &mut Pair, messages: u32| {
         let before = pair.client().client.connection().unwrap().stats();
@@ -41,13 +41,13 @@ fn s25_copies_at_most_double_a_thin_stream_and_end_when_the_network_is_good() {
 }
 
 #[test]
-fn bulk_is_not_copied() {
+fn s25_bulk_transfers_are_not_copied() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(25)).loss(0.1));
     for number in 0..4_000 {
         pair.client_send(&numbered(number, 100));
     }
     pair.net.run_for(secs(10));
-    assert_eq!(pair.server_heard().len(), 4_000);
+    assert_eq!(pair.server_received().len(), 4_000);
     let stats = pair.client().client.connection().unwrap().stats();
     assert!(stats.copies < 200, "{stats:?}");
 }

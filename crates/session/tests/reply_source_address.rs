@@ -1,4 +1,4 @@
-//! A server that listens at all addresses of a machine with several answers from the one that was asked.
+//! A server that listens on all addresses of a machine replies from the address that was contacted.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-/// All addresses of a family, and some of them.
+/// The unspecified address of a family, and some addresses of the machine.
 #[derive(Clone, Copy)]
 struct Family {
     any: &'static str,
@@ -20,11 +20,11 @@ struct Family {
 }
 
 const V4: Family = Family { any: "0.0.0.0", some: ["127.0.0.1", "127.0.0.2", "127.3.2.1"] };
-/// Loopback has only one of them, so this needs a network of its own.
+/// The loopback interface has only the first one by default, so this needs a network namespace.
 const V6: Family = Family { any: "::", some: ["::1", "2001:db8::1", "2001:db8::2"] };
 
 impl Family {
-    /// A server at all addresses, and where it is asked.
+    /// A server on all addresses, and the addresses to contact it at.
     fn server(&self) -> (PolledServer, Vec<SocketAddr>) {
         let any = SocketAddr::new(self.any.parse().unwrap(), 0);
         let server = PolledServer::bind(ServerOptions { listen: vec![any], ..server_options() }).unwrap();
@@ -34,21 +34,21 @@ impl Family {
 }
 
 #[test]
-fn players_who_came_by_different_addresses() {
-    let_play(V4);
+fn players_are_answered_from_the_address_that_they_contacted() {
+    exchange_messages(V4);
 }
 
 #[test]
-fn s9_queries() {
-    ask(V4);
+fn s9_queries_are_answered_from_the_address_that_was_queried() {
+    query(V4);
 }
 
 #[test]
-fn players_and_queries_by_ipv6() {
-    const IS_INSIDE: &str = "RALLYPOINT_TEST_HAS_A_NETWORK";
-    if env::var_os(IS_INSIDE).is_some() {
-        let_play(V6);
-        ask(V6);
+fn players_and_queries_are_answered_from_the_contacted_ipv6_address() {
+    const IN_NAMESPACE: &str = "RALLYPOINT_TEST_IN_NAMESPACE";
+    if env::var_os(IN_NAMESPACE).is_some() {
+        exchange_messages(V6);
+        query(V6);
         return;
     }
     let mut script = String::from("ip link set lo up");
@@ -58,29 +58,33 @@ fn players_and_queries_by_ipv6() {
     let unshared = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--net", "sh", "-c", script]);
-        command.arg(env::current_exe().unwrap()).env(IS_INSIDE, "1");
+        command.arg(env::current_exe().unwrap()).env(IN_NAMESPACE, "1");
         command.output()
     };
     if !unshared(&script).is_ok_and(|output| output.status.success()) {
         return skip("this machine does not allow network namespaces (unshare, ip)");
     }
-    let output = unshared(&format!("{script} && exec \"$0\" --exact players_and_queries_by_ipv6")).unwrap();
+    let output = unshared(&format!(
+        "{script} && exec \"$0\" --exact players_and_queries_are_answered_from_the_contacted_ipv6_address"
+    ))
+    .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-fn let_play(family: Family) {
-    let (mut server, asked) = family.server();
+fn exchange_messages(family: Family) {
+    let (mut server, addrs) = family.server();
     for encryption in all_encryptions() {
-        for &addr in &asked {
+        for &addr in &addrs {
             let mut client = PolledClient::connect(addr, client_options(encryption.clone())).unwrap();
             client.send(b"early").unwrap_err();
-            let (mut message, mut is_answered) = (Vec::new(), false);
-            until("the client hears its own words", || {
+            let mut message = Vec::new();
+            let mut is_answered = false;
+            until("the client receives its own message", || {
                 server.poll();
                 client.poll();
                 while let Some(event) = server.next_event(&mut message) {
                     if let ServerEvent::Message(player) = event {
-                        // Several at once, so that they leave in one piece where the system can.
+                        // Several at once, so that they are sent with one system call where that is supported.
                         (0..8).for_each(|_| server.send(player, &message).unwrap());
                     }
                 }
@@ -97,15 +101,15 @@ fn let_play(family: Family) {
     }
 }
 
-fn ask(family: Family) {
-    let (mut server, asked) = family.server();
+fn query(family: Family) {
+    let (mut server, addrs) = family.server();
     server.set_info(&ServerInfo { name: Some("Bacon Town".into()), ..ServerInfo::default() });
-    for addr in asked {
+    for addr in addrs {
         let socket = UdpSocket::bind((family.some[0], 0)).unwrap();
         socket.set_nonblocking(true).unwrap();
         socket.send_to(&[0x80], addr).unwrap();
         let mut from = None;
-        until("it answers", || {
+        until("the server answers", || {
             server.poll();
             from = socket.recv_from(&mut [0; 600]).ok().map(|(_, from)| from);
             from.is_some()

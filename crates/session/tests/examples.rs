@@ -1,4 +1,4 @@
-//! The examples are what people copy: they fit on a screen or two, and they work together.
+//! The examples are short enough to read at a glance, and work together.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -8,14 +8,14 @@ use std::{
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/");
 
 #[test]
-fn each_has_fewer_than_80_lines() {
+fn each_example_has_fewer_than_80_lines() {
     for name in ["echo_server", "echo_client", "game_loop"] {
         let text = std::fs::read_to_string(format!("{EXAMPLES}{name}.rs")).unwrap();
         assert!(text.lines().count() < 80, "{name}");
     }
 }
 
-/// An example that Cargo has built beside this test.
+/// The executable of an example, which Cargo has built beside this test.
 fn example(name: &str) -> Command {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
@@ -23,7 +23,7 @@ fn example(name: &str) -> Command {
 }
 
 #[test]
-fn the_client_hears_its_echo() {
+fn the_echo_client_receives_its_lines_from_the_echo_server() {
     let mut server = example("echo_server").arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
     let key = lines.next().unwrap().strip_prefix("key: ").unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Whoever has a session can claim to have moved anywhere (S31). That must not make the server flood somebody else.
+//! A player can claim to have moved to any address (S31). The server must not be turned into an amplifier by that.
 
 mod common;
 
@@ -14,30 +14,33 @@ use std::{
 const SESSIONS: u8 = 20;
 const STEP: Duration = ms(10);
 
-/// What IP and UDP add to every datagram.
+/// Bytes of the IP and UDP headers.
 const HEADERS: usize = 28;
 
-/// How many messages a challenge prepares, and how many of them have to be acked.
+/// Number of messages that a challenge prepares.
 const PREPARED: u32 = 64;
-const NEEDED: usize = 12;
 
-fn own(session: u8) -> SocketAddr {
+/// Number of messages that have to be acked.
+const REQUIRED: usize = 12;
+
+fn own_addr(session: u8) -> SocketAddr {
     ([10, 0, 1, session], 1_000).into()
 }
 
-fn victims(session: u8) -> SocketAddr {
+fn victim_addr(session: u8) -> SocketAddr {
     ([10, 9, 9, 9], 1_000 + u16::from(session)).into()
 }
 
-/// Clients that log in honestly, and then claim to be where the victim is; the server sends to each of them all it can.
+/// Clients that log in honestly and then claim the address of a victim, while the server sends each as much as it can.
 struct Attack {
     now: Instant,
     server: ServerApp,
     clients: Vec<Client>,
-    /// A repeat would not move the session, so the victim's address is not wasted on it.
-    said: HashSet<Vec<u8>>,
-    /// Bytes in the victim's name, and those that the victim got, headers included.
+    /// Datagrams that were sent with the address of the victim. A repetition would not move the session.
+    sent: HashSet<Vec<u8>>,
+    /// Bytes sent with the address of the victim, headers included.
     spoofed: usize,
+    /// Bytes that the victim received, headers included.
     reflected: usize,
 }
 
@@ -47,51 +50,51 @@ impl Attack {
         let client = |seed| Client::new(now, SERVER.into(), client_config(Encryption::Plain), [seed; 32]).unwrap();
         let server = ServerApp::new(server_config());
         let clients = (0..SESSIONS).map(client).collect();
-        let mut attack = Self { now, server, clients, said: HashSet::new(), spoofed: 0, reflected: 0 };
-        (0..20).for_each(|_| attack.pass(false, 0));
+        let mut attack = Self { now, server, clients, sent: HashSet::new(), spoofed: 0, reflected: 0 };
+        (0..20).for_each(|_| attack.step(false, 0));
         assert_eq!(attack.server.endpoint.stats().players, usize::from(SESSIONS));
         attack
     }
 
-    /// Every client says something new.
-    fn say(&mut self) {
+    /// Every client sends a new message.
+    fn send_all(&mut self) {
         for client in &mut self.clients {
-            // It may have been thrown out.
+            // Its session may have ended.
             let _ = client.send(self.now, &[1]);
         }
     }
 
-    /// A moment passes. What the clients say comes in the victim's name if they are to `claim`; the server sends each of
-    /// them up to `flood` messages.
-    fn pass(&mut self, claim: bool, flood: usize) {
+    /// Lets [`STEP`] pass. With `spoof`, the clients send with the address of the victim; the server sends each client up to
+    /// `flood` messages.
+    fn step(&mut self, spoof: bool, flood: usize) {
         self.now += STEP;
         let mut datagram = Vec::new();
         for (session, client) in (0..).zip(&mut self.clients) {
             client.handle_timeout(self.now);
             while client.poll_transmit(self.now, &mut datagram).is_some() {
-                if !claim {
-                    self.server.handle_datagram(self.now, own(session), &datagram);
-                } else if self.said.insert(datagram.clone()) {
+                if !spoof {
+                    self.server.handle_datagram(self.now, own_addr(session), &datagram);
+                } else if self.sent.insert(datagram.clone()) {
                     self.spoofed += datagram.len() + HEADERS;
-                    self.server.handle_datagram(self.now, victims(session), &datagram);
+                    self.server.handle_datagram(self.now, victim_addr(session), &datagram);
                 }
                 datagram.clear();
             }
         }
         self.server.handle_timeout(self.now);
-        self.server.read(self.now);
+        self.server.poll(self.now);
         let players: Vec<_> = self.server.endpoint.players().collect();
         for player in players {
             let sends = (0..flood).map(|_| self.server.endpoint.send(self.now, player, &[7; 400]));
             sends.take_while(Result::is_ok).for_each(drop);
         }
         while let Some(transmit) = self.server.poll_transmit(self.now, &mut datagram) {
-            if transmit.to.ip() == victims(0).ip() {
+            if transmit.to.ip() == victim_addr(0).ip() {
                 let datagrams = transmit.len.div_ceil(transmit.segment.unwrap_or(transmit.len));
                 self.reflected += transmit.len + datagrams * HEADERS;
-            } else if let Some(session) = (0..SESSIONS).find(|session| own(*session) == transmit.to) {
-                for piece in datagram.chunks(transmit.segment.unwrap_or(transmit.len)) {
-                    self.clients[usize::from(session)].handle_datagram(self.now, SERVER.into(), piece);
+            } else if let Some(session) = (0..SESSIONS).find(|session| own_addr(*session) == transmit.to) {
+                for part in datagram.chunks(transmit.segment.unwrap_or(transmit.len)) {
+                    self.clients[usize::from(session)].handle_datagram(self.now, SERVER.into(), part);
                 }
             }
             datagram.clear();
@@ -102,7 +105,7 @@ impl Attack {
         }
     }
 
-    /// Acks these numbers in the victim's name.
+    /// Acks these numbers with the address of the victim.
     fn forge_ack(&mut self, session: u8, numbers: &[u32]) {
         let mut ack = vec![0xff, numbers.len() as u8];
         for number in numbers {
@@ -110,64 +113,64 @@ impl Attack {
             ack.extend_from_slice(&(!number).to_le_bytes());
         }
         self.spoofed += ack.len() + HEADERS;
-        self.server.handle_datagram(self.now, victims(session), &ack);
+        self.server.handle_datagram(self.now, victim_addr(session), &ack);
     }
 
-    /// Claims the victim's address, lets every session `guess` what was sent there in each of 800 steps, and then lets the
-    /// server send all it can.
+    /// Claims the address of the victim, and lets every session `guess` which messages were sent there in each of 800 steps. In
+    /// the second half the server sends as much as it can.
     fn guess(&mut self, mut guess: impl FnMut(&mut Self, u8, u32)) {
-        self.say();
-        self.pass(true, 0);
+        self.send_all();
+        self.step(true, 0);
         for step in 0..800 {
             (0..SESSIONS).for_each(|session| guess(self, session, step));
-            self.pass(true, if step < 400 { 0 } else { 16 });
+            self.step(true, if step < 400 { 0 } else { 16 });
         }
     }
 
     #[track_caller]
     fn assert_bounded(&self) {
         let (spoofed, reflected) = (self.spoofed, self.reflected);
-        println!("{spoofed} bytes drew {reflected}: {:.2} times", reflected as f64 / spoofed as f64);
-        assert!(spoofed > 2_000 && reflected > 0 && reflected <= 3 * spoofed, "{spoofed} bytes drew {reflected}");
+        println!("{spoofed} bytes caused {reflected}: {:.2} times", reflected as f64 / spoofed as f64);
+        assert!(spoofed > 2_000 && reflected > 0 && reflected <= 3 * spoofed, "{spoofed} bytes caused {reflected}");
     }
 }
 
 #[test]
-fn w34_a_claimed_address_gets_three_times_what_came_from_it_and_not_for_long() {
+fn w34_a_claimed_address_is_sent_at_most_three_times_what_came_from_it_until_the_session_times_out() {
     let mut attack = Attack::new();
-    let unproven = attack.server.endpoint.stats().unvalidated_bytes as usize;
+    let unvalidated = attack.server.endpoint.stats().unvalidated_bytes as usize;
     for step in 0..3_000 {
         if step % 100 == 0 {
-            attack.say();
+            attack.send_all();
         }
-        attack.pass(true, 4_096);
+        attack.step(true, 4_096);
     }
     attack.assert_bounded();
-    assert!(attack.server.endpoint.stats().unvalidated_bytes as usize > unproven);
+    assert!(attack.server.endpoint.stats().unvalidated_bytes as usize > unvalidated);
     assert_eq!(
         attack.server.disconnects(),
         vec![DisconnectReason::TimedOut; usize::from(SESSIONS)],
-        "although all of them sent"
+        "although all of them kept sending"
     );
 }
 
 #[test]
-fn w34_going_to_and_fro_draws_no_more() {
+fn w34_moving_back_and_forth_causes_no_more() {
     let mut attack = Attack::new();
     for step in 0u32..3_000 {
-        // For a moment at the victim's, and then long enough at home to prove that address.
-        let there = step % 20 == 0;
-        if there || step % 20 == 1 {
-            attack.say();
+        // One step at the address of the victim, and then long enough at their own to validate it.
+        let spoof = step % 20 == 0;
+        if spoof || step % 20 == 1 {
+            attack.send_all();
         }
-        attack.pass(there, 4);
+        attack.step(spoof, 4);
     }
     attack.assert_bounded();
-    assert_eq!(attack.server.disconnects(), [], "every time they came home");
+    assert_eq!(attack.server.disconnects(), [], "their own addresses are validated each time");
 }
 
 #[test]
-fn w34_forged_acks_of_all_that_may_have_been_sent_prove_nothing() {
+fn w34_forged_acks_of_all_prepared_messages_validate_nothing() {
     let mut attack = Attack::new();
     attack.guess(|attack, session, step| {
         let first = PREPARED * step;
@@ -177,21 +180,21 @@ fn w34_forged_acks_of_all_that_may_have_been_sent_prove_nothing() {
 }
 
 #[test]
-fn w34_forged_acks_of_one_number_after_the_other_prove_nothing() {
+fn w34_forged_acks_of_one_number_after_the_other_validate_nothing() {
     let mut attack = Attack::new();
     attack.guess(|attack, session, step| attack.forge_ack(session, &[step]));
     attack.assert_bounded();
 }
 
 #[test]
-fn w34_forged_acks_of_some_numbers_prove_nothing() {
+fn w34_forged_acks_of_random_numbers_validate_nothing() {
     let mut attack = Attack::new();
-    let mut chance = 1_u32;
+    let mut random = 1_u32;
     attack.guess(|attack, session, step| {
         let mut numbers = HashSet::new();
-        while numbers.len() < NEEDED {
-            chance = chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            numbers.insert(PREPARED * step + chance / (u32::MAX / PREPARED + 1));
+        while numbers.len() < REQUIRED {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            numbers.insert(PREPARED * step + random / (u32::MAX / PREPARED + 1));
         }
         attack.forge_ack(session, &numbers.into_iter().collect::<Vec<_>>());
     });

@@ -1,4 +1,4 @@
-//! The session protocol with async.
+//! The async API.
 
 mod common;
 
@@ -16,7 +16,7 @@ async fn pair(server: ServerOptions, client: ClientOptions) -> (SessionServer, S
 }
 
 #[tokio::test]
-async fn events_tell_of_players_and_messages() {
+async fn events_report_players_and_messages() {
     for encryption in all_encryptions() {
         let (server, client) = pair(server_options(), client_options(encryption)).await;
         client.send(b"hello").await.unwrap();
@@ -32,8 +32,8 @@ async fn events_tell_of_players_and_messages() {
         assert!(server.stats(player).is_some() && client.stats().is_some());
         client.close().await.unwrap();
         loop {
-            if let ServerEvent::Disconnected(who, reason) = server.next_event(&mut message).await {
-                assert_eq!((who, reason), (player, DisconnectReason::ClosedByPeer(String::new())));
+            if let ServerEvent::Disconnected(disconnected, reason) = server.next_event(&mut message).await {
+                assert_eq!((disconnected, reason), (player, DisconnectReason::ClosedByPeer(String::new())));
                 break;
             }
         }
@@ -43,7 +43,7 @@ async fn events_tell_of_players_and_messages() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_for_each_player() {
+async fn every_player_can_have_a_task_of_its_own() {
     let server = Arc::new(SessionServer::bind(server_options()).await.unwrap());
     let addr = server.local_addrs()[0];
     let accepting = server.clone();
@@ -58,7 +58,7 @@ async fn a_task_for_each_player() {
             });
         }
     });
-    let talk = |number: u8| async move {
+    let exchange = |number: u8| async move {
         let client = SessionClient::connect(addr, client_options(Encryption::Encrypted)).await.unwrap();
         for count in 0..100 {
             client.send(&[number, count]).await.unwrap();
@@ -66,7 +66,7 @@ async fn a_task_for_each_player() {
         }
         client.close().await.unwrap();
     };
-    let clients: Vec<_> = (0..8).map(|number| tokio::spawn(talk(number))).collect();
+    let clients: Vec<_> = (0..8).map(|number| tokio::spawn(exchange(number))).collect();
     for client in clients {
         client.await.unwrap();
     }
@@ -81,15 +81,15 @@ async fn s26_sending_waits_while_the_window_is_full() {
         sent += 1;
     }
     assert_eq!(server.try_send(player, b"full"), Err(SendError::WouldBlock));
-    let all = 20_000u32;
+    let total = 20_000u32;
     let sending = async {
-        for number in sent..all {
+        for number in sent..total {
             server.send(player, &number.to_be_bytes()).await.unwrap();
         }
     };
     let reading = async {
         let mut message = Vec::new();
-        for number in 0..all {
+        for number in 0..total {
             client.recv_into(&mut message).await.unwrap();
             assert_eq!(message, number.to_be_bytes());
         }
@@ -98,7 +98,7 @@ async fn s26_sending_waits_while_the_window_is_full() {
 }
 
 #[tokio::test]
-async fn a_wait_for_room_ends_when_the_player_goes() {
+async fn waiting_for_room_ends_when_the_player_is_disconnected() {
     let (server, client) = pair(server_options(), client_options(Encryption::Plain)).await;
     let player = server.accept().await.player;
     while server.try_send(player, b"full").is_ok() {}
@@ -110,45 +110,45 @@ async fn a_wait_for_room_ends_when_the_player_goes() {
 }
 
 #[tokio::test]
-async fn the_server_says_goodbye_to_all() {
+async fn a_shutdown_disconnects_all_players_with_its_reason() {
     let (server, client) = pair(server_options(), client_options(Encryption::Encrypted)).await;
     let player = server.accept().await.player;
-    server.send(player, b"last words").await.unwrap();
-    let (words, ()) = tokio::join!(client.recv(), server.shutdown("maintenance"));
-    assert_eq!(words.unwrap(), b"last words");
+    server.send(player, b"last message").await.unwrap();
+    let (message, ()) = tokio::join!(client.recv(), server.shutdown("maintenance"));
+    assert_eq!(message.unwrap(), b"last message");
     assert_eq!(client.recv().await, Err(DisconnectReason::ClosedByPeer("maintenance".into())));
-    assert_eq!(client.recv().await, Err(DisconnectReason::Closed), "it stays over");
-    assert_eq!(client.send(b"hello?").await, Err(SendError::Closed));
+    assert_eq!(client.recv().await, Err(DisconnectReason::Closed), "it stays closed");
+    assert_eq!(client.send(b"late").await, Err(SendError::Closed));
 }
 
 #[tokio::test]
-async fn whoever_does_not_get_in_learns_why() {
+async fn a_failed_connect_reports_the_reason() {
     let server = SessionServer::bind(server_options()).await.unwrap();
     let addr = server.local_addrs()[0];
     let mut options = client_options(Encryption::Plain);
     options.client.game = "chess".into();
-    let refused = SessionClient::connect(addr, options).await.unwrap_err();
-    assert!(matches!(&refused, ConnectError::Login(LoginError::Refused(_))), "{refused}");
+    let error = SessionClient::connect(addr, options).await.unwrap_err();
+    assert!(matches!(&error, ConnectError::Login(LoginError::Refused(_))), "{error}");
 
     let mut options = client_options(Encryption::Pinned(PublicKey::new([1; 32])));
     options.client.login_timeout = Duration::from_millis(500);
-    let refused = SessionClient::connect(addr, options).await.unwrap_err();
-    assert!(matches!(&refused, ConnectError::Login(_)), "a wrong key: {refused}");
+    let error = SessionClient::connect(addr, options).await.unwrap_err();
+    assert!(matches!(&error, ConnectError::Login(_)), "a wrong key: {error}");
 
     let mut options = client_options(Encryption::Plain);
     options.client.username = "x".repeat(128);
-    let refused = SessionClient::connect(addr, options).await.unwrap_err();
-    assert!(refused.to_string().starts_with("username must have 1 to 127 bytes"), "{refused}");
+    let error = SessionClient::connect(addr, options).await.unwrap_err();
+    assert!(error.to_string().starts_with("username must have 1 to 127 bytes"), "{error}");
 
-    let refused = SessionClient::connect("no such name.invalid:1", client_options(Encryption::Plain)).await;
-    assert!(matches!(refused, Err(ConnectError::Resolve(_))));
-    let wrong = "12".parse::<PublicKey>().unwrap_err();
-    assert_eq!(wrong.to_string(), "a key has 64 hex digits");
+    let error = SessionClient::connect("no such name.invalid:1", client_options(Encryption::Plain)).await;
+    assert!(matches!(error, Err(ConnectError::Resolve(_))));
+    let error = "12".parse::<PublicKey>().unwrap_err();
+    assert_eq!(error.to_string(), "a key has 64 hex digits");
     assert!(key().public().to_string().parse::<PublicKey>().is_ok());
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_start_says_why() {
+async fn a_server_that_cannot_start_reports_the_reason() {
     let first = SessionServer::bind(server_options()).await.unwrap();
     let taken = ServerOptions { listen: first.local_addrs(), ..server_options() };
     let error = SessionServer::bind(taken).await.unwrap_err();
@@ -157,20 +157,23 @@ async fn a_server_that_cannot_start_says_why() {
             && error.to_string().contains("is used by another program"),
         "{error}"
     );
-    let two = ServerOptions { listen: vec!["127.0.0.1:0".parse().unwrap(); 2], ..server_options() };
-    assert!(matches!(SessionServer::bind(two).await, Err(SetupError::ListenAddrs)));
-    let foreign = ServerOptions { listen: vec!["192.0.2.77:0".parse().unwrap()], ..server_options() };
-    assert!(matches!(SessionServer::bind(foreign).await, Err(SetupError::Bind(BindError::AddressNotAvailable { .. }))));
-    let mut many = server_options();
-    many.endpoint.max_players = 256;
-    let error = SessionServer::bind(many).await.unwrap_err();
+    let two_of_one_family = ServerOptions { listen: vec!["127.0.0.1:0".parse().unwrap(); 2], ..server_options() };
+    assert!(matches!(SessionServer::bind(two_of_one_family).await, Err(SetupError::ListenAddrs)));
+    let not_local = ServerOptions { listen: vec!["192.0.2.77:0".parse().unwrap()], ..server_options() };
+    assert!(matches!(
+        SessionServer::bind(not_local).await,
+        Err(SetupError::Bind(BindError::AddressNotAvailable { .. }))
+    ));
+    let mut too_many = server_options();
+    too_many.endpoint.max_players = 256;
+    let error = SessionServer::bind(too_many).await.unwrap_err();
     assert_eq!(error.to_string(), "max_players is 256: use 1 to 255");
     let stream = ServerOptions { stream: Some(0), ..server_options() };
     assert!(matches!(SessionServer::bind(stream).await, Err(SetupError::StreamLength { length: 0 })));
 }
 
 #[tokio::test]
-async fn s32_a_restart_of_the_server_is_noticed_and_the_client_comes_back() {
+async fn s32_a_client_reconnects_after_a_restart_of_the_server() {
     let (server, client) = {
         let mut options = client_options(Encryption::Encrypted);
         options.client.reconnect = true;
@@ -182,12 +185,12 @@ async fn s32_a_restart_of_the_server_is_noticed_and_the_client_comes_back() {
     let server = loop {
         match SessionServer::bind(options.clone()).await {
             Ok(server) => break server,
-            // The task of the first one is about to end.
+            // The task of the first server is about to stop.
             Err(error) => assert!(matches!(error, SetupError::Bind(BindError::InUse { .. })), "{error}"),
         }
         tokio::task::yield_now().await;
     };
-    client.send(b"anybody?").await.unwrap();
+    client.send(b"are you there?").await.unwrap();
     let player = server.accept().await.player;
     server.send(player, b"hello again").await.unwrap();
     assert_eq!(client.recv().await.unwrap(), b"hello again");

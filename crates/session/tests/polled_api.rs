@@ -1,4 +1,4 @@
-//! The session protocol without async: everything happens in `poll`.
+//! The polled API: everything happens in `poll`.
 
 mod common;
 
@@ -9,7 +9,7 @@ use rallypoint_session::{
 use std::time::Duration;
 
 #[test]
-fn messages_go_both_ways_in_order() {
+fn messages_arrive_in_order_in_both_directions() {
     for encryption in all_encryptions() {
         let is_encrypted = encryption != Encryption::Plain;
         let mut pair = Pair::new(server_options(), client_options(encryption));
@@ -18,8 +18,8 @@ fn messages_go_both_ways_in_order() {
             pair.server.send(pair.player, &[number; 50]).unwrap();
         }
         for number in 0..200u8 {
-            assert_eq!(pair.server_hears(), [number; 100]);
-            assert_eq!(pair.client_hears(), [number; 50]);
+            assert_eq!(pair.server_recv(), [number; 100]);
+            assert_eq!(pair.client_recv(), [number; 50]);
         }
         let connection = pair.server.connection(pair.player).unwrap();
         assert_eq!(
@@ -28,13 +28,13 @@ fn messages_go_both_ways_in_order() {
         );
         assert_eq!(pair.client.stats().unwrap().messages_received, 200);
         let stats = pair.server.stats(pair.player).unwrap();
-        assert_eq!(stats.messages_received, 201, "with the empty one that proves the login (S15)");
+        assert_eq!(stats.messages_received, 201, "including the empty one that proves the login (S15)");
         assert_eq!(pair.server.endpoint_stats().players, 1);
     }
 }
 
 #[test]
-fn over_ipv6_too() {
+fn one_server_accepts_players_over_ipv4_and_ipv6() {
     let mut options = server_options();
     options.listen = vec!["127.0.0.1:0".parse().unwrap(), "[::1]:0".parse().unwrap()];
     let mut server = PolledServer::bind(options).unwrap();
@@ -42,7 +42,7 @@ fn over_ipv6_too() {
     let mut clients: Vec<_> =
         addrs.iter().map(|addr| PolledClient::connect(*addr, client_options(Encryption::Encrypted)).unwrap()).collect();
     let mut message = Vec::new();
-    until("both are there", || {
+    until("both clients are connected", || {
         server.poll();
         clients.iter_mut().for_each(PolledClient::poll);
         server.players().count() == 2
@@ -53,19 +53,19 @@ fn over_ipv6_too() {
 }
 
 #[test]
-fn one_who_talks_much_does_not_keep_the_others_waiting() {
+fn a_player_with_many_messages_does_not_delay_the_others() {
     let mut server = PolledServer::bind(server_options()).unwrap();
     let addr = server.local_addrs().next().unwrap();
     let mut clients = [(); 2].map(|()| PolledClient::connect(addr, client_options(Encryption::Plain)).unwrap());
     let mut message = Vec::new();
-    until("both are there", || {
+    until("both clients are connected", || {
         server.poll();
         clients.iter_mut().for_each(PolledClient::poll);
         server.players().count() == 2 && clients.iter().all(PolledClient::is_connected)
     });
     (0..50).for_each(|_| clients[0].send(b"much").unwrap());
     clients[1].send(b"little").unwrap();
-    until("all have arrived", || {
+    until("all messages have arrived", || {
         clients.iter_mut().for_each(PolledClient::poll);
         server.poll();
         server.players().map(|player| server.stats(player).unwrap().messages_received).sum::<u64>() == 51 + 2
@@ -77,18 +77,18 @@ fn one_who_talks_much_does_not_keep_the_others_waiting() {
         }
     }
     assert_eq!(order.len(), 51);
-    assert!(order[..2].contains(&b"little".to_vec()), "they take turns");
+    assert!(order[..2].contains(&b"little".to_vec()), "the players take turns");
 }
 
 #[test]
-fn a_goodbye_is_heard_with_its_reason() {
+fn a_client_receives_the_reason_of_a_disconnect() {
     let mut pair = Pair::new(server_options(), client_options(Encryption::Encrypted));
-    pair.server.send(pair.player, b"last words").unwrap();
+    pair.server.send(pair.player, b"last message").unwrap();
     assert!(pair.server.disconnect(pair.player, "the map is over"));
-    assert_eq!(pair.client_hears(), b"last words");
+    assert_eq!(pair.client_recv(), b"last message");
     let mut events = Vec::new();
-    until("the client is told", || {
-        pair.turn();
+    until("the client is closed", || {
+        pair.poll();
         events.extend(pair.client.next_event(&mut pair.message));
         pair.client.is_closed() && pair.client.next_event(&mut pair.message).is_none()
     });
@@ -98,46 +98,47 @@ fn a_goodbye_is_heard_with_its_reason() {
 }
 
 #[test]
-fn a_client_closes_and_the_server_is_told() {
+fn the_server_is_notified_when_a_client_closes() {
     let mut pair = Pair::new(server_options(), client_options(Encryption::Plain));
     pair.client.send(b"bye").unwrap();
     pair.client.close();
-    assert_eq!(pair.server_hears(), b"bye");
-    let mut left = None;
-    until("the server is told", || {
-        pair.turn();
+    assert_eq!(pair.server_recv(), b"bye");
+    let mut disconnected = None;
+    until("the server is notified", || {
+        pair.poll();
         if let Some(ServerEvent::Disconnected(player, reason)) = pair.server.next_event(&mut pair.message) {
-            left = Some((player, reason));
+            disconnected = Some((player, reason));
         }
-        left.is_some()
+        disconnected.is_some()
     });
-    assert_eq!(left, Some((pair.player, DisconnectReason::ClosedByPeer(String::new()))));
+    assert_eq!(disconnected, Some((pair.player, DisconnectReason::ClosedByPeer(String::new()))));
     assert!(pair.client.is_closed());
 }
 
 #[test]
-fn whoever_is_refused_learns_why() {
+fn a_refused_client_learns_the_reason() {
     let mut server = PolledServer::bind(server_options()).unwrap();
     let mut options = client_options(Encryption::Plain);
     options.client.game = "chess".into();
     let mut client = PolledClient::connect(server.local_addrs().next().unwrap(), options).unwrap();
-    let (mut message, mut told) = (Vec::new(), None);
-    until("it is refused", || {
+    let mut message = Vec::new();
+    let mut event = None;
+    until("the login is refused", || {
         server.poll();
         client.poll();
-        told = client.next_event(&mut message);
-        told.is_some()
+        event = client.next_event(&mut message);
+        event.is_some()
     });
-    assert!(matches!(told, Some(ClientEvent::LoginFailed(LoginError::Refused(_)))), "{told:?}");
+    assert!(matches!(event, Some(ClientEvent::LoginFailed(LoginError::Refused(_)))), "{event:?}");
 }
 
 #[test]
-fn waiting_ends_when_something_arrives() {
+fn waiting_ends_when_a_datagram_arrives() {
     let mut pair = Pair::new(server_options(), client_options(Encryption::Plain));
     pair.client.send(b"wake up").unwrap();
     pair.client.flush();
-    until("it has arrived", || {
-        // If it did not end early, the test would take longer than its patience.
+    until("the message has arrived", || {
+        // If the wait did not end early, the test would time out.
         pair.server.wait(Duration::from_secs(60));
         pair.server.poll();
         pair.server.next_event(&mut pair.message) == Some(ServerEvent::Message(pair.player))

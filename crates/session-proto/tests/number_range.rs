@@ -1,4 +1,4 @@
-//! The end of the numbers (S21): plain ones wrap, encrypted ones end.
+//! The end of the number range (S21): plain numbers wrap, an encrypted session ends.
 
 mod common;
 
@@ -7,7 +7,8 @@ use rallypoint_netsim::Link;
 use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption, SendError};
 
 fn start_at(first: u32, encryption: Encryption, reconnect: bool) -> Pair {
-    let (mut server, mut client) = (server_config(), client_config(encryption));
+    let mut server = server_config();
+    let mut client = client_config(encryption);
     server.connection.first_number = first;
     client.connection.first_number = first;
     client.reconnect = reconnect;
@@ -26,16 +27,17 @@ fn s21_plain_numbers_wrap() {
             pair.net.run_for(ms(1));
         }
         pair.net.run_for(secs(3));
-        let heard = |heard: &[(_, Vec<u8>)]| heard.iter().map(|(_, message)| number_of(message)).collect::<Vec<_>>();
-        assert!(heard(pair.server_heard()).into_iter().eq(0..6_000));
-        assert!(heard(&pair.client().heard).into_iter().eq(0..6_000));
+        let numbers =
+            |messages: &[(_, Vec<u8>)]| messages.iter().map(|(_, message)| number_of(message)).collect::<Vec<_>>();
+        assert!(numbers(pair.server_received()).into_iter().eq(0..6_000));
+        assert!(numbers(&pair.client().received).into_iter().eq(0..6_000));
     }
 }
 
 #[test]
-fn s21_an_encrypted_session_ends_at_2_30_and_logs_in_again() {
+fn s21_an_encrypted_session_ends_at_2_30_and_the_client_logs_in_again() {
     let mut pair = start_at((1 << 30) - 100, Encryption::Encrypted, true);
-    // One number was for the proof.
+    // The proof of the login took one number.
     for number in 0..99 {
         pair.client_send(&numbered(number, 60));
         pair.net.run_for(ms(1));
@@ -43,7 +45,7 @@ fn s21_an_encrypted_session_ends_at_2_30_and_logs_in_again() {
     let refused = pair.net.with(pair.client, |app, now| app.client.send(now, b"one more"));
     assert_eq!(refused, Err(SendError::Closed));
     pair.net.run_for(secs(4));
-    assert_eq!(pair.server_heard().len(), 99);
+    assert_eq!(pair.server_received().len(), 99);
     assert!(pair.client().has(&ClientEvent::Disconnected(DisconnectReason::NumbersExhausted)));
-    assert_eq!(pair.server().connects(), 2, "it is in again");
+    assert_eq!(pair.server().connect_count(), 2, "the client has logged in again");
 }
