@@ -1,4 +1,4 @@
-//! Servers seen from inside a private network are listed under their public address.
+//! Servers that register from a private network are listed under their mapped public address.
 
 use rallypoint_harness::{GameServer, Lobby, TcpPort};
 
@@ -9,7 +9,7 @@ fn listed_as(lobby: &Lobby, name: &str) -> String {
 }
 
 #[test]
-fn an_inner_address_is_shown_as_the_outer_one() {
+fn a_private_address_is_listed_as_its_public_one() {
     let lobby = Lobby::with(&[MAP]);
     lobby.register(&GameServer::named("a").from_ip("127.6.0.1"));
     lobby.register(&GameServer::named("b").from_ip("127.6.0.1").port(8_191));
@@ -21,7 +21,7 @@ fn an_inner_address_is_shown_as_the_outer_one() {
 }
 
 #[test]
-fn the_lobby_reaches_it_from_inside() {
+fn reachability_checks_go_to_the_private_address() {
     let lobby = Lobby::with(&[MAP]);
     let port = TcpPort::open("127.6.0.5");
     lobby.register(&GameServer::named("inside").tcp(port.number()).from_ip("127.6.0.5"));
@@ -30,9 +30,9 @@ fn the_lobby_reaches_it_from_inside() {
 }
 
 #[test]
-fn it_is_the_outer_address_that_counts_for_public_lobbies() {
+fn public_lobbies_check_the_mapped_address() {
     let lobby = Lobby::with(&[MAP, "lobby.allow_private=false"]);
-    lobby.register(&GameServer::named("nobody can reach this").from_ip("127.7.0.1"));
+    lobby.register(&GameServer::named("not mapped").from_ip("127.7.0.1"));
     lobby.register(&GameServer::named("mapped").from_ip("127.6.0.1"));
     lobby.wait_until_listed(&["mapped"]);
 }

@@ -1,4 +1,4 @@
-//! `rallypoint announce` keeps a server in the list, and takes it off when it ends.
+//! `rallypoint announce` keeps a server in the list, and removes it when it ends.
 
 use rallypoint_harness::{
     GameServer, Lobby, Process, Signal, TIMEOUT, TcpPort, eventually, has_ipv6, rallypoint, stderr, stdout,
@@ -33,7 +33,7 @@ fn over_both_families_until_ctrl_c() {
     let town = lobby.server("Bacon Town").unwrap();
     assert_eq!((town.transport, town.occupancy.slots), (Transport::Udp, 24));
     assert_eq!(town.key("map"), Some(&b"ctf_truefort"[..]));
-    eventually("it says so", || server.process.stdout().contains("listed by"));
+    eventually("the listing is printed", || server.process.stdout().contains("listed by"));
     server.process.signal(Signal::INT);
     assert_eq!(server.process.wait().status.code(), Some(0));
     lobby.wait_until_listed(&[]);
@@ -50,8 +50,8 @@ fn a_tcp_server_is_listed_when_its_port_is_open() {
 }
 
 #[test]
-fn a_lost_registration_is_made_up_for() {
-    // A lobby that only listens: the first datagram might have been lost, so there is a second one soon.
+fn the_first_registration_is_repeated_soon() {
+    // A lobby that only receives: the first datagram might be lost, so it is repeated soon.
     let lobby = UdpSocket::bind("127.0.0.1:0").unwrap();
     lobby.set_read_timeout(Some(TIMEOUT)).unwrap();
     let server = announce(&[lobby.local_addr().unwrap()], &["--name", "Bacon Town", "--port", "8190", "--no-check"]);
@@ -63,11 +63,11 @@ fn a_lost_registration_is_made_up_for() {
     let first = receive();
     assert!(matches!(Datagram::parse(&first), Ok(Datagram::Register(town)) if town.name() == b"Bacon Town"));
     assert_eq!(receive(), first);
-    // The goodbye is said twice, for the same reason, and has the same secret.
+    // The unregistration is sent twice for the same reason, with the same secret.
     server.process.signal(Signal::TERM);
-    let goodbye = receive();
-    assert_eq!((goodbye.len(), &goodbye[16..]), (32, &first[16..32]));
-    assert_eq!(receive(), goodbye);
+    let unregistration = receive();
+    assert_eq!((unregistration.len(), &unregistration[16..]), (32, &first[16..32]));
+    assert_eq!(receive(), unregistration);
     assert_eq!(server.process.wait().status.code(), Some(0));
 }
 
@@ -93,7 +93,7 @@ fn a_restart_with_the_same_id_file_is_the_same_server() {
 }
 
 #[test]
-fn what_cannot_be_announced_is_refused_before_anything_is_sent() {
+fn invalid_announcements_are_rejected_before_anything_is_sent() {
     for (args, code) in [
         (&["--name", "x"][..], 2),
         (&["--name", "x", "--port", "0"], 2),
@@ -101,8 +101,8 @@ fn what_cannot_be_announced_is_refused_before_anything_is_sent() {
         (&["--name", "x", "--port", "8190", "--lobby", "not a host"], 2),
         (&["--name", "x", "--port", "8190", "--protocol-id", "short"], 2),
     ] {
-        let ended = announce(&[], args).process.wait();
-        assert_eq!(ended.status.code(), Some(code), "{args:?}");
-        assert!(!stderr(&ended).is_empty() && stdout(&ended).is_empty(), "{args:?}: {ended:?}");
+        let output = announce(&[], args).process.wait();
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        assert!(!stderr(&output).is_empty() && stdout(&output).is_empty(), "{args:?}: {output:?}");
     }
 }

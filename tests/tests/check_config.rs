@@ -1,4 +1,4 @@
-//! `--check-config` says whether the configuration is fine, and `--print-config` what it is; neither serves anything.
+//! `--check-config` validates the configuration, and `--print-config` prints it; neither starts the lobby.
 
 use rallypoint_harness::{rallypoint, run, stderr, stdout};
 use std::{fs, process::Output};
@@ -11,37 +11,37 @@ fn check(config: &str) -> Output {
 }
 
 #[test]
-fn nothing_needs_to_be_configured() {
+fn the_defaults_are_valid() {
     let home = tempdir().unwrap();
-    let ended = run(home.path(), ["serve", "--check-config"]);
-    assert_eq!(ended.status.code(), Some(0));
+    let output = run(home.path(), ["serve", "--check-config"]);
+    assert_eq!(output.status.code(), Some(0));
     for line in ["lobby: 0.0.0.0:29944 [::]:29944", "legacy: 0.0.0.0:29942 [::]:29942", "bans: 0"] {
-        assert!(stdout(&ended).lines().any(|said| said == line), "{line:?} is not in {}", stdout(&ended));
+        assert!(stdout(&output).lines().any(|printed| printed == line), "{line:?} is not in {}", stdout(&output));
     }
 }
 
 #[test]
-fn a_good_file() {
-    let ended = check("[lobby]\nlease = \"2m\"\n[[ban]]\nname = \"*gold*\"\n");
-    assert_eq!(ended.status.code(), Some(0), "{}", stderr(&ended));
-    assert!(stdout(&ended).contains("bans: 1\n"), "{}", stdout(&ended));
+fn a_valid_file() {
+    let output = check("[lobby]\nlease = \"2m\"\n[[ban]]\nname = \"*gold*\"\n");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("bans: 1\n"), "{}", stdout(&output));
 }
 
 #[test]
-fn mistakes_have_a_file_a_line_and_an_expectation() {
-    let ended = check("[lobby]\nlease = \"soon\"\n\n[caps]\nper_address = 0\ntotl = 3\n");
-    assert_eq!((ended.status.code(), &*stdout(&ended)), (Some(2), ""));
-    for said in [
+fn errors_name_the_file_the_line_and_the_expected_value() {
+    let output = check("[lobby]\nlease = \"soon\"\n\n[caps]\nper_address = 0\ntotl = 3\n");
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(2), ""));
+    for expected in [
         "rallypoint.toml:2: lobby.lease: expected a time",
         "rallypoint.toml:5: caps.per_address: expected a number",
         "rallypoint.toml:6: unknown key \"totl\" in [caps]; did you mean \"total\"?",
     ] {
-        assert!(stderr(&ended).contains(said), "{said:?} is not in {}", stderr(&ended));
+        assert!(stderr(&output).contains(expected), "{expected:?} is not in {}", stderr(&output));
     }
 }
 
 #[test]
-fn what_is_printed_can_be_read_again() {
+fn the_printed_configuration_is_a_valid_file() {
     let home = tempdir().unwrap();
     let printed = run(home.path(), ["serve", "--set", "lobby.lease=2m", "--print-config"]);
     assert_eq!(printed.status.code(), Some(0));
@@ -52,13 +52,13 @@ fn what_is_printed_can_be_read_again() {
 }
 
 #[test]
-fn flags_win_over_the_environment_and_that_over_the_file() {
+fn flags_override_the_environment_which_overrides_the_file() {
     let home = tempdir().unwrap();
     fs::write(home.path().join("rallypoint.toml"), "[caps]\nper_address = 1\nper_lobby = 1\ntotal = 1\n").unwrap();
     let args = ["serve", "--config", "rallypoint.toml", "--set", "caps.total=3", "--print-config"];
     let variables = [("RALLYPOINT_CAPS_PER_LOBBY", "2"), ("RALLYPOINT_CAPS_TOTAL", "2")];
     let printed = stdout(&rallypoint(home.path()).args(args).envs(variables).output().unwrap());
     for line in ["per_address = 1", "per_lobby = 2", "total = 3"] {
-        assert!(printed.lines().any(|said| said == line), "{line:?} is not in {printed}");
+        assert!(printed.lines().any(|printed| printed == line), "{line:?} is not in {printed}");
     }
 }

@@ -1,27 +1,27 @@
-//! A file that cannot be read any more is set aside with a warning, and the lobby starts empty.
+//! A damaged file is renamed with a warning, and the lobby starts empty.
 
 use rallypoint_harness::{GameServer, Lobby};
 use std::fs;
 
-/// A lobby that had a server, and whose saved list was then spoilt.
-fn lobby_after(spoil: impl Fn(&mut Vec<u8>)) -> Lobby {
+/// A lobby whose saved list was damaged before a restart.
+fn lobby_after(damage: impl Fn(&mut Vec<u8>)) -> Lobby {
     let mut lobby = Lobby::start();
     lobby.register(&GameServer::named("from before"));
     lobby.wait_until_listed(&["from before"]);
     assert_eq!(lobby.stop().status.code(), Some(0));
     let mut bytes = fs::read(lobby.data("servers.save")).unwrap();
-    spoil(&mut bytes);
+    damage(&mut bytes);
     fs::write(lobby.data("servers.save"), &bytes).unwrap();
     lobby.restart();
     lobby
 }
 
-fn is_set_aside(lobby: &mut Lobby) {
+fn assert_renamed(lobby: &mut Lobby) {
     assert_eq!(lobby.names(), [""; 0]);
     lobby.wait_until_logged("it was renamed");
     assert!(lobby.log().contains("WARN"), "{}", lobby.log());
     assert!(lobby.data("servers.save.damaged-1").exists());
-    // From here on all is well.
+    // Afterwards everything works.
     lobby.register(&GameServer::named("new"));
     lobby.wait_until_listed(&["new"]);
     lobby.stop();
@@ -31,24 +31,24 @@ fn is_set_aside(lobby: &mut Lobby) {
 }
 
 #[test]
-fn a_list_that_was_cut_short() {
-    is_set_aside(&mut lobby_after(|bytes| bytes.truncate(bytes.len() / 2)));
+fn a_truncated_list() {
+    assert_renamed(&mut lobby_after(|bytes| bytes.truncate(bytes.len() / 2)));
 }
 
 #[test]
-fn a_list_with_a_byte_that_changed() {
-    is_set_aside(&mut lobby_after(|bytes| {
+fn a_list_with_a_changed_byte() {
+    assert_renamed(&mut lobby_after(|bytes| {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
     }));
 }
 
 #[test]
-fn a_list_of_something_else() {
-    is_set_aside(&mut lobby_after(|bytes| *bytes = b"\0garbage".repeat(1_000)));
+fn a_file_of_another_format() {
+    assert_renamed(&mut lobby_after(|bytes| *bytes = b"\0garbage".repeat(1_000)));
 }
 
 #[test]
 fn an_empty_file() {
-    is_set_aside(&mut lobby_after(Vec::clear));
+    assert_renamed(&mut lobby_after(Vec::clear));
 }

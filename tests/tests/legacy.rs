@@ -1,4 +1,4 @@
-//! Old Gang Garrison 2 servers and clients speak with the lobby at its other port, and see what the new ones see (L16).
+//! Old Gang Garrison 2 servers and clients use the legacy port, and share the list with new ones (L16).
 
 use rallypoint_harness::{GameServer, Lobby, TcpPort, connect, eventually, has_ipv6, read_to_end, send_request};
 use rallypoint_wire::legacy::{ListEntry, entries};
@@ -7,12 +7,12 @@ use std::{
     net::{IpAddr, SocketAddr, UdpSocket},
 };
 
-/// What a one-byte version stands for: dea41970-4cea-a588-df40-62faef6f1738 plus the version.
+/// The protocol of a one-byte version: dea41970-4cea-a588-df40-62faef6f1738 plus the version.
 fn protocol(version: u8) -> [u8; 16] {
     (0xdea4_1970_4cea_a588_df40_62fa_ef6f_1738_u128 + u128::from(version)).to_be_bytes()
 }
 
-/// A registration as the old servers send it.
+/// A registration of an old server.
 fn registration(version: &[u8], port: u16, info: &str) -> Vec<u8> {
     let magic = [4, 8, 15, 16, 23, 42];
     [&magic[..], version, &port.to_le_bytes(), &[info.len() as u8], info.as_bytes()].concat()
@@ -37,7 +37,7 @@ fn list(lobby: &Lobby, request: &[u8]) -> Vec<(String, SocketAddr)> {
 }
 
 #[test]
-fn l16_an_old_server_is_seen_by_old_and_new_clients() {
+fn l16_an_old_server_is_listed_for_old_and_new_clients() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "!private![ctf_truefort] Bacon Town [3/10] - Randomizer"));
     lobby.wait_until_listed(&["Bacon Town"]);
@@ -48,14 +48,14 @@ fn l16_an_old_server_is_seen_by_old_and_new_clients() {
     assert_eq!(modern.key("protocol_id"), Some(&protocol(41)[..]));
     let info = "!private![ctf_truefort] Bacon Town [3/10] - Randomizer";
     assert_eq!(list(&lobby, &[41]), [(info.into(), "127.2.2.2:8190".parse().unwrap())]);
-    assert_eq!(list(&lobby, &[42]), [], "another version sees nothing of it");
+    assert_eq!(list(&lobby, &[42]), [], "clients of another version do not see it");
     if has_ipv6() {
         assert_eq!(send_request(lobby.legacy_v6(), &[41]), send_request(lobby.legacy(), &[41]));
     }
 }
 
 #[test]
-fn l16_the_bytes_of_a_list() {
+fn l16_bytes_of_a_list_reply() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     send(&lobby, "127.2.2.2", &registration(&[41], 0x1ffe, "Bacon Town [3/10]"));
     lobby.wait_until_listed(&["Bacon Town"]);
@@ -64,23 +64,23 @@ fn l16_the_bytes_of_a_list() {
 }
 
 #[test]
-fn l16_a_new_server_is_seen_by_old_clients() {
+fn l16_a_new_server_is_listed_for_old_clients() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     let new = GameServer::named("Bacon Town").tcp(8_190).key("game", "Gang Garrison 2").key("map", "koth_valley");
     lobby.register(&new.clone().key("protocol_id", protocol(41)));
     lobby.wait_until_listed(&["Bacon Town"]);
-    let seen = [("[koth_valley] Bacon Town [7/24]".into(), "127.0.0.1:8190".parse().unwrap())];
-    assert_eq!(list(&lobby, &[41]), seen);
+    let expected = [("[koth_valley] Bacon Town [7/24]".into(), "127.0.0.1:8190".parse().unwrap())];
+    assert_eq!(list(&lobby, &[41]), expected);
     // The long form of the same version (W8), and any other protocol.
-    assert_eq!(list(&lobby, &[&[128][..], &protocol(41)].concat()), seen);
+    assert_eq!(list(&lobby, &[&[128][..], &protocol(41)].concat()), expected);
     lobby.register(&new.key("protocol_id", [7; 16]));
     let other = [&[128][..], &[7; 16]].concat();
-    eventually("it is seen under its new protocol", || list(&lobby, &other) == seen);
+    eventually("it is listed under its new protocol", || list(&lobby, &other) == expected);
     assert_eq!(list(&lobby, &[41]), []);
 }
 
 #[test]
-fn l16_only_what_old_clients_can_reach_is_shown_to_them() {
+fn l16_old_clients_get_only_servers_they_can_join() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     let shown = GameServer::named("shown").tcp(8_190).key("protocol_id", protocol(41));
     lobby.register(&GameServer::named("no protocol").tcp(8_191));
@@ -90,7 +90,7 @@ fn l16_only_what_old_clients_can_reach_is_shown_to_them() {
         lobby.register(&shown.clone().restarted().renamed("IPv6 only").from_ip("::1"));
     }
     lobby.register(&shown);
-    eventually("it is shown", || !list(&lobby, &[41]).is_empty());
+    eventually("it is listed", || !list(&lobby, &[41]).is_empty());
     assert_eq!(list(&lobby, &[41]).len(), 1);
 }
 
@@ -117,7 +117,7 @@ fn l16_a_request_in_pieces() {
 }
 
 #[test]
-fn l12_an_old_server_is_checked_as_well() {
+fn l12_old_servers_are_checked_for_reachability() {
     let lobby = Lobby::with(&["checks.retry=1s"]);
     let port = TcpPort::closed("127.0.0.1");
     let datagram = registration(&[41], port.number(), "Bacon Town [3/10]");
@@ -126,14 +126,14 @@ fn l12_an_old_server_is_checked_as_well() {
     send(&lobby, "127.0.0.1", &registration(&[41], open.number(), "Open Town [3/10]"));
     lobby.wait_until_listed(&["Open Town"]);
     port.listen();
-    eventually("it is listed when it can be reached", || {
+    eventually("it is listed once it is reachable", || {
         send(&lobby, "127.0.0.1", &datagram);
         lobby.names() == ["Bacon Town", "Open Town"]
     });
 }
 
 #[test]
-fn w15_an_old_server_is_known_by_its_place_and_goes_by_its_lease() {
+fn w15_an_old_server_is_identified_by_its_endpoint_and_expires() {
     let lobby = Lobby::with(&["checks.enabled=false", "lobby.lease=2s"]);
     send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "before"));
     lobby.wait_until_listed(&["before"]);
@@ -143,7 +143,7 @@ fn w15_an_old_server_is_known_by_its_place_and_goes_by_its_lease() {
 }
 
 #[test]
-fn w7_garbage_is_survived() {
+fn w7_malformed_datagrams_are_ignored() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     let good = registration(&[41], 8_190, "Bacon Town [3/10]");
     for length in 0..good.len() {

@@ -1,4 +1,4 @@
-//! Whatever arrives, the lobby lives on, and only what the documents allow gets into the list.
+//! The lobby survives any input, and lists only what the documents allow.
 
 use rallypoint_harness::{GameServer, Lobby, connect, hex, read_to_end, vectors};
 use std::{
@@ -7,7 +7,7 @@ use std::{
 };
 
 #[test]
-fn every_wrong_vector_is_refused() {
+fn every_invalid_vector_is_rejected() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     for case in vectors("lobby").iter().filter(|case| case["error"].is_string()) {
         lobby.send(Ipv4Addr::LOCALHOST, &hex(case["bytes"].as_str().unwrap()));
@@ -17,14 +17,14 @@ fn every_wrong_vector_is_refused() {
 }
 
 #[test]
-fn every_vector_of_every_protocol_is_survived() {
+fn vectors_of_every_protocol_do_not_crash_the_lobby() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     let mut sent = 0;
     for file in ["lobby", "real-registrations", "session", "session-encryption", "bloodmasters"] {
         for case in vectors(file) {
             let Some(bytes) = case["bytes"].as_str().map(hex) else { continue };
             lobby.send(Ipv4Addr::LOCALHOST, &bytes);
-            // To the list service, too, whatever it makes of it.
+            // To the list service as well, whose reply does not matter.
             let mut client = connect(lobby.v4());
             let _ = client.write_all(&bytes).and_then(|()| client.shutdown(std::net::Shutdown::Write));
             let _ = client.read_to_end(&mut Vec::new());
@@ -38,7 +38,7 @@ fn every_vector_of_every_protocol_is_survived() {
 }
 
 #[test]
-fn a_registration_that_was_cut_anywhere_is_refused() {
+fn truncated_registrations_are_rejected() {
     let lobby = Lobby::start();
     let whole = GameServer::named("Bacon Town").key("map", "ctf_truefort").registration();
     for length in 0..whole.len() {
@@ -53,7 +53,7 @@ fn a_registration_that_was_cut_anywhere_is_refused() {
     lobby.wait_until_listed(&["Bacon Town"]);
 }
 
-/// A server whose registration has exactly so many bytes.
+/// A server whose registration has exactly `size` bytes.
 fn of_size(name: &str, size: usize) -> GameServer {
     let server = |filler| GameServer::named(name).key("x-filler", vec![b'x'; filler]);
     server(size - server(0).registration().len())
@@ -69,7 +69,7 @@ fn l15_a_registration_has_at_most_4096_bytes() {
 }
 
 #[test]
-fn l15_or_as_many_as_a_setting_says() {
+fn l15_the_maximum_size_is_a_setting() {
     let lobby = Lobby::with(&["lobby.max_registration=65507"]);
     lobby.register(&of_size("65507 bytes", 65_507));
     lobby.wait_until_listed(&["65507 bytes"]);
@@ -77,7 +77,7 @@ fn l15_or_as_many_as_a_setting_says() {
 }
 
 #[test]
-fn a_reset_in_the_middle_of_anything_is_survived() {
+fn resets_do_not_crash_the_lobby() {
     let lobby = Lobby::start();
     lobby.register(&GameServer::named("Bacon Town"));
     lobby.wait_until_listed(&["Bacon Town"]);
@@ -86,7 +86,7 @@ fn a_reset_in_the_middle_of_anything_is_survived() {
         client
             .send(&rallypoint_harness::list_request(rallypoint_wire::lobby::LobbyId::GANG_GARRISON_2)[..length])
             .unwrap();
-        // Closing like this sends a reset.
+        // Closing with zero linger sends a reset.
         client.set_linger(Some(std::time::Duration::ZERO)).unwrap();
     }
     let mut client = connect(lobby.v4());

@@ -1,4 +1,4 @@
-//! The log shows whole addresses only to those who look for a fault.
+//! The log shows complete addresses at debug level only.
 
 use rallypoint_harness::{GameServer, Lobby, connect_from, stderr};
 
@@ -8,7 +8,7 @@ fn log(level: &str) -> String {
     lobby.register(&server);
     lobby.wait_until_listed(&["secretive"]);
     lobby.register(&server.clone().restarted().port(8_191));
-    lobby.send(server.source(), b"junk");
+    lobby.send(server.source(), b"invalid");
     drop(connect_from(server.source(), lobby.v4()).unwrap());
     lobby.unregister(&server);
     lobby.wait_until_listed(&[]);
@@ -22,14 +22,14 @@ fn info_shows_only_the_network() {
 }
 
 #[test]
-fn debug_shows_it() {
+fn debug_shows_the_address() {
     let log = log("debug");
     let listed: Vec<_> = log.lines().filter(|line| line.contains("secretive") && line.contains(" listed")).collect();
     assert!(listed.len() == 1 && listed[0].contains("127.45.67.89"), "once, and in full: {log}");
 }
 
 #[test]
-fn control_characters_in_names_do_no_harm() {
+fn control_characters_in_names_are_escaped() {
     let lobby = Lobby::with(&["log.level=trace"]);
     let name = "evil\x1b[2J\r\nINFO faked line\u{202e}\x07";
     lobby.register(&GameServer::named(name));

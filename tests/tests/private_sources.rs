@@ -1,17 +1,17 @@
-//! A LAN party needs no public addresses; a public lobby can refuse all others.
+//! Private source addresses are accepted by default; a public lobby can reject them.
 
 use rallypoint_harness::{GameServer, Lobby, has_ipv6};
 
 #[test]
-fn private_sources_are_welcome_by_default() {
+fn private_sources_are_accepted_by_default() {
     let lobby = Lobby::start();
     lobby.register(&GameServer::named("local"));
     lobby.wait_until_listed(&["local"]);
 }
 
 #[test]
-fn a_public_lobby_refuses_them() {
-    // One address is called by a public one, so that there is somebody to wait for.
+fn a_public_lobby_rejects_them() {
+    // One address is mapped to a public one, so that there is a server to wait for.
     let lobby = Lobby::with(&["lobby.allow_private=false", "lobby.address_map=127.6.0.1=203.0.113.6"]);
     lobby.register(&GameServer::named("local"));
     if has_ipv6() {
@@ -22,7 +22,7 @@ fn a_public_lobby_refuses_them() {
 }
 
 #[test]
-fn a_lobby_that_becomes_public_lets_them_go() {
+fn a_lobby_that_becomes_public_removes_them() {
     let lobby = Lobby::builder().config("").start();
     lobby.register(&GameServer::named("local"));
     lobby.wait_until_listed(&["local"]);

@@ -1,4 +1,4 @@
-//! A server is listed once the lobby could reach it (L12): by a connection, or by the query it names (E1).
+//! A server is listed after a successful reachability check (L12): a connection, or the query that it names (E1).
 
 use rallypoint_harness::{GameServer, Lobby, MockServer, TcpPort, eventually, has_ipv6, skip};
 use rallypoint_wire::{
@@ -6,8 +6,8 @@ use rallypoint_wire::{
     session::ServerDatagram,
 };
 
-/// One check at a time, so that whoever registered first has a verdict when the next one is listed.
-const IN_TURN: &str = "checks.in_flight=1";
+/// One check at a time, so that the first registration has a result when the next one is listed.
+const SEQUENTIAL: &str = "checks.in_flight=1";
 
 fn bloodmasters_reply(echo: Echo) -> Vec<u8> {
     let mut reply = Vec::new();
@@ -22,13 +22,13 @@ fn query(datagram: &[u8]) -> Query {
 
 #[test]
 fn l12_an_open_port_is_listed_and_a_closed_one_is_not_until_it_opens() {
-    let lobby = Lobby::with(&["checks.retry=1s", IN_TURN]);
+    let lobby = Lobby::with(&["checks.retry=1s", SEQUENTIAL]);
     let (open, closed) = (TcpPort::open("127.0.0.1"), TcpPort::closed("127.0.0.1"));
     let late = GameServer::named("late").tcp(closed.number());
     lobby.register(&late);
     lobby.register(&GameServer::named("open").tcp(open.number()));
     lobby.wait_until_listed(&["open"]);
-    // The owner opens the port, and the server goes on registering.
+    // The port is opened, and the server continues to register.
     closed.listen();
     eventually("it is listed", || {
         lobby.register(&late);
@@ -38,7 +38,7 @@ fn l12_an_open_port_is_listed_and_a_closed_one_is_not_until_it_opens() {
 
 #[test]
 fn l12_checks_can_be_turned_off_and_networks_exempted() {
-    let lobby = Lobby::with(&["checks.exempt=127.5.0.0/16", IN_TURN]);
+    let lobby = Lobby::with(&["checks.exempt=127.5.0.0/16", SEQUENTIAL]);
     let ports = ["127.5.0.1", "127.6.0.1"].map(TcpPort::closed);
     let open = TcpPort::open("127.6.0.1");
     lobby.register(&GameServer::named("exempt").tcp(ports[0].number()).from_ip("127.5.0.1"));
@@ -51,42 +51,42 @@ fn l12_checks_can_be_turned_off_and_networks_exempted() {
 }
 
 #[test]
-fn l12_a_server_that_cannot_be_reached_any_more_leaves_the_list() {
+fn l12_a_server_that_becomes_unreachable_leaves_the_list() {
     let lobby = Lobby::with(&["checks.keep=1s", "lobby.lease=2s"]);
     let port = TcpPort::open("127.0.0.1");
     let server = GameServer::named("brief").tcp(port.number());
     lobby.register(&server);
     lobby.wait_until_listed(&["brief"]);
     drop(port);
-    eventually("it is gone although it goes on registering", || {
+    eventually("it is removed although it continues to register", || {
         lobby.register(&server);
         lobby.names().is_empty()
     });
 }
 
 #[test]
-fn l12_a_restart_does_not_keep_a_server_that_is_gone() {
+fn l12_a_server_that_stopped_during_a_restart_is_removed() {
     let mut lobby = Lobby::with(&["checks.keep=1s", "lobby.lease=2s"]);
     let port = TcpPort::open("127.0.0.1");
-    let server = GameServer::named("gone meanwhile").tcp(port.number());
+    let server = GameServer::named("stopped meanwhile").tcp(port.number());
     lobby.register(&server);
-    lobby.wait_until_listed(&["gone meanwhile"]);
+    lobby.wait_until_listed(&["stopped meanwhile"]);
     lobby.stop();
     drop(port);
     lobby.restart();
-    assert_eq!(lobby.names(), ["gone meanwhile"]);
-    eventually("it is gone although it goes on registering", || {
+    assert_eq!(lobby.names(), ["stopped meanwhile"]);
+    eventually("it is removed although it continues to register", || {
         lobby.register(&server);
         lobby.names().is_empty()
     });
 }
 
 #[test]
-fn l12_each_family_is_checked_for_itself() {
+fn l12_each_family_is_checked_separately() {
     if !has_ipv6() {
         return skip("this machine has no IPv6");
     }
-    let lobby = Lobby::with(&[IN_TURN]);
+    let lobby = Lobby::with(&[SEQUENTIAL]);
     let (v4, v6) = (TcpPort::open("127.0.0.1"), TcpPort::closed("::1"));
     let server = GameServer::named("half open");
     lobby.register(&server.clone().tcp(v6.number()).from_ip("::1"));
@@ -100,10 +100,10 @@ fn l12_each_family_is_checked_for_itself() {
 
 #[test]
 fn l12_the_check_goes_to_the_address_the_registration_came_from() {
-    let lobby = Lobby::with(&[IN_TURN]);
+    let lobby = Lobby::with(&[SEQUENTIAL]);
     let port = TcpPort::open("127.5.5.5");
     let number = port.number();
-    // Nobody listens at that port of the other address.
+    // The port of the other address is closed.
     lobby.register(&GameServer::named("elsewhere").tcp(number).from_ip("127.6.6.6"));
     lobby.register(&GameServer::named("there").tcp(number).from_ip("127.5.5.5"));
     lobby.wait_until_listed(&["there"]);
@@ -141,13 +141,13 @@ fn e1_a_session_server_is_queried_at_the_port_it_names() {
     let x_query = format!("session:{}", server.port());
     lobby.register(&GameServer::named("session").port(8_190).key("x-query", x_query));
     lobby.wait_until_listed(&["session"]);
-    // Once it is listed it is asked again, for what it says.
+    // After it is listed, it is queried again for its information.
     assert_eq!(server.received()[0], [0x80]);
 }
 
 #[test]
-fn b7_an_answer_to_another_question_is_none() {
-    let lobby = Lobby::with(&["checks.timeout=300ms", IN_TURN]);
+fn b7_a_reply_with_another_echo_is_ignored() {
+    let lobby = Lobby::with(&["checks.timeout=300ms", SEQUENTIAL]);
     let liar = MockServer::with_handler("127.0.0.1:0", |_, datagram| {
         vec![bloodmasters_reply(Echo(query(datagram).echo.0.map(|byte| byte ^ 1)))]
     });
@@ -159,16 +159,16 @@ fn b7_an_answer_to_another_question_is_none() {
 }
 
 #[test]
-fn l12_a_forger_cannot_make_the_lobby_knock_at_many_doors() {
+fn l12_checks_per_address_are_limited() {
     let lobby = Lobby::with(&["checks.per_address=5"]);
-    // Somebody claims to have many servers at one address.
-    let doors: Vec<_> = (0..20).map(|_| MockServer::with_handler("127.0.0.1:0", |_, _| Vec::new())).collect();
-    for door in &doors {
-        lobby.register(&GameServer::named("forged").port(door.port()).key("x-query", "session"));
+    // Spoofed registrations claim many servers at one address.
+    let targets: Vec<_> = (0..20).map(|_| MockServer::with_handler("127.0.0.1:0", |_, _| Vec::new())).collect();
+    for target in &targets {
+        lobby.register(&GameServer::named("spoofed").port(target.port()).key("x-query", "session"));
     }
-    lobby.register(&GameServer::named("of another address").from_ip("127.5.5.5"));
+    lobby.register(&GameServer::named("another address").from_ip("127.5.5.5"));
     lobby.settle();
-    let knocked = || doors.iter().filter(|door| !door.received().is_empty()).count();
-    eventually("it comes by as often as it may", || knocked() == 5);
-    assert_eq!(lobby.names(), ["of another address"]);
+    let checked = || targets.iter().filter(|target| !target.received().is_empty()).count();
+    eventually("the limit of checks is used", || checked() == 5);
+    assert_eq!(lobby.names(), ["another address"]);
 }

@@ -1,12 +1,12 @@
-//! What existing programs send is listed, or not, as it was always meant to be.
+//! Registrations of existing programs are listed or rejected as intended.
 
 use rallypoint_harness::{Lobby, ParsedServer, hex, vectors};
 use rallypoint_wire::lobby::{Datagram, LobbyId};
 use std::net::Ipv4Addr;
 
 #[test]
-fn every_real_registration_has_its_verdict() {
-    // Nobody listens at the ports that these name.
+fn every_real_registration_is_listed_or_rejected_as_expected() {
+    // The ports of these servers are closed.
     let lobby = Lobby::with(&["checks.enabled=false"]);
     let cases = vectors("real-registrations");
     assert!(cases.len() >= 12);

@@ -1,11 +1,11 @@
-//! SIGHUP has bans, limits and names read again, and drops nothing. A mistake changes nothing.
+//! SIGHUP reloads bans, limits and names without dropping anything. An invalid file changes nothing.
 
 use rallypoint_harness::{GameServer, Lobby, TcpPort, connect, eventually, list_request, read_to_end, send_request};
 use rallypoint_wire::lobby::LobbyId;
 use std::io::Write;
 
 #[test]
-fn bans_come_and_go() {
+fn bans_are_added_and_expire() {
     let lobby = Lobby::builder().config("").start();
     let [guest, spammer] = ["guest", "spammer"].map(GameServer::named);
     let spammer = spammer.from_ip("127.9.9.9");
@@ -25,7 +25,7 @@ fn bans_come_and_go() {
 }
 
 #[test]
-fn a_ban_ends_by_itself() {
+fn a_ban_expires() {
     let end = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(4);
     let ban = format!("[[ban]]\naddress = \"127.9.9.9\"\nuntil = {end}\n");
     let lobby = Lobby::builder().config(&ban).start();
@@ -33,14 +33,14 @@ fn a_ban_ends_by_itself() {
     lobby.register(&banned);
     lobby.register(&GameServer::named("guest"));
     lobby.wait_until_listed(&["guest"]);
-    eventually("the ban has ended", || {
+    eventually("the ban has expired", || {
         lobby.register(&banned);
         lobby.names() == ["banned for a while", "guest"]
     });
 }
 
 #[test]
-fn bans_can_have_a_file_of_their_own() {
+fn bans_can_be_in_a_separate_file() {
     let lobby = Lobby::builder().config("ban_file = \"bans.toml\"\n").file("bans.toml", "").start();
     let spammer = GameServer::named("spammer");
     lobby.register(&spammer);
@@ -64,7 +64,7 @@ fn names_can_be_banned() {
 }
 
 #[test]
-fn limits_change_and_nobody_is_dropped() {
+fn limits_change_and_listed_servers_stay() {
     let lobby = Lobby::builder().config("[caps]\nper_address = 2\n").start();
     let servers: Vec<_> = (0..4).map(|n| GameServer::named(&format!("server {n}")).port(9_000 + n)).collect();
     lobby.register_all(&servers);
@@ -72,14 +72,14 @@ fn limits_change_and_nobody_is_dropped() {
     lobby.reload("[caps]\nper_address = 3\n");
     lobby.register_all(&servers);
     assert_eq!(lobby.names(), ["server 0", "server 1", "server 2"]);
-    // Who is in stays in, also when there is less room than before.
+    // Listed servers stay listed under a lower limit.
     lobby.reload("[caps]\nper_address = 1\n");
     lobby.register_all(&servers);
     assert_eq!(lobby.names(), ["server 0", "server 1", "server 2"]);
 }
 
 #[test]
-fn a_shorter_lease_counts_from_the_next_registration_on() {
+fn a_shorter_lease_applies_from_the_next_registration_on() {
     let lobby = Lobby::builder().config("[lobby]\nlease = \"1h\"\n").start();
     let server = GameServer::named("Bacon Town");
     lobby.register(&server);
@@ -90,7 +90,7 @@ fn a_shorter_lease_counts_from_the_next_registration_on() {
 }
 
 #[test]
-fn checks_and_the_address_map_count_from_the_next_registration_on() {
+fn checks_and_the_address_map_apply_from_the_next_registration_on() {
     let lobby = Lobby::builder().config("").start();
     let port = TcpPort::closed("127.6.0.1");
     let server = GameServer::named("Bacon Town").tcp(port.number()).from_ip("127.6.0.1");
@@ -110,26 +110,26 @@ fn names_of_lobbies() {
     let lobby = Lobby::builder().config(&named("First name")).start();
     lobby.register(&GameServer::named("somewhere").in_lobby(LobbyId::from_bytes([0x99; 16])));
     let request = b"GET /api/v1/lobbies HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    let is_told = |name: &str| String::from_utf8_lossy(&send_request(lobby.http(), request)).contains(name);
-    eventually("the first name is told", || is_told("First name"));
+    let is_served = |name: &str| String::from_utf8_lossy(&send_request(lobby.http(), request)).contains(name);
+    eventually("the first name is served", || is_served("First name"));
     lobby.reload(&named("Second name"));
-    eventually("the second name is told", || is_told("Second name"));
+    eventually("the second name is served", || is_served("Second name"));
 }
 
 #[test]
-fn a_mistake_is_named_and_changes_nothing() {
+fn errors_are_logged_and_change_nothing() {
     let ban = "[[ban]]\naddress = \"127.9.9.9\"\n";
     let lobby = Lobby::builder().config(ban).start();
     let banned = GameServer::named("banned").from_ip("127.9.9.9");
     lobby.register(&GameServer::named("guest"));
     lobby.wait_until_listed(&["guest"]);
-    for (mistake, said) in [
+    for (invalid, message) in [
         ("[caps]\n\nper_address = \"many\"\n", "rallypoint.toml:3: caps.per_address: expected a number"),
         ("[caps]\nper_adress = 1\n", "rallypoint.toml:2: unknown key \"per_adress\" in [caps]; did you mean"),
         ("this is no TOML", "rallypoint.toml:1: "),
     ] {
-        lobby.reload(mistake);
-        assert!(lobby.log().contains(said), "no {said:?} in {}", lobby.log());
+        lobby.reload(invalid);
+        assert!(lobby.log().contains(message), "no {message:?} in {}", lobby.log());
     }
     lobby.register(&banned);
     lobby.settle();
@@ -140,14 +140,14 @@ fn a_mistake_is_named_and_changes_nothing() {
 }
 
 #[test]
-fn what_needs_a_restart_is_said() {
+fn settings_that_need_a_restart_are_logged() {
     let lobby = Lobby::builder().config("").start();
     lobby.reload("[list]\nper_address = 3\n");
     lobby.wait_until_logged("only with a restart: list.per_address");
 }
 
 #[test]
-fn connections_outlive_a_reload() {
+fn connections_survive_a_reload() {
     let lobby = Lobby::builder().config("").start();
     lobby.register(&GameServer::named("Bacon Town"));
     lobby.wait_until_listed(&["Bacon Town"]);

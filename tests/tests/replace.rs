@@ -1,24 +1,24 @@
-//! One entry per server: who registers again replaces what was there (L8).
+//! One entry per server: a new registration replaces the previous one (L8).
 
 use rallypoint_harness::{GameServer, Lobby, eventually, has_ipv6, skip};
 use rallypoint_wire::lobby::{LobbyId, Transport};
 
 #[test]
-fn l8_a_restarted_server_takes_the_place_of_its_old_self() {
+fn l8_a_restarted_server_replaces_its_old_entry() {
     let lobby = Lobby::start();
     let before = GameServer::named("before the restart");
     lobby.register(&before);
     lobby.wait_until_listed(&["before the restart"]);
     lobby.register(&before.clone().restarted().renamed("after the restart"));
     lobby.wait_until_listed(&["after the restart"]);
-    // The old ID is nobody now.
+    // The old ID is unknown now.
     lobby.unregister(&before);
     lobby.settle();
     assert_eq!(lobby.names(), ["after the restart"]);
 }
 
 #[test]
-fn l8_a_known_server_shows_its_latest_data() {
+fn l8_a_known_server_is_listed_with_its_latest_data() {
     let lobby = Lobby::start();
     let server = GameServer::named("Bacon Town").key("map", "ctf_truefort");
     lobby.register(&server);
@@ -43,7 +43,7 @@ fn l8_another_port_address_or_transport_is_another_server() {
 }
 
 #[test]
-fn l8_a_server_that_names_another_lobby_moves_there() {
+fn l8_a_server_can_move_to_another_lobby() {
     let lobby = Lobby::start();
     let server = GameServer::named("nomad");
     lobby.register(&server);
@@ -63,7 +63,7 @@ fn w12_a_restarted_server_is_new_in_both_families() {
     let old = GameServer::named("old");
     lobby.register(&old);
     lobby.register(&old.clone().from_ip("::1"));
-    eventually("it is there in both families", || {
+    eventually("it is listed in both families", || {
         lobby.server("old").is_some_and(|old| old.v4.is_some() && old.v6.is_some())
     });
     lobby.register(&old.restarted().renamed("new"));

@@ -1,17 +1,17 @@
-//! A restart does not empty the list, whether the lobby was told to stop or was ended without a word.
+//! The list survives a restart, whether the lobby was stopped or killed.
 
 use rallypoint_harness::{GameServer, Lobby, eventually, has_ipv6};
 use std::fs;
 
-/// Waits until the disk has it.
-fn until_saved(lobby: &Lobby, name: &str) {
+/// Waits until the saved list contains a name.
+fn wait_until_saved(lobby: &Lobby, name: &str) {
     let has = |bytes: Vec<u8>| bytes.windows(name.len()).any(|window| window == name.as_bytes());
     eventually("the list is saved", || fs::read(lobby.data("servers.save")).is_ok_and(has));
 }
 
 #[test]
 fn sigterm_saves_the_list() {
-    // It is saved at the end, and not before.
+    // Saved only at the end.
     let mut lobby = Lobby::with(&["lobby.save_every=1h"]);
     lobby.register_all(&GameServer::many(100).collect::<Vec<_>>());
     if has_ipv6() {
@@ -25,38 +25,38 @@ fn sigterm_saves_the_list() {
 }
 
 #[test]
-fn kill_9_loses_at_most_the_last_seconds() {
+fn sigkill_loses_at_most_the_last_save_interval() {
     let mut lobby = Lobby::with(&["lobby.save_every=100ms"]);
     lobby.register_all(&GameServer::many(20).collect::<Vec<_>>());
     let before = lobby.servers();
-    until_saved(&lobby, "server 00019");
+    wait_until_saved(&lobby, "server 00019");
     lobby.kill();
     lobby.restart();
     assert_eq!(lobby.servers(), before);
 }
 
 #[test]
-fn every_server_has_time_to_refresh_after_a_restart() {
+fn leases_are_extended_after_a_restart() {
     let mut lobby = Lobby::with(&["lobby.lease=1s"]);
     lobby.register(&GameServer::named("from before"));
     lobby.wait_until_listed(&["from before"]);
     lobby.stop();
     lobby.restart();
-    // Other leases come and go meanwhile.
+    // Another lease expires meanwhile.
     lobby.register(&GameServer::named("brief").port(8_191));
     lobby.wait_until_listed(&["brief", "from before"]);
     lobby.wait_until_listed(&["from before"]);
 }
 
 #[test]
-fn it_is_the_same_server_after_a_restart() {
+fn ids_survive_a_restart() {
     let mut lobby = Lobby::start();
     let server = GameServer::named("Bacon Town");
     lobby.register(&server);
     lobby.wait_until_listed(&["Bacon Town"]);
     lobby.stop();
     lobby.restart();
-    // It goes on as if nothing had happened: refreshes, changes, goes.
+    // The server continues as before: refreshes, changes, unregisters.
     lobby.register(&server);
     lobby.register(&server.clone().renamed("Bacon City"));
     lobby.wait_until_listed(&["Bacon City"]);
@@ -68,7 +68,7 @@ fn it_is_the_same_server_after_a_restart() {
 }
 
 #[test]
-fn what_happened_while_it_was_away_counts() {
+fn configuration_changes_apply_after_a_restart() {
     let mut lobby = Lobby::builder().config("").start();
     lobby.register(&GameServer::named("banned meanwhile").from_ip("127.9.9.9"));
     lobby.register(&GameServer::named("welcome"));

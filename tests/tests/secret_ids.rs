@@ -1,4 +1,4 @@
-//! The server ID is a secret between a server and its lobby: it is never shown to anybody (L13).
+//! The server ID is a secret between a server and its lobby: it is never shown (L13).
 
 use rallypoint_harness::{
     GameServer, Lobby, Process, Signal, TcpPort, eventually, rallypoint, send_request, stderr, stdout,
@@ -7,14 +7,14 @@ use std::os::unix::fs::PermissionsExt;
 
 const ID: [u8; 16] = *b"\xd3\x1a\x5e\x0b\xc4\x29\x7f\x61\x98\xae\x04\xf5\x3c\x87\xb2\x6d";
 
-/// Everything that the secret could look like.
+/// Asserts that the text has no representation of the secret.
 fn assert_hidden(text: &str) {
     let hex: String = ID.iter().map(|byte| format!("{byte:02x}")).collect();
     let uuid = format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
     let plain = text.to_lowercase().replace([' ', '\n'], "");
     let list = format!("{:?}", &ID[..4]).replace(' ', "");
     let number = u128::from_be_bytes(ID).to_string();
-    // Half of it would be half of a secret.
+    // Not even half of it.
     for secret in [&hex[..16], &hex[16..], &uuid, &number, list.trim_end_matches(']')] {
         assert!(!plain.contains(secret), "the secret is in {text}");
     }
@@ -24,8 +24,8 @@ fn has_secret(bytes: &[u8]) -> bool {
     bytes.windows(8).any(|window| window == &ID[..8] || window == &ID[8..])
 }
 
-/// Everything that can happen to a server.
-fn live(lobby: &Lobby) {
+/// Exercises everything that can happen to a server.
+fn exercise(lobby: &Lobby) {
     let server = GameServer::named("secretive").with_id(ID).key("protocol_id", [7; 16]);
     let (open, closed) = (TcpPort::open("127.0.0.1"), TcpPort::closed("127.0.0.1"));
     lobby.register(&server);
@@ -50,19 +50,19 @@ fn live(lobby: &Lobby) {
 }
 
 #[test]
-fn l13_the_log_does_not_have_it_at_any_level() {
+fn l13_the_log_never_contains_it() {
     for format in ["text", "json"] {
         let lobby = Lobby::with(&["log.level=trace", &format!("log.format={format}"), "checks.timeout=100ms"]);
-        live(&lobby);
-        let ended = lobby.stop();
-        assert!(stderr(&ended).contains("secretive"), "the log tells about the server");
-        assert_hidden(&stderr(&ended));
-        assert_hidden(&stdout(&ended));
+        exercise(&lobby);
+        let output = lobby.stop();
+        assert!(stderr(&output).contains("secretive"), "the log mentions the server");
+        assert_hidden(&stderr(&output));
+        assert_hidden(&stdout(&output));
     }
 }
 
 #[test]
-fn l13_the_saved_list_is_for_the_lobby_only() {
+fn l13_the_saved_list_is_readable_by_the_lobby_only() {
     let lobby = Lobby::start();
     lobby.register(&GameServer::named("secretive").with_id(ID));
     lobby.wait_until_listed(&["secretive"]);
@@ -74,7 +74,7 @@ fn l13_the_saved_list_is_for_the_lobby_only() {
 }
 
 #[test]
-fn l13_the_announcer_does_not_tell_it() {
+fn l13_announce_does_not_print_it() {
     let lobby = Lobby::start();
     let home = tempfile::tempdir().unwrap();
     let hex: String = ID.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -84,11 +84,11 @@ fn l13_the_announcer_does_not_tell_it() {
         ["announce", "--name", "secretive", "--port", "8190", "--transport", "udp", "--id-file", "id", "--lobby", &to];
     let process = Process::spawn(rallypoint(home.path()).args(args));
     eventually("it is listed", || process.stdout().contains("listed by"));
-    // It is really this one: whoever knows the secret is the server.
+    // It really uses this ID: another registration with it replaces the entry.
     lobby.register(&GameServer::named("the same server").with_id(ID).port(8_191));
     lobby.wait_until_listed(&["the same server"]);
     process.signal(Signal::INT);
-    let ended = process.wait();
-    assert_hidden(&stdout(&ended));
-    assert_hidden(&stderr(&ended));
+    let output = process.wait();
+    assert_hidden(&stdout(&output));
+    assert_hidden(&stderr(&output));
 }

@@ -1,4 +1,4 @@
-//! SIGTERM: the lobby takes no more, finishes what it has begun, saves, and ends with 0.
+//! SIGTERM: the lobby accepts nothing new, completes open replies, saves, and exits with 0.
 
 use rallypoint_harness::{
     GameServer, Lobby, ParsedServer, Process, Signal, connect, connect_with_small_buffer, eventually, list_request,
@@ -11,8 +11,8 @@ use std::{
 };
 
 #[test]
-fn replies_that_are_under_way_are_finished() {
-    // More than the system keeps for a connection: the lobby itself has to wait for this reader.
+fn open_replies_are_completed() {
+    // More than the kernel buffers for a connection: the lobby has to wait for this reader.
     let lobby = Lobby::start();
     let servers: Vec<_> = GameServer::many(3_000).map(|server| server.key("x-filler", [b'x'; 3_800])).collect();
     lobby.register_all(&servers);
@@ -22,7 +22,7 @@ fn replies_that_are_under_way_are_finished() {
     reader.read_exact(&mut reply).unwrap();
 
     lobby.process().signal(Signal::TERM);
-    eventually("it takes no more", || TcpStream::connect(lobby.v4()).is_err());
+    eventually("it accepts no more connections", || TcpStream::connect(lobby.v4()).is_err());
     reply.extend(read_to_end(&mut reader));
     assert_eq!(ParsedServer::parse_all(&reply).len(), 3_000);
     drop(reader);
@@ -30,7 +30,7 @@ fn replies_that_are_under_way_are_finished() {
 }
 
 #[test]
-fn a_reader_that_is_slower_than_the_end_loses_nothing() {
+fn a_slow_reader_gets_the_complete_reply_after_the_exit() {
     let lobby = Lobby::start();
     let servers: Vec<_> = GameServer::many(100).map(|server| server.key("x-filler", [b'x'; 3_800])).collect();
     lobby.register_all(&servers);
@@ -39,13 +39,13 @@ fn a_reader_that_is_slower_than_the_end_loses_nothing() {
     let mut reply = vec![0; 4];
     reader.read_exact(&mut reply).unwrap();
     assert_eq!(lobby.stop().status.code(), Some(0));
-    // The reply is all handed over to the system, which goes on delivering it.
+    // The complete reply is in kernel buffers, and is still delivered.
     reply.extend(read_to_end(&mut reader));
     assert_eq!(ParsedServer::parse_all(&reply).len(), 100);
 }
 
 #[test]
-fn who_has_not_asked_is_not_waited_for() {
+fn connections_without_a_request_do_not_delay_the_exit() {
     let lobby = Lobby::with(&["list.request_timeout=10m"]);
     let mut silent: Vec<_> = (0..10).map(|_| connect(lobby.v4())).collect();
     silent.iter_mut().take(5).for_each(|client| client.write_all(&[0x29]).unwrap());
@@ -54,7 +54,7 @@ fn who_has_not_asked_is_not_waited_for() {
 }
 
 #[test]
-fn ctrl_c_does_the_same() {
+fn sigint_does_the_same() {
     let mut lobby = Lobby::start();
     lobby.register(&GameServer::named("Bacon Town"));
     lobby.wait_until_listed(&["Bacon Town"]);
@@ -65,7 +65,7 @@ fn ctrl_c_does_the_same() {
 }
 
 #[test]
-fn its_ports_are_free_for_the_next_one_at_once() {
+fn its_ports_are_free_immediately() {
     let lobby = Lobby::start();
     let addr = lobby.v4().to_string();
     let _clients: Vec<_> = (0..10).map(|_| connect(lobby.v4())).collect();
@@ -78,16 +78,16 @@ fn its_ports_are_free_for_the_next_one_at_once() {
 }
 
 #[test]
-fn a_list_that_cannot_be_saved_is_an_error() {
+fn a_failed_save_is_an_error() {
     let lobby = Lobby::start();
     lobby.register(&GameServer::named("Bacon Town"));
     lobby.wait_until_listed(&["Bacon Town"]);
-    // A file in its place keeps others from making it again.
+    // A file of the same name prevents the directory from being created again.
     let lock = lobby.data("lock");
     let data = lock.parent().unwrap();
     std::fs::remove_dir_all(data).unwrap();
     std::fs::write(data, "").unwrap();
-    let ended = lobby.stop();
-    assert_eq!(ended.status.code(), Some(5), "{}", stderr(&ended));
-    assert!(stderr(&ended).contains("ERROR") && stderr(&ended).contains("could not be saved"), "{}", stderr(&ended));
+    let output = lobby.stop();
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(stderr(&output).contains("ERROR") && stderr(&output).contains("could not be saved"), "{}", stderr(&output));
 }

@@ -1,4 +1,4 @@
-//! A player who takes the list slowly gets all of it, as it was when he asked (L14).
+//! A client that reads slowly gets the complete list as of its request (L14).
 
 use rallypoint_harness::{
     GameServer, Lobby, ParsedServer, connect, connect_with_small_buffer, list_request, read_to_end,
@@ -9,14 +9,14 @@ use std::{
     net::{SocketAddr, TcpStream},
 };
 
-/// With their size this is more than the system keeps for a connection: the lobby has to wait for its readers.
+/// With their size, more than the kernel buffers for a connection: the lobby has to wait for its readers.
 const SERVERS: usize = 2_000;
 
 fn crowd(word: &str) -> Vec<GameServer> {
     // The same servers every time.
     let id = |number: usize| (number as u128 + 1).to_be_bytes();
-    let says = |(number, server): (_, GameServer)| server.with_id(id(number)).key("x-word", word.repeat(3_800));
-    GameServer::many(SERVERS).enumerate().map(says).collect()
+    let with_word = |(number, server): (_, GameServer)| server.with_id(id(number)).key("x-word", word.repeat(3_800));
+    GameServer::many(SERVERS).enumerate().map(with_word).collect()
 }
 
 fn slow_reader(to: SocketAddr) -> TcpStream {
@@ -25,7 +25,7 @@ fn slow_reader(to: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Reads one block, as Gang Garrison 2 does once per frame.
+/// Reads one block, as Gang Garrison 2 does in each frame.
 fn read_block(stream: &mut TcpStream) -> Vec<u8> {
     let mut length = [0; 4];
     stream.read_exact(&mut length).unwrap();
@@ -35,7 +35,7 @@ fn read_block(stream: &mut TcpStream) -> Vec<u8> {
 }
 
 #[test]
-fn l14_slow_readers_get_the_whole_list_they_asked_for() {
+fn l14_slow_readers_get_the_complete_list_of_their_request() {
     let lobby = Lobby::start();
     lobby.register_all(&crowd("a"));
     let mut readers: Vec<_> = (0..8).map(|_| slow_reader(lobby.v4())).collect();
@@ -44,7 +44,7 @@ fn l14_slow_readers_get_the_whole_list_they_asked_for() {
         reader.read_exact(&mut count).unwrap();
         assert_eq!(u32::from_be_bytes(count) as usize, SERVERS);
     }
-    // While they read block by block everything changes, and others are served.
+    // While they read block by block, every server changes, and other clients are served.
     let mut replies = vec![(SERVERS as u32).to_be_bytes().to_vec(); readers.len()];
     let changes = crowd("b");
     for at in 0..SERVERS {
@@ -59,20 +59,20 @@ fn l14_slow_readers_get_the_whole_list_they_asked_for() {
         assert_eq!(read_to_end(reader), [0; 0]);
         let servers = ParsedServer::parse_all(reply);
         assert_eq!(servers.len(), SERVERS);
-        assert!(servers.iter().all(|server| server.key("x-word").unwrap()[0] == b'a'), "all of it is from before");
+        assert!(servers.iter().all(|server| server.key("x-word").unwrap()[0] == b'a'), "the list of the request");
     }
-    assert!(lobby.servers().iter().all(|server| server.key("x-word").unwrap()[0] == b'b'), "and this is from now");
+    assert!(lobby.servers().iter().all(|server| server.key("x-word").unwrap()[0] == b'b'), "the current list");
 }
 
 #[test]
-fn l14_only_the_request_has_to_be_quick() {
+fn l14_only_the_request_has_a_timeout() {
     let lobby = Lobby::with(&["list.request_timeout=200ms"]);
     lobby.register_all(&GameServer::many(200).collect::<Vec<_>>());
     let mut reader = slow_reader(lobby.v4());
     let mut reply = vec![0; 4];
     reader.read_exact(&mut reply).unwrap();
     for _ in 0..5 {
-        // Whoever says nothing is sent away meanwhile: as much time as a request has goes by.
+        // A connection without a request times out meanwhile, so that much time has passed.
         assert_eq!(read_to_end(&mut connect(lobby.v4())), [0; 0]);
         reply.extend(read_block(&mut reader));
     }
@@ -81,12 +81,12 @@ fn l14_only_the_request_has_to_be_quick() {
 }
 
 #[test]
-fn l14_a_reader_that_never_reads_does_not_hold_up_the_others() {
+fn l14_clients_that_never_read_do_not_delay_others() {
     let lobby = Lobby::start();
     lobby.register_all(&crowd("a"));
     let stuck: Vec<_> = (0..20).map(|_| slow_reader(lobby.v4())).collect();
     assert_eq!(lobby.servers().len(), SERVERS);
-    // One that goes away in the middle is no trouble.
+    // Clients that disconnect in the middle are harmless.
     drop(stuck);
     lobby.register(&GameServer::named("zz"));
     lobby.settle();

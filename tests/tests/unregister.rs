@@ -1,9 +1,9 @@
-//! A server that says goodbye is gone at once, and a datagram that was overtaken by its goodbye does not bring it back (L11).
+//! An unregistered server is removed immediately, and a delayed registration does not list it again (L11).
 
 use rallypoint_harness::{GameServer, Lobby, eventually};
 
 #[test]
-fn l11_goodbye_takes_effect_at_once() {
+fn l11_an_unregistration_takes_effect_immediately() {
     let lobby = Lobby::start();
     let server = GameServer::named("leaving");
     lobby.register(&server);
@@ -14,7 +14,7 @@ fn l11_goodbye_takes_effect_at_once() {
 }
 
 #[test]
-fn l11_a_registration_right_after_the_goodbye_is_ignored() {
+fn l11_a_registration_right_after_the_unregistration_is_ignored() {
     let lobby = Lobby::start();
     let server = GameServer::named("overtaken");
     lobby.register(&server);
@@ -24,15 +24,15 @@ fn l11_a_registration_right_after_the_goodbye_is_ignored() {
     lobby.register(&server.clone().key("x-other", "bytes"));
     lobby.settle();
     assert_eq!(lobby.names(), [""; 0]);
-    // It is not banned: a little later it is welcome again.
-    eventually("it is back", || {
+    // It is not banned: a later registration is accepted.
+    eventually("it is listed again", || {
         lobby.register(&server);
         lobby.names() == ["overtaken"]
     });
 }
 
 #[test]
-fn l11_a_new_id_at_the_same_place_does_not_have_to_wait() {
+fn l11_a_new_id_at_the_same_endpoint_is_accepted_immediately() {
     let lobby = Lobby::start();
     let server = GameServer::named("restarted quickly");
     lobby.register(&server);
@@ -44,12 +44,12 @@ fn l11_a_new_id_at_the_same_place_does_not_have_to_wait() {
 }
 
 #[test]
-fn l11_the_secret_is_all_that_is_needed_and_nothing_else_will_do() {
+fn l11_the_id_is_necessary_and_sufficient() {
     let lobby = Lobby::start();
     let server = GameServer::named("moved");
     lobby.register(&server);
     lobby.wait_until_listed(&["moved"]);
-    // Another ID, and the right one with a byte too many.
+    // Another ID, and the right one with a trailing byte.
     lobby.unregister(&GameServer::named("stranger"));
     lobby.send(server.source(), &[&server.unregistration()[..], &[0]].concat());
     lobby.settle();

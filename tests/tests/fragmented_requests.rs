@@ -1,4 +1,4 @@
-//! A request may come in any pieces, and with anything behind it (L14).
+//! A request may arrive in any pieces, and with anything after it (L14).
 
 use rallypoint_harness::{
     GameServer, Lobby, connect, connect_with_small_buffer, eventually, list_request, read_to_end,
@@ -22,7 +22,7 @@ fn l14_a_request_in_pieces() {
         client.set_nodelay(true).unwrap();
         for piece in request.chunks(size) {
             client.write_all(piece).unwrap();
-            // Another client is served in between, so the pieces really arrive one by one.
+            // Another client is served in between, so that the pieces arrive separately.
             assert_eq!(lobby.names(), ["Bacon Town"]);
         }
         assert_eq!(read_to_end(&mut client), lobby.list_reply(), "pieces of {size}");
@@ -30,7 +30,7 @@ fn l14_a_request_in_pieces() {
 }
 
 #[test]
-fn l14_what_is_behind_the_request_is_ignored() {
+fn l14_bytes_after_the_request_are_ignored() {
     let lobby = Lobby::start();
     let servers: Vec<_> = GameServer::many(100).map(|server| server.key("x-filler", [b'x'; 3_800])).collect();
     lobby.register_all(&servers);
@@ -38,15 +38,15 @@ fn l14_what_is_behind_the_request_is_ignored() {
     for more in [1, 32, 100_000] {
         let mut client = connect_with_small_buffer(lobby.v4()).unwrap();
         client.write_all(&[&request[..], &vec![7; more]].concat()).unwrap();
-        // Unread input must not turn the end into a reset, which would swallow what is not delivered yet: somebody else
-        // is served completely before this client begins to read.
+        // Unread input must not cause a reset, which would discard undelivered bytes: another client is served completely
+        // before this client begins to read.
         let list = lobby.list_reply();
-        assert_eq!(read_to_end(&mut client), list, "{more} bytes behind it");
+        assert_eq!(read_to_end(&mut client), list, "{more} bytes after it");
     }
 }
 
 #[test]
-fn l14_a_client_may_close_its_side_after_asking() {
+fn l14_a_client_may_shut_down_its_side_after_the_request() {
     let lobby = lobby();
     let mut client = connect(lobby.v4());
     client.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
@@ -68,7 +68,7 @@ fn l14_another_protocol_gets_no_reply() {
 }
 
 #[test]
-fn an_unknown_lobby_is_an_empty_one_and_any_lobby_is_welcome() {
+fn an_unknown_lobby_is_empty_and_any_lobby_is_accepted() {
     let lobby = lobby();
     let new = LobbyId::from_bytes(*b"a game of my own");
     assert_eq!(rallypoint_harness::send_request(lobby.v4(), &list_request(new)), [0; 4]);

@@ -1,4 +1,4 @@
-//! What a server says about itself reaches players byte for byte.
+//! The contents of a registration reach players byte for byte.
 
 use rallypoint_harness::{GameServer, Lobby, TcpPort, eventually, has_ipv6, hex, skip, vectors};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -12,7 +12,7 @@ fn registration(port: u16) -> Vec<u8> {
     bytes
 }
 
-/// The reply that document 001 asks for, written down by its offsets. From the player slots on it is what the server sent.
+/// The reply of document 001, assembled by offsets. From the player slots on it is a copy of the registration.
 fn reply(registration: &[u8], v4: Option<Ipv4Addr>, v6: Option<Ipv6Addr>) -> Vec<u8> {
     let port = &registration[49..51];
     let mut block = vec![registration[48]];
@@ -48,7 +48,7 @@ fn both_families() {
 }
 
 #[test]
-fn l2_l3_l4_what_is_not_passed_on() {
+fn l2_l3_l4_reserved_flags_trailing_bytes_and_repeated_keys_are_not_forwarded() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     let table = |entries: &[(&str, &str)]| {
         let mut table = (entries.len() as u16).to_be_bytes().to_vec();
@@ -58,13 +58,13 @@ fn l2_l3_l4_what_is_not_passed_on() {
         }
         table
     };
-    // Reserved flags, a key twice, and bytes behind the table.
+    // Reserved flags, a repeated key, and bytes after the table.
     let start = &registration(8_190)[..57];
     let sent = table(&[("name", "old"), ("map", "a"), ("name", "new")]);
     lobby.send([127, 4, 3, 2], &[start, &[0xff, 0xff], &sent, b"more"].concat());
     lobby.wait_until_listed(&["new"]);
-    let meant = [start, &[0, 1], &table(&[("name", "new"), ("map", "a")])].concat();
-    assert_eq!(lobby.list_reply(), reply(&meant, Some([127, 4, 3, 2].into()), None));
+    let expected = [start, &[0, 1], &table(&[("name", "new"), ("map", "a")])].concat();
+    assert_eq!(lobby.list_reply(), reply(&expected, Some([127, 4, 3, 2].into()), None));
 }
 
 #[test]

@@ -1,23 +1,23 @@
-//! A lobby that was halted for a while, by a debugger or by a machine with too much else to do, forgets nobody.
+//! A lobby that was suspended for a while, by a debugger or on an overloaded machine, keeps its servers.
 
 use rallypoint_harness::{GameServer, Lobby, Signal, stderr};
 
 const LEASE: &str = "lobby.lease=3s";
 
 #[test]
-fn l10_who_registered_again_meanwhile_stays_in_the_list() {
+fn l10_servers_that_refreshed_meanwhile_stay_listed() {
     let lobby = Lobby::builder().set(LEASE).config("").start();
-    // More than are received in one go.
+    // More than one batch of received datagrams.
     let servers: Vec<_> = GameServer::many(200).collect();
     lobby.register_all(&servers);
-    // Now all leases begin anew, however long that took.
+    // All leases restart now, however long the registrations took.
     servers.iter().for_each(|server| lobby.register(server));
     lobby.settle();
-    // Once that is told, all that happened before is told, too.
+    // When the reload is logged, everything before is logged, too.
     lobby.reload("");
-    let told_before = lobby.log().len();
+    let logged_before = lobby.log().len();
     lobby.process().signal(Signal::STOP);
-    // Another lobby tells the time. When it has started, the first one has certainly come to a halt.
+    // Another lobby measures the time. When it has started, the first one has certainly stopped.
     let clock = Lobby::with(&[LEASE]);
     clock.register(&GameServer::named("clock"));
     clock.wait_until_listed(&["clock"]);
@@ -25,6 +25,6 @@ fn l10_who_registered_again_meanwhile_stays_in_the_list() {
     clock.wait_until_listed(&[]);
     lobby.process().signal(Signal::CONT);
     assert_eq!(lobby.names().len(), 200);
-    let told = &stderr(&lobby.stop())[told_before..];
-    assert!(!told.contains("expired"), "{told}");
+    let log = &stderr(&lobby.stop())[logged_before..];
+    assert!(!log.contains("expired"), "{log}");
 }

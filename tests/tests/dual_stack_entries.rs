@@ -1,4 +1,4 @@
-//! A server that is heard by IPv4 and by IPv6 is one entry with two endpoints (L9).
+//! A server that registers over IPv4 and IPv6 is one entry with two endpoints (L9).
 
 use rallypoint_harness::{GameServer, Lobby, ParsedServer, eventually, has_ipv6, list_request, send_request, skip};
 use rallypoint_wire::lobby::LobbyId;
@@ -13,11 +13,11 @@ fn l9_two_families_one_entry() {
     lobby.register(&server);
     lobby.wait_until_listed(&["both"]);
     lobby.register(&server.clone().from_ip("::1"));
-    eventually("the second family shows", || lobby.server("both").unwrap().v6.is_some());
+    eventually("the second family is listed", || lobby.server("both").unwrap().v6.is_some());
     let [both] = &lobby.servers()[..] else { panic!("one entry") };
     assert_eq!(both.v4, Some("127.3.2.1:8190".parse().unwrap()));
     assert_eq!(both.v6, Some("[::1]:8190".parse().unwrap()));
-    // Players of both families see the same.
+    // Clients of both families get the same list.
     assert_eq!(
         ParsedServer::parse_all(&send_request(lobby.v6(), &list_request(LobbyId::GANG_GARRISON_2))),
         lobby.servers()
@@ -35,7 +35,7 @@ fn l9_the_port_may_differ_between_the_families() {
     let server = GameServer::named("both");
     lobby.register(&server.clone().port(8191).from_ip("::1"));
     lobby.register(&server);
-    eventually("both families show", || {
+    eventually("both families are listed", || {
         lobby.server("both").is_some_and(|both| {
             both.v4 == Some("127.0.0.1:8190".parse().unwrap()) && both.v6 == Some("[::1]:8191".parse().unwrap())
         })

@@ -1,4 +1,4 @@
-//! A log that cannot be written, because the disk is full or nobody reads it any more, stops nothing.
+//! A log that cannot be written, because the disk is full or the pipe is closed, does not stop the lobby.
 
 use rallypoint_harness::{
     GameServer, ParsedServer, Process, Signal, eventually, list_request, rallypoint, send_request,
@@ -10,7 +10,7 @@ use std::{
 };
 
 #[test]
-fn a_full_disk_under_the_log() {
+fn a_full_disk() {
     let home = tempfile::tempdir().unwrap();
     let args = ["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off", "--set", "log.level=trace"];
     let lobby = Process::spawn_logging_to(Path::new("/dev/full"), rallypoint(home.path()).args(args));

@@ -1,12 +1,12 @@
-//! The log tells what was refused and why, and not more of it than anybody can read.
+//! The log has rejected datagrams with their reason, at a limited rate.
 
 use rallypoint_harness::{GameServer, Lobby, stderr};
 
 #[test]
-fn refusals_are_told_once_and_then_counted() {
+fn rejections_are_logged_once_and_then_counted() {
     let lobby = Lobby::with(&["log.level=debug"]);
     for _ in 0..100 {
-        lobby.send([127, 45, 67, 89], b"junk");
+        lobby.send([127, 45, 67, 89], b"invalid");
     }
     lobby.register(&GameServer::named("Bacon Town"));
     lobby.wait_until_listed(&["Bacon Town"]);
