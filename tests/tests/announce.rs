@@ -1,9 +1,7 @@
-//! `rallypoint announce` keeps a server in the list, and removes it when it ends.
+//! Datagrams of `rallypoint announce`, and rejected arguments.
 
-use rallypoint_harness::{
-    GameServer, Lobby, Process, Signal, TIMEOUT, TcpPort, eventually, has_ipv6, rallypoint, stderr, stdout,
-};
-use rallypoint_wire::lobby::{Datagram, Transport};
+use rallypoint_harness::{Process, Signal, TIMEOUT, rallypoint, stderr, stdout};
+use rallypoint_wire::lobby::Datagram;
 use std::net::{SocketAddr, UdpSocket};
 use tempfile::{TempDir, tempdir};
 
@@ -18,35 +16,6 @@ fn announce(to: &[SocketAddr], args: &[&str]) -> Announced {
     all.extend(to.iter().flat_map(|to| ["--lobby".to_owned(), to.to_string()]));
     all.extend(args.iter().map(ToString::to_string));
     Announced { process: Process::spawn(rallypoint(home.path()).args(all)), _home: home }
-}
-
-#[test]
-fn over_both_families_until_ctrl_c() {
-    let lobby = Lobby::start();
-    let to = if has_ipv6() { vec![lobby.v4(), lobby.v6()] } else { vec![lobby.v4()] };
-    let args =
-        ["--name", "Bacon Town", "--port", "8190", "--transport", "udp", "--slots", "24", "--map", "ctf_truefort"];
-    let server = announce(&to, &args);
-    eventually("it is listed in all families", || {
-        lobby.server("Bacon Town").is_some_and(|town| town.v4.is_some() && town.v6.is_some() == has_ipv6())
-    });
-    let town = lobby.server("Bacon Town").unwrap();
-    assert_eq!((town.transport, town.occupancy.slots), (Transport::Udp, 24));
-    assert_eq!(town.key("map"), Some(&b"ctf_truefort"[..]));
-    eventually("the listing is printed", || server.process.stdout().contains("listed by"));
-    server.process.signal(Signal::INT);
-    assert_eq!(server.process.wait().status.code(), Some(0));
-    lobby.wait_until_listed(&[]);
-}
-
-#[test]
-fn a_tcp_server_is_listed_when_its_port_is_open() {
-    let lobby = Lobby::start();
-    let port = TcpPort::open("127.0.0.1");
-    let number = port.number().to_string();
-    let server = announce(&[lobby.v4()], &["--name", "Bacon Town", "--port", &number, "--once"]);
-    assert_eq!(server.process.wait().status.code(), Some(0));
-    assert_eq!(lobby.server("Bacon Town").unwrap().transport, Transport::Tcp);
 }
 
 #[test]
@@ -69,27 +38,6 @@ fn the_first_registration_is_repeated_soon() {
     assert_eq!((unregistration.len(), &unregistration[16..]), (32, &first[16..32]));
     assert_eq!(receive(), unregistration);
     assert_eq!(server.process.wait().status.code(), Some(0));
-}
-
-#[test]
-fn a_restart_with_the_same_id_file_is_the_same_server() {
-    let lobby = Lobby::start();
-    let folder = tempdir().unwrap();
-    let file = folder.path().join("id");
-    let args = |name| {
-        ["--name", name, "--port", "8190", "--transport", "udp", "--id-file", file.to_str().unwrap()].map(str::to_owned)
-    };
-    let run = |name| {
-        let args = args(name);
-        announce(&[lobby.v4()], &args.each_ref().map(|arg| &**arg))
-    };
-    let first = run("before");
-    lobby.wait_until_listed(&["before"]);
-    drop(first);
-    let _second = run("after");
-    lobby.wait_until_listed(&["after"]);
-    lobby.register(&GameServer::named("another").port(8_191));
-    lobby.wait_until_listed(&["after", "another"]);
 }
 
 #[test]

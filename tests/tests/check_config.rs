@@ -41,17 +41,6 @@ fn errors_name_the_file_the_line_and_the_expected_value() {
 }
 
 #[test]
-fn the_printed_configuration_is_a_valid_file() {
-    let home = tempdir().unwrap();
-    let printed = run(home.path(), ["serve", "--set", "lobby.lease=2m", "--print-config"]);
-    assert_eq!(printed.status.code(), Some(0));
-    assert!(stdout(&printed).contains("lease = \"2m\""), "{}", stdout(&printed));
-    fs::write(home.path().join("again.toml"), &stdout(&printed)).unwrap();
-    let again = run(home.path(), ["serve", "--config", "again.toml", "--print-config"]);
-    assert_eq!((again.status.code(), stdout(&again)), (Some(0), stdout(&printed)));
-}
-
-#[test]
 fn flags_override_the_environment_which_overrides_the_file() {
     let home = tempdir().unwrap();
     fs::write(home.path().join("rallypoint.toml"), "[caps]\nper_address = 1\nper_lobby = 1\ntotal = 1\n").unwrap();

@@ -54,17 +54,6 @@ fn connections_without_a_request_do_not_delay_the_exit() {
 }
 
 #[test]
-fn sigint_does_the_same() {
-    let mut lobby = Lobby::start();
-    lobby.register(&GameServer::named("Bacon Town"));
-    lobby.wait_until_listed(&["Bacon Town"]);
-    lobby.process().signal(Signal::INT);
-    assert_eq!(lobby.process().wait().status.code(), Some(0));
-    lobby.restart();
-    assert_eq!(lobby.names(), ["Bacon Town"]);
-}
-
-#[test]
 fn its_ports_are_free_immediately() {
     let lobby = Lobby::start();
     let addr = lobby.v4().to_string();
