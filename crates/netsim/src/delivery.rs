@@ -69,10 +69,10 @@ impl Network {
         };
         if wake != entry.wake {
             if let Some(old) = entry.wake {
-                self.wakes.remove(&(old, node));
+                self.schedule.wakes.remove(&(old, node));
             }
             if let Some(new) = wake {
-                self.wakes.insert((new, node));
+                self.schedule.wakes.insert((new, node));
             }
             entry.wake = wake;
         }

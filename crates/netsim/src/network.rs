@@ -5,11 +5,12 @@ use crate::{
     in_flight::{InFlight, InFlightQueue},
     node::{AnyMachine, MachineState, Outbox},
     paths::{Map, Paths},
+    run::Schedule,
 };
 use rallypoint_machine::Machine;
 use std::{
     any::Any,
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::VecDeque,
     mem,
     net::SocketAddr,
     time::{Duration, Instant},
@@ -39,13 +40,7 @@ pub struct Network {
     pub(crate) start: Instant,
     pub(crate) now: Instant,
     pub(crate) in_flight: InFlightQueue,
-    /// Timers of the nodes, at most one per node.
-    pub(crate) wakes: BTreeSet<(Instant, NodeId)>,
-    /// What the test has scheduled, ordered by time and then by order of scheduling.
-    pub(crate) scheduled: BTreeMap<(Instant, u64), ScheduledAction>,
-    pub(crate) scheduled_count: u64,
-    /// Number of events at the current instant.
-    pub(crate) events_at_now: u32,
+    pub(crate) schedule: Schedule,
     pub(crate) nodes: Vec<Entry>,
     pub(crate) addresses: Map<SocketAddr, NodeId>,
     /// Changes whenever `addresses` changes.
@@ -81,9 +76,9 @@ pub enum FilterAction {
     Drop,
 }
 
-pub(crate) type ScheduledAction = Box<dyn FnOnce(&mut Network)>;
 pub(crate) type Filter = Box<dyn FnMut(Packet<'_>) -> FilterAction>;
 
+/// A node: its address, its machine and its timer.
 pub(crate) struct Entry {
     pub(crate) address: SocketAddr,
     /// `None` if the node has been removed.
@@ -106,10 +101,7 @@ impl Network {
             start: now,
             now,
             in_flight: InFlightQueue::default(),
-            wakes: BTreeSet::new(),
-            scheduled: BTreeMap::new(),
-            scheduled_count: 0,
-            events_at_now: 0,
+            schedule: Schedule::default(),
             nodes: Vec::new(),
             addresses: Map::default(),
             epoch: 0,
@@ -173,7 +165,7 @@ impl Network {
         let entry = &mut self.nodes[node.id().index()];
         let any: Box<dyn Any> = entry.machine.take().expect("a node that was not removed");
         if let Some(wake) = entry.wake.take() {
-            self.wakes.remove(&(wake, node.id()));
+            self.schedule.wakes.remove(&(wake, node.id()));
         }
         self.addresses.retain(|_, owner| *owner != node.id());
         self.epoch += 1;

@@ -57,7 +57,8 @@ impl NodeId {
 pub(crate) trait AnyMachine: Any {
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]);
     fn handle_timeout(&mut self, now: Instant);
-    /// Polls everything: datagrams into `outbox`, events into the queue that the test takes them from, and the next wake-up.
+    /// Polls everything, as at the end of a turn of the event loop: datagrams into `outbox`, events into the queue that the
+    /// test takes them from, and the next wake-up.
     fn drain(&mut self, now: Instant, outbox: &mut Outbox) -> Result<Option<Instant>, Misuse>;
 }
 
@@ -114,6 +115,7 @@ impl<M: Machine + 'static> AnyMachine for MachineState<M> {
                 return Err(Misuse::EndlessTransmits);
             }
         }
+        self.machine.handle_turn_end(now);
         for polls in 0.. {
             let Some(event) = self.machine.poll_event() else { break };
             self.events.push_back((now, event));

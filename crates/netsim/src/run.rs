@@ -1,20 +1,38 @@
 //! Virtual time: which event is next, and how far to run.
 
-use crate::{Network, Node, network::ScheduledAction};
+use crate::{Network, Node, NodeId};
 use rallypoint_machine::Machine;
-use std::time::{Duration, Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
 
 /// Maximum number of events at one instant. More than that happen only if machines answer each other forever over a link
 /// without delay.
 const MAX_EVENTS_PER_INSTANT: u32 = 1_000_000;
+
+type ScheduledAction = Box<dyn FnOnce(&mut Network)>;
+
+/// What happens in the future, apart from datagrams in flight.
+#[derive(Default)]
+pub(crate) struct Schedule {
+    /// Timers of the nodes, at most one per node.
+    pub(crate) wakes: BTreeSet<(Instant, NodeId)>,
+    /// What the test has scheduled, ordered by time and then by order of scheduling.
+    actions: BTreeMap<(Instant, u64), ScheduledAction>,
+    action_count: u64,
+    /// Number of events at the current instant.
+    events_at_now: u32,
+}
 
 /// Time.
 impl Network {
     /// Schedules a change of the network (or a command, or an injection) for a time; a time in the past means at once.
     pub fn schedule_at(&mut self, at: Instant, action: impl FnOnce(&mut Self) + 'static) {
         let action: ScheduledAction = Box::new(action);
-        self.scheduled.insert((at.max(self.now), self.scheduled_count), action);
-        self.scheduled_count += 1;
+        let number = self.schedule.action_count;
+        self.schedule.actions.insert((at.max(self.now), number), action);
+        self.schedule.action_count += 1;
     }
 
     /// Schedules a change of the network after a delay.
@@ -69,9 +87,9 @@ impl Network {
     /// Time of the next event.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        let scheduled = self.scheduled.first_key_value().map(|((at, _), _)| *at);
-        let wake = self.wakes.first().map(|(at, _)| *at);
-        [scheduled, self.in_flight.next_at(), wake].into_iter().flatten().min()
+        let action = self.schedule.actions.first_key_value().map(|((at, _), _)| *at);
+        let wake = self.schedule.wakes.first().map(|(at, _)| *at);
+        [action, self.in_flight.next_at(), wake].into_iter().flatten().min()
     }
 
     /// Runs the next event if it is not after `end`. At the same instant: scheduled changes, then arrivals, then wake-ups.
@@ -80,9 +98,9 @@ impl Network {
             return false;
         };
         self.set_clock(at);
-        self.events_at_now += 1;
-        let is_stuck = self.events_at_now > MAX_EVENTS_PER_INSTANT;
-        if let Some(entry) = self.scheduled.first_entry()
+        self.schedule.events_at_now += 1;
+        let is_stuck = self.schedule.events_at_now > MAX_EVENTS_PER_INSTANT;
+        if let Some(entry) = self.schedule.actions.first_entry()
             && entry.key().0 <= at
         {
             assert!(
@@ -94,7 +112,7 @@ impl Network {
         } else if self.in_flight.next_at().is_some_and(|next| next <= at) {
             assert!(!is_stuck, "time stands still at {:?}: {}", self.elapsed(), self.in_flight.describe_next());
             self.deliver();
-        } else if let Some((_, node)) = self.wakes.pop_first() {
+        } else if let Some((_, node)) = self.schedule.wakes.pop_first() {
             assert!(!is_stuck, "time stands still at {:?}: wake-ups, now of {}", self.elapsed(), self.name(node));
             self.wake(node);
         }
@@ -109,7 +127,7 @@ impl Network {
     fn set_clock(&mut self, at: Instant) {
         if at > self.now {
             self.now = at;
-            self.events_at_now = 0;
+            self.schedule.events_at_now = 0;
         }
     }
 }

@@ -86,9 +86,11 @@ pub struct EventLoopHandle<M> {
 }
 
 enum Command<M> {
-    Run(Box<dyn FnOnce(&mut M, Instant) + Send>),
+    Run(Closure<M>),
     Stop,
 }
+
+type Closure<M> = Box<dyn FnOnce(&mut M, Instant) + Send>;
 
 impl<M: Machine + Send + 'static> EventLoop<M> {
     /// Prepares an event loop on these sockets. Datagrams are sent from the first socket of the destination's family.

@@ -28,7 +28,7 @@ impl ControlMessage<'_> {
     pub unsafe fn read<T: Copy>(&self) -> Option<T> {
         // SAFETY: a plain calculation.
         let needed = unsafe { libc::CMSG_LEN(size_of::<T>() as u32) };
-        if (self.header.cmsg_len as usize) < needed as usize {
+        if self.header.cmsg_len < needed as _ {
             return None;
         }
         // SAFETY: the message is at least as long as its header and a `T`, and lies within the control buffer (see
@@ -70,7 +70,7 @@ pub(super) unsafe fn control_messages(header: &libc::msghdr) -> impl Iterator<It
 /// # Panics
 /// If the message does not fit into the buffer: its size is for the two messages that are sent.
 pub(super) unsafe fn push_control<T: Copy>(header: &mut libc::msghdr, level: libc::c_int, kind: libc::c_int, value: T) {
-    let used = header.msg_controllen as usize;
+    let used: usize = header.msg_controllen as _;
     let size = size_of::<T>() as u32;
     // SAFETY: a plain calculation.
     let length = unsafe { libc::CMSG_LEN(size) };
