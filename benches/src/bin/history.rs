@@ -3,7 +3,9 @@
 //! The time in the file is simulated, so a month takes minutes; everything else is as in `rallypoint serve`.
 
 use rallypoint_bench::{Failure, Goals, Random, Table, machine, nanoseconds, rate};
-use rallypoint_history::{Handle, History, Listed, Options, Resolution, Seen, Subject, Sweep, UnixSeconds};
+use rallypoint_history::{
+    History, HistoryOptions, HistoryReader, Observation, ObservedServer, Resolution, ServerSource, Subject, UnixSeconds,
+};
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
@@ -85,7 +87,7 @@ struct Month {
 }
 
 fn record(path: &Path) -> Result<Month, Failure> {
-    let history = History::start(Options::new(path))?;
+    let history = History::start(HistoryOptions::new(path))?;
     let mut world = World::new();
     let (mut times, mut most_bytes) = (Vec::new(), 0);
     for time in (START..END).step_by(MINUTE as usize) {
@@ -93,9 +95,9 @@ fn record(path: &Path) -> Result<Month, Failure> {
             eprintln!("day {} of {DAYS}", (time - START) / DAY + 1);
         }
         world.pass_a_minute();
-        history.record(Sweep { time, listed: Arc::new(world.clone()), moves: Vec::new() });
+        history.record(Observation { time, servers: Arc::new(world.clone()), changes: Vec::new() });
         history.flush();
-        let stats = history.handle().stats();
+        let stats = history.reader().stats();
         if !stats.is_writing {
             return Err(Failure("the history could not be written: is the disk full?".into()));
         }
@@ -126,7 +128,7 @@ fn graph(path: &Path, days: i64, subject: &dyn Fn(usize) -> Subject) -> Result<G
     for _ in 0..GRAPHS {
         let subject = subject(random.below(SERVERS as u32) as usize);
         let began = Instant::now();
-        let series = Handle::open(path)
+        let series = HistoryReader::open(path)
             .and_then(|handle| handle.series(&subject, END - days * DAY..END, Resolution::Auto))
             .map_err(|error| Failure(error.to_string()))?;
         times.push(began.elapsed());
@@ -201,10 +203,10 @@ impl World {
     }
 }
 
-impl Listed for World {
-    fn each(&self, show: &mut dyn FnMut(Seen<'_>)) {
+impl ServerSource for World {
+    fn for_each(&self, show: &mut dyn FnMut(ObservedServer<'_>)) {
         for (number, server) in self.servers.iter().enumerate().filter(|(_, server)| server.is_up) {
-            show(Seen {
+            show(ObservedServer {
                 id: id(number),
                 lobby: LobbyId::GANG_GARRISON_2,
                 players: server.players,

@@ -6,7 +6,7 @@ use crate::{
     serve::data_dir,
 };
 use jiff::Timestamp;
-use rallypoint_history::{Handle, HistoryError, Resolution, Subject, UnixSeconds, export};
+use rallypoint_history::{HistoryError, HistoryReader, Resolution, Subject, UnixSeconds, export};
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
         sources.flags.push(Override { label: "--data-dir".into(), path: "data_dir".into(), value });
     }
     let folder = data_dir::choose(&sources.load()?.settings, &sources.variables)?;
-    let handle = Handle::open(&folder.join(FILE)).map_err(CommandError::failed)?;
+    let handle = HistoryReader::open(&folder.join(FILE)).map_err(CommandError::failed)?;
     let mut out = BufWriter::new(io::stdout().lock());
     match args.export(&handle, &mut out).and_then(|()| Ok(out.flush()?)) {
         // Whoever reads has read enough: `| head`.
@@ -133,7 +133,7 @@ impl From<HistoryError> for Stopped {
 }
 
 impl ExportArgs {
-    fn export(&self, handle: &Handle, out: &mut dyn Write) -> Result<(), Stopped> {
+    fn export(&self, handle: &HistoryReader, out: &mut dyn Write) -> Result<(), Stopped> {
         let lobby = self.lobby.map(Subject::Lobby);
         let one = self.server.map(Subject::Server).or(lobby).unwrap_or(Subject::Total);
         if !self.all {
@@ -160,7 +160,7 @@ impl ExportArgs {
         Ok(())
     }
 
-    fn export_subject(&self, handle: &Handle, subject: &Subject, out: &mut dyn Write) -> Result<(), Stopped> {
+    fn export_subject(&self, handle: &HistoryReader, subject: &Subject, out: &mut dyn Write) -> Result<(), Stopped> {
         let now = Timestamp::now().as_second();
         let summary = handle.summary(subject, now)?.ok_or(Stopped::Unknown)?;
         let to = self.to.unwrap_or(now).min(now);

@@ -128,7 +128,7 @@ impl Server {
             let connections = options.limits.connections;
             info!(connections, "web.connections was reduced because of the system's limit of open files");
         }
-        let parts = Parts { lobby: service.clone(), history: recording.map(Recording::handle), admin: Some(admin) };
+        let parts = Parts { lobby: service.clone(), history: recording.map(Recording::reader), admin: Some(admin) };
         WebService::start(options, parts).map(Some).map_err(|error| match error {
             rallypoint_web::StartError::Bind(error) => CommandError::bind(&error, "--http"),
             error => CommandError::failed(error),

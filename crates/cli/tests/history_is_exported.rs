@@ -32,7 +32,7 @@ fn a_lobby_can_go_without_one() {
     assert_eq!(lobby.process().wait().status.code(), Some(0));
     let output = run(home.path(), &["history", "export"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("there is no history at"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no history at"), "{}", stderr(&output));
 }
 
 #[test]

@@ -1,32 +1,32 @@
-//! What the recorder wants to have written.
+//! The output of the recorder.
 
-use crate::{Event, Sample, Subject, UnixSeconds, clock::Clock, subject::Key};
+use crate::{HistoryEvent, Sample, Subject, UnixSeconds, clock::WallClock, subject::Key};
 use rallypoint_wire::lobby::LobbyId;
 
-/// What one sweep adds to the file. All of it is written, or nothing.
+/// The rows that one observation adds to the file. They are written in one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Batch {
     /// The beginning of the minute.
     pub time: UnixSeconds,
-    /// What the clock is known for, from this minute on.
-    pub clock: Clock,
-    /// Whatever the file has after this is wrong, and goes before anything else is done.
+    /// The state of the wall clock after this minute.
+    pub clock: WallClock,
+    /// Rows after this time are wrong, and are deleted before anything else is written.
     pub wrong_after: Option<UnixSeconds>,
-    /// They have a history from now on.
-    pub new: Vec<New>,
-    /// They have none any more. A key is never both new and forgotten.
+    /// Subjects whose history begins.
+    pub new: Vec<NewSubject>,
+    /// Subjects whose history is deleted. A key is never both new and forgotten.
     pub forgotten: Vec<Key>,
-    /// Everything that was seen, by ascending key.
+    /// The samples of all subjects, in ascending order of their keys.
     pub samples: Vec<(Key, Sample)>,
-    /// More players than ever before.
+    /// New maximum numbers of players.
     pub peaks: Vec<(Key, u32)>,
-    /// What happened, in order.
-    pub events: Vec<(Key, Event)>,
+    /// Events, in order.
+    pub events: Vec<(Key, HistoryEvent)>,
 }
 
-/// A subject that the file does not have yet.
+/// A subject that is not in the file yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct New {
+pub(crate) struct NewSubject {
     pub key: Key,
     pub subject: Subject,
     pub first: UnixSeconds,
@@ -35,14 +35,14 @@ pub(crate) struct New {
     pub map: String,
 }
 
-/// A subject that the file has: what the recorder has to know of it after a restart.
+/// A subject of the file, as the recorder has to know it after a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownSubject {
     pub key: Key,
     pub subject: Subject,
-    /// When it was last seen, as far as that is rolled up: it may have been seen later.
+    /// When it was last listed, according to the rolled-up hours; it may have been listed later.
     pub last: UnixSeconds,
-    /// How many minutes it was seen in all.
+    /// Number of minutes in which it was listed.
     pub minutes: u32,
     pub peak: u32,
     pub listed: bool,

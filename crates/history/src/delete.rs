@@ -1,4 +1,4 @@
-//! Deletes what is old, wrong, or of somebody who has no history any more.
+//! Deletes rows that are old, wrong, or of subjects that are forgotten.
 
 use crate::{
     HistoryError, Retention, UnixSeconds,
@@ -7,11 +7,11 @@ use crate::{
 };
 use rusqlite::{OptionalExtension, Transaction, params};
 
-/// Deletes what was recorded after a minute, at times that were wrong. Whoever was seen then, and records, are kept as of now.
+/// Deletes rows after a minute, which were recorded at wrong times. Subjects and peaks of that time are kept, dated now.
 ///
-/// Rows that begin before it are left: what is wrong in them is less than a day of hours and less than 32 of days, and is added
-/// to what comes.
-pub(crate) fn take_back(
+/// Rows that begin before it are kept: what is wrong in them is less than a day of hours and less than 32 days, and is added
+/// to the rows that follow.
+pub(crate) fn delete_after(
     transaction: &Transaction<'_>,
     time: UnixSeconds,
     now: UnixSeconds,
@@ -29,7 +29,7 @@ pub(crate) fn take_back(
     Ok(())
 }
 
-/// Deletes what has been kept long enough.
+/// Deletes rows beyond their retention.
 pub(crate) fn expire(
     transaction: &Transaction<'_>,
     now: UnixSeconds,
@@ -42,7 +42,7 @@ pub(crate) fn expire(
     Ok(())
 }
 
-/// Deletes a subject with everything that is left of it.
+/// Deletes a subject with all its rows.
 pub(crate) fn forget(
     transaction: &Transaction<'_>,
     key: Key,

@@ -1,38 +1,39 @@
-//! Why history cannot be written or read.
+//! The errors of reading and writing the history.
 
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
-/// Why history cannot be written or read.
+/// Why the history cannot be written or read.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum HistoryError {
-    /// There is no file.
-    #[error("there is no history at {0}: it begins when rallypoint serve has run for a minute")]
+    /// The file does not exist.
+    #[error("no history at {0}: it is created when rallypoint serve has run for a minute")]
     Missing(PathBuf),
-    /// The file is no history, or not a whole one.
+    /// The file is not a history, or it is corrupt.
     #[error("the history is damaged: {0}")]
     Damaged(String),
-    /// The file comes from a program that knows more.
-    #[error("the history is of a newer version ({found}; this program knows {known}): use the newer program")]
+    /// The file was written by a newer program.
+    #[error("the history has a newer format ({found}; this program supports {known}): use the newer program")]
     Newer {
         /// The version of the file.
         found: i64,
-        /// The latest version that is known.
+        /// The latest version that this program supports.
         known: i64,
     },
-    /// There is no room for more.
-    #[error("there is no more room for the history: free some space, or raise history.max_size")]
+    /// The disk is full, or the maximum size is reached.
+    #[error("no space left for the history: free some disk space, or raise history.max_size")]
     Full,
-    /// Somebody else has the file.
+    /// Another program has locked the file.
     #[error("the history is locked by another program")]
     Locked,
-    /// All readers have something to do, and did not end in time.
-    #[error("too many want to read the history at once: try again")]
+    /// All connections for readers were in use for too long.
+    #[error("too many concurrent readers of the history: try again")]
     Busy,
-    /// More points were asked for than there can be.
-    #[error("so long a time has too many points at this resolution: ask for less, or for a coarser one")]
+    /// The series would have more points than the maximum.
+    #[error("too many points: choose a shorter time range or a coarser resolution")]
     TooMany,
-    /// Something else is wrong with the file or its folder.
+    /// Another error of the file or its folder.
     #[error("the history cannot be used: {0}")]
     Other(String),
 }
@@ -55,7 +56,7 @@ impl From<io::Error> for HistoryError {
     }
 }
 
-/// Bytes in the file that no program of ours has written.
+/// An error for bytes in the file that this program cannot have written.
 pub(crate) fn damaged(what: &str) -> HistoryError {
-    HistoryError::Damaged(format!("{what} cannot be read"))
+    HistoryError::Damaged(format!("{what} cannot be decoded"))
 }

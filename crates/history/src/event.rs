@@ -1,33 +1,33 @@
-//! What happened to a server.
+//! Events in the history of a server.
 
 use crate::UnixSeconds;
 use rallypoint_lobby_proto::UnlistReason;
 use rallypoint_wire::lobby::LobbyId;
 
-/// Something that happened to a server.
+/// An event in the history of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// When.
+pub struct HistoryEvent {
+    /// When it happened.
     pub time: UnixSeconds,
-    /// What.
-    pub what: What,
+    /// What happened.
+    pub kind: EventKind,
 }
 
-/// What happened.
+/// The kind of a [`HistoryEvent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    /// It came into the list of this lobby.
+pub enum EventKind {
+    /// The server was added to the list of this lobby.
     Listed(LobbyId),
-    /// It left the list: the reason code ([`UnlistReason::code`]), if that is known.
+    /// The server was removed from the list, with the reason code ([`UnlistReason::code`]) if it is known.
     Unlisted(Option<&'static str>),
-    /// It got this name.
+    /// The server changed its name to this one.
     Name(String),
-    /// It went to this map.
+    /// The server changed its map to this one.
     Map(String),
 }
 
-impl What {
-    /// One word.
+impl EventKind {
+    /// The code of the kind, in the file and in the API.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -38,17 +38,18 @@ impl What {
         }
     }
 
-    /// The lobby, the reason, the name or the map; empty if it is not known.
+    /// The lobby, the reason code, the name or the map; empty if it is unknown.
     #[must_use]
     pub fn detail(&self) -> String {
         match self {
             Self::Listed(lobby) => lobby.to_string(),
-            Self::Unlisted(why) => (*why).unwrap_or_default().into(),
+            Self::Unlisted(reason) => (*reason).unwrap_or_default().into(),
             Self::Name(text) | Self::Map(text) => text.clone(),
         }
     }
 
-    /// Maps change all day long, and must not push out what else happened: each lane is bounded by itself.
+    /// The lane of the event. Each lane is bounded separately, because maps change all day and must not displace the other
+    /// events.
     pub(crate) const fn lane(&self) -> i64 {
         matches!(self, Self::Map(_)) as i64
     }

@@ -1,25 +1,25 @@
-//! The history as CSV or JSON.
+//! Export of series as CSV or JSON.
 
 use crate::{Point, Series, Subject, Summary, UnixSeconds};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// What an export looks like.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// A heading, and a line for each point.
+    /// A header line, and a line for each point.
     #[default]
     Csv,
-    /// One object for each series, each on its own line.
+    /// One JSON object per series, each on its own line.
     Json,
 }
 
-/// The heading of the CSV, which comes once.
+/// The header line of the CSV.
 pub const CSV_HEADING: &str =
     "kind,id,time,seconds,minutes_observed,minutes_up,players_min,players_avg,players_max,bots,slots,servers\n";
 
-/// Writes the points of a subject as lines of CSV: without the heading, and without steps in which nobody looked.
+/// Writes the points of a subject as lines of CSV, without the header line and without steps that were not recorded.
 pub fn csv(out: &mut dyn Write, subject: &Subject, series: &Series) -> io::Result<()> {
     for point in series.points.iter().filter(|point| point.observed > 0) {
         let (kind, time) = (subject.kind(), rfc3339(point.time));
@@ -35,7 +35,7 @@ pub fn csv(out: &mut dyn Write, subject: &Subject, series: &Series) -> io::Resul
     Ok(())
 }
 
-/// Writes the points of a subject as one object of JSON on one line. In a step in which nobody looked, `observed` is 0.
+/// Writes the points of a subject as one JSON object on one line. In steps that were not recorded, `observed` is 0.
 pub fn json(out: &mut dyn Write, subject: &Subject, summary: Option<&Summary>, series: &Series) -> io::Result<()> {
     let object = Object {
         kind: subject.kind(),
@@ -49,20 +49,20 @@ pub fn json(out: &mut dyn Write, subject: &Subject, summary: Option<&Summary>, s
     out.write_all(b"\n")
 }
 
-/// A moment as people and programs read it: `2026-11-16T00:00:00Z`.
+/// A time in RFC 3339 format: `2026-11-16T00:00:00Z`.
 #[must_use]
 pub fn rfc3339(time: UnixSeconds) -> String {
     Timestamp::from_second(time).map_or_else(|_| time.to_string(), |time| time.to_string())
 }
 
-/// Reads such a moment, or a number of seconds since 1970.
+/// Parses a time in RFC 3339 format, a date, or a number of seconds since 1970.
 pub fn parse_time(text: &str) -> Result<UnixSeconds, InvalidTime> {
     let date = || format!("{text}T00:00:00Z").parse::<Timestamp>();
     let time = text.parse::<Timestamp>().or_else(|_| date()).map(Timestamp::as_second);
     time.ok().or_else(|| text.parse().ok()).ok_or(InvalidTime)
 }
 
-/// What was given is no time.
+/// A text that is not a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a time such as 2026-11-16 or 2026-11-16T12:00:00Z, or seconds since 1970")]
 pub struct InvalidTime;
@@ -117,7 +117,7 @@ impl Row {
     }
 }
 
-/// More digits would only look like more knowledge.
+/// Rounds to two digits: more would suggest a precision that the samples do not have.
 fn rounded(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }

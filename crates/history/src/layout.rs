@@ -1,8 +1,8 @@
-//! Where a moment of a subject is in the file.
+//! The rows of the file by time and subject.
 
 use crate::{Retention, UnixSeconds, subject::Key};
 
-/// How fine the rows of the table `block` are.
+/// The resolution of a row of the table `block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// The minutes of an hour.
@@ -16,7 +16,7 @@ pub(crate) enum Level {
 impl Level {
     pub const ALL: [Self; 3] = [Self::Minutes, Self::Hours, Self::Days];
 
-    /// How many seconds one sample or sum is for.
+    /// Seconds per sample or sum.
     pub const fn step(self) -> i64 {
         match self {
             Self::Minutes => 60,
@@ -25,7 +25,7 @@ impl Level {
         }
     }
 
-    /// How many of them are in a row.
+    /// Number of samples or sums per row.
     pub const fn per_slot(self) -> i64 {
         match self {
             Self::Minutes => 60,
@@ -34,7 +34,7 @@ impl Level {
         }
     }
 
-    /// The row of a moment.
+    /// The row that contains a time.
     pub const fn slot(self, time: UnixSeconds) -> i64 {
         time.div_euclid(self.step() * self.per_slot())
     }
@@ -58,20 +58,20 @@ pub(crate) const fn part(key: Key) -> i64 {
     (key >> 8) as i64
 }
 
-/// The row of the table `fresh` that has this minute of this key.
+/// The row of the table `fresh` for a minute and a key.
 pub(crate) const fn fresh(time: UnixSeconds, key: Key) -> i64 {
     fresh_of_hour(hour(time)) | part(key) << 6 | time.div_euclid(60).rem_euclid(60)
 }
 
-/// The last hour that a row can have.
+/// The last hour that can be stored.
 pub(crate) const LAST_HOUR: i64 = i64::MAX >> 30;
 
-/// The first row of an hour, which none of the hours before can have.
+/// The first row of an hour; greater than any row of earlier hours.
 pub(crate) const fn fresh_of_hour(hour: i64) -> i64 {
     hour << 30
 }
 
-/// The last row that an hour can have.
+/// The last row of an hour.
 pub(crate) const fn last_fresh_of_hour(hour: i64) -> i64 {
     hour << 30 | 0x3fff_ffff
 }
@@ -84,7 +84,7 @@ pub(crate) const fn part_of_fresh(at: i64) -> i64 {
     at >> 6 & 0xff_ffff
 }
 
-/// Below 60 in a file of ours, and below 64 in any.
+/// The minute of the hour. It is less than 60 in a valid file, and is clamped in a damaged one.
 pub(crate) const fn minute_of_fresh(at: i64) -> usize {
     let minute = (at & 0x3f) as usize;
     if minute < 60 { minute } else { 59 }

@@ -1,13 +1,13 @@
-//! What was listed when: samples of servers and lobbies, rolled up in a SQLite file.
+//! The history of the list: samples of servers and lobbies, rolled up in a SQLite file.
 //!
-//! * [`History`] is the thread that writes. Once a minute it is given what is listed ([`Sweep`]), without waiting for
-//!   anything; it decides what of that is worth a row, and writes it in one transaction. Minutes are rolled up to hours and
-//!   days, each kept for a while ([`Retention`]).
-//! * [`Handle`] reads, from any thread: [`Series`] for graphs, [`Summary`], [`Event`]s. It also reads the file
-//!   of another program that runs.
-//! * [`export`] writes all of it as CSV or JSON.
+//! * [`History`] owns the thread that writes. Once a minute it is given the listed servers ([`Observation`]), which never
+//!   blocks; the thread decides what to record and writes it in one transaction. Minutes are rolled up to hours and days,
+//!   each kept for a configurable time ([`Retention`]).
+//! * [`HistoryReader`] reads, from any thread: [`Series`] for graphs, [`Summary`], [`HistoryEvent`]s. It can also read the
+//!   file of another running program.
+//! * [`export`] writes series as CSV or JSON.
 //!
-//! Time comes in from outside, as seconds since 1970. [`History`] has an example.
+//! The caller supplies the time, in seconds since 1970. [`History`] has an example.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -16,11 +16,12 @@ mod delete;
 mod error;
 mod event;
 pub mod export;
-mod handle;
 mod layout;
+mod observation;
 mod options;
 mod pack;
 mod read;
+mod reader;
 mod recorder;
 mod sample;
 mod schema;
@@ -29,17 +30,16 @@ mod stats;
 mod store;
 mod subject;
 mod summary;
-mod sweep;
 mod write;
 
 pub use error::HistoryError;
-pub use event::{Event, What};
-pub use handle::Handle;
-pub use options::{Limits, Options, Retention};
+pub use event::{EventKind, HistoryEvent};
+pub use observation::{ListChange, ListChangeKind, Observation, ObservedServer, ServerSource};
+pub use options::{HistoryOptions, Retention, SubjectLimits};
+pub use reader::HistoryReader;
 pub use sample::Sample;
 pub use series::{Players, Point, Resolution, Series};
-pub use stats::Stats;
+pub use stats::HistoryStats;
 pub use store::History;
 pub use subject::{Subject, UnixSeconds};
 pub use summary::{Peak, Summary};
-pub use sweep::{CameOrWent, Listed, Move, Seen, Sweep};

@@ -1,58 +1,65 @@
-//! How much is kept, and where.
+//! The options of a history.
 
 use std::{path::PathBuf, time::Duration};
 
-/// How history is kept.
+/// The options of a [`History`](crate::History).
+///
+/// ```
+/// use rallypoint_history::{HistoryOptions, Retention};
+///
+/// let retention = Retention { days: 365, ..Retention::default() };
+/// let options = HistoryOptions { retention, ..HistoryOptions::new("history.db") };
+/// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// The file. Its folder is made if it is not there.
+pub struct HistoryOptions {
+    /// The SQLite file. Its folder is created if it does not exist.
     pub path: PathBuf,
-    /// How long everything is kept.
+    /// How long rows are kept.
     pub retention: Retention,
-    /// How many have a history.
-    pub limits: Limits,
-    /// The file stays below so many bytes: what does not fit is not recorded, as if the disk were full.
+    /// Maximum numbers of servers and lobbies with a history.
+    pub limits: SubjectLimits,
+    /// Maximum size of the file in bytes. Beyond it nothing is recorded, as if the disk were full. Default: 4 GiB.
     pub max_bytes: u64,
-    /// How many can read at once, from 1 on.
+    /// Maximum number of concurrent readers. At least 1; default 4.
     pub readers: usize,
-    /// How long the file may be locked by somebody else before the writer tries again a minute later, and how long a
-    /// reader waits for its turn.
-    pub patience: Duration,
+    /// How long the writer waits for a lock of another program before it tries again a minute later, and how long a reader
+    /// waits for a connection. Default: 5 s.
+    pub busy_timeout: Duration,
 }
 
-/// How long what is kept. A day less of minutes than of hours, and of hours than of days, makes no sense but no harm.
+/// How long rows are kept. Minutes that are kept longer than hours, or hours longer than days, are pointless but harmless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Days for which every minute is kept.
+    /// Number of days for which minutes are kept. Default: 2.
     pub minutes: u32,
-    /// Days for which every hour is kept.
+    /// Number of days for which hours are kept. Default: 40.
     pub hours: u32,
-    /// Days for which every day is kept; and for how long a server that is not seen any more is known at all.
+    /// Number of days for which days are kept, and after which a server that is no longer listed is forgotten. Default: 730.
     pub days: u32,
 }
 
-/// Bounds for what strangers can make the file remember: anybody can register any number of servers for a while.
+/// Bounds on the subjects with a history: any number of servers can be registered for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// For how many minutes in a row something must be listed before it gets a history.
+pub struct SubjectLimits {
+    /// Number of consecutive minutes for which a subject must be listed before its history begins. Default: 5.
     pub warm_up: u32,
-    /// How many servers have one. If there are more, those that were listed for longer win.
+    /// Maximum number of servers with a history. Servers that were listed longer take precedence. Default: 20,000.
     pub servers: usize,
-    /// The same for lobbies.
+    /// Maximum number of lobbies with a history, likewise. Default: 1,000.
     pub lobbies: usize,
 }
 
-impl Options {
-    /// The defaults, for a file.
+impl HistoryOptions {
+    /// The default options for a file.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
             retention: Retention::default(),
-            limits: Limits::default(),
+            limits: SubjectLimits::default(),
             max_bytes: 4 << 30,
             readers: 4,
-            patience: Duration::from_secs(5),
+            busy_timeout: Duration::from_secs(5),
         }
     }
 }
@@ -63,7 +70,7 @@ impl Default for Retention {
     }
 }
 
-impl Default for Limits {
+impl Default for SubjectLimits {
     fn default() -> Self {
         Self { warm_up: 5, servers: 20_000, lobbies: 1_000 }
     }

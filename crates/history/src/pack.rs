@@ -1,6 +1,6 @@
-//! How samples lie in the file.
+//! The encoding of samples in the file.
 //!
-//! Numbers are varints: seven bits per byte, the low ones first. Three kinds of bytes:
+//! Numbers are varints: seven bits per byte, the low ones first. There are three encodings:
 //!
 //! ```text
 //! part     one minute of up to 256 subjects: for each, the low byte of its key, then players, bots, slots, servers
@@ -10,14 +10,14 @@
 //!          least players, how many more there were at most, and the sums of players, bots, slots, servers
 //! ```
 //!
-//! Servers say the same for hours: a column of one value is what makes an hour of a typical server 15 to 80 bytes.
+//! Most servers do not change for hours: the columns of one value make an hour of a typical server 15 to 80 bytes.
 
 use crate::sample::{Sample, Sum};
 
 /// The samples of an hour.
 pub(crate) type Minutes = [Option<Sample>; 60];
 
-/// Puts a sample behind the others of its part.
+/// Appends a sample to a part.
 pub(crate) fn push_sample(part: &mut Vec<u8>, low_byte: u8, sample: &Sample) {
     part.push(low_byte);
     for number in columns(sample) {
@@ -52,7 +52,7 @@ pub(crate) fn pack_minutes(minutes: &Minutes) -> Vec<u8> {
     packed
 }
 
-/// The samples of an hour; nothing if the bytes are damaged.
+/// The samples of an hour; `None` if the bytes are damaged.
 pub(crate) fn unpack_minutes(packed: &[u8]) -> Option<Minutes> {
     let (bits, rest) = packed.split_first_chunk()?;
     let bits = u64::from_le_bytes(*bits);
@@ -82,7 +82,7 @@ pub(crate) fn pack_sums(sums: &[Sum; 32]) -> Vec<u8> {
     packed
 }
 
-/// 24 hours or 32 days, with nothing where there was nothing; `None` if the bytes are damaged.
+/// The sums of 24 hours or 32 days, zero where there are none; `None` if the bytes are damaged.
 pub(crate) fn unpack_sums(packed: &[u8]) -> Option<[Sum; 32]> {
     let (bits, rest) = packed.split_first_chunk()?;
     let bits = u32::from_le_bytes(*bits);
@@ -150,27 +150,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_hour_comes_back_as_it_was(minutes in prop::collection::vec(prop::option::of(any_sample()), 60)) {
+        fn an_hour_survives_a_round_trip(minutes in prop::collection::vec(prop::option::of(any_sample()), 60)) {
             let minutes: Minutes = minutes.try_into().unwrap();
             prop_assert_eq!(unpack_minutes(&pack_minutes(&minutes)), Some(minutes));
         }
 
         #[test]
-        fn a_part_comes_back_as_it_was(samples in prop::collection::vec((any::<u8>(), any_sample()), 0..50)) {
+        fn a_part_survives_a_round_trip(samples in prop::collection::vec((any::<u8>(), any_sample()), 0..50)) {
             let mut part = Vec::new();
             samples.iter().for_each(|(low_byte, sample)| push_sample(&mut part, *low_byte, sample));
             prop_assert_eq!(super::samples(&part).collect::<Vec<_>>(), samples);
         }
 
         #[test]
-        fn sums_come_back_as_they_were(samples in prop::collection::vec((0..32_usize, any_sample()), 0..90)) {
+        fn sums_survive_a_round_trip(samples in prop::collection::vec((0..32_usize, any_sample()), 0..90)) {
             let mut sums = [Sum::default(); 32];
             samples.iter().for_each(|(place, sample)| sums[*place].merge(&(*sample).into()));
             prop_assert_eq!(unpack_sums(&pack_sums(&sums)), Some(sums));
         }
 
         #[test]
-        fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             unpack_minutes(&bytes);
             unpack_sums(&bytes);
             prop_assert!(samples(&bytes).count() <= bytes.len());

@@ -1,9 +1,9 @@
-//! Reads the file.
+//! Queries of the file.
 
 use crate::{
-    Event, HistoryError, Peak, Point, Resolution, Series, Subject, Summary, UnixSeconds,
+    HistoryError, HistoryEvent, Peak, Point, Resolution, Series, Subject, Summary, UnixSeconds,
     error::damaged,
-    event::What,
+    event::EventKind,
     layout::{self, Level},
     pack,
     sample::{Sample, Sum},
@@ -12,7 +12,7 @@ use crate::{
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::ops::{Range, RangeInclusive};
 
-/// The points of a subject within some time, which is rounded outwards to whole steps.
+/// The points of a subject in a time range, which is rounded outwards to whole steps.
 pub(crate) fn series(
     connection: &Connection,
     subject: &Subject,
@@ -24,9 +24,9 @@ pub(crate) fn series(
     }
     let (level, Range { start: first, end }) = (resolution.level(range), resolution.steps(range));
     let window = Window { level, first, count: end.saturating_sub(first).max(0) };
-    // One moment of the file, whatever is rolled up meanwhile.
+    // A consistent view of the file while the writer rolls up hours.
     let transaction = connection.unchecked_transaction()?;
-    let found = place(&transaction, subject)?;
+    let found = find_subject(&transaction, subject)?;
     let observed = window.observed(&transaction, found.map_or(UnixSeconds::MIN, |(_, start)| start))?;
     let sums = match found {
         None => vec![Sum::default(); observed.len()],
@@ -38,7 +38,7 @@ pub(crate) fn series(
     Ok(Series { step, points })
 }
 
-/// What there is to say about a subject in a few numbers.
+/// The key figures of a subject.
 pub(crate) fn summary(
     connection: &Connection,
     subject: &Subject,
@@ -59,7 +59,7 @@ pub(crate) fn summary(
         let looked: u32 = observed[from..].iter().sum();
         *uptime = (looked > 0).then(|| (f64::from(up) / f64::from(looked)).min(1.0));
     }
-    // Rows say when it was last seen only when their hour is rolled up.
+    // The column `last` is updated only when an hour is rolled up.
     each_fresh(&transaction, key, 0..=layout::LAST_HOUR, |time, _| summary.last = summary.last.max(time))?;
     Ok(Some(summary))
 }
@@ -78,14 +78,14 @@ fn summary_of(subject: Subject, row: &Row<'_>) -> rusqlite::Result<Summary> {
     })
 }
 
-/// The latest events of a subject before some moment, the latest first.
+/// The latest events of a subject before a time, latest first.
 pub(crate) fn events(
     connection: &Connection,
     subject: &Subject,
     limit: usize,
     before: UnixSeconds,
-) -> Result<Vec<Event>, HistoryError> {
-    let Some((key, _)) = place(connection, subject)? else { return Ok(Vec::new()) };
+) -> Result<Vec<HistoryEvent>, HistoryError> {
+    let Some((key, _)) = find_subject(connection, subject)? else { return Ok(Vec::new()) };
     let mut statement = connection.prepare_cached(
         "SELECT time, code, detail FROM event WHERE subject = ?1 AND lane IN (0, 1) AND time < ?2
          ORDER BY time DESC, number DESC LIMIT ?3",
@@ -95,13 +95,13 @@ pub(crate) fn events(
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         let (code, detail): (String, String) = (row.get(1)?, row.get(2)?);
-        let what = What::from_parts(&code, &detail).ok_or_else(|| damaged("an event"))?;
-        events.push(Event { time: row.get(0)?, what });
+        let kind = EventKind::from_parts(&code, &detail).ok_or_else(|| damaged("an event"))?;
+        events.push(HistoryEvent { time: row.get(0)?, kind });
     }
     Ok(events)
 }
 
-/// All subjects, the total first, then lobbies, then servers, by ID; some of them at a time, from behind `after` on.
+/// The subjects after `after`: the total first, then lobbies, then servers, by ID.
 pub(crate) fn subjects(
     connection: &Connection,
     after: Option<&Subject>,
@@ -119,14 +119,14 @@ pub(crate) fn subjects(
     Ok(subjects)
 }
 
-/// The key of a subject, and since when it has a history.
-fn place(connection: &Connection, subject: &Subject) -> Result<Option<(Key, UnixSeconds)>, HistoryError> {
+/// The key of a subject, and the beginning of its history.
+fn find_subject(connection: &Connection, subject: &Subject) -> Result<Option<(Key, UnixSeconds)>, HistoryError> {
     let (kind, id) = subject.parts();
     let mut statement = connection.prepare_cached("SELECT key, start FROM subject WHERE kind = ?1 AND id = ?2")?;
     Ok(statement.query_row(params![kind, id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
-/// Steps behind each other.
+/// A range of consecutive steps.
 struct Window {
     level: Level,
     /// The first step, counted from 1970.
@@ -135,7 +135,7 @@ struct Window {
 }
 
 impl Window {
-    /// What is known of each step.
+    /// The sum of each step.
     fn sums(&self, connection: &Connection, key: Key) -> Result<Vec<Sum>, HistoryError> {
         let mut sums = vec![Sum::default(); self.count as usize];
         if self.count > 0 {
@@ -145,8 +145,8 @@ impl Window {
         Ok(sums)
     }
 
-    /// In how many minutes of each step somebody looked since `start`: what was before is not held against a subject. In
-    /// the step in which that is, they can be no more than have passed since.
+    /// Number of recorded minutes of each step since `start`, when the history of the subject began. In the step that contains
+    /// `start`, it is at most the number of minutes that have passed since.
     fn observed(&self, connection: &Connection, start: UnixSeconds) -> Result<Vec<u32>, HistoryError> {
         let mut last = connection.prepare_cached("SELECT value FROM counter WHERE name = 'last_minute'")?;
         let end: UnixSeconds = last.query_row([], |row| row.get::<_, UnixSeconds>(0))?.saturating_add(60);
@@ -159,13 +159,13 @@ impl Window {
     }
 
     fn add(&self, step: i64, sum: &Sum, sums: &mut [Sum]) {
-        let place = usize::try_from(step - self.first).ok().and_then(|place| sums.get_mut(place));
-        if let Some(place) = place {
-            place.merge(sum);
+        let index = usize::try_from(step - self.first).ok();
+        if let Some(target) = index.and_then(|index| sums.get_mut(index)) {
+            target.merge(sum);
         }
     }
 
-    /// Of what is rolled up.
+    /// Adds the rolled-up rows.
     fn add_blocks(&self, connection: &Connection, key: Key, sums: &mut [Sum]) -> Result<(), HistoryError> {
         let per_slot = self.level.per_slot();
         let mut bounds = connection.prepare_cached(
@@ -196,7 +196,7 @@ impl Window {
         Ok(())
     }
 
-    /// Of what is not.
+    /// Adds the rows that are not rolled up.
     fn add_fresh(&self, connection: &Connection, key: Key, sums: &mut [Sum]) -> Result<(), HistoryError> {
         let step = self.level.step();
         let hours = layout::hour(self.first * step)..=layout::hour((self.first + self.count) * step - 1);
@@ -204,7 +204,7 @@ impl Window {
     }
 }
 
-/// Shows the minutes of these hours that are not rolled up.
+/// Calls a function for each minute of these hours that is not rolled up.
 fn each_fresh(
     connection: &Connection,
     key: Key,
@@ -214,7 +214,7 @@ fn each_fresh(
     let mut next = connection.prepare_cached("SELECT min(at) FROM fresh WHERE at > ?1")?;
     let mut select = connection.prepare_cached("SELECT at, data FROM fresh WHERE at BETWEEN ?1 AND ?2")?;
     let mut after = layout::fresh_of_hour((*hours.start()).clamp(0, layout::LAST_HOUR)) - 1;
-    // From one to the next that is there: after a step of the clock there can be months between them.
+    // From one existing row to the next: after a step of the clock there can be months between them.
     while let Some(at) = next.query_row([after], |row| row.get::<_, Option<i64>>(0))? {
         let hour = layout::hour_of_fresh(at);
         if !hours.contains(&hour) {

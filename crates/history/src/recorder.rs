@@ -1,46 +1,46 @@
-//! Decides what is written of what is listed, without a clock and without a file.
+//! Decides which samples and events are recorded, without a clock and without a file.
 
 #[cfg(test)]
 mod tests;
 
 use crate::{
-    Event, Limits, Sample, Subject, Sweep, UnixSeconds,
-    batch::{Batch, Known, New},
-    clock::Clock,
-    event::What,
+    HistoryEvent, Observation, Sample, Subject, SubjectLimits, UnixSeconds,
+    batch::{Batch, KnownSubject, NewSubject},
+    clock::WallClock,
+    event::EventKind,
     layout,
+    observation::{ListChange, ListChangeKind, ObservedServer},
     subject::{Key, TOTAL},
-    sweep::{CameOrWent, Move, Seen},
 };
 use rallypoint_wire::lobby::LobbyId;
 use std::collections::{HashMap, hash_map::Entry};
 
-/// Most events of one sweep, and of one server in it: a stranger decides how many there are.
-const EVENTS: usize = 5_000;
-const EVENTS_EACH: u8 = 8;
+/// Maximum numbers of events per observation, in all and per server: the servers decide how many there are.
+const MAX_EVENTS: usize = 5_000;
+const MAX_EVENTS_PER_SERVER: u8 = 8;
 
-/// Names and maps are cut to so many characters.
-const TEXT: usize = 80;
+/// Maximum length of names and maps in characters.
+const MAX_TEXT: usize = 80;
 
-/// Turns what is listed into what is to be written.
+/// Turns observations into batches to write.
 ///
-/// * In: [`handle_sweep`](Self::handle_sweep), once a minute, with what is listed then. What it returns is all there is
-///   to write.
-/// * Who has a history is bounded ([`Limits`]): a server gets one when it was listed for some minutes in a row. When there
-///   is no more room, it takes the place of one that is gone and was listed for less time than itself.
+/// * In: [`handle_observation`](Self::handle_observation), once a minute. It returns everything there is to write.
+/// * The number of subjects is bounded ([`SubjectLimits`]): the history of a server begins when it was listed for some minutes
+///   in a row. When the maximum is reached, it replaces one that is not listed and was listed for less time than itself.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    limits: Limits,
-    /// How long somebody who is not seen is remembered, in seconds.
+    limits: SubjectLimits,
+    /// How long a subject that is not listed is remembered, in seconds.
     keep: i64,
     tracked: HashMap<Subject, Tracked>,
-    waiting: HashMap<Subject, Waiting>,
-    /// How many of the tracked are of each kind: the total, lobbies, servers.
-    counts: [usize; 3],
+    /// Subjects that are listed, but not for long enough.
+    waiting: HashMap<Subject, WarmingUp>,
+    /// Number of tracked lobbies and servers.
+    counts: Counts,
     next_key: Key,
-    clock: Clock,
-    /// The hour in which somebody last looked for those who are to be forgotten.
-    looked_for_old: i64,
+    clock: WallClock,
+    /// The hour in which old subjects were last forgotten.
+    forgotten_in: i64,
 }
 
 #[derive(Debug)]
@@ -56,15 +56,15 @@ struct Tracked {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WarmingUp {
     since: UnixSeconds,
     last: UnixSeconds,
     minutes: u32,
-    /// The last one.
+    /// The last sample.
     sample: Sample,
 }
 
-/// One of the waiting whose time has come.
+/// A waiting subject that has been listed for long enough.
 struct Candidate {
     minutes: u32,
     since: UnixSeconds,
@@ -72,127 +72,138 @@ struct Candidate {
     subject: Subject,
 }
 
-/// What a candidate is when it gets its history.
+/// The lobby and texts of a server when its history begins.
 #[derive(Default)]
-struct Face {
+struct Profile {
     lobby: Option<LobbyId>,
     name: String,
     map: String,
 }
 
 impl Recorder {
-    /// A recorder that goes on where the file ends: with all its subjects and what it knows of the clock.
-    pub fn new(limits: Limits, keep_days: u32, known: Vec<Known>, next_key: Key, clock: Clock) -> Self {
+    /// A recorder that continues where the file ends.
+    pub fn new(
+        limits: SubjectLimits,
+        keep_days: u32,
+        known: Vec<KnownSubject>,
+        next_key: Key,
+        clock: WallClock,
+    ) -> Self {
         let mut recorder = Self {
             limits,
             keep: i64::from(keep_days) * 86_400,
             tracked: HashMap::with_capacity(known.len()),
             waiting: HashMap::new(),
-            counts: [0; 3],
+            counts: Counts::default(),
             next_key: next_key.max(TOTAL + 1),
             clock,
-            looked_for_old: layout::hour(clock.last),
+            forgotten_in: layout::hour(clock.last),
         };
-        for Known { key, subject, last, minutes, peak, listed, name, map } in known {
-            recorder.counts[kind(&subject)] += 1;
+        for KnownSubject { key, subject, last, minutes, peak, listed, name, map } in known {
+            recorder.counts.add(&subject);
             recorder.tracked.insert(subject, Tracked { key, last, minutes, peak, listed, events: 0, name, map });
         }
         recorder
     }
 
-    /// How many servers have a history.
+    /// Number of servers with a history.
     pub fn servers(&self) -> usize {
-        self.counts[SERVER]
+        self.counts.servers
     }
 
-    /// The minute of the last sweep.
+    /// The last recorded minute.
     pub fn last(&self) -> UnixSeconds {
         self.clock.last
     }
 
-    /// Looks at what is listed now. There is nothing to write if this minute, or a later one, was written already: clocks
-    /// are set back sometimes.
-    pub fn handle_sweep(&mut self, sweep: &Sweep) -> Option<Batch> {
-        let now = sweep.time - sweep.time.rem_euclid(60);
+    /// Records the servers that are listed now. Returns `None` if this minute, or a later one, has been recorded already:
+    /// clocks are sometimes set back.
+    pub fn handle_observation(&mut self, observation: &Observation) -> Option<Batch> {
+        let now = observation.time - observation.time.rem_euclid(60);
         let wrong_after = self.clock.handle_minute(now)?.wrong_after;
         if wrong_after.is_some() {
             self.set_back(now);
         }
         let mut batch = Batch { time: now, clock: self.clock, wrong_after, ..Batch::default() };
-        for change in &sweep.moves {
-            // The clock may have been wrong for that moment only.
-            self.handle_move(&Move { time: change.time.min(sweep.time), ..*change }, &mut batch);
+        for change in &observation.changes {
+            // The clock may have been wrong at that moment only.
+            self.handle_change(&ListChange { time: change.time.min(observation.time), ..*change }, &mut batch);
         }
-        let (mut total, mut lobbies) = (Sample::default(), HashMap::<LobbyId, Sample>::new());
-        let mut faces = HashMap::new();
-        sweep.listed.each(&mut |seen| {
-            total = total.plus(seen.sample());
-            let lobby = lobbies.entry(seen.lobby).or_default();
-            *lobby = lobby.plus(seen.sample());
-            self.handle_seen(now, &seen, &mut batch, &mut faces);
+        let mut total = Sample::default();
+        let mut lobbies = HashMap::<LobbyId, Sample>::new();
+        let mut profiles = HashMap::new();
+        observation.servers.for_each(&mut |server| {
+            total = total.plus(server.sample());
+            let lobby = lobbies.entry(server.lobby).or_default();
+            *lobby = lobby.plus(server.sample());
+            self.handle_server(now, &server, &mut batch, &mut profiles);
         });
         for (id, sample) in &lobbies {
             self.handle_sample(now, Subject::Lobby(*id), *sample, &mut batch);
         }
         if let Entry::Vacant(vacant) = self.tracked.entry(Subject::Total) {
-            vacant.insert(Tracked::new(TOTAL, Face::default()));
-            batch.new.push(New::of(TOTAL, Subject::Total, now, &Face::default()));
+            vacant.insert(Tracked::new(TOTAL, Profile::default()));
+            batch.new.push(NewSubject::of(TOTAL, Subject::Total, now, &Profile::default()));
         }
         self.handle_sample(now, Subject::Total, total, &mut batch);
-        self.promote(now, &mut faces, &mut batch);
+        self.promote(now, &mut profiles, &mut batch);
         self.find_missing(now, &mut batch);
-        if self.clock.is_believed() && layout::hour(now) != self.looked_for_old {
-            self.looked_for_old = layout::hour(now);
+        if self.clock.is_trusted() && layout::hour(now) != self.forgotten_in {
+            self.forgotten_in = layout::hour(now);
             self.forget_old(now, &mut batch);
         }
         batch.samples.sort_unstable_by_key(|(key, _)| *key);
         Some(batch)
     }
 
-    fn handle_move(&mut self, change: &Move, batch: &mut Batch) {
+    fn handle_change(&mut self, change: &ListChange, batch: &mut Batch) {
         let Some(tracked) = self.tracked.get_mut(&Subject::Server(change.id)) else { return };
-        match change.what {
-            CameOrWent::Came(lobby) if !tracked.listed => tracked.push(change.time, What::Listed(lobby), batch),
-            CameOrWent::Went(why) if tracked.listed => {
-                tracked.push(change.time, What::Unlisted(Some(why.code())), batch);
+        match change.kind {
+            ListChangeKind::Listed(lobby) if !tracked.listed => {
+                tracked.push(change.time, EventKind::Listed(lobby), batch)
+            }
+            ListChangeKind::Unlisted(why) if tracked.listed => {
+                tracked.push(change.time, EventKind::Unlisted(Some(why.code())), batch);
             }
             _ => {}
         }
     }
 
-    fn handle_seen(
+    fn handle_server(
         &mut self,
         now: UnixSeconds,
-        seen: &Seen<'_>,
+        server: &ObservedServer<'_>,
         batch: &mut Batch,
-        faces: &mut HashMap<Subject, Face>,
+        profiles: &mut HashMap<Subject, Profile>,
     ) {
-        let subject = Subject::Server(seen.id);
+        let subject = Subject::Server(server.id);
         if let Some(tracked) = self.tracked.get_mut(&subject) {
             if !tracked.listed {
-                tracked.push(now, What::Listed(seen.lobby), batch);
+                tracked.push(now, EventKind::Listed(server.lobby), batch);
             }
-            if tracked.name != cut(seen.name) {
-                tracked.name = cut(seen.name).into();
-                tracked.push(now, What::Name(tracked.name.clone()), batch);
+            if tracked.name != truncated(server.name) {
+                tracked.name = truncated(server.name).into();
+                tracked.push(now, EventKind::Name(tracked.name.clone()), batch);
             }
-            if tracked.map != cut(seen.map) {
-                tracked.map = cut(seen.map).into();
-                tracked.push(now, What::Map(tracked.map.clone()), batch);
+            if tracked.map != truncated(server.map) {
+                tracked.map = truncated(server.map).into();
+                tracked.push(now, EventKind::Map(tracked.map.clone()), batch);
             }
         }
-        if self.handle_sample(now, subject, seen.sample(), batch) {
-            let (name, map) = (cut(seen.name).into(), cut(seen.map).into());
-            faces.insert(subject, Face { lobby: Some(seen.lobby), name, map });
+        if self.handle_sample(now, subject, server.sample(), batch) {
+            let name = truncated(server.name).into();
+            let map = truncated(server.map).into();
+            profiles.insert(subject, Profile { lobby: Some(server.lobby), name, map });
         }
     }
 
-    /// Takes a sample of somebody with a history; otherwise says whether the time has come to get one.
+    /// Records a sample of a subject with a history. Otherwise returns whether its history should begin.
     fn handle_sample(&mut self, now: UnixSeconds, subject: Subject, sample: Sample, batch: &mut Batch) -> bool {
         let Some(tracked) = self.tracked.get_mut(&subject) else {
-            let new = Waiting { since: now, last: now, minutes: 0, sample };
+            let new = WarmingUp { since: now, last: now, minutes: 0, sample };
             let waiting = self.waiting.entry(subject).or_insert(new);
-            (waiting.last, waiting.sample) = (now, sample);
+            waiting.last = now;
+            waiting.sample = sample;
             waiting.minutes = waiting.minutes.saturating_add(1);
             return waiting.minutes > self.limits.warm_up;
         };
@@ -200,11 +211,11 @@ impl Recorder {
         false
     }
 
-    /// Gives a history to those who waited long enough: first to those who waited longest.
-    fn promote(&mut self, now: UnixSeconds, faces: &mut HashMap<Subject, Face>, batch: &mut Batch) {
+    /// Begins the histories of subjects that were listed for long enough, longest first.
+    fn promote(&mut self, now: UnixSeconds, profiles: &mut HashMap<Subject, Profile>, batch: &mut Batch) {
         self.waiting.retain(|_, waiting| waiting.last == now);
         let ready = self.waiting.iter().filter(|(_, waiting)| waiting.minutes > self.limits.warm_up);
-        let ready = ready.map(|(&subject, &Waiting { since, minutes, sample, .. })| Candidate {
+        let ready = ready.map(|(&subject, &WarmingUp { since, minutes, sample, .. })| Candidate {
             minutes,
             since,
             sample,
@@ -212,24 +223,28 @@ impl Recorder {
         });
         let mut ready: Vec<_> = ready.collect();
         ready.sort_unstable_by(|a, b| b.minutes.cmp(&a.minutes).then(a.subject.cmp(&b.subject)));
-        let (servers, lobbies) = ready.into_iter().partition(|candidate| kind(&candidate.subject) == SERVER);
-        self.promote_kind(now, SERVER, servers, faces, batch);
-        self.promote_kind(now, LOBBY, lobbies, faces, batch);
+        let (servers, lobbies) =
+            ready.into_iter().partition(|candidate| matches!(candidate.subject, Subject::Server(_)));
+        self.promote_kind(now, Kind::Server, servers, profiles, batch);
+        self.promote_kind(now, Kind::Lobby, lobbies, profiles, batch);
     }
 
     fn promote_kind(
         &mut self,
         now: UnixSeconds,
-        of: usize,
+        kind: Kind,
         candidates: Vec<Candidate>,
-        faces: &mut HashMap<Subject, Face>,
+        profiles: &mut HashMap<Subject, Profile>,
         batch: &mut Batch,
     ) {
-        let limit = if of == SERVER { self.limits.servers } else { self.limits.lobbies };
-        let room = limit.saturating_sub(self.counts[of]);
-        // Nobody is forgotten at a time that may be wrong.
-        let is_short = candidates.len() > room && self.clock.is_believed();
-        let mut weaker = if is_short { self.weakest(now, of, limit) } else { Vec::new() }.into_iter();
+        let (limit, count) = match kind {
+            Kind::Server => (self.limits.servers, self.counts.servers),
+            Kind::Lobby => (self.limits.lobbies, self.counts.lobbies),
+        };
+        let room = limit.saturating_sub(count);
+        // No subject is forgotten while the clock may be wrong.
+        let is_short = candidates.len() > room && self.clock.is_trusted();
+        let mut weaker = if is_short { self.weakest(now, kind, limit) } else { Vec::new() }.into_iter();
         for (index, candidate) in candidates.into_iter().enumerate() {
             if index >= room {
                 let Some((_, weaker)) = weaker.next().filter(|(minutes, _)| *minutes < candidate.minutes) else {
@@ -237,49 +252,50 @@ impl Recorder {
                 };
                 self.forget(&weaker, batch);
             }
-            let face = faces.remove(&candidate.subject).unwrap_or_default();
-            self.start(now, &candidate, face, batch);
+            let profile = profiles.remove(&candidate.subject).unwrap_or_default();
+            self.start(now, &candidate, profile, batch);
         }
     }
 
-    /// Those who are not there and were there least, and how long that was; not so many that more than twice the limit could
-    /// be new in a day.
-    fn weakest(&self, now: UnixSeconds, of: usize, limit: usize) -> Vec<(u32, Subject)> {
-        let absent = self.tracked.iter().filter(|(subject, tracked)| kind(subject) == of && tracked.last != now);
+    /// Subjects that are not listed, by the number of minutes in which they were, fewest first. Their number is bounded, so
+    /// that no more than twice the limit can be new in a day.
+    fn weakest(&self, now: UnixSeconds, kind: Kind, limit: usize) -> Vec<(u32, Subject)> {
+        let absent =
+            self.tracked.iter().filter(|(subject, tracked)| Kind::of(subject) == Some(kind) && tracked.last != now);
         let mut absent: Vec<_> = absent.map(|(subject, tracked)| (tracked.minutes, *subject)).collect();
         absent.sort_unstable();
         absent.truncate((limit / 1_440).max(1));
         absent
     }
 
-    fn start(&mut self, now: UnixSeconds, candidate: &Candidate, face: Face, batch: &mut Batch) {
+    fn start(&mut self, now: UnixSeconds, candidate: &Candidate, profile: Profile, batch: &mut Batch) {
         let Candidate { minutes, since, sample, subject } = *candidate;
         let key = self.next_key;
         self.next_key = self.next_key.saturating_add(1);
-        batch.new.push(New::of(key, subject, since, &face));
-        let lobby = face.lobby;
-        let mut tracked = Tracked::new(key, face);
+        batch.new.push(NewSubject::of(key, subject, since, &profile));
+        let lobby = profile.lobby;
+        let mut tracked = Tracked::new(key, profile);
         tracked.take(now, sample, batch);
         tracked.minutes = minutes;
         if let Some(lobby) = lobby {
-            tracked.push(since, What::Listed(lobby), batch);
+            tracked.push(since, EventKind::Listed(lobby), batch);
         }
         self.waiting.remove(&subject);
-        self.counts[kind(&subject)] += 1;
+        self.counts.add(&subject);
         self.tracked.insert(subject, tracked);
     }
 
-    /// Those who left without anybody saying so.
+    /// Records the removal of servers that were not among the changes.
     fn find_missing(&mut self, now: UnixSeconds, batch: &mut Batch) {
         for (subject, tracked) in &mut self.tracked {
             tracked.events = 0;
             if matches!(subject, Subject::Server(_)) && tracked.listed && tracked.last != now {
-                tracked.push(now, What::Unlisted(None), batch);
+                tracked.push(now, EventKind::Unlisted(None), batch);
             }
         }
     }
 
-    /// Those whom nobody has seen for so long that nothing is left of them.
+    /// Forgets subjects whose rows have all been deleted.
     fn forget_old(&mut self, now: UnixSeconds, batch: &mut Batch) {
         let old = self.tracked.iter().filter(|(subject, _)| **subject != Subject::Total);
         let old = old.filter(|(_, tracked)| tracked.last < now - self.keep);
@@ -288,7 +304,7 @@ impl Recorder {
         }
     }
 
-    /// The clock was wrong: whoever was seen later than now was seen just before.
+    /// Handles a clock that was ahead: subjects that were listed later than now were listed just before.
     fn set_back(&mut self, now: UnixSeconds) {
         self.tracked.values_mut().for_each(|tracked| tracked.last = tracked.last.min(now - 60));
         self.waiting.values_mut().for_each(|waiting| waiting.since = waiting.since.min(now - 60));
@@ -296,7 +312,7 @@ impl Recorder {
 
     fn forget(&mut self, subject: &Subject, batch: &mut Batch) {
         if let Some(tracked) = self.tracked.remove(subject) {
-            self.counts[kind(subject)] -= 1;
+            self.counts.remove(subject);
             batch.events.retain(|(key, _)| *key != tracked.key);
             batch.forgotten.push(tracked.key);
         }
@@ -304,7 +320,7 @@ impl Recorder {
 }
 
 impl Tracked {
-    fn new(key: Key, face: Face) -> Self {
+    fn new(key: Key, profile: Profile) -> Self {
         Self {
             key,
             last: UnixSeconds::MIN,
@@ -312,13 +328,13 @@ impl Tracked {
             peak: 0,
             listed: false,
             events: 0,
-            name: face.name,
-            map: face.map,
+            name: profile.name,
+            map: profile.map,
         }
     }
 
     fn take(&mut self, now: UnixSeconds, sample: Sample, batch: &mut Batch) {
-        // Nobody is listed twice; if so, the first counts.
+        // A server should occur once per observation; otherwise the first counts.
         if self.last == now {
             return;
         }
@@ -331,38 +347,72 @@ impl Tracked {
         }
     }
 
-    /// Something happened. What is too much is not told, but known.
-    fn push(&mut self, time: UnixSeconds, what: What, batch: &mut Batch) {
-        match what {
-            What::Listed(_) => self.listed = true,
-            What::Unlisted(_) => self.listed = false,
-            What::Name(_) | What::Map(_) => {}
+    /// Records an event. Events beyond the maximum are applied but not recorded.
+    fn push(&mut self, time: UnixSeconds, kind: EventKind, batch: &mut Batch) {
+        match kind {
+            EventKind::Listed(_) => self.listed = true,
+            EventKind::Unlisted(_) => self.listed = false,
+            EventKind::Name(_) | EventKind::Map(_) => {}
         }
-        if self.events < EVENTS_EACH && batch.events.len() < EVENTS {
+        if self.events < MAX_EVENTS_PER_SERVER && batch.events.len() < MAX_EVENTS {
             self.events += 1;
-            batch.events.push((self.key, Event { time, what }));
+            batch.events.push((self.key, HistoryEvent { time, kind }));
         }
     }
 }
 
-impl New {
-    fn of(key: Key, subject: Subject, first: UnixSeconds, face: &Face) -> Self {
-        Self { key, subject, first, lobby: face.lobby, name: face.name.clone(), map: face.map.clone() }
+impl NewSubject {
+    fn of(key: Key, subject: Subject, first: UnixSeconds, profile: &Profile) -> Self {
+        Self { key, subject, first, lobby: profile.lobby, name: profile.name.clone(), map: profile.map.clone() }
     }
 }
 
-/// Indices of the counts.
-const LOBBY: usize = 1;
-const SERVER: usize = 2;
+/// The kinds of subjects whose number is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Lobby,
+    Server,
+}
 
-fn kind(subject: &Subject) -> usize {
-    match subject {
-        Subject::Total => 0,
-        Subject::Lobby(_) => LOBBY,
-        Subject::Server(_) => SERVER,
+impl Kind {
+    fn of(subject: &Subject) -> Option<Self> {
+        match subject {
+            Subject::Total => None,
+            Subject::Lobby(_) => Some(Self::Lobby),
+            Subject::Server(_) => Some(Self::Server),
+        }
     }
 }
 
-fn cut(text: &str) -> &str {
-    text.char_indices().nth(TEXT).map_or(text, |(at, _)| &text[..at])
+/// Numbers of tracked subjects by kind.
+#[derive(Debug, Default)]
+struct Counts {
+    lobbies: usize,
+    servers: usize,
+}
+
+impl Counts {
+    fn add(&mut self, subject: &Subject) {
+        if let Some(count) = self.count_mut(subject) {
+            *count += 1;
+        }
+    }
+
+    fn remove(&mut self, subject: &Subject) {
+        if let Some(count) = self.count_mut(subject) {
+            *count -= 1;
+        }
+    }
+
+    fn count_mut(&mut self, subject: &Subject) -> Option<&mut usize> {
+        match Kind::of(subject)? {
+            Kind::Lobby => Some(&mut self.lobbies),
+            Kind::Server => Some(&mut self.servers),
+        }
+    }
+}
+
+/// A text without the characters beyond [`MAX_TEXT`].
+fn truncated(text: &str) -> &str {
+    text.char_indices().nth(MAX_TEXT).map_or(text, |(at, _)| &text[..at])
 }

@@ -1,22 +1,22 @@
-//! One look at a subject, and many of them together.
+//! Samples of a subject, and sums of samples.
 
-/// What was seen of a subject at one moment.
+/// The state of a subject at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// How many people played.
+    /// Number of human players.
     pub players: u32,
-    /// How many bots did.
+    /// Number of bots.
     pub bots: u32,
-    /// How many people could have played.
+    /// Number of slots for players.
     pub slots: u32,
-    /// How many servers there were: 1 for a server.
+    /// Number of servers: 1 for a server.
     pub servers: u32,
 }
 
-/// Many samples together. Merging is exact, in any order.
+/// The sum of several samples. Merging is exact and commutative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
-    /// In how many minutes it was there. If in none, all others are 0.
+    /// Number of minutes in which the subject was listed. If it is 0, all other fields are 0.
     pub up: u32,
     pub min: u32,
     pub max: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Sum {
 }
 
 impl Sample {
-    /// Both together.
+    /// The sum of two samples.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             players: self.players.saturating_add(other.players),

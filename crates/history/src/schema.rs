@@ -1,16 +1,16 @@
-//! The tables, and how those of older versions become those of today.
+//! The tables, and the migration of older versions.
 
 use crate::HistoryError;
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Each step leads from one version (`user_version`) to the next. Steps are never changed, only added.
+/// The migration steps, each from one version (`user_version`) to the next. Steps are never changed, only added.
 pub(crate) const STEPS: &[&str] = &[
     // 1
     //
-    // fresh: the minutes of the hours that are not over, as they come. `at` is hour << 30 | part << 6 | minute of the hour,
+    // fresh: the minutes of the hours that are not over. `at` is hour << 30 | part << 6 | minute of the hour,
     //   and a part is the samples of 256 keys. So a minute is a few dozen rows, an hour of one subject is a range, and
     //   the whole hour can be read part by part.
-    // block: what became of it. Level 0: the minutes of an hour, slot = hour; level 1: the hours of a day, slot = day;
+    // block: the rolled-up rows. Level 0: the minutes of an hour, slot = hour; level 1: the hours of a day, slot = day;
     //   level 2: 32 days, slot = day / 32. Time comes first, so that an hour is written, and in the end deleted, in one
     //   place; a graph of 30 days is 31 rows.
     "CREATE TABLE subject (
@@ -49,15 +49,14 @@ pub(crate) const STEPS: &[&str] = &[
     INSERT INTO counter VALUES ('next_key', 1), ('last_minute', 0);",
     // 2
     //
-    // start: the first minute that was recorded of a subject. It was first seen before that, and while it was not known
-    //   whether it stays, nothing was written.
+    // start: the first recorded minute of a subject. It was listed before, but during the warm-up nothing was written.
     "ALTER TABLE subject ADD COLUMN start INTEGER NOT NULL DEFAULT 0;
     UPDATE subject SET start = first;",
 ];
 
-/// Makes the tables, or makes them those of today: all of it, or nothing.
+/// Creates the tables or migrates them to the current version, in one transaction.
 pub(crate) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), HistoryError> {
-    // Whoever comes second waits here, and then finds everything done.
+    // A concurrent process waits here, and then finds the migration done.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
     let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
@@ -74,33 +73,33 @@ pub(crate) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(),
     Ok(())
 }
 
-/// Whether a file can be read as it is.
+/// Checks that a file has the current version.
 pub(crate) fn check(connection: &Connection) -> Result<(), HistoryError> {
     let (found, known) = (version(connection)?, i64::try_from(STEPS.len()).unwrap_or(i64::MAX));
     match found {
         _ if found > known => Err(HistoryError::Newer { found, known }),
-        _ if found < known => Err(HistoryError::Other(
-            "it is of an older version, and is brought up to date by the next rallypoint serve".into(),
-        )),
+        _ if found < known => {
+            Err(HistoryError::Other("it has an older format; it will be migrated by the next rallypoint serve".into()))
+        }
         _ => Ok(()),
     }
 }
 
 fn version(connection: &Connection) -> Result<i64, HistoryError> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if version < 0 { Err(HistoryError::Damaged("it has no version".into())) } else { Ok(version) }
+    if version < 0 { Err(HistoryError::Damaged("invalid format version".into())) } else { Ok(version) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What a later version may well add.
+    /// Steps that a later version might add.
     const LATER: &[&str] =
         &[STEPS[0], STEPS[1], "ALTER TABLE subject ADD COLUMN note TEXT NOT NULL DEFAULT ''", "CREATE TABLE x (y)"];
 
     #[test]
-    fn an_old_file_becomes_one_of_today_and_keeps_what_it_has() {
+    fn an_old_file_is_migrated_and_keeps_its_rows() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, STEPS).unwrap();
         let insert =
@@ -110,13 +109,13 @@ mod tests {
         assert_eq!(version(&connection).unwrap(), 4);
         let row = connection.query_row("SELECT name || note FROM subject", [], |row| row.get::<_, String>(0));
         assert_eq!(row.unwrap(), "Bacon");
-        // Nothing is done twice.
+        // A second migration does nothing.
         migrate(&mut connection, LATER).unwrap();
         assert_eq!(version(&connection).unwrap(), 4);
     }
 
     #[test]
-    fn what_was_recorded_before_starts_when_it_was_first_seen() {
+    fn migrated_subjects_start_when_they_were_first_listed() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, &STEPS[..1]).unwrap();
         let insert =
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_leaves_the_old_version() {
+    fn a_failed_step_leaves_the_old_version() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, STEPS).unwrap();
         assert!(migrate(&mut connection, &[STEPS[0], STEPS[1], "CREATE TABLE x (y)", "no SQL"]).is_err());
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_future_is_left_alone() {
+    fn a_file_of_a_newer_version_is_not_touched() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, LATER).unwrap();
         let newer = HistoryError::Newer { found: 4, known: 2 };

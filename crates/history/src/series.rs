@@ -1,15 +1,15 @@
-//! What graphs are drawn from.
+//! Time series.
 
 use crate::{UnixSeconds, layout::Level, sample::Sum};
 use std::ops::Range;
 
-/// The most points that a series can have: a bound on what one question can cost.
+/// Maximum number of points of a series: a bound on the cost of one request.
 const MAX_POINTS: i64 = 50_000;
 
-/// How fine a series is.
+/// The resolution of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resolution {
-    /// Minutes for up to two days, hours for up to 40, days for longer.
+    /// Minutes for up to two days, hours for up to 40 days, days for longer ranges.
     #[default]
     Auto,
     /// A point per minute.
@@ -20,59 +20,59 @@ pub enum Resolution {
     Day,
 }
 
-/// The points of a subject within some time. There is a point for each step, also where nothing is known.
+/// The points of a subject in a time range: one for each step, also where nothing is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// How many seconds a point is for.
+    /// Length of a step in seconds.
     pub step: i64,
-    /// In order, without a hole.
+    /// The points in order, without gaps.
     pub points: Vec<Point>,
 }
 
-/// What is known of one step.
+/// The state of a subject in one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// When the step begins.
+    /// The beginning of the step.
     pub time: UnixSeconds,
-    /// In how many of its minutes somebody looked since the subject has a history. If in none, nothing is known: the
-    /// program did not run, or it is too long ago.
+    /// Number of minutes of the step that were recorded since the history of the subject began. If it is 0, nothing is known:
+    /// the program did not run, or the data has been deleted.
     pub observed: u32,
-    /// In how many of them the subject was listed.
+    /// Number of these minutes in which the subject was listed.
     pub up: u32,
-    /// How full it was while it was listed; nothing if it was not.
+    /// Players while the subject was listed; `None` if it was not.
     pub players: Option<Players>,
 }
 
-/// How full a subject was while it was listed.
+/// Players of a subject while it was listed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Players {
-    /// The fewest players.
+    /// Minimum number of players.
     pub min: u32,
-    /// Players on average.
+    /// Average number of players.
     pub avg: f64,
-    /// The most players.
+    /// Maximum number of players.
     pub max: u32,
-    /// Bots on average.
+    /// Average number of bots.
     pub bots: f64,
-    /// Slots on average.
+    /// Average number of slots.
     pub slots: f64,
-    /// Servers on average: 1 for a server.
+    /// Average number of servers: 1 for a server.
     pub servers: f64,
 }
 
 impl Resolution {
-    /// All of them, by name.
+    /// All resolutions with their names.
     pub const NAMES: [(&str, Self); 4] =
         [("auto", Self::Auto), ("minute", Self::Minute), ("hour", Self::Hour), ("day", Self::Day)];
 
-    /// Whether a time has more steps than a series can have points.
+    /// Whether a time range has more steps than a series can have points.
     #[must_use]
     pub fn is_too_fine(self, range: &Range<UnixSeconds>) -> bool {
         let steps = self.steps(range);
         steps.end.saturating_sub(steps.start) > MAX_POINTS
     }
 
-    /// The steps of a time, which is rounded outwards, counted from 1970.
+    /// The steps of a time range, which is rounded outwards, counted from 1970.
     pub(crate) fn steps(self, range: &Range<UnixSeconds>) -> Range<i64> {
         let step = self.level(range).step();
         range.start.div_euclid(step)..range.end.saturating_add(step - 1).div_euclid(step)
@@ -84,7 +84,7 @@ impl Resolution {
             Self::Minute => Level::Minutes,
             Self::Hour => Level::Hours,
             Self::Day => Level::Days,
-            // A little more than the days themselves, for whoever rounds outwards.
+            // A little more than the days themselves, for ranges that were rounded outwards.
             Self::Auto => match range.end.saturating_sub(range.start) {
                 ..=176_400 => Level::Minutes,
                 length if length <= 41 * DAY => Level::Hours,
@@ -108,7 +108,7 @@ impl Point {
         Self { time, observed: observed.max(sum.up), up: sum.up, players }
     }
 
-    /// The share of the time for which it was listed; nothing if nobody looked.
+    /// The fraction of the recorded minutes in which the subject was listed; `None` if there are none.
     #[must_use]
     pub fn up_share(&self) -> Option<f64> {
         (self.observed > 0).then(|| f64::from(self.up) / f64::from(self.observed))

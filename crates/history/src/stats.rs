@@ -1,40 +1,40 @@
-//! How the writing goes: what the writer tells and everybody can read.
+//! Counters of the writer, readable from any thread.
 
 use crate::UnixSeconds;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// How the writing goes.
+/// Counters of the writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Whether the last sweep was written.
+pub struct HistoryStats {
+    /// Whether the last observation was written.
     pub is_writing: bool,
-    /// The minute that was last written; 0 if there is none.
+    /// The last minute that was written; 0 if there is none.
     pub last: UnixSeconds,
-    /// Sweeps that were written.
+    /// Number of observations that were written.
     pub written: u64,
-    /// Sweeps that are lost.
+    /// Number of observations that were lost.
     pub dropped: u64,
-    /// Sweeps that wait to be written.
+    /// Number of observations that wait to be written.
     pub pending: u64,
-    /// Servers that have a history.
+    /// Number of servers with a history.
     pub servers: u64,
-    /// Bytes on the disk, without what is not yet in its place there.
+    /// Size of the file in bytes, without the write-ahead log.
     pub bytes: u64,
-    /// How long the last sweep took to write, in microseconds.
+    /// Duration of the last write, in microseconds.
     pub write_micros: u64,
 }
 
-impl Stats {
-    /// How many seconds ago the last minute was written; a minute or so if all is well.
+impl HistoryStats {
+    /// Time since the last minute that was written, in seconds; about 60 in normal operation.
     #[must_use]
     pub fn lag(&self, now: UnixSeconds) -> Option<u64> {
         (self.last > 0).then(|| u64::try_from(now - self.last).unwrap_or(0))
     }
 }
 
-/// The same, for several threads.
+/// The shared form of [`HistoryStats`].
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedStats {
     pub is_writing: AtomicBool,
     pub last: AtomicI64,
     pub written: AtomicU64,
@@ -43,15 +43,15 @@ pub(crate) struct Shared {
     pub servers: AtomicU64,
     pub bytes: AtomicU64,
     pub write_micros: AtomicU64,
-    /// Grows when the file is another one.
+    /// Incremented when the file is replaced.
     file: AtomicU64,
-    /// A reader found damage in the file with this number, plus one; 0 for none.
+    /// The number of the file in which a reader found damage, plus one; 0 if there is none.
     damaged: AtomicU64,
 }
 
-impl Shared {
-    pub fn stats(&self) -> Stats {
-        Stats {
+impl SharedStats {
+    pub fn stats(&self) -> HistoryStats {
+        HistoryStats {
             is_writing: self.is_writing.load(Relaxed),
             last: self.last.load(Relaxed),
             written: self.written.load(Relaxed),
@@ -67,7 +67,7 @@ impl Shared {
         self.file.load(Relaxed)
     }
 
-    pub fn set_another_file(&self) {
+    pub fn increment_file(&self) {
         self.file.fetch_add(1, Relaxed);
     }
 
@@ -75,7 +75,7 @@ impl Shared {
         self.damaged.store(file + 1, Relaxed);
     }
 
-    /// Whether a reader found damage in the present file.
+    /// Whether a reader found damage in the current file.
     pub fn is_damaged(&self) -> bool {
         self.damaged.load(Relaxed) == self.file() + 1
     }

@@ -1,16 +1,16 @@
-//! The thread that writes.
+//! The thread that writes the history.
 
-mod aside;
+mod quarantine;
 #[cfg(test)]
 mod tests;
 
 use crate::{
-    Handle, HistoryError, Options, Sweep,
+    HistoryError, HistoryOptions, HistoryReader, Observation,
     batch::Batch,
     export,
     recorder::Recorder,
-    stats::Shared,
-    write::{Loaded, Writer},
+    stats::SharedStats,
+    write::{LoadedState, Writer},
 };
 use std::{
     collections::VecDeque,
@@ -24,29 +24,29 @@ use std::{
     time::Instant,
 };
 
-/// Sweeps that may wait for the thread; at one a minute, it has been busy for that many minutes.
+/// Maximum number of observations that wait for the thread. At one per minute, it has been busy for that many minutes.
 const QUEUE: usize = 4;
 
-/// Batches that may wait for room on the disk, or for a lock to go away. At 10,000 servers each has some 200 kB.
+/// Maximum number of batches that wait for disk space or for a lock. With 10,000 servers each has some 200 kB.
 const PENDING: usize = 30;
 
-/// History that is being written. When this is dropped, or [`finish`](Self::finish)ed, what is in the queue is written.
+/// A history that is being recorded. When it is dropped or [`finish`](Self::finish)ed, the queue is written.
 ///
-/// Trouble with the file is never an error here: it is told once in the log, recording goes on in memory for half an hour,
-/// and every minute the file is tried again. A damaged file is set aside.
+/// Problems with the file are not reported as errors: they are logged once, recording continues in memory for half an hour,
+/// and the file is tried again every minute. A damaged file is moved aside.
 ///
 /// ```
-/// use rallypoint_history::{History, Options, Resolution, Subject, Sweep};
+/// use rallypoint_history::{History, HistoryOptions, Resolution, Subject, Observation};
 /// use rallypoint_lobby_proto::{Config, Registry, HashKeys};
 /// use std::time::Instant;
 ///
 /// # let folder = std::env::temp_dir().join(format!("rallypoint-history-example-{}", std::process::id()));
 /// let registry = Registry::new(Config::default(), HashKeys::default(), Instant::now())?;
-/// let history = History::start(Options::new(folder.join("history.db")))?;
-/// history.record(Sweep { time: 1_800_000_000, listed: registry.lists().snapshot(), moves: Vec::new() });
+/// let history = History::start(HistoryOptions::new(folder.join("history.db")))?;
+/// history.record(Observation { time: 1_800_000_000, servers: registry.lists().snapshot(), changes: Vec::new() });
 /// history.flush();
 ///
-/// let handle = history.handle();
+/// let handle = history.reader();
 /// let series = handle.series(&Subject::Total, 1_800_000_000..1_800_000_060, Resolution::Minute)?;
 /// assert_eq!(series.points[0].up_share(), Some(1.0));
 /// # drop(history);
@@ -55,35 +55,35 @@ const PENDING: usize = 30;
 /// ```
 #[derive(Debug)]
 pub struct History {
-    handle: Handle,
-    shared: Arc<Shared>,
-    /// Gone when the end has begun.
-    queue: Option<SyncSender<Order>>,
+    handle: HistoryReader,
+    shared: Arc<SharedStats>,
+    /// `None` while the thread is shutting down.
+    queue: Option<SyncSender<Command>>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-enum Order {
-    Record(Sweep),
+enum Command {
+    Record(Observation),
     Flush(SyncSender<()>),
 }
 
 impl History {
-    /// Starts the thread. The file is opened by it, and may well not be usable.
-    pub fn start(options: Options) -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
-        let handle = Handle::new(options.path.clone(), shared.clone(), options.readers, options.patience);
-        let (queue, orders) = sync_channel(QUEUE);
-        let keeper = Keeper::new(options, shared.clone());
-        let thread = thread::Builder::new().name("history".into()).spawn(move || keeper.run(&orders))?;
+    /// Starts the thread, which opens the file. An unusable file is not an error.
+    pub fn start(options: HistoryOptions) -> io::Result<Self> {
+        let shared = Arc::<SharedStats>::default();
+        let handle = HistoryReader::new(options.path.clone(), shared.clone(), options.readers, options.busy_timeout);
+        let (queue, commands) = sync_channel(QUEUE);
+        let writer_thread = WriterThread::new(options, shared.clone());
+        let thread = thread::Builder::new().name("history".into()).spawn(move || writer_thread.run(&commands))?;
         Ok(Self { handle, shared, queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Has a sweep recorded, one a minute. This never waits: if the thread is too far behind, the sweep is dropped and
-    /// counted.
-    pub fn record(&self, sweep: Sweep) {
+    /// Records an observation, once a minute. It never blocks: if the thread is too far behind, the observation is dropped
+    /// and counted.
+    pub fn record(&self, observation: Observation) {
         let Some(queue) = &self.queue else { return };
-        match queue.try_send(Order::Record(sweep)) {
+        match queue.try_send(Command::Record(observation)) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.shared.dropped.fetch_add(1, Relaxed);
@@ -91,22 +91,22 @@ impl History {
         }
     }
 
-    /// Waits until everything that was recorded so far is written, or has failed to be.
+    /// Waits until everything recorded so far has been written or has failed to be.
     pub fn flush(&self) {
         let (done, wait) = sync_channel(1);
-        let sent = self.queue.as_ref().is_some_and(|queue| queue.send(Order::Flush(done)).is_ok());
+        let sent = self.queue.as_ref().is_some_and(|queue| queue.send(Command::Flush(done)).is_ok());
         if sent {
             let _ = wait.recv();
         }
     }
 
-    /// For reading.
+    /// A reader of this history.
     #[must_use]
-    pub fn handle(&self) -> Handle {
+    pub fn reader(&self) -> HistoryReader {
         self.handle.clone()
     }
 
-    /// Writes what is in the queue, and ends the thread.
+    /// Writes the queue and stops the thread.
     pub fn finish(self) {}
 }
 
@@ -116,106 +116,106 @@ impl Drop for History {
         self.handle.close_idle();
         let ended = self.thread.take().map(JoinHandle::join);
         if let Some(Err(_)) = ended {
-            tracing::error!("the part that writes the history has failed; this is a fault of the program");
+            tracing::error!("the history thread panicked; this is a bug");
         }
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 #[derive(Debug)]
-struct Keeper {
-    options: Options,
-    shared: Arc<Shared>,
+struct WriterThread {
+    options: HistoryOptions,
+    shared: Arc<SharedStats>,
     writer: Option<Writer>,
-    /// Not there until the file could be read once, and after so much was lost that it has to be read again.
+    /// `None` until the file has been read, and after data was lost, so that it has to be read again.
     recorder: Option<Recorder>,
     pending: VecDeque<Batch>,
-    /// Something is wrong with the file, and that was told.
-    is_in_trouble: bool,
-    /// The clock says a time that the history has gone beyond.
+    /// Whether a problem with the file has been logged.
+    is_failing: bool,
+    /// Whether the wall clock is behind the last recorded minute.
     is_behind: bool,
 }
 
-impl Keeper {
-    fn new(options: Options, shared: Arc<Shared>) -> Self {
+impl WriterThread {
+    fn new(options: HistoryOptions, shared: Arc<SharedStats>) -> Self {
         Self {
             options,
             shared,
             writer: None,
             recorder: None,
             pending: VecDeque::new(),
-            is_in_trouble: false,
+            is_failing: false,
             is_behind: false,
         }
     }
 
-    fn run(mut self, orders: &Receiver<Order>) {
+    fn run(mut self, commands: &Receiver<Command>) {
         if let Err(error) = self.open() {
-            self.handle_trouble(&error);
+            self.handle_error(&error);
         }
-        for order in orders {
-            match order {
-                Order::Record(sweep) => self.handle_sweep(&sweep),
-                // Whoever waits is told when this is dropped.
-                Order::Flush(done) => drop(done),
+        for command in commands {
+            match command {
+                Command::Record(observation) => self.handle_observation(&observation),
+                // Dropping the sender wakes the caller of `flush`.
+                Command::Flush(done) => drop(done),
             }
         }
-        self.writer.iter().for_each(Writer::tidy);
+        self.writer.iter().for_each(Writer::checkpoint);
     }
 
-    fn handle_sweep(&mut self, sweep: &Sweep) {
+    fn handle_observation(&mut self, observation: &Observation) {
         let began = Instant::now();
         if self.shared.is_damaged() {
-            self.handle_trouble(&HistoryError::Damaged("a reader could not read it".into()));
+            self.handle_error(&HistoryError::Damaged("found by a reader".into()));
         }
         let opened = self.open();
         match &mut self.recorder {
-            Some(recorder) => match recorder.handle_sweep(sweep) {
+            Some(recorder) => match recorder.handle_observation(observation) {
                 Some(batch) => self.handle_batch(batch),
-                None => self.handle_set_back(sweep),
+                None => self.handle_past_minute(observation),
             },
-            None => self.drop_some(1),
+            None => self.count_dropped(1),
         }
         match opened.and_then(|()| self.write()) {
             Ok(()) => self.handle_success(),
-            Err(error) => self.handle_trouble(&error),
+            Err(error) => self.handle_error(&error),
         }
         let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.shared.write_micros.store(micros, Relaxed);
-        self.tell();
+        self.update_stats();
     }
 
     fn handle_batch(&mut self, batch: Batch) {
         self.is_behind = false;
         if let Some(time) = batch.wrong_after {
             let after = export::rfc3339(time);
-            tracing::warn!(%after, "the clock was wrong: what was recorded after this time is taken back");
+            tracing::warn!(%after, "the clock was wrong: everything recorded after this time is deleted");
         }
         self.pending.push_back(batch);
     }
 
-    /// This minute, or a later one, was recorded already.
-    fn handle_set_back(&mut self, sweep: &Sweep) {
-        self.drop_some(1);
-        let ahead = self.recorder.as_ref().map_or(0, Recorder::last) - sweep.time;
-        // A second or a minute twice is nobody's fault.
+    /// Handles an observation whose minute, or a later one, has already been recorded.
+    fn handle_past_minute(&mut self, observation: &Observation) {
+        self.count_dropped(1);
+        let ahead = self.recorder.as_ref().map_or(0, Recorder::last) - observation.time;
+        // Small corrections of the clock are normal.
         let was_behind = std::mem::replace(&mut self.is_behind, ahead > 120);
         if self.is_behind && !was_behind {
             tracing::warn!(
                 seconds = ahead,
-                "the clock was set back: the history goes on in so many seconds at the latest"
+                "the clock was set back: recording resumes after this number of seconds at the latest"
             );
         }
     }
 
-    /// Opens the file, if it is not open, and reads what the recorder has to know, if that does not know it.
+    /// Opens the file and reads the state of the recorder, unless that has been done.
     fn open(&mut self) -> Result<(), HistoryError> {
         if self.writer.is_none() {
             self.writer = Some(Writer::open(&self.options)?);
         }
         if let (Some(writer), None) = (&self.writer, &self.recorder) {
-            let Loaded { known, next_key, clock } = writer.load()?;
-            let Options { limits, retention, .. } = &self.options;
+            let LoadedState { known, next_key, clock } = writer.load()?;
+            let HistoryOptions { limits, retention, .. } = &self.options;
             self.recorder = Some(Recorder::new(*limits, retention.days, known, next_key, clock));
         }
         Ok(())
@@ -234,25 +234,25 @@ impl Keeper {
 
     fn handle_success(&mut self) {
         self.shared.is_writing.store(!self.is_behind, Relaxed);
-        if std::mem::take(&mut self.is_in_trouble) {
+        if std::mem::take(&mut self.is_failing) {
             let dropped = self.shared.dropped.load(Relaxed);
-            tracing::info!(dropped, "the history is recorded again");
+            tracing::info!(dropped, "recording of the history has resumed");
         }
     }
 
-    fn handle_trouble(&mut self, error: &HistoryError) {
+    fn handle_error(&mut self, error: &HistoryError) {
         self.shared.is_writing.store(false, Relaxed);
-        let is_new = !std::mem::replace(&mut self.is_in_trouble, true);
+        let is_new = !std::mem::replace(&mut self.is_failing, true);
         if is_new {
-            tracing::warn!("{error}; everything else goes on, and it is tried again every minute");
+            tracing::warn!("{error}; nothing else is affected, and the history is tried again every minute");
         }
         match error {
             HistoryError::Damaged(_) => {
                 self.start_over();
-                aside::set_aside(&self.options.path, is_new);
-                self.shared.set_another_file();
+                quarantine::set_aside(&self.options.path, is_new);
+                self.shared.increment_file();
             }
-            // The connection is as good as ever.
+            // The connection is still usable.
             HistoryError::Full | HistoryError::Locked => {}
             _ => self.writer = None,
         }
@@ -261,18 +261,19 @@ impl Keeper {
         }
     }
 
-    /// What could not be written is lost, and so is what the recorder made of it: it has to read the file again.
+    /// Drops the pending batches. The recorder has counted on them, so it has to read the file again.
     fn start_over(&mut self) {
-        self.drop_some(self.pending.len());
+        self.count_dropped(self.pending.len());
         self.pending.clear();
-        (self.recorder, self.writer) = (None, None);
+        self.recorder = None;
+        self.writer = None;
     }
 
-    fn drop_some(&self, count: usize) {
+    fn count_dropped(&self, count: usize) {
         self.shared.dropped.fetch_add(count as u64, Relaxed);
     }
 
-    fn tell(&self) {
+    fn update_stats(&self) {
         self.shared.pending.store(self.pending.len() as u64, Relaxed);
         let servers = self.recorder.as_ref().map_or(0, Recorder::servers);
         self.shared.servers.store(servers as u64, Relaxed);

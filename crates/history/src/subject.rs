@@ -1,16 +1,16 @@
-//! What has a history.
+//! The subjects that have a history.
 
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::fmt;
 
-/// Seconds since the beginning of 1970, UTC.
+/// Seconds since 1970-01-01 00:00 UTC.
 pub type UnixSeconds = i64;
 
-/// A server, a lobby, or everything together.
+/// A subject of the history: a server, a lobby, or all servers together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
-    /// All servers of all lobbies. What it has no sample of, nobody looked at: the program did not run.
+    /// All servers of all lobbies. In minutes without a sample of it, the program did not run.
     Total,
     /// All servers of a lobby.
     Lobby(LobbyId),
@@ -18,14 +18,14 @@ pub enum Subject {
     Server(PublicId),
 }
 
-/// The number that a subject has in the file instead of its 16 bytes. It is never given to another one.
+/// The number of a subject in the file, which stands for its 16 bytes. Keys are never reused.
 pub(crate) type Key = u32;
 
-/// That of [`Subject::Total`].
+/// The key of [`Subject::Total`].
 pub(crate) const TOTAL: Key = 0;
 
 impl Subject {
-    /// One word: `total`, `lobby` or `server`.
+    /// The kind: `total`, `lobby` or `server`.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Subject {
         }
     }
 
-    /// As the file has it: a kind, and 16 bytes.
+    /// The form in the file: a kind, and 16 bytes.
     pub(crate) fn parts(&self) -> (i64, [u8; 16]) {
         match self {
             Self::Total => (0, [0; 16]),
@@ -54,7 +54,7 @@ impl Subject {
     }
 }
 
-/// Its ID; nothing for the total.
+/// The ID; empty for the total.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,34 +1,34 @@
-//! A subject in a few numbers.
+//! The summary of a subject.
 
 use crate::{Subject, UnixSeconds};
 
-/// What there is to say about a subject in a few numbers.
+/// Key figures of a subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// What it is about.
+    /// The subject.
     pub subject: Subject,
-    /// The last name of a server, fit to be shown; cut if it is very long. Empty for others.
+    /// The latest name of a server, made safe for display and truncated if it is very long. Empty for other subjects.
     pub name: String,
-    /// The last map of a server, likewise.
+    /// The latest map of a server, likewise.
     pub map: String,
-    /// When it was first seen.
+    /// When the subject was first listed.
     pub first: UnixSeconds,
-    /// When it was last seen, to the minute.
+    /// The last minute in which it was listed.
     pub last: UnixSeconds,
-    /// Whether it was listed at the last look. Only of servers.
+    /// Whether a server was listed in the last recorded minute.
     pub listed: bool,
-    /// When it had the most players, if it ever had one.
+    /// The maximum number of players, if it ever had one.
     pub peak: Option<Peak>,
-    /// For which share of the last 24 hours, 7 and 30 days it was listed. Counted are only minutes in which somebody
-    /// looked since it has a history, which begins when it was listed for a few minutes; nothing if there are none.
+    /// Fractions of the last 24 hours, 7 days and 30 days in which it was listed. Only minutes that were recorded since its
+    /// history began are counted; `None` if there are none.
     pub uptime: [Option<f64>; 3],
 }
 
-/// A record.
+/// The maximum number of players of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
-    /// How many played.
+    /// Number of players.
     pub players: u32,
-    /// When there were first so many.
+    /// When this number was first reached.
     pub time: UnixSeconds,
 }

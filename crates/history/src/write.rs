@@ -1,11 +1,11 @@
-//! Writes batches into the file, and rolls up what is over.
+//! Writes batches to the file, and rolls up hours that are over.
 
 use crate::{
-    HistoryError, Options, Retention, Subject, UnixSeconds,
-    batch::{Batch, Known, New},
-    clock::{Clock, Step},
+    HistoryError, HistoryOptions, Retention, Subject, UnixSeconds,
+    batch::{Batch, KnownSubject, NewSubject},
+    clock::{Step, WallClock},
     delete,
-    event::{Event, What},
+    event::{EventKind, HistoryEvent},
     layout::{self, Level},
     pack::{self, Minutes},
     sample::Sum,
@@ -16,40 +16,40 @@ use rallypoint_wire::lobby::LobbyId;
 use rusqlite::{Connection, OptionalExtension, Transaction, config::DbConfig, params};
 use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt};
 
-/// How many events are kept of a subject, in each lane.
-const EVENTS: i64 = 100;
+/// Number of events that are kept per subject and lane.
+const MAX_EVENTS: i64 = 100;
 
-/// The counters that have the last [`Step`] of the clock: its fields in order, all 0 if there was none.
+/// The counters for the last [`Step`] of the clock: its fields in order, all 0 if there was none.
 const STEP: [&str; 3] = ["step_before", "step_after", "step_minutes"];
 
-/// The one connection that writes.
+/// The only connection that writes.
 #[derive(Debug)]
 pub(crate) struct Writer {
     connection: Connection,
     retention: Retention,
 }
 
-/// What the file has when it is opened.
+/// The state of the file when it is opened.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Loaded {
-    pub known: Vec<Known>,
+pub(crate) struct LoadedState {
+    pub known: Vec<KnownSubject>,
     pub next_key: Key,
-    pub clock: Clock,
+    pub clock: WallClock,
 }
 
 impl Writer {
-    /// Opens the file, and makes it, or makes it one of today, if need be.
-    pub fn open(options: &Options) -> Result<Self, HistoryError> {
+    /// Opens the file; creates or migrates it if necessary.
+    pub fn open(options: &HistoryOptions) -> Result<Self, HistoryError> {
         if let Some(folder) = options.path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         let mut connection = Connection::open(&options.path)?;
-        connection.busy_timeout(options.patience)?;
+        connection.busy_timeout(options.busy_timeout)?;
         connection.set_prepared_statement_cache_capacity(32);
-        // Otherwise a statement is planned again whenever another number is bound to its OFFSET: thousands of times a minute.
+        // Otherwise statements are planned again whenever another number is bound to their OFFSET: thousands of times a minute.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        // A power failure may cost the last minutes, but does no damage.
+        // A power failure may lose the last minutes, but does not damage the file.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
         connection.pragma_update(None, "cache_size", -16_384)?;
@@ -60,8 +60,8 @@ impl Writer {
         Ok(Self { connection, retention: options.retention })
     }
 
-    /// All that the recorder has to know.
-    pub fn load(&self) -> Result<Loaded, HistoryError> {
+    /// The state that the recorder needs.
+    pub fn load(&self) -> Result<LoadedState, HistoryError> {
         let counter = |name: &str| -> Result<i64, HistoryError> {
             let value =
                 self.connection.query_row("SELECT value FROM counter WHERE name = ?1", [name], |row| row.get(0));
@@ -75,27 +75,27 @@ impl Writer {
             let Some(subject) = Subject::from_parts(row.get(1)?, row.get(2)?) else { continue };
             let (key, last, minutes, peak) = (row.get(0)?, row.get(3)?, row.get(4)?, row.get(5)?);
             let (listed, name, map) = (row.get(6)?, row.get(7)?, row.get(8)?);
-            known.push(Known { key, subject, last, minutes, peak, listed, name, map });
+            known.push(KnownSubject { key, subject, last, minutes, peak, listed, name, map });
         }
         let next_key = u32::try_from(counter("next_key")?).unwrap_or(Key::MAX);
         let [before, after, minutes] = [counter(STEP[0])?, counter(STEP[1])?, counter(STEP[2])?];
         let step = Step { before, after, minutes: u32::try_from(minutes).unwrap_or(u32::MAX) };
-        let clock = Clock::new(counter("last_minute")?, (minutes > 0).then_some(step));
-        Ok(Loaded { known, next_key, clock })
+        let clock = WallClock::new(counter("last_minute")?, (minutes > 0).then_some(step));
+        Ok(LoadedState { known, next_key, clock })
     }
 
-    /// Puts everything in its place, so that the file is complete without what SQLite has beside it.
-    pub fn tidy(&self) {
-        // A reader may be in the way, and then nothing is lost either.
+    /// Moves the write-ahead log into the file, so that the file is complete by itself.
+    pub fn checkpoint(&self) {
+        // A reader may prevent it; nothing is lost then.
         let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     }
 
-    /// Writes a batch: all of it, or nothing.
+    /// Writes a batch in one transaction.
     pub fn apply(&mut self, batch: &Batch) -> Result<(), HistoryError> {
         let retention = self.retention;
         let transaction = self.connection.transaction()?;
         if let Some(time) = batch.wrong_after {
-            delete::take_back(&transaction, time, batch.time)?;
+            delete::delete_after(&transaction, time, batch.time)?;
         }
         for key in &batch.forgotten {
             delete::forget(&transaction, *key, batch.time, &retention)?;
@@ -109,11 +109,11 @@ impl Writer {
             statement.execute(params![key, peak, batch.time])?;
         }
         for (number, (key, event)) in batch.events.iter().enumerate() {
-            happen(&transaction, *key, number, event)?;
+            insert_event(&transaction, *key, number, event)?;
         }
         write_samples(&transaction, batch)?;
-        // An hour that is rolled up is over for good, so that waits for a time that is believed, too.
-        if batch.clock.is_believed() && seal(&transaction, layout::hour(batch.time))? {
+        // An hour that is rolled up cannot be reopened, so this waits until the clock is trusted.
+        if batch.clock.is_trusted() && roll_up(&transaction, layout::hour(batch.time))? {
             delete::expire(&transaction, batch.time, &retention)?;
         }
         let mut count = transaction.prepare_cached("INSERT OR REPLACE INTO counter VALUES (?1, ?2)")?;
@@ -131,7 +131,7 @@ impl Writer {
     }
 }
 
-fn insert(transaction: &Transaction<'_>, new: &New, now: UnixSeconds) -> Result<(), HistoryError> {
+fn insert(transaction: &Transaction<'_>, new: &NewSubject, now: UnixSeconds) -> Result<(), HistoryError> {
     let (kind, id) = new.subject.parts();
     let lobby = new.lobby.as_ref().map(LobbyId::as_bytes);
     let mut statement = transaction.prepare_cached(
@@ -142,25 +142,32 @@ fn insert(transaction: &Transaction<'_>, new: &New, now: UnixSeconds) -> Result<
     Ok(())
 }
 
-fn happen(transaction: &Transaction<'_>, key: Key, number: usize, event: &Event) -> Result<(), HistoryError> {
-    let lane = event.what.lane();
+fn insert_event(
+    transaction: &Transaction<'_>,
+    key: Key,
+    number: usize,
+    event: &HistoryEvent,
+) -> Result<(), HistoryError> {
+    let lane = event.kind.lane();
     let mut insert = transaction.prepare_cached("INSERT OR REPLACE INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     let number = i64::try_from(number).unwrap_or(i64::MAX);
-    insert.execute(params![key, lane, event.time, number, event.what.code(), event.what.detail()])?;
+    insert.execute(params![key, lane, event.time, number, event.kind.code(), event.kind.detail()])?;
     let mut trim = transaction.prepare_cached(
         "DELETE FROM event WHERE subject = ?1 AND lane = ?2 AND (time, number) <= (
             SELECT time, number FROM event WHERE subject = ?1 AND lane = ?2 ORDER BY time DESC, number DESC LIMIT 1 OFFSET ?3)",
     )?;
-    trim.execute(params![key, lane, EVENTS])?;
+    trim.execute(params![key, lane, MAX_EVENTS])?;
     let update = |sql: &str, value: &dyn rusqlite::ToSql| -> Result<(), HistoryError> {
         transaction.prepare_cached(sql)?.execute(params![key, value])?;
         Ok(())
     };
-    match &event.what {
-        What::Listed(lobby) => update("UPDATE subject SET listed = 1, lobby = ?2 WHERE key = ?1", lobby.as_bytes()),
-        What::Unlisted(_) => update("UPDATE subject SET listed = ?2 WHERE key = ?1", &false),
-        What::Name(name) => update("UPDATE subject SET name = ?2 WHERE key = ?1", name),
-        What::Map(map) => update("UPDATE subject SET map = ?2 WHERE key = ?1", map),
+    match &event.kind {
+        EventKind::Listed(lobby) => {
+            update("UPDATE subject SET listed = 1, lobby = ?2 WHERE key = ?1", lobby.as_bytes())
+        }
+        EventKind::Unlisted(_) => update("UPDATE subject SET listed = ?2 WHERE key = ?1", &false),
+        EventKind::Name(name) => update("UPDATE subject SET name = ?2 WHERE key = ?1", name),
+        EventKind::Map(map) => update("UPDATE subject SET map = ?2 WHERE key = ?1", map),
     }
 }
 
@@ -175,55 +182,56 @@ fn write_samples(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), His
     Ok(())
 }
 
-/// Rolls up every hour that is over. Says whether there was one.
-fn seal(transaction: &Transaction<'_>, now: i64) -> Result<bool, HistoryError> {
+/// Rolls up every hour that is over. Returns whether there was one.
+fn roll_up(transaction: &Transaction<'_>, now: i64) -> Result<bool, HistoryError> {
     let mut select = transaction.prepare_cached("SELECT at, data FROM fresh WHERE at < ?1 ORDER BY at")?;
     let mut rows = select.query([layout::fresh_of_hour(now)])?;
     let mut part: Option<Part> = None;
     while let Some(row) = rows.next()? {
         let at: i64 = row.get(0)?;
-        let place = (layout::hour_of_fresh(at), layout::part_of_fresh(at));
-        if part.as_ref().is_some_and(|part| part.place != place) {
-            part.take().map(|part| part.seal(transaction)).transpose()?;
+        let id = (layout::hour_of_fresh(at), layout::part_of_fresh(at));
+        if part.as_ref().is_some_and(|part| part.id != id) {
+            part.take().map(|part| part.roll_up(transaction)).transpose()?;
         }
-        let part = part.get_or_insert_with(|| Part { place, subjects: vec![None; 256] });
+        let part = part.get_or_insert_with(|| Part { id, subjects: vec![None; 256] });
         let minute = layout::minute_of_fresh(at);
         for (low_byte, sample) in pack::samples(row.get_ref(1)?.as_blob().unwrap_or_default()) {
             part.subjects[usize::from(low_byte)].get_or_insert_with(|| Box::new([None; 60]))[minute] = Some(sample);
         }
     }
     let Some(part) = part else { return Ok(false) };
-    part.seal(transaction)?;
+    part.roll_up(transaction)?;
     drop(rows);
     transaction.prepare_cached("DELETE FROM fresh WHERE at < ?1")?.execute([layout::fresh_of_hour(now)])?;
     Ok(true)
 }
 
-/// An hour of 256 keys.
+/// The samples of 256 keys in one hour.
 struct Part {
-    place: (i64, i64),
+    /// The hour, and the number of the part.
+    id: (i64, i64),
     subjects: Vec<Option<Box<Minutes>>>,
 }
 
 impl Part {
-    fn seal(&self, transaction: &Transaction<'_>) -> Result<(), HistoryError> {
-        let (hour, part) = self.place;
+    fn roll_up(&self, transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+        let (hour, part) = self.id;
         for (low_byte, minutes) in (0..).zip(&self.subjects).filter_map(|(low, minutes)| Some((low, minutes.as_ref()?)))
         {
-            seal_subject(transaction, hour, part << 8 | low_byte, minutes)?;
+            roll_up_subject(transaction, hour, part << 8 | low_byte, minutes)?;
         }
         Ok(())
     }
 }
 
-fn seal_subject(transaction: &Transaction<'_>, hour: i64, key: i64, minutes: &Minutes) -> Result<(), HistoryError> {
+fn roll_up_subject(transaction: &Transaction<'_>, hour: i64, key: i64, minutes: &Minutes) -> Result<(), HistoryError> {
     let mut sum = Sum::default();
     minutes.iter().flatten().for_each(|sample| sum.merge(&(*sample).into()));
     let last = hour * 3_600 + minutes.iter().rposition(Option::is_some).unwrap_or(0) as i64 * 60;
     let mut update =
         transaction.prepare_cached("UPDATE subject SET last = max(last, ?2), minutes = minutes + ?3 WHERE key = ?1")?;
     if update.execute(params![key, last, sum.up])? == 0 {
-        // It has been forgotten in this very hour.
+        // The subject was forgotten in this hour.
         return Ok(());
     }
     let mut write = transaction.prepare_cached("INSERT OR REPLACE INTO block VALUES (?1, ?2, ?3, ?4)")?;
@@ -233,20 +241,20 @@ fn seal_subject(transaction: &Transaction<'_>, hour: i64, key: i64, minutes: &Mi
     add_sum(transaction, Level::Days, month, key, day.rem_euclid(32) as usize, &sum)
 }
 
-/// Adds to what is there: a day grows hour by hour.
+/// Adds a sum to a row: a day grows hour by hour.
 fn add_sum(
     transaction: &Transaction<'_>,
     level: Level,
     slot: i64,
     key: i64,
-    place: usize,
+    index: usize,
     sum: &Sum,
 ) -> Result<(), HistoryError> {
     let mut read =
         transaction.prepare_cached("SELECT data FROM block WHERE level = ?1 AND slot = ?2 AND subject = ?3")?;
     let old: Option<Vec<u8>> = read.query_row(params![level as i64, slot, key], |row| row.get(0)).optional()?;
     let mut sums = old.as_deref().and_then(pack::unpack_sums).unwrap_or_default();
-    sums[place].merge(sum);
+    sums[index].merge(sum);
     let mut write = transaction.prepare_cached("INSERT OR REPLACE INTO block VALUES (?1, ?2, ?3, ?4)")?;
     write.execute(params![level as i64, slot, key, pack::pack_sums(&sums)])?;
     Ok(())

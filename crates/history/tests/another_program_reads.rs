@@ -1,38 +1,38 @@
-//! The file can be read by another program, while it is written and afterwards.
+//! The file can be read by another program while it is written, and afterwards.
 
 mod common;
 
 use common::*;
-use rallypoint_history::{Handle, History, HistoryError, Resolution, Subject, export};
+use rallypoint_history::{History, HistoryError, HistoryReader, Resolution, Subject, export};
 
 #[test]
 fn a_reader_sees_each_minute_as_soon_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    assert!(matches!(Handle::open(&path), Err(HistoryError::Missing(_))));
+    assert!(matches!(HistoryReader::open(&path), Err(HistoryError::Missing(_))));
     let history = History::start(options(&folder)).unwrap();
     record(&history, START, &[(1, 3)]);
-    let reader = Handle::open(&path).unwrap();
+    let reader = HistoryReader::open(&path).unwrap();
     for minute in 1..130 {
         record(&history, START + 60 * minute, &[(1, 3)]);
         let series = reader.series(&server(1), START..START + 3 * HOUR, Resolution::Hour).unwrap();
         assert_eq!(series.points.iter().map(|point| i64::from(point.up)).sum::<i64>(), minute + 1);
     }
     history.finish();
-    let afterwards = Handle::open(&path).unwrap();
-    let total = |handle: &Handle| handle.summary(&Subject::Total, START + 3 * HOUR).unwrap().unwrap();
+    let afterwards = HistoryReader::open(&path).unwrap();
+    let total = |reader: &HistoryReader| reader.summary(&Subject::Total, START + 3 * HOUR).unwrap().unwrap();
     assert_eq!(total(&afterwards), total(&reader));
 }
 
 #[test]
-fn an_export_says_what_is_known_and_what_is_not() {
+fn an_export_distinguishes_unlisted_from_unrecorded() {
     let folder = tempfile::tempdir().unwrap();
     let history = History::start(options(&folder)).unwrap();
     record(&history, START, &[(1, 3)]);
     record(&history, START + 60, &[(1, 4)]);
     record(&history, START + 180, &[(2, 4)]);
-    let handle = history.handle();
-    let series = handle.series(&server(1), START..START + 240, Resolution::Auto).unwrap();
+    let reader = history.reader();
+    let series = reader.series(&server(1), START..START + 240, Resolution::Auto).unwrap();
     let mut csv = export::CSV_HEADING.as_bytes().to_vec();
     export::csv(&mut csv, &server(1), &series).unwrap();
     let id = "01".repeat(16);
@@ -45,8 +45,8 @@ fn an_export_says_what_is_known_and_what_is_not() {
     assert_eq!(String::from_utf8(csv).unwrap(), expected);
 
     let mut json = Vec::new();
-    let series = handle.series(&Subject::Total, START..START + 240, Resolution::Hour).unwrap();
-    let summary = handle.summary(&Subject::Total, START).unwrap();
+    let series = reader.series(&Subject::Total, START..START + 240, Resolution::Hour).unwrap();
+    let summary = reader.summary(&Subject::Total, START).unwrap();
     export::json(&mut json, &Subject::Total, summary.as_ref(), &series).unwrap();
     let expected = "{\"kind\":\"total\",\"first_seen\":\"2027-01-16T00:00:00Z\",\"step\":3600,\"points\":[\
         {\"time\":1800057600,\"observed\":3,\"up\":3,\"players\":{\"min\":3,\"avg\":3.67,\"max\":4},\
@@ -55,7 +55,7 @@ fn an_export_says_what_is_known_and_what_is_not() {
 }
 
 #[test]
-fn times_are_read_as_people_write_them() {
+fn times_are_parsed_in_several_formats() {
     for text in ["2027-01-16", "2027-01-16T00:00:00Z", "2027-01-16T01:00:00+01:00", "1800057600"] {
         assert_eq!(export::parse_time(text).unwrap(), START, "{text}");
     }

@@ -1,29 +1,29 @@
-//! A file that cannot be used is set aside, and history begins anew.
+//! A file that cannot be used is moved aside, and a new history begins.
 
 mod common;
 
 use common::*;
-use rallypoint_history::{Handle, History, HistoryError, Resolution};
+use rallypoint_history::{History, HistoryError, HistoryReader, Resolution};
 use std::{
     fs::{self, OpenOptions},
     io::{Seek, SeekFrom, Write},
 };
 
 #[test]
-fn a_file_that_is_no_history_is_set_aside() {
+fn a_file_that_is_not_a_history_is_moved_aside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
     for number in 1..=2 {
         fs::write(&path, "this is no database, but it is long enough to be taken for one".repeat(100)).unwrap();
         let history = History::start(options(&folder)).unwrap();
         record(&history, START, &[(1, 1)]);
-        assert!(history.handle().summary(&server(1), START).unwrap().is_some());
+        assert!(history.reader().summary(&server(1), START).unwrap().is_some());
         assert!(folder.path().join(format!("history.db.damaged-{number}")).exists());
     }
 }
 
 #[test]
-fn damage_that_shows_later_is_noticed_by_whoever_comes_across_it() {
+fn damage_that_a_reader_finds_later_is_handled() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
     let history = History::start(options(&folder)).unwrap();
@@ -41,14 +41,14 @@ fn damage_that_shows_later_is_noticed_by_whoever_comes_across_it() {
     let history = History::start(options(&folder)).unwrap();
     record(&history, START + DAY * 2, &[(1, 1)]);
     record(&history, START + DAY * 2 + 60, &[(1, 1)]);
-    assert!(history.handle().stats().is_writing);
-    let series = history.handle().series(&server(1), START..START + DAY * 3, Resolution::Hour).unwrap();
+    assert!(history.reader().stats().is_writing);
+    let series = history.reader().series(&server(1), START..START + DAY * 3, Resolution::Hour).unwrap();
     assert_eq!(series.points.iter().map(|point| point.up).sum::<u32>(), 2);
     assert!(folder.path().join("history.db.damaged-1").exists());
 }
 
 #[test]
-fn a_history_of_a_newer_version_is_left_alone() {
+fn a_history_of_a_newer_version_is_not_touched() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
     let other = rusqlite::Connection::open(&path).unwrap();
@@ -56,9 +56,9 @@ fn a_history_of_a_newer_version_is_left_alone() {
     drop(other);
     let history = History::start(options(&folder)).unwrap();
     record(&history, START, &[(1, 1)]);
-    let stats = history.handle().stats();
+    let stats = history.reader().stats();
     assert!(!stats.is_writing && stats.dropped == 1);
-    assert!(matches!(Handle::open(&path), Err(HistoryError::Newer { found: 1_000, .. })));
+    assert!(matches!(HistoryReader::open(&path), Err(HistoryError::Newer { found: 1_000, .. })));
     assert_eq!(
         fs::read_dir(folder.path())
             .unwrap()
@@ -69,14 +69,14 @@ fn a_history_of_a_newer_version_is_left_alone() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_to_does_no_harm() {
+fn an_unwritable_folder_is_tolerated() {
     let folder = tempfile::tempdir().unwrap();
-    // A folder where the file should be.
+    // A directory where the file should be.
     fs::create_dir(folder.path().join("history.db")).unwrap();
     let history = History::start(options(&folder)).unwrap();
     record(&history, START, &[(1, 1)]);
-    assert!(!history.handle().stats().is_writing);
+    assert!(!history.reader().stats().is_writing);
     fs::remove_dir(folder.path().join("history.db")).unwrap();
     record(&history, START + 60, &[(1, 1)]);
-    assert!(history.handle().stats().is_writing);
+    assert!(history.reader().stats().is_writing);
 }

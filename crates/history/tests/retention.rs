@@ -1,22 +1,22 @@
-//! What has been kept long enough is deleted, and the rest is not.
+//! Rows are deleted when their retention has passed, and not before.
 
 mod common;
 
 use common::*;
-use rallypoint_history::{History, HistoryError, Options, Resolution, Retention, Subject};
+use rallypoint_history::{History, HistoryError, HistoryOptions, Resolution, Retention, Subject};
 
 #[test]
-fn minutes_hours_and_days_are_each_kept_for_their_time() {
+fn minutes_hours_and_days_have_their_own_retention() {
     let folder = tempfile::tempdir().unwrap();
     let retention = Retention { minutes: 1, hours: 3, days: 40 };
-    let history = History::start(Options { retention, ..options(&folder) }).unwrap();
+    let history = History::start(HistoryOptions { retention, ..options(&folder) }).unwrap();
     let hours = 100 * 24;
     for hour in 0..=hours {
         record(&history, START + HOUR * hour, &[(1, 1)]);
     }
-    let (handle, now) = (history.handle(), START + HOUR * hours);
+    let (reader, now) = (history.reader(), START + HOUR * hours);
     let known = |resolution, days: i64| {
-        let series = handle.series(&server(1), now - days * DAY..now + 60, resolution).unwrap();
+        let series = reader.series(&server(1), now - days * DAY..now + 60, resolution).unwrap();
         series.points.iter().map(|point| point.up).sum::<u32>()
     };
     assert_eq!(known(Resolution::Minute, 1), 25);
@@ -26,23 +26,23 @@ fn minutes_hours_and_days_are_each_kept_for_their_time() {
     assert_eq!(known(Resolution::Day, 40), 40 * 24 + 1);
     // Days are deleted 32 at a time.
     assert!((40 * 24..=73 * 24).contains(&known(Resolution::Day, 99)));
-    assert!(matches!(handle.series(&server(1), 0..now, Resolution::Minute), Err(HistoryError::TooMany)));
+    assert!(matches!(reader.series(&server(1), 0..now, Resolution::Minute), Err(HistoryError::TooMany)));
 }
 
 #[test]
-fn a_server_that_is_gone_for_good_leaves_nothing() {
+fn a_forgotten_server_leaves_no_rows() {
     let folder = tempfile::tempdir().unwrap();
     let retention = Retention { minutes: 1, hours: 3, days: 10 };
-    let history = History::start(Options { retention, ..options(&folder) }).unwrap();
+    let history = History::start(HistoryOptions { retention, ..options(&folder) }).unwrap();
     record(&history, START, &[(1, 1), (2, 2)]);
     for day in 1..=80 {
         record(&history, START + DAY * day, &[(2, 2)]);
     }
-    let handle = history.handle();
-    assert_eq!(handle.summary(&server(1), START).unwrap(), None);
-    assert_eq!(handle.events(&server(1), 10, None).unwrap(), []);
-    assert_eq!(handle.subjects(None, 10).unwrap(), [Subject::Total, Subject::Lobby(LOBBY), server(2)]);
-    assert_eq!(handle.subjects(Some(&Subject::Lobby(LOBBY)), 10).unwrap(), [server(2)]);
+    let reader = history.reader();
+    assert_eq!(reader.summary(&server(1), START).unwrap(), None);
+    assert_eq!(reader.events(&server(1), 10, None).unwrap(), []);
+    assert_eq!(reader.subjects(None, 10).unwrap(), [Subject::Total, Subject::Lobby(LOBBY), server(2)]);
+    assert_eq!(reader.subjects(Some(&Subject::Lobby(LOBBY)), 10).unwrap(), [server(2)]);
     drop(history);
     let file = rusqlite::Connection::open(folder.path().join("history.db")).unwrap();
     let rows = "SELECT count(*) FROM block WHERE subject NOT IN (SELECT key FROM subject)";

@@ -1,13 +1,13 @@
-//! Whatever was recorded, every resolution says what somebody who kept all samples would say.
+//! Every resolution agrees with a model that keeps all samples.
 
 mod common;
 
 use common::*;
 use proptest::prelude::*;
-use rallypoint_history::{Handle, History, Players, Point, Resolution, Subject, UnixSeconds};
+use rallypoint_history::{History, HistoryReader, Players, Point, Resolution, Subject, UnixSeconds};
 use std::collections::BTreeMap;
 
-/// All that was recorded: minutes, with the players of every server that was listed.
+/// The recorded minutes, each with the players of every listed server.
 type Model = BTreeMap<UnixSeconds, BTreeMap<u8, u16>>;
 
 proptest! {
@@ -39,21 +39,27 @@ proptest! {
             record(&history, time + minutes % 60, &servers.iter().map(|(number, players)| (*number, *players)).collect::<Vec<_>>());
             model.insert(time, servers);
         }
-        prop_assert_eq!(history.handle().stats().dropped, 0);
-        let handle = history.handle();
+        prop_assert_eq!(history.reader().stats().dropped, 0);
+        let reader = history.reader();
         let from = START - DAY;
         // Minutes are kept for two days, and the hours in which these begin.
-        compare(&handle, &model, Resolution::Minute, 60, (time - 2 * DAY).max(from)..time + HOUR);
-        compare(&handle, &model, Resolution::Hour, HOUR, (time - 40 * DAY).max(from)..time + DAY);
-        compare(&handle, &model, Resolution::Day, DAY, from..time + DAY);
-        summaries(&handle, &model, time);
+        compare(&reader, &model, Resolution::Minute, 60, (time - 2 * DAY).max(from)..time + HOUR);
+        compare(&reader, &model, Resolution::Hour, HOUR, (time - 40 * DAY).max(from)..time + DAY);
+        compare(&reader, &model, Resolution::Day, DAY, from..time + DAY);
+        summaries(&reader, &model, time);
     }
 }
 
-fn compare(handle: &Handle, model: &Model, resolution: Resolution, step: i64, range: std::ops::Range<UnixSeconds>) {
+fn compare(
+    reader: &HistoryReader,
+    model: &Model,
+    resolution: Resolution,
+    step: i64,
+    range: std::ops::Range<UnixSeconds>,
+) {
     let subjects = (1..6).map(server).chain([Subject::Total, Subject::Lobby(LOBBY)]);
     for subject in subjects {
-        let series = handle.series(&subject, range.clone(), resolution).unwrap();
+        let series = reader.series(&subject, range.clone(), resolution).unwrap();
         assert_eq!(series.step, step);
         assert_eq!(series.points.first().map(|point| point.time), Some(range.start.div_euclid(step) * step));
         assert!(series.points.last().unwrap().time + step >= range.end);
@@ -63,7 +69,7 @@ fn compare(handle: &Handle, model: &Model, resolution: Resolution, step: i64, ra
     }
 }
 
-/// The samples of a subject within a time.
+/// The samples of a subject in a time range.
 fn samples(model: &Model, subject: &Subject, from: UnixSeconds, step: i64) -> Vec<(UnixSeconds, [f64; 4])> {
     let numbers =
         |(number, players): (&u8, &u16)| [f64::from(*players), f64::from(*number), 2.0 * f64::from(*number), 1.0];
@@ -86,7 +92,7 @@ fn naive(model: &Model, subject: &Subject, time: UnixSeconds, step: i64) -> Poin
     let first = self::samples(model, subject, START, 10_000 * DAY).first().map(|(time, _)| *time);
     Point {
         time,
-        observed: looked(model, first, time, step).max(samples.len() as u32),
+        observed: recorded(model, first, time, step).max(samples.len() as u32),
         up: samples.len() as u32,
         players: (!samples.is_empty()).then(|| Players {
             min: players().min().unwrap(),
@@ -99,17 +105,17 @@ fn naive(model: &Model, subject: &Subject, time: UnixSeconds, step: i64) -> Poin
     }
 }
 
-/// In how many minutes of a time somebody looked since the subject came, as far as the time in which it came tells.
-fn looked(model: &Model, first: Option<UnixSeconds>, time: UnixSeconds, step: i64) -> u32 {
+/// Number of recorded minutes in a time range since the subject was first listed.
+fn recorded(model: &Model, first: Option<UnixSeconds>, time: UnixSeconds, step: i64) -> u32 {
     let end = model.last_key_value().map_or(0, |(last, _)| last + 60).min(time + step);
     let since = first.map_or(i64::MAX, |first| (end - first).max(0) / 60);
     (model.range(time..time + step).count() as i64).min(since) as u32
 }
 
-fn summaries(handle: &Handle, model: &Model, now: UnixSeconds) {
+fn summaries(reader: &HistoryReader, model: &Model, now: UnixSeconds) {
     for subject in (1..6).map(server).chain([Subject::Total, Subject::Lobby(LOBBY)]) {
         let all = samples(model, &subject, START, 10_000 * DAY);
-        let Some(summary) = handle.summary(&subject, now).unwrap() else {
+        let Some(summary) = reader.summary(&subject, now).unwrap() else {
             assert!(all.is_empty());
             continue;
         };
@@ -120,7 +126,7 @@ fn summaries(handle: &Handle, model: &Model, now: UnixSeconds) {
         assert_eq!(summary.peak.map(|peak| (peak.players, peak.time)), (most > 0).then_some((most, first)));
         for (uptime, hours) in summary.uptime.iter().zip([24, 7 * 24, 30 * 24]) {
             let from = (now.div_euclid(HOUR) - hours) * HOUR;
-            let each = (0..=hours).map(|hour| looked(model, Some(summary.first), from + hour * HOUR, HOUR));
+            let each = (0..=hours).map(|hour| recorded(model, Some(summary.first), from + hour * HOUR, HOUR));
             let looked = f64::from(each.sum::<u32>());
             let up = all.iter().filter(|(time, _)| *time >= from).count() as f64;
             assert_eq!(*uptime, (looked > 0.0).then_some((up / looked).min(1.0)), "{subject:?}");

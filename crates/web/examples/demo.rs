@@ -2,7 +2,7 @@
 //! demo`, then open http://127.0.0.1:29950/. The first argument is how many servers there are, the second is the port.
 // xtask: not run
 
-use rallypoint_history::{History, Listed, Options, Seen, Sweep};
+use rallypoint_history::{History, HistoryOptions, Observation, ObservedServer, ServerSource};
 use rallypoint_lobby::{Differences, LobbyOptions, LobbyService, ServerRecord, Verification, VerificationResult};
 use rallypoint_query_proto::{Player, ServerInfo};
 use rallypoint_web::{LobbyNames, Parts, WebOptions, WebService};
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (servers, port) = (number(1)?.unwrap_or(60), number(2)?.unwrap_or(29_950));
     let folder = std::env::temp_dir().join(format!("rallypoint-demo-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    let history = History::start(Options::new(folder.join("history.sqlite")))?;
+    let history = History::start(HistoryOptions::new(folder.join("history.sqlite")))?;
     let runtime = tokio::runtime::Runtime::new()?;
     let (lobby, web) = runtime.block_on(async {
         let listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let names = names.filter_map(|(id, name)| Some((id.parse().ok()?, name.to_owned())));
         options.settings.names = LobbyNames(names.collect());
         options.settings.joins.insert(LOBBIES[0].parse()?, "gg2://{address}".parse()?);
-        let parts = Parts { history: Some(history.handle()), ..Parts::new(lobby.clone()) };
+        let parts = Parts { history: Some(history.reader()), ..Parts::new(lobby.clone()) };
         Ok::<_, Box<dyn Error>>((lobby, WebService::start(options, parts)?))
     })?;
     println!("browse http://{}/", web.local_addrs()[0]);
@@ -120,15 +120,15 @@ fn registration(number: u16, second: u64) -> Result<Vec<u8>, Box<dyn Error>> {
 #[derive(Debug)]
 struct Then(Vec<Arc<ServerRecord>>, i64);
 
-impl Listed for Then {
-    fn each(&self, show: &mut dyn FnMut(Seen<'_>)) {
+impl ServerSource for Then {
+    fn for_each(&self, show: &mut dyn FnMut(ObservedServer<'_>)) {
         for row in &self.0 {
             let hour = (self.1 % 86_400) as f64 / 3_600.0;
             let day = ((hour - 7.0) / 24.0 * std::f64::consts::TAU).sin().mul_add(-0.45, 0.5);
             let noise = f64::from((self.1 / 60 * 7 + i64::from(row.slots)) as u8 % 16) / 40.0;
             let players = ((day + noise).clamp(0.0, 1.0) * f64::from(row.slots)) as u16;
             let (id, lobby, name, map) = (row.id, row.lobby, &*row.name, &*row.map);
-            show(Seen { id, lobby, players, bots: 0, slots: row.slots, name, map });
+            show(ObservedServer { id, lobby, players, bots: 0, slots: row.slots, name, map });
         }
     }
 }
@@ -139,7 +139,7 @@ fn remember(history: &History, lobby: &LobbyService) {
     let rows: Vec<_> = lobby.servers().snapshot().records().take(80).cloned().collect();
     for minute in (1..24 * 60).rev().filter(|minute| !(300..420).contains(minute)) {
         let time = now - minute * 60;
-        history.record(Sweep { time, listed: Arc::new(Then(rows.clone(), time)), moves: Vec::new() });
+        history.record(Observation { time, servers: Arc::new(Then(rows.clone(), time)), changes: Vec::new() });
         if minute % 10 == 0 {
             history.flush();
         }

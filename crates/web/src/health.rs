@@ -45,7 +45,7 @@ async fn ready(State(web): State<Web>) -> Result<Response, Problem> {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, missing.join("; ")));
     }
     let save = if web.lobby.save_stats().is_failing { "failing" } else { "saved" };
-    let history = match web.history.as_ref().map(rallypoint_history::Handle::stats) {
+    let history = match web.history.as_ref().map(rallypoint_history::HistoryReader::stats) {
         None => "off",
         Some(stats) if stats.is_writing => "writing",
         Some(stats) if stats.written == 0 && stats.dropped == 0 && stats.pending <= 1 => "starting",

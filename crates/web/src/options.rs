@@ -2,7 +2,7 @@
 
 use crate::{Admin, JoinLink, Token};
 use ipnet::IpNet;
-use rallypoint_history::Handle;
+use rallypoint_history::HistoryReader;
 use rallypoint_limit::Rate;
 use rallypoint_lobby::LobbyService;
 use rallypoint_lobby_proto::Ban;
@@ -97,7 +97,7 @@ pub struct Parts {
     /// The lobby.
     pub lobby: LobbyService,
     /// What was, if it is kept.
-    pub history: Option<Handle>,
+    pub history: Option<HistoryReader>,
     /// Where the operator's decisions are kept. Without it there is no admin API.
     pub admin: Option<Admin>,
 }

@@ -5,7 +5,7 @@ use crate::{
     serve::Places, turns::Turns,
 };
 use arc_swap::{ArcSwap, Guard};
-use rallypoint_history::Handle;
+use rallypoint_history::HistoryReader;
 use rallypoint_lobby::LobbyService;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -16,7 +16,7 @@ pub(crate) type Web = Arc<Shared>;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub lobby: LobbyService,
-    pub history: Option<Handle>,
+    pub history: Option<HistoryReader>,
     /// What the operator decides by HTTP, if that is possible.
     pub admin: Option<Admin>,
     /// Those who are not the operator.

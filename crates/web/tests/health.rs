@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Server, Site, until};
-use rallypoint_history::{History, Options, Sweep};
+use rallypoint_history::{History, HistoryOptions, Observation};
 use rallypoint_web::WebOptions;
 
 #[test]
@@ -43,10 +43,10 @@ fn a_disk_that_fails_is_told_and_the_lobby_serves_on() {
 #[test]
 fn a_history_that_stands_still_because_the_clock_was_set_back_is_told() {
     let dir = tempfile::tempdir().unwrap();
-    let history = History::start(Options::new(dir.path().join("history.db"))).unwrap();
-    let site = Site::of(WebOptions::default(), |parts| parts.history = Some(history.handle()));
+    let history = History::start(HistoryOptions::new(dir.path().join("history.db"))).unwrap();
+    let site = Site::of(WebOptions::default(), |parts| parts.history = Some(history.reader()));
     let look = |time| {
-        history.record(Sweep { time, listed: site.lobby.lists().snapshot(), moves: Vec::new() });
+        history.record(Observation { time, servers: site.lobby.lists().snapshot(), changes: Vec::new() });
         history.flush();
         let answer = until("it is ready", || Some(site.get("/readyz")).filter(|answer| answer.status == 200)).json();
         ["status", "history"].map(|key| answer[key].as_str().unwrap().to_owned())

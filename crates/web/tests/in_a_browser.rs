@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Server, Site, browser::Browser, until};
-use rallypoint_history::{History, Options, Sweep};
+use rallypoint_history::{History, HistoryOptions, Observation};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const ORDER: &str = "[...document.querySelectorAll('#rows .v-name')].map((name) => name.textContent).join()";
@@ -113,14 +113,14 @@ fn a_copied_address_is_confirmed() {
 fn a_server_has_a_page_with_graphs() {
     let Some(browser) = Browser::start(1_400) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let history = History::start(Options::new(dir.path().join("history.db"))).unwrap();
-    let handle = history.handle();
+    let history = History::start(HistoryOptions::new(dir.path().join("history.db"))).unwrap();
+    let handle = history.reader();
     let site = Site::of(rallypoint_web::WebOptions::default(), |parts| parts.history = Some(handle));
     let list = site.fill(&[Server::new(1, "Alpha").players(3)]);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
     for minute in (1..90).rev() {
         let listed = site.lobby.lists().snapshot();
-        history.record(Sweep { time: now - 60 * minute, listed, moves: Vec::new() });
+        history.record(Observation { time: now - 60 * minute, servers: listed, changes: Vec::new() });
         history.flush();
     }
     let page = format!("/servers/{}", list["servers"][0]["id"].as_str().unwrap());

@@ -5,7 +5,7 @@ mod exposition;
 
 use common::{Server, Site, ask, until};
 use exposition::{Metrics, parse};
-use rallypoint_history::{History, Options};
+use rallypoint_history::{History, HistoryOptions};
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use rallypoint_web::{LobbyNames, WebOptions};
 use rallypoint_wire::lobby::LobbyId;
@@ -23,8 +23,8 @@ fn metrics(site: &Site) -> Metrics {
 /// A lobby with everything that can be measured.
 fn site() -> (Site, History, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    let history = History::start(Options::new(dir.path().join("history.db"))).unwrap();
-    let handle = history.handle();
+    let history = History::start(HistoryOptions::new(dir.path().join("history.db"))).unwrap();
+    let handle = history.reader();
     let mut options = WebOptions::default();
     options.settings.names = LobbyNames([(LobbyId::GANG_GARRISON_2, "Gang \"Garrison\" 2".to_owned())].into());
     let site = Site::saving(options, dir.path(), |parts| parts.history = Some(handle));
@@ -113,7 +113,7 @@ fn the_dashboard_and_the_alerts_ask_for_what_there_is() {
     site.fill(&[Server::new(1, "a")]);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let listed = site.lobby.lists().snapshot();
-    history.record(rallypoint_history::Sweep { time: now as i64, listed, moves: Vec::new() });
+    history.record(rallypoint_history::Observation { time: now as i64, servers: listed, changes: Vec::new() });
     let is_all = |metrics: &Metrics| {
         metrics.value("rallypoint_saves_total", &[("result", "written")]) > 0.0
             && metrics.value("rallypoint_history_sweeps_total", &[("result", "written")]) > 0.0

@@ -97,8 +97,8 @@ fn compare(document: &Value, path: &str, answer: &Answer) {
 fn every_answer_is_one_that_the_document_describes() {
     let dir = tempfile::tempdir().unwrap();
     let history =
-        rallypoint_history::History::start(rallypoint_history::Options::new(dir.path().join("h.db"))).unwrap();
-    let handle = history.handle();
+        rallypoint_history::History::start(rallypoint_history::HistoryOptions::new(dir.path().join("h.db"))).unwrap();
+    let handle = history.reader();
     let site = Site::of(rallypoint_web::WebOptions::default(), |parts| parts.history = Some(handle));
     let more: &[(&[u8], &[u8])] = &[(b"map", b"a"), (b"game_url", b"https://example.org/"), (b"protocol_id", &[7; 16])];
     let list = site.fill(&[Server { more, ..Server::new(1, "abc") }, Server::new(2, "b").players(3)]);

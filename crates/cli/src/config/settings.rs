@@ -57,7 +57,7 @@ pub struct HistorySettings {
 
 impl Default for HistorySettings {
     fn default() -> Self {
-        let options = rallypoint_history::Options::new("");
+        let options = rallypoint_history::HistoryOptions::new("");
         let (retention, max_servers) = (options.retention, options.limits.servers);
         Self { enabled: true, retention, max_servers, max_size: options.max_bytes }
     }

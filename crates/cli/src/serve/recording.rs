@@ -1,7 +1,9 @@
 //! Records the listed servers into the history.
 
 use crate::{config::HistorySettings, history::FILE};
-use rallypoint_history::{CameOrWent, Handle, History, Limits, Move, Options, Sweep};
+use rallypoint_history::{
+    History, HistoryOptions, HistoryReader, ListChange, ListChangeKind, Observation, SubjectLimits,
+};
 use rallypoint_lobby::LobbyService;
 use rallypoint_lobby_proto::{Event, ListedServer};
 use std::{
@@ -11,8 +13,8 @@ use std::{
 };
 use tokio::{sync::broadcast::error::RecvError, task::JoinHandle, time};
 
-/// Maximum number of moves kept between two sweeps. Without its move, a server leaves without a recorded reason.
-const MOVES: usize = 20_000;
+/// Maximum number of changes kept between two observations. Without its change, a server leaves without a recorded reason.
+const MAX_CHANGES: usize = 20_000;
 
 /// The history and the task that samples the lists once a minute.
 pub struct Recording {
@@ -26,11 +28,11 @@ impl Recording {
         if !settings.enabled {
             return None;
         }
-        let options = Options {
+        let options = HistoryOptions {
             retention: settings.retention,
-            limits: Limits { servers: settings.max_servers, ..Limits::default() },
+            limits: SubjectLimits { servers: settings.max_servers, ..SubjectLimits::default() },
             max_bytes: settings.max_size,
-            ..Options::new(data_dir.join(FILE))
+            ..HistoryOptions::new(data_dir.join(FILE))
         };
         match History::start(options) {
             Ok(history) => {
@@ -45,9 +47,9 @@ impl Recording {
         }
     }
 
-    /// A handle for reading.
-    pub fn handle(&self) -> Handle {
-        self.history.handle()
+    /// A reader of the history.
+    pub fn reader(&self) -> HistoryReader {
+        self.history.reader()
     }
 
     /// Stops sampling and writes what is pending.
@@ -62,18 +64,18 @@ impl Recording {
 /// Samples the lists at once and then every full minute. The history's own thread reads the snapshot.
 async fn sample(service: LobbyService, history: Arc<History>) {
     let mut events = service.subscribe();
-    let mut moves = Vec::new();
+    let mut changes = Vec::new();
     loop {
         let now = since_1970();
         let listed = service.lists().snapshot();
-        history.record(Sweep { time: seconds(now), listed, moves: std::mem::take(&mut moves) });
+        history.record(Observation { time: seconds(now), servers: listed, changes: std::mem::take(&mut changes) });
         let next = time::sleep(Duration::from_secs(60) - Duration::from_millis((now.as_millis() % 60_000) as u64));
         tokio::pin!(next);
         loop {
             tokio::select! {
                 () = &mut next => break,
                 event = events.recv() => match event {
-                    Ok(event) => moves.extend(as_move(&event).filter(|_| moves.len() < MOVES)),
+                    Ok(event) => changes.extend(list_change(&event).filter(|_| changes.len() < MAX_CHANGES)),
                     Err(RecvError::Lagged(_)) => {}
                     // The lobby has ended.
                     Err(RecvError::Closed) => return,
@@ -83,11 +85,12 @@ async fn sample(service: LobbyService, history: Arc<History>) {
     }
 }
 
-fn as_move(event: &Event) -> Option<Move> {
-    let moved = |listing: &ListedServer, what| Move { id: listing.public_id(), time: seconds(since_1970()), what };
+fn list_change(event: &Event) -> Option<ListChange> {
+    let moved =
+        |listing: &ListedServer, kind| ListChange { id: listing.public_id(), time: seconds(since_1970()), kind };
     match event {
-        Event::Listed(listing) => Some(moved(listing, CameOrWent::Came(listing.lobby_id()))),
-        Event::Unlisted(listing, why) => Some(moved(listing, CameOrWent::Went(*why))),
+        Event::Listed(listing) => Some(moved(listing, ListChangeKind::Listed(listing.lobby_id()))),
+        Event::Unlisted(listing, why) => Some(moved(listing, ListChangeKind::Unlisted(*why))),
         Event::Changed(_) | Event::Check(_) => None,
     }
 }

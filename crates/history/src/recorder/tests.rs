@@ -1,23 +1,23 @@
 //! The recorder on virtual time.
 
 use super::*;
-use crate::Listed;
+use crate::ServerSource;
 use rallypoint_lobby_proto::{PublicId, UnlistReason};
 use std::sync::Arc;
 
 /// A full hour.
 const START: UnixSeconds = 1_800_000_000;
 const LOBBY_ID: LobbyId = LobbyId::GANG_GARRISON_2;
-const SMALL: Limits = Limits { warm_up: 5, servers: 3, lobbies: 2 };
+const SMALL: SubjectLimits = SubjectLimits { warm_up: 5, servers: 3, lobbies: 2 };
 
 /// Servers by number, with as many players.
 #[derive(Debug)]
 struct Rows(Vec<(u8, u16, &'static str)>);
 
-impl Listed for Rows {
-    fn each(&self, show: &mut dyn FnMut(Seen<'_>)) {
+impl ServerSource for Rows {
+    fn for_each(&self, f: &mut dyn FnMut(ObservedServer<'_>)) {
         for &(number, players, map) in &self.0 {
-            show(Seen { id: id(number), lobby: LOBBY_ID, players, bots: 1, slots: 24, name: "Bacon Town", map });
+            f(ObservedServer { id: id(number), lobby: LOBBY_ID, players, bots: 1, slots: 24, name: "Bacon Town", map });
         }
     }
 }
@@ -26,16 +26,16 @@ fn id(number: u8) -> PublicId {
     PublicId::from_bytes([number; 16])
 }
 
-fn recorder(limits: Limits) -> Recorder {
-    Recorder::new(limits, 730, Vec::new(), 1, Clock::new(START - 60, None))
+fn recorder(limits: SubjectLimits) -> Recorder {
+    Recorder::new(limits, 730, Vec::new(), 1, WallClock::new(START - 60, None))
 }
 
-fn sweep(minute: i64, servers: &[u8]) -> Sweep {
-    sweep_of(minute, servers.iter().map(|number| (*number, 2, "ctf_square")).collect(), Vec::new())
+fn observation(minute: i64, servers: &[u8]) -> Observation {
+    observation_of(minute, servers.iter().map(|number| (*number, 2, "ctf_square")).collect(), Vec::new())
 }
 
-fn sweep_of(minute: i64, rows: Vec<(u8, u16, &'static str)>, moves: Vec<Move>) -> Sweep {
-    Sweep { time: START + 60 * minute + 7, listed: Arc::new(Rows(rows)), moves }
+fn observation_of(minute: i64, rows: Vec<(u8, u16, &'static str)>, changes: Vec<ListChange>) -> Observation {
+    Observation { time: START + 60 * minute + 7, servers: Arc::new(Rows(rows)), changes }
 }
 
 fn new_servers(batch: &Batch) -> Vec<Subject> {
@@ -43,36 +43,36 @@ fn new_servers(batch: &Batch) -> Vec<Subject> {
 }
 
 #[test]
-fn a_server_gets_a_history_when_it_was_listed_for_five_minutes_in_a_row() {
+fn the_history_of_a_server_begins_after_five_consecutive_minutes() {
     let mut recorder = recorder(SMALL);
     for minute in 0..5 {
-        let batch = recorder.handle_sweep(&sweep(minute, &[1, 2])).unwrap();
+        let batch = recorder.handle_observation(&observation(minute, &[1, 2])).unwrap();
         assert_eq!(new_servers(&batch), [], "minute {minute}");
-        // Everything together has one from the beginning.
+        // That of the total begins at once.
         assert_eq!(batch.samples, [(TOTAL, Sample { players: 4, bots: 2, slots: 48, servers: 2 })]);
     }
-    // One of them was away for a minute.
-    recorder.handle_sweep(&sweep(5, &[1])).unwrap();
-    let batch = recorder.handle_sweep(&sweep(6, &[1, 2])).unwrap();
+    // One of them was not listed for a minute.
+    recorder.handle_observation(&observation(5, &[1])).unwrap();
+    let batch = recorder.handle_observation(&observation(6, &[1, 2])).unwrap();
     assert_eq!((new_servers(&batch), recorder.servers()), (vec![], 1));
     for minute in 7..11 {
-        recorder.handle_sweep(&sweep(minute, &[1, 2])).unwrap();
+        recorder.handle_observation(&observation(minute, &[1, 2])).unwrap();
     }
-    let batch = recorder.handle_sweep(&sweep(11, &[1, 2])).unwrap();
+    let batch = recorder.handle_observation(&observation(11, &[1, 2])).unwrap();
     assert_eq!(new_servers(&batch), [Subject::Server(id(2))]);
     assert_eq!(batch.new[0].first, START + 6 * 60);
-    let came = Event { time: START + 6 * 60, what: What::Listed(LOBBY_ID) };
+    let came = HistoryEvent { time: START + 6 * 60, kind: EventKind::Listed(LOBBY_ID) };
     assert_eq!(batch.events, [(batch.new[0].key, came)]);
     assert_eq!(batch.samples.len(), 4);
 }
 
 #[test]
-fn a_million_fakes_do_not_take_the_place_of_one_that_stays() {
+fn fake_servers_do_not_displace_a_server_that_stays() {
     let mut recorder = recorder(SMALL);
     let mut minute = 0;
     let mut run = |recorder: &mut Recorder, minutes: i64, servers: &[u8]| {
         for _ in 0..minutes {
-            recorder.handle_sweep(&sweep(minute, servers)).unwrap();
+            recorder.handle_observation(&observation(minute, servers)).unwrap();
             minute += 1;
         }
     };
@@ -81,7 +81,7 @@ fn a_million_fakes_do_not_take_the_place_of_one_that_stays() {
         run(&mut recorder, 10, &[1, fake]);
         assert!(recorder.servers() <= 3);
     }
-    // Somebody who stays longer than they did gets in, and whoever was there before stays, even when it is away.
+    // A server that stays longer than the fakes gets a history, and the older one keeps its own even while it is not listed.
     run(&mut recorder, 50, &[2]);
     let has = |recorder: &Recorder, number| recorder.tracked.contains_key(&Subject::Server(id(number)));
     assert!(has(&recorder, 1) && has(&recorder, 2));
@@ -89,79 +89,81 @@ fn a_million_fakes_do_not_take_the_place_of_one_that_stays() {
 }
 
 #[test]
-fn while_all_are_listed_nobody_else_gets_a_history() {
+fn while_all_tracked_servers_are_listed_no_other_history_begins() {
     let mut recorder = recorder(SMALL);
     for minute in 0..100 {
-        recorder.handle_sweep(&sweep(minute, &[1, 2, 3])).unwrap();
+        recorder.handle_observation(&observation(minute, &[1, 2, 3])).unwrap();
     }
     for minute in 100..300 {
-        let batch = recorder.handle_sweep(&sweep(minute, &[1, 2, 3, 4])).unwrap();
+        let batch = recorder.handle_observation(&observation(minute, &[1, 2, 3, 4])).unwrap();
         assert_eq!((new_servers(&batch), &batch.forgotten[..]), (vec![], &[][..]));
     }
-    // Now one of them leaves, and was listed for longer than the one that waits...
-    let batch = recorder.handle_sweep(&sweep(300, &[2, 3, 4])).unwrap();
+    // Now one of them leaves, which was listed for longer than the one that waits...
+    let batch = recorder.handle_observation(&observation(300, &[2, 3, 4])).unwrap();
     assert_eq!(new_servers(&batch), []);
-    // ...until that has caught up.
+    // ...until the latter has caught up.
     let mut waited = 0;
     while recorder.tracked.contains_key(&Subject::Server(id(1))) {
         waited += 1;
-        recorder.handle_sweep(&sweep(300 + waited, &[2, 3, 4])).unwrap();
+        recorder.handle_observation(&observation(300 + waited, &[2, 3, 4])).unwrap();
     }
     assert_eq!(waited, 100);
 }
 
 #[test]
 fn lobbies_are_bounded_too() {
-    let limits = Limits { warm_up: 0, servers: 3, lobbies: 0 };
-    let batch = recorder(limits).handle_sweep(&sweep(0, &[1])).unwrap();
+    let limits = SubjectLimits { warm_up: 0, servers: 3, lobbies: 0 };
+    let batch = recorder(limits).handle_observation(&observation(0, &[1])).unwrap();
     assert!(batch.new.iter().all(|new| !matches!(new.subject, Subject::Lobby(_))));
-    let batch = recorder(Limits { lobbies: 1, ..limits }).handle_sweep(&sweep(0, &[1])).unwrap();
+    let batch = recorder(SubjectLimits { lobbies: 1, ..limits }).handle_observation(&observation(0, &[1])).unwrap();
     assert!(batch.new.iter().any(|new| new.subject == Subject::Lobby(LOBBY_ID)));
 }
 
 #[test]
-fn events_say_why_if_somebody_told() {
-    let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
-    recorder.handle_sweep(&sweep(0, &[1, 2])).unwrap();
-    let went = Move { id: id(1), time: START + 30, what: CameOrWent::Went(UnlistReason::Expired) };
-    let batch = recorder.handle_sweep(&sweep_of(1, Vec::new(), vec![went])).unwrap();
-    let whats = |batch: &Batch| batch.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>();
+fn events_have_a_reason_if_the_changes_have_one() {
+    let mut recorder = recorder(SubjectLimits { warm_up: 0, ..SMALL });
+    recorder.handle_observation(&observation(0, &[1, 2])).unwrap();
+    let went = ListChange { id: id(1), time: START + 30, kind: ListChangeKind::Unlisted(UnlistReason::Expired) };
+    let batch = recorder.handle_observation(&observation_of(1, Vec::new(), vec![went])).unwrap();
+    let events_of = |batch: &Batch| batch.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>();
     let expected = [
-        Event { time: START + 30, what: What::Unlisted(Some("expired")) },
-        Event { time: START + 60, what: What::Unlisted(None) },
+        HistoryEvent { time: START + 30, kind: EventKind::Unlisted(Some("expired")) },
+        HistoryEvent { time: START + 60, kind: EventKind::Unlisted(None) },
     ];
-    assert_eq!(whats(&batch), expected);
-    // It was back before anybody looked again, twice.
-    let moves = vec![
-        Move { id: id(1), time: START + 70, what: CameOrWent::Came(LOBBY_ID) },
-        Move { id: id(1), time: START + 80, what: CameOrWent::Went(UnlistReason::Replaced) },
-        Move { id: id(1), time: START + 90, what: CameOrWent::Came(LOBBY_ID) },
+    assert_eq!(events_of(&batch), expected);
+    // It returned twice before the next observation.
+    let changes = vec![
+        ListChange { id: id(1), time: START + 70, kind: ListChangeKind::Listed(LOBBY_ID) },
+        ListChange { id: id(1), time: START + 80, kind: ListChangeKind::Unlisted(UnlistReason::Replaced) },
+        ListChange { id: id(1), time: START + 90, kind: ListChangeKind::Listed(LOBBY_ID) },
     ];
-    let batch = recorder.handle_sweep(&sweep_of(2, vec![(1, 0, "koth_valley")], moves)).unwrap();
-    let codes: Vec<_> = whats(&batch).iter().map(|event| (event.time - START, event.what.code())).collect();
+    let batch = recorder.handle_observation(&observation_of(2, vec![(1, 0, "koth_valley")], changes)).unwrap();
+    let codes: Vec<_> = events_of(&batch).iter().map(|event| (event.time - START, event.kind.code())).collect();
     assert_eq!(codes, [(70, "listed"), (80, "unlisted"), (90, "listed"), (120, "map")]);
 }
 
 #[test]
-fn one_server_cannot_fill_the_events() {
-    let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
-    recorder.handle_sweep(&sweep(0, &[1])).unwrap();
-    let what = |n| if n % 2 == 0 { CameOrWent::Went(UnlistReason::Unregistered) } else { CameOrWent::Came(LOBBY_ID) };
-    let moves = (0..1_000).map(|n| Move { id: id(1), time: START + 61, what: what(n) }).collect();
-    let batch = recorder.handle_sweep(&sweep_of(1, vec![(1, 0, "")], moves)).unwrap();
-    assert_eq!(batch.events.len(), usize::from(EVENTS_EACH));
-    let batch = recorder.handle_sweep(&sweep_of(2, Vec::new(), Vec::new())).unwrap();
+fn one_server_cannot_use_up_the_events() {
+    let mut recorder = recorder(SubjectLimits { warm_up: 0, ..SMALL });
+    recorder.handle_observation(&observation(0, &[1])).unwrap();
+    let kind = |n| {
+        if n % 2 == 0 { ListChangeKind::Unlisted(UnlistReason::Unregistered) } else { ListChangeKind::Listed(LOBBY_ID) }
+    };
+    let changes = (0..1_000).map(|n| ListChange { id: id(1), time: START + 61, kind: kind(n) }).collect();
+    let batch = recorder.handle_observation(&observation_of(1, vec![(1, 0, "")], changes)).unwrap();
+    assert_eq!(batch.events.len(), usize::from(MAX_EVENTS_PER_SERVER));
+    let batch = recorder.handle_observation(&observation_of(2, Vec::new(), Vec::new())).unwrap();
     assert_eq!(batch.events.len(), 1);
 }
 
 #[test]
-fn a_peak_is_told_once() {
-    let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
+fn a_peak_is_recorded_once() {
+    let mut recorder = recorder(SubjectLimits { warm_up: 0, ..SMALL });
     let mut peaks = |minute, players| {
-        let batch = recorder.handle_sweep(&sweep_of(minute, vec![(1, players, "")], Vec::new())).unwrap();
+        let batch = recorder.handle_observation(&observation_of(minute, vec![(1, players, "")], Vec::new())).unwrap();
         batch.peaks.iter().map(|(_, players)| *players).collect::<Vec<_>>()
     };
-    // Of the total, the lobby and the server.
+    // For the total, the lobby and the server.
     assert_eq!(peaks(0, 3), [3, 3, 3]);
     assert_eq!(peaks(1, 3), [0; 0]);
     assert_eq!(peaks(2, 2), [0; 0]);
@@ -169,45 +171,47 @@ fn a_peak_is_told_once() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_changes_nothing_that_was() {
+fn a_clock_that_is_set_back_changes_no_recorded_minute() {
     let mut recorder = recorder(SMALL);
-    assert!(recorder.handle_sweep(&sweep(10, &[1])).is_some());
+    assert!(recorder.handle_observation(&observation(10, &[1])).is_some());
     for minute in [10, 9, -1_000_000] {
-        assert!(recorder.handle_sweep(&sweep(minute, &[1])).is_none());
+        assert!(recorder.handle_observation(&observation(minute, &[1])).is_none());
     }
-    assert!(recorder.handle_sweep(&sweep(11, &[1])).is_some());
+    assert!(recorder.handle_observation(&observation(11, &[1])).is_some());
 }
 
 #[test]
-fn while_it_is_in_doubt_what_time_it_is_nobody_is_forgotten() {
-    let mut recorder = recorder(Limits { warm_up: 0, servers: 1, ..SMALL });
-    recorder.handle_sweep(&sweep(0, &[1])).unwrap();
+fn while_the_clock_is_doubted_no_subject_is_forgotten() {
+    let mut recorder = recorder(SubjectLimits { warm_up: 0, servers: 1, ..SMALL });
+    recorder.handle_observation(&observation(0, &[1])).unwrap();
     let three_years = 3 * 365 * 24 * 60;
     for minute in three_years..three_years + 59 {
-        let batch = recorder.handle_sweep(&sweep(minute, &[2])).unwrap();
-        assert!(batch.forgotten.is_empty() && !batch.clock.is_believed(), "neither for being old nor to make room");
+        let batch = recorder.handle_observation(&observation(minute, &[2])).unwrap();
+        assert!(batch.forgotten.is_empty() && !batch.clock.is_trusted(), "neither for being old nor to make room");
     }
-    let batch = recorder.handle_sweep(&sweep(three_years + 59, &[2])).unwrap();
+    let batch = recorder.handle_observation(&observation(three_years + 59, &[2])).unwrap();
     assert_eq!((batch.forgotten.len(), recorder.servers()), (1, 1));
 }
 
 #[test]
-fn a_move_is_not_later_than_the_look_after_it() {
-    let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
-    recorder.handle_sweep(&sweep(0, &[1])).unwrap();
-    // For a moment, the clock was wrong.
-    let went = Move { id: id(1), time: 2 * START, what: CameOrWent::Went(UnlistReason::Expired) };
-    let batch = recorder.handle_sweep(&sweep_of(1, Vec::new(), vec![went])).unwrap();
+fn a_change_is_not_later_than_the_observation_after_it() {
+    let mut recorder = recorder(SubjectLimits { warm_up: 0, ..SMALL });
+    recorder.handle_observation(&observation(0, &[1])).unwrap();
+    // The clock was wrong for a moment.
+    let went = ListChange { id: id(1), time: 2 * START, kind: ListChangeKind::Unlisted(UnlistReason::Expired) };
+    let batch = recorder.handle_observation(&observation_of(1, Vec::new(), vec![went])).unwrap();
     assert_eq!(batch.events[0].1.time, START + 67);
 }
 
 #[test]
-fn who_is_not_seen_for_two_years_is_forgotten() {
-    let mut recorder = recorder(Limits { warm_up: 0, ..SMALL });
-    recorder.handle_sweep(&sweep(0, &[1])).unwrap();
+fn a_server_that_is_not_listed_for_two_years_is_forgotten() {
+    let mut recorder = recorder(SubjectLimits { warm_up: 0, ..SMALL });
+    recorder.handle_observation(&observation(0, &[1])).unwrap();
     let day = 24 * 60;
     let mut run = |minutes: std::ops::Range<i64>| {
-        minutes.map(|minute| recorder.handle_sweep(&sweep(minute, &[2])).unwrap().forgotten.len()).sum::<usize>()
+        minutes
+            .map(|minute| recorder.handle_observation(&observation(minute, &[2])).unwrap().forgotten.len())
+            .sum::<usize>()
     };
     assert_eq!(run(730 * day - 60..730 * day + 60), 0);
     assert_eq!(run(730 * day + 60..730 * day + 61), 1);
@@ -215,8 +219,8 @@ fn who_is_not_seen_for_two_years_is_forgotten() {
 }
 
 #[test]
-fn after_a_restart_it_goes_on() {
-    let known = |key, number, listed| Known {
+fn recording_continues_after_a_restart() {
+    let known = |key, number, listed| KnownSubject {
         key,
         subject: Subject::Server(id(number)),
         last: START - 600,
@@ -227,18 +231,18 @@ fn after_a_restart_it_goes_on() {
         map: "ctf_square".into(),
     };
     let mut recorder =
-        Recorder::new(SMALL, 730, vec![known(7, 1, true), known(8, 2, true)], 9, Clock::new(START - 600, None));
-    let batch = recorder.handle_sweep(&sweep(0, &[1, 3])).unwrap();
-    assert_eq!(batch.events, [(8, Event { time: START, what: What::Unlisted(None) })]);
+        Recorder::new(SMALL, 730, vec![known(7, 1, true), known(8, 2, true)], 9, WallClock::new(START - 600, None));
+    let batch = recorder.handle_observation(&observation(0, &[1, 3])).unwrap();
+    assert_eq!(batch.events, [(8, HistoryEvent { time: START, kind: EventKind::Unlisted(None) })]);
     assert!(batch.samples.iter().any(|(key, _)| *key == 7));
     for minute in 1..6 {
-        recorder.handle_sweep(&sweep(minute, &[1, 3])).unwrap();
+        recorder.handle_observation(&observation(minute, &[1, 3])).unwrap();
     }
-    assert_eq!(recorder.tracked[&Subject::Server(id(3))].key, 9, "no key is used twice");
+    assert_eq!(recorder.tracked[&Subject::Server(id(3))].key, 9, "keys are not reused");
 }
 
 #[test]
-fn long_names_are_cut_between_characters() {
-    assert_eq!(cut("Bacon Town"), "Bacon Town");
-    assert_eq!(cut(&"ü".repeat(300)), "ü".repeat(80));
+fn long_names_are_truncated_between_characters() {
+    assert_eq!(truncated("Bacon Town"), "Bacon Town");
+    assert_eq!(truncated(&"ü".repeat(300)), "ü".repeat(80));
 }

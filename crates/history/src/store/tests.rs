@@ -1,19 +1,19 @@
-//! What the log is told.
+//! Log messages.
 
 use super::*;
-use crate::{Listed, Seen};
+use crate::{ObservedServer, ServerSource};
 use std::sync::atomic::AtomicUsize;
 use tracing::{Event, Metadata, Subscriber, span};
 
-/// Nobody.
+/// No servers.
 #[derive(Debug)]
 struct Empty;
 
-impl Listed for Empty {
-    fn each(&self, _: &mut dyn FnMut(Seen<'_>)) {}
+impl ServerSource for Empty {
+    fn for_each(&self, _: &mut dyn FnMut(ObservedServer<'_>)) {}
 }
 
-/// Counts the lines of the log.
+/// Counts log messages.
 #[derive(Clone, Default)]
 struct Lines(Arc<AtomicUsize>);
 
@@ -37,17 +37,21 @@ impl Subscriber for Lines {
 }
 
 #[test]
-fn a_clock_that_is_behind_is_told_once() {
+fn a_clock_that_is_behind_is_logged_once() {
     let folder = tempfile::tempdir().unwrap();
-    let mut keeper = Keeper::new(Options::new(folder.path().join("history.db")), Arc::default());
+    let mut writer_thread = WriterThread::new(HistoryOptions::new(folder.path().join("history.db")), Arc::default());
     let lines = Lines::default();
-    let mut told = |minute: i64| {
-        keeper.handle_sweep(&Sweep { time: 1_800_000_000 + 60 * minute, listed: Arc::new(Empty), moves: Vec::new() });
+    let mut logged = |minute: i64| {
+        writer_thread.handle_observation(&Observation {
+            time: 1_800_000_000 + 60 * minute,
+            servers: Arc::new(Empty),
+            changes: Vec::new(),
+        });
         lines.0.swap(0, Relaxed)
     };
     tracing::subscriber::with_default(lines.clone(), || {
-        assert_eq!((0..100).map(&mut told).sum::<usize>(), 0);
-        assert_eq!([1, 2, 3, 100, 101, 50, 51].map(&mut told), [1, 0, 0, 0, 0, 1, 0]);
+        assert_eq!((0..100).map(&mut logged).sum::<usize>(), 0);
+        assert_eq!([1, 2, 3, 100, 101, 50, 51].map(&mut logged), [1, 0, 0, 0, 0, 1, 0]);
     });
-    assert_eq!(keeper.shared.stats().written, 102);
+    assert_eq!(writer_thread.shared.stats().written, 102);
 }

@@ -1,7 +1,9 @@
-//! What these tests share: servers by number, and a history in a folder that goes away.
+//! Servers by number, and a history in a temporary folder.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use rallypoint_history::{History, Limits, Listed, Options, Seen, Subject, Sweep, UnixSeconds};
+use rallypoint_history::{
+    History, HistoryOptions, Observation, ObservedServer, ServerSource, Subject, SubjectLimits, UnixSeconds,
+};
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{sync::Arc, time::Duration};
@@ -13,15 +15,23 @@ pub const HOUR: UnixSeconds = 3_600;
 pub const DAY: UnixSeconds = 86_400;
 pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
 
-/// Servers: number and players. A server with a number has that many bots, and twice as many slots.
+/// Servers by number, with their players. The number of bots equals the number of the server, and there are twice as many slots.
 #[derive(Debug)]
 pub struct Rows(pub Vec<(u8, u16)>);
 
-impl Listed for Rows {
-    fn each(&self, show: &mut dyn FnMut(Seen<'_>)) {
+impl ServerSource for Rows {
+    fn for_each(&self, f: &mut dyn FnMut(ObservedServer<'_>)) {
         for &(number, players) in &self.0 {
             let (bots, slots) = (number.into(), 2 * u16::from(number));
-            show(Seen { id: id(number), lobby: LOBBY, players, bots, slots, name: "Bacon Town", map: "ctf_square" });
+            f(ObservedServer {
+                id: id(number),
+                lobby: LOBBY,
+                players,
+                bots,
+                slots,
+                name: "Bacon Town",
+                map: "ctf_square",
+            });
         }
     }
 }
@@ -34,18 +44,18 @@ pub fn server(number: u8) -> Subject {
     Subject::Server(id(number))
 }
 
-pub fn sweep(time: UnixSeconds, rows: &[(u8, u16)]) -> Sweep {
-    Sweep { time, listed: Arc::new(Rows(rows.into())), moves: Vec::new() }
+pub fn observation(time: UnixSeconds, rows: &[(u8, u16)]) -> Observation {
+    Observation { time, servers: Arc::new(Rows(rows.into())), changes: Vec::new() }
 }
 
-/// Everybody has a history at once, and nobody waits for anything.
-pub fn options(folder: &TempDir) -> Options {
-    let limits = Limits { warm_up: 0, ..Limits::default() };
-    Options { limits, patience: Duration::ZERO, ..Options::new(folder.path().join("history.db")) }
+/// Options without a warm-up and with short timeouts.
+pub fn options(folder: &TempDir) -> HistoryOptions {
+    let limits = SubjectLimits { warm_up: 0, ..SubjectLimits::default() };
+    HistoryOptions { limits, busy_timeout: Duration::ZERO, ..HistoryOptions::new(folder.path().join("history.db")) }
 }
 
-/// Records a sweep, and waits until it is written or not.
+/// Records a observation, and waits until it is written or not.
 pub fn record(history: &History, time: UnixSeconds, rows: &[(u8, u16)]) {
-    history.record(sweep(time, rows));
+    history.record(observation(time, rows));
     history.flush();
 }

@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode},
     response::Response,
 };
-use rallypoint_history::{Handle, HistoryError, Resolution, Subject, UnixSeconds, export};
+use rallypoint_history::{HistoryError, HistoryReader, Resolution, Subject, UnixSeconds, export};
 use std::{
     io::{self, Write},
     ops::Range,
@@ -90,7 +90,7 @@ fn is_known(web: &Web, subject: &Subject) -> bool {
 }
 
 fn write(
-    history: &Handle,
+    history: &HistoryReader,
     subject: &Subject,
     is_known: bool,
     wanted: &Wanted,

@@ -170,7 +170,7 @@ fn saves(out: &mut Exposition, saves: &SaveStats) {
     out.gauge("rallypoint_save_bytes", "How long the last save is.", saves.bytes);
 }
 
-fn history(out: &mut Exposition, history: &rallypoint_history::Stats) {
+fn history(out: &mut Exposition, history: &rallypoint_history::HistoryStats) {
     out.gauge("rallypoint_history_writing", "1 if the last sweep was written.", u8::from(history.is_writing));
     if let Some(lag) = history.lag(i64::try_from(calendar::now()).unwrap_or(i64::MAX)) {
         let help = "How long ago the last minute of history was written: a minute or so if all is well.";

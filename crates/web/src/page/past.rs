@@ -2,7 +2,9 @@
 
 use super::graph::{Graph, Span};
 use crate::{WebSettings, calendar, shared::Web};
-use rallypoint_history::{Event, Handle, HistoryError, Resolution, Subject, Summary, UnixSeconds, What, export};
+use rallypoint_history::{
+    EventKind, HistoryError, HistoryEvent, HistoryReader, Resolution, Subject, Summary, UnixSeconds, export,
+};
 
 /// So many events are shown.
 const EVENTS: usize = 25;
@@ -12,7 +14,7 @@ const EVENTS: usize = 25;
 pub(super) struct Past {
     pub summary: Option<Summary>,
     pub graph: Graph,
-    pub events: Vec<Event>,
+    pub events: Vec<HistoryEvent>,
 }
 
 /// What a page knows of the past.
@@ -49,7 +51,7 @@ impl Known {
 }
 
 impl Past {
-    fn read(history: &Handle, subject: Subject, span: Span, now: UnixSeconds) -> Result<Self, HistoryError> {
+    fn read(history: &HistoryReader, subject: Subject, span: Span, now: UnixSeconds) -> Result<Self, HistoryError> {
         let is_server = matches!(subject, Subject::Server(_));
         let series = history.series(&subject, now - span.seconds()..now, Resolution::Auto)?;
         Ok(Self {
@@ -72,10 +74,10 @@ pub(super) fn time(time: &UnixSeconds) -> String {
 }
 
 /// What happened, in words.
-pub(super) fn words(what: &What, settings: &WebSettings) -> String {
-    match what {
-        What::Listed(lobby) => format!("came into the list of {}", settings.names.short(lobby)),
-        What::Unlisted(why) => match why.unwrap_or_default() {
+pub(super) fn words(kind: &EventKind, settings: &WebSettings) -> String {
+    match kind {
+        EventKind::Listed(lobby) => format!("came into the list of {}", settings.names.short(lobby)),
+        EventKind::Unlisted(why) => match why.unwrap_or_default() {
             "expired" => "left the list: no sign of life any more",
             "unregistered" => "left the list: taken off by its owner",
             "replaced" => "left the list: another server took its address",
@@ -86,7 +88,7 @@ pub(super) fn words(what: &What, settings: &WebSettings) -> String {
             _ => "left the list",
         }
         .into(),
-        What::Name(name) => format!("got the name {name}"),
-        What::Map(map) => format!("went to the map {map}"),
+        EventKind::Name(name) => format!("got the name {name}"),
+        EventKind::Map(map) => format!("went to the map {map}"),
     }
 }

@@ -15,7 +15,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
-use rallypoint_history::{Subject, What};
+use rallypoint_history::{EventKind, Subject};
 use rallypoint_lobby_proto::PublicId;
 
 #[derive(Template)]
@@ -138,7 +138,7 @@ fn origin(headers: &HeaderMap) -> String {
 }
 
 impl ServerPage<'_> {
-    fn words(&self, what: &What) -> String {
-        past::words(what, self.settings)
+    fn words(&self, kind: &EventKind) -> String {
+        past::words(kind, self.settings)
     }
 }

@@ -1,7 +1,8 @@
-//! Reading, from any thread, while somebody writes.
+//! Reading the history from any thread, also while it is written.
 
 use crate::{
-    Event, HistoryError, Resolution, Series, Stats, Subject, Summary, UnixSeconds, read, schema, stats::Shared,
+    HistoryError, HistoryEvent, HistoryStats, Resolution, Series, Subject, Summary, UnixSeconds, read, schema,
+    stats::SharedStats,
 };
 use rusqlite::{Connection, OpenFlags};
 use std::{
@@ -11,35 +12,45 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Reads the history. Clones read the same one.
+/// Reads the history. Clones share their connections.
 ///
-/// Each call takes up to some milliseconds and may wait for the disk: in asynchronous code it belongs into
-/// `spawn_blocking`. No more than a few read at once; who does not get a turn in time gets [`HistoryError::Busy`].
+/// Each call takes up to some milliseconds and may wait for the disk: asynchronous code should use `spawn_blocking`. The
+/// number of concurrent readers is bounded; a call that does not get a connection in time fails with
+/// [`HistoryError::Busy`]. Readers never block the writer, nor the other way round.
 ///
-/// Nobody who reads ever keeps the writer waiting, nor the other way round.
+/// ```no_run
+/// use rallypoint_history::{HistoryReader, Resolution, Subject};
+///
+/// let reader = HistoryReader::open("history.db".as_ref())?;
+/// let day = 1_800_000_000..1_800_086_400;
+/// for point in reader.series(&Subject::Total, day, Resolution::Hour)?.points {
+///     println!("{}: {:?}", point.time, point.players);
+/// }
+/// # Ok::<(), rallypoint_history::HistoryError>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct Handle(Arc<Pool>);
+pub struct HistoryReader(Arc<Pool>);
 
 #[derive(Debug)]
 struct Pool {
     path: PathBuf,
-    shared: Arc<Shared>,
-    patience: Duration,
-    most: usize,
+    shared: Arc<SharedStats>,
+    busy_timeout: Duration,
+    max_readers: usize,
     idle: Mutex<Idle>,
     returned: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Idle {
-    /// With the number of the file that they have open.
+    /// Idle connections, each with the number of the file that it has open.
     connections: Vec<(u64, Connection)>,
-    /// How many more are at work.
+    /// Number of connections in use.
     busy: usize,
 }
 
-impl Handle {
-    /// Reads a file, also while another program writes it.
+impl HistoryReader {
+    /// Opens a file, also while another program writes it.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         if !path.exists() {
             return Err(HistoryError::Missing(path.to_owned()));
@@ -49,13 +60,13 @@ impl Handle {
         Ok(handle)
     }
 
-    pub(crate) fn new(path: PathBuf, shared: Arc<Shared>, most: usize, patience: Duration) -> Self {
+    pub(crate) fn new(path: PathBuf, shared: Arc<SharedStats>, max_readers: usize, busy_timeout: Duration) -> Self {
         let (idle, returned) = (Mutex::default(), Condvar::new());
-        Self(Arc::new(Pool { path, shared, patience, most: most.max(1), idle, returned }))
+        Self(Arc::new(Pool { path, shared, busy_timeout, max_readers: max_readers.max(1), idle, returned }))
     }
 
-    /// The points of a subject within some time, which is rounded outwards to whole steps. A subject without a history has
-    /// points that say so.
+    /// The points of a subject in a time range, which is rounded outwards to whole steps. The points of a subject without a
+    /// history have no players.
     pub fn series(
         &self,
         subject: &Subject,
@@ -65,66 +76,66 @@ impl Handle {
         self.read(|connection| read::series(connection, subject, &range, resolution))
     }
 
-    /// A subject in a few numbers, if it has a history.
+    /// The summary of a subject, if it has a history.
     pub fn summary(&self, subject: &Subject, now: UnixSeconds) -> Result<Option<Summary>, HistoryError> {
         self.read(|connection| read::summary(connection, subject, now))
     }
 
-    /// What happened to a server before some moment (if given), the latest first. About 100 events are kept, and as many
-    /// changes of the map.
+    /// The events of a server before a time (if given), latest first. About 100 events are kept, and as many changes of the
+    /// map.
     pub fn events(
         &self,
         subject: &Subject,
         limit: usize,
         before: Option<UnixSeconds>,
-    ) -> Result<Vec<Event>, HistoryError> {
+    ) -> Result<Vec<HistoryEvent>, HistoryError> {
         self.read(|connection| read::events(connection, subject, limit, before.unwrap_or(UnixSeconds::MAX)))
     }
 
-    /// Everything that has a history: the total, then lobbies, then servers; so many of them, from behind `after` on.
+    /// The subjects with a history: the total, then lobbies, then servers; at most `limit` of those after `after`.
     pub fn subjects(&self, after: Option<&Subject>, limit: usize) -> Result<Vec<Subject>, HistoryError> {
         self.read(|connection| read::subjects(connection, after, limit))
     }
 
-    /// How the writing goes.
+    /// Counters of the writer.
     #[must_use]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> HistoryStats {
         self.0.shared.stats()
     }
 
-    /// Closes what nobody reads with, so that whoever closes the file for good can tidy up.
+    /// Closes idle connections, so that the writer can checkpoint the file when it closes it.
     pub(crate) fn close_idle(&self) {
         self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).connections.clear();
     }
 
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, HistoryError>) -> Result<T, HistoryError> {
         let file = self.0.shared.file();
-        let mut turn = self.0.turn(file)?;
-        let connection = match turn.connection.take() {
+        let mut pooled = self.0.acquire(file)?;
+        let connection = match pooled.connection.take() {
             Some(connection) => connection,
             None => self.0.connect()?,
         };
         let result = read(&connection);
         match &result {
             Err(HistoryError::Damaged(_)) => self.0.shared.report_damage(file),
-            _ => turn.connection = Some(connection),
+            _ => pooled.connection = Some(connection),
         }
         result
     }
 }
 
-/// The right to read, which ends by itself.
-struct Turn<'a> {
+/// A connection in use, which is returned when this is dropped.
+struct PooledConnection<'a> {
     pool: &'a Pool,
     file: u64,
     connection: Option<Connection>,
 }
 
 impl Pool {
-    fn turn(&self, file: u64) -> Result<Turn<'_>, HistoryError> {
-        let until = Instant::now() + self.patience;
+    fn acquire(&self, file: u64) -> Result<PooledConnection<'_>, HistoryError> {
+        let until = Instant::now() + self.busy_timeout;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        while idle.busy >= self.most {
+        while idle.busy >= self.max_readers {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(HistoryError::Busy);
@@ -132,10 +143,10 @@ impl Pool {
             (idle, _) = self.returned.wait_timeout(idle, left).unwrap_or_else(PoisonError::into_inner);
         }
         idle.busy += 1;
-        // Those of a file that was set aside are of no use any more.
-        idle.connections.retain(|(its, _)| *its == file);
+        // Connections to a file that was moved aside are useless.
+        idle.connections.retain(|(number, _)| *number == file);
         let connection = idle.connections.pop().map(|(_, connection)| connection);
-        Ok(Turn { pool: self, file, connection })
+        Ok(PooledConnection { pool: self, file, connection })
     }
 
     fn connect(&self) -> Result<Connection, HistoryError> {
@@ -144,14 +155,14 @@ impl Pool {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
-        connection.busy_timeout(self.patience)?;
+        connection.busy_timeout(self.busy_timeout)?;
         connection.pragma_update(None, "query_only", true)?;
         schema::check(&connection)?;
         Ok(connection)
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for PooledConnection<'_> {
     fn drop(&mut self) {
         let mut idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.busy -= 1;
