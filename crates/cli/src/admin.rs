@@ -7,8 +7,10 @@ mod show;
 pub use args::Args;
 
 use crate::{
-    ask::{Exit, output::terminal::Terminal},
     error::CommandError,
+    exit::Exit,
+    output::terminal::Terminal,
+    runtime,
     stdio::{print_stderr, print_stdout},
 };
 use args::{BanArgs, KnownBan, NoteArgs, UnbanArgs, UnlistArgs, Verb};
@@ -21,7 +23,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return print_stdout(&format!("{}\n", new_token()?)).map(|()| Exit::Answered);
     }
     let client = Client::new(args)?;
-    let result = crate::ask::block_on(async { Ok(work(&client, &args.verb).await) })?;
+    let result = runtime::block_on(async { Ok(work(&client, &args.verb).await) })?;
     match result {
         Ok(done) => {
             let text = if args.json { format!("{}\n", done.json) } else { done.text };

@@ -1,15 +1,10 @@
-//! `rallypoint check`: for monitoring, in the form of Nagios plugins.
+//! `rallypoint check`: a check for monitoring systems, in the form of Nagios plugins.
 
 mod range;
 
-use crate::{
-    ask::{
-        Asking, Sweep, Target, Trouble, Whom,
-        engine::{Engine, Failed},
-        lobby::{Fetched, Listed, Source, fetch},
-        output::{Record, details, milliseconds},
-    },
-    error::CommandError,
+use crate::{error::CommandError, output::details, runtime, scan_args::ScanArgs};
+use rallypoint_query::{
+    ListSummary, ListedServer, ProbeError, ScanEvent, ServerRecord, Target, fetch_list, milliseconds, proto::Detail,
 };
 use range::Range;
 use std::{
@@ -23,41 +18,40 @@ use std::{
 /// In the form of Nagios plugins: one line with performance data, and the exit codes 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
 /// A target that does not answer is CRITICAL.
 #[derive(clap::Args)]
-#[command(after_long_help = MORE, after_help = "More, with examples and exit codes: rallypoint check --help")]
+#[command(after_long_help = MORE, after_help = "Examples and exit codes: rallypoint check --help")]
 pub struct Args {
-    // No doc comment, because of the brackets.
     #[arg(value_name = "TARGET", value_parser = |text: &str| text.parse::<Target>())]
     #[arg(
-        help = "A server (host, host:port, bloodmasters://host, session://host) or a list (lobby://host, http://host)"
+        help = "A server (host, host:port, bloodmasters://host, session://host) or a list (lobby://host, https://host)"
     )]
     target: Target,
 
-    /// WARNING if the ping in milliseconds is outside of this range
+    /// WARNING if the ping in milliseconds is outside this range
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     warn_ping: Option<Range>,
 
-    /// CRITICAL if the ping in milliseconds is outside of this range
+    /// CRITICAL if the ping in milliseconds is outside this range
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     crit_ping: Option<Range>,
 
-    /// WARNING if the number of players is outside of this range
+    /// WARNING if the number of players is outside this range
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     warn_players: Option<Range>,
 
-    /// CRITICAL if the number of players is outside of this range
+    /// CRITICAL if the number of players is outside this range
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     crit_players: Option<Range>,
 
-    /// WARNING if the number of servers in the list is outside of this range
+    /// WARNING if the number of servers in the list is outside this range
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     warn_servers: Option<Range>,
 
-    /// CRITICAL if the number of servers in the list is outside of this range
+    /// CRITICAL if the number of servers in the list is outside this range
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     crit_servers: Option<Range>,
 
     #[command(flatten)]
-    asking: Asking,
+    scan: ScanArgs,
 }
 
 const MORE: &str = "\
@@ -66,55 +60,54 @@ Examples:
   rallypoint check session://play.example.org --warn-players 1:
   rallypoint check lobby://lobby.example.org/gg2 --crit-servers 1:
 
-Ranges, as all such plugins have them; the alarm is raised outside of them:
+Ranges, as in all such plugins; a value outside raises the alarm:
   10      0 to 10
   10:     10 or more
   ~:10    10 or less, also below 0
   10:20   10 to 20
-  @10:20  the alarm is raised inside of 10 to 20
+  @10:20  a value inside 10 to 20 raises the alarm
 
 Exit codes:
   0  OK
   1  WARNING
-  2  CRITICAL: also if it does not answer, or makes no sense
-  3  UNKNOWN: wrong usage, a threshold for what the target does not tell, a name
-     that cannot be found, no network";
+  2  CRITICAL: also if there is no answer, or an invalid one
+  3  UNKNOWN: wrong usage, a threshold for a value that the target does not
+     report, a name that cannot be resolved, no network";
 
-/// What is told to the monitoring system.
+/// State reported to the monitoring system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
+enum CheckState {
     Ok = 0,
     Warning = 1,
     Critical = 2,
     Unknown = 3,
 }
 
-/// A result: a line, and what is measured.
-struct Verdict {
-    state: State,
+/// Result of a check: a state, a text, and performance data.
+struct CheckReport {
+    state: CheckState,
     text: String,
     data: Vec<String>,
 }
 
-/// Checks once. A wrong usage is found before; see [`unknown`].
+/// Runs the command. Wrong usage is reported by [`print_unknown`].
 pub fn run(args: &Args) -> ExitCode {
-    let valid = args.asking.validate().and_then(|()| args.validate());
-    let verdict = valid.and_then(|()| crate::ask::block_on(check(args)));
-    match verdict {
-        Ok(verdict) => verdict.tell(),
-        Err(failure) => unknown(&failure),
+    let is_valid = args.scan.validate().and_then(|()| args.validate());
+    match is_valid.and_then(|()| runtime::block_on(check(args))) {
+        Ok(report) => report.print(),
+        Err(error) => print_unknown(&error),
     }
 }
 
-/// It could not be found out.
-pub fn unknown(why: impl fmt::Display) -> ExitCode {
+/// Prints that the check could not be made.
+pub fn print_unknown(why: impl fmt::Display) -> ExitCode {
     let text = why.to_string();
     let text = text.strip_prefix("rallypoint: ").unwrap_or(&text).to_owned();
-    Verdict { state: State::Unknown, text, data: Vec::new() }.tell()
+    CheckReport { state: CheckState::Unknown, text, data: Vec::new() }.print()
 }
 
 impl Args {
-    /// A threshold for what the target does not have would never raise an alarm.
+    /// Rejects thresholds for values that the target does not have: they would never raise an alarm.
     fn validate(&self) -> Result<(), CommandError> {
         let has_servers = !matches!(self.target, Target::Server(_));
         let has_players = !matches!(self.target, Target::MasterList(_));
@@ -127,121 +120,118 @@ impl Args {
         }
         if !has_players && is_wanted(&self.warn_players, &self.crit_players) {
             return Err(CommandError::Usage(format!(
-                "{target} does not tell how many play: --warn-players and --crit-players are for servers and lobbies"
+                "{target} does not report players: --warn-players and --crit-players are for servers and lobbies"
             )));
         }
         Ok(())
     }
 }
 
-async fn check(args: &Args) -> Result<Verdict, CommandError> {
-    let (asking, target) = (&args.asking, &args.target);
-    let source = match target.clone() {
-        Target::Server(server) => {
-            let mut sweep = Sweep::new(Engine::start(asking)?, asking, false);
-            sweep.add(0, Whom::Server(server));
-            return Ok(match sweep.next().await.map(|finding| finding.result) {
-                Some(Ok(found)) => server_verdict(args, &Record::answered(target.to_string(), found)),
-                Some(Err(Failed { trouble, .. })) => Verdict::failed(target, &trouble),
-                None => Verdict::failed(target, &Trouble::NotFound),
-            });
-        }
-        Target::Lobby(lobby) => Source::Lobby(lobby),
-        Target::MasterList(list) => Source::MasterList(list),
-    };
+async fn check(args: &Args) -> Result<CheckReport, CommandError> {
+    let target = &args.target;
+    if let Target::Server(_) = target {
+        let mut scanner = args.scan.scanner([target.clone()], Some(Detail::Info))?;
+        scanner.begin_pass();
+        return Ok(match scanner.next().await {
+            Some(ScanEvent::Answered(server)) => server_report(args, &server),
+            Some(ScanEvent::Failed(ServerRecord { error: Some(error), .. })) => CheckReport::failed(target, &error),
+            _ => CheckReport::failed(target, &ProbeError::NotFound),
+        });
+    }
     // A master list has addresses only.
-    let mut players = matches!(source, Source::Lobby(_)).then_some(0u64);
-    let count = |listed: Listed| players = players.map(|sum| sum + u64::from(listed.info.players.unwrap_or(0)));
-    let fetched = fetch(&source, asking, count).await;
-    Ok(match fetched {
-        Ok(fetched) => list_verdict(args, &fetched, players),
-        Err(trouble) => Verdict::failed(target, &trouble),
+    let mut players = matches!(target, Target::Lobby(_)).then_some(0u64);
+    let add = |server: ListedServer| players = players.map(|sum| sum + u64::from(server.info.players.unwrap_or(0)));
+    let config = args.scan.config(None);
+    Ok(match fetch_list(target, &config, add).await {
+        Ok(summary) => list_report(args, &summary, players),
+        Err(error) => CheckReport::failed(target, &error),
     })
 }
 
-fn server_verdict(args: &Args, record: &Record) -> Verdict {
+fn server_report(args: &Args, record: &ServerRecord) -> CheckReport {
     let info = &record.info;
-    let ping = record.answer.as_ref().map(|answer| answer.ping_ms);
-    let mut verdict = Verdict { state: State::Ok, text: record.name().to_owned(), data: Vec::new() };
+    let ping = record.ping_ms();
+    let mut report = CheckReport { state: CheckState::Ok, text: record.name().to_owned(), data: Vec::new() };
     if let Some(players) = info.players {
         let plural = if info.max_players.is_none() && players == 1 { "" } else { "s" };
-        verdict.text += &format!(", {} player{plural}", details::occupancy(info));
+        report.text += &format!(", {} player{plural}", details::occupancy(info));
         let most = info.max_players.map(|most| most.to_string()).unwrap_or_default();
-        verdict.measure("players", players.into(), "", &args.warn_players, &args.crit_players, &most);
+        report.measure("players", players.into(), "", &args.warn_players, &args.crit_players, &most);
     } else if args.warn_players.is_some() || args.crit_players.is_some() {
-        verdict.raise(State::Unknown, "it does not tell its players");
+        report.raise(CheckState::Unknown, "it does not report its players");
     }
     if let Some(ping) = ping {
-        verdict.text += &format!(", ping {}", details::ping(ping));
-        verdict.measure("ping", ping, "ms", &args.warn_ping, &args.crit_ping, "");
+        report.text += &format!(", ping {}", details::ping(ping));
+        report.measure("ping", ping, "ms", &args.warn_ping, &args.crit_ping, "");
     }
-    if let Some(missing) = record.answer.as_ref().map(|answer| &answer.missing).filter(|missing| !missing.is_empty()) {
-        verdict.text += &format!(", not told: {}", missing.join(", "));
+    let missing = record.reply.iter().flat_map(|reply| &reply.missing).map(ToString::to_string).collect::<Vec<_>>();
+    if !missing.is_empty() {
+        report.text += &format!(", missing: {}", missing.join(", "));
     }
-    verdict
+    report
 }
 
-fn list_verdict(args: &Args, fetched: &Fetched, players: Option<u64>) -> Verdict {
-    let Fetched { connected, servers, malformed, .. } = *fetched;
-    let ping = milliseconds(connected);
-    let count = many(servers as u64, "server");
-    let people = players.map_or_else(String::new, |players| format!(", {}", many(players, "player")));
+fn list_report(args: &Args, summary: &ListSummary, players: Option<u64>) -> CheckReport {
+    let ListSummary { connect_time, servers, malformed, .. } = *summary;
+    let ping = milliseconds(connect_time);
+    let count = counted(servers as u64, "server");
+    let people = players.map_or_else(String::new, |players| format!(", {}", counted(players, "player")));
     let text = format!("{}, {count}{people}, ping {}", args.target, details::ping(ping));
-    let mut verdict = Verdict { state: State::Ok, text, data: Vec::new() };
-    verdict.measure("servers", servers as f64, "", &args.warn_servers, &args.crit_servers, "");
+    let mut report = CheckReport { state: CheckState::Ok, text, data: Vec::new() };
+    report.measure("servers", servers as f64, "", &args.warn_servers, &args.crit_servers, "");
     if let Some(players) = players {
-        verdict.measure("players", players as f64, "", &args.warn_players, &args.crit_players, "");
+        report.measure("players", players as f64, "", &args.warn_players, &args.crit_players, "");
     }
-    verdict.measure("ping", ping, "ms", &args.warn_ping, &args.crit_ping, "");
+    report.measure("ping", ping, "ms", &args.warn_ping, &args.crit_ping, "");
     if malformed > 0 {
-        verdict.raise(State::Warning, &format!("{malformed} more make no sense"));
+        report.raise(CheckState::Warning, &format!("{malformed} more entries are invalid"));
     }
-    verdict
+    report
 }
 
 /// `1 server`, `2 servers`.
-fn many(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-impl Verdict {
-    fn failed(target: &Target, trouble: &Trouble) -> Self {
-        let state = match trouble {
-            Trouble::TimedOut(_) | Trouble::Refused | Trouble::Malformed(_) => State::Critical,
-            _ => State::Unknown,
+impl CheckReport {
+    fn failed(target: &Target, error: &ProbeError) -> Self {
+        let state = match error {
+            ProbeError::TimedOut(_) | ProbeError::Refused | ProbeError::Malformed(_) => CheckState::Critical,
+            _ => CheckState::Unknown,
         };
-        Self { state, text: format!("{target}: {trouble}"), data: Vec::new() }
+        Self { state, text: format!("{target}: {error}"), data: Vec::new() }
     }
 
-    /// Adds a number, and raises the alarm if it is where it should not be.
+    /// Adds a value to the performance data, and raises the alarm if it is not in its range.
     fn measure(&mut self, what: &str, value: f64, unit: &str, warn: &Option<Range>, crit: &Option<Range>, most: &str) {
         let shown = |range: &Option<Range>| range.as_ref().map(ToString::to_string).unwrap_or_default();
         self.data.push(format!("{what}={value}{unit};{};{};0;{most}", shown(warn), shown(crit)));
-        for (state, range) in [(State::Critical, crit), (State::Warning, warn)] {
+        for (state, range) in [(CheckState::Critical, crit), (CheckState::Warning, warn)] {
             if let Some(range) = range.as_ref().filter(|range| range.alerts(value)) {
-                self.raise(state, &format!("{what} {value}{unit} {}", range.complaint()));
+                self.raise(state, &format!("{what} {value}{unit} {}", range.describe()));
                 break;
             }
         }
     }
 
-    fn raise(&mut self, state: State, why: &str) {
+    fn raise(&mut self, state: CheckState, why: &str) {
         self.state = self.state.max(state);
         self.text += &format!(" ({why})");
     }
 
-    fn tell(&self) -> ExitCode {
+    fn print(&self) -> ExitCode {
         let word = match self.state {
-            State::Ok => "OK",
-            State::Warning => "WARNING",
-            State::Critical => "CRITICAL",
-            State::Unknown => "UNKNOWN",
+            CheckState::Ok => "OK",
+            CheckState::Warning => "WARNING",
+            CheckState::Critical => "CRITICAL",
+            CheckState::Unknown => "UNKNOWN",
         };
-        // The bar stands between the text and the numbers, and names come from strangers.
+        // A bar separates the text from the performance data, and names come from untrusted servers.
         let text = self.text.replace('|', "/").replace('\n', " ");
         let data = self.data.join(" ");
         let bar = if data.is_empty() { "" } else { " | " };
-        // If nobody reads it, the exit code still says it.
+        // If it cannot be written, there is still the exit code.
         let _ = writeln!(io::stdout(), "RALLYPOINT {word} - {text}{bar}{data}");
         ExitCode::from(self.state as u8)
     }

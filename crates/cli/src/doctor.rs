@@ -5,22 +5,19 @@ mod step;
 mod test_entry;
 
 use crate::{
-    ask::{
-        self, Asking, Engine, Trouble,
-        connect::connect,
-        lobby::{Fetched, Listed, Source, fetch},
-        outcomes::{self, Outcome},
-        output::{record::Record, terminal::Terminal},
-        resolve::resolve,
-        route::route,
-        target::{Host, Lobby, Page, Server, Target},
-    },
-    browse::wrap,
     error::CommandError,
+    output::terminal::{Terminal, wrap},
+    registration_outcomes::{self as outcomes, Outcome},
+    runtime,
+    scan_args::ScanArgs,
     stdio::print_stdout,
 };
 pub use facts::Reach;
 use facts::{Address, Facts};
+use rallypoint_query::{
+    Host, HttpUrl, ListSummary, ListedServer, LobbyAddress, ProbeError, ServerAddress, ServerRecord, Target,
+    connect_tcp, fetch_list, local_address_for, proto::Detail, resolve,
+};
 use rallypoint_wire::lobby::Transport;
 use serde_json::json;
 use std::{
@@ -40,11 +37,11 @@ pub struct Args {
     // These two are no doc comments, because of the brackets.
     #[arg(help = "The server: host, host:port, [v6]:port, session://host, bloodmasters://host")]
     #[arg(value_name = "HOST[:PORT]", value_parser = server)]
-    server: Server,
+    server: ServerAddress,
 
     #[arg(help = "The lobby that should list it: host[:port], with /gg2, /vanguard or a UUID for one of its lists")]
     #[arg(long, value_name = "LOBBY", env = "RALLYPOINT_LOBBY", default_value = "localhost")]
-    lobby: Lobby,
+    lobby: LobbyAddress,
 
     /// How players connect; without it, that is guessed from what answers
     #[arg(long, value_name = "tcp|udp", value_parser = transport)]
@@ -56,14 +53,14 @@ pub struct Args {
 
     /// Where the lobby's web API is, if not at its port 29950: http://host:port
     #[arg(long, value_name = "URL", value_parser = outcomes::api)]
-    api: Option<Page>,
+    api: Option<HttpUrl>,
 
     /// One JSON document instead of lines
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    asking: Asking,
+    asking: ScanArgs,
 }
 
 const MORE: &str = "\
@@ -97,7 +94,7 @@ pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
             ..Facts::default()
         },
     };
-    ask::block_on(doctor.examine())?;
+    runtime::block_on(doctor.examine())?;
     let advice = doctor.facts.advice();
     let is_well = !doctor.steps.has_problem();
     let steps = doctor.steps.all();
@@ -157,7 +154,7 @@ impl Doctor<'_> {
 
     async fn resolve(&mut self) -> Result<bool, CommandError> {
         let host = &self.args.server.host;
-        let addrs = match resolve(host, 0, self.args.asking.family()).await {
+        let addrs = match resolve(host, 0, self.args.asking.config(None).only_family()).await {
             Ok(addrs) => addrs,
             Err(trouble) => {
                 self.steps.push("name", Mark::Problem, format!("{host}: {trouble}"))?;
@@ -181,7 +178,7 @@ impl Doctor<'_> {
             self.steps.push("name", Mark::Note, format!("{ip} {reach}"))?;
         }
         for ip in ips {
-            let no_way = route(SocketAddr::new(ip, 9)).err().map(|_| {
+            let no_way = local_address_for(SocketAddr::new(ip, 9)).err().map(|_| {
                 let family = if ip.is_ipv4() { "IPv4" } else { "IPv6" };
                 format!("this machine has no way to {ip}: it has no {family} connection, so that was not tried")
             });
@@ -204,17 +201,18 @@ impl Doctor<'_> {
         let Args { server, asking, .. } = self.args;
         let tries_tcp = server.protocol.is_none() && self.args.transport != Some(Transport::Udp);
         let port = self.facts.port.filter(|_| tries_tcp);
-        let mut engine = Engine::start(asking)?;
+        let mut engine = asking.engine(Detail::Info)?;
         let mut knocks = tokio::task::JoinSet::new();
         let mut asked = Vec::new();
         for (index, address) in self.facts.addresses.iter().enumerate().filter(|(_, it)| it.no_way.is_none()) {
             if let Some(port) = port {
-                let (addr, asking) = (SocketAddr::new(address.ip, port), asking.clone());
-                knocks.spawn(async move { (index, connect(&[addr], &asking).await.map(drop)) });
+                let addr = SocketAddr::new(address.ip, port);
+                let config = asking.config(None);
+                knocks.spawn(async move { (index, connect_tcp(&[addr], &config).await.map(drop)) });
             }
             if self.args.transport != Some(Transport::Tcp) {
-                for probe in server.probes(&[SocketAddr::new(address.ip, 0)], true) {
-                    engine.ask(asked.len() as u64, vec![probe]);
+                for probe in server.probes(&[SocketAddr::new(address.ip, 0)], Detail::Players) {
+                    engine.probe(asked.len() as u64, vec![probe]);
                     asked.push((index, probe));
                 }
             }
@@ -224,8 +222,13 @@ impl Doctor<'_> {
                 continue;
             };
             let result = match finding.result {
-                Ok(found) => Ok(summary(&Record::answered(probe.address.to_string(), found))),
-                Err(failed) => Err(failed.trouble),
+                Ok(reply) => {
+                    let address = ServerAddress { host: Host::Ip(probe.address.ip()), port: None, protocol: None };
+                    let mut record = ServerRecord::named(&address, 0);
+                    record.apply_reply(reply);
+                    Ok(summary(&record))
+                }
+                Err(failed) => Err(failed.error),
             };
             self.facts.addresses[index].queries.push((probe.query.protocol, probe.address, result));
         }
@@ -262,9 +265,9 @@ impl Doctor<'_> {
                 match result {
                     Ok(text) => told.push(("query", Mark::Ok, format!("{at} answers by {protocol}: {text}"))),
                     Err(_) if address.answers_query() || transport == Some(Transport::Tcp) => {}
-                    Err(Trouble::Refused) => {
+                    Err(ProbeError::Refused) => {
                         let mark = if self.facts.is_down() { Mark::Problem } else { Mark::Note };
-                        let refused = ("query", mark, format!("{at}: {}", Trouble::Refused));
+                        let refused = ("query", mark, format!("{at}: {}", ProbeError::Refused));
                         // A port is refused in whatever protocol.
                         if !told.contains(&refused) {
                             told.push(refused);
@@ -287,25 +290,25 @@ impl Doctor<'_> {
     }
 
     /// Gets the list, and keeps what is at the server's addresses.
-    async fn list(&mut self) -> Result<Fetched, Trouble> {
-        let source = Source::Lobby(self.args.lobby.clone());
+    async fn list(&mut self) -> Result<ListSummary, ProbeError> {
+        let source = Target::Lobby(self.args.lobby.clone());
         let ips: Vec<_> = self.facts.addresses.iter().map(|address| address.ip).collect();
         let found = &mut self.facts.listed;
-        let take = |listed: Listed| {
+        let take = |listed: ListedServer| {
             if listed.endpoints.iter().any(|addr| ips.contains(&addr.ip())) {
                 found.push(listed);
             }
         };
-        let result = fetch(&source, &self.args.asking, take).await;
+        let result = fetch_list(&source, &self.args.asking.config(None), take).await;
         self.facts.has_list = result.is_ok();
         result
     }
 
-    fn tell_list(&mut self, list: Result<Fetched, Trouble>) -> Result<(), CommandError> {
+    fn tell_list(&mut self, list: Result<ListSummary, ProbeError>) -> Result<(), CommandError> {
         let lobby = &self.facts.lobby;
         let (mark, text) = match list {
-            Ok(Fetched { servers: 1, .. }) => (Mark::Ok, format!("{lobby} gives its list (1 server)")),
-            Ok(Fetched { servers, .. }) => (Mark::Ok, format!("{lobby} gives its list ({servers} servers)")),
+            Ok(ListSummary { servers: 1, .. }) => (Mark::Ok, format!("{lobby} gives its list (1 server)")),
+            Ok(ListSummary { servers, .. }) => (Mark::Ok, format!("{lobby} gives its list ({servers} servers)")),
             Err(trouble) => (Mark::Problem, format!("{lobby} does not give its list: {trouble}")),
         };
         self.steps.push("lobby", mark, text)
@@ -343,11 +346,11 @@ impl Doctor<'_> {
         let api = api.clone().unwrap_or_else(|| outcomes::usual(lobby.host.clone()));
         let ips: Vec<_> = self.facts.addresses.iter().map(|address| address.ip).collect();
         for ip in ips {
-            match outcomes::ask(&api, Some(ip), asking).await {
+            match outcomes::ask(&api, Some(ip), &asking.config(None)).await {
                 Ok(outcomes) => self.tell_outcomes(&outcomes)?,
                 Err(trouble) => {
                     let why = match trouble {
-                        Trouble::Malformed(why) => format!("says nothing of use: {why}"),
+                        ProbeError::Malformed(why) => format!("says nothing of use: {why}"),
                         _ => "does not answer".into(),
                     };
                     let text = format!(
@@ -390,7 +393,7 @@ impl Doctor<'_> {
             return self.steps.push("test", Mark::Note, "a test entry needs the server's port: HOST:PORT");
         };
         let transport = self.facts.transport().unwrap_or(Transport::Tcp);
-        let listed = test_entry::register(&self.args.lobby, transport, port, &self.args.asking).await?;
+        let listed = test_entry::register(&self.args.lobby, transport, port, &self.args.asking.config(None)).await?;
         self.facts.test = Some(!listed.is_empty());
         let shown: Vec<_> = listed.iter().map(ToString::to_string).collect();
         if listed.is_empty() {
@@ -403,18 +406,18 @@ impl Doctor<'_> {
     }
 }
 
-fn summary(record: &Record) -> String {
+fn summary(record: &ServerRecord) -> String {
     let info = &record.info;
     let players = match (info.players, info.max_players) {
         (Some(players), Some(most)) => format!(", {players}/{most} players"),
         _ => String::new(),
     };
-    let ping = record.answer.as_ref().map_or_else(String::new, |answer| format!(", {:.0} ms", answer.ping_ms));
+    let ping = record.ping_ms().map_or_else(String::new, |ping| format!(", {ping:.0} ms"));
     format!("\"{}\"{players}{ping}", record.name())
 }
 
-fn server(text: &str) -> Result<Server, String> {
-    match text.parse()? {
+fn server(text: &str) -> Result<ServerAddress, String> {
+    match text.parse::<Target>().map_err(|error| error.to_string())? {
         Target::Server(server) => Ok(server),
         _ => Err("expected a game server such as play.example.org:8190; the lobby is named by --lobby".into()),
     }

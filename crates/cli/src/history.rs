@@ -1,7 +1,7 @@
 //! `rallypoint history`: what was listed when.
 
 use crate::{
-    config::{Override, Sources, names},
+    config::{Override, Sources},
     error::CommandError,
     serve::data_dir,
 };
@@ -51,7 +51,7 @@ struct ExportArgs {
     server: Option<PublicId>,
 
     /// One lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
-    #[arg(long, value_name = "UUID|NAME", conflicts_with = "all", value_parser = names::find)]
+    #[arg(long, value_name = "UUID|NAME", conflicts_with = "all", value_parser = rallypoint_query::lobby_names::find)]
     lobby: Option<LobbyId>,
 
     /// Everything: the total, every lobby and every server

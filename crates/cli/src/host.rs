@@ -10,7 +10,6 @@ pub use args::Args;
 pub use room::{ALL_HEARD, ASK_IF_HEARD, NOT_HEARD};
 
 use crate::{
-    config::names,
     error::CommandError,
     lines::{Lines, too_long},
     signals::Signals,
@@ -100,7 +99,7 @@ impl Hosting {
             metrics.as_ref().and_then(Metrics::local_addr).map_or(String::new(), |at| format!("metrics tcp {at}\n"));
         let _ = print_stdout(&format!("{lines}{at}key {public}\n"));
         for lobby in &args.lobbies {
-            let list = names::shown(args.lobby_id);
+            let list = rallypoint_query::lobby_names::short_name(args.lobby_id);
             print_stderr(format_args!("to find it: rallypoint list {lobby}/{list} --query"));
         }
         let teams = if args.teams.is_empty() { vec!["red".into(), "blue".into()] } else { args.teams.clone() };

@@ -5,7 +5,6 @@ mod args;
 pub use args::Args;
 
 use crate::{
-    ask::resolve,
     error::CommandError,
     host::{ALL_HEARD, ASK_IF_HEARD, GAME, LONGEST_MESSAGE, NOT_HEARD},
     lines::{Lines, too_long},
@@ -13,6 +12,7 @@ use crate::{
     signals::Signals,
     stdio::{print_stderr, print_stdout},
 };
+use rallypoint_query::resolve;
 use rallypoint_session::{
     ClientConfig, ClientEvent, ClientOptions, ConnectError, ConnectionStats, DisconnectReason, LoginError,
     NotAcknowledged, SendError, SessionClient,
@@ -75,7 +75,7 @@ struct Joined {
 impl Joined {
     async fn start(args: &Args) -> Result<Self, CommandError> {
         let port = args.server.port.map_or(session::PORT, NonZeroU16::get);
-        let addrs = resolve::resolve(&args.server.host, port, None).await.map_err(CommandError::failed)?;
+        let addrs = resolve(&args.server.host, port, None).await.map_err(CommandError::failed)?;
         let mut config = ClientConfig::new(&args.name.clone().unwrap_or_else(user), GAME);
         config.encryption = args.encryption();
         config.reconnect = !args.no_reconnect;

@@ -3,56 +3,58 @@
 mod filter;
 
 use crate::{
-    ask::{
-        Asking, Exit, Target, Trouble,
-        attend::{self, Attended},
-        exit,
-        lobby::Source,
-        output::{
-            OutputArgs, Record, Shape, Sink,
-            sink::{self, told},
-        },
-        survey::{News, Place, Survey},
-        target::Lobby,
-    },
     error::CommandError,
+    exit::{self, Exit},
+    interactive_scan::InteractiveScan,
+    output::{
+        OutputArgs, Printer, Shape,
+        printer::{exit_of_output, print_command_error},
+    },
+    runtime,
+    scan_args::ScanArgs,
     stdio::print_stderr,
 };
 use filter::{Filter, SortArgs};
-use rallypoint_wire::{legacy, lobby::ProtocolId};
-use std::{io, sync::Arc};
+use rallypoint_query::{LobbyAddress, ScanEvent, ServerRecord, Target, lobby_names, proto::Detail};
+use rallypoint_wire::{
+    legacy,
+    lobby::{LobbyId, ProtocolId},
+};
+use std::{fmt, io};
 
-/// Show the servers of a lobby
+/// List the servers of a lobby
 ///
-/// By default, as the lobby lists them. With --query every server is asked itself, too, which tells its ping, and what is
-/// true now. A password is marked with *.
+/// By default, as the lobby describes them. With --query every server is queried as well, which adds its ping and its
+/// current state. * marks servers that require a password.
 #[derive(clap::Args)]
 #[command(after_long_help = format!("{MORE}\n\n{}", exit::HELP))]
-#[command(after_help = "More, with examples and exit codes: rallypoint list --help")]
+#[command(after_help = "Examples and exit codes: rallypoint list --help")]
 pub struct Args {
-    // No doc comment, because of the brackets.
+    // Not a doc comment, because of the brackets.
     #[arg(value_name = "LOBBY", env = "RALLYPOINT_LOBBY", value_delimiter = ',', default_value = "localhost")]
-    #[arg(help = "The lobby: host, host:port, lobby://host[:port][/lobby], or the http:// address of a Bloodmasters \
-                  master list; can be several")]
+    #[arg(
+        help = "Lobbies: host, host:port, lobby://host[:port][/lobby], or the http:// or https:// URL of a Bloodmasters \
+                  master list"
+    )]
     lobbies: Vec<String>,
 
-    /// Which of its lists, if the lobby does not name it: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
-    #[arg(long, value_name = "UUID|NAME", value_parser = crate::config::names::find)]
-    lobby_id: Option<rallypoint_wire::lobby::LobbyId>,
+    /// The list to read, if the lobby does not name it: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
+    #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
+    lobby_id: Option<LobbyId>,
 
-    /// Ask every server itself, too
+    /// Query every server, too
     #[arg(long, short = 'q')]
     query: bool,
 
-    /// Ask every server itself, and also who plays there
+    /// Query every server, too, and request its list of players
     #[arg(long)]
     players: bool,
 
-    /// Speak the older protocol of Gang Garrison 2, at port 29942
+    /// Use the legacy protocol of Gang Garrison 2, at port 29942
     #[arg(long)]
     legacy: bool,
 
-    /// For --legacy: the version of the game, a number or a UUID; only its servers are listed
+    /// For --legacy: the version of the game, a number or a UUID; only servers of that version are listed
     #[arg(long, value_name = "N|UUID", default_value = GG2_PROTOCOL, value_parser = version, requires = "legacy")]
     protocol_id: ProtocolId,
 
@@ -66,10 +68,10 @@ pub struct Args {
     output: OutputArgs,
 
     #[command(flatten)]
-    asking: Asking,
+    scan: ScanArgs,
 }
 
-/// What Gang Garrison 2 v2.9.2 speaks.
+/// Protocol ID of Gang Garrison 2 v2.9.2.
 const GG2_PROTOCOL: &str = "b31c2209-4256-9a19-d0ef-c71c5373bd75";
 
 const MORE: &str = "\
@@ -78,120 +80,121 @@ Examples:
   rallypoint list lobby.example.org --query --not-empty --sort ping --limit 10
   rallypoint list lobby://lobby.example.org/vanguard --jsonl
   rallypoint list --legacy lobby.example.org
-  rallypoint list http://lobby.example.org/bloodmasterslist.php --query
+  rallypoint list https://lobby.example.org/bloodmasterslist.php --query
 
 Environment:
-  RALLYPOINT_LOBBY  the lobby, if none is named; several with commas";
+  RALLYPOINT_LOBBY  the lobby, if none is given; several separated by commas
+  SSL_CERT_FILE     trusted certificates for https://, instead of the system's";
 
-/// Gets the lists, asks, and tells.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
-    try_run(args).map_err(|failure| sink::fail(args.output.format(), failure))
+    try_run(args).map_err(|error| print_command_error(args.output.format(), error))
 }
 
 fn try_run(args: &Args) -> Result<Exit, CommandError> {
-    args.asking.validate()?;
-    let source = |text: &String| args.source(text).map(Place::List);
-    let places = args.lobbies.iter().map(source).collect::<Result<Arc<[_]>, _>>()?;
-    let mut sink = Sink::new(args.output.format(), Shape::Table, false);
-    crate::ask::block_on(async {
-        let survey = match args.query || args.players {
-            true => Survey::new(&args.asking, places.clone(), args.players)?,
-            false => Survey::of_lists(&args.asking, places.clone()),
-        };
-        let listing = Listing { args, places, listed: 0, shown: 0, kept: Vec::new(), sink: &mut sink };
-        told(listing.run(Attended::new(survey)?).await)
+    args.scan.validate()?;
+    let targets = args.lobbies.iter().map(|text| args.target(text)).collect::<Result<Vec<_>, _>>()?;
+    let printer = Printer::new(args.output.format(), Shape::Table, false);
+    let detail = match (args.players, args.query) {
+        (true, _) => Some(Detail::Players),
+        (false, true) => Some(Detail::Info),
+        (false, false) => None,
+    };
+    runtime::block_on(async {
+        let scan = InteractiveScan::start(args.scan.scanner(targets, detail)?)?;
+        let listing = Listing { args, listed: 0, shown: 0, unsorted: Vec::new(), printer };
+        exit_of_output(listing.run(scan).await)
     })
 }
 
 impl Args {
-    fn source(&self, text: &str) -> Result<Source, CommandError> {
-        let usage = |why: String| CommandError::Usage(format!("{text:?} cannot be listed: {why}"));
+    fn target(&self, text: &str) -> Result<Target, CommandError> {
+        let usage = |why: &dyn fmt::Display| CommandError::Usage(format!("{text:?} cannot be listed: {why}"));
         let lobby = match text.contains("://").then(|| text.parse::<Target>()) {
-            Some(Ok(Target::MasterList(list))) => return Ok(Source::MasterList(list)),
             Some(Ok(Target::Lobby(lobby))) => lobby,
-            Some(Ok(Target::Server(_))) => return Err(usage("it is a server; rallypoint query asks servers".into())),
-            Some(Err(why)) => return Err(usage(why)),
-            None => text.parse::<Lobby>().map_err(usage)?,
+            Some(Ok(Target::Server(_))) => return Err(usage(&"it is a server; use rallypoint query for servers")),
+            Some(Ok(target)) => return Ok(target),
+            Some(Err(error)) => return Err(usage(&error)),
+            None => text.parse::<LobbyAddress>().map_err(|error| usage(&error))?,
         };
-        let lobby = Lobby { id: lobby.id.or(self.lobby_id), ..lobby };
-        Ok(if self.legacy { Source::Legacy(lobby, self.protocol_id) } else { Source::Lobby(lobby) })
+        let lobby = LobbyAddress { id: lobby.id.or(self.lobby_id), ..lobby };
+        Ok(if self.legacy { Target::LegacyLobby(lobby, self.protocol_id) } else { Target::Lobby(lobby) })
     }
 
-    /// Whether results can be told as they come.
-    fn streams(&self) -> bool {
+    /// Whether results can be printed as they arrive.
+    fn is_streamed(&self) -> bool {
         self.sort.by.is_none() && !self.output.is_text()
     }
 }
 
-/// What is to be shown of lists.
+/// The listing of one or several lobbies.
 struct Listing<'a> {
     args: &'a Args,
-    places: Arc<[Place]>,
+    /// Number of servers in the lists.
     listed: usize,
+    /// Number of servers printed.
     shown: usize,
-    /// What waits to be sorted.
-    kept: Vec<Record>,
-    sink: &'a mut Sink,
+    /// Servers that are printed in the end, when they can be sorted.
+    unsorted: Vec<ServerRecord>,
+    printer: Printer,
 }
 
 impl Listing<'_> {
-    async fn run(mut self, mut attended: Attended) -> io::Result<Exit> {
-        self.sink.begin()?;
+    async fn run(mut self, mut scan: InteractiveScan) -> io::Result<Exit> {
+        self.printer.begin()?;
         let mut exit = Exit::Answered;
-        while let Some(news) = attended.next(self.sink).await? {
-            exit = exit.and(self.hear(news)?);
+        while let Some(event) = scan.next(&mut self.printer).await? {
+            exit = exit.and(self.handle_event(event, &scan)?);
         }
-        self.args.sort.sort(&mut self.kept);
-        for record in std::mem::take(&mut self.kept) {
-            self.show(&record)?;
+        self.args.sort.sort(&mut self.unsorted);
+        for server in std::mem::take(&mut self.unsorted) {
+            self.print(&server)?;
         }
-        self.sink.end()?;
-        let exit = attended.exit(exit);
+        self.printer.end()?;
+        let exit = scan.exit(exit);
         if self.shown == 0 && exit == Exit::Answered && self.args.output.is_text() {
             print_stderr(match self.listed {
-                0 => "no server is listed".into(),
-                1 => "1 server is listed, but it does not fit".into(),
-                listed => format!("{listed} servers are listed, but none of them fits"),
+                0 => "no servers are listed".into(),
+                1 => "1 server is listed, but it does not match".into(),
+                listed => format!("{listed} servers are listed, but none of them matches"),
             });
         }
         Ok(exit)
     }
 
-    fn hear(&mut self, news: News) -> io::Result<Exit> {
-        match news {
-            News::Listed { seen, asked } => {
+    fn handle_event(&mut self, event: ScanEvent, scan: &InteractiveScan) -> io::Result<Exit> {
+        match event {
+            ScanEvent::Listed { server, is_probed } => {
                 self.listed += 1;
-                // Who is asked is shown with what comes of that.
-                if asked { Ok(Exit::Answered) } else { self.take(seen.record) }
+                // A server that is probed is printed with the result.
+                if is_probed { Ok(Exit::Answered) } else { self.add(server) }
             }
-            News::Answered(seen) | News::Silent(seen) => self.take(seen.record),
-            News::Complete(place, fetched) => attend::tell_list(&self.places[place], fetched, self.sink),
-            News::Failed(place, trouble) => {
-                attend::tell_missed(self.places[place].to_string(), None, &trouble, self.sink)
-            }
+            ScanEvent::Answered(server) | ScanEvent::Failed(server) => self.add(server),
+            ScanEvent::ListComplete(index, summary) => scan.print_list(index, summary, &mut self.printer),
+            ScanEvent::ListFailed(index, error) => scan.print_list_failure(index, &error, &mut self.printer),
         }
     }
 
-    /// A server that is wanted is shown, now or later. How it went with it counts only then.
-    fn take(&mut self, record: Record) -> io::Result<Exit> {
-        if !self.args.filter.accepts(&record) {
+    /// Prints a server that matches the filter, now or later. A server that does not match does not affect the exit code.
+    fn add(&mut self, server: ServerRecord) -> io::Result<Exit> {
+        if !self.args.filter.accepts(&server) {
             return Ok(Exit::Answered);
         }
-        let exit = record.trouble.as_ref().map_or(Exit::Answered, Trouble::exit);
-        if self.args.streams() {
-            self.show(&record)?;
+        let exit = server.error.as_ref().map_or(Exit::Answered, Exit::from);
+        if self.args.is_streamed() {
+            self.print(&server)?;
         } else {
-            self.kept.push(record);
+            self.unsorted.push(server);
         }
         Ok(exit)
     }
 
-    fn show(&mut self, record: &Record) -> io::Result<()> {
+    fn print(&mut self, server: &ServerRecord) -> io::Result<()> {
         if self.args.sort.limit.is_some_and(|limit| self.shown >= limit) {
             return Ok(());
         }
         self.shown += 1;
-        self.sink.server(0, record)
+        self.printer.server(0, server)
     }
 }
 

@@ -3,28 +3,35 @@
 
 mod admin;
 mod announce;
-mod ask;
 mod browse;
 mod check;
 mod completions;
 mod config;
 mod doctor;
 mod error;
+mod exit;
 mod history;
 mod host;
+mod interactive_scan;
 mod join;
 mod lines;
 mod list;
 mod log;
 mod man;
 mod number;
+mod output;
 mod pace;
+mod packet_log;
 mod ping;
 mod query;
+mod registration_outcomes;
 mod respond;
+mod runtime;
+mod scan_args;
 mod serve;
 mod signals;
 mod stdio;
+mod target_args;
 mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -88,19 +95,19 @@ Exit codes:
   0  all went well; query, list, ping: all answered
   1  it failed, the last line says why; query, list, ping: some did not answer
   2  wrong usage, or a mistake in the configuration
-  3  query, list, ping: an answer made no sense
+  3  query, list, ping: a reply was invalid
   4  query, list, ping: refused, nothing listens at that port (others may have
      answered)
-  5  query, list, ping: this machine could not do it
+  5  query, list, ping: this machine could not send the query
   check has those of Nagios plugins: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN";
 
 fn main() -> ExitCode {
     let result = match parse().verb {
         Verb::Serve(args) => serve::run(&args),
         Verb::Announce(args) => announce::run(&args),
-        Verb::Query(args) => return ask::exit::finish(query::run(&args)),
-        Verb::Ping(args) => return ask::exit::finish(ping::run(&args)),
-        Verb::List(args) => return ask::exit::finish(list::run(&args)),
+        Verb::Query(args) => return exit::finish(query::run(&args)),
+        Verb::Ping(args) => return exit::finish(ping::run(&args)),
+        Verb::List(args) => return exit::finish(list::run(&args)),
         Verb::Check(args) => return check::run(&args),
         Verb::Browse(args) => browse::run(&args),
         Verb::Watch(args) => watch::run(&args),
@@ -110,7 +117,7 @@ fn main() -> ExitCode {
         },
         Verb::Respond(args) => respond::run(&args),
         Verb::History(args) => history::run(&args),
-        Verb::Admin(args) => return ask::exit::finish(admin::run(&args)),
+        Verb::Admin(args) => return exit::finish(admin::run(&args)),
         Verb::Host(args) => host::run(&args),
         Verb::Join(args) => join::run(&args),
         Verb::Completions(args) => completions::run(&args, Cli::command()),
@@ -135,13 +142,13 @@ fn parse() -> Cli {
                 // On standard error with all its hints, for whoever tries it by hand; monitoring systems read standard
                 // output.
                 let _ = error.print();
-                check::unknown(in_one_line());
+                check::print_unknown(in_one_line());
                 std::process::exit(3);
             }
             // Programs read that, too.
             "query" | "list" if error.use_stderr() => {
-                let format = ask::output::Format::of_words(std::env::args().skip(2));
-                ask::output::sink::fail(format, error::CommandError::Usage(in_one_line()));
+                let format = output::Format::from_invalid_arguments(std::env::args().skip(2));
+                output::printer::print_command_error(format, error::CommandError::Usage(in_one_line()));
             }
             _ => {}
         }

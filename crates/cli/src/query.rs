@@ -1,37 +1,36 @@
-//! `rallypoint query`: asks servers what they are and who plays there.
+//! `rallypoint query`: asks servers for their description and players.
 
 use crate::{
-    ask::{
-        Asking, Exit, Target, Trouble,
-        attend::{self, Attended},
-        exit,
-        gather::TargetArgs,
-        output::{
-            OutputArgs, Shape, Sink,
-            sink::{self, told},
-        },
-        survey::{News, Place, Seen, Survey},
-    },
     error::CommandError,
+    exit::{self, Exit},
+    interactive_scan::{InteractiveScan, print_failure},
+    output::{
+        OutputArgs, Printer, Shape,
+        printer::{exit_of_output, print_command_error},
+    },
+    runtime,
+    scan_args::ScanArgs,
+    target_args::TargetArgs,
 };
-use std::{io, sync::Arc};
+use rallypoint_query::{ProbeError, ScanEvent, Target, proto::Detail};
+use std::io;
 
-/// Ask game servers what they are and who plays there
+/// Query game servers: name, map, players, ping
 ///
-/// A server without a scheme is asked in both protocols, at the port given or at their default ports (6969 for
+/// A server without a scheme is queried with both protocols, at the given port or at their default ports (6969 for
 /// bloodmasters, 45555 for session), and at every address of its name; the first answer counts. A lobby or a master list
 /// stands for all of its servers.
 #[derive(clap::Args)]
-#[command(after_long_help = format!("{MORE}\n\n{}", exit::HELP), after_help = "More, with examples and exit codes: rallypoint query --help")]
+#[command(after_long_help = format!("{MORE}\n\n{}", exit::HELP), after_help = "Examples and exit codes: rallypoint query --help")]
 pub struct Args {
     #[command(flatten)]
     targets: TargetArgs,
 
-    /// All about every server, also of several; otherwise several are shown in a table
+    /// Show all details of every server; by default, several servers are shown in a table
     #[arg(long, short = 'd')]
     details: bool,
 
-    /// Do not ask who plays there
+    /// Do not request the lists of players
     #[arg(long)]
     no_players: bool,
 
@@ -39,7 +38,7 @@ pub struct Args {
     output: OutputArgs,
 
     #[command(flatten)]
-    asking: Asking,
+    scan: ScanArgs,
 }
 
 const MORE: &str = "\
@@ -50,43 +49,44 @@ Examples:
   rallypoint query lobby://lobby.example.org/vanguard
   rallypoint query play.example.org --json | jq '.servers[0].players'";
 
-/// Asks, and tells.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
-    try_run(args).map_err(|failure| sink::fail(args.output.format(), failure))
+    try_run(args).map_err(|error| print_command_error(args.output.format(), error))
 }
 
 fn try_run(args: &Args) -> Result<Exit, CommandError> {
-    args.asking.validate()?;
-    let targets = args.targets.gather()?;
+    args.scan.validate()?;
+    let targets = args.targets.targets()?;
     let is_single = matches!(&targets[..], [Target::Server(_)]);
     let shape = if args.details || is_single { Shape::Details } else { Shape::Table };
-    let mut sink = Sink::new(args.output.format(), shape, is_single);
-    let places: Arc<[_]> = targets.into_iter().map(Place::from).collect();
-    crate::ask::block_on(async {
-        let survey = Survey::new(&args.asking, places.clone(), !args.no_players)?;
-        told(ask(&places, Attended::new(survey)?, &mut sink).await)
+    let mut printer = Printer::new(args.output.format(), shape, is_single);
+    let detail = if args.no_players { Detail::Info } else { Detail::Players };
+    runtime::block_on(async {
+        let scan = InteractiveScan::start(args.scan.scanner(targets, Some(detail))?)?;
+        exit_of_output(print_results(scan, &mut printer).await)
     })
 }
 
-async fn ask(places: &[Place], mut attended: Attended, sink: &mut Sink) -> io::Result<Exit> {
-    sink.begin()?;
+async fn print_results(mut scan: InteractiveScan, printer: &mut Printer) -> io::Result<Exit> {
+    printer.begin()?;
     let mut exit = Exit::Answered;
-    while let Some(news) = attended.next(sink).await? {
-        exit = exit.and(match news {
-            // It is asked itself: that tells more.
-            News::Listed { asked: true, .. } => Exit::Answered,
-            News::Silent(Seen { place, record, .. }) if matches!(places[place], Place::Server(_)) => {
-                let trouble = record.trouble.as_ref().unwrap_or(&Trouble::NotFound);
-                attend::tell_missed(record.target.clone(), record.address, trouble, sink)?
+    while let Some(event) = scan.next(printer).await? {
+        exit = exit.and(match event {
+            // Printed with the result of its probe, which says more.
+            ScanEvent::Listed { is_probed: true, .. } => Exit::Answered,
+            // A named server, which is in no list.
+            ScanEvent::Failed(server) if server.endpoints.is_empty() => {
+                let error = server.error.as_ref().unwrap_or(&ProbeError::NotFound);
+                print_failure(server.target.clone(), server.address, error, printer)?
             }
-            News::Listed { seen, .. } | News::Answered(seen) | News::Silent(seen) => {
-                sink.server(seen.place, &seen.record)?;
-                seen.record.trouble.as_ref().map_or(Exit::Answered, Trouble::exit)
+            ScanEvent::Listed { server, .. } | ScanEvent::Answered(server) | ScanEvent::Failed(server) => {
+                printer.server(server.target_index, &server)?;
+                server.error.as_ref().map_or(Exit::Answered, Exit::from)
             }
-            News::Complete(place, fetched) => attend::tell_list(&places[place], fetched, sink)?,
-            News::Failed(place, trouble) => attend::tell_missed(places[place].to_string(), None, &trouble, sink)?,
+            ScanEvent::ListComplete(index, summary) => scan.print_list(index, summary, printer)?,
+            ScanEvent::ListFailed(index, error) => scan.print_list_failure(index, &error, printer)?,
         });
     }
-    sink.end()?;
-    Ok(attended.exit(exit))
+    printer.end()?;
+    Ok(scan.exit(exit))
 }

@@ -1,56 +1,54 @@
-//! `rallypoint watch`: what changes, as it changes.
+//! `rallypoint watch`: reports changes of servers and lists as they happen.
 
-pub mod book;
 pub mod event;
+pub mod tracker;
 
 use crate::{
-    ask::{
-        self, Asking, Target,
-        gather::TargetArgs,
-        options::time,
-        output::terminal::{Style, Terminal},
-        survey::Survey,
-    },
     browse,
     error::CommandError,
+    output::terminal::{Style, Terminal},
+    runtime,
+    scan_args::{ScanArgs, time},
     signals::Signals,
+    target_args::TargetArgs,
 };
-use book::Book;
-use event::Event;
+use event::{Tone, WatchEvent};
 use jiff::{Timestamp, Zoned};
+use rallypoint_query::{Target, proto::Detail};
 use std::{
     io::{self, IsTerminal, Write},
     time::Duration,
 };
+use tracker::ChangeTracker;
 
-/// Watch servers and lobbies: who comes, who goes, what changes
+/// Watch servers and lobbies, and report every change
 ///
-/// In a terminal it shows everything live, with what has changed marked; ? tells the keys. Otherwise, and with --lines or
-/// --jsonl, it writes a line for every event. The first look tells who is there. It ends on Ctrl-C.
+/// In a terminal it shows all servers live, with changes highlighted; press ? for the keys. Otherwise, and with --lines or
+/// --jsonl, it prints a line for every event. The first pass reports all servers. Ctrl-C ends it.
 #[derive(clap::Args)]
-#[command(after_long_help = MORE, after_help = "More, with examples and exit codes: rallypoint watch --help")]
+#[command(after_long_help = MORE, after_help = "Examples, events and exit codes: rallypoint watch --help")]
 pub struct Args {
     #[command(flatten)]
     targets: TargetArgs,
 
-    /// How long to wait from one look to the next
+    /// Time from one pass to the next
     #[arg(long, short = 'i', value_name = "TIME", default_value = "10s", value_parser = time)]
     interval: Duration,
 
-    /// A line for every event, also in a terminal
+    /// Print a line for every event, even in a terminal
     #[arg(long)]
     lines: bool,
 
-    /// A JSON object for every event, each on a line
+    /// Print one JSON object per line for every event
     #[arg(long, conflicts_with = "lines")]
     jsonl: bool,
 
-    /// End after so many looks
+    /// Number of passes; by default, until Ctrl-C
     #[arg(long, value_name = "N", value_parser = crate::number::number::<u64>(1..=u64::MAX))]
     looks: Option<u64>,
 
     #[command(flatten)]
-    asking: Asking,
+    scan: ScanArgs,
 }
 
 const MORE: &str = "\
@@ -62,104 +60,105 @@ Examples:
       jq -r 'select(.event == \"player_joined\") | .player'
 
 Events:
-  appeared       a server is there: .server has all about it; .at_first: it was
-                 there at the first look
+  appeared       a server was found: .server has all details; .at_first is true
+                 if the first pass found it
   changed        .changes has each field with .from and .to
-  player_joined  .player, if the server tells who plays there
+  player_joined  .player, if the server reports its players
   player_left    .player
-  silent         it is listed, but does not answer: .error, .message
-  back           it answers again
-  gone           it is not listed any more
-  list_failed    a lobby does not give its list: .error, .message; nobody is
-                 gone because of that
-  list_back      it does again
+  silent         the server does not answer: .error, .message
+  back           the server answers again
+  gone           the server is no longer listed
+  list_failed    a list cannot be read: .error, .message; its servers are kept
+  list_back      the list can be read again
   Each has .time and .event, and .id, .name, .address of the server, or .list.
 
 Exit codes:
-  0  Ctrl-C, or all --looks are done
-  1  it could not start or go on; the last line says why
+  0  ended by Ctrl-C, or after --looks passes
+  1  it could not start or continue; the last line says why
   2  wrong usage";
 
-/// Watches until Ctrl-C.
+/// Runs the command until Ctrl-C.
 pub fn run(args: &Args) -> Result<(), CommandError> {
-    args.asking.validate()?;
-    let targets = args.targets.gather()?;
+    args.scan.validate()?;
+    let targets = args.targets.targets()?;
     let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal() && browse::can_draw();
     if is_terminal && !args.lines && !args.jsonl && args.looks.is_none() {
-        return browse::watch(&args.asking, targets, args.interval);
+        return browse::watch(&args.scan, targets, args.interval);
     }
-    ask::block_on(lines(args, targets))
+    runtime::block_on(print_events(args, targets))
 }
 
-/// The time of day here, for people.
+/// The local time of day.
 pub fn time_of_day() -> String {
     Zoned::now().strftime("%H:%M:%S").to_string()
 }
 
-/// A line for every event.
-async fn lines(args: &Args, targets: Vec<Target>) -> Result<(), CommandError> {
+/// Prints a line for every event.
+async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandError> {
     let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
     let names: Vec<_> = targets.iter().map(ToString::to_string).collect();
-    let places = targets.into_iter().map(Into::into).collect();
-    let mut survey = Survey::new(&args.asking, places, true)?;
-    let mut book = Book::default();
-    let mut teller = Teller { names, is_json: args.jsonl, terminal: Terminal::of_stdout(), broken: None };
+    let mut scanner = args.scan.scanner(targets, Some(Detail::Players))?;
+    let mut tracker = ChangeTracker::default();
+    let mut printer = EventPrinter { names, is_json: args.jsonl, terminal: Terminal::of_stdout(), error: None };
     let mut interval = tokio::time::interval(args.interval);
-    // After a look that took long, the next one waits as long as ever.
+    // The next pass begins a full interval after one that took longer.
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    for look in 1.. {
+    for pass in 1.. {
         tokio::select! {
             _ = interval.tick() => {}
             () = signals.stop() => return Ok(()),
         }
-        book.begin();
-        let looking = survey.look(|news| book.handle_news(&news).iter().for_each(|event| teller.tell(event)));
+        tracker.begin_pass();
+        let scan = scanner.scan(|event| printer.print_all(&tracker.handle_event(&event)));
         tokio::select! {
-            () = looking => {}
+            () = scan => {}
             () = signals.stop() => return Ok(()),
         }
-        book.end().iter().for_each(|event| teller.tell(event));
-        match teller.broken.take() {
-            // Whoever reads has read enough.
+        printer.print_all(&tracker.end_pass());
+        match printer.error.take() {
+            // The reader has closed the pipe: it has read enough.
             Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             Some(error) => return Err(CommandError::failed(error)),
             None => {}
         }
-        if args.looks.is_some_and(|looks| look >= looks) {
+        if args.looks.is_some_and(|passes| pass >= passes) {
             break;
         }
     }
     Ok(())
 }
 
-struct Teller {
+struct EventPrinter {
+    /// Names of the targets.
     names: Vec<String>,
     is_json: bool,
     terminal: Terminal,
-    broken: Option<io::Error>,
+    /// The first error of standard output.
+    error: Option<io::Error>,
 }
 
-impl Teller {
-    /// Tells an event at once: whoever reads waits for it.
-    fn tell(&mut self, event: &Event) {
-        let place = self.names.get(event.place).map_or("", |name| &**name);
+impl EventPrinter {
+    fn print_all(&mut self, events: &[WatchEvent]) {
+        events.iter().for_each(|event| self.print(event));
+    }
+
+    /// Prints an event without delay: the reader waits for it.
+    fn print(&mut self, event: &WatchEvent) {
+        let target = self.names.get(event.target_index).map_or("", |name| &**name);
         let line = if self.is_json {
-            event.json(&Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(), place)
+            event.json(&Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(), target)
         } else {
-            let style = match event.what.mood() {
-                1 => Style::Good,
-                -1 => Style::Bad,
-                _ => Style::Plain,
+            let style = match event.kind.tone() {
+                Tone::Good => Style::Good,
+                Tone::Neutral => Style::Plain,
+                Tone::Bad => Style::Bad,
             };
-            format!(
-                "{} {}",
-                self.terminal.paint(Style::Dim, &time_of_day()),
-                self.terminal.paint(style, &event.line(place))
-            )
+            let time = self.terminal.paint(Style::Dim, &time_of_day());
+            format!("{time} {}", self.terminal.paint(style, &event.line(target)))
         };
         let mut out = io::stdout().lock();
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
-            self.broken.get_or_insert(error);
+            self.error.get_or_insert(error);
         }
     }
 }

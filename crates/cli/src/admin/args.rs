@@ -1,10 +1,8 @@
 //! The flags of `rallypoint admin`.
 
-use crate::ask::{
-    options,
-    target::{Page, Target},
-};
+use crate::scan_args;
 use rallypoint_lobby_proto::{Network, ParseNetworkError, PublicId};
+use rallypoint_query::HttpUrl;
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 /// Ban, unban, unlist and note, while a lobby runs
@@ -16,7 +14,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 pub struct Args {
     /// Where the lobby's web server is; http only
     #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:29950", value_parser = url)]
-    pub url: Page,
+    pub url: HttpUrl,
 
     /// The file that the token is in
     ///
@@ -29,7 +27,7 @@ pub struct Args {
     pub json: bool,
 
     /// How long to wait for an answer: 4s, 500ms, or a number of seconds
-    #[arg(long, short = 't', global = true, value_name = "TIME", default_value = "4s", value_parser = options::time)]
+    #[arg(long, short = 't', global = true, value_name = "TIME", default_value = "4s", value_parser = scan_args::time)]
     pub timeout: Duration,
 
     #[command(subcommand)]
@@ -185,11 +183,11 @@ impl FromStr for KnownBan {
     }
 }
 
-fn url(text: &str) -> Result<Page, String> {
-    let expected = || "expected an address such as http://127.0.0.1:29950; only http, not https".to_owned();
-    let Ok(Target::MasterList(list)) = text.trim_end_matches('/').parse() else { return Err(expected()) };
+fn url(text: &str) -> Result<HttpUrl, String> {
+    let expected = || "expected an address such as http://127.0.0.1:29950 or https://lobby.example.org".to_owned();
+    let Ok(url) = text.trim_end_matches('/').parse::<HttpUrl>() else { return Err(expected()) };
     // Only the host counts: the rest is known.
-    if text.splitn(4, '/').nth(3).is_some_and(|path| !path.is_empty()) { Err(expected()) } else { Ok(list) }
+    if text.splitn(4, '/').nth(3).is_some_and(|path| !path.is_empty()) { Err(expected()) } else { Ok(url) }
 }
 
 /// Minutes to weeks.
@@ -237,7 +235,8 @@ mod tests {
     #[test]
     fn only_the_host_of_the_address_counts() {
         assert_eq!(url("http://[::1]:8080/").unwrap().port.get(), 8080);
-        for wrong in ["https://localhost", "localhost:29950", "http://x/api", "lobby://x"] {
+        assert_eq!(url("https://lobby.example.org").unwrap().port.get(), 443);
+        for wrong in ["localhost:29950", "http://x/api", "lobby://x"] {
             assert!(url(wrong).is_err(), "{wrong}");
         }
     }

@@ -2,14 +2,14 @@
 
 use super::args::Args;
 use crate::{
-    ask::{
-        Asking, Exit, Trouble,
-        http::{Answer, Request, request},
-        target::Page,
-    },
     config::{Sources, read_token},
     error::CommandError,
+    exit::Exit,
     stdio::print_stderr,
+};
+use rallypoint_query::{
+    HttpUrl, ProbeError, ScanConfig,
+    http::{self, HttpRequest, HttpResponse},
 };
 use rallypoint_web::Token;
 use rallypoint_wire::text;
@@ -24,10 +24,10 @@ const PART: usize = 1_000;
 
 /// A lobby, and the token for it.
 pub struct Client {
-    url: Page,
-    /// The line of the head that has the token.
+    url: HttpUrl,
+    /// Value of the Authorization header.
     authorization: String,
-    asking: Asking,
+    config: ScanConfig,
 }
 
 /// What was not done.
@@ -53,8 +53,8 @@ impl Client {
     pub fn new(args: &Args) -> Result<Self, CommandError> {
         let token = token(args)?;
         let token = token.expose();
-        let authorization = format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n");
-        Ok(Self { url: args.url.clone(), authorization, asking: Asking::once(args.timeout) })
+        let authorization = format!("Bearer {token}");
+        Ok(Self { url: args.url.clone(), authorization, config: ScanConfig::without_retries(args.timeout) })
     }
 
     /// A list, or its first so many: the lobby tells it in parts. `path` is all but the part, with its `?`.
@@ -65,7 +65,7 @@ impl Client {
             let mut answer = self.ask("GET", &format!("{path}offset={offset}&limit={limit}"), &[]).await?;
             let total = answer["total"].as_u64().map_or(most, |total| most.min(total as usize));
             let Value::Array(part) = answer[name].take() else {
-                return Err(self.failed(&Trouble::Malformed(format!("it tells no {name}, and is no lobby"))));
+                return Err(self.failed(&ProbeError::Malformed(format!("it tells no {name}, and is no lobby"))));
             };
             let is_end = part.is_empty();
             all.extend(part);
@@ -84,10 +84,11 @@ impl Client {
     }
 
     async fn ask(&self, method: &str, path: &str, body: &[u8]) -> Result<Value, Refused> {
-        let to = Page { path: format!("/api/v1/admin{path}"), ..self.url.clone() };
-        let asked = Request { method, headers: &self.authorization, body };
-        let answer = request(&to, asked, &self.asking).await;
-        let Answer { status, body, .. } = answer.map_err(|trouble| self.failed(&trouble))?;
+        let to = HttpUrl { path: format!("/api/v1/admin{path}"), ..self.url.clone() };
+        let headers = [("Authorization", &*self.authorization), ("Content-Type", "application/json")];
+        let request = HttpRequest { method, headers: &headers, body };
+        let response = http::send(&to, request, &self.config).await;
+        let HttpResponse { status, body, .. } = response.map_err(|error| self.failed(&error))?;
         if status == 204 {
             return Ok(Value::Null);
         }
@@ -98,16 +99,17 @@ impl Client {
                 let detail = problem["detail"].as_str().unwrap_or_default();
                 Err(Refused::by_lobby(format!("{} refuses: {}", self.place(), text::sanitize(detail))))
             }
-            _ => Err(self.failed(&Trouble::Malformed(format!("it answers with status {status}, and is no lobby")))),
+            _ => Err(self.failed(&ProbeError::Malformed(format!("it answers with status {status}, and is no lobby")))),
         }
     }
 
-    fn failed(&self, trouble: &Trouble) -> Refused {
-        Refused { why: format!("{}: {trouble}", self.place()), exit: trouble.exit() }
+    fn failed(&self, error: &ProbeError) -> Refused {
+        Refused { why: format!("{}: {error}", self.place()), exit: error.into() }
     }
 
     fn place(&self) -> String {
-        format!("http://{}:{}", self.url.host, self.url.port)
+        let scheme = if self.url.is_secure { "https" } else { "http" };
+        format!("{scheme}://{}:{}", self.url.host, self.url.port)
     }
 }
 

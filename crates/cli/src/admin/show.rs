@@ -1,6 +1,6 @@
 //! What the lobby answers, for people.
 
-use crate::ask::output::{
+use crate::output::{
     table::{Cell, Column, Table},
     terminal::Terminal,
 };

@@ -1,11 +1,8 @@
 //! The flags of `rallypoint announce`.
 
-use crate::{
-    ask::{options::time, outcomes, target::Page},
-    config::names,
-    error::CommandError,
-};
+use crate::{error::CommandError, registration_outcomes as outcomes, scan_args::time};
 use rallypoint_announce::{AnnounceConfig, LobbyHost};
+use rallypoint_query::{HttpUrl, lobby_names};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
 use std::{
     io::{self, Write},
@@ -47,7 +44,7 @@ pub struct Args {
     pub lobbies: Vec<LobbyHost>,
 
     /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
-    #[arg(long, value_name = "UUID|NAME", default_value = "gg2", value_parser = names::find)]
+    #[arg(long, value_name = "UUID|NAME", default_value = "gg2", value_parser = lobby_names::find)]
     pub lobby_id: LobbyId,
 
     /// How many can play
@@ -102,7 +99,7 @@ pub struct Args {
 
     /// Where the lobby's web API is, which says why a server is not listed, if not at its port 29950: http://host:port
     #[arg(long, value_name = "URL", value_parser = outcomes::api)]
-    pub api: Option<Page>,
+    pub api: Option<HttpUrl>,
 
     /// How often to ask the lobby whether the server is still listed; every minute without this
     ///

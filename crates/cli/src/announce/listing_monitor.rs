@@ -5,17 +5,11 @@ use super::{
     list_lookup::{EntryMatcher, find_entry, is_port_open_locally},
 };
 use crate::{
-    ask::{
-        Asking,
-        options::Family,
-        outcomes::{self, Outcome},
-        route::route,
-        target::{Host, Page},
-    },
-    config::names,
     doctor::Reach,
+    registration_outcomes::{self as outcomes, Outcome},
 };
 use rallypoint_announce::{LobbyHost, ResolvedLobby};
+use rallypoint_query::{Family, Host, HttpUrl, ScanConfig, lobby_names, local_address_for};
 use rallypoint_wire::lobby::{LobbyId, Transport};
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -45,7 +39,7 @@ pub struct ListingMonitor {
     /// The protocol by which the lobby queries the server before it lists it, if any.
     pub x_query: Option<String>,
     /// URL of the lobby's web API, if not the default one.
-    pub api: Option<Page>,
+    pub api: Option<HttpUrl>,
     /// Interval between checks while the server is listed.
     pub interval: Duration,
 }
@@ -190,7 +184,7 @@ async fn not_listed_message(summary: &str, monitor: &ListingMonitor) -> String {
     let lines: String = causes.iter().enumerate().map(|(n, cause)| format!("\n  {}. {cause}", n + 1)).collect();
     let transport = if server.transport == Transport::Udp { " --transport udp" } else { "" };
     let is_default_list = server.lobby_id == LobbyId::GANG_GARRISON_2;
-    let list = if is_default_list { String::new() } else { format!("/{}", names::shown(server.lobby_id)) };
+    let list = if is_default_list { String::new() } else { format!("/{}", lobby_names::short_name(server.lobby_id)) };
     format!(
         "{summary}. Likely causes, most likely first:{lines}\n\
          To find out: rallypoint doctor YOUR-ADDRESS:{port} --lobby {host}{list}{transport}"
@@ -207,7 +201,7 @@ async fn reported_refusal(monitor: &ListingMonitor) -> Option<Outcome> {
     }
     let port = Some(server.port.get());
     for api in apis {
-        let Ok(outcomes) = outcomes::ask(&api, None, &Asking::once(API_TIMEOUT)).await else { continue };
+        let Ok(outcomes) = outcomes::ask(&api, None, &ScanConfig::without_retries(API_TIMEOUT)).await else { continue };
         let decisive = outcomes::decisive(&outcomes::about(&outcomes, port), port);
         if let Some(outcome) = decisive.filter(|outcome| outcome.refused) {
             return Some(outcome.clone());
@@ -221,7 +215,7 @@ fn likely_causes(monitor: &ListingMonitor) -> Vec<String> {
     let ListingMonitor { lobby, server, x_query, .. } = monitor;
     let port = server.port;
     let mut causes = Vec::new();
-    let sources = lobby.addrs.iter().filter_map(|addr| route(*addr).ok());
+    let sources = lobby.addrs.iter().filter_map(|addr| local_address_for(*addr).ok());
     if let Some(source) = sources.into_iter().find(|ip| Reach::of(*ip) != Reach::Everywhere)
         && lobby.addrs.iter().all(|addr| Reach::of(addr.ip()) != Reach::Everywhere)
     {

@@ -2,48 +2,48 @@
 
 use super::{
     join::JoinCommand,
-    settings::{self, Place},
+    settings::{self, LobbyTarget},
 };
-use crate::ask::{Asking, options::time};
+use crate::scan_args::{ScanArgs, time};
 use std::{path::PathBuf, time::Duration};
 
 /// Browse servers in the terminal: sort, filter, favourites, details, join
 ///
-/// Gets the lists of lobbies, asks every server that can be asked, and shows what there is. Press ? for the keys.
+/// Reads the lists of lobbies, queries every server that can be queried, and shows them in a table. Press ? for the keys.
 #[derive(clap::Args)]
-#[command(after_long_help = more(), after_help = "More, with examples and exit codes: rallypoint browse --help")]
+#[command(after_long_help = more(), after_help = "Examples and exit codes: rallypoint browse --help")]
 pub struct Args {
-    /// Lobbies: names or addresses, with a port if it is not 29944, and /gg2, /vanguard or a UUID for one of its lists
+    /// Lobbies: host or host:port, with /gg2, /vanguard or a UUID for one of its lists
     ///
-    /// Also lobby://host/list, http://host/list (a Bloodmasters master list), session://host, bloodmasters://host. Without
-    /// any: $RALLYPOINT_LOBBY (several with commas between them), else those of the configuration file, else this machine.
+    /// Also lobby://host/list, https://host/list (a Bloodmasters master list), session://host, bloodmasters://host. Default:
+    /// $RALLYPOINT_LOBBY (several separated by commas), else those of the configuration file, else this machine.
     #[arg(value_name = "LOBBY")]
-    pub lobbies: Vec<Place>,
+    pub lobbies: Vec<LobbyTarget>,
 
-    /// What joins a server: a command with {host} and {port}, or {address}; it is run without a shell
+    /// Command that joins a server, with {host} and {port}, or {address}; run without a shell
     ///
-    /// Without it, rooms of rallypoint host are joined with rallypoint join and the key that the list tells.
+    /// Rooms of rallypoint host need none: they are joined with rallypoint join and the key in the list.
     #[arg(long, value_name = "COMMAND")]
     pub join: Option<JoinCommand>,
 
-    /// Look again by itself, so often: 30s, 5m
+    /// Time between automatic refreshes: 30s, 5m; default: none
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub every: Option<Duration>,
 
-    /// The configuration file (TOML)
+    /// Configuration file (TOML)
     ///
-    /// Without it: $XDG_CONFIG_HOME/rallypoint/browse.toml (~/.config/...), if there is one.
+    /// Default: $XDG_CONFIG_HOME/rallypoint/browse.toml (~/.config/...), if it exists.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Where favourites are kept
+    /// File that stores the favourites
     ///
-    /// Without it: $XDG_DATA_HOME/rallypoint/favourites (~/.local/share/...).
+    /// Default: $XDG_DATA_HOME/rallypoint/favourites (~/.local/share/...).
     #[arg(long, value_name = "FILE")]
     pub favourites: Option<PathBuf>,
 
     #[command(flatten)]
-    pub asking: Asking,
+    pub scan: ScanArgs,
 }
 
 fn more() -> String {
@@ -58,13 +58,13 @@ Configuration:
 {}
 
 Environment:
-  RALLYPOINT_LOBBY  the lobbies, if none is named
-  NO_COLOR          no colours
+  RALLYPOINT_LOBBY  the lobbies, if none is given
+  NO_COLOR          disables colours
 
 Exit codes:
-  0  it was told to end
-  1  it could not start or go on; the last line says why
-  2  wrong usage, a mistake in the configuration, or no terminal",
+  0  ended by the user
+  1  it could not start or continue; the last line says why
+  2  wrong usage, an error in the configuration, or no terminal",
         settings::EXAMPLE
     )
 }

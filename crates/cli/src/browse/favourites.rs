@@ -1,4 +1,4 @@
-//! Servers that a person wants to find again: kept in a small text file.
+//! Favourite servers, stored in a text file.
 
 use crate::error::CommandError;
 use std::{
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The favourites, by what a server is known by, each with the name it last had.
+/// The favourites: server IDs with their last known names.
 #[derive(Debug, Default)]
 pub struct Favourites {
     file: Option<PathBuf>,
@@ -18,53 +18,53 @@ pub struct Favourites {
 const HEADER: &str = "# Favourites of `rallypoint browse`: a server and the name it had, each on a line.\n";
 
 impl Favourites {
-    /// Those that are kept in a file; none, if there is no such file yet.
+    /// Reads the favourites from a file; none if it does not exist yet.
     pub fn load(file: &Path) -> Result<Self, CommandError> {
         Ok(Self { named: read(file)?, file: Some(file.to_owned()) })
     }
 
-    /// The usual place: `$XDG_DATA_HOME/rallypoint/favourites`.
-    pub fn usual_file() -> Option<PathBuf> {
+    /// The default file: `$XDG_DATA_HOME/rallypoint/favourites`.
+    pub fn default_file() -> Option<PathBuf> {
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = || Some(variable("HOME")?.join(".local/share"));
-        let place = variable("XDG_DATA_HOME").filter(|place| place.is_absolute()).or_else(home)?;
-        Some(place.join("rallypoint/favourites"))
+        let directory = variable("XDG_DATA_HOME").filter(|path| path.is_absolute()).or_else(home)?;
+        Some(directory.join("rallypoint/favourites"))
     }
 
     pub fn contains(&self, id: &str) -> bool {
         self.named.contains_key(id)
     }
 
-    /// All of them, with their names.
+    /// All favourites, with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.named.iter().map(|(id, name)| (&**id, &**name))
     }
 
-    /// Makes a server a favourite, or no longer one, and keeps that. Says which.
+    /// Adds or removes a server, and writes the file. True if the server is a favourite now.
     pub fn toggle(&mut self, id: &str, name: &str) -> Result<bool, String> {
-        let is_one = !self.contains(id);
+        let is_favourite = !self.contains(id);
         if let Some(file) = self.file.clone() {
-            // Another browser may have changed them meanwhile.
+            // Another browser may have changed the file.
             self.named = read(&file).map_err(|failure| failure.to_string())?;
         }
-        if is_one {
+        if is_favourite {
             self.named.insert(id.into(), line(name));
         } else {
             self.named.remove(id);
         }
-        let kept = self.file.as_deref().map_or(Ok(()), |file| write(file, &self.named));
-        kept.map(|()| is_one).map_err(|error| format!("favourites cannot be kept: {error}"))
+        let written = self.file.as_deref().map_or(Ok(()), |file| write(file, &self.named));
+        written.map(|()| is_favourite).map_err(|error| format!("cannot store the favourites: {error}"))
     }
 }
 
-/// A name that fits on a line.
+/// A name without line breaks and other control characters.
 fn line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
 
 fn read(file: &Path) -> Result<BTreeMap<String, String>, CommandError> {
     let text = match fs::read(file) {
-        // What somebody has broken with an editor is better read in part than not at all.
+        // A file with invalid bytes is read as far as possible.
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => {
@@ -80,18 +80,18 @@ fn read(file: &Path) -> Result<BTreeMap<String, String>, CommandError> {
     Ok(lines.map(split).collect())
 }
 
-/// Beside the old file, and then in its place: there is never half of it.
+/// Writes a temporary file and renames it, so that the file is never incomplete.
 fn write(file: &Path, named: &BTreeMap<String, String>) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let beside = folder.join(format!(".favourites.{}", std::process::id()));
-    let mut out = fs::File::create(&beside)?;
+    let temporary = folder.join(format!(".favourites.{}", std::process::id()));
+    let mut out = fs::File::create(&temporary)?;
     out.write_all(HEADER.as_bytes())?;
     for (id, name) in named {
         writeln!(out, "{id} {name}")?;
     }
     out.sync_all()?;
-    fs::rename(&beside, file)
+    fs::rename(&temporary, file)
 }
 
 #[cfg(test)]
@@ -99,10 +99,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_survive_a_restart_and_other_browsers() {
+    fn favourites_survive_a_restart_and_other_browsers() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("data/favourites");
-        let (mut one, mut other) = (Favourites::load(&file).unwrap(), Favourites::load(&file).unwrap());
+        let mut one = Favourites::load(&file).unwrap();
+        let mut other = Favourites::load(&file).unwrap();
         assert_eq!(one.toggle("tcp://192.0.2.1:8190", "Bacon\nTown  "), Ok(true));
         assert_eq!(other.toggle("udp://192.0.2.2:6969", ""), Ok(true));
         assert_eq!(one.toggle("udp://192.0.2.9:1", "x"), Ok(true));
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_read_as_far_as_possible() {
+    fn an_invalid_file_is_read_as_far_as_possible() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("favourites");
         fs::write(&file, b"# x\n\n  udp://a:1   Two  Words \n\xff\xfe\nudp://b:2\n").unwrap();
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_is_told() {
+    fn a_file_that_cannot_be_written_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("file"), "").unwrap();
         let mut favourites = Favourites { file: Some(home.path().join("file/favourites")), ..Favourites::default() };

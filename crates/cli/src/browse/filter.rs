@@ -1,6 +1,6 @@
-//! Which servers are shown, and in which order.
+//! Filter and sort order of the table.
 
-use crate::ask::output::record::Record;
+use rallypoint_query::ServerRecord;
 use std::{cmp::Reverse, net::SocketAddr};
 
 /// A column of the table.
@@ -15,11 +15,12 @@ pub enum Column {
     Address,
 }
 
-/// What is not shown.
+/// Which servers are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Every word of it has to be somewhere in what a server tells.
+    /// Words that all have to occur in the texts of a server.
     pub words: String,
+    /// Only favourites.
     pub favourites: bool,
     pub not_empty: bool,
     pub not_full: bool,
@@ -30,7 +31,7 @@ impl Column {
     pub const ALL: [Self; 7] =
         [Self::Favourite, Self::Name, Self::Map, Self::Players, Self::Ping, Self::Game, Self::Address];
 
-    /// What stands above it.
+    /// Title of the column.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Favourite => "",
@@ -43,41 +44,41 @@ impl Column {
         }
     }
 
-    /// The next one, or the one before.
+    /// The next column, or the previous one.
     pub fn step(self, forward: bool) -> Self {
-        let at = Self::ALL.iter().position(|column| *column == self).unwrap_or(0);
+        let index = Self::ALL.iter().position(|column| *column == self).unwrap_or(0);
         let count = Self::ALL.len();
-        Self::ALL[(at + if forward { 1 } else { count - 1 }) % count]
+        Self::ALL[(index + if forward { 1 } else { count - 1 }) % count]
     }
 
-    /// Whether the largest is wanted on top.
+    /// Whether the largest value comes first by default.
     pub const fn starts_with_most(self) -> bool {
         matches!(self, Self::Players | Self::Favourite)
     }
 
-    /// By what servers are sorted; what is not known comes last in either direction. Among equals the busier comes first,
-    /// then names decide.
-    pub fn key(self, record: &Record, is_favourite: bool, most_first: bool) -> impl Ord + use<> {
+    /// Sort key of a server. Unknown values come last in either direction. Equal servers are sorted by players, then by name.
+    pub fn key(self, record: &ServerRecord, is_favourite: bool, most_first: bool) -> impl Ord + use<> {
         let text =
-            |text: Option<&str>| text.filter(|text| !text.is_empty()).map(|text| Part::Text(text.to_lowercase()));
+            |text: Option<&str>| text.filter(|text| !text.is_empty()).map(|text| SortValue::Text(text.to_lowercase()));
         let info = &record.info;
-        let part = match self {
-            Self::Favourite => Some(Part::Number(is_favourite.into())),
+        let value = match self {
+            Self::Favourite => Some(SortValue::Number(is_favourite.into())),
             Self::Name => text(Some(record.name())),
             Self::Map => text(info.map.as_deref()),
             Self::Game => text(record.game()),
-            Self::Players => info.players.map(|players| Part::Number(players.into())),
-            Self::Ping => record.answer.as_ref().map(|answer| Part::Number((answer.ping_ms * 1e3) as u64)),
-            Self::Address => record.address.map(Part::Address),
+            Self::Players => info.players.map(|players| SortValue::Number(players.into())),
+            Self::Ping => record.ping_ms().map(|ping| SortValue::Number((ping * 1e3) as u64)),
+            Self::Address => record.address.map(SortValue::Address),
         };
-        let (up, down) = if most_first { (None, Some(Reverse(part.clone()))) } else { (part.clone(), None) };
-        (part.is_none(), up, down, Reverse(info.players), record.name().to_lowercase(), record.address)
+        let is_unknown = value.is_none();
+        let (ascending, descending) = if most_first { (None, Some(Reverse(value))) } else { (value, None) };
+        (is_unknown, ascending, descending, Reverse(info.players), record.name().to_lowercase(), record.address)
     }
 }
 
-/// What stands in a column.
+/// Value in a column.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum SortValue {
     Number(u64),
     Text(String),
     Address(SocketAddr),
@@ -85,7 +86,7 @@ enum Part {
 
 impl Filter {
     /// Whether a server is shown.
-    pub fn shows(&self, record: &Record, is_favourite: bool) -> bool {
+    pub fn shows(&self, record: &ServerRecord, is_favourite: bool) -> bool {
         let info = &record.info;
         let players = info.players.unwrap_or(0);
         let is_full = info.max_players.is_some_and(|most| most > 0 && players >= most);
@@ -93,15 +94,15 @@ impl Filter {
             || self.not_empty && players == 0
             || self.not_full && is_full
             || self.no_password && info.password == Some(true))
-            && self.words.split_whitespace().all(|word| says(record, &word.to_lowercase()))
+            && self.words.split_whitespace().all(|word| contains_word(record, &word.to_lowercase()))
     }
 
-    /// Whether anything may be hidden.
-    pub fn is_on(&self) -> bool {
+    /// Whether any server may be hidden.
+    pub fn is_active(&self) -> bool {
         *self != Self::default()
     }
 
-    /// In a few words.
+    /// Short description.
     pub fn describe(&self) -> String {
         let mut parts = Vec::new();
         for (is_on, word) in [
@@ -121,7 +122,7 @@ impl Filter {
     }
 }
 
-fn says(record: &Record, word: &str) -> bool {
+fn contains_word(record: &ServerRecord, word: &str) -> bool {
     let info = &record.info;
     let texts = [&info.name, &info.map, &info.game, &info.game_name, &info.mode, &info.description, &info.version];
     let has = |text: &str| text.to_lowercase().contains(word);

@@ -1,7 +1,7 @@
 //! The command that joins a server.
 //!
-//! It is split into arguments before anything is put into it, and run without a shell. Only addresses, ports and keys of
-//! rooms are put in, which are numbers: whatever a server calls itself never gets there.
+//! It is split into arguments before placeholders are filled in, and run without a shell. Only addresses, ports and keys of
+//! rooms are filled in: no text from a server ever becomes part of a command.
 
 use rallypoint_session::PublicKey;
 use std::{
@@ -11,24 +11,24 @@ use std::{
     str::FromStr,
 };
 
-/// A command with places for where to go: `game --connect {host} {port}`.
+/// A command with placeholders: `game --connect {host} {port}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinCommand(Vec<String>);
 
-/// What can be put in.
-const PLACES: [&str; 3] = ["{host}", "{port}", "{address}"];
+/// The placeholders.
+const PLACEHOLDERS: [&str; 3] = ["{host}", "{port}", "{address}"];
 
-/// This program, whatever else has that name.
+/// Stands for this very program, whatever else has that name.
 const OWN: &str = "rallypoint";
 
 impl JoinCommand {
-    /// What joins a room that this program hosts: only if it is the server with that key.
+    /// The command that joins a room of this program, if it is the server with that key.
     pub fn of_room(key: PublicKey) -> Self {
         Self([OWN, "join", "{address}", "--key", &key.to_string()].map(Into::into).into())
     }
 
     /// The program and its arguments, for a server.
-    pub fn words(&self, to: SocketAddr) -> Vec<String> {
+    pub fn arguments(&self, to: SocketAddr) -> Vec<String> {
         let host = match to.ip() {
             IpAddr::V4(ip) => ip.to_string(),
             IpAddr::V6(ip) => ip.to_string(),
@@ -41,24 +41,24 @@ impl JoinCommand {
         self.0.iter().map(put).collect()
     }
 
-    /// For showing it to a person, who could paste it into a shell.
+    /// The command as it could be pasted into a shell.
     pub fn show(&self, to: SocketAddr) -> String {
-        shown(&self.words(to))
+        shown(&self.arguments(to))
     }
 
-    /// Runs it, and waits for its end.
+    /// Runs the command, and waits for its end.
     pub fn run(&self, to: SocketAddr) -> Result<(), String> {
-        let words = self.words(to);
-        let Some((program, arguments)) = words.split_first() else { return Err("there is no command".into()) };
+        let words = self.arguments(to);
+        let Some((program, arguments)) = words.split_first() else { return Err("the command is empty".into()) };
         let own = || std::env::current_exe().unwrap_or_else(|_| OWN.into());
         let file = if program == OWN { own() } else { program.into() };
         match Command::new(file).args(arguments).status() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("{program} ended with {status}")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(format!("there is no program {program}: see --join"))
+                Err(format!("{program} was not found: see --join"))
             }
-            Err(error) => Err(format!("{program} cannot be run: {error}")),
+            Err(error) => Err(format!("cannot run {program}: {error}")),
         }
     }
 }
@@ -71,12 +71,12 @@ impl FromStr for JoinCommand {
         let Some(program) = words.first() else {
             return Err("expected a command such as: game --connect {host} {port}".into());
         };
-        if PLACES.iter().any(|place| program.contains(place)) {
-            return Err("the program to run has to stand first, such as: game --connect {host} {port}".into());
+        if PLACEHOLDERS.iter().any(|placeholder| program.contains(placeholder)) {
+            return Err("the program has to come first, such as: game --connect {host} {port}".into());
         }
         let all = words.join(" ");
-        if !PLACES.iter().any(|place| all.contains(place)) {
-            return Err(format!("it does not say where to go: use {}", PLACES.join(", ")));
+        if !PLACEHOLDERS.iter().any(|placeholder| all.contains(placeholder)) {
+            return Err(format!("it has no placeholder for the address: use {}", PLACEHOLDERS.join(", ")));
         }
         Ok(Self(words))
     }
@@ -97,23 +97,23 @@ mod tests {
     use super::*;
 
     fn words(command: &str, to: &str) -> Vec<String> {
-        command.parse::<JoinCommand>().unwrap().words(to.parse().unwrap())
+        command.parse::<JoinCommand>().unwrap().arguments(to.parse().unwrap())
     }
 
     #[test]
-    fn places_are_filled_after_the_words_are_split() {
+    fn placeholders_are_filled_in_after_the_command_is_split() {
         assert_eq!(words("game -h {host} -p {port}", "192.0.2.1:7"), ["game", "-h", "192.0.2.1", "-p", "7"]);
         assert_eq!(words("'my game' --to={address}", "[2001:db8::1]:7"), ["my game", "--to=[2001:db8::1]:7"]);
         assert_eq!(words("game {host}:{port}", "[2001:db8::1%3]:7"), ["game", "2001:db8::1:7"]);
     }
 
     #[test]
-    fn commands_that_cannot_work_are_refused() {
+    fn invalid_commands_are_rejected() {
         for (wrong, part) in [
             ("", "expected a command"),
             ("game 'x {host}", "quotation mark"),
-            ("game --connect", "does not say where"),
-            ("{host} {port}", "has to stand first"),
+            ("game --connect", "no placeholder"),
+            ("{host} {port}", "has to come first"),
         ] {
             let error = wrong.parse::<JoinCommand>().unwrap_err();
             assert!(error.contains(part), "{wrong}: {error}");
@@ -121,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn it_is_run_without_a_shell() {
+    fn commands_are_run_without_a_shell() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("out");
         let to = "192.0.2.1:7".parse().unwrap();
         let command: JoinCommand = format!("cp /dev/null '{}' ; touch {{host}}", file.display()).parse().unwrap();
         assert!(command.run(to).unwrap_err().starts_with("cp ended with"), "; is an argument like any other");
         let command: JoinCommand = "no-such-program {host}".parse().unwrap();
-        assert_eq!(command.run(to), Err("there is no program no-such-program: see --join".into()));
+        assert_eq!(command.run(to), Err("no-such-program was not found: see --join".into()));
         assert_eq!(command.show(to), "no-such-program 192.0.2.1");
     }
 }

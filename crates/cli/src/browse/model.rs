@@ -1,5 +1,4 @@
-//! What the browser knows and shows, and what every key does. No terminal and no network: keys and news come in, wishes go
-//! out.
+//! The state of the browser. No terminal and no network: keys and scan events come in, actions go out.
 
 mod keys;
 mod rows;
@@ -8,77 +7,76 @@ pub use keys::HELP;
 pub use rows::Row;
 
 use super::{
+    change_log::ChangeLog,
     favourites::Favourites,
     filter::{Column, Filter},
     join::JoinCommand,
-    log::Log,
 };
-use crate::{
-    ask::{
-        Target, Trouble,
-        output::record::Record,
-        survey::{News, Seen},
-    },
-    host::{GAME, GAME_NAME},
-};
+use crate::host::{GAME, GAME_NAME};
+use rallypoint_query::{ProbeError, ScanEvent, ServerRecord, Target};
 use rallypoint_session::PublicKey;
 use std::{
     collections::{BTreeMap, HashMap},
     net::SocketAddr,
 };
 
-/// Everything there is to show.
+/// The state of the browser.
 pub struct Model {
-    pub places: Vec<Place>,
+    /// The lists, by target index.
+    pub lists: Vec<ListStatus>,
     rows: Vec<Row>,
     by_id: HashMap<String, usize>,
-    /// Those that are shown, in their order.
+    /// Indices of the rows that pass the filter, sorted.
     shown: Vec<usize>,
+    /// ID of the selected server.
     selected: Option<String>,
-    /// Where the chosen one was among those that are shown: if it goes, the one there is chosen.
+    /// Position of the selected server in `shown`: if it disappears, the one at this position is selected.
     selected_at: usize,
-    /// The first row on the screen.
+    /// Position of the first row on the screen.
     offset: usize,
-    /// How many rows the screen has.
+    /// Number of rows on the screen.
     page: usize,
+    /// Column that rows are sorted by.
     pub column: Column,
     pub most_first: bool,
     pub filter: Filter,
     pub mode: Mode,
     pub show_details: bool,
-    /// How far the details are scrolled.
+    /// Lines by which the details are scrolled.
     pub scroll: u16,
     pub help_scroll: u16,
     pub message: Option<Message>,
     pub favourites: Favourites,
-    /// What has happened, if that is wanted.
-    pub log: Option<Log>,
-    joins: Joins,
+    /// Changes, for `rallypoint watch`.
+    pub log: Option<ChangeLog>,
+    joins: JoinCommands,
     can_reach: fn(SocketAddr) -> bool,
-    /// Whether it is looking now.
-    pub is_looking: bool,
-    look: u32,
+    /// Whether a scan is under way.
+    pub is_scanning: bool,
+    /// Number of the current pass.
+    pass: u32,
+    /// Whether rows have to be filtered and sorted again.
     is_dirty: bool,
-    /// Counts how often something was drawn while looking: what moves on the screen.
-    pub beat: usize,
+    /// Number of frames drawn during scans: animates the spinner.
+    pub frame: usize,
 }
 
-/// A lobby, or whatever else was named.
+/// A lobby or another target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ListStatus {
     pub name: String,
-    pub state: PlaceState,
+    pub state: ListState,
 }
 
-/// How it is with a place.
+/// Whether a list could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlaceState {
+pub enum ListState {
     Unknown,
     Listed,
-    Failed(Trouble),
+    Failed(ProbeError),
 }
 
-/// What the keys are for at the moment.
+/// What the keys act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Table,
@@ -88,42 +86,49 @@ pub enum Mode {
     Join,
 }
 
-/// A sentence for the last line.
+/// A message in the last line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub text: String,
-    pub is_bad: bool,
+    pub is_error: bool,
 }
 
-/// What joins a server.
+/// Commands that join a server.
 #[derive(Clone, Debug, Default)]
-pub struct Joins {
+pub struct JoinCommands {
+    /// For any game.
     pub any: Option<JoinCommand>,
+    /// By the short name of the game, in lower case.
     pub by_game: BTreeMap<String, JoinCommand>,
 }
 
-/// What the model wants to be done.
+/// What a key asks the program to do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub enum Action {
     Quit,
-    /// Look at all places, and ask these servers, which no list has.
-    Look(Vec<Seen>),
-    /// Ask one server again.
-    Ask(Box<Seen>),
+    /// Scan all targets, and probe these servers, which are in no list.
+    Scan(Vec<ServerRecord>),
+    /// Probe one server again.
+    ProbeAgain(Box<ServerRecord>),
     Join(JoinCommand, SocketAddr),
-    /// Stop for now, as other programs do on Ctrl-Z.
+    /// Stop the process, as other programs do on Ctrl-Z.
     Suspend,
 }
 
 impl Model {
-    pub fn new(places: &[Target], favourites: Favourites, joins: Joins, can_reach: fn(SocketAddr) -> bool) -> Self {
-        let place = |target: &Target| {
+    pub fn new(
+        targets: &[Target],
+        favourites: Favourites,
+        joins: JoinCommands,
+        can_reach: fn(SocketAddr) -> bool,
+    ) -> Self {
+        let list = |target: &Target| {
             let name = target.to_string();
             let name = name.strip_prefix("lobby://").unwrap_or(&name).to_owned();
-            Place { name, state: PlaceState::Unknown }
+            ListStatus { name, state: ListState::Unknown }
         };
         let mut model = Self {
-            places: places.iter().map(place).collect(),
+            lists: targets.iter().map(list).collect(),
             rows: Vec::new(),
             by_id: HashMap::new(),
             shown: Vec::new(),
@@ -143,95 +148,96 @@ impl Model {
             log: None,
             joins,
             can_reach,
-            is_looking: false,
-            look: 0,
+            is_scanning: false,
+            pass: 0,
             is_dirty: true,
-            beat: 0,
+            frame: 0,
         };
-        model.remember_favourites();
+        model.add_favourites();
         model
     }
 
-    /// A look begins. The wish says whom to ask beside the lists.
-    pub fn start_look(&mut self) -> Wish {
-        self.is_looking = true;
-        self.look += 1;
+    /// Begins a scan. The action names the servers to probe that are in no list.
+    pub fn start_scan(&mut self) -> Action {
+        self.is_scanning = true;
+        self.pass += 1;
         if let Some(log) = &mut self.log {
-            log.begin();
+            log.begin_pass();
         }
-        let unlisted = self.rows.iter().filter(|row| !row.is_listed).map(|row| row.seen.clone()).collect();
-        Wish::Look(unlisted)
+        let unlisted = self.rows.iter().filter(|row| !row.is_listed).map(|row| row.server.clone()).collect();
+        Action::Scan(unlisted)
     }
 
-    /// Something was learned.
-    pub fn handle_news(&mut self, news: News) {
+    /// Handles an event of the scan.
+    pub fn handle_event(&mut self, event: ScanEvent) {
         if let Some(log) = &mut self.log {
-            log.handle_news(&news, &self.places);
+            log.handle_event(&event, &self.lists);
         }
-        match news {
-            News::Listed { seen, .. } => self.take(seen, true),
-            News::Answered(seen) => self.take_answer(seen),
-            News::Silent(seen) => {
-                // A server that a person named is worth a line although it does not answer.
-                match self.by_id.get(&seen.id) {
+        match event {
+            ScanEvent::Listed { server, .. } => self.apply_listed(server, true),
+            ScanEvent::Answered(server) => self.apply_reply(server),
+            ScanEvent::Failed(server) => {
+                // A named server is shown even if it does not answer.
+                match self.by_id.get(&server.id) {
                     Some(&at) => {
-                        self.rows[at].seen.record.answer = None;
-                        self.rows[at].seen.record.trouble = seen.record.trouble;
+                        self.rows[at].server.reply = None;
+                        self.rows[at].server.error = server.error;
                     }
-                    None => self.take(seen, true),
+                    None => self.apply_listed(server, true),
                 }
             }
-            News::Complete(place, _) => self.set_place(place, PlaceState::Listed),
-            News::Failed(place, trouble) => {
-                self.set_place(place, PlaceState::Failed(trouble));
-                // What it had is better than nothing.
-                let look = self.look;
-                self.rows.iter_mut().filter(|row| row.seen.place == place).for_each(|row| row.look = look);
+            ScanEvent::ListComplete(index, _) => self.set_list_state(index, ListState::Listed),
+            ScanEvent::ListFailed(index, error) => {
+                self.set_list_state(index, ListState::Failed(error));
+                // Its servers stay: old data is better than none.
+                let pass = self.pass;
+                self.rows.iter_mut().filter(|row| row.server.target_index == index).for_each(|row| row.pass = pass);
             }
         }
         self.is_dirty = true;
     }
 
-    /// A look has ended: who is not in a list any more is gone.
-    pub fn end_look(&mut self) {
-        self.is_looking = false;
+    /// Ends a scan: servers that are no longer in a list are removed.
+    pub fn finish_scan(&mut self) {
+        self.is_scanning = false;
         if let Some(log) = &mut self.log {
-            log.end(&self.places);
+            log.end_pass(&self.lists);
         }
-        let look = self.look;
+        let pass = self.pass;
         for row in &mut self.rows {
-            row.is_listed &= row.look == look;
+            row.is_listed &= row.pass == pass;
         }
         let favourites = &self.favourites;
-        self.rows.retain(|row| row.is_listed || favourites.contains(&row.seen.id));
-        self.by_id = self.rows.iter().enumerate().map(|(at, row)| (row.seen.id.clone(), at)).collect();
-        // The rows have other numbers now.
+        self.rows.retain(|row| row.is_listed || favourites.contains(&row.server.id));
+        self.by_id = self.rows.iter().enumerate().map(|(at, row)| (row.server.id.clone(), at)).collect();
+        // The indices of the rows have changed.
         self.arrange();
     }
 
-    /// A game has ended, or could not be started.
+    /// Handles the end of a join command.
     pub fn handle_joined(&mut self, result: Result<(), String>) {
         self.mode = Mode::Table;
-        self.message = result.err().map(Message::bad);
+        self.message = result.err().map(Message::error);
     }
 
-    /// The servers to show, in their order.
+    /// The rows that pass the filter, sorted.
     pub fn shown(&self) -> impl ExactSizeIterator<Item = &Row> {
         self.shown.iter().map(|&at| &self.rows[at])
     }
 
-    /// All that are known.
+    /// All rows.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// The chosen one, and its place among those that are shown.
+    /// The selected row, and its position among those shown.
     pub fn selected(&self) -> Option<(usize, &Row)> {
         let id = self.selected.as_deref()?;
-        self.shown().enumerate().find(|(_, row)| row.seen.id == id)
+        self.shown().enumerate().find(|(_, row)| row.server.id == id)
     }
 
-    /// The first row on the screen, which has room for so many.
+    /// Scrolls the selected row into view; returns the position of the first row on the screen. `page` is the number of rows on
+    /// the screen.
     pub fn scroll_to_selection(&mut self, page: usize) -> usize {
         self.page = page.max(1);
         let at = self.selected().map_or(0, |(at, _)| at);
@@ -240,50 +246,50 @@ impl Model {
         self.offset
     }
 
-    /// Puts everything in order. To be called before anything is drawn.
-    pub fn settle(&mut self) {
-        self.tidy();
-        self.beat += usize::from(self.is_looking);
+    /// Filters and sorts the rows if necessary. To be called before drawing.
+    pub fn prepare_frame(&mut self) {
+        self.arrange_if_dirty();
+        self.frame += usize::from(self.is_scanning);
     }
 
-    fn tidy(&mut self) {
+    fn arrange_if_dirty(&mut self) {
         if std::mem::take(&mut self.is_dirty) {
             self.arrange();
         }
     }
 
-    /// Where a player has to go.
-    pub fn join_address(&self, record: &Record) -> Option<SocketAddr> {
+    /// The address to join a server at.
+    pub fn join_address(&self, record: &ServerRecord) -> Option<SocketAddr> {
         let reachable = record.endpoints.iter().copied().find(|addr| (self.can_reach)(*addr));
         reachable.or(record.endpoints.first().copied()).or(record.address)
     }
 
-    /// What joins this server. For rooms of this program nobody has to say so.
-    pub fn join_command(&self, record: &Record) -> Option<JoinCommand> {
+    /// The command that joins a server. Rooms of this program need no configuration.
+    pub fn join_command(&self, record: &ServerRecord) -> Option<JoinCommand> {
         let of_game = record.game().and_then(|game| self.joins.by_game.get(&game.to_lowercase()));
         of_game.or(self.joins.any.as_ref()).cloned().or_else(|| room_key(record).map(JoinCommand::of_room))
     }
 
-    fn set_place(&mut self, place: usize, state: PlaceState) {
-        if let Some(place) = self.places.get_mut(place) {
-            place.state = state;
+    fn set_list_state(&mut self, index: usize, state: ListState) {
+        if let Some(list) = self.lists.get_mut(index) {
+            list.state = state;
         }
     }
 }
 
-/// The key of a room that `rallypoint host` has put into the list.
-fn room_key(record: &Record) -> Option<PublicKey> {
+/// The key of a room of `rallypoint host`, as it is in the list.
+fn room_key(record: &ServerRecord) -> Option<PublicKey> {
     let is_room = record.game().is_some_and(|game| [GAME, GAME_NAME].contains(&game));
     let key = record.info.lobby.as_ref().filter(|_| is_room)?.entry(b"x-session-key")?;
     std::str::from_utf8(key).ok()?.parse().ok()
 }
 
 impl Message {
-    pub fn good(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_bad: false }
+    pub fn info(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: false }
     }
 
-    pub fn bad(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_bad: true }
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true }
     }
 }

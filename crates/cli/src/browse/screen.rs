@@ -1,11 +1,11 @@
-//! The terminal: takes it, draws on it, reads keys, and gives it back however the program ends.
+//! The terminal: enters raw mode, draws, reads keys, and restores the terminal however the program ends.
 
 use super::{
-    ending::{Ending, Input, wait_for_input},
-    model::{Model, Wish},
+    model::{Action, Model},
+    shutdown::{Input, ShutdownSignal, wait_for_input},
     theme::Theme,
     view,
-    worker::{Order, Told, Worker},
+    worker::{Worker, WorkerCommand, WorkerEvent},
 };
 use crate::error::CommandError;
 use ratatui::{
@@ -18,89 +18,91 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long to wait for a key before it is drawn what has changed meanwhile.
+/// Time to wait for a key before changes are drawn: while a scan is under way, and otherwise.
 const BUSY: Duration = Duration::from_millis(50);
 const IDLE: Duration = Duration::from_millis(250);
 
-/// How much news is taken before something is drawn.
-const AT_ONCE: usize = 2_000;
+/// Maximum number of scan events handled between two frames.
+const MAX_EVENTS: usize = 2_000;
 
-/// Runs until a person or a signal ends it.
+/// Runs until the user or a signal ends it.
 pub fn run(
     model: &mut Model,
     worker: &Worker,
-    ending: &Ending,
+    shutdown: &ShutdownSignal,
     theme: Theme,
     every: Option<Duration>,
 ) -> Result<(), CommandError> {
-    let cannot = |error: io::Error| CommandError::failed(format!("the terminal cannot be used: {error}"));
-    // From here on a panic gives the terminal back, too.
+    let cannot = |error: io::Error| CommandError::failed(format!("cannot use the terminal: {error}"));
+    // From here on a panic restores the terminal, too.
     let mut terminal = ratatui::try_init().map_err(cannot)?;
-    let result = turns(&mut terminal, model, worker, ending, theme, every).map_err(cannot);
+    let result = event_loop(&mut terminal, model, worker, shutdown, theme, every).map_err(cannot);
     if ratatui::try_restore().is_err() {
-        // It is gone and needs nothing back. Dropping it would try that again, and panic as nobody hears its complaint.
+        // The terminal is gone and does not have to be restored. Dropping it would try again, and panic when it cannot print
+        // its error.
         std::mem::forget(terminal);
     }
     result
 }
 
-fn turns(
+fn event_loop(
     terminal: &mut DefaultTerminal,
     model: &mut Model,
     worker: &Worker,
-    ending: &Ending,
+    shutdown: &ShutdownSignal,
     theme: Theme,
     every: Option<Duration>,
 ) -> io::Result<()> {
-    let mut last_look: Option<Instant> = None;
+    let mut last_scan: Option<Instant> = None;
     let mut is_changed = true;
     loop {
-        let is_due = last_look.is_none_or(|last| every.is_some_and(|every| last.elapsed() >= every));
-        if is_due && !model.is_looking {
-            last_look = Some(Instant::now());
-            if let Wish::Look(more) = model.start_look() {
-                worker.order(Order::Look(more));
+        let is_due = last_scan.is_none_or(|last| every.is_some_and(|every| last.elapsed() >= every));
+        if is_due && !model.is_scanning {
+            last_scan = Some(Instant::now());
+            if let Action::Scan(more) = model.start_scan() {
+                worker.send(WorkerCommand::Scan(more));
             }
         }
-        // To draw ten thousand servers again and again although nothing happens would keep a machine busy.
-        if std::mem::take(&mut is_changed) || model.is_looking {
+        // Redrawing ten thousand servers although nothing changed would keep the processor busy.
+        if std::mem::take(&mut is_changed) || model.is_scanning {
             terminal.draw(|frame| view::draw(frame, model, theme))?;
         }
-        let input = wait_for_input(if model.is_looking { BUSY } else { IDLE })?;
-        if input == Input::Gone || ending.is_told() {
+        let input = wait_for_input(if model.is_scanning { BUSY } else { IDLE })?;
+        if input == Input::Gone || shutdown.is_requested() {
             return Ok(());
         }
         let mut is_pressed = false;
-        // All keys that are there, and then what they changed is drawn once.
+        // All available keys are handled before the next frame.
         while event::poll(Duration::ZERO)? {
-            (is_changed, is_pressed) = (true, true);
+            is_changed = true;
+            is_pressed = true;
             let Event::Key(key) = event::read()? else { continue };
             match model.handle_key(key) {
-                Some(Wish::Quit) => return Ok(()),
-                Some(Wish::Look(more)) => worker.order(Order::Look(more)),
-                Some(Wish::Ask(seen)) => worker.order(Order::Ask(seen)),
-                Some(Wish::Join(command, address)) => {
-                    let result = aside(terminal, ending, || {
+                Some(Action::Quit) => return Ok(()),
+                Some(Action::Scan(more)) => worker.send(WorkerCommand::Scan(more)),
+                Some(Action::ProbeAgain(server)) => worker.send(WorkerCommand::ProbeAgain(server)),
+                Some(Action::Join(command, address)) => {
+                    let result = suspend_screen(terminal, shutdown, || {
                         let _ = writeln!(io::stdout(), "{}", command.show(address));
                         command.run(address)
                     })?;
                     model.handle_joined(result);
                 }
-                Some(Wish::Suspend) => aside(terminal, ending, suspend)?,
+                Some(Action::Suspend) => suspend_screen(terminal, shutdown, stop_process)?,
                 None => {}
             }
         }
         if input == Input::Keys && !is_pressed {
-            // Half a key, or what the reader leaves for later: it is there at once again.
+            // An incomplete key sequence: the input would be reported as ready again at once.
             std::thread::sleep(BUSY);
         }
-        for _ in 0..AT_ONCE {
-            let told = worker.told.try_recv();
-            is_changed |= told.is_ok();
-            match told {
-                Ok(Told::News(news)) => model.handle_news(*news),
-                Ok(Told::Looked) => model.end_look(),
-                // A thread that is gone says why when it is joined.
+        for _ in 0..MAX_EVENTS {
+            let event = worker.events.try_recv();
+            is_changed |= event.is_ok();
+            match event {
+                Ok(WorkerEvent::Scan(event)) => model.handle_event(*event),
+                Ok(WorkerEvent::PassEnded) => model.finish_scan(),
+                // The thread has ended: joining it returns the error.
                 Err(TryRecvError::Disconnected) => return Ok(()),
                 Err(TryRecvError::Empty) => break,
             }
@@ -108,18 +110,22 @@ fn turns(
     }
 }
 
-/// Gives the terminal back for a while.
-fn aside<T>(terminal: &mut DefaultTerminal, ending: &Ending, what: impl FnOnce() -> T) -> io::Result<T> {
+/// Restores the terminal while something else uses it.
+fn suspend_screen<T>(
+    terminal: &mut DefaultTerminal,
+    shutdown: &ShutdownSignal,
+    use_terminal: impl FnOnce() -> T,
+) -> io::Result<T> {
     ratatui::try_restore()?;
-    ending.set_aside(true);
-    let result = what();
-    ending.set_aside(false);
+    shutdown.set_screen_suspended(true);
+    let result = use_terminal();
+    shutdown.set_screen_suspended(false);
     *terminal = ratatui::try_init()?;
     terminal.clear()?;
     Ok(result)
 }
 
-/// Stops this program until the shell lets it go on.
-fn suspend() {
+/// Stops this process until the shell continues it.
+fn stop_process() {
     let _ = rustix::process::kill_process_group(rustix::process::getpgrp(), rustix::process::Signal::TSTP);
 }

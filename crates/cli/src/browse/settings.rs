@@ -2,10 +2,10 @@
 
 use super::join::JoinCommand;
 use crate::{
-    ask::{Target, target::Lobby},
     config::{ConfigErrors, Document, found, nearest, syntax_errors},
     error::CommandError,
 };
+use rallypoint_query::{LobbyAddress, Target};
 use std::{
     collections::BTreeMap,
     env, fmt, fs, io,
@@ -18,52 +18,54 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// What a file says. Everything in it can be left out.
+/// The settings of the browser. All are optional.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// Where to look if the command line does not say it.
-    pub lobbies: Vec<Place>,
-    /// What joins a server.
+    /// Targets, if the command line names none.
+    pub lobbies: Vec<LobbyTarget>,
+    /// Command that joins a server.
     pub join: Option<JoinCommand>,
-    /// What joins a server of a certain game, by its short name.
+    /// Commands that join a server, by the short name of the game.
     pub join_game: BTreeMap<String, JoinCommand>,
 }
 
-/// A lobby as a person names it, or anything else that can be asked, with its `scheme://`.
+/// A lobby, or any other target with its `scheme://`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(pub Target);
+pub struct LobbyTarget(pub Target);
 
-/// For the help.
+/// An example, for the help.
 pub const EXAMPLE: &str = "  lobbies = [\"lobby.example.org\", \"lobby://lobby.example.org/vanguard\"]
   join = \"mygame --connect {host} {port}\"
   [join_game]
   bloodmasters = \"bloodmasters {address}\"";
 
 impl Settings {
-    /// What the file says; nothing, if there is no such file and nobody has named it.
+    /// Reads the file. The default file is optional, a named one is not.
     pub fn load(named: Option<&Path>) -> Result<Self, CommandError> {
-        let Some(file) = named.map(Path::to_owned).or_else(usual_file) else { return Ok(Self::default()) };
-        let (mut mistakes, name) = (ConfigErrors::default(), file.display().to_string());
+        let Some(file) = named.map(Path::to_owned).or_else(default_file) else { return Ok(Self::default()) };
+        let mut errors = ConfigErrors::default();
+        let name = file.display().to_string();
         match fs::read_to_string(&file) {
             Ok(text) => {
                 let (settings, mut wrongs) = Self::read(&text);
-                // The keys of a file are not in the order of their lines.
+                // The parser does not return keys in the order of their lines.
                 wrongs.sort_by_key(|(at, _)| at.start);
                 let document = Document { name: &name, text: &text };
-                wrongs.iter().for_each(|(at, message)| mistakes.push(document.location(at), message));
-                mistakes.into_result()?;
+                wrongs.iter().for_each(|(at, message)| errors.push(document.location(at), message));
+                errors.into_result()?;
                 return Ok(settings);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => return Ok(Self::default()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => mistakes.push(name, "there is no such file"),
-            Err(error) => mistakes.push(name, error),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => errors.push(name, "there is no such file"),
+            Err(error) => errors.push(name, error),
         }
-        Err(mistakes.into())
+        Err(errors.into())
     }
 
-    /// What a text says, and all that is wrong with it.
+    /// The settings in a text, and all errors in it.
     fn read(text: &str) -> (Self, Vec<Wrong>) {
-        let (mut settings, mut wrongs) = (Self::default(), Vec::new());
+        let mut settings = Self::default();
+        let mut wrongs = Vec::new();
         let Ok(table) = DeTable::parse(text) else { return (settings, syntax_errors(text)) };
         for (key, value) in table.get_ref() {
             match &**key.get_ref() {
@@ -103,13 +105,13 @@ impl Settings {
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
-/// What is wrong, and where.
+/// An error and its position.
 type Wrong = (Range<usize>, String);
 
 const LOBBY: &str = "a lobby, such as \"lobby.example.org\"";
 const COMMAND: &str = "a command, such as \"mygame --connect {host} {port}\"";
 
-/// A text that means something.
+/// Parses a string value.
 fn parse<T: FromStr<Err = String>>(
     path: &str,
     expected: &str,
@@ -124,22 +126,23 @@ fn parse<T: FromStr<Err = String>>(
 }
 
 /// `$XDG_CONFIG_HOME/rallypoint/browse.toml`.
-fn usual_file() -> Option<PathBuf> {
+fn default_file() -> Option<PathBuf> {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || Some(variable("HOME")?.join(".config"));
-    let place = variable("XDG_CONFIG_HOME").filter(|place| place.is_absolute()).or_else(home)?;
-    Some(place.join("rallypoint/browse.toml"))
+    let directory = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(home)?;
+    Some(directory.join("rallypoint/browse.toml"))
 }
 
-impl FromStr for Place {
+impl FromStr for LobbyTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.contains("://") { text.parse().map(Self) } else { text.parse::<Lobby>().map(Target::Lobby).map(Self) }
+        let target = if text.contains("://") { text.parse() } else { text.parse::<LobbyAddress>().map(Target::Lobby) };
+        target.map(Self).map_err(|error| error.to_string())
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LobbyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_is_one() {
+    fn the_example_in_the_help_is_valid() {
         let settings = load(EXAMPLE).unwrap();
         assert_eq!(settings.lobbies[0].to_string(), "lobby://lobby.example.org");
         assert_eq!(settings.join.unwrap().to_string(), "mygame --connect '{host}' '{port}'");
@@ -165,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line_all_at_once() {
+    fn errors_are_reported_with_their_line_all_at_once() {
         for (text, expected) in [
-            ("\njoin = \"mygame\"", "browse.toml:2: join: it does not say where to go"),
+            ("\njoin = \"mygame\"", "browse.toml:2: join: it has no placeholder for the address"),
             ("lobbies = [\"a b\"]", "browse.toml:1: lobbies: expected a lobby"),
             (
                 "lobbies = [\n  \"a\",\n  7]",

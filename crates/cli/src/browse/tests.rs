@@ -1,23 +1,20 @@
-//! The browser on a terminal that is only a buffer: what it shows is committed, what keys do is tried.
+//! The browser on an in-memory terminal: snapshots of what it shows, and the effects of keys.
 //!
-//! Write the pictures anew with `RALLYPOINT_BLESS=1`.
+//! Accept changed snapshots with `INSTA_UPDATE=always` or `cargo insta review`.
 
 use super::{
     favourites::Favourites,
-    model::{Joins, Mode, Model, Wish},
+    model::{Action, JoinCommands, Mode, Model},
     theme::Theme,
     view,
 };
-use crate::ask::{
-    Trouble,
-    output::{
-        record::{Answered, Record},
-        terminal::columns,
-    },
-    survey::{News, Seen},
-};
+use crate::output::terminal::columns;
+use insta::assert_snapshot;
 use proptest::prelude::*;
-use rallypoint_query_proto::{LobbyInfo, Player, ServerInfo, Team};
+use rallypoint_query::{
+    ProbeError, ReplyStats, ScanEvent, ServerRecord,
+    proto::{LobbyInfo, Player, RoundTrip, RttMethod, ServerInfo, Team},
+};
 use rallypoint_wire::lobby::Transport;
 use ratatui::{
     Terminal,
@@ -30,7 +27,7 @@ use std::time::Duration;
 const COLORS: Theme = Theme { colors: true, unicode: true };
 const PLAIN: Theme = Theme { colors: false, unicode: false };
 
-fn seen(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> Seen {
+fn server(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> ServerRecord {
     let address: std::net::SocketAddr = format!("192.0.2.{number}:8190").parse().unwrap();
     let info = ServerInfo {
         name: Some(name.into()),
@@ -41,22 +38,36 @@ fn seen(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> Seen {
         max_players: Some(24),
         ..ServerInfo::default()
     };
-    let answer = ping_ms.map(|ping_ms| Answered { ping_ms, measured: "echo", retries: 0, missing: vec![] });
+    let reply = ping_ms.map(|ping_ms| ReplyStats {
+        round_trip: RoundTrip { time: Duration::from_secs_f64(ping_ms / 1e3), method: RttMethod::Echo },
+        retries: 0,
+        missing: vec![],
+    });
     let endpoints = vec![address];
-    let record = Record { address: Some(address), info, answer, endpoints, ..Record::named(address.to_string()) };
-    Seen { id: format!("udp://{address}"), place: 0, record }
+    ServerRecord {
+        id: format!("udp://{address}"),
+        target_index: 0,
+        target: address.to_string(),
+        address: Some(address),
+        protocol: None,
+        info,
+        reply,
+        error: None,
+        endpoints,
+    }
 }
 
-/// A browser that has found a few servers.
+/// A browser that has found six servers.
 fn model() -> Model {
-    let joins = Joins { any: Some("mygame --connect {host} {port}".parse().unwrap()), ..Joins::default() };
-    let places = ["lobby://lobby.example.org".parse().unwrap()];
-    let mut model = Model::new(&places, Favourites::default(), joins, |_| true);
-    model.start_look();
-    let mut first = seen(1, "Bacon Town 24/7", 7, Some(23.4));
-    first.record.info.description = Some("Friendly people, fresh maps".into());
-    first.record.info.tags = vec!["beginners".into(), "europe".into()];
-    first.record.info.teams = vec![
+    let joins =
+        JoinCommands { any: Some("mygame --connect {host} {port}".parse().unwrap()), ..JoinCommands::default() };
+    let targets = ["lobby://lobby.example.org".parse().unwrap()];
+    let mut model = Model::new(&targets, Favourites::default(), joins, |_| true);
+    model.start_scan();
+    let mut first = server(1, "Bacon Town 24/7", 7, Some(23.4));
+    first.info.description = Some("Friendly people, fresh maps".into());
+    first.info.tags = vec!["beginners".into(), "europe".into()];
+    first.info.teams = vec![
         Team { id: 1, name: "RED".into(), ranked: false, color: [200, 30, 30] },
         Team { id: 2, name: "BLU".into(), ranked: false, color: [30, 30, 200] },
     ];
@@ -66,29 +77,34 @@ fn model() -> Model {
         ping_ms: Some(ping),
         ..Player::default()
     };
-    first.record.info.player_list = Some(vec![
+    first.info.player_list = Some(vec![
         player("Grace", 2, 61),
         player("Ada", 1, 35),
         player("七人", 1, 250),
         Player { spectator: true, ..player("Watcher", 0, 90) },
     ]);
-    let mut silent = seen(5, "Silent Hill", 0, None);
-    silent.record.trouble = Some(Trouble::TimedOut(Duration::from_secs(4)));
-    for seen in [
+    let mut silent = server(5, "Silent Hill", 0, None);
+    silent.error = Some(ProbeError::TimedOut(Duration::from_secs(4)));
+    for server in [
         first,
-        seen(2, "七人の侍 Samurai", 24, Some(112.0)),
-        seen(3, "Private Party", 3, Some(310.0)),
-        seen(4, "Over TCP", 1, None),
+        server(2, "七人の侍 Samurai", 24, Some(112.0)),
+        server(3, "Private Party", 3, Some(310.0)),
+        server(4, "Over TCP", 1, None),
         silent,
-        seen(6, "evil \u{fffd}[2J\u{fffd} z\u{301}\u{301}\u{301}\u{301}algo 👩\u{200d}👩\u{200d}👧 name", 2, Some(0.4)),
+        server(
+            6,
+            "evil \u{fffd}[2J\u{fffd} z\u{301}\u{301}\u{301}\u{301}algo 👩\u{200d}👩\u{200d}👧 name",
+            2,
+            Some(0.4),
+        ),
     ] {
-        model.handle_news(News::Listed { seen, asked: true });
+        model.handle_event(ScanEvent::Listed { server, is_probed: true });
     }
-    model.end_look();
+    model.finish_scan();
     model
 }
 
-fn press(model: &mut Model, keys: &str) -> Vec<Wish> {
+fn press(model: &mut Model, keys: &str) -> Vec<Action> {
     let press = |c| {
         let code = match c {
             '\n' => KeyCode::Enter,
@@ -100,7 +116,7 @@ fn press(model: &mut Model, keys: &str) -> Vec<Wish> {
             c => KeyCode::Char(c),
         };
         let wish = model.handle_key(KeyEvent::new(code, KeyModifiers::NONE));
-        model.settle();
+        model.prepare_frame();
         wish
     };
     keys.chars().filter_map(press).collect()
@@ -117,11 +133,12 @@ fn picture(model: &mut Model, theme: Theme, width: u16, height: u16) -> String {
     let buffer = terminal.backend().buffer();
     let mut picture = String::new();
     for y in 0..height {
-        let (mut line, mut x) = (String::new(), 0);
+        let mut line = String::new();
+        let mut x = 0;
         while x < width {
             let symbol = buffer[(x, y)].symbol();
             line += symbol;
-            // What is behind a wide character is hidden by it.
+            // The cell behind a wide character is hidden.
             x += u16::try_from(columns(symbol)).unwrap().max(1);
         }
         picture += line.trim_end();
@@ -131,51 +148,41 @@ fn picture(model: &mut Model, theme: Theme, width: u16, height: u16) -> String {
 }
 
 fn names(model: &mut Model) -> Vec<String> {
-    model.settle();
-    model.shown().map(|row| row.record().name().to_owned()).collect()
-}
-
-fn compare(name: &str, picture: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
-    if std::env::var("RALLYPOINT_BLESS").is_ok() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, picture).unwrap();
-    }
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(picture, known, "{name} has changed; if that is meant, write it anew with RALLYPOINT_BLESS=1");
+    model.prepare_frame();
+    model.shown().map(|row| row.server.name().to_owned()).collect()
 }
 
 #[test]
-fn pictures() {
-    compare("browse_wide.txt", &picture(&mut model(), COLORS, 120, 24));
-    compare("browse_80x24.txt", &picture(&mut model(), COLORS, 80, 24));
-    compare("browse_40x10.txt", &picture(&mut model(), COLORS, 40, 10));
-    compare("browse_ascii.txt", &picture(&mut model(), PLAIN, 80, 24));
+fn snapshots() {
+    assert_snapshot!("wide", picture(&mut model(), COLORS, 120, 24));
+    assert_snapshot!("80x24", picture(&mut model(), COLORS, 80, 24));
+    assert_snapshot!("40x10", picture(&mut model(), COLORS, 40, 10));
+    assert_snapshot!("ascii", picture(&mut model(), PLAIN, 80, 24));
     let mut helping = model();
     press(&mut helping, "?");
-    compare("browse_help.txt", &picture(&mut helping, COLORS, 80, 24));
-    compare("browse_help_40x10.txt", &picture(&mut helping, COLORS, 40, 10));
+    assert_snapshot!("help", picture(&mut helping, COLORS, 80, 24));
+    assert_snapshot!("help_40x10", picture(&mut helping, COLORS, 40, 10));
     let mut joining = model();
     press(&mut joining, "↓\n");
-    compare("browse_join.txt", &picture(&mut joining, COLORS, 80, 24));
+    assert_snapshot!("join", picture(&mut joining, COLORS, 80, 24));
     let mut filtering = model();
     press(&mut filtering, "/ada");
-    compare("browse_filter.txt", &picture(&mut filtering, COLORS, 80, 24));
+    assert_snapshot!("filter", picture(&mut filtering, COLORS, 80, 24));
     let mut details = model();
     press(&mut details, "↓\t");
-    compare("browse_details_40x10.txt", &picture(&mut details, COLORS, 40, 10));
+    assert_snapshot!("details_40x10", picture(&mut details, COLORS, 40, 10));
 }
 
 #[test]
-fn what_is_wrong_is_on_the_screen() {
-    let places = ["lobby://nowhere.example.org".parse().unwrap()];
-    let mut model = Model::new(&places, Favourites::default(), Joins::default(), |_| true);
-    model.start_look();
-    assert!(picture(&mut model, COLORS, 80, 24).contains("Looking for servers"));
-    model.handle_news(News::Failed(0, Trouble::NotFound));
-    model.end_look();
+fn errors_are_shown_on_the_screen() {
+    let targets = ["lobby://nowhere.example.org".parse().unwrap()];
+    let mut model = Model::new(&targets, Favourites::default(), JoinCommands::default(), |_| true);
+    model.start_scan();
+    assert!(picture(&mut model, COLORS, 80, 24).contains("Scanning..."));
+    model.handle_event(ScanEvent::ListFailed(0, ProbeError::NotFound));
+    model.finish_scan();
     let shown = picture(&mut model, COLORS, 80, 24);
-    assert!(shown.contains("nowhere.example.org: the name cannot be found"), "{shown}");
+    assert!(shown.contains("nowhere.example.org: the name cannot be resolved"), "{shown}");
     assert!(shown.contains("no list!"), "{shown}");
 }
 
@@ -201,7 +208,7 @@ fn every_column_sorts_both_ways() {
 }
 
 #[test]
-fn the_filter_works_as_it_is_typed() {
+fn the_filter_is_applied_while_it_is_typed() {
     let mut model = model();
     press(&mut model, "/town");
     assert_eq!(names(&mut model), ["Bacon Town 24/7"]);
@@ -209,7 +216,7 @@ fn the_filter_works_as_it_is_typed() {
     assert_eq!(names(&mut model), ["Bacon Town 24/7"], "players are found, too");
     press(&mut model, " nobody");
     assert!(names(&mut model).is_empty(), "every word has to fit");
-    assert!(picture(&mut model, COLORS, 80, 24).contains("No server fits"));
+    assert!(picture(&mut model, COLORS, 80, 24).contains("No server matches"));
     press(&mut model, "\x1b");
     assert_eq!((names(&mut model).len(), model.mode), (6, Mode::Table));
     press(&mut model, "/192.0.2.4:81\n");
@@ -224,85 +231,86 @@ fn the_filter_works_as_it_is_typed() {
 }
 
 #[test]
-fn the_chosen_server_stays_chosen() {
+fn the_selected_server_stays_selected() {
     let mut model = model();
     press(&mut model, "↓");
-    let chosen = |model: &Model| model.selected().unwrap().1.record().name().to_owned();
+    let chosen = |model: &Model| model.selected().unwrap().1.server.name().to_owned();
     assert_eq!(chosen(&model), "Bacon Town 24/7");
     press(&mut model, "ss");
     assert_eq!(chosen(&model), "Bacon Town 24/7", "in another order");
-    model.start_look();
-    model.handle_news(News::Listed { seen: seen(9, "Newcomer", 23, None), asked: true });
-    model.handle_news(News::Listed { seen: seen(1, "Bacon Town 24/7", 8, None), asked: true });
-    model.settle();
+    model.start_scan();
+    model.handle_event(ScanEvent::Listed { server: server(9, "Newcomer", 23, None), is_probed: true });
+    model.handle_event(ScanEvent::Listed { server: server(1, "Bacon Town 24/7", 8, None), is_probed: true });
+    model.prepare_frame();
     assert_eq!(chosen(&model), "Bacon Town 24/7", "with others around it");
     let (_, row) = model.selected().unwrap();
-    assert!(row.record().answer.is_some(), "what it said stays until it says something else");
-    model.end_look();
-    model.settle();
+    assert!(row.server.reply.is_some(), "what it said stays until it says something else");
+    model.finish_scan();
+    model.prepare_frame();
     assert_eq!(names(&mut model).len(), 2, "who is not listed any more is gone");
 }
 
 #[test]
-fn favourites_stay_although_they_are_gone() {
+fn favourites_stay_when_they_are_not_listed() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("favourites");
     let mut first = model();
     first.favourites = Favourites::load(&file).unwrap();
     press(&mut first, "↓f");
-    assert!(first.message.as_ref().unwrap().text.contains("Bacon Town 24/7 is a favourite now"));
+    assert!(first.message.as_ref().unwrap().text.contains("Bacon Town 24/7 was added to the favourites"));
     assert!(picture(&mut first, COLORS, 80, 24).contains("★  Bacon Town"));
 
-    let places = ["lobby://lobby.example.org".parse().unwrap()];
-    let mut again = Model::new(&places, Favourites::load(&file).unwrap(), Joins::default(), |_| true);
-    let Wish::Look(asked) = again.start_look() else { panic!("not a look") };
+    let targets = ["lobby://lobby.example.org".parse().unwrap()];
+    let mut again = Model::new(&targets, Favourites::load(&file).unwrap(), JoinCommands::default(), |_| true);
+    let Action::Scan(asked) = again.start_scan() else { panic!("not a scan") };
     assert_eq!(asked.len(), 1, "it is asked although no list has it");
-    again.end_look();
+    again.finish_scan();
     assert_eq!(names(&mut again), ["Bacon Town 24/7"]);
-    assert!(picture(&mut again, COLORS, 80, 24).contains("Not in any list"));
+    assert!(picture(&mut again, COLORS, 80, 24).contains("Currently not in any list"));
     press(&mut again, "f");
-    again.start_look();
-    again.end_look();
+    again.start_scan();
+    again.finish_scan();
     assert!(names(&mut again).is_empty());
 }
 
 #[test]
-fn joining_tells_the_address_and_runs_the_command() {
+fn joining_shows_the_address_and_runs_the_command() {
     let mut model = model();
     assert_eq!(press(&mut model, "↓\n"), []);
     let shown = picture(&mut model, COLORS, 80, 24);
     assert!(shown.contains("192.0.2.1:8190") && shown.contains("mygame --connect 192.0.2.1 8190"), "{shown}");
-    let [Wish::Join(command, address)] = &press(&mut model, "\n")[..] else { panic!("it is not run") };
-    assert_eq!(command.words(*address), ["mygame", "--connect", "192.0.2.1", "8190"]);
+    let [Action::Join(command, address)] = &press(&mut model, "\n")[..] else { panic!("it is not run") };
+    assert_eq!(command.arguments(*address), ["mygame", "--connect", "192.0.2.1", "8190"]);
     model.handle_joined(Err("mygame ended with exit status: 1".into()));
     assert!(picture(&mut model, COLORS, 80, 24).contains("mygame ended with"));
     assert_eq!(press(&mut model, "\n\x1b"), [], "Esc does not run it");
     assert_eq!(press(&mut model, "r").len(), 1);
     assert_eq!(press(&mut model, "r"), [], "one look at a time");
-    assert_eq!(press(&mut model, "q"), [Wish::Quit]);
+    assert_eq!(press(&mut model, "q"), [Action::Quit]);
 }
 
 #[test]
 fn a_room_is_joined_with_its_key() {
     let key = "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a";
     let join = |game: &str, key: &str| {
-        let mut model = Model::new(&[], Favourites::default(), Joins::default(), |_| true);
-        let mut seen = seen(1, "A room", 0, None);
-        (seen.record.info.game, seen.record.info.game_name) = (None, Some(game.into()));
+        let mut model = Model::new(&[], Favourites::default(), JoinCommands::default(), |_| true);
+        let mut server = server(1, "A room", 0, None);
+        server.info.game = None;
+        server.info.game_name = Some(game.into());
         let entries = vec![(b"x-session-key".to_vec(), key.into())];
-        let endpoints = seen.record.endpoints.clone();
-        seen.record.info.lobby = Some(LobbyInfo { transport: Transport::Udp, endpoints, protocol_id: None, entries });
-        model.handle_news(News::Listed { seen, asked: false });
+        let endpoints = server.endpoints.clone();
+        server.info.lobby = Some(LobbyInfo { transport: Transport::Udp, endpoints, protocol_id: None, entries });
+        model.handle_event(ScanEvent::Listed { server, is_probed: false });
         press(&mut model, "\n\n").pop()
     };
-    let Some(Wish::Join(command, address)) = join("Rallypoint room", key) else { panic!("there is no command") };
-    assert_eq!(command.words(address), ["rallypoint", "join", "192.0.2.1:8190", "--key", key]);
+    let Some(Action::Join(command, address)) = join("Rallypoint room", key) else { panic!("there is no command") };
+    assert_eq!(command.arguments(address), ["rallypoint", "join", "192.0.2.1:8190", "--key", key]);
     assert_eq!(join("gg2", key), None, "another game that has keys");
     assert_eq!(join("Rallypoint room", "--plain"), None, "only a key is a key");
 }
 
 #[test]
-fn pings_have_colours_if_colours_are_wanted() {
+fn pings_are_coloured_if_colours_are_enabled() {
     let mut model = model();
     let color_of = |model: &mut Model, theme, text: &str| {
         let terminal = draw(model, theme, 120, 24);
@@ -327,21 +335,21 @@ proptest! {
     /// Whatever servers say, whatever is pressed, however large the terminal: nothing breaks, nothing reaches the terminal
     /// that could move its cursor.
     #[test]
-    fn nothing_breaks(
+    fn no_input_breaks_the_screen(
         servers in proptest::collection::vec((any::<u8>(), "\\PC{0,40}|[\u{0}-\u{2ff}]{0,20}", any::<u16>()), 0..12),
         keys in "[a-zA-Z0-9/?\n\t\x08 ↓↑]{0,24}",
         (width, height) in (0u16..130, 0u16..40),
     ) {
         let mut model = model();
-        model.start_look();
+        model.start_scan();
         for (number, name, players) in servers {
-            let mut seen = seen(number, &name, players, Some(f64::from(players)));
-            seen.record.info.description = Some(name.clone());
-            seen.record.info.player_list = Some(vec![Player { name, ..Player::default() }]);
-            model.handle_news(News::Answered(seen));
+            let mut server = server(number, &name, players, Some(f64::from(players)));
+            server.info.description = Some(name.clone());
+            server.info.player_list = Some(vec![Player { name, ..Player::default() }]);
+            model.handle_event(ScanEvent::Answered(server));
         }
         press(&mut model, &keys);
-        model.end_look();
+        model.finish_scan();
         let terminal = draw(&mut model, COLORS, width, height);
         for cell in terminal.backend().buffer().content() {
             prop_assert!(!cell.symbol().contains(char::is_control), "{:?}", cell.symbol());
@@ -351,12 +359,13 @@ proptest! {
 }
 
 #[test]
-fn a_popup_cuts_no_wide_character_in_two() {
+fn a_popup_does_not_split_wide_characters() {
     for width in 40..60 {
         let mut model = model();
-        model.start_look();
-        (1..9)
-            .for_each(|n| model.handle_news(News::Listed { seen: seen(n, &"七".repeat(40), 1, None), asked: false }));
+        model.start_scan();
+        (1..9).for_each(|n| {
+            model.handle_event(ScanEvent::Listed { server: server(n, &"七".repeat(40), 1, None), is_probed: false })
+        });
         model.handle_key(KeyEvent::new(KeyCode::Char('?'), KeyModifiers::NONE));
         let mut terminal = Terminal::new(TestBackend::new(width, 14)).unwrap();
         terminal.draw(|frame| view::draw(frame, &mut model, COLORS)).unwrap();
@@ -371,7 +380,7 @@ fn a_popup_cuts_no_wide_character_in_two() {
 }
 
 #[test]
-fn however_narrow_it_says_how_to_end() {
+fn the_key_that_quits_is_shown_at_any_width() {
     for width in 20..120 {
         let mut model = model();
         let mut terminal = Terminal::new(TestBackend::new(width, 10)).unwrap();

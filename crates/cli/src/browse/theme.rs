@@ -1,19 +1,20 @@
-//! How things look: in sixteen colours, or in none.
+//! Styles and symbols: in sixteen colours or none, in Unicode or ASCII.
 
-use crate::ask::output::terminal;
+use crate::output::terminal;
 use ratatui::style::{Color, Modifier, Style};
 use std::env;
 
-/// Styles and signs.
+/// Styles and symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
+    /// Whether colours are used.
     pub colors: bool,
-    /// Whether there is more than ASCII.
+    /// Whether the terminal shows UTF-8.
     pub unicode: bool,
 }
 
 impl Theme {
-    /// What this terminal can show.
+    /// The theme for this terminal, from the environment.
     pub fn of_terminal() -> Self {
         let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
         let locale = variable("LC_ALL").or_else(|| variable("LC_CTYPE")).or_else(|| variable("LANG"));
@@ -42,11 +43,11 @@ impl Theme {
         if self.unicode { "│" } else { "|" }
     }
 
-    /// Something that moves while the program works.
-    pub const fn spinner(self, beat: usize) -> &'static str {
+    /// A spinner, for a scan that is under way.
+    pub const fn spinner(self, frame: usize) -> &'static str {
         const UNICODE: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
         const ASCII: [&str; 4] = ["|", "/", "-", "\\"];
-        if self.unicode { UNICODE[beat % 8] } else { ASCII[beat % 4] }
+        if self.unicode { UNICODE[frame % 8] } else { ASCII[frame % 4] }
     }
 
     pub fn title(self) -> Style {
@@ -78,7 +79,7 @@ impl Theme {
         self.color(Color::Red)
     }
 
-    /// What has just changed.
+    /// A cell that has just changed.
     pub fn changed(self) -> Style {
         self.color(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
     }
@@ -87,7 +88,7 @@ impl Theme {
         self.color(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
-    /// What a ping means for a player.
+    /// The style of a round-trip time.
     pub fn ping(self, milliseconds: f64) -> Style {
         match terminal::Style::of_ping(milliseconds) {
             terminal::Style::Good => self.good(),
@@ -96,7 +97,7 @@ impl Theme {
         }
     }
 
-    /// The colour of a team, as near as sixteen colours come.
+    /// The colour of a team, in the nearest of sixteen colours.
     pub fn team(self, [red, green, blue]: [u8; 3]) -> Style {
         let most = red.max(green).max(blue);
         let has = |part: u8| u16::from(part) * 3 >= u16::from(most) * 2;

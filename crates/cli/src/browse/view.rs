@@ -1,16 +1,14 @@
-//! Draws what the model knows.
+//! Draws the model.
 
+mod change_log;
 mod details;
 mod footer;
-mod log;
 mod popup;
 mod table;
-mod words;
-
-pub use words::wrap;
+mod text;
 
 use super::{
-    model::{Mode, Model, PlaceState},
+    model::{ListState, Mode, Model},
     theme::Theme,
 };
 use ratatui::{
@@ -18,17 +16,17 @@ use ratatui::{
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
 };
-use words::{fit, plain};
+use text::{fit, plain};
 
-/// Beside a table of at least this width there is room for details.
+/// Width from which the details are shown beside the table, in columns.
 const WIDE: u16 = 100;
 
-/// Below a table in a terminal of at least this height there is room for details.
+/// Height from which the details are shown below the table, in lines.
 const HIGH: u16 = 22;
 
 /// Draws everything.
 pub fn draw(frame: &mut Frame<'_>, model: &mut Model, theme: Theme) {
-    model.settle();
+    model.prepare_frame();
     if frame.area().is_empty() {
         return;
     }
@@ -44,7 +42,7 @@ pub fn draw(frame: &mut Frame<'_>, model: &mut Model, theme: Theme) {
         }
     };
     if let (Some(area), Some(log)) = (bottom_pane, &model.log) {
-        log::draw(frame, area, log, theme);
+        change_log::draw(frame, area, log, theme);
     }
     let (list, pane) = panes(model, middle);
     if let Some(list) = list {
@@ -67,7 +65,7 @@ pub fn draw(frame: &mut Frame<'_>, model: &mut Model, theme: Theme) {
     }
 }
 
-/// For terminals that have nothing else: they would show several wrong signs for each right one.
+/// Replaces what terminals without UTF-8 would show as several wrong characters.
 fn to_ascii(frame: &mut Frame<'_>) {
     for cell in &mut frame.buffer_mut().content {
         if !cell.symbol().is_ascii() {
@@ -80,7 +78,7 @@ fn to_ascii(frame: &mut Frame<'_>) {
     }
 }
 
-/// How much of the screen says what has happened. The table gets what it needs, and at least a half.
+/// Height of the change log. The table gets what it needs, and at least half of the screen.
 fn log_height(model: &Model, height: u16) -> u16 {
     if model.log.is_none() || model.mode == Mode::Details || height < 6 {
         return 0;
@@ -89,7 +87,7 @@ fn log_height(model: &Model, height: u16) -> u16 {
     height.saturating_sub(table).max(height / 4).max(3)
 }
 
-/// Where the table is, and where the details are.
+/// The areas of the table and of the details.
 fn panes(model: &Model, area: Rect) -> (Option<Rect>, Option<Rect>) {
     if model.mode == Mode::Details {
         return (None, Some(area));
@@ -108,30 +106,31 @@ fn panes(model: &Model, area: Rect) -> (Option<Rect>, Option<Rect>) {
     (Some(area), None)
 }
 
-/// What is looked at, and how much there is.
+/// The first line: names of the lobbies, number of servers and players.
 fn header(model: &Model, theme: Theme, width: u16) -> Line<'static> {
     let servers = model.rows().iter().filter(|row| row.is_listed).count();
-    let players: u64 = model.rows().iter().filter_map(|row| row.record().info.players).map(u64::from).sum();
-    let many = |count: u64, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-    let shown = if model.filter.is_on() { format!("{} of ", model.shown().len()) } else { String::new() };
-    let mut counts = format!("{shown}{}", many(servers as u64, "server"));
+    let players: u64 = model.rows().iter().filter_map(|row| row.server.info.players).map(u64::from).sum();
+    let counted = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let shown = if model.filter.is_active() { format!("{} of ", model.shown().len()) } else { String::new() };
+    let mut counts = format!("{shown}{}", counted(servers as u64, "server"));
     if width >= 60 {
-        counts += &format!(", {}", many(players, "player"));
+        counts += &format!(", {}", counted(players, "player"));
     }
-    let failed = model.places.iter().filter(|place| matches!(place.state, PlaceState::Failed(_))).count();
-    let names = match &model.places[..] {
+    let failed = model.lists.iter().filter(|list| matches!(list.state, ListState::Failed(_))).count();
+    let names = match &model.lists[..] {
         [one] => plain(&one.name),
-        all => many(all.len() as u64, "lobby").replace("lobbys", "lobbies"),
+        all => counted(all.len() as u64, "lobby").replace("lobbys", "lobbies"),
     };
-    let (title, busy) = (" Rallypoint  ", if model.is_looking { theme.spinner(model.beat / 2) } else { " " });
-    let right = format!(" {counts} {busy} ");
-    let trouble = if failed > 0 { "  no list!" } else { "" };
-    let used = title.len() + trouble.len() + words::columns(&right);
+    let title = " Rallypoint  ";
+    let spinner = if model.is_scanning { theme.spinner(model.frame / 2) } else { " " };
+    let right = format!(" {counts} {spinner} ");
+    let failure = if failed > 0 { "  no list!" } else { "" };
+    let used = title.len() + failure.len() + text::columns(&right);
     let names = fit(&names, usize::from(width).saturating_sub(used), false);
     Line::from(vec![
         Span::styled(title, theme.title()),
         Span::raw(names),
-        Span::styled(trouble, theme.bad()),
+        Span::styled(failure, theme.bad()),
         Span::raw(right),
     ])
 }

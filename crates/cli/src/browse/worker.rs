@@ -1,114 +1,110 @@
-//! Asks, in a thread of its own, so that the keys are never slow.
+//! Scans on a thread of its own, so that keys are never slow.
 
-use crate::{
-    ask::{
-        self, Asking, Target,
-        survey::{News, Seen, Survey},
-    },
-    error::CommandError,
-};
+use crate::{error::CommandError, runtime, scan_args::ScanArgs};
+use rallypoint_query::{ScanEvent, Scanner, ServerRecord, Target, proto::Detail};
 use std::{
     sync::mpsc::{Receiver, SyncSender, sync_channel},
     thread::JoinHandle,
+    time::Duration,
 };
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::sleep};
 
-/// The thread. Dropping it ends that.
+/// The thread that scans. Dropping this ends it.
 pub struct Worker {
-    orders: Option<mpsc::UnboundedSender<Order>>,
-    /// What it has to say.
-    pub told: Receiver<Told>,
+    commands: Option<mpsc::UnboundedSender<WorkerCommand>>,
+    /// What the thread reports.
+    pub events: Receiver<WorkerEvent>,
     thread: Option<JoinHandle<Result<(), CommandError>>>,
 }
 
-/// What it is to do.
-pub enum Order {
-    /// Look at all places, and ask these servers too.
-    Look(Vec<Seen>),
-    /// Ask one server.
-    Ask(Box<Seen>),
+/// A command to the thread.
+pub enum WorkerCommand {
+    /// Scan all targets, and probe these servers as well.
+    Scan(Vec<ServerRecord>),
+    /// Probe one server.
+    ProbeAgain(Box<ServerRecord>),
 }
 
-/// What it says.
-pub enum Told {
-    News(Box<News>),
-    /// The look has ended.
-    Looked,
+/// What the thread reports.
+pub enum WorkerEvent {
+    Scan(Box<ScanEvent>),
+    /// A pass over all targets has ended.
+    PassEnded,
 }
 
-/// How much may wait to be drawn.
-const WAITING: usize = 4_096;
+/// Maximum number of events that wait to be drawn.
+const MAX_EVENTS: usize = 4_096;
+
+/// Interval at which the thread checks whether its owner is gone.
+const CLOSE_CHECK: Duration = Duration::from_millis(50);
 
 impl Worker {
-    pub fn start(asking: &Asking, places: Vec<Target>) -> Result<Self, CommandError> {
-        let (orders, receiver) = mpsc::unbounded_channel();
-        let (sender, told) = sync_channel(WAITING);
-        let asking = asking.clone();
-        // Mistakes in the flags are to be told before the screen is taken.
-        asking.validate()?;
+    pub fn start(scan: &ScanArgs, targets: Vec<Target>) -> Result<Self, CommandError> {
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let (sender, events) = sync_channel(MAX_EVENTS);
+        let scan = scan.clone();
+        // Invalid flags are reported before the screen is taken over.
+        scan.validate()?;
         let thread = std::thread::Builder::new()
             .name("worker".into())
-            .spawn(move || ask::block_on(work(asking, places, receiver, sender)))
+            .spawn(move || runtime::block_on(run(scan, targets, receiver, sender)))
             .map_err(|error| CommandError::failed(format!("cannot start a thread: {error}")))?;
-        Ok(Self { orders: Some(orders), told, thread: Some(thread) })
+        Ok(Self { commands: Some(commands), events, thread: Some(thread) })
     }
 
-    pub fn order(&self, order: Order) {
-        if let Some(orders) = &self.orders {
-            let _ = orders.send(order);
+    pub fn send(&self, command: WorkerCommand) {
+        if let Some(commands) = &self.commands {
+            let _ = commands.send(command);
         }
     }
 
-    /// Ends the thread, and says whether something went wrong in it.
-    pub fn end(mut self) -> Result<(), CommandError> {
-        self.orders = None;
-        // Whatever it wants to say, nobody listens any more.
-        drop(std::mem::replace(&mut self.told, sync_channel(0).1));
+    /// Ends the thread, and returns its error if there was one.
+    pub fn stop(mut self) -> Result<(), CommandError> {
+        self.commands = None;
+        // Unblocks the thread if it waits for room in the channel.
+        drop(std::mem::replace(&mut self.events, sync_channel(0).1));
         match self.thread.take().map(JoinHandle::join) {
-            Some(Err(_)) => {
-                Err(CommandError::failed("a part of the program has failed; this is a fault of the program"))
-            }
+            Some(Err(_)) => Err(CommandError::failed("internal error: the thread that scans has panicked")),
             Some(Ok(result)) => result,
             None => Ok(()),
         }
     }
 }
 
-async fn work(
-    asking: Asking,
-    places: Vec<Target>,
-    mut orders: mpsc::UnboundedReceiver<Order>,
-    told: SyncSender<Told>,
+async fn run(
+    scan: ScanArgs,
+    targets: Vec<Target>,
+    mut commands: mpsc::UnboundedReceiver<WorkerCommand>,
+    events: SyncSender<WorkerEvent>,
 ) -> Result<(), CommandError> {
-    let places = places.into_iter().map(Into::into).collect();
-    let mut survey = Survey::new(&asking, places, true)?;
-    while let Some(order) = orders.recv().await {
+    let mut scanner = scan.scanner(targets, Some(Detail::Players))?;
+    while let Some(command) = commands.recv().await {
         tokio::select! {
-            () = obey(&mut survey, order, &told) => {}
-            // What is ordered meanwhile waits; that nobody is there any more does not.
-            () = orders_closed(&orders) => break,
+            () = execute(&mut scanner, command, &events) => {}
+            // Commands wait for the current one to end; the end of the program does not.
+            () = wait_for_close(&commands) => break,
         }
     }
     Ok(())
 }
 
-async fn obey(survey: &mut Survey, order: Order, told: &SyncSender<Told>) {
-    let tell = |news| drop(told.send(Told::News(Box::new(news))));
-    match order {
-        Order::Look(more) => {
-            more.into_iter().for_each(|seen| survey.ask_again(seen));
-            survey.look(tell).await;
-            let _ = told.send(Told::Looked);
+async fn execute(scanner: &mut Scanner, command: WorkerCommand, events: &SyncSender<WorkerEvent>) {
+    let report = |event| drop(events.send(WorkerEvent::Scan(Box::new(event))));
+    match command {
+        WorkerCommand::Scan(more) => {
+            more.into_iter().for_each(|server| scanner.probe_again(server));
+            scanner.scan(report).await;
+            let _ = events.send(WorkerEvent::PassEnded);
         }
-        Order::Ask(seen) => {
-            survey.ask_again(*seen);
-            survey.finish(tell).await;
+        WorkerCommand::ProbeAgain(server) => {
+            scanner.probe_again(*server);
+            scanner.finish(report).await;
         }
     }
 }
 
-async fn orders_closed(orders: &mpsc::UnboundedReceiver<Order>) {
-    while !orders.is_closed() {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+async fn wait_for_close(commands: &mpsc::UnboundedReceiver<WorkerCommand>) {
+    while !commands.is_closed() {
+        sleep(CLOSE_CHECK).await;
     }
 }

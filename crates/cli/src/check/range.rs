@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// A range: the alarm is raised outside of it, or, with `@`, inside.
+/// A range: a value outside raises the alarm, or, with `@`, a value inside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
     from: f64,
@@ -12,13 +12,13 @@ pub struct Range {
 }
 
 impl Range {
-    /// Whether the alarm is raised.
+    /// Whether a value raises the alarm.
     pub fn alerts(&self, value: f64) -> bool {
         (self.from..=self.to).contains(&value) == self.inside
     }
 
-    /// What is wrong, for the end of a sentence.
-    pub fn complaint(&self) -> String {
+    /// The reason for an alarm, as the end of a sentence.
+    pub fn describe(&self) -> String {
         format!("is {} {}", if self.inside { "inside" } else { "outside" }, self.text.trim_start_matches('@'))
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_those_of_all_plugins() {
+    fn ranges_are_those_of_nagios_plugins() {
         for (text, quiet, alarm) in [
             ("10", &[0.0, 5.0, 10.0][..], &[-1.0, 10.1][..]),
             ("10:", &[10.0, 1e9], &[9.9, -1.0]),

@@ -1,47 +1,18 @@
 //! Names of lobbies.
 
 use super::setting_type::{SettingType, Value, ValueError, all, found, quoted};
+use rallypoint_query::lobby_names;
 use rallypoint_web::JoinLink;
 use rallypoint_wire::lobby::LobbyId;
 use std::collections::BTreeMap;
 use toml::de::DeValue;
-
-/// ID of the list for rooms (`rallypoint host`). It is separate from those of games, which could not join a room.
-pub const ROOMS: &str = "6b7de0f4-5b2f-4c0e-9a57-0d1f6f3c8e21";
-
-/// Well-known lobbies: ID, name, and short name for the command line.
-const KNOWN: [(&str, &str, &str); 5] = [
-    ("1ccf16b1-436d-856f-504d-cc1af306aaa7", "Gang Garrison 2", "gg2"),
-    ("0e29560e-443a-93a3-e15e-7bd072df7506", "PyGG2 testing", "pygg2"),
-    ("4fd0319b-5868-4f24-8b77-568cbb18fde9", "Vanguard", "vanguard"),
-    (ROOMS, "Rallypoint rooms", "rooms"),
-    ("c3c4f9d0-7f63-4d0b-8a0e-2b1d5e6f7a90", "Bloodmasters", "bloodmasters"),
-];
 
 /// The type of `lobby.names`. A file adds to the defaults; an empty name removes one.
 pub struct LobbyNamesType;
 
 /// The default names.
 pub fn known() -> BTreeMap<LobbyId, String> {
-    KNOWN.iter().filter_map(|(id, name, _)| Some((id.parse().ok()?, (*name).to_owned()))).collect()
-}
-
-/// The short name of a well-known lobby, otherwise the UUID; [`find`] accepts both.
-pub fn shown(id: LobbyId) -> String {
-    let is_it = |known: &str| known.parse::<LobbyId>().is_ok_and(|known| known == id);
-    let known = KNOWN.iter().find(|(known, ..)| is_it(known));
-    known.map_or_else(|| id.to_string(), |(_, _, short)| (*short).to_owned())
-}
-
-/// Parses a UUID or one of the well-known names, ignoring case, spaces and hyphens.
-pub fn find(text: &str) -> Result<LobbyId, String> {
-    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    let fits = |name: &str| plain(name) == plain(text);
-    let known = KNOWN.iter().find(|(_, name, short)| fits(name) || fits(short));
-    known.map_or(text, |(id, ..)| id).parse().map_err(|_| {
-        let names: Vec<_> = KNOWN.iter().map(|(_, name, short)| format!("{short} ({name})")).collect();
-        format!("expected the lobby's UUID or one of {}", names.join(", "))
-    })
+    lobby_names::known().map(|lobby| (lobby.id, lobby.name.to_owned())).collect()
 }
 
 impl SettingType for LobbyNamesType {

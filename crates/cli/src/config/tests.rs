@@ -351,15 +351,6 @@ fn the_registry_accepts_what_the_settings_accept() {
 }
 
 #[test]
-fn well_known_lobbies_are_found_by_name() {
-    let gg2 = rallypoint_wire::lobby::LobbyId::GANG_GARRISON_2;
-    for text in ["gg2", "GG2", "Gang Garrison 2", "gang-garrison-2", "1ccf16b1-436d-856f-504d-cc1af306aaa7"] {
-        assert_eq!(names::find(text), Ok(gg2), "{text}");
-    }
-    assert!(names::find("quake").unwrap_err().contains("gg2 (Gang Garrison 2)"));
-}
-
-#[test]
 fn watched_servers_name_a_lobby_by_uuid_or_by_any_of_its_names() {
     let text = r#"
         [[watch]]

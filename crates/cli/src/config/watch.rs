@@ -1,11 +1,11 @@
 //! The `[[watch]]` tables: servers that the lobby probes because they cannot register.
 
 use super::{
-    names, nearest,
+    nearest,
     setting_type::{SettingType, Value, ValueError, all, found, quoted},
 };
-use crate::ask::target::{Host, Protocol, Server, Target};
 use rallypoint_lobby::WatchTarget;
+use rallypoint_query::{Host, ServerAddress, Target, lobby_names, proto::Protocol};
 use rallypoint_wire::lobby::LobbyId;
 use std::{collections::BTreeMap, num::NonZeroU16};
 use toml::de::DeValue;
@@ -95,16 +95,16 @@ impl WatchListType<'_> {
     fn read_lobby(&self, text: &str) -> Result<LobbyId, ValueError> {
         let fits = |name: &&String| !name.is_empty() && name.to_lowercase() == text.trim().to_lowercase();
         let named = self.names.iter().find(|(_, name)| fits(name)).map(|(id, _)| *id);
-        named.map_or_else(|| names::find(text), Ok).map_err(|_| {
+        named.map_or_else(|| lobby_names::find(text), Ok).map_err(|_| {
             let known: Vec<_> = self.names.values().filter(|name| !name.is_empty()).map(quoted).collect();
             ValueError::new(format!("lobby: expected a UUID or one of {}, not {}", known.join(", "), quoted(text)))
         })
     }
 }
 
-fn read_server(text: &str) -> Result<(Server, Protocol), ValueError> {
+fn read_server(text: &str) -> Result<(ServerAddress, Protocol), ValueError> {
     match text.parse() {
-        Ok(Target::Server(server @ Server { protocol: Some(protocol), .. })) => Ok((server, protocol)),
+        Ok(Target::Server(server @ ServerAddress { protocol: Some(protocol), .. })) => Ok((server, protocol)),
         _ => {
             let expected = "bloodmasters://host:port or session://host:port";
             Err(ValueError::new(format!("server: expected {expected}, not {}", quoted(text))))

@@ -1,6 +1,6 @@
 //! What was found out, and what it means. No I/O.
 
-use crate::ask::{Protocol, Trouble, lobby::Listed};
+use rallypoint_query::{ListedServer, ProbeError, proto::Protocol};
 use rallypoint_wire::lobby::Transport;
 use std::{
     collections::BTreeSet,
@@ -19,7 +19,7 @@ pub struct Facts {
     pub is_found: bool,
     pub addresses: Vec<Address>,
     /// Servers of the list at the same addresses.
-    pub listed: Vec<Listed>,
+    pub listed: Vec<ListedServer>,
     pub has_list: bool,
     /// Whether a test entry was listed, if one was sent.
     pub test: Option<bool>,
@@ -33,8 +33,8 @@ pub struct Address {
     pub ip: IpAddr,
     /// Why this machine cannot send there at all.
     pub no_way: Option<String>,
-    pub tcp: Option<Result<(), Trouble>>,
-    pub queries: Vec<(Protocol, SocketAddr, Result<String, Trouble>)>,
+    pub tcp: Option<Result<(), ProbeError>>,
+    pub queries: Vec<(Protocol, SocketAddr, Result<String, ProbeError>)>,
 }
 
 /// Where an address can be reached from.
@@ -72,7 +72,7 @@ impl Address {
 
     /// Whether its machine says that nothing listens where it was queried.
     fn refuses_query(&self) -> bool {
-        self.queries.iter().any(|(.., result)| *result == Err(Trouble::Refused))
+        self.queries.iter().any(|(.., result)| *result == Err(ProbeError::Refused))
     }
 }
 
@@ -91,7 +91,7 @@ impl Facts {
     }
 
     /// Entries of the list that are this server: same address, same port if one was named, same transport.
-    pub fn matching(&self) -> impl Iterator<Item = &Listed> {
+    pub fn matching(&self) -> impl Iterator<Item = &ListedServer> {
         self.listed.iter().filter(|listed| {
             let transport = listed.info.lobby.as_ref().map(|lobby| lobby.transport);
             let fits = self.transport.is_none() || transport.is_none() || transport == self.transport;
@@ -170,7 +170,7 @@ impl Facts {
             return;
         }
         let refused =
-            reachable.iter().any(|address| address.tcp == Some(Err(Trouble::Refused)) || address.refuses_query());
+            reachable.iter().any(|address| address.tcp == Some(Err(ProbeError::Refused)) || address.refuses_query());
         match self.transport() {
             // A game that is played over UDP need not have a query.
             Some(Transport::Udp) if !self.is_down() => advice.push(format!(
@@ -237,23 +237,23 @@ impl Facts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rallypoint_query_proto::{LobbyInfo, ServerInfo};
+    use rallypoint_query::proto::{LobbyInfo, ServerInfo};
     use std::time::Duration;
 
-    fn address(ip: &str, tcp: Option<Result<(), Trouble>>, query: Option<Result<(), Trouble>>) -> Address {
+    fn address(ip: &str, tcp: Option<Result<(), ProbeError>>, query: Option<Result<(), ProbeError>>) -> Address {
         let ip: IpAddr = ip.parse().unwrap();
         let at = SocketAddr::new(ip, 8190);
         let queries = query.into_iter().map(|result| (Protocol::Session, at, result.map(|()| String::new()))).collect();
         Address { ip, no_way: None, tcp, queries }
     }
 
-    fn listed(at: &str, transport: Transport) -> Listed {
+    fn listed(at: &str, transport: Transport) -> ListedServer {
         let endpoints: Vec<SocketAddr> = vec![at.parse().unwrap()];
         let lobby = LobbyInfo { transport, endpoints: endpoints.clone(), protocol_id: None, entries: vec![] };
-        Listed { info: ServerInfo { lobby: Some(lobby), ..ServerInfo::default() }, endpoints, protocol: None }
+        ListedServer { info: ServerInfo { lobby: Some(lobby), ..ServerInfo::default() }, endpoints, protocol: None }
     }
 
-    fn facts(addresses: Vec<Address>, listed: Vec<Listed>) -> Facts {
+    fn facts(addresses: Vec<Address>, listed: Vec<ListedServer>) -> Facts {
         let (host, lobby) = ("play.example.org".into(), "lobby.example.org".into());
         let (port, is_found, has_list) = (Some(8190), true, true);
         Facts { host, port, lobby, is_found, has_list, addresses, listed, ..Facts::default() }
@@ -263,14 +263,14 @@ mod tests {
         facts.advice().join("\n")
     }
 
-    const TIMED_OUT: Trouble = Trouble::TimedOut(Duration::from_secs(4));
+    const TIMED_OUT: ProbeError = ProbeError::TimedOut(Duration::from_secs(4));
 
     #[test]
     fn a_healthy_server_needs_no_advice() {
         let open = address("198.51.100.1", Some(Ok(())), Some(Err(TIMED_OUT)));
         let tcp = facts(vec![open], vec![listed("198.51.100.1:8190", Transport::Tcp)]);
         assert_eq!((tcp.transport(), advice(&tcp)), (Some(Transport::Tcp), String::new()));
-        let answers = address("198.51.100.1", Some(Err(Trouble::Refused)), Some(Ok(())));
+        let answers = address("198.51.100.1", Some(Err(ProbeError::Refused)), Some(Ok(())));
         let udp = facts(vec![answers], vec![listed("198.51.100.1:8190", Transport::Udp)]);
         assert_eq!((udp.transport(), advice(&udp)), (Some(Transport::Udp), String::new()));
     }
@@ -280,17 +280,18 @@ mod tests {
         let public = "198.51.100.1";
         let not_found = Facts { is_found: false, ..facts(vec![], vec![]) };
         assert!(advice(&not_found).contains("has no address"));
-        let closed = facts(vec![address(public, Some(Err(Trouble::Refused)), Some(Err(Trouble::Refused)))], vec![]);
+        let closed =
+            facts(vec![address(public, Some(Err(ProbeError::Refused)), Some(Err(ProbeError::Refused)))], vec![]);
         assert!(advice(&closed).contains("nothing listens at port 8190: start the server"));
         let down = Facts { transport: Some(Transport::Udp), ..closed };
         assert!(down.is_down() && advice(&down).contains("nothing listens at port 8190: start the server"));
         let mut one_way = Facts { transport: Some(Transport::Udp), ..facts(vec![], vec![]) };
-        one_way.addresses = [Trouble::Refused, TIMED_OUT].map(|it| address(public, None, Some(Err(it)))).into();
+        one_way.addresses = [ProbeError::Refused, TIMED_OUT].map(|it| address(public, None, Some(Err(it)))).into();
         assert!(!one_way.is_down() && advice(&one_way).contains("that is normal"));
         let closed = Facts { transport: None, ..down };
         let mut unnamed = Facts { port: None, ..closed };
         let at = SocketAddr::new(public.parse().unwrap(), 45_555);
-        unnamed.addresses[0].queries.push((Protocol::Session, at, Err(Trouble::Refused)));
+        unnamed.addresses[0].queries.push((Protocol::Session, at, Err(ProbeError::Refused)));
         assert!(advice(&unnamed).contains("nothing listens at port 8190 or 45555: start the server"));
         let filtered = facts(vec![address(public, Some(Err(TIMED_OUT)), Some(Err(TIMED_OUT)))], vec![]);
         assert!(advice(&filtered).contains("forward it in the router"));

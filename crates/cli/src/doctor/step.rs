@@ -1,8 +1,8 @@
 //! What was looked at, and what came of it.
 
 use crate::{
-    ask::output::terminal::{Style, Terminal},
     error::CommandError,
+    output::terminal::{Style, Terminal},
     stdio::print_stdout,
 };
 use serde::Serialize;

@@ -1,15 +1,8 @@
 //! Registers a test entry from this machine for a few seconds, to find out whether the lobby accepts it.
 
-use crate::{
-    ask::{
-        Asking,
-        lobby::{Source, fetch},
-        resolve::resolve,
-        target::Lobby,
-    },
-    error::CommandError,
-};
+use crate::error::CommandError;
 use rallypoint_announce::{AnnounceConfig, AnnounceTask};
+use rallypoint_query::{ListedServer, LobbyAddress, ScanConfig, Target, fetch_list, resolve};
 use rallypoint_udp::entropy;
 use rallypoint_wire::lobby::Transport;
 use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
@@ -20,12 +13,12 @@ const DELAYS: [Duration; 4] =
 
 /// Registers a test entry and removes it again. Returns the addresses under which it was listed; none if it was not.
 pub async fn register(
-    lobby: &Lobby,
+    lobby: &LobbyAddress,
     transport: Transport,
     port: NonZeroU16,
-    asking: &Asking,
+    asking: &ScanConfig,
 ) -> Result<Vec<SocketAddr>, CommandError> {
-    let addrs = resolve(&lobby.host, lobby.port(false), asking.family()).await;
+    let addrs = resolve(&lobby.host, lobby.port(), asking.only_family()).await;
     let addrs = addrs.map_err(|trouble| CommandError::failed(format!("the lobby {lobby}: {trouble}")))?;
     // A random name, so that the entry can be told apart from others.
     let name = format!(
@@ -50,17 +43,17 @@ pub async fn register(
     Ok(found)
 }
 
-async fn find_entry(lobby: &Lobby, name: &str, asking: &Asking) -> Vec<SocketAddr> {
+async fn find_entry(lobby: &LobbyAddress, name: &str, asking: &ScanConfig) -> Vec<SocketAddr> {
     let mut found = Vec::new();
     for delay in DELAYS {
         tokio::time::sleep(delay).await;
-        let source = Source::Lobby(lobby.clone());
-        let take = |listed: crate::ask::lobby::Listed| {
+        let source = Target::Lobby(lobby.clone());
+        let take = |listed: ListedServer| {
             if listed.info.name.as_deref() == Some(name) {
                 found.extend(listed.endpoints);
             }
         };
-        if fetch(&source, asking, take).await.is_ok() && !found.is_empty() {
+        if fetch_list(&source, asking, take).await.is_ok() && !found.is_empty() {
             break;
         }
     }

@@ -1,7 +1,7 @@
 //! The flags of `rallypoint host`.
 
-use crate::config::names;
 use rallypoint_announce::LobbyHost;
+use rallypoint_query::lobby_names;
 use rallypoint_wire::lobby::LobbyId;
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -42,7 +42,7 @@ pub struct Args {
     pub lobbies: Vec<LobbyHost>,
 
     /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
-    #[arg(long, value_name = "UUID|NAME", default_value = "rooms", value_parser = names::find)]
+    #[arg(long, value_name = "UUID|NAME", default_value = "rooms", value_parser = lobby_names::find)]
     pub lobby_id: LobbyId,
 
     /// Let nobody in who does not encrypt

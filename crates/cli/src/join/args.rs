@@ -1,6 +1,6 @@
 //! The flags of `rallypoint join`.
 
-use crate::ask::target::{Protocol, Server, Target};
+use rallypoint_query::{ServerAddress, Target, proto::Protocol};
 use rallypoint_session::{Encryption, PublicKey};
 
 /// Join a chat room that somebody hosts
@@ -12,7 +12,7 @@ use rallypoint_session::{Encryption, PublicKey};
 pub struct Args {
     /// The server, with a port if it is not 45555
     #[arg(value_name = "HOST[:PORT]", value_parser = server)]
-    pub server: Server,
+    pub server: ServerAddress,
 
     /// What you are called there [default: the name of your user]
     #[arg(long, short, value_parser = name)]
@@ -78,8 +78,8 @@ impl Args {
     }
 }
 
-fn server(text: &str) -> Result<Server, String> {
-    match text.parse()? {
+fn server(text: &str) -> Result<ServerAddress, String> {
+    match text.parse::<Target>().map_err(|error| error.to_string())? {
         Target::Server(server) if server.protocol != Some(Protocol::Bloodmasters) => Ok(server),
         _ => Err("expected a server such as play.example.org or 203.0.113.1:45555".into()),
     }

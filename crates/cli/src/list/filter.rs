@@ -1,18 +1,18 @@
-//! Which servers, in which order.
+//! Filters and sort order of `rallypoint list`.
 
-use crate::ask::output::Record;
 use clap::ValueEnum;
+use rallypoint_query::ServerRecord;
 use std::cmp::{Ordering, Reverse};
 
-/// Which servers.
+/// Which servers are shown.
 #[derive(clap::Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Which servers")]
+#[command(next_help_heading = "Filters")]
 pub struct Filter {
-    /// Only servers where somebody plays
+    /// Only servers with players
     #[arg(long)]
     not_empty: bool,
 
-    /// Only servers with a free place
+    /// Only servers that are not full
     #[arg(long)]
     not_full: bool,
 
@@ -20,45 +20,45 @@ pub struct Filter {
     #[arg(long)]
     no_password: bool,
 
-    /// Only servers whose game has this in its name
+    /// Only servers whose game contains this text
     #[arg(long, value_name = "TEXT")]
     game: Option<String>,
 
-    /// Only servers whose map has this in its name
+    /// Only servers whose map contains this text
     #[arg(long, value_name = "TEXT")]
     map: Option<String>,
 
-    /// Only servers that have this in their name
+    /// Only servers whose name contains this text
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
 
-    /// Only servers whose version has this in it
+    /// Only servers whose version contains this text
     #[arg(long, value_name = "TEXT")]
     version: Option<String>,
 }
 
-/// In which order, and how many.
+/// Order and number of servers.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct SortArgs {
-    /// The order of the table is by players, unless this says otherwise
+    /// Sort order; a table is sorted by players by default
     #[arg(long = "sort", value_name = "BY", value_enum)]
     pub by: Option<Sort>,
 
-    /// The other way round
+    /// Reverse the order
     #[arg(long)]
     reverse: bool,
 
-    /// Show so many at most
+    /// Maximum number of servers to show
     #[arg(long, short = 'n', value_name = "N", value_parser = crate::number::number::<usize>(0..=u64::MAX))]
     pub limit: Option<usize>,
 }
 
-/// What to sort by.
+/// A sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
-    /// Where most people play first
+    /// Most players first
     Players,
-    /// The nearest first
+    /// Lowest ping first
     Ping,
     Name,
     Map,
@@ -67,14 +67,14 @@ pub enum Sort {
 }
 
 impl Filter {
-    /// Whether a server is one of those. What it does not tell it does not have.
-    pub fn accepts(&self, record: &Record) -> bool {
+    /// Whether a server is shown. Unknown values do not match.
+    pub fn accepts(&self, record: &ServerRecord) -> bool {
         let info = &record.info;
         let players = info.players.unwrap_or(0);
-        let has = |wanted: &Option<String>, told: &[&Option<String>]| {
+        let has = |wanted: &Option<String>, texts: &[&Option<String>]| {
             let Some(wanted) = wanted else { return true };
             let wanted = wanted.to_lowercase();
-            told.iter().any(|text| text.as_ref().is_some_and(|text| text.to_lowercase().contains(&wanted)))
+            texts.iter().any(|text| text.as_ref().is_some_and(|text| text.to_lowercase().contains(&wanted)))
         };
         let is_full = info.max_players.is_some_and(|most| players >= most);
         let unwanted = self.not_empty && players == 0
@@ -89,9 +89,8 @@ impl Filter {
 }
 
 impl SortArgs {
-    /// Brings servers into order; those that are equal are sorted by name and address, so that the order is always the
-    /// same.
-    pub fn sort(&self, records: &mut [Record]) {
+    /// Sorts servers. Equal ones are sorted by name and address, so that the order is deterministic.
+    pub fn sort(&self, records: &mut [ServerRecord]) {
         let by = self.by.unwrap_or(Sort::Players);
         records.sort_by(|a, b| {
             let order = by.compare(a, b);
@@ -102,21 +101,21 @@ impl SortArgs {
 }
 
 impl Sort {
-    fn compare(self, a: &Record, b: &Record) -> Ordering {
-        let text = |of: fn(&Record) -> Option<&str>| {
+    fn compare(self, a: &ServerRecord, b: &ServerRecord) -> Ordering {
+        let text = |of: fn(&ServerRecord) -> Option<&str>| {
             let key = |record| of(record).map(str::to_lowercase).unwrap_or_default();
-            // Whoever does not tell comes last.
+            // Servers without the text come last.
             (key(a).is_empty(), key(a)).cmp(&(key(b).is_empty(), key(b)))
         };
         match self {
             Self::Players => Reverse(a.info.players).cmp(&Reverse(b.info.players)),
             Self::Ping => {
-                let ping = |record: &Record| record.answer.as_ref().map_or(f64::INFINITY, |answer| answer.ping_ms);
+                let ping = |record: &ServerRecord| record.ping_ms().unwrap_or(f64::INFINITY);
                 ping(a).total_cmp(&ping(b))
             }
             Self::Name => text(|record| Some(record.name())),
             Self::Map => text(|record| record.info.map.as_deref()),
-            Self::Game => text(Record::game),
+            Self::Game => text(ServerRecord::game),
             Self::Address => a.address.cmp(&b.address),
         }
     }
@@ -125,10 +124,10 @@ impl Sort {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::lobby::Listed;
-    use rallypoint_query_proto::ServerInfo;
+    use rallypoint_query::ListedServer;
+    use rallypoint_query::proto::ServerInfo;
 
-    fn record(name: &str, players: u16, map: &str) -> Record {
+    fn record(name: &str, players: u16, map: &str) -> ServerRecord {
         let info = ServerInfo {
             name: Some(name.into()),
             map: Some(map.into()).filter(|map: &String| !map.is_empty()),
@@ -137,19 +136,19 @@ mod tests {
             password: Some(players == 3),
             ..ServerInfo::default()
         };
-        Record::listed(Listed { info, endpoints: vec![([192, 0, 2, 1], 7).into()], protocol: None })
+        ServerRecord::listed(ListedServer { info, endpoints: vec![([192, 0, 2, 1], 7).into()], protocol: None }, 0)
     }
 
-    fn all() -> Vec<Record> {
+    fn all() -> Vec<ServerRecord> {
         vec![record("b", 0, "Dusk"), record("A", 3, ""), record("c", 10, "dawn"), record("a", 3, "dusk")]
     }
 
-    fn names(records: &[Record]) -> String {
-        records.iter().map(Record::name).collect()
+    fn names(records: &[ServerRecord]) -> String {
+        records.iter().map(ServerRecord::name).collect()
     }
 
     #[test]
-    fn filters_keep_what_fits_all_of_them() {
+    fn servers_have_to_match_all_filters() {
         let kept =
             |filter: &Filter| names(&all().into_iter().filter(|record| filter.accepts(record)).collect::<Vec<_>>());
         assert_eq!(kept(&Filter::default()), "bAca");
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_always_the_same() {
+    fn the_order_is_deterministic() {
         let sorted = |by, reverse| {
             let mut records = all();
             SortArgs { by, reverse, limit: None }.sort(&mut records);

@@ -1,59 +1,59 @@
-//! What can happen to a server that is watched, in words and as JSON.
+//! Events of `rallypoint watch`, as text and as JSON.
 
-use crate::ask::{
-    Trouble,
-    output::record::{self, Record},
-    survey::Seen,
-};
+use crate::output::json;
+use rallypoint_query::{ProbeError, ServerRecord};
 use serde::Serialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, net::SocketAddr};
 
-/// Something has happened.
+/// A change of a server or of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
-    /// To this server; none if it is about a list.
-    pub server: Option<Seen>,
-    /// The place that it is about, counted from 0.
-    pub place: usize,
-    pub what: What,
+pub struct WatchEvent {
+    /// The server; `None` if the event is about a list.
+    pub server: Option<ServerRecord>,
+    /// Index of the target that the event is about.
+    pub target_index: usize,
+    pub kind: WatchEventKind,
 }
 
-/// What has happened.
+/// What happened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
-    /// A server is there that was not; or the first look found it.
+pub enum WatchEventKind {
+    /// A server was found that was not known.
     Appeared {
+        /// Whether the first pass found it: then it is not new.
         at_first: bool,
     },
-    /// It says something else about itself.
-    Changed(Vec<Change>),
+    /// Fields of the server changed.
+    Changed(Vec<FieldChange>),
+    /// A player with this name joined.
     Joined(String),
+    /// A player with this name left.
     Left(String),
-    /// It is in the list, but does not answer any more.
-    Silent(Trouble),
-    /// It answers again.
+    /// The server does not answer any more.
+    Silent(ProbeError),
+    /// The server answers again.
     Back,
-    /// It is not in the list any more.
+    /// The server is no longer in its list.
     Gone,
-    /// A list cannot be had any more.
-    ListFailed(Trouble),
-    /// It can be had again.
+    /// A list cannot be read any more.
+    ListFailed(ProbeError),
+    /// A list can be read again.
     ListBack,
 }
 
-/// A part of what a server says has changed.
+/// A field that changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
+pub struct FieldChange {
     #[serde(skip)]
     pub field: &'static str,
     pub from: Value,
     pub to: Value,
 }
 
-/// An event as JSON has it.
+/// An event as JSON.
 #[derive(Serialize)]
-struct View<'a> {
+struct EventJson<'a> {
     time: &'a str,
     event: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ struct View<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     at_first: Option<bool>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    changes: BTreeMap<&'static str, &'a Change>,
+    changes: BTreeMap<&'static str, &'a FieldChange>,
     #[serde(skip_serializing_if = "Option::is_none")]
     player: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,73 +75,74 @@ struct View<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<record::View<'a>>,
+    server: Option<json::ServerJson<'a>>,
 }
 
-impl Event {
-    /// One object. `place` is what the list is called.
-    pub fn json(&self, time: &str, place: &str) -> String {
-        let record = self.server.as_ref().map(|seen| &seen.record);
-        let trouble = match &self.what {
-            What::Silent(trouble) | What::ListFailed(trouble) => Some(trouble),
+impl WatchEvent {
+    /// The event as a JSON object. `target` is the name of the target.
+    pub fn json(&self, time: &str, target: &str) -> String {
+        let record = self.server.as_ref();
+        let error = match &self.kind {
+            WatchEventKind::Silent(error) | WatchEventKind::ListFailed(error) => Some(error),
             _ => None,
         };
-        let appeared = match self.what {
-            What::Appeared { at_first } => Some(at_first),
+        let at_first = match self.kind {
+            WatchEventKind::Appeared { at_first } => Some(at_first),
             _ => None,
         };
-        let view = View {
+        let object = EventJson {
             time,
-            event: self.what.code(),
-            list: self.server.is_none().then_some(place),
-            id: self.server.as_ref().map(|seen| &*seen.id),
-            name: record.map(Record::name),
+            event: self.kind.code(),
+            list: self.server.is_none().then_some(target),
+            id: record.map(|record| &*record.id),
+            name: record.map(ServerRecord::name),
             address: record.and_then(|record| record.address),
-            at_first: appeared,
-            changes: match &self.what {
-                What::Changed(changes) => changes.iter().map(|change| (change.field, change)).collect(),
+            at_first,
+            changes: match &self.kind {
+                WatchEventKind::Changed(changes) => changes.iter().map(|change| (change.field, change)).collect(),
                 _ => BTreeMap::new(),
             },
-            player: match &self.what {
-                What::Joined(player) | What::Left(player) => Some(player),
+            player: match &self.kind {
+                WatchEventKind::Joined(player) | WatchEventKind::Left(player) => Some(player),
                 _ => None,
             },
-            error: trouble.map(Trouble::code),
-            message: trouble.map(ToString::to_string),
-            server: record.filter(|_| appeared.is_some()).map(Record::view),
+            error: error.map(ProbeError::code),
+            message: error.map(ToString::to_string),
+            server: record.filter(|_| at_first.is_some()).map(json::server),
         };
-        serde_json::to_string(&view).unwrap_or_default()
+        serde_json::to_string(&object).unwrap_or_default()
     }
 
-    /// A line for people.
-    pub fn line(&self, place: &str) -> String {
+    /// A line of text. `target` is the name of the target.
+    pub fn line(&self, target: &str) -> String {
         match &self.server {
-            Some(seen) => format!("{}: {}", seen.record.name(), self.describe()),
-            None => format!("{place}: {}", self.describe()),
+            Some(server) => format!("{}: {}", server.name(), self.describe()),
+            None => format!("{target}: {}", self.describe()),
         }
     }
 
     fn describe(&self) -> String {
-        let record = self.server.as_ref().map(|seen| &seen.record);
-        match &self.what {
-            What::Appeared { .. } => {
-                let place = record.map(|record| format!(" ({})", summary(record))).unwrap_or_default();
-                format!("is there{place}")
+        let record = self.server.as_ref();
+        match &self.kind {
+            WatchEventKind::Appeared { at_first } => {
+                let verb = if *at_first { "online" } else { "appeared" };
+                let details = record.map(|record| format!(" ({})", summary(record))).unwrap_or_default();
+                format!("{verb}{details}")
             }
-            What::Changed(changes) => changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-            What::Joined(player) => format!("{player} joined"),
-            What::Left(player) => format!("{player} left"),
-            What::Silent(trouble) => format!("does not answer: {trouble}"),
-            What::Back => "answers again".into(),
-            What::Gone => "is gone".into(),
-            What::ListFailed(trouble) => format!("no list: {trouble}"),
-            What::ListBack => "the list is there again".into(),
+            WatchEventKind::Changed(changes) => changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            WatchEventKind::Joined(player) => format!("{player} joined"),
+            WatchEventKind::Left(player) => format!("{player} left"),
+            WatchEventKind::Silent(error) => format!("does not answer: {error}"),
+            WatchEventKind::Back => "answers again".into(),
+            WatchEventKind::Gone => "no longer listed".into(),
+            WatchEventKind::ListFailed(error) => format!("cannot read the list: {error}"),
+            WatchEventKind::ListBack => "the list is available again".into(),
         }
     }
 }
 
-impl What {
-    /// For scripts.
+impl WatchEventKind {
+    /// Identifier of the event, for programs.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Appeared { .. } => "appeared",
@@ -156,17 +157,25 @@ impl What {
         }
     }
 
-    /// Good news, bad news, or neither: 1, -1, 0.
-    pub const fn mood(&self) -> i8 {
+    /// Whether something was gained or lost, which decides about the colour.
+    pub const fn tone(&self) -> Tone {
         match self {
-            Self::Appeared { .. } | Self::Joined(_) | Self::Back | Self::ListBack => 1,
-            Self::Changed(_) => 0,
-            Self::Left(_) | Self::Silent(_) | Self::Gone | Self::ListFailed(_) => -1,
+            Self::Appeared { .. } | Self::Joined(_) | Self::Back | Self::ListBack => Tone::Good,
+            Self::Changed(_) => Tone::Neutral,
+            Self::Left(_) | Self::Silent(_) | Self::Gone | Self::ListFailed(_) => Tone::Bad,
         }
     }
 }
 
-impl fmt::Display for Change {
+/// Whether an event is good or bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Good,
+    Neutral,
+    Bad,
+}
+
+impl fmt::Display for FieldChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let show = |value: &Value| match value {
             Value::String(text) if text.is_empty() => "none".to_owned(),
@@ -180,7 +189,7 @@ impl fmt::Display for Change {
     }
 }
 
-fn summary(record: &Record) -> String {
+fn summary(record: &ServerRecord) -> String {
     let info = &record.info;
     let players = match (info.players, info.max_players) {
         (Some(players), Some(most)) if most > 0 => Some(format!("{players}/{most} players")),

@@ -1,50 +1,50 @@
-//! What every key does.
+//! Key bindings.
 
-use super::{Message, Mode, Model, Wish};
+use super::{Action, Message, Mode, Model};
 use crate::browse::filter::Column;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// All keys and what they do, for the help.
+/// All keys and their effects, for the help.
 pub const HELP: [(&str, &str); 17] = [
-    ("↑ ↓  j k", "choose a server"),
-    ("PgUp PgDn", "a page up, a page down"),
-    ("Home End  g G", "the first, the last"),
-    ("Enter", "join: tells the address, runs the join command"),
+    ("↑ ↓  j k", "select a server"),
+    ("PgUp PgDn", "page up, page down"),
+    ("Home End  g G", "first, last server"),
+    ("Enter", "join: shows the address, runs the join command"),
     ("/", "filter as you type: name, map, game, player, address"),
-    ("Esc", "take the filter off"),
-    ("s S", "sort by the next column, by the one before"),
-    ("o", "turn the order round"),
-    ("f", "make it a favourite, or no longer one"),
-    ("F", "only favourites"),
-    ("e u p", "hide empty, full, password protected servers"),
-    ("r", "look again"),
-    ("Space", "ask only this server again"),
+    ("Esc", "clear the filter"),
+    ("s S", "sort by the next, by the previous column"),
+    ("o", "reverse the order"),
+    ("f", "add to or remove from favourites"),
+    ("F", "show only favourites"),
+    ("e u p", "hide empty, full, password-protected servers"),
+    ("r", "refresh"),
+    ("Space", "query only this server again"),
     ("d", "show or hide the details"),
-    ("Tab", "details over the whole screen"),
+    ("Tab", "details on the whole screen"),
     ("J K", "scroll the details"),
-    ("q  Ctrl-C", "end"),
+    ("q  Ctrl-C", "quit"),
 ];
 
-/// Nobody types a longer filter.
-const LONGEST_FILTER: usize = 100;
+/// Maximum length of the filter, in characters.
+const MAX_FILTER: usize = 100;
 
 impl Model {
-    /// A key was pressed.
-    pub fn handle_key(&mut self, key: KeyEvent) -> Option<Wish> {
+    /// Handles a key.
+    pub fn handle_key(&mut self, key: KeyEvent) -> Option<Action> {
         if key.kind == KeyEventKind::Release {
             return None;
         }
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             match key.code {
-                KeyCode::Char('c') => return Some(Wish::Quit),
-                KeyCode::Char('z') => return Some(Wish::Suspend),
+                KeyCode::Char('c') => return Some(Action::Quit),
+                KeyCode::Char('z') => return Some(Action::Suspend),
                 KeyCode::Char('u') if self.mode == Mode::Filter => self.set_words(String::new()),
                 _ => {}
             }
             return None;
         }
         self.message = None;
-        self.tidy();
+        self.arrange_if_dirty();
         match self.mode {
             Mode::Filter => self.filter_key(key.code),
             Mode::Help => {
@@ -60,7 +60,7 @@ impl Model {
         }
     }
 
-    fn filter_key(&mut self, key: KeyCode) -> Option<Wish> {
+    fn filter_key(&mut self, key: KeyCode) -> Option<Action> {
         let mut words = self.filter.words.clone();
         match key {
             KeyCode::Enter => self.mode = Mode::Table,
@@ -74,7 +74,7 @@ impl Model {
                 self.set_words(words);
             }
             KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => return self.table_key(key),
-            KeyCode::Char(c) if words.chars().count() < LONGEST_FILTER && !c.is_control() => {
+            KeyCode::Char(c) if words.chars().count() < MAX_FILTER && !c.is_control() => {
                 words.push(c);
                 self.set_words(words);
             }
@@ -83,19 +83,19 @@ impl Model {
         None
     }
 
-    fn join_key(&mut self, key: KeyCode) -> Option<Wish> {
+    fn join_key(&mut self, key: KeyCode) -> Option<Action> {
         self.mode = Mode::Table;
         if key != KeyCode::Enter {
             return None;
         }
         let (_, row) = self.selected()?;
-        let (record, address) = (row.record(), self.join_address(row.record())?);
-        self.join_command(record).map(|command| Wish::Join(command, address))
+        let address = self.join_address(&row.server)?;
+        self.join_command(&row.server).map(|command| Action::Join(command, address))
     }
 
-    fn table_key(&mut self, key: KeyCode) -> Option<Wish> {
+    fn table_key(&mut self, key: KeyCode) -> Option<Action> {
         let last = self.shown.len().saturating_sub(1);
-        let at = self.selected().map_or(0, |(at, _)| at);
+        let at = self.selected().map_or(0, |(position, _)| position);
         match key {
             KeyCode::Up | KeyCode::Char('k') => self.select(at.saturating_sub(1)),
             KeyCode::Down | KeyCode::Char('j') => self.select((at + 1).min(last)),
@@ -126,10 +126,15 @@ impl Model {
             KeyCode::Tab if self.selected().is_some() => self.mode = Mode::Details,
             KeyCode::Char('J') => self.scroll = self.scroll.saturating_add(1),
             KeyCode::Char('K') => self.scroll = self.scroll.saturating_sub(1),
-            KeyCode::Char('?' | 'h') | KeyCode::F(1) => (self.mode, self.help_scroll) = (Mode::Help, 0),
-            KeyCode::Char('r') | KeyCode::F(5) if !self.is_looking => return Some(self.start_look()),
-            KeyCode::Char(' ') => return self.selected().map(|(_, row)| Wish::Ask(Box::new(row.seen.clone()))),
-            KeyCode::Char('q') => return Some(Wish::Quit),
+            KeyCode::Char('?' | 'h') | KeyCode::F(1) => {
+                self.mode = Mode::Help;
+                self.help_scroll = 0;
+            }
+            KeyCode::Char('r') | KeyCode::F(5) if !self.is_scanning => return Some(self.start_scan()),
+            KeyCode::Char(' ') => {
+                return self.selected().map(|(_, row)| Action::ProbeAgain(Box::new(row.server.clone())));
+            }
+            KeyCode::Char('q') => return Some(Action::Quit),
             _ => {}
         }
         None
@@ -141,23 +146,25 @@ impl Model {
     }
 
     fn toggle(&mut self, which: impl Fn(&mut Self) -> &mut bool) {
-        let it = which(self);
-        *it = !*it;
+        let flag = which(self);
+        *flag = !*flag;
         self.is_dirty = true;
     }
 
     fn sort_by(&mut self, column: Column) {
-        (self.column, self.most_first) = (column, column.starts_with_most());
+        self.column = column;
+        self.most_first = column.starts_with_most();
         self.is_dirty = true;
     }
 
     fn toggle_favourite(&mut self) {
         let Some((_, row)) = self.selected() else { return };
-        let (id, name) = (row.seen.id.clone(), row.record().name().to_owned());
+        let id = row.server.id.clone();
+        let name = row.server.name().to_owned();
         self.message = Some(match self.favourites.toggle(&id, &name) {
-            Ok(true) => Message::good(format!("{name} is a favourite now")),
-            Ok(false) => Message::good(format!("{name} is no favourite any more")),
-            Err(why) => Message::bad(why),
+            Ok(true) => Message::info(format!("{name} was added to the favourites")),
+            Ok(false) => Message::info(format!("{name} was removed from the favourites")),
+            Err(error) => Message::error(error),
         });
         self.is_dirty = true;
     }

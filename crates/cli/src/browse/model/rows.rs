@@ -1,86 +1,83 @@
-//! The servers that are known, and those that are shown.
+//! The rows of the table: all known servers.
 
 use super::Model;
-use crate::ask::{output::record::Record, survey::Seen};
-use rallypoint_query_proto::{LobbyInfo, ServerInfo};
+use rallypoint_query::{
+    ServerRecord,
+    proto::{LobbyInfo, ServerInfo},
+};
 use rallypoint_wire::lobby::Transport;
 
 /// A server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    pub seen: Seen,
-    /// The look that found it last.
-    pub(super) look: u32,
-    /// Whether it was found anywhere; otherwise it is only remembered.
+    pub server: ServerRecord,
+    /// The last pass that found it.
+    pub(super) pass: u32,
+    /// Whether the last scan found it; otherwise it is only a favourite.
     pub is_listed: bool,
 }
 
-impl Row {
-    pub fn record(&self) -> &Record {
-        &self.seen.record
-    }
-}
-
 impl Model {
-    /// Takes over what a list says. What the server said itself stays until it is asked again: nothing flickers.
-    pub(super) fn take(&mut self, mut seen: Seen, is_listed: bool) {
-        let look = self.look;
-        match self.by_id.get(&seen.id) {
-            Some(&at) => {
-                let row = &mut self.rows[at];
-                if row.seen.record.answer.is_some() {
-                    let (listed, mut known) = (seen.record.info, row.seen.record.clone());
-                    known.info.lobby.clone_from(&listed.lobby);
-                    known.endpoints = seen.record.endpoints;
-                    seen.record = known;
+    /// Applies what a list says. The server's own reply stays until it is probed again, so that nothing flickers.
+    pub(super) fn apply_listed(&mut self, mut server: ServerRecord, is_listed: bool) {
+        let pass = self.pass;
+        match self.by_id.get(&server.id) {
+            Some(&index) => {
+                let row = &mut self.rows[index];
+                if row.server.reply.is_some() {
+                    let mut known = row.server.clone();
+                    known.target_index = server.target_index;
+                    known.info.lobby = server.info.lobby;
+                    known.endpoints = server.endpoints;
+                    server = known;
                 }
-                *row = Row { seen, look, is_listed };
+                *row = Row { server, pass, is_listed };
             }
             None => {
-                self.by_id.insert(seen.id.clone(), self.rows.len());
-                self.rows.push(Row { seen, look, is_listed });
+                self.by_id.insert(server.id.clone(), self.rows.len());
+                self.rows.push(Row { server, pass, is_listed });
             }
         }
     }
 
-    /// Takes over what a server said itself.
-    pub(super) fn take_answer(&mut self, seen: Seen) {
-        match self.by_id.get(&seen.id) {
-            Some(&at) => self.rows[at].seen.record = seen.record,
-            None => return self.take(seen, true),
-        }
-        // A server that a person named is in no list, but it is there.
-        if let Some(row) = self.by_id.get(&seen.id).map(|&at| &mut self.rows[at])
-            && row.seen.record.endpoints.is_empty()
-        {
-            (row.look, row.is_listed) = (self.look, true);
+    /// Applies a server's own reply.
+    pub(super) fn apply_reply(&mut self, server: ServerRecord) {
+        let Some(&index) = self.by_id.get(&server.id) else { return self.apply_listed(server, true) };
+        let row = &mut self.rows[index];
+        row.server = ServerRecord { target_index: row.server.target_index, ..server };
+        // A named server is in no list: its reply shows that it exists.
+        if row.server.endpoints.is_empty() {
+            row.pass = self.pass;
+            row.is_listed = true;
         }
     }
 
-    /// Favourites are shown before anything else is known.
-    pub(super) fn remember_favourites(&mut self) {
-        let remembered: Vec<_> = self.favourites.iter().map(|(id, name)| remembered(id, name)).collect();
-        for seen in remembered {
-            self.take(seen, false);
+    /// Adds the favourites, which are shown before anything else is known.
+    pub(super) fn add_favourites(&mut self) {
+        let favourites: Vec<_> = self.favourites.iter().map(|(id, name)| favourite(id, name)).collect();
+        for server in favourites {
+            self.apply_listed(server, false);
         }
     }
 
-    /// Chooses and sorts. The chosen server stays chosen, wherever it goes; if it is gone, the one in its place is.
+    /// Filters and sorts the rows. The selected server stays selected wherever it moves; if it is gone, the one at its position
+    /// is selected.
     pub(super) fn arrange(&mut self) {
-        let is_favourite: Vec<bool> = self.rows.iter().map(|row| self.favourites.contains(&row.seen.id)).collect();
-        let (rows, filter) = (&self.rows, &self.filter);
+        let is_favourite: Vec<bool> = self.rows.iter().map(|row| self.favourites.contains(&row.server.id)).collect();
+        let rows = &self.rows;
+        let filter = &self.filter;
         let mut shown: Vec<usize> =
-            (0..rows.len()).filter(|&at| filter.shows(&rows[at].seen.record, is_favourite[at])).collect();
-        shown.sort_by_cached_key(|&at| self.column.key(&rows[at].seen.record, is_favourite[at], self.most_first));
+            (0..rows.len()).filter(|&at| filter.shows(&rows[at].server, is_favourite[at])).collect();
+        shown.sort_by_cached_key(|&at| self.column.key(&rows[at].server, is_favourite[at], self.most_first));
         self.shown = shown;
         let last = self.shown.len().saturating_sub(1);
-        let at = self.selected().map_or(self.selected_at.min(last), |(at, _)| at);
-        self.select(at);
+        let position = self.selected().map_or(self.selected_at.min(last), |(position, _)| position);
+        self.select(position);
     }
 
-    pub(super) fn select(&mut self, at: usize) {
-        let selected = self.shown.get(at).map(|&row| self.rows[row].seen.id.clone());
-        self.selected_at = at;
+    pub(super) fn select(&mut self, position: usize) {
+        let selected = self.shown.get(position).map(|&row| self.rows[row].server.id.clone());
+        self.selected_at = position;
         if selected != self.selected {
             self.selected = selected;
             self.scroll = 0;
@@ -88,8 +85,8 @@ impl Model {
     }
 }
 
-/// What is left of a favourite until it is found again: a name and an address.
-fn remembered(id: &str, name: &str) -> Seen {
+/// A favourite before it is found: a name and an address.
+fn favourite(id: &str, name: &str) -> ServerRecord {
     let (scheme, address) = id.split_once("://").unwrap_or(("", id));
     let address = address.parse().ok();
     let transport = match scheme {
@@ -104,6 +101,16 @@ fn remembered(id: &str, name: &str) -> Seen {
         lobby: transport.map(lobby),
         ..ServerInfo::default()
     };
-    let record = Record { address, info, endpoints, ..Record::named(id.to_owned()) };
-    Seen { id: id.to_owned(), place: usize::MAX, record }
+    ServerRecord {
+        id: id.to_owned(),
+        // Of no target.
+        target_index: usize::MAX,
+        target: id.to_owned(),
+        address,
+        protocol: None,
+        info,
+        reply: None,
+        error: None,
+        endpoints,
+    }
 }

@@ -1,11 +1,11 @@
-//! What is known of the chosen server.
+//! Details of the selected server.
 
-use super::words::{columns, fit, plain, wrap};
+use super::text::{columns, fit, plain, wrap};
 use crate::browse::{
     model::{Mode, Model, Row},
     theme::Theme,
 };
-use rallypoint_query_proto::{Player, ServerInfo};
+use rallypoint_query::proto::{Player, ServerInfo};
 use ratatui::{
     Frame,
     layout::Rect,
@@ -40,7 +40,8 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, model: &mut Model, theme: Theme) 
 }
 
 fn lines(model: &Model, row: &Row, theme: Theme, wide: usize) -> Vec<Line<'static>> {
-    let (record, info) = (row.record(), &row.record().info);
+    let record = &row.server;
+    let info = &record.info;
     let mut lines = Vec::new();
     for name in wrap(record.name(), wide) {
         lines.push(Line::styled(name, theme.title()));
@@ -49,15 +50,13 @@ fn lines(model: &Model, row: &Row, theme: Theme, wide: usize) -> Vec<Line<'stati
         lines.extend(wrap(text, wide).into_iter().map(Line::raw));
     }
     if !row.is_listed {
-        lines.extend(
-            wrap("Not in any list at the moment.", wide).into_iter().map(|line| Line::styled(line, theme.fair())),
-        );
+        lines.extend(wrap("Currently not in any list.", wide).into_iter().map(|line| Line::styled(line, theme.fair())));
     }
-    if let Some(trouble) = &record.trouble {
-        let text = wrap(&format!("No ping: {trouble}"), wide);
+    if let Some(error) = &record.error {
+        let text = wrap(&format!("No ping: {error}"), wide);
         lines.extend(text.into_iter().map(|line| Line::styled(line, theme.bad())));
     }
-    let mut say = |name: &str, text: Option<String>, style: Style| {
+    let mut add = |name: &str, text: Option<String>, style: Style| {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
         let label = format!("{name:<9}");
         for (n, part) in wrap(&text, wide.saturating_sub(label.len())).into_iter().enumerate() {
@@ -66,21 +65,22 @@ fn lines(model: &Model, row: &Row, theme: Theme, wide: usize) -> Vec<Line<'stati
         }
     };
     let none = Style::new();
-    say("Address", Some(super::table::address(model, record)), theme.heading());
-    say("Game", game(info), none);
-    say("Mode", info.mode.clone(), none);
-    say("Map", info.map.clone(), none);
-    say("Players", players(info), none);
-    say("Password", info.password.filter(|it| *it).map(|_| "needed".into()), theme.fair());
-    let ping = record.answer.as_ref();
-    let style = ping.map_or(none, |ping| theme.ping(ping.ping_ms));
-    say("Ping", ping.map(|ping| format!("{:.1} ms", ping.ping_ms)), style);
-    say("Missing", ping.map(|ping| ping.missing.join(", ")), theme.fair());
-    say("Web", info.website.clone(), none);
-    say("Tags", Some(info.tags.join(", ")), none);
+    add("Address", Some(super::table::address(model, record)), theme.heading());
+    add("Game", game(info), none);
+    add("Mode", info.mode.clone(), none);
+    add("Map", info.map.clone(), none);
+    add("Players", players(info), none);
+    add("Password", info.password.filter(|is_required| *is_required).map(|_| "required".into()), theme.fair());
+    let ping = record.ping_ms();
+    let style = ping.map_or(none, |ping| theme.ping(ping));
+    add("Ping", ping.map(|ping| format!("{ping:.1} ms")), style);
+    let missing = record.reply.iter().flat_map(|reply| &reply.missing).map(ToString::to_string);
+    add("Missing", Some(missing.collect::<Vec<_>>().join(", ")), theme.fair());
+    add("Web", info.website.clone(), none);
+    add("Tags", Some(info.tags.join(", ")), none);
     let mods = info.mods.iter().filter_map(|it| it.name.clone().or_else(|| it.id.clone()));
-    say("Mods", Some(mods.collect::<Vec<_>>().join(", ")), none);
-    say("Lobby", model.places.get(row.seen.place).map(|place| place.name.clone()).filter(|_| row.is_listed), none);
+    add("Mods", Some(mods.collect::<Vec<_>>().join(", ")), none);
+    add("Lobby", model.lists.get(record.target_index).map(|list| list.name.clone()).filter(|_| row.is_listed), none);
     lines.extend(player_lines(info, theme, wide));
     lines
 }
@@ -107,7 +107,7 @@ fn players(info: &ServerInfo) -> Option<String> {
     Some(text)
 }
 
-/// Who plays: team by team, those who watch at the end.
+/// The players, grouped by team, spectators last.
 fn player_lines(info: &ServerInfo, theme: Theme, wide: usize) -> Vec<Line<'static>> {
     let mut list: Vec<&Player> = info.player_list.iter().flatten().collect();
     if list.is_empty() {

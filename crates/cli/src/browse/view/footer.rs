@@ -1,8 +1,8 @@
-//! The last line: what is typed, what has happened, or which keys there are.
+//! The last line: the filter being typed, a message, or the keys.
 
-use super::words::{clip_left, columns, fit, plain};
+use super::text::{clip_left, columns, fit, plain};
 use crate::browse::{
-    model::{Mode, Model, PlaceState},
+    model::{ListState, Mode, Model},
     theme::Theme,
 };
 use ratatui::text::{Line, Span};
@@ -14,17 +14,17 @@ pub fn line(model: &Model, theme: Theme, width: u16) -> Line<'static> {
         return Line::from(vec![Span::styled(label, theme.key()), Span::raw(words)]);
     }
     if let Some(message) = &model.message {
-        let style = if message.is_bad { theme.bad() } else { theme.good() };
+        let style = if message.is_error { theme.bad() } else { theme.good() };
         return Line::styled(fit(&format!(" {}", message.text), wide, false), style);
     }
-    let failed = model.places.iter().find_map(|place| match &place.state {
-        PlaceState::Failed(trouble) => Some(format!(" {}: {trouble}", place.name)),
+    let failed = model.lists.iter().find_map(|list| match &list.state {
+        ListState::Failed(error) => Some(format!(" {}: {error}", list.name)),
         _ => None,
     });
     if let Some(text) = failed.filter(|_| model.shown().len() > 0) {
         return Line::styled(fit(&text, wide, false), theme.bad());
     }
-    if model.filter.is_on() {
+    if model.filter.is_active() {
         let text = format!(" Shown: {}   ", model.filter.describe());
         if columns(&text) + 10 <= wide {
             return Line::from(vec![
@@ -37,7 +37,7 @@ pub fn line(model: &Model, theme: Theme, width: u16) -> Line<'static> {
     keys(model, theme, wide)
 }
 
-/// Where the cursor is while a filter is typed.
+/// Column of the cursor while a filter is typed.
 pub fn cursor(model: &Model, width: u16) -> u16 {
     let (label, words) = filter(model, width.into());
     u16::try_from(columns(&label) + columns(&words)).unwrap_or(u16::MAX).min(width.saturating_sub(1))
@@ -49,7 +49,7 @@ fn filter(model: &Model, wide: usize) -> (String, String) {
     (label, words)
 }
 
-/// As many keys as there is room for, the important ones first; and always the one that ends it.
+/// As many keys as there is room for, the most important first, and always the one that quits.
 fn keys(model: &Model, theme: Theme, wide: usize) -> Line<'static> {
     let mut spans = vec![Span::raw(" ")];
     let mut used = 1;
@@ -68,8 +68,9 @@ fn keys(model: &Model, theme: Theme, wide: usize) -> Line<'static> {
     let room = |(key, what): &(&str, &str)| key.len() + 1 + what.len() + 2;
     let last = keys.last().map_or(0, room);
     for (n, (key, what)) in keys.iter().enumerate() {
-        let (room, kept) = (room(&(key, what)), if n + 1 < keys.len() { last } else { 0 });
-        if used + room + kept > wide + 2 {
+        let room = room(&(key, what));
+        let reserved = if n + 1 < keys.len() { last } else { 0 };
+        if used + room + reserved > wide + 2 {
             continue;
         }
         used += room;

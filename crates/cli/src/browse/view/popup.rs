@@ -1,6 +1,6 @@
-//! What is shown over everything else: the help, and how to join.
+//! Popups: the help, and how to join.
 
-use super::words::{columns, fit, wrap};
+use super::text::{columns, fit, wrap};
 use crate::browse::{
     model::{HELP, Model},
     theme::Theme,
@@ -17,7 +17,7 @@ pub fn help(frame: &mut Frame<'_>, area: Rect, model: &mut Model, theme: Theme) 
     let wide = usize::from(area.width).saturating_sub(4).min(70);
     let mut lines = Vec::new();
     for (keys, what) in HELP {
-        // In a narrow terminal the keys are told in fewer columns.
+        // In a narrow terminal the keys get fewer columns.
         let key_wide = if wide < 50 { 10 } else { key_wide };
         let keys = if theme.unicode { keys.to_owned() } else { keys.replace('↑', "Up").replace('↓', "Down") };
         for (n, part) in wrap(what, wide.saturating_sub(key_wide)).into_iter().enumerate() {
@@ -34,12 +34,12 @@ pub fn help(frame: &mut Frame<'_>, area: Rect, model: &mut Model, theme: Theme) 
 
 pub fn join(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
     let Some((_, row)) = model.selected() else { return };
-    let record = row.record();
+    let record = &row.server;
     let wide = usize::from(area.width).saturating_sub(4).min(70);
     let mut lines: Vec<_> =
         wrap(record.name(), wide).into_iter().map(|line| Line::styled(line, theme.title())).collect();
     let Some(address) = model.join_address(record) else {
-        lines.push(Line::raw("Its address is not known."));
+        lines.push(Line::raw("The address is not known."));
         return open(frame, area, theme, " Join ", lines, wide);
     };
     lines.push(Line::styled(address.to_string(), theme.heading()));
@@ -47,7 +47,7 @@ pub fn join(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
         lines.push(Line::styled(format!("also {other}"), theme.dim()));
     }
     if record.info.password == Some(true) {
-        lines.push(Line::styled("A password is needed.", theme.fair()));
+        lines.push(Line::styled("A password is required.", theme.fair()));
     }
     lines.push(Line::raw(""));
     match model.join_command(record) {
@@ -72,8 +72,8 @@ fn open(frame: &mut Frame<'_>, area: Rect, theme: Theme, title: &'static str, li
     let wide = lines.iter().map(|line| columns(&line.to_string())).max().unwrap_or(0).min(most);
     let width = u16::try_from(wide + 4).unwrap_or(u16::MAX).min(area.width);
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height);
-    let place = Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
-    if place.is_empty() {
+    let popup = Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
+    if popup.is_empty() {
         return;
     }
     let block = if theme.unicode {
@@ -91,13 +91,13 @@ fn open(frame: &mut Frame<'_>, area: Rect, theme: Theme, title: &'static str, li
         })
     };
     let block = block.title(title).border_style(theme.title()).padding(ratatui::widgets::Padding::horizontal(1));
-    // A wide character beside it would reach under the border, and push that away.
-    for y in place.y..place.bottom() {
-        let beside = place.x.checked_sub(1).and_then(|x| frame.buffer_mut().cell_mut((x, y)));
+    // A wide character beside the popup would extend under the border and shift it.
+    for y in popup.y..popup.bottom() {
+        let beside = popup.x.checked_sub(1).and_then(|x| frame.buffer_mut().cell_mut((x, y)));
         if let Some(cell) = beside.filter(|cell| columns(cell.symbol()) > 1) {
             cell.set_symbol(" ");
         }
     }
-    frame.render_widget(Clear, place);
-    frame.render_widget(Paragraph::new(lines).block(block), place);
+    frame.render_widget(Clear, popup);
+    frame.render_widget(Paragraph::new(lines).block(block), popup);
 }

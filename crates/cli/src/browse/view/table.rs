@@ -1,14 +1,12 @@
 //! The table of servers.
 
-use super::words::{columns, fit};
-use crate::{
-    ask::output::record::Record,
-    browse::{
-        filter::Column,
-        model::{Model, PlaceState, Row},
-        theme::Theme,
-    },
+use super::text::{columns, fit};
+use crate::browse::{
+    filter::Column,
+    model::{ListState, Model, Row},
+    theme::Theme,
 };
+use rallypoint_query::ServerRecord;
 use ratatui::{
     Frame,
     layout::Rect,
@@ -29,8 +27,11 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, model: &mut Model, theme: Theme) 
     for (at, row) in model.shown().enumerate().skip(offset).take(page) {
         let mut line = line(model, row, theme, &widths);
         if Some(at) == selected {
-            // Colours do not mix with the bar.
-            line.spans.iter_mut().for_each(|span| (span.style.fg, span.style.bg) = (None, None));
+            // The selection bar has no other colours.
+            for span in &mut line.spans {
+                span.style.fg = None;
+                span.style.bg = None;
+            }
             line = line.style(theme.selected());
         } else if !row.is_listed {
             line = line.style(theme.dim());
@@ -42,7 +43,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, model: &mut Model, theme: Theme) 
         }
     }
     if model.shown().len() == 0 && page > 0 {
-        for (n, text) in nothing(model, area.width.into()).iter().enumerate().take(page.saturating_sub(1)) {
+        for (n, text) in empty_table(model, area.width.into()).iter().enumerate().take(page.saturating_sub(1)) {
             buffer.set_string(area.x, area.y + 2 + n as u16, text, theme.dim());
         }
     }
@@ -60,11 +61,10 @@ fn widths(all: usize) -> Vec<(Column, usize)> {
     if all >= 110 {
         fixed.push((Column::Address, 22));
     }
-    // There is a column between each two, and one at the end.
+    // One column of space between each two, and one at the end.
     let rest = all.saturating_sub(fixed.iter().map(|(_, wide)| wide + 1).sum::<usize>() + 1);
     fixed.push((Column::Name, rest));
-    let place = |column: &Column| Column::ALL.iter().position(|other| other == column);
-    fixed.sort_by_key(|(column, _)| place(column));
+    fixed.sort_by_key(|(column, _)| Column::ALL.iter().position(|other| other == column));
     fixed
 }
 
@@ -77,7 +77,7 @@ fn titles(model: &Model, theme: Theme, widths: &[(Column, usize)]) -> Line<'stat
     for &(column, wide) in widths {
         let is_sorted = column == model.column;
         let arrow = if is_sorted { theme.arrow(model.most_first) } else { "" };
-        // The arrow stands where it takes no room from the title.
+        // The arrow is placed where it does not shorten the title.
         let title = match column {
             Column::Favourite if is_sorted => arrow.to_owned(),
             Column::Favourite => theme.star().to_owned(),
@@ -93,11 +93,11 @@ fn titles(model: &Model, theme: Theme, widths: &[(Column, usize)]) -> Line<'stat
 }
 
 fn line(model: &Model, row: &Row, theme: Theme, widths: &[(Column, usize)]) -> Line<'static> {
-    let record = row.record();
+    let record = &row.server;
     let mut spans = Vec::new();
     for &(column, wide) in widths {
         let (text, mut style) = cell(model, row, record, theme, column);
-        if model.log.as_ref().is_some_and(|log| log.is_changed(&row.seen.id, column)) {
+        if model.log.as_ref().is_some_and(|log| log.is_changed(&row.server.id, column)) {
             style = theme.changed();
         }
         let mut text = fit(&text, wide, is_number(column));
@@ -110,15 +110,15 @@ fn line(model: &Model, row: &Row, theme: Theme, widths: &[(Column, usize)]) -> L
     Line::from(spans)
 }
 
-fn fit_name(record: &Record, wide: usize) -> String {
+fn fit_name(record: &ServerRecord, wide: usize) -> String {
     fit(record.name(), wide, false)
 }
 
-fn cell(model: &Model, row: &Row, record: &Record, theme: Theme, column: Column) -> (String, Style) {
+fn cell(model: &Model, row: &Row, record: &ServerRecord, theme: Theme, column: Column) -> (String, Style) {
     let info = &record.info;
     let text = |text: Option<&str>| (text.unwrap_or_default().to_owned(), Style::new());
     match column {
-        Column::Favourite if model.favourites.contains(&row.seen.id) => (theme.star().into(), theme.fair()),
+        Column::Favourite if model.favourites.contains(&row.server.id) => (theme.star().into(), theme.fair()),
         Column::Favourite => (String::new(), Style::new()),
         Column::Name => (record.name().to_owned(), Style::new()),
         Column::Map => text(info.map.as_deref()),
@@ -129,11 +129,11 @@ fn cell(model: &Model, row: &Row, record: &Record, theme: Theme, column: Column)
     }
 }
 
-pub fn address(model: &Model, record: &Record) -> String {
+pub fn address(model: &Model, record: &ServerRecord) -> String {
     model.join_address(record).map_or_else(|| record.target.clone(), |address| address.to_string())
 }
 
-fn players(record: &Record, theme: Theme) -> (String, Style) {
+fn players(record: &ServerRecord, theme: Theme) -> (String, Style) {
     let info = &record.info;
     let Some(players) = info.players else { return (String::new(), Style::new()) };
     let bots = info.bots.filter(|bots| *bots > 0).map_or(String::new(), |bots| format!("+{bots}"));
@@ -147,33 +147,33 @@ fn players(record: &Record, theme: Theme) -> (String, Style) {
     (format!("{players}{bots}{most}"), style)
 }
 
-fn ping(record: &Record, is_listed: bool, theme: Theme) -> (String, Style) {
-    match (&record.answer, &record.trouble) {
-        (Some(answer), _) if answer.ping_ms < 1.0 => ("<1".into(), theme.ping(answer.ping_ms)),
-        (Some(answer), _) => (format!("{:.0}", answer.ping_ms), theme.ping(answer.ping_ms)),
+fn ping(record: &ServerRecord, is_listed: bool, theme: Theme) -> (String, Style) {
+    match (record.ping_ms(), &record.error) {
+        (Some(ping), _) if ping < 1.0 => ("<1".into(), theme.ping(ping)),
+        (Some(ping), _) => (format!("{ping:.0}"), theme.ping(ping)),
         (None, Some(_)) => ("none".into(), theme.bad()),
         (None, None) if is_listed => (String::new(), Style::new()),
         (None, None) => ("?".into(), theme.dim()),
     }
 }
 
-/// Why there is nothing to see.
-fn nothing(model: &Model, wide: usize) -> Vec<String> {
+/// Why the table is empty.
+fn empty_table(model: &Model, wide: usize) -> Vec<String> {
     let mut texts = Vec::new();
-    for place in &model.places {
-        if let PlaceState::Failed(trouble) = &place.state {
-            texts.push(format!("{}: {trouble}", place.name));
+    for list in &model.lists {
+        if let ListState::Failed(error) = &list.state {
+            texts.push(format!("{}: {error}", list.name));
         }
     }
     if texts.is_empty() {
-        texts.push(if model.filter.is_on() && !model.rows().is_empty() {
-            format!("No server fits: {}. Esc shows all of them.", model.filter.describe())
-        } else if model.is_looking {
-            "Looking for servers...".into()
+        texts.push(if model.filter.is_active() && !model.rows().is_empty() {
+            format!("No server matches: {}. Esc shows all.", model.filter.describe())
+        } else if model.is_scanning {
+            "Scanning...".into()
         } else {
-            "The list is empty. r looks again.".into()
+            "The list is empty. Press r to refresh.".into()
         });
     }
-    let lines = texts.iter().flat_map(|text| super::words::wrap(text, wide.saturating_sub(3)));
+    let lines = texts.iter().flat_map(|text| super::text::wrap(text, wide.saturating_sub(3)));
     lines.map(|line| format!("  {line}")).filter(|line| columns(line) <= wide).collect()
 }

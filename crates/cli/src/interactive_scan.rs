@@ -1,0 +1,117 @@
+//! One pass of a scan for a waiting user: progress is shown, and Ctrl-C ends it.
+
+use crate::{
+    error::CommandError,
+    exit::Exit,
+    output::{FailedTarget, ListNote, Printer},
+    signals::Signals,
+};
+use rallypoint_query::{ListSummary, ProbeError, ScanEvent, Scanner, milliseconds};
+use std::{future::ready, io, net::SocketAddr, time::Duration};
+use tokio::time::{interval, sleep};
+
+/// A pass that is under way.
+pub struct InteractiveScan {
+    scanner: Scanner,
+    answered: usize,
+    /// Whether there were events since the last pause.
+    has_events: bool,
+    signals: Signals,
+    is_stopped: bool,
+}
+
+/// Events within this time are handled together: waking up for each one of thousands costs more than printing it.
+const BATCH_DELAY: Duration = Duration::from_millis(5);
+
+/// Interval between updates of the progress bar.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+impl InteractiveScan {
+    /// Begins a pass.
+    pub fn start(mut scanner: Scanner) -> Result<Self, CommandError> {
+        let signals = Signals::to_stop().map_err(CommandError::failed)?;
+        scanner.begin_pass();
+        Ok(Self { scanner, answered: 0, has_events: false, signals, is_stopped: false })
+    }
+
+    /// The next event; `None` at the end of the pass, or after Ctrl-C: what arrived by then is worth printing.
+    ///
+    /// # Errors
+    /// If what was printed before cannot be written.
+    pub async fn next(&mut self, printer: &mut Printer) -> io::Result<Option<ScanEvent>> {
+        let event = self.wait(printer).await?;
+        self.answered += usize::from(matches!(event, Some(ScanEvent::Answered(_))));
+        self.has_events = true;
+        Ok(event)
+    }
+
+    async fn wait(&mut self, printer: &mut Printer) -> io::Result<Option<ScanEvent>> {
+        if !self.is_stopped {
+            tokio::select! {
+                biased;
+                event = self.scanner.next() => return Ok(event),
+                () = ready(()) => {}
+            }
+        }
+        // No event is ready: the reader gets what there is, in one piece.
+        printer.flush()?;
+        if std::mem::take(&mut self.has_events) && !self.is_stopped {
+            tokio::select! {
+                () = sleep(BATCH_DELAY) => {}
+                () = self.signals.stop() => self.is_stopped = true,
+            }
+        }
+        let mut tick = interval(PROGRESS_INTERVAL);
+        while !self.is_stopped {
+            tokio::select! {
+                biased;
+                event = self.scanner.next() => return Ok(event),
+                () = self.signals.stop() => self.is_stopped = true,
+                _ = tick.tick(), if printer.progress.is_enabled() => {
+                    let progress = self.scanner.progress();
+                    printer.progress.show(progress.total - progress.pending, progress.total, self.answered);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The name of a target, as the user wrote it.
+    pub fn target_name(&self, index: usize) -> String {
+        self.scanner.targets()[index].to_string()
+    }
+
+    /// The exit code of the pass, given that of everything printed.
+    pub fn exit(&self, exit: Exit) -> Exit {
+        if self.is_stopped { exit.and(Exit::Silent) } else { exit }
+    }
+
+    /// Prints a list that is complete.
+    pub fn print_list(&self, index: usize, summary: ListSummary, printer: &mut Printer) -> io::Result<Exit> {
+        let ListSummary { from, connect_time, servers, malformed } = summary;
+        printer.list(ListNote {
+            target: self.target_name(index),
+            address: from,
+            servers,
+            malformed,
+            connect_ms: milliseconds(connect_time),
+        })?;
+        Ok(Exit::Answered)
+    }
+
+    /// Prints a list that could not be read.
+    pub fn print_list_failure(&self, index: usize, error: &ProbeError, printer: &mut Printer) -> io::Result<Exit> {
+        print_failure(self.target_name(index), None, error, printer)
+    }
+}
+
+/// Prints a target that gave no answer.
+pub fn print_failure(
+    target: String,
+    address: Option<SocketAddr>,
+    error: &ProbeError,
+    printer: &mut Printer,
+) -> io::Result<Exit> {
+    printer.failed_target(FailedTarget { target, address, error: error.code(), message: error.to_string() })?;
+    Ok(error.into())
+}

@@ -1,0 +1,212 @@
+//! The JSON form of a server. The keys are documented in docs/asking.md.
+
+use rallypoint_query::{
+    ServerRecord,
+    proto::{Player, Protocol, RttMethod, ServerInfo},
+};
+use rallypoint_wire::{bloodmasters::Rules, lobby::Transport, text};
+use serde::Serialize;
+use std::{collections::BTreeMap, net::SocketAddr};
+
+/// The JSON form of a server.
+pub fn server(record: &ServerRecord) -> ServerJson<'_> {
+    let info = &record.info;
+    let reply = record.reply.as_ref();
+    ServerJson {
+        target: &record.target,
+        address: record.address,
+        protocol: record.protocol.map(Protocol::as_str),
+        ping_ms: record.ping_ms(),
+        ping_measured: reply.map(|reply| method_code(reply.round_trip.method)),
+        retries: reply.map(|reply| reply.retries),
+        complete: reply.map(|reply| reply.missing.is_empty()),
+        missing: reply.map_or_else(Vec::new, |reply| reply.missing.iter().map(ToString::to_string).collect()),
+        error: record.error.as_ref().map(rallypoint_query::ProbeError::code),
+        message: record.error.as_ref().map(ToString::to_string),
+        name: info.name.as_deref(),
+        description: info.description.as_deref(),
+        game: info.game.as_deref(),
+        game_name: info.game_name.as_deref(),
+        mode: info.mode.as_deref(),
+        map: info.map.as_deref(),
+        version: info.version.as_deref(),
+        website: info.website.as_deref(),
+        password: info.password,
+        players: info.players,
+        max_players: info.max_players,
+        bots: info.bots,
+        spectators: info.spectators,
+        mods: info.mods.iter().map(|it| ModJson { id: it.id.as_deref(), name: it.name.as_deref() }).collect(),
+        tags: &info.tags,
+        teams: info
+            .teams
+            .iter()
+            .map(|team| {
+                let [red, green, blue] = team.color;
+                let color = format!("#{red:02x}{green:02x}{blue:02x}");
+                TeamJson { id: team.id, name: &team.name, ranked: team.ranked, color }
+            })
+            .collect(),
+        player_list: info
+            .player_list
+            .as_ref()
+            .map(|players| players.iter().map(|player| PlayerJson::new(info, player)).collect()),
+        lobby: info.lobby.as_ref().map(|lobby| LobbyJson {
+            transport: match lobby.transport {
+                Transport::Tcp => "tcp",
+                Transport::Udp => "udp",
+            },
+            protocol_id: lobby.protocol_id.map(|id| id.to_string()),
+            entries: lobby.entries.iter().map(|(key, value)| entry(key, value)).collect(),
+        }),
+        endpoints: &record.endpoints,
+        bloodmasters: info.bloodmasters.as_ref().map(|it| BloodmastersJson {
+            protocol: it.protocol,
+            clients: it.clients,
+            max_clients: it.max_clients,
+            game_type: it.game_type.0,
+            score_limit: it.rules.map(|Rules { score_limit, .. }| score_limit),
+            time_limit: it.rules.map(|rules| rules.time_limit),
+            join_smallest: it.rules.map(|rules| rules.join_smallest),
+        }),
+        session: info.session.as_ref().map(|it| SessionJson {
+            revision: it.revision,
+            engine_revision: it.engine_revision,
+            version_type: it.version_type,
+            version: it.version,
+        }),
+    }
+}
+
+/// Identifier of a measuring method.
+const fn method_code(method: RttMethod) -> &'static str {
+    match method {
+        RttMethod::Echo => "echo",
+        RttMethod::FirstReply => "first_answer",
+        RttMethod::UpperBound => "at_most",
+    }
+}
+
+/// A key of a lobby's table and its value, both safe to display; binary values in hexadecimal.
+fn entry(key: &[u8], value: &[u8]) -> (String, String) {
+    let is_text = std::str::from_utf8(value).is_ok_and(|text| !text.contains(|c: char| c.is_control()));
+    let shown = if is_text || key != b"protocol_id" && !value.contains(&0) {
+        text::display(value).into_owned()
+    } else {
+        value.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    (text::display(key).into_owned(), shown)
+}
+
+/// A [`ServerRecord`] as JSON.
+#[derive(Debug, Serialize)]
+pub struct ServerJson<'a> {
+    target: &'a str,
+    address: Option<SocketAddr>,
+    protocol: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ping_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ping_measured: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retries: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    name: Option<&'a str>,
+    description: Option<&'a str>,
+    game: Option<&'a str>,
+    game_name: Option<&'a str>,
+    mode: Option<&'a str>,
+    map: Option<&'a str>,
+    version: Option<&'a str>,
+    website: Option<&'a str>,
+    password: Option<bool>,
+    players: Option<u16>,
+    max_players: Option<u16>,
+    bots: Option<u16>,
+    spectators: Option<u16>,
+    mods: Vec<ModJson<'a>>,
+    tags: &'a [String],
+    teams: Vec<TeamJson<'a>>,
+    player_list: Option<Vec<PlayerJson<'a>>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    endpoints: &'a [SocketAddr],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lobby: Option<LobbyJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bloodmasters: Option<BloodmastersJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<SessionJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct ModJson<'a> {
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct TeamJson<'a> {
+    id: u8,
+    name: &'a str,
+    ranked: bool,
+    color: String,
+}
+
+/// A player as JSON.
+#[derive(Debug, Serialize)]
+pub struct PlayerJson<'a> {
+    name: &'a str,
+    team: Option<u8>,
+    team_name: Option<&'a str>,
+    rank: Option<u8>,
+    ping_ms: Option<i32>,
+    platform: Option<i8>,
+    spectator: bool,
+}
+
+impl<'a> PlayerJson<'a> {
+    pub fn new(info: &'a ServerInfo, player: &'a Player) -> Self {
+        Self {
+            name: &player.name,
+            team: player.team,
+            team_name: player.team.and_then(|team| info.team_name(team)),
+            rank: player.rank,
+            ping_ms: player.ping_ms,
+            platform: player.platform,
+            spectator: player.spectator,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct LobbyJson {
+    transport: &'static str,
+    protocol_id: Option<String>,
+    entries: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize)]
+struct BloodmastersJson {
+    protocol: u8,
+    clients: u8,
+    max_clients: u8,
+    game_type: u8,
+    score_limit: Option<i16>,
+    time_limit: Option<i16>,
+    join_smallest: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+struct SessionJson {
+    revision: u8,
+    engine_revision: u32,
+    version_type: u8,
+    version: u32,
+}
