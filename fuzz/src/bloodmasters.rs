@@ -2,7 +2,7 @@
 
 use rallypoint_wire::bloodmasters::{Reply, messages, queries, strip_colours};
 
-/// The bytes are a datagram to a server and one from a server.
+/// Parses the bytes as a datagram to a server and as one from a server.
 pub fn run(data: &[u8]) {
     assert!(messages(data).count() <= data.len());
     for query in queries(data) {
@@ -18,7 +18,7 @@ pub fn run(data: &[u8]) {
     let mut emitted = Vec::new();
     reply.emit(&mut emitted);
     if reply.is_complete() {
-        let again = Reply::parse(&emitted).expect("what was emitted can be read");
+        let again = Reply::parse(&emitted).expect("emitted bytes can be parsed");
         assert_eq!((again.info(), again.rules(), again.build()), (reply.info(), reply.rules(), reply.build()));
         assert!(again.clients().iter().eq(reply.clients().iter()));
     }

@@ -2,14 +2,14 @@
 
 use rallypoint_wire::legacy::{Info, ListReader, ListRequest, Registration, emit_list, entries};
 
-/// The first byte is the size of the pieces, the rest is tried as each of the messages.
+/// The first byte is the size of the pieces; the rest is parsed as each kind of message.
 pub fn run(data: &[u8]) {
     let Some((&size, data)) = data.split_first() else { return };
     let mut emitted = Vec::new();
 
     if let Ok(message) = Registration::parse(data) {
         message.emit(&mut emitted);
-        let again = Registration::parse(&emitted).expect("what was emitted can be read");
+        let again = Registration::parse(&emitted).expect("emitted bytes can be parsed");
         let mut twice = Vec::new();
         again.emit(&mut twice);
         assert_eq!(twice, emitted, "emitting settles");

@@ -1,7 +1,7 @@
-//! Fuzz targets: functions that must hold for any bytes at all.
+//! Fuzz targets: functions that must not panic for any input.
 //!
 //! Each target is an ordinary function, so that its corpus is replayed by `cargo nextest run` on stable Rust
-//! (`tests/corpus.rs`), and libFuzzer, through the thin programs in `fuzz_targets/`, is only needed to search for more.
+//! (`tests/corpus.rs`), and libFuzzer, through the thin programs in `fuzz_targets/`, is only needed to search for new inputs.
 //!
 //! A new target `name` is:
 //!
@@ -10,7 +10,7 @@
 //! 3. at least one file in `corpus/name/`, for example a real datagram. Names are free: only files named by a hash (as the
 //!    fuzzer names them) are replaced by `cargo xtask fuzz --minimise`.
 //!
-//! An input that once failed is kept in `regressions/name/` under a name that says what it was.
+//! An input that once failed is kept in `regressions/name/` under a descriptive name.
 #![forbid(unsafe_code)]
 
 pub mod bloodmasters;
@@ -28,7 +28,7 @@ pub mod session_pair;
 pub mod transmit;
 pub mod web_query;
 
-/// A function that panics if something does not hold for these bytes.
+/// A function that panics if a property does not hold for its input.
 pub type Target = fn(&[u8]);
 
 /// Every target, by name.

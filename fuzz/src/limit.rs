@@ -1,4 +1,4 @@
-//! The limiter under any traffic: no panic, no growth, bounded work, and never more than the total budget allows.
+//! The limiter under arbitrary traffic: no panic, no growth, bounded work, and never more than the total budget.
 
 use rallypoint_limit::{Budget, Limiter, LimiterConfig, Rate};
 use std::{
@@ -6,11 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many slots one check may look at, whatever the size of the tables.
+/// Maximum number of slots that one check may read, whatever the size of the tables.
 const MAX_PROBES: u64 = 72;
 
-/// A script: the first five bytes are the budgets, then steps of six bytes: what happens, how far time moves, who sends, how
-/// much.
+/// The first five bytes are the budgets, followed by steps of six bytes: operation, advance of time, source, size.
 pub fn run(data: &[u8]) {
     let Some((&[host, net, total, reserved, entries], script)) = data.split_first_chunk() else { return };
     let mut config = LimiterConfig {
@@ -39,7 +38,7 @@ pub fn run(data: &[u8]) {
             }
             15 => now = now.checked_sub(Duration::from_secs(u64::from(step[1]))).unwrap_or(now),
             _ => {
-                // By up to a day at once; often it stands still.
+                // By up to a day at once; often not at all.
                 now += Duration::from_millis(u64::from(step[1]).pow(3) * 5);
                 let before = limiter.stats();
                 let is_allowed = limiter.check(now, from, usize::from(step[5]) * 16).is_allowed();
@@ -54,14 +53,14 @@ pub fn run(data: &[u8]) {
                 }
             }
         }
-        // Time that goes back is a caller's mistake, which gives and takes nothing.
+        // Time that goes backwards is a mistake of the caller, and changes no budget.
         latest = latest.max(now);
         assert_eq!(limiter.memory(), memory, "the tables do not grow");
     }
     let stats = limiter.stats();
     assert_eq!((stats.allowed, stats.allowed + stats.total_refused()), (allowed, checks));
     if let (true, Some(rate)) = (is_steady, config.total.packets) {
-        // Every known source may have one packet under way, also where the total is too small for that.
+        // Every known source may have one packet in flight, even if the total is too small for that.
         let seats = 2 * config.max_entries as u64;
         let most = rate.burst + (latest - start).as_secs() * rate.count + rate.count + seats;
         assert!(allowed <= most, "{allowed} of at most {most} passed");

@@ -1,4 +1,4 @@
-//! A list reply reads the same as a whole and in pieces, and a client never holds more than it was sent.
+//! A list reply is parsed to the same result as a whole and in pieces, and a client never buffers more than it received.
 
 use rallypoint_wire::lobby::{ListBlock, ListReader, blocks, emit_list};
 
@@ -17,7 +17,7 @@ pub fn run(data: &[u8]) {
         }
     }
     let ended_well = reader.finish().is_ok();
-    // As a whole, a reply that ends badly has one more item: the error.
+    // As a whole, a reply with an invalid end has one more item: the error.
     assert_eq!(whole.len(), count + usize::from(!ended_well && whole.len() > count));
 
     let good: Vec<ListBlock<'_>> = whole.into_iter().filter_map(Result::ok).collect();

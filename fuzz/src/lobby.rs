@@ -1,8 +1,8 @@
-//! Datagrams and requests to a lobby: what can be read is written back the same, but for what the rulings drop.
+//! Datagrams and requests to a lobby: a parsed message is emitted unchanged, except for what the rulings drop.
 
 use rallypoint_wire::lobby::{Datagram, ListRequest};
 
-/// The bytes are a datagram, and the start of a TCP request.
+/// Parses the bytes as a datagram and as the start of a TCP request.
 pub fn run(data: &[u8]) {
     if let Ok(request) = ListRequest::parse(data) {
         let mut emitted = Vec::new();
@@ -18,7 +18,7 @@ pub fn run(data: &[u8]) {
         }
         Ok(Datagram::Register(message)) => {
             message.emit(&mut emitted);
-            // Bytes behind the table are dropped and repeated keys merged (L3, L4), so it never grows.
+            // Bytes after the table are dropped and repeated keys merged (L3, L4), so it never grows.
             assert!(emitted.len() <= data.len());
             for entry in &message.table() {
                 assert_eq!(message.table().get(entry.key), Some(entry.value));

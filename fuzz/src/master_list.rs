@@ -3,7 +3,7 @@
 use rallypoint_wire::bloodmasters::master_list::{Request, bans, emit_bans, emit_servers, servers};
 use std::net::Ipv4Addr;
 
-/// The bytes are a list, an answer and a query string.
+/// Parses the bytes as a list, as a reply and as a query string.
 pub fn run(data: &[u8]) {
     let mut emitted = Vec::new();
     let known: Vec<_> = servers(data).collect();

@@ -1,5 +1,5 @@
-//! The prober under any traffic, at any pace: one report for each target, nothing empty, nothing to strangers, nothing
-//! believed that did not come from the asked address.
+//! The prober under arbitrary traffic at any pace: one report for each target, no empty datagrams, nothing sent to other
+//! addresses, and no reply accepted from an address that was not probed.
 
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{
@@ -12,14 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The first two bytes are the configuration. Then steps of two bytes, what happens and to whom, some with more behind:
-/// * ask a server;
-/// * time goes on (and how long);
-/// * a server answers the last query it was sent, whole, or damaged at one place (and where);
-/// * any datagram comes from a server's address (its length, its bytes), or from elsewhere;
-/// * the network says that nothing listens at a server's address: with what was sent there last, or with any quote;
-/// * a server is taken back;
-/// * the reports are taken.
+/// The first two bytes are the configuration, followed by steps of two bytes, operation and server, some with arguments:
+/// * probe a server;
+/// * advance the time (duration);
+/// * a server replies to the last query that it was sent, intact or damaged (position);
+/// * an arbitrary datagram arrives from a server's address (length, bytes), or from another one;
+/// * the network reports that a server's port is closed, quoting the last datagram sent there or other bytes;
+/// * cancel a probe;
+/// * take the reports.
 pub fn run(data: &[u8]) {
     let Some((&[limits, times], mut script)) = data.split_first_chunk() else { return };
     let config = ProberConfig {
@@ -75,14 +75,14 @@ struct World {
     responder: Responder,
     now: Instant,
     asked: u64,
-    /// How often each server was asked for (and not refused), and how many reports there are.
+    /// Number of open probes of each server, and number of reports.
     open: HashMap<Probe, u64>,
     reports: u64,
-    /// What was last sent to each server.
+    /// The last datagram sent to each server.
     queries: HashMap<SocketAddr, Vec<u8>>,
-    /// Whether anything ever came from there.
+    /// Whether a datagram ever arrived from this server.
     heard: HashMap<SocketAddr, bool>,
-    /// Whether the network ever said that nothing listens there.
+    /// Whether the network ever reported this port as closed.
     refused: HashMap<SocketAddr, bool>,
 }
 
@@ -121,7 +121,7 @@ impl World {
         self.prober.handle_timeout(self.now);
     }
 
-    /// Optionally with one byte changed: where, and to what.
+    /// Replies, optionally with one byte changed (position and value).
     fn answer(&mut self, who: u8, damage: Option<[u8; 2]>) {
         let Some(query) = self.queries.get(&server(who)) else { return };
         self.responder.handle_datagram(self.now, ([203, 0, 113, 1], 1).into(), query);
@@ -153,7 +153,7 @@ impl World {
         if self.prober.cancel(&target) {
             assert_eq!(self.prober.in_flight(), before - 1);
             self.asked -= 1;
-            *self.open.get_mut(&target).expect("it was asked") -= 1;
+            *self.open.get_mut(&target).expect("probed before") -= 1;
         }
     }
 
@@ -172,13 +172,14 @@ impl World {
     fn take_reports(&mut self) {
         while let Some(ProbeResult { probe: target, outcome, retries, .. }) = self.prober.poll_event() {
             self.reports += 1;
-            let open =
-                self.open.get_mut(&target).filter(|open| **open > 0).expect("it was asked, and not yet reported");
+            let open = self.open.get_mut(&target).filter(|open| **open > 0).expect("probed and not yet reported");
             *open -= 1;
             assert!(retries <= self.prober.config().retries);
             match outcome {
                 ProbeOutcome::TimedOut => {}
-                ProbeOutcome::Refused => assert!(self.refused.contains_key(&target.address), "nobody ever said so"),
+                ProbeOutcome::Refused => {
+                    assert!(self.refused.contains_key(&target.address), "the network never reported it")
+                }
                 _ => assert!(self.heard.contains_key(&target.address), "nothing ever came from there"),
             }
             if let ProbeOutcome::Answered(answer) = outcome {
@@ -188,7 +189,7 @@ impl World {
         }
     }
 
-    /// Everything ends, and there was one report for each.
+    /// Runs until all probes have ended, with one report for each.
     fn finish(mut self) {
         for _ in 0..100_000 {
             self.take_reports();
@@ -196,7 +197,7 @@ impl World {
             if self.prober.is_idle() {
                 break;
             }
-            let next = self.prober.poll_timeout().expect("it is not idle, so there is something to wait for");
+            let next = self.prober.poll_timeout().expect("a prober that is not idle has a timeout");
             self.advance(next.saturating_duration_since(self.now));
         }
         assert!(self.prober.is_idle(), "it comes to an end");

@@ -1,5 +1,5 @@
-//! The lobby's registry under scripts of operations: its parts always agree with each other, every datagram has one
-//! outcome, and the published lists are replies that a client can read.
+//! The registry of the lobby under scripts of operations: its invariants hold, every datagram has one outcome, and the
+//! published lists are valid replies.
 
 use rallypoint_lobby_proto::{
     Ban, BanList, BanSubject, CheckResult, CheckTarget, Config, Event, HashKeys, ListingOrigin, Mapping, NamePattern,
@@ -11,11 +11,11 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// The first byte chooses the configuration, the rest are operations.
+/// The first byte selects the configuration; the rest are operations.
 pub fn run(data: &[u8]) {
     let mut script = Script(data);
     let mut world = World::new(script.byte());
-    // A script that is longer than this says nothing new.
+    // Longer scripts find nothing new.
     for _ in 0..400 {
         if script.0.is_empty() {
             break;
@@ -37,10 +37,10 @@ const SOURCES: [&str; 8] = [
     "0.0.0.0:9",
 ];
 
-/// What servers are watched as.
+/// Labels of probed servers.
 const LABELS: [&str; 3] = ["one", "two", "three"];
 
-/// Bytes that are read as choices; after the last one, all choices are 0.
+/// Bytes that are read as choices; after the last byte, all choices are 0.
 struct Script<'a>(&'a [u8]);
 
 impl<'a> Script<'a> {
@@ -60,7 +60,7 @@ impl<'a> Script<'a> {
         SOURCES[usize::from(self.byte()) % SOURCES.len()].parse().expect("an address")
     }
 
-    /// A registration of few servers in few places, so that they are often in each other's way.
+    /// A registration of one of few servers at one of few endpoints, so that they often conflict.
     fn registration(&mut self) -> Vec<u8> {
         let (who, what, more) = (self.byte(), self.byte(), self.byte());
         let mut table = TableBuf::new();
@@ -91,7 +91,7 @@ impl<'a> Script<'a> {
         let (id, port) = (server_id(who), port.try_into().expect("not 0"));
         let mut bytes = Vec::new();
         let new = Registration::new(id, lobby, transport, port, occupancy, table.as_table());
-        new.expect("a name and a whole protocol").emit(&mut bytes);
+        new.expect("a valid registration").emit(&mut bytes);
         bytes
     }
 
@@ -107,7 +107,7 @@ fn server_id(number: u8) -> ServerId {
 fn config(choice: u8) -> Config {
     let is_set = |bit: u8| choice & 1 << bit != 0;
     let mut config = Config { allow_private: !is_set(0), ..Config::default() };
-    // Small tables are made faster.
+    // Small tables are created faster.
     config.limits.max_entries = 64;
     config.checks.enabled = !is_set(1);
     (config.checks.keep, config.checks.retry) = (Duration::from_secs(40), Duration::from_secs(7));
@@ -144,7 +144,7 @@ struct World {
     registry: Registry,
     now: Instant,
     checks: Vec<CheckTarget>,
-    /// How many datagrams there were.
+    /// Number of datagrams.
     datagrams: u64,
 }
 
@@ -168,7 +168,7 @@ impl World {
             }
             7 => self.wait(Duration::from_millis(u64::from(script.byte()) * 37)),
             8 => self.wait(Duration::from_secs(script.byte().into())),
-            9 | 10 => self.verdict(script.byte()),
+            9 | 10 => self.report(script.byte()),
             11 => self.registry.set_config(self.now, script.config()).expect("a configuration"),
             12 => self.batch(script),
             13 => {
@@ -179,7 +179,7 @@ impl World {
                 self.datagrams += 1;
             }
             14 => self.restart(script.config()),
-            15 => self.watch(script),
+            15 => self.probe(script),
             16 => self.registry.remove_probed(self.now, LABELS[usize::from(script.byte()) % LABELS.len()]),
             _ => self.poll(),
         }
@@ -193,8 +193,8 @@ impl World {
         assert!(outcome.code() != "listed" || past.iter().any(|past| past.outcome == RegistrationOutcome::Listed));
     }
 
-    /// A server that does not register, at a place where another one may be.
-    fn watch(&mut self, script: &mut Script<'_>) {
+    /// A server that does not register, at an endpoint that another one may have.
+    fn probe(&mut self, script: &mut Script<'_>) {
         let mut table = TableBuf::new();
         table.push(b"name", &[script.byte() % 4]).expect("a short name");
         let choice = usize::from(script.byte());
@@ -231,7 +231,7 @@ impl World {
         self.now = end;
     }
 
-    fn verdict(&mut self, choice: u8) {
+    fn report(&mut self, choice: u8) {
         self.poll();
         if !self.checks.is_empty() {
             let target = self.checks.swap_remove(usize::from(choice >> 1) % self.checks.len());
@@ -255,7 +255,7 @@ impl World {
         let save = saver.finish();
         let listed = self.registry.stats().listed;
         self.registry = Registry::new(config, HashKeys::default(), self.now).expect("a configuration");
-        let restored = self.registry.restore(self.now, &save).expect("what was saved");
+        let restored = self.registry.restore(self.now, &save).expect("a valid save");
         assert!(restored <= listed && self.registry.stats().listed == restored);
         (self.checks, self.datagrams) = (Vec::new(), 0);
     }
@@ -278,16 +278,16 @@ impl World {
         assert_eq!(listed, stats.listed);
     }
 
-    /// Nobody refreshes any more: everything goes.
+    /// Without further registrations, all servers expire.
     fn end(&mut self) {
         self.wait(Duration::from_secs(150));
         self.check();
         let stats = self.registry.stats();
         assert_eq!((stats.registered, stats.listed, stats.lobbies), (0, 0, 0));
-        // Whoever makes the checks answers all of them in the end.
+        // All checks in flight get a result in the end.
         self.poll();
         while !self.checks.is_empty() {
-            self.verdict(1);
+            self.report(1);
             self.poll();
         }
         assert_eq!(self.registry.stats().checks.waiting, 0);

@@ -1,4 +1,4 @@
-//! The responder under any traffic, with any info: it answers only who asks, well-made, within its budgets.
+//! The responder under arbitrary traffic, with any info: it replies to queries only, with valid replies, within its budgets.
 
 use rallypoint_limit::Rate;
 use rallypoint_machine::Machine;
@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What one address may draw.
+/// Reply budget of one address.
 const RATE: Rate = Rate::per_second(10_000, 70_000);
 
-/// The first byte says what is answered; the next four are the lengths of texts, then the texts. Then steps: how long after
-/// the one before, from whom, how long a datagram (0, 1, 2: a query of one kind), its bytes.
+/// The first byte selects the info, the next four are the lengths of texts, followed by the texts. Then steps: time since
+/// the previous one, source, length of the datagram (0, 1, 2: a query of one kind), its bytes.
 pub fn run(data: &[u8]) {
     let Some((&[switches, ref lengths @ .., count], mut script)) = data.split_first_chunk::<6>() else { return };
     let texts = lengths.map(|length| String::from_utf8_lossy(take(&mut script, length.into())).into_owned());
@@ -59,17 +59,17 @@ pub fn run(data: &[u8]) {
     assert_eq!(responder.stats().unproven_bytes, sent);
 }
 
-/// An answer can be read, and is to the query.
+/// Asserts that a reply can be parsed and belongs to the query.
 fn check(answer: &[u8], query: &[u8], sizes: &mut [usize; 3]) {
     if query.len() == 1 {
-        let kind = match ServerDatagram::parse(answer).expect("an answer can be read") {
+        let kind = match ServerDatagram::parse(answer).expect("a reply can be parsed") {
             ServerDatagram::Info(_) if query == [0x80] => 0,
             ServerDatagram::Team(_) | ServerDatagram::Player(_) if query == [0x88] => 1,
             other => panic!("{other:?} to {query:?}"),
         };
         sizes[kind] += answer.len();
     } else {
-        let reply = Reply::parse(answer).expect("a reply can be read");
+        let reply = Reply::parse(answer).expect("a reply can be parsed");
         assert!(reply.is_complete());
         assert!(query.windows(4).any(|bytes| bytes == reply.echo().0), "the echo is the query's");
     }

@@ -1,8 +1,8 @@
-//! Session datagrams of both sides: exact, so what can be read is written back byte for byte (S1).
+//! Session datagrams of both sides: a parsed datagram is emitted byte for byte (S1).
 
 use rallypoint_wire::session::{ClientDatagram, KeyOffer, ServerDatagram};
 
-/// The bytes are a datagram of a client, one of a server, and an offered key.
+/// Parses the bytes as a datagram of a client, as one of a server, and as an offered key.
 pub fn run(data: &[u8]) {
     let mut emitted = Vec::new();
     if let Ok(message) = ClientDatagram::parse(data) {

@@ -1,5 +1,5 @@
-//! A session endpoint under any script of datagrams, forged or not: its state stays within its limits, nobody who has proved
-//! nothing draws more than a login may, and what a player said is delivered in order, once.
+//! A session endpoint under scripts of datagrams, forged or not: its state stays bounded, an unverified address receives no
+//! more than a login may cause, and the messages of a player are delivered once and in order.
 
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{Endpoint, EndpointConfig, PlayerId, ServerEvent};
@@ -16,18 +16,18 @@ const MEMORY: usize = 1 << 20;
 const PLAYERS: usize = 3;
 const ADDRESSES: u8 = 8;
 
-/// What the script knows of an address.
+/// What the script has learned about an address.
 #[derive(Default)]
 struct Known {
     /// The last login success that was sent there, as bytes.
     success: Option<Vec<u8>>,
-    /// It has sent data that proves it.
+    /// Whether it has sent data that proves its address.
     proved: bool,
     received: usize,
     sent: usize,
 }
 
-/// Steps of four bytes: what, after how long, from whom, and one more; some are followed by bytes.
+/// Steps of four bytes: operation, advance of time, source, and an argument; some are followed by bytes.
 pub fn run(data: &[u8]) {
     let config =
         EndpointConfig { max_players: PLAYERS, half_open: 16, memory: MEMORY, ..EndpointConfig::for_game("tag") };
@@ -54,7 +54,7 @@ pub fn run(data: &[u8]) {
                 let (bytes, rest) = script.split_at(usize::from(more).min(script.len()));
                 out.extend_from_slice(bytes);
                 script = rest;
-                // Whatever it is, it may be a proof, or a query, which has a budget of its own.
+                // It may be a proof, or a query, which has a budget of its own.
                 this.proved = true;
             }
             9 => {
@@ -91,7 +91,7 @@ pub fn run(data: &[u8]) {
 fn read(endpoint: &mut Endpoint, player: PlayerId, delivered: &mut HashMap<PlayerId, u32>) {
     let next = delivered.entry(player).or_insert(1);
     while let Some(message) = endpoint.recv(player) {
-        // What the script made up in raw bytes may be anything, but has no right number.
+        // Messages that the script made up of raw bytes have no valid number.
         assert_eq!(message, next.to_le_bytes(), "in order, once");
         *next += 1;
     }
@@ -105,7 +105,7 @@ fn transmit(endpoint: &mut Endpoint, now: Instant, known: &mut [Known; ADDRESSES
         assert_eq!(transmit.len, out.len());
         let to = &mut known[usize::from(transmit.to.port() - 1000)];
         for datagram in transmit.datagrams(&out) {
-            let parsed = ServerDatagram::parse(datagram).expect("what it sends can be read");
+            let parsed = ServerDatagram::parse(datagram).expect("sent datagrams can be parsed");
             if matches!(parsed, ServerDatagram::LoginSuccess(_)) {
                 to.success = Some(datagram.to_vec());
             }
@@ -121,7 +121,7 @@ fn login(more: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(b"tag");
 }
 
-/// A message of the session that was last granted; its bytes are its number, and the first has none.
+/// A message in the session that was last granted; its bytes are its number, and the first one is empty.
 fn data_of(known: &Known, number: u32, out: &mut Vec<u8>) -> bool {
     let Some(Ok(ServerDatagram::LoginSuccess(LoginSuccess { index, uid, grant: Grant::Plain(rand) }))) =
         known.success.as_deref().map(ServerDatagram::parse)

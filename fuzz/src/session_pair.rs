@@ -1,5 +1,5 @@
-//! A client and a server with a network that a script plays: what is delivered is a prefix of what was sent, in order, each
-//! message once; all of it if the network heals while both still hold the session; and no state grows without bound.
+//! A client and a server over a network controlled by a script: the delivered messages are a prefix of the sent ones, in
+//! order, each once; all of them if the network recovers while both sides hold the session; and all state is bounded.
 
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So many datagrams are under way in one direction; more push the oldest out.
+/// Maximum number of datagrams in flight in one direction; more displace the oldest.
 const UNDER_WAY: usize = 256;
 
 struct Pair {
@@ -19,16 +19,16 @@ struct Pair {
     client: Client,
     server: Endpoint,
     client_at: SocketAddr,
-    /// To the server, and to the client.
+    /// Datagrams to the server, and to the client.
     wires: [VecDeque<Vec<u8>>; 2],
     sent: [u32; 2],
     heard: [u32; 2],
-    /// The session is over on one side.
+    /// Whether the session has ended on one side.
     over: bool,
     deaf: bool,
 }
 
-/// The first byte chooses the session; then steps of two bytes.
+/// The first byte selects the session, followed by steps of two bytes.
 pub fn run(data: &[u8]) {
     let Some((&first, script)) = data.split_first() else { return };
     let connection = ConnectionConfig { window: 64, ..ConnectionConfig::default() };
@@ -47,7 +47,7 @@ pub fn run(data: &[u8]) {
         over: false,
         deaf: false,
     };
-    // Most scripts are to be about a session, not about the login.
+    // Most scripts should exercise a session, not the login.
     if first & 2 == 0 {
         (0..20).for_each(|_| pair.calm());
     }
@@ -80,7 +80,7 @@ impl Pair {
                 }
             }
             10 => {
-                // Only of what is protected: a login success can be damaged into another.
+                // Only datagrams with a checksum: a damaged login success can be a valid one.
                 if let Some(datagram) = self.wires[to].get_mut(place)
                     && matches!(datagram[0], 0x05 | 0x55 | 0xff | 0xaa)
                 {
@@ -103,7 +103,7 @@ impl Pair {
         assert!(stats.memory <= 3 << 20 && stats.players <= 64, "{stats:?}");
     }
 
-    /// Everything arrives, and 10 ms go by.
+    /// Delivers everything, and advances 10 ms.
     fn calm(&mut self) {
         for to in [0, 1] {
             for _ in 0..self.wires[to].len() {
@@ -116,7 +116,7 @@ impl Pair {
     }
 
     fn pass(&mut self, time: Duration) {
-        // As a driver would: not later than they want to be woken.
+        // Like an event loop: not later than the next timeout.
         let end = self.now + time;
         for _ in 0..1_000 {
             let wake = [self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min();
@@ -166,7 +166,7 @@ impl Pair {
                     None => break,
                 },
             };
-            // What goes to a former address of the client is lost.
+            // Datagrams to a former address of the client are lost.
             if to == 0 || transmit.to == self.client_at {
                 transmit.datagrams(&out).for_each(|datagram| self.put(to, datagram.to_vec()));
             }

@@ -1,9 +1,9 @@
-//! Splitting what a machine appended to its buffer into datagrams loses, adds and reorders nothing.
+//! Splitting the transmit buffer of a state machine into datagrams loses, adds and reorders nothing.
 
 use rallypoint_machine::Transmit;
 use std::net::SocketAddr;
 
-/// The first byte is the segment size (0: a single datagram), the rest is what is sent.
+/// The first byte is the segment size (0: a single datagram); the rest is the buffer.
 pub fn run(data: &[u8]) {
     let Some((&size, bytes)) = data.split_first() else { return };
     let segment = (size > 0).then_some(usize::from(size));

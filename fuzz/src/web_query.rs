@@ -1,8 +1,8 @@
-//! The parameters of the list, as they stand in an address.
+//! The query parameters of the list.
 
 use rallypoint_web::filter::{Column, Defaults, Query, Sort};
 
-/// What is read can be written and read again, and means the same; whatever cannot be read is told with few words.
+/// Parsed parameters survive a round trip, and errors have a short text.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let sort = Sort::ascending(Column::Id);
@@ -12,7 +12,7 @@ pub fn run(data: &[u8]) {
             Ok(query) => {
                 assert!((1..=defaults.most).contains(&query.limit), "a bound on what one request can cost");
                 let again = Query::parse(&format!("{}&sort={}", query.filter, query.sort), &defaults);
-                let again = again.expect("what was written can be read");
+                let again = again.expect("written parameters can be parsed");
                 assert_eq!((again.filter, again.sort), (query.filter, query.sort));
             }
             Err(bad) => assert!(bad.name.chars().count() <= 40 && !bad.expected.is_empty()),

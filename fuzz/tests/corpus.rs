@@ -1,4 +1,4 @@
-//! Replays the kept inputs of every fuzz target, one test per target.
+//! Replays the stored inputs of every fuzz target, one test per target.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rallypoint_fuzz::{TARGETS, Target};
@@ -24,7 +24,7 @@ fn replay(name: &str, run: Target) -> Result<(), Failed> {
     inputs.extend(files_in(&root().join("regressions").join(name)));
     for input in inputs {
         let bytes = fs::read(&input)?;
-        // The panic's own message is printed by the hook; what it lacks is the name of the file.
+        // The panic hook prints the message, but not the name of the file.
         if panic::catch_unwind(AssertUnwindSafe(|| run(&bytes))).is_err() {
             let input = input.strip_prefix(root()).unwrap_or(&input);
             return Err(format!("{name} fails on fuzz/{} ({} bytes)", input.display(), bytes.len()).into());
@@ -33,7 +33,7 @@ fn replay(name: &str, run: Target) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A target is named in several places: forgetting one of them would silently leave it out of `cargo xtask fuzz`.
+/// A target is registered in several places: one that is missing would silently exclude it from `cargo xtask fuzz`.
 fn every_target_is_complete() -> Result<(), Failed> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     for (name, _) in TARGETS {
@@ -58,7 +58,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Sorted, so that the same input fails first every time. A directory that is not there has no files.
+/// The files of a directory, sorted so that the same input fails first every time; none if it does not exist.
 fn files_in(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = fs::read_dir(directory)
         .into_iter()

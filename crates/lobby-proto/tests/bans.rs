@@ -1,4 +1,4 @@
-//! Who is banned is not listed, and goes at once when the ban list is read again.
+//! Banned servers are not listed, and are removed at once when the ban list changes.
 
 mod support;
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject, Config, NamePattern, RegistrationOutcome, UnlistReason};
@@ -22,7 +22,7 @@ fn banning(subjects: impl IntoIterator<Item = BanSubject>) -> Lobby {
 }
 
 #[test]
-fn an_address() {
+fn an_address_is_banned() {
     let mut lobby = banning([network("203.0.113.9/32"), network("2001:db8::9/128")]);
     assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Banned);
     assert_eq!(lobby.register("::ffff:203.0.113.9", &udp(1)), RegistrationOutcome::Banned);
@@ -31,7 +31,7 @@ fn an_address() {
 }
 
 #[test]
-fn a_network() {
+fn a_network_is_banned() {
     let mut lobby = banning([network("203.0.113.0/24"), network("2001:db8:1::/48")]);
     assert_eq!(lobby.register("203.0.113.255", &udp(1)), RegistrationOutcome::Banned);
     assert_eq!(lobby.register("2001:db8:1:ffff::1", &udp(1)), RegistrationOutcome::Banned);
@@ -40,7 +40,7 @@ fn a_network() {
 }
 
 #[test]
-fn a_name_as_it_is_shown() {
+fn a_name_is_banned_as_it_is_displayed() {
     let mut lobby = banning([name("*casino*")]);
     assert_eq!(lobby.register("203.0.113.9", &udp(1).name("Best CASINO in town")), RegistrationOutcome::Banned);
     assert_eq!(lobby.register("203.0.113.9", &udp(1).name("Bacon Town")), RegistrationOutcome::Listed);
@@ -50,7 +50,7 @@ fn a_name_as_it_is_shown() {
 }
 
 #[test]
-fn until_the_ban_ends() {
+fn a_ban_ends_at_its_time() {
     let mut lobby = Lobby::default();
     let now = lobby.now;
     let until = Some(UTC + secs(60));
@@ -66,7 +66,7 @@ fn until_the_ban_ends() {
 }
 
 #[test]
-fn a_longer_ban_of_a_larger_network_outlives_a_shorter_one_within() {
+fn a_longer_ban_of_a_larger_network_outlives_a_shorter_one_inside_it() {
     let mut lobby = Lobby::default();
     let ban = |text, seconds| Ban { subject: network(text), reason: text.into(), until: Some(UTC + secs(seconds)) };
     let bans = [ban("203.0.113.9/32", 10), ban("203.0.0.0/16", 60), ban("203.0.113.0/24", 20)];
@@ -82,7 +82,7 @@ fn a_longer_ban_of_a_larger_network_outlives_a_shorter_one_within() {
 }
 
 #[test]
-fn a_reload_takes_the_banned_off_the_list_at_once() {
+fn a_reload_removes_banned_servers_at_once() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("198.51.100.1", &udp(2).name("casino"));
@@ -100,12 +100,12 @@ fn a_reload_takes_the_banned_off_the_list_at_once() {
 }
 
 #[test]
-fn a_reload_with_thousands_of_servers_is_done_in_turns() {
+fn a_reload_with_thousands_of_servers_is_done_in_steps() {
     let mut lobby = Lobby::with(|config| config.limit_exempt = networks(&["0.0.0.0/0"]));
     (0..10_000).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), RegistrationOutcome::Listed));
     lobby.set(|config| config.bans = bans([network("11.0.0.0/9")]));
     assert!(lobby.stats().listed < 10_000, "it begins at once");
-    assert_eq!(lobby.poll_timeout(), Some(lobby.now), "and wants to go on at once");
+    assert_eq!(lobby.poll_timeout(), Some(lobby.now), "and continues at once");
     lobby.wait(ms(0));
     assert_eq!(lobby.stats().listed, 0);
 }
@@ -121,18 +121,18 @@ fn ten_thousand_bans_are_found() {
 }
 
 #[test]
-fn the_banned_are_told_why() {
+fn the_reason_of_a_ban_is_reported() {
     let ban = |subject, reason: &str| Ban { subject, reason: reason.into(), until: None };
     let bans = [ban(network("203.0.113.9/32"), "spam"), ban(name("*casino*"), "no gambling"), ban(name("quiet"), "")];
     let mut lobby = Lobby::new(Config { bans: permanent(bans), ..Config::default() });
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("198.51.100.9", &udp(2).name("Best Casino"));
     lobby.register("198.51.100.9", &udp(2).name("quiet"));
-    let told = |lobby: &Lobby, from| -> Vec<String> {
+    let reported = |lobby: &Lobby, from| -> Vec<String> {
         lobby.recent_outcomes(ip(from)).iter().map(ToString::to_string).collect()
     };
     let banned = RegistrationOutcome::Banned.to_string();
-    assert_eq!(told(&lobby, "203.0.113.9"), [format!("{banned} (spam)")]);
-    assert_eq!(told(&lobby, "198.51.100.9"), [format!("{banned} (no gambling)"), banned.clone()]);
+    assert_eq!(reported(&lobby, "203.0.113.9"), [format!("{banned} (spam)")]);
+    assert_eq!(reported(&lobby, "198.51.100.9"), [format!("{banned} (no gambling)"), banned.clone()]);
     assert_eq!(lobby.latest_refusals().map(ToString::to_string).collect::<Vec<_>>(), [banned]);
 }

@@ -1,4 +1,4 @@
-//! Datagrams that are handled together end as if they were handled one by one.
+//! A batch of datagrams has the same effect as the datagrams one by one.
 
 mod support;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use support::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
-    fn the_same_outcomes_and_the_same_list(
+    fn a_batch_has_the_same_outcomes_and_the_same_list(
         datagrams in proptest::collection::vec((0u32..4, any::<bool>(), 0u128..6, 0u16..3, 0u16..2, 0u8..8), 0..150),
     ) {
         let datagrams: Vec<_> = datagrams

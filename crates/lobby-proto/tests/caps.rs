@@ -1,4 +1,4 @@
-//! There is an end to the number of servers, and what is above it is told why.
+//! The numbers of servers and lobbies are bounded, and refusals have a reason.
 
 mod support;
 use rallypoint_lobby_proto::{Config, RegistrationOutcome};
@@ -20,7 +20,7 @@ fn the_defaults_are_those_of_the_documentation() {
 }
 
 #[test]
-fn per_address() {
+fn servers_per_address_are_bounded() {
     let mut lobby = small();
     lobby.register("203.0.113.9", &udp(1).port(1));
     lobby.register("203.0.113.9", &udp(2).port(2));
@@ -44,7 +44,7 @@ fn per_address_counts_each_family_by_itself() {
 }
 
 #[test]
-fn per_lobby() {
+fn servers_per_lobby_are_bounded() {
     let mut lobby = small();
     (0..4).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), RegistrationOutcome::Listed));
     assert_eq!(lobby.register(address(4), &udp(4)), RegistrationOutcome::LobbyFull);
@@ -52,7 +52,7 @@ fn per_lobby() {
 }
 
 #[test]
-fn in_total() {
+fn servers_in_total_are_bounded() {
     let mut lobby = small();
     for n in 0..6 {
         assert_eq!(
@@ -65,7 +65,7 @@ fn in_total() {
 }
 
 #[test]
-fn the_number_of_lobbies() {
+fn lobbies_are_bounded() {
     let mut lobby = small();
     (0..3).for_each(|n| {
         assert_eq!(lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n))), RegistrationOutcome::Listed)
@@ -84,7 +84,7 @@ fn servers_that_are_not_listed_yet_count_as_well() {
 }
 
 #[test]
-fn at_the_cap_the_known_can_refresh_change_and_move() {
+fn at_the_cap_registered_servers_can_refresh_change_and_move() {
     let mut lobby = small();
     lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
     lobby.set(|config| config.caps.lobbies = 1);
@@ -114,31 +114,31 @@ fn l8_at_the_cap_a_restarted_server_replaces_its_old_entry() {
 }
 
 #[test]
-fn two_lobbies_that_close_make_room_for_one() {
+fn two_closing_lobbies_make_room_for_one() {
     let mut lobby = small();
     lobby.set(|config| config.caps.lobbies = 2);
     lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(1)));
     lobby.register("203.0.113.9", &udp(2).port(9000).lobby(support::lobby(2)));
-    // Server 2 takes the place of server 1 and moves to a lobby of its own: both lobbies are empty after that.
+    // Server 2 replaces server 1 and moves to a lobby of its own: both lobbies are empty afterwards.
     assert_eq!(lobby.register("203.0.113.9", &udp(2).lobby(support::lobby(3))), RegistrationOutcome::Listed);
     assert_eq!(lobby.stats().lobbies, 1);
 }
 
 #[test]
-fn a_refused_registration_replaces_nobody() {
+fn a_refused_registration_replaces_no_server() {
     let mut lobby = small();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("203.0.113.9", &udp(2).port(9000));
     for n in 0..4 {
         lobby.register(address(n), &udp(10 + u128::from(n)).lobby(support::lobby(1)));
     }
-    // It would take the place of server 1, but its lobby is full.
+    // It would replace server 1, but its lobby is full.
     assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(1))), RegistrationOutcome::LobbyFull);
     assert_eq!(lobby.list().len(), 2);
 }
 
 #[test]
-fn what_goes_makes_room() {
+fn a_removed_server_makes_room() {
     let mut lobby = small();
     lobby.set(|config| config.caps.total = 1);
     lobby.register("203.0.113.9", &udp(1));
@@ -150,7 +150,7 @@ fn what_goes_makes_room() {
 }
 
 #[test]
-fn lower_caps_drop_nobody() {
+fn lower_caps_remove_no_server() {
     let mut lobby = small();
     for n in 0..4 {
         lobby.register("203.0.113.9", &udp(n).port(n as u16 + 1));
@@ -161,14 +161,14 @@ fn lower_caps_drop_nobody() {
     assert_eq!(lobby.register("203.0.113.9", &udp(1).port(2).players(1)), RegistrationOutcome::Changed);
 }
 
-/// One home has a whole /64, and can send from every address of it.
+/// A household has a whole /64, and can send from every address of it.
 #[test]
-fn w32_one_ipv6_home_is_one_address() {
+fn w32_an_ipv6_lan_counts_as_one_address() {
     let mut lobby = small();
     lobby.register("2001:db8::1", &udp(1).port(1));
     lobby.register("2001:db8::2", &udp(2).port(2));
     assert_eq!(lobby.register("2001:db8::3", &udp(3).port(3)), RegistrationOutcome::AddressFull);
-    assert_eq!(lobby.register("2001:db8:0:1::3", &udp(3).port(3)), RegistrationOutcome::Listed, "another home");
+    assert_eq!(lobby.register("2001:db8:0:1::3", &udp(3).port(3)), RegistrationOutcome::Listed, "another LAN");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn w32_one_network_cannot_open_all_lobbies() {
 }
 
 #[test]
-fn w32_a_lobby_with_a_name_always_has_room() {
+fn w32_named_lobbies_can_always_be_opened() {
     let mut lobby = small();
     lobby.set(|config| config.named_lobbies = [LOBBY].into_iter().collect());
     let open = |lobby: &mut Lobby, n: u32| lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n)));
@@ -201,16 +201,16 @@ fn w32_a_lobby_with_a_name_always_has_room() {
 }
 
 #[test]
-fn in_bytes() {
+fn memory_is_bounded() {
     let mut lobby = Lobby::with(|config| config.caps.memory = 1 << 20);
-    lobby.is_hasty = true;
+    lobby.skips_invariants = true;
     let large = |n: u32| udp(n.into()).key("x-filler", "x".repeat(3_900));
     let count =
         (0..).take_while(|&n| lobby.register(address(n), &large(n)) == RegistrationOutcome::Listed).count() as u32;
     assert!((100..130).contains(&count), "{count}");
     assert_eq!(lobby.stats().outcome(RegistrationOutcome::MemoryFull), 1);
     assert!(lobby.stats().memory <= 1 << 20);
-    // Those that are there go on, also with something new; growing is another matter.
+    // Registered servers can refresh and change, but not grow.
     assert_eq!(lobby.register(address(1), &large(1)), RegistrationOutcome::Refreshed);
     assert_eq!(lobby.register(address(1), &large(1).players(3)), RegistrationOutcome::Changed);
     let small = |n: u32| udp(n.into()).key("map", "x".repeat(40));

@@ -1,11 +1,11 @@
-//! A server that no longer refreshes goes, and not before its time.
+//! A server that stops refreshing expires, and not before its lease ends.
 
 mod support;
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use support::*;
 
 #[test]
-fn l10_a_server_goes_70_s_after_its_last_registration() {
+fn l10_a_server_expires_70_s_after_its_last_registration() {
     let mut lobby = Lobby::default();
     assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
     lobby.wait(secs(70) - ms(1));
@@ -17,7 +17,7 @@ fn l10_a_server_goes_70_s_after_its_last_registration() {
 }
 
 #[test]
-fn l10_or_at_most_a_quarter_of_a_second_later() {
+fn l10_a_server_expires_at_most_a_quarter_of_a_second_late() {
     let mut lobby = Lobby::default();
     lobby.wait(ms(1));
     assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
@@ -28,7 +28,7 @@ fn l10_or_at_most_a_quarter_of_a_second_later() {
 }
 
 #[test]
-fn l10_a_refresh_keeps_it() {
+fn l10_a_refresh_extends_the_lease() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     for _ in 0..100 {
@@ -41,7 +41,7 @@ fn l10_a_refresh_keeps_it() {
 }
 
 #[test]
-fn l10_so_does_a_registration_with_something_new() {
+fn l10_a_changed_registration_extends_the_lease() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     for players in 1..10 {
@@ -51,7 +51,7 @@ fn l10_so_does_a_registration_with_something_new() {
 }
 
 #[test]
-fn l10_what_is_refused_does_not_keep_it() {
+fn l10_a_refused_registration_does_not_extend_the_lease() {
     let mut lobby = Lobby::with(|config| config.max_registration = 200);
     lobby.register("203.0.113.9", &udp(1));
     lobby.wait(secs(60));
@@ -74,10 +74,10 @@ fn l10_the_lease_can_be_configured() {
 }
 
 #[test]
-fn a_server_that_comes_back_after_a_long_quiet_time_has_a_whole_lease() {
+fn a_server_that_returns_after_a_long_pause_has_a_full_lease() {
     let mut lobby = Lobby::default();
     for _ in 0..3 {
-        // Nothing to do, so nobody calls.
+        // There is nothing to do, so the registry is not called.
         lobby.now += secs(1_000);
         assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
         lobby.wait(secs(70) - ms(1));
@@ -88,7 +88,7 @@ fn a_server_that_comes_back_after_a_long_quiet_time_has_a_whole_lease() {
 }
 
 #[test]
-fn a_driver_that_comes_late_ends_leases_late_and_all_of_them() {
+fn a_late_timeout_ends_all_leases() {
     let mut lobby = Lobby::default();
     for n in 0..1_000 {
         lobby.register(address(n), &udp(n.into()));
@@ -100,7 +100,7 @@ fn a_driver_that_comes_late_ends_leases_late_and_all_of_them() {
 }
 
 #[test]
-fn thousands_that_end_at_once_go_within_a_grain() {
+fn thousands_of_leases_that_end_together_expire_within_a_grain() {
     let mut lobby = Lobby::default();
     let now = lobby.now;
     for n in 0..10_000 {
@@ -114,7 +114,7 @@ fn thousands_that_end_at_once_go_within_a_grain() {
 }
 
 #[test]
-fn a_place_that_was_given_up_is_given_a_whole_lease() {
+fn a_reused_slot_gets_a_full_lease() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.wait(secs(69));

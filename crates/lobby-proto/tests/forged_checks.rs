@@ -1,7 +1,7 @@
-//! However many registrations are forged, an honest server is checked soon.
+//! An honest server is checked soon, however many registrations are forged.
 //!
-//! The attacker sends 12,000 registrations of TCP servers every 30 seconds; nobody answers at the forged sources, so each
-//! check of them lasts until its time is over. 256 can be under way.
+//! The attacker sends 12,000 registrations of TCP servers every 30 seconds. The forged sources do not reply, so each check of
+//! them lasts until its timeout. 256 checks can be in flight.
 
 mod support;
 use rallypoint_lobby_proto::{CheckRequest, CheckResult, RegistrationOutcome};
@@ -11,12 +11,12 @@ use support::*;
 const PER_ROUND: u32 = 12_000;
 const HONEST: &str = "203.0.113.9";
 
-/// A lobby under attack, and the servers behind [`HONEST`], which answer.
+/// A lobby under attack, and the servers behind [`HONEST`], which reply.
 struct Attack {
     lobby: Lobby,
-    /// Checks that nobody answers, and when they are over.
+    /// Checks without a reply, and when they time out.
     open: Vec<(Instant, CheckRequest)>,
-    /// How many were begun.
+    /// Number of checks that were started.
     begun: u64,
     forged: u128,
 }
@@ -24,11 +24,11 @@ struct Attack {
 impl Attack {
     fn new() -> Self {
         let mut lobby = Lobby::with(|config| config.limit_exempt = networks(&["0.0.0.0/0", "::/0"]));
-        lobby.is_hasty = true;
+        lobby.skips_invariants = true;
         Self { lobby, open: Vec::new(), begun: 0, forged: 1_000_000 }
     }
 
-    /// A tenth of a second, in which these registrations are forged.
+    /// Advances a tenth of a second, in which these registrations are forged.
     fn step(&mut self, forged: impl Iterator<Item = (IpAddr, u16, u128)>) {
         for (from, port, id) in forged {
             self.lobby.register(from, &tcp(id).port(port));
@@ -36,7 +36,7 @@ impl Attack {
         self.lobby.wait(ms(100));
         let now = self.lobby.now;
         for (_, request) in self.open.extract_if(.., |(over, _)| *over <= now).collect::<Vec<_>>() {
-            self.lobby.verdict(request.target, CheckResult::Unreachable);
+            self.lobby.report(request.target, CheckResult::Unreachable);
         }
         loop {
             let requests = self.lobby.check_requests();
@@ -46,7 +46,7 @@ impl Attack {
             self.begun += requests.len() as u64;
             for request in requests {
                 if request.target.addr.ip() == ip(HONEST) {
-                    self.lobby.verdict(request.target, REACHABLE);
+                    self.lobby.report(request.target, REACHABLE);
                 } else {
                     self.open.push((now + request.timeout, request));
                 }
@@ -55,8 +55,8 @@ impl Attack {
         self.lobby.events();
     }
 
-    /// So many seconds of forgeries, each from a network of its own that was never seen before.
-    fn ever_new(&mut self, seconds: u32) {
+    /// Advances some seconds of forgeries, each from a new network.
+    fn forge_new(&mut self, seconds: u32) {
         for _ in 0..10 * seconds {
             let first = self.forged;
             self.forged += u128::from(PER_ROUND / 300);
@@ -64,8 +64,8 @@ impl Attack {
         }
     }
 
-    /// A round of 30 seconds in which the same 12,000 come again.
-    fn the_same_again(&mut self) {
+    /// Advances 30 seconds, in which the same 12,000 are sent again.
+    fn repeat_forgeries(&mut self) {
         for tenth in 0..300 {
             let count = PER_ROUND / 300;
             self.step((tenth * count..(tenth + 1) * count).map(|n| (address(n), 8190, n.into())));
@@ -78,37 +78,37 @@ impl Attack {
 }
 
 #[test]
-fn ever_new_networks_do_not_outlast_a_server_that_comes_back() {
+fn forgeries_from_new_networks_do_not_delay_a_returning_server() {
     let mut attack = Attack::new();
-    attack.ever_new(60);
+    attack.forge_new(60);
     attack.lobby.register(HONEST, &tcp(7));
-    attack.ever_new(30);
+    attack.forge_new(30);
     let begun = attack.begun;
     attack.lobby.register(HONEST, &tcp(7));
-    attack.ever_new(3);
+    attack.forge_new(3);
     assert!(attack.is_listed(), "3 s after its second registration, and {} checks", attack.begun - begun);
     attack.lobby.check_invariants();
 }
 
 #[test]
-fn the_same_networks_again_and_again_have_failed_or_come_back_and_are_not_in_the_way_of_a_new_one() {
+fn repeated_forgeries_do_not_delay_a_new_server() {
     let mut attack = Attack::new();
-    (0..3).for_each(|_| attack.the_same_again());
+    (0..3).for_each(|_| attack.repeat_forgeries());
     attack.lobby.register(HONEST, &tcp(7));
     (0..30).for_each(|_| attack.step(std::iter::empty()));
-    assert!(attack.is_listed(), "as soon as a check is over");
+    assert!(attack.is_listed(), "as soon as a check ends");
 }
 
-/// New networks that each come back once: as many places of both lanes as the attacker can pay for.
+/// New networks that each return once: as many places in both lanes as the attacker can afford.
 #[test]
-fn forgeries_that_come_back_have_to_come_back_as_often_as_the_server() {
+fn returning_forgeries_have_to_return_as_often_as_the_server() {
     let mut attack = Attack::new();
     let mut round = 0u32;
     let mut seconds_until_listed = None;
     for at in 0..3_000u32 {
         let tenth = at % 300;
         round += u32::from(tenth == 0);
-        // Each half of a round is of this round's networks and of the last one's.
+        // Half of each round consists of this round's networks, half of the previous round's.
         let half = PER_ROUND / 600;
         let of = |round: u32| {
             let first = round * PER_ROUND / 2 + tenth * half;
@@ -127,12 +127,12 @@ fn forgeries_that_come_back_have_to_come_back_as_often_as_the_server() {
 }
 
 #[test]
-fn one_network_does_not_hold_up_another() {
+fn one_network_does_not_delay_another() {
     let mut attack = Attack::new();
     let flood = || (0..2_500u32).map(|n| (IpAddr::from([198, 51, 100, n as u8]), 1_000 + (n / 256) as u16, n.into()));
     attack.step(flood());
     let checks = attack.lobby.stats().checks;
-    assert_eq!(checks.in_flight, 32, "an eighth of those under way, and no more");
+    assert_eq!(checks.in_flight, 32, "an eighth of the checks in flight, and no more");
     let begun = attack.begun;
     attack.lobby.register(HONEST, &tcp(7_777));
     attack.step(std::iter::empty());
@@ -141,39 +141,39 @@ fn one_network_does_not_hold_up_another() {
 }
 
 #[test]
-fn who_was_reached_before_is_checked_at_once_also_after_a_restart_of_the_lobby() {
+fn a_proven_server_is_checked_at_once_also_after_a_restart_of_the_lobby() {
     let mut attack = Attack::new();
     attack.lobby.set(|config| config.checks.keep = secs(10));
     attack.lobby.register(HONEST, &tcp(7));
     attack.step(std::iter::empty());
     assert!(attack.is_listed());
     let save = attack.lobby.save();
-    attack.ever_new(100);
+    attack.forge_new(100);
     assert!(!attack.is_listed(), "it was down for a while");
     // It has a new ID; its first registration is enough.
     assert_eq!(attack.lobby.register(HONEST, &tcp(8)), RegistrationOutcome::Checking);
-    attack.ever_new(3);
+    attack.forge_new(3);
     assert!(attack.is_listed());
 
     let mut attack = Attack::new();
     let now = attack.lobby.now;
     attack.lobby.restore(now, &save).unwrap();
-    attack.ever_new(100);
-    assert!(!attack.is_listed(), "nobody refreshed it");
+    attack.forge_new(100);
+    assert!(!attack.is_listed(), "it was not refreshed");
     attack.lobby.register(HONEST, &tcp(8));
-    attack.ever_new(3);
+    attack.forge_new(3);
     assert!(attack.is_listed());
 }
 
 #[test]
-fn while_many_wait_the_lobby_tries_for_a_shorter_time_unless_it_knows_the_server() {
+fn while_many_wait_the_timeout_is_shorter_except_for_proven_servers() {
     let mut lobby = Lobby::with(|config| {
         (config.checks.in_flight, config.checks.keep) = (2, secs(1));
         config.checks.waiting = 400;
     });
     lobby.register(HONEST, &tcp(7));
     assert_eq!(lobby.check_requests()[0].timeout, secs(5));
-    lobby.verdict(
+    lobby.report(
         rallypoint_lobby_proto::CheckTarget { addr: "203.0.113.9:8190".parse().unwrap(), kind: TCP },
         REACHABLE,
     );
@@ -192,15 +192,15 @@ fn while_many_wait_the_lobby_tries_for_a_shorter_time_unless_it_knows_the_server
 const TCP: rallypoint_lobby_proto::CheckKind = rallypoint_lobby_proto::CheckKind::Connect;
 
 #[test]
-fn a_place_that_was_lost_is_asked_for_again_by_the_next_registration() {
+fn an_evicted_check_is_requested_again_by_the_next_registration() {
     let mut lobby =
         Lobby::with(|config| (config.checks.in_flight, config.checks.waiting, config.checks.per_network) = (1, 8, 600));
     let outcomes: Vec<_> = (0..6).map(|n| lobby.register(address(n), &tcp(n.into())).code()).collect();
     assert_eq!(outcomes, ["checking"; 6]);
-    assert_eq!(lobby.stats().checks.waiting, 2, "a quarter of the places is for those of whom nothing is known");
+    assert_eq!(lobby.stats().checks.waiting, 2, "a quarter of the places is for new targets");
     lobby.wait(secs(30));
     assert_eq!(lobby.register(address(3), &tcp(3)), RegistrationOutcome::Checking);
     assert_eq!(lobby.stats().checks.waiting, 3);
     let next = lobby.checks();
-    assert_eq!(next[0].addr.ip(), address(3), "it has come back");
+    assert_eq!(next[0].addr.ip(), address(3), "it has returned");
 }

@@ -23,7 +23,7 @@ impl Lobby {
         outcome
     }
 
-    /// The legacy list as a client reads it: endpoint and text.
+    /// The legacy list as a client parses it: endpoint and text.
     fn legacy_list(&mut self, protocol: ProtocolId) -> Vec<String> {
         self.registry.publish(self.now);
         let reply = self.registry.lists().legacy_reply(&protocol);
@@ -39,12 +39,12 @@ impl Lobby {
 }
 
 #[test]
-fn l16_an_old_server_is_checked_and_listed_in_both_lists() {
+fn l16_a_legacy_server_is_checked_and_shown_in_both_lists() {
     let mut lobby = Lobby::default();
     let datagram = registration(41, 8190, "!private![ctf_truefort] Bacon Town [3/10] - Randomizer");
     assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), RegistrationOutcome::Checking);
     assert_eq!(lobby.checks()[0].kind, CheckKind::Connect);
-    lobby.verdict(
+    lobby.report(
         rallypoint_lobby_proto::CheckTarget { addr: "203.0.113.9:8190".parse().unwrap(), kind: CheckKind::Connect },
         REACHABLE,
     );
@@ -63,7 +63,7 @@ fn l16_an_old_server_is_checked_and_listed_in_both_lists() {
 }
 
 #[test]
-fn l16_a_refresh_keeps_it_and_silence_ends_it() {
+fn l16_a_legacy_server_is_refreshed_and_expires() {
     let mut lobby = Lobby::unchecked();
     let datagram = registration(41, 8190, "Bacon Town [0/10]");
     assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), RegistrationOutcome::Listed);
@@ -81,7 +81,7 @@ fn l16_a_refresh_keeps_it_and_silence_ends_it() {
 }
 
 #[test]
-fn l16_several_old_servers_behind_one_address() {
+fn l16_several_legacy_servers_can_share_an_address() {
     let mut lobby = Lobby::unchecked();
     for port in 1..=3 {
         assert_eq!(lobby.send_legacy("203.0.113.9", &registration(41, port, "name")), RegistrationOutcome::Listed);
@@ -91,7 +91,7 @@ fn l16_several_old_servers_behind_one_address() {
 }
 
 #[test]
-fn l16_servers_of_today_are_shown_to_old_clients_of_their_protocol() {
+fn l16_current_servers_are_shown_to_legacy_clients_of_their_protocol() {
     let mut lobby = Lobby::unchecked();
     let protocol = ProtocolId::from_bytes([7; 16]);
     let server = tcp(1).key("map", "koth").key("game", "Gang Garrison 2").key("protocol_id", [7; 16]);
@@ -104,7 +104,7 @@ fn l16_servers_of_today_are_shown_to_old_clients_of_their_protocol() {
 }
 
 #[test]
-fn l16_only_servers_of_the_game_with_an_ipv4_endpoint() {
+fn l16_only_servers_of_the_game_with_an_ipv4_endpoint_are_shown() {
     let mut lobby = Lobby::unchecked();
     let server = |id| tcp(id).key("protocol_id", [7; 16]);
     lobby.register("203.0.113.9", &server(1).lobby(support::lobby(1)));
@@ -114,7 +114,7 @@ fn l16_only_servers_of_the_game_with_an_ipv4_endpoint() {
     assert_eq!(lobby.legacy_list(protocol), [""; 0]);
     lobby.register("203.0.113.11", &server(2));
     assert_eq!(lobby.legacy_list(protocol).len(), 1);
-    // Its IPv4 endpoint goes, the other one stays.
+    // Its IPv4 endpoint expires, the other one stays.
     for _ in 0..3 {
         lobby.wait(secs(30));
         lobby.register("2001:db8::9", &server(2));
@@ -124,7 +124,7 @@ fn l16_only_servers_of_the_game_with_an_ipv4_endpoint() {
 }
 
 #[test]
-fn l16_if_there_are_more_than_255_the_oldest_are_shown() {
+fn l16_of_more_than_255_servers_the_oldest_are_shown() {
     let mut lobby = Lobby::unchecked();
     for n in 0..300 {
         lobby.register(address(n), &tcp(n.into()).key("protocol_id", [7; 16]));
@@ -136,7 +136,7 @@ fn l16_if_there_are_more_than_255_the_oldest_are_shown() {
 }
 
 #[test]
-fn l16_invented_protocols_cannot_push_out_real_ones() {
+fn l16_invented_protocols_cannot_displace_real_ones() {
     let mut lobby = Lobby::unchecked();
     let invented = |n: u32| u128::from(n).to_be_bytes();
     for n in 0..2_000 {
@@ -145,14 +145,14 @@ fn l16_invented_protocols_cannot_push_out_real_ones() {
     assert_eq!(lobby.legacy_list(ProtocolId::from_bytes(invented(0))).len(), 1);
     let shown = (0..2_000).filter(|n| !lobby.legacy_list(ProtocolId::from_bytes(invented(*n))).is_empty()).count();
     assert_eq!(shown, 1_000);
-    assert_eq!(lobby.list().len(), 2_000, "the list of today has them all");
+    assert_eq!(lobby.list().len(), 2_000, "the current list has all of them");
     lobby.wait(secs(71));
     lobby.register(address(1), &tcp(1).key("protocol_id", invented(9_999)));
     assert_eq!(lobby.legacy_list(ProtocolId::from_bytes(invented(9_999))).len(), 1);
 }
 
 #[test]
-fn l16_nonsense_has_an_outcome_too() {
+fn l16_malformed_datagrams_have_an_outcome() {
     let mut lobby = Lobby::default();
     assert_eq!(lobby.send_legacy("203.0.113.9", b"nonsense").code(), "malformed");
     assert_eq!(lobby.send_legacy("203.0.113.9", &udp(1).datagram()).code(), "malformed");
@@ -170,22 +170,22 @@ fn l16_counts_are_optional() {
 }
 
 #[test]
-fn w29_a_server_that_speaks_both_protocols_stays_what_it_says_in_that_of_today() {
+fn w29_a_server_that_uses_both_protocols_keeps_the_data_of_the_current_one() {
     let mut lobby = Lobby::unchecked();
     lobby.register("203.0.113.9", &tcp(1).port(8190).name("modern").key("x-respawntime", "5"));
     let old = registration(41, 8190, "[ctf_truefort] legacy [3/10]");
     assert_eq!(lobby.send_legacy("203.0.113.9", &old), RegistrationOutcome::Refreshed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp modern"]);
     lobby.wait(secs(71));
-    assert_eq!(lobby.list(), Vec::<String>::new(), "only what it says in the protocol of today renews that lease");
+    assert_eq!(lobby.list(), Vec::<String>::new(), "only registrations of the current protocol extend that lease");
     assert_eq!(lobby.send_legacy("203.0.113.9", &old), RegistrationOutcome::Listed);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp legacy"]);
 }
 
 #[test]
-fn l16_a_protocol_that_found_no_place_gets_one_when_there_is_room() {
+fn l16_a_waiting_protocol_is_shown_when_another_is_removed() {
     let mut lobby = Lobby::unchecked();
-    lobby.is_hasty = true;
+    lobby.skips_invariants = true;
     let protocol = |n: u32| ProtocolId::from_bytes(u128::from(n).to_be_bytes());
     for n in 0..1_002 {
         lobby.register(address(n), &tcp(n.into()).key("protocol_id", protocol(n).as_bytes()));
@@ -201,11 +201,11 @@ fn l16_a_protocol_that_found_no_place_gets_one_when_there_is_room() {
     assert_eq!(lobby.legacy_list(protocol(2_000)).len(), 1);
 }
 
-/// What old clients are shown is written down once per change, and so much at a time: large tables cost nothing later.
+/// Entries of the legacy list are written once per change, and a bounded number at a time: large tables cost nothing later.
 #[test]
 fn l16_hundreds_of_keys_and_many_protocols_cost_little_to_publish() {
     let mut lobby = Lobby::unchecked();
-    lobby.is_hasty = true;
+    lobby.skips_invariants = true;
     lobby.set(|config| config.limit_exempt = networks(&["0.0.0.0/0"]));
     let protocol = |n: u32| ProtocolId::from_bytes(u128::from(n).to_be_bytes());
     for n in 0..500u32 {
@@ -223,7 +223,7 @@ fn l16_hundreds_of_keys_and_many_protocols_cost_little_to_publish() {
 }
 
 #[test]
-fn l16_a_change_behind_the_first_255_writes_nothing() {
+fn l16_a_change_after_the_first_255_servers_rewrites_nothing() {
     let mut lobby = Lobby::unchecked();
     let server = |n: u32| tcp(n.into()).key("protocol_id", [7; 16]);
     for n in 0..300 {

@@ -1,4 +1,4 @@
-//! Budgets: honest servers do not feel them, floods do.
+//! Budgets: they limit floods, but not honest servers.
 
 mod support;
 use rallypoint_limit::{Budget, Rate};
@@ -18,11 +18,11 @@ fn an_honest_server_is_never_refused() {
 }
 
 #[test]
-fn nor_are_as_many_as_an_address_may_have() {
+fn a_full_address_is_never_refused() {
     let mut lobby = Lobby::default();
     for round in 0..20 {
         for id in 0..32 {
-            // All of them change their map at once.
+            // All of them change their map at the same time.
             let server = udp(id).port(8000 + id as u16).players(round);
             let outcome = lobby.register("203.0.113.9", &server);
             assert!(outcome.is_listed(), "{outcome}");
@@ -33,7 +33,7 @@ fn nor_are_as_many_as_an_address_may_have() {
 }
 
 #[test]
-fn nor_is_a_hoster_with_hundreds_in_one_network() {
+fn a_hoster_with_hundreds_of_servers_in_one_network_is_never_refused() {
     let mut lobby = Lobby::default();
     for round in 0..20 {
         for host in 1..=250u8 {
@@ -48,10 +48,10 @@ fn nor_is_a_hoster_with_hundreds_in_one_network() {
     assert_eq!(lobby.stats().listed, 750);
 }
 
-/// Checks have budgets of their own (L12): a whole network of servers that starts at once is in the list after two
-/// registrations at the latest, and stays there while it is checked again and again.
+/// Checks have budgets of their own (L12): a whole network of servers that starts at once is listed after two registrations
+/// at the latest, and stays listed while the checks are repeated.
 #[test]
-fn nor_is_one_whose_servers_have_to_be_checked() {
+fn a_hoster_whose_servers_are_checked_is_never_refused() {
     let mut lobby = Lobby::default();
     for round in 0..60 {
         for host in 1..=250u8 {
@@ -68,7 +68,7 @@ fn nor_is_one_whose_servers_have_to_be_checked() {
 }
 
 #[test]
-fn what_is_too_much_is_over_budget() {
+fn registrations_beyond_the_budget_are_refused() {
     let mut lobby = Lobby::default();
     let refused = (0..1_000).filter(|n| !lobby.register("203.0.113.9", &udp(1).players(*n)).is_listed()).count();
     assert!((600..800).contains(&refused), "{refused}");
@@ -80,7 +80,7 @@ fn what_is_too_much_is_over_budget() {
 }
 
 #[test]
-fn a_refresh_is_not_counted() {
+fn a_refresh_is_not_charged() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     for _ in 0..10_000 {
@@ -89,7 +89,7 @@ fn a_refresh_is_not_counted() {
 }
 
 #[test]
-fn exempt_networks_may_send_as_much_as_they_like() {
+fn exempt_networks_have_no_budget() {
     let mut lobby = Lobby::default();
     assert!((0..2_000).all(|n| lobby.register("127.0.0.1", &udp(1).players(n)).is_listed()), "loopback by default");
     assert!((0..2_000).all(|n| lobby.register("::1", &udp(1).players(n)).is_listed()));
@@ -103,13 +103,13 @@ fn exempt_networks_may_send_as_much_as_they_like() {
 }
 
 #[test]
-fn a_flood_of_forged_sources_does_not_touch_who_is_in_the_list() {
+fn a_flood_of_forged_sources_does_not_affect_listed_servers() {
     let mut lobby = Lobby::with(|config| {
         config.limits.total = Budget { packets: Some(Rate::per_second(100, 400)), bytes: None };
         config.caps.total = 1_000;
     });
     lobby.register("203.0.113.9", &udp(1));
-    // A quiet life: nothing but refreshes, which the limiter does not see.
+    // Nothing but refreshes, which the limiter does not see.
     for _ in 0..20 {
         lobby.wait(secs(30));
         assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
@@ -129,9 +129,9 @@ fn a_flood_of_forged_sources_does_not_touch_who_is_in_the_list() {
     assert!(refused > 30_000, "it was a flood: {refused}");
 }
 
-/// Uses up what is not kept for those that are known.
+/// Uses up the part of the budget that is not reserved for known sources.
 fn flood(lobby: &mut Lobby, sources: u32, seed: u32) -> u32 {
-    lobby.is_hasty = true;
+    lobby.skips_invariants = true;
     let refused = (0..sources).filter(|n| {
         let server = udp(1_000 + u128::from(*n)).players(seed as u16);
         lobby.register(address(*n), &server).code() == "over_budget"
@@ -140,28 +140,28 @@ fn flood(lobby: &mut Lobby, sources: u32, seed: u32) -> u32 {
 }
 
 #[test]
-fn a_server_that_has_just_come_is_not_touched_either() {
+fn a_flood_does_not_affect_a_server_that_is_newly_listed() {
     let total = Budget { packets: Some(Rate::per_second(100, 400)), bytes: None };
     let mut lobby = Lobby::with(|config| config.limits.total = total);
     lobby.register("203.0.113.9", &udp(1));
     lobby.wait(secs(5));
     assert!(flood(&mut lobby, 2_000, 0) > 1_000);
     assert_eq!(lobby.register("203.0.113.9", &udp(1).players(1)), RegistrationOutcome::Changed, "it knows its secret");
-    assert_eq!(lobby.register("203.0.113.10", &udp(2)).code(), "over_budget", "a newcomer has to wait");
+    assert_eq!(lobby.register("203.0.113.10", &udp(2)).code(), "over_budget", "a new server has to wait");
 }
 
 #[test]
-fn nor_is_one_that_only_refreshes_by_those_who_take_all_seats() {
+fn a_server_that_only_refreshes_keeps_its_share_when_all_others_are_taken() {
     let mut lobby = Lobby::with(|config| {
         config.limits.total = Budget { packets: Some(Rate::per_second(100, 400)), bytes: None };
-        // Room for few.
+        // Space for few sources.
         config.limits.max_entries = 64;
     });
     lobby.register("203.0.113.9", &udp(1));
     for minute in 0..20 {
         lobby.wait(secs(30));
         assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
-        // Forged servers that come back again and again, as honest ones do.
+        // Forged servers that keep returning, as honest ones do.
         if minute > 3 {
             flood(&mut lobby, 2_000, minute);
         }
@@ -171,7 +171,7 @@ fn nor_is_one_that_only_refreshes_by_those_who_take_all_seats() {
 }
 
 #[test]
-fn many_keys_cost_more_than_as_many_bytes() {
+fn many_keys_are_charged_more_than_their_bytes() {
     let allowed = |server: &Server| {
         let mut lobby = Lobby::default();
         (0..300).filter(|n| lobby.register("203.0.113.9", &server.clone().players(*n)).is_listed()).count()

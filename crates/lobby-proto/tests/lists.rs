@@ -1,4 +1,4 @@
-//! The published lists: always a valid reply, always what is registered, never in anybody's way.
+//! The published lists: always a valid reply, up to date, and readable without waiting.
 
 mod support;
 use rallypoint_lobby_proto::RegistrationOutcome;
@@ -16,7 +16,7 @@ fn l14_an_unknown_lobby_has_no_servers() {
 }
 
 #[test]
-fn l2_l4_a_block_has_what_was_registered() {
+fn l2_l4_a_block_contains_the_registered_data() {
     let mut lobby = Lobby::default();
     let mut server = udp(1).key("map", "ctf_truefort").key("x-mode", b"\xff\x00");
     server.occupancy = rallypoint_wire::lobby::Occupancy { slots: 24, players: 7, bots: 3, password: true };
@@ -30,7 +30,7 @@ fn l2_l4_a_block_has_what_was_registered() {
 }
 
 #[test]
-fn changes_show_when_they_are_published_and_that_is_at_once() {
+fn changes_are_published_at_once() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     assert_eq!(published(&lobby, LOBBY).len(), 0);
@@ -58,7 +58,7 @@ fn a_refresh_publishes_nothing() {
 }
 
 #[test]
-fn readers_keep_the_list_that_they_have() {
+fn readers_keep_their_list() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.list();
@@ -104,7 +104,7 @@ fn the_version_grows_with_every_change_of_the_lobby() {
     assert!(lobby.lists().lobby(&LOBBY).version() > first);
 }
 
-/// About a hundred of these fill a chunk.
+/// A large server: about a hundred of these fill a chunk.
 fn large(id: u128) -> Server {
     udp(id).key("x-filler", "x".repeat(1_200))
 }
@@ -114,7 +114,7 @@ fn names(lobby: &mut Lobby) -> BTreeSet<String> {
 }
 
 #[test]
-fn long_lists_are_in_several_pieces_that_make_one_reply() {
+fn long_lists_consist_of_several_pieces() {
     let mut lobby = Lobby::default();
     (0..1_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), RegistrationOutcome::Listed));
     assert_eq!(names(&mut lobby).len(), 1_000);
@@ -124,7 +124,7 @@ fn long_lists_are_in_several_pieces_that_make_one_reply() {
 }
 
 #[test]
-fn a_change_leaves_the_other_pieces_as_they_are() {
+fn a_change_rebuilds_one_piece() {
     let mut lobby = Lobby::default();
     (0..1_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), RegistrationOutcome::Listed));
     lobby.list();
@@ -137,13 +137,13 @@ fn a_change_leaves_the_other_pieces_as_they_are() {
 }
 
 #[test]
-fn a_lobby_that_was_large_for_a_while_does_not_stay_in_many_pieces() {
+fn a_lobby_that_was_large_does_not_stay_in_many_pieces() {
     let mut lobby = Lobby::default();
     for n in 0..2_000 {
         let server = large(n.into());
         assert_eq!(lobby.register(address(n), &server), RegistrationOutcome::Listed);
     }
-    // All but every fiftieth server leave, from all over the list.
+    // All but every fiftieth server unregister, throughout the list.
     let stays: BTreeSet<u32> = (0..2_000).step_by(50).collect();
     for n in (0..2_000).filter(|n| !stays.contains(n)) {
         assert_eq!(lobby.unregister(address(n), n.into()), RegistrationOutcome::Unregistered);
@@ -153,14 +153,14 @@ fn a_lobby_that_was_large_for_a_while_does_not_stay_in_many_pieces() {
     assert_eq!(names(&mut lobby), expected);
     let pieces = lobby.lists().lobby(&LOBBY).reply().piece_count();
     assert!(pieces <= 4, "{pieces}");
-    // And it can grow again.
+    // The lobby can grow again.
     (2_000..3_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), RegistrationOutcome::Listed));
     assert_eq!(lobby.list().len(), 1_040);
     lobby.check_invariants();
 }
 
 #[test]
-fn servers_that_grow_and_shrink_where_they_are() {
+fn servers_can_grow_and_shrink_in_place() {
     let mut lobby = Lobby::default();
     for size in [3_000, 10, 3_000, 10, 200] {
         for n in 0..200 {
@@ -185,7 +185,7 @@ fn each_lobby_has_its_own_list() {
 }
 
 #[test]
-fn a_lobby_that_closes_and_opens_between_two_publications() {
+fn a_lobby_can_close_and_open_between_two_publications() {
     let mut lobby = Lobby::default();
     lobby.register(address(1), &udp(1));
     lobby.list();

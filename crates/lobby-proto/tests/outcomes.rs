@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use support::*;
 
 #[test]
-fn codes_are_different_stable_and_written_with_underscores() {
+fn codes_are_distinct_and_stable() {
     let codes: HashSet<_> = RegistrationOutcome::CODES.into_iter().chain(UnlistReason::CODES).collect();
     for code in codes {
         assert!(code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}");
@@ -18,7 +18,7 @@ fn codes_are_different_stable_and_written_with_underscores() {
 }
 
 #[test]
-fn every_outcome_can_be_told_to_the_owner() {
+fn every_outcome_has_an_explanation() {
     let mut lobby = Lobby::with(|config| config.allow_private = false);
     let mut told = HashSet::new();
     for (from, bytes) in [
@@ -42,7 +42,7 @@ fn every_outcome_can_be_told_to_the_owner() {
 }
 
 #[test]
-fn what_was_wrong_with_a_datagram_is_said() {
+fn the_explanation_names_the_decoding_error() {
     let mut lobby = Lobby::default();
     let mut no_port = udp(1).datagram();
     no_port[49..51].fill(0);
@@ -76,7 +76,7 @@ proptest! {
         }
         let stats = lobby.stats();
         prop_assert_eq!(stats.outcomes.iter().sum::<u64>(), datagrams.len() as u64);
-        // Whoever came into the list is still there, or went for a reason. (Lobbies and checks do not come into it here.)
+        // Every server that was listed is still listed, or left for a reason. (Lobby moves and checks do not occur here.)
         let listed = stats.outcome(RegistrationOutcome::Listed);
         prop_assert_eq!(stats.listed as u64 + stats.unlisted.iter().sum::<u64>(), listed);
     }

@@ -1,4 +1,4 @@
-//! Announcers and a registry on networks as they are.
+//! Announcers and a registry over simulated networks with delay and loss.
 
 mod support;
 use rallypoint_announce::Announcer;
@@ -22,7 +22,7 @@ impl World {
         net.set_default_link(link);
         let now = net.now();
         let lobby_address: SocketAddr = LOBBY_ADDRESS.parse().unwrap();
-        let lobby = net.add(lobby_address, Registry::new(Config::default(), SEED, now).unwrap());
+        let lobby = net.add(lobby_address, Registry::new(Config::default(), KEYS, now).unwrap());
         let servers = (1..=servers)
             .map(|n| {
                 let (id, port) = (udp(n.into()).server_id(), 8190.try_into().unwrap());
@@ -43,7 +43,7 @@ impl World {
 }
 
 #[test]
-fn listed_within_the_delay_of_the_network() {
+fn a_server_is_listed_within_the_delay_of_the_network() {
     let mut world = World::new(1, Link::default().delay(ms(50)), 10);
     world.net.run_for(ms(49));
     assert_eq!(world.listed(), 0);
@@ -52,7 +52,7 @@ fn listed_within_the_delay_of_the_network() {
 }
 
 #[test]
-fn whoever_loses_every_twentieth_datagram_stays_listed() {
+fn a_server_that_loses_every_twentieth_datagram_stays_listed() {
     let mut world = World::new(2, Link::default().delay(ms(50)).jitter(ms(30)).loss(0.05), 50);
     world.net.run_for(secs(40));
     let mut seen = 0;
@@ -60,7 +60,7 @@ fn whoever_loses_every_twentieth_datagram_stays_listed() {
         world.net.run_for(secs(10));
         seen += world.listed();
     }
-    // Two in a row are lost once in 400 times, and then the server is away for 20 s.
+    // Two in a row are lost once in 400 times, and then the server is unlisted for 20 s.
     assert!(seen > 9_960, "{seen} of 10,000");
 }
 
@@ -76,11 +76,11 @@ fn duplicates_and_reordering_change_nothing() {
 }
 
 #[test]
-fn l11_a_server_that_stops_is_gone_and_stays_gone() {
+fn l11_a_stopped_server_is_removed_and_stays_removed() {
     let mut world = World::new(4, Link::default().delay(ms(50)).jitter_reordering(ms(1_000)), 20);
     world.net.run_for(secs(10));
     for server in world.servers.clone() {
-        // Something changes, and at the same moment it stops: the two may arrive the other way round.
+        // It changes and stops at the same moment: the two datagrams may be reordered.
         world.net.with(server, |server, _| server.set_occupancy(Occupancy { players: 9, ..Occupancy::default() }));
         world.net.with(server, |server, _| server.stop());
     }
@@ -91,7 +91,7 @@ fn l11_a_server_that_stops_is_gone_and_stays_gone() {
 }
 
 #[test]
-fn l10_a_server_that_is_cut_off_goes_and_comes_back() {
+fn l10_a_disconnected_server_expires_and_returns() {
     let mut world = World::new(5, Link::default().delay(ms(50)), 1);
     world.net.run_for(secs(60));
     world.net.isolate(world.servers[0], true);
@@ -103,11 +103,11 @@ fn l10_a_server_that_is_cut_off_goes_and_comes_back() {
 }
 
 #[test]
-fn a_restarted_lobby_has_everybody_back_within_35_s() {
+fn a_restarted_lobby_lists_every_server_again_within_35_s() {
     let mut world = World::new(6, Link::default().delay(ms(50)), 20);
     world.net.run_for(secs(100));
     let now = world.net.now();
-    let empty = Registry::new(Config::default(), SEED, now).unwrap();
+    let empty = Registry::new(Config::default(), KEYS, now).unwrap();
     world.net.replace(world.lobby, empty);
     world.net.run_for(secs(31));
     assert_eq!(world.listed(), 20);

@@ -1,4 +1,4 @@
-//! Servers in private networks: welcome in a LAN, refused by a public lobby, or called by their public address.
+//! Servers in private networks: accepted in a LAN, refused by a public lobby, or listed under their public address.
 
 mod support;
 use rallypoint_lobby_proto::{AddressMap, Config, ConfigError, Mapping, RegistrationOutcome};
@@ -29,7 +29,7 @@ fn a_public_lobby_refuses_them() {
 }
 
 #[test]
-fn nobody_can_come_from_addresses_that_are_nobodys() {
+fn impossible_source_addresses_are_refused() {
     let mut lobby = Lobby::default();
     for from in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "::ffff:0.0.0.0"] {
         assert_eq!(lobby.register(from, &udp(1)), RegistrationOutcome::InvalidSource, "{from}");
@@ -37,7 +37,7 @@ fn nobody_can_come_from_addresses_that_are_nobodys() {
 }
 
 #[test]
-fn the_address_map_gives_inner_servers_their_public_address() {
+fn the_address_map_lists_internal_servers_under_their_external_address() {
     let mut lobby = Lobby::with(|config| {
         config.allow_private = false;
         config.address_map = [map("192.168.1.0/24", None, "203.0.113.5", None)].into_iter().collect();
@@ -74,7 +74,7 @@ fn l12_a_mapped_server_is_checked_where_the_lobby_can_reach_it() {
 }
 
 #[test]
-fn a_listing_knows_where_the_lobby_reaches_a_mapped_server() {
+fn a_listed_server_has_the_internal_address_of_a_mapped_endpoint() {
     let mappings = [map("192.168.1.0/24", None, "203.0.113.5", Some(9000)), map("fd00::/8", None, "2001:db8::5", None)];
     let mut lobby = Lobby::with(|config| config.address_map = mappings.into_iter().collect());
     let inside = |lobby: &mut Lobby, listed: [&str; 2]| {
@@ -87,7 +87,7 @@ fn a_listing_knows_where_the_lobby_reaches_a_mapped_server() {
     lobby.register("192.168.1.10", &udp(1));
     lobby.register("fd00::1", &udp(1));
     assert_eq!(inside(&mut lobby, listed), ["192.168.1.10:8190", "[fd00::1]:8190"]);
-    // It moves, and the world does not see it.
+    // Its internal address changes, but not the external one.
     lobby.register("192.168.1.11", &udp(1));
     assert_eq!(inside(&mut lobby, listed), ["192.168.1.11:8190", "[fd00::1]:8190"]);
     lobby.set(|config| config.address_map = AddressMap::default());
@@ -98,7 +98,7 @@ fn a_listing_knows_where_the_lobby_reaches_a_mapped_server() {
 }
 
 #[test]
-fn l8_inner_servers_under_one_public_endpoint_replace_each_other() {
+fn l8_internal_servers_under_one_external_endpoint_replace_each_other() {
     let mapping = map("192.168.1.0/24", None, "203.0.113.5", None);
     let mut lobby = Lobby::with(|config| config.address_map = [mapping].into_iter().collect());
     for _ in 0..10 {
@@ -109,7 +109,7 @@ fn l8_inner_servers_under_one_public_endpoint_replace_each_other() {
 }
 
 #[test]
-fn the_map_cannot_lead_into_the_other_family() {
+fn the_address_map_cannot_change_the_family() {
     for (from, to) in [("192.168.1.0/24", "2001:db8::5"), ("fd00::/8", "203.0.113.5")] {
         let address_map: AddressMap = [map(from, None, to, None)].into_iter().collect();
         let error = Config { address_map, ..Config::default() }.validate().unwrap_err();

@@ -1,4 +1,4 @@
-//! A TCP server is in the list only if the lobby could reach it.
+//! A TCP server is listed only if the lobby can reach it.
 
 mod support;
 use rallypoint_lobby_proto::{
@@ -11,13 +11,13 @@ fn target(addr: &str) -> CheckTarget {
 }
 
 #[test]
-fn l12_a_tcp_server_is_listed_once_its_port_was_opened() {
+fn l12_a_tcp_server_is_listed_after_a_successful_connection() {
     let mut lobby = Lobby::default();
     assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     assert_eq!(lobby.list(), [""; 0]);
     assert_eq!(lobby.check_requests(), [CheckRequest { target: target("203.0.113.9:8190"), timeout: secs(5) }]);
     assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
-    lobby.verdict(target("203.0.113.9:8190"), REACHABLE);
+    lobby.report(target("203.0.113.9:8190"), REACHABLE);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 1"]);
     assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Refreshed);
     assert_eq!(lobby.lists().lobby(&LOBBY).servers().next().unwrap().latency(), Some(ms(20)));
@@ -26,7 +26,7 @@ fn l12_a_tcp_server_is_listed_once_its_port_was_opened() {
 }
 
 #[test]
-fn l12_what_could_not_be_reached_is_told_so() {
+fn l12_an_unreachable_server_is_not_listed_and_its_owner_can_see_why() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(CheckResult::Unreachable);
@@ -39,7 +39,7 @@ fn l12_what_could_not_be_reached_is_told_so() {
 }
 
 #[test]
-fn w11_and_is_tried_again_after_20_s_so_that_the_next_registration_counts() {
+fn w11_an_unreachable_server_is_checked_again_after_20_s() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(CheckResult::Unreachable);
@@ -59,7 +59,7 @@ fn l12_a_udp_server_is_listed_at_once() {
 }
 
 #[test]
-fn l12_a_verdict_is_kept_for_5_minutes_and_refreshes_cost_nothing() {
+fn l12_a_result_is_valid_for_5_minutes() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(REACHABLE);
@@ -73,7 +73,7 @@ fn l12_a_verdict_is_kept_for_5_minutes_and_refreshes_cost_nothing() {
     assert_eq!(lobby.checks(), [target("203.0.113.9:8190")], "after 5 minutes");
 }
 
-/// A server that was listed 5 minutes ago, while the check is made again.
+/// A server that was listed 5 minutes ago, while its check is repeated.
 fn being_checked_again() -> Lobby {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
@@ -86,19 +86,19 @@ fn being_checked_again() -> Lobby {
 }
 
 #[test]
-fn l12_it_stays_listed_while_it_is_checked_again() {
+fn l12_a_server_stays_listed_while_it_is_checked_again() {
     let mut lobby = being_checked_again();
     assert_eq!(lobby.list().len(), 1);
     lobby.events();
     assert_eq!(lobby.stats().checks.in_flight, 1);
-    lobby.verdict(target("203.0.113.9:8190"), CheckResult::Reachable(ms(99)));
+    lobby.report(target("203.0.113.9:8190"), CheckResult::Reachable(ms(99)));
     assert_eq!(lobby.list().len(), 1);
     assert_eq!(lobby.events(), [""; 0], "nothing has changed");
     assert_eq!(lobby.lists().lobby(&LOBBY).servers().next().unwrap().latency(), Some(ms(99)));
 }
 
 #[test]
-fn l12_and_goes_if_that_fails() {
+fn l12_a_server_is_unlisted_if_a_later_check_fails() {
     let mut lobby = being_checked_again();
     assert_eq!(lobby.settle(CheckResult::Unreachable), 1);
     assert_eq!(lobby.list(), [""; 0]);
@@ -131,10 +131,14 @@ fn l12_another_port_or_address_is_another_check() {
     assert_eq!(lobby.register("203.0.113.10", &tcp(1).port(8191)), RegistrationOutcome::Checking);
     assert_eq!(lobby.checks(), [target("203.0.113.10:8191")]);
     assert_eq!(lobby.list(), [""; 0]);
-    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Listed, "back where the verdict is known");
-    // The others' verdicts come in, and are nobody's any more.
-    lobby.verdict(target("203.0.113.9:8191"), CheckResult::Unreachable);
-    lobby.verdict(target("203.0.113.10:8191"), CheckResult::Unreachable);
+    assert_eq!(
+        lobby.register("203.0.113.9", &tcp(1)),
+        RegistrationOutcome::Listed,
+        "back at an address with a known result"
+    );
+    // The results of the others arrive, but no entry waits for them any more.
+    lobby.report(target("203.0.113.9:8191"), CheckResult::Unreachable);
+    lobby.report(target("203.0.113.10:8191"), CheckResult::Unreachable);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 1"]);
 }
 
@@ -148,24 +152,24 @@ fn l12_exempt_networks_and_a_lobby_that_does_not_check_list_at_once() {
 }
 
 #[test]
-fn l12_one_check_per_target_however_many_ask() {
+fn l12_a_target_has_one_check_however_many_servers_wait_for_it() {
     let mut lobby = Lobby::default();
     for id in 1..=20 {
         lobby.register("203.0.113.9", &tcp(id));
     }
     assert_eq!(lobby.checks(), [target("203.0.113.9:8190")]);
-    lobby.verdict(target("203.0.113.9:8190"), REACHABLE);
+    lobby.report(target("203.0.113.9:8190"), REACHABLE);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 20"]);
 }
 
 #[test]
-fn l12_so_many_at_a_time_and_so_many_waiting() {
+fn l12_checks_in_flight_and_waiting_are_bounded() {
     let mut lobby = Lobby::with(|config| {
         (config.checks.in_flight, config.checks.waiting) = (3, 20);
         config.caps.per_address = 1_000;
     });
     let outcomes: Vec<_> = (0..10).map(|n| lobby.register("203.0.113.9", &tcp(n).port(1 + n as u16)).code()).collect();
-    assert_eq!(outcomes[..5], ["checking"; 5], "a quarter of the places is for those of whom nothing is known");
+    assert_eq!(outcomes[..5], ["checking"; 5], "a quarter of the places is for new targets");
     assert_eq!(outcomes[5..], ["check_busy"; 5]);
     assert_eq!(
         lobby.register("198.51.100.9", &tcp(100)),
@@ -177,15 +181,15 @@ fn l12_so_many_at_a_time_and_so_many_waiting() {
     let first = lobby.checks();
     assert_eq!(first.len(), 3, "one of each network");
     assert_eq!((lobby.stats().checks.in_flight, lobby.stats().checks.waiting), (3, 2));
-    lobby.verdict(target("203.0.113.9:1"), REACHABLE);
-    assert_eq!(lobby.checks(), [target("203.0.113.9:2")], "one is done, the next one begins");
-    // Those that were too many try again with their next registration, although it is the same one.
+    lobby.report(target("203.0.113.9:1"), REACHABLE);
+    assert_eq!(lobby.checks(), [target("203.0.113.9:2")], "one is done, the next one starts");
+    // Those beyond the bound are checked with their next registration, although it is unchanged.
     assert_eq!(lobby.register("203.0.113.9", &tcp(9).port(10)), RegistrationOutcome::Checking);
     assert_eq!(lobby.stats().checks.refused, 7);
 }
 
 #[test]
-fn l12_so_many_a_minute_per_address_and_network() {
+fn l12_checks_per_minute_are_bounded_by_address_and_network() {
     let mut lobby = Lobby::with(|config| {
         (config.checks.per_address, config.checks.per_network) = (5, 20);
         config.caps.per_address = 1_000;
@@ -206,7 +210,7 @@ fn l12_so_many_a_minute_per_address_and_network() {
 }
 
 #[test]
-fn l12_a_known_verdict_is_never_busy() {
+fn l12_a_known_result_needs_no_check() {
     let mut lobby = Lobby::with(|config| (config.checks.per_address, config.checks.per_network) = (1, 1));
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(REACHABLE);
@@ -216,18 +220,18 @@ fn l12_a_known_verdict_is_never_busy() {
 }
 
 #[test]
-fn l12_a_busy_lobby_keeps_who_is_listed() {
+fn l12_a_busy_lobby_keeps_listed_servers() {
     let mut lobby = Lobby::default();
     for n in 0..10 {
         lobby.register(address(n), &tcp(n.into()));
     }
     lobby.settle(REACHABLE);
-    // One check at a time, and one place for those who wait to be checked again: too few for ten servers.
+    // One check in flight, and one place for repeated checks: too few for ten servers.
     lobby.set(|config| (config.checks.in_flight, config.checks.waiting) = (1, 4));
     let refused = lobby.stats().checks.refused;
     for _ in 0..40 {
         lobby.wait(secs(30));
-        lobby.checks().into_iter().for_each(|target| lobby.verdict(target, REACHABLE));
+        lobby.checks().into_iter().for_each(|target| lobby.report(target, REACHABLE));
         for n in 0..10 {
             assert!(lobby.register(address(n), &tcp(n.into())).is_listed());
         }
@@ -237,7 +241,7 @@ fn l12_a_busy_lobby_keeps_who_is_listed() {
 }
 
 #[test]
-fn l12_checks_that_nobody_waits_for_any_more_are_not_made() {
+fn l12_checks_without_waiting_entries_are_skipped() {
     let mut lobby = Lobby::with(|config| config.checks.in_flight = 1);
     (0..100).for_each(|n| assert_eq!(lobby.register(address(n), &tcp(n.into())), RegistrationOutcome::Checking));
     assert_eq!(lobby.checks().len(), 1);
@@ -249,7 +253,7 @@ fn l12_checks_that_nobody_waits_for_any_more_are_not_made() {
 }
 
 #[test]
-fn l12_a_check_that_was_never_reported_on_counts_as_failed() {
+fn l12_a_check_without_a_report_counts_as_failed() {
     let mut lobby = Lobby::with(|config| config.checks.in_flight = 1);
     lobby.register("203.0.113.9", &tcp(1));
     assert_eq!(lobby.checks().len(), 1);
@@ -257,12 +261,12 @@ fn l12_a_check_that_was_never_reported_on_counts_as_failed() {
     assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Unreachable);
     lobby.register("198.51.100.9", &tcp(2));
     assert_eq!(lobby.checks(), [target("198.51.100.9:8190")], "and does not block the others");
-    lobby.verdict(target("203.0.113.9:8190"), REACHABLE);
+    lobby.report(target("203.0.113.9:8190"), REACHABLE);
     assert_eq!(lobby.list(), [""; 0], "too late");
 }
 
 #[test]
-fn l12_not_even_if_its_server_is_gone() {
+fn l12_a_lost_check_of_a_removed_server_is_forgotten() {
     let mut lobby = Lobby::with(|config| config.checks.in_flight = 1);
     lobby.register("203.0.113.9", &tcp(1));
     assert_eq!(lobby.checks().len(), 1);
@@ -272,18 +276,18 @@ fn l12_not_even_if_its_server_is_gone() {
 }
 
 #[test]
-fn l12_a_verdict_that_nobody_asked_for_is_not_believed() {
+fn l12_a_result_that_was_not_requested_is_ignored() {
     let mut lobby = Lobby::default();
-    lobby.verdict(target("203.0.113.9:8190"), REACHABLE);
+    lobby.report(target("203.0.113.9:8190"), REACHABLE);
     lobby.register("203.0.113.9", &tcp(1));
-    lobby.verdict(target("203.0.113.9:8190"), REACHABLE);
+    lobby.report(target("203.0.113.9:8190"), REACHABLE);
     assert_eq!(lobby.list(), [""; 0], "it was asked for, but the request was not even taken");
     assert_eq!(lobby.settle(REACHABLE), 1);
     assert_eq!(lobby.list().len(), 1);
 }
 
 #[test]
-fn l12_checks_that_are_turned_on_do_not_drop_who_is_listed() {
+fn l12_enabling_checks_keeps_listed_servers() {
     let mut lobby = Lobby::unchecked();
     lobby.register("203.0.113.9", &tcp(1));
     lobby.set(|config| config.checks = Config::default().checks);
@@ -296,17 +300,17 @@ fn l12_checks_that_are_turned_on_do_not_drop_who_is_listed() {
 }
 
 #[test]
-fn l12_what_the_lobby_could_not_try_is_no_verdict() {
+fn l12_a_check_that_could_not_be_made_has_no_result() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(CheckResult::Unknown);
     assert_eq!(lobby.recent_outcomes(ip("203.0.113.9")).last().unwrap().outcome, RegistrationOutcome::CheckBusy);
     assert_eq!(lobby.list(), [""; 0]);
-    // The next registration tries again, and does not have to wait for it.
+    // The next registration requests a check at once.
     assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     assert_eq!(lobby.settle(REACHABLE), 1);
     assert_eq!(lobby.list().len(), 1);
-    // A listed server stays listed, and is tried again in the background.
+    // A listed server stays listed, and is checked again in the background.
     let mut tries = 0;
     for _ in 0..20 {
         lobby.wait(secs(30));

@@ -1,10 +1,10 @@
-//! What existing programs send is taken as they mean it.
+//! Registrations of existing programs are understood.
 
 mod support;
 use support::*;
 
 #[test]
-fn l1_to_l7_registrations_of_real_servers() {
+fn l1_to_l7_registrations_of_real_servers_are_listed() {
     let file = include_str!("../../wire/tests/vectors/real-registrations.json");
     let file: serde_json::Value = serde_json::from_str(file).unwrap();
     let cases = file["cases"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! The owner of an address can be told what became of its datagrams.
+//! Recent outcomes are kept by source address.
 
 mod support;
 use rallypoint_lobby_proto::RegistrationOutcome;
@@ -9,7 +9,7 @@ fn codes(lobby: &Lobby, from: &str) -> Vec<(&'static str, u32, Option<u16>)> {
 }
 
 #[test]
-fn in_their_order_with_port_and_repeats() {
+fn outcomes_are_in_order_with_port_and_repeats() {
     let mut lobby = Lobby::default();
     lobby.send("203.0.113.9", b"nonsense");
     lobby.wait(secs(1));
@@ -34,7 +34,7 @@ fn in_their_order_with_port_and_repeats() {
 }
 
 #[test]
-fn refreshes_are_not_worth_remembering() {
+fn refreshes_are_not_kept() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("203.0.113.9", &udp(1));
@@ -42,7 +42,7 @@ fn refreshes_are_not_worth_remembering() {
 }
 
 #[test]
-fn only_the_last_ones() {
+fn only_the_latest_outcomes_are_kept() {
     let mut lobby = Lobby::default();
     for port in 1..=20 {
         lobby.register("203.0.113.9", &udp(port.into()).port(port));
@@ -52,7 +52,7 @@ fn only_the_last_ones() {
 }
 
 #[test]
-fn a_flood_of_nonsense_does_not_make_registrations_forgotten() {
+fn a_flood_of_malformed_datagrams_does_not_displace_registrations() {
     let mut lobby = Lobby::with(|config| config.limit_exempt = networks(&["0.0.0.0/0"]));
     assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     for n in 0..20_000 {

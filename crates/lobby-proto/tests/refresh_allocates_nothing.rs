@@ -1,4 +1,4 @@
-//! The most frequent datagram costs no allocation.
+//! A refresh, the most frequent datagram, does not allocate.
 
 mod support;
 use rallypoint_lobby_proto::{PublishedLists, RegistrationOutcome};
@@ -10,7 +10,7 @@ fn allocations(work: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn nor_does_a_batch_of_them() {
+fn a_batch_of_refreshes_allocates_nothing() {
     let mut lobby = Lobby::default();
     let datagrams: Vec<_> = (0..100).map(|n| (address(n), udp(n.into()).datagram())).collect();
     for (from, bytes) in &datagrams {
@@ -26,7 +26,7 @@ fn nor_does_a_batch_of_them() {
 }
 
 #[test]
-fn whether_the_server_is_listed_or_checked_by_either_family() {
+fn a_refresh_allocates_nothing_in_any_state_and_family() {
     let mut lobby = Lobby::default();
     let (listed, checked) = (udp(1).datagram(), tcp(2).datagram());
     let sources = ["203.0.113.9:9", "[2001:db8::9]:9", "[::ffff:203.0.113.9]:9"].map(|text| text.parse().unwrap());
@@ -34,12 +34,12 @@ fn whether_the_server_is_listed_or_checked_by_either_family() {
         lobby.registry.handle_datagram(lobby.now, from, &listed);
         lobby.registry.handle_datagram(lobby.now, from, &checked);
     }
-    // The second family made the first one look at its data again.
+    // The registration of the second family changed the data, so the first one is processed in full once.
     for from in sources {
         lobby.registry.handle_datagram(lobby.now, from, &listed);
         lobby.registry.handle_datagram(lobby.now, from, &checked);
     }
-    // Who comes back for a check is given a better place.
+    // A returning server moves up in the queue of checks.
     let now = lobby.now + secs(30);
     for from in sources {
         lobby.registry.handle_datagram(now, from, &checked);
@@ -55,7 +55,7 @@ fn whether_the_server_is_listed_or_checked_by_either_family() {
 }
 
 #[test]
-fn nor_does_taking_a_list_that_exists() {
+fn reading_a_list_allocates_nothing() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.list();

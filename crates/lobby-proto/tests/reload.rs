@@ -1,4 +1,4 @@
-//! Another configuration drops nothing that it does not have to.
+//! A new configuration removes only what it has to.
 
 mod support;
 use rallypoint_lobby_proto::{AddressMap, Config, ConfigError, Mapping, RegistrationOutcome, UnlistReason};
@@ -22,12 +22,12 @@ fn the_same_configuration_changes_nothing() {
         assert_eq!(lobby.register(from, &server), RegistrationOutcome::Refreshed);
     }
     assert_eq!(lobby.register("203.0.113.11", &tcp(3)), RegistrationOutcome::Checking);
-    assert_eq!(lobby.settle(REACHABLE), 1, "the check that was asked for before is made");
+    assert_eq!(lobby.settle(REACHABLE), 1, "the check that was requested before is made");
     assert_eq!(lobby.list().len(), 3);
 }
 
 #[test]
-fn a_wrong_configuration_is_refused_as_a_whole() {
+fn an_invalid_configuration_is_rejected_as_a_whole() {
     let mut lobby = Lobby::default();
     let mut wrong = Config { allow_private: false, ..Config::default() };
     wrong.caps.total = 0;
@@ -64,7 +64,7 @@ fn every_field_has_its_range() {
 }
 
 #[test]
-fn l10_another_lease_counts_from_the_next_registration() {
+fn l10_a_new_lease_applies_from_the_next_registration() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("203.0.113.10", &udp(2));
@@ -79,7 +79,7 @@ fn l10_another_lease_counts_from_the_next_registration() {
 }
 
 #[test]
-fn l10_a_lease_that_becomes_much_shorter() {
+fn l10_a_lease_can_become_much_shorter() {
     let mut lobby = Lobby::with(|config| config.lease = secs(86_400));
     lobby.register("203.0.113.9", &udp(1));
     lobby.wait(secs(1));
@@ -90,7 +90,7 @@ fn l10_a_lease_that_becomes_much_shorter() {
 }
 
 #[test]
-fn a_lobby_that_becomes_public_drops_private_endpoints() {
+fn a_lobby_that_becomes_public_removes_private_endpoints() {
     let mut lobby = Lobby::default();
     lobby.register("192.168.0.1", &udp(1));
     lobby.register("192.168.0.2", &udp(2));
@@ -101,7 +101,7 @@ fn a_lobby_that_becomes_public_drops_private_endpoints() {
 }
 
 #[test]
-fn another_address_map_counts_from_the_next_registration() {
+fn a_new_address_map_applies_from_the_next_registration() {
     let mut lobby = Lobby::default();
     lobby.register("192.168.0.1", &udp(1));
     let mapping = Mapping { from: "192.168.0.0/16".parse().unwrap(), port: None, to: ip("203.0.113.5"), to_port: None };
@@ -115,7 +115,7 @@ fn another_address_map_counts_from_the_next_registration() {
 }
 
 #[test]
-fn l12_another_address_map_needs_no_new_check() {
+fn l12_a_new_address_map_needs_no_new_check() {
     let mut lobby = Lobby::with(|config| config.checks.keep = secs(1));
     lobby.register("192.168.0.1", &tcp(1));
     lobby.settle(REACHABLE);
@@ -134,7 +134,7 @@ fn budgets_that_were_used_stay_used() {
 }
 
 #[test]
-fn l11_just_unregistered_stays_so() {
+fn l11_tombstones_survive_a_reload() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.unregister("203.0.113.9", 1);

@@ -1,4 +1,4 @@
-//! Who takes whose place in the list.
+//! Which registration replaces which server.
 
 mod support;
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
@@ -22,7 +22,7 @@ fn l8_a_known_id_may_move_to_another_port_or_address() {
     assert_eq!(lobby.list(), ["203.0.113.9:9000 udp server 1"]);
     assert_eq!(lobby.register("198.51.100.1", &udp(1).port(9000)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), ["198.51.100.1:9000 udp server 1"]);
-    // What it left is free.
+    // Its old endpoint is free.
     assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
     assert_eq!(lobby.stats().listed, 2);
 }
@@ -39,7 +39,7 @@ fn l8_a_restarted_server_with_a_new_id_is_visible_at_once() {
 }
 
 #[test]
-fn l8_so_is_one_that_is_checked_because_the_verdict_is_known() {
+fn l8_a_restarted_server_with_a_known_check_result_is_visible_at_once() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));
     lobby.settle(REACHABLE);
@@ -78,13 +78,13 @@ fn l8_one_registration_can_replace_another_server_and_move_its_own() {
 }
 
 #[test]
-fn l8_the_last_registration_counts_whichever_family_it_came_by() {
+fn l8_the_last_registration_counts_regardless_of_its_family() {
     let mut lobby = Lobby::default();
     let (old, new) = (udp(1).players(5), udp(1).players(6));
     lobby.register("203.0.113.9", &old);
     lobby.register("2001:db8::9", &old);
     lobby.register("2001:db8::9", &new);
-    // Byte for byte what this address sent before, and yet not what is known of the server.
+    // The same bytes as before from this address, but no longer the current data of the server.
     assert_eq!(lobby.register("203.0.113.9", &old), RegistrationOutcome::Changed);
     lobby.list();
     let list = lobby.lists().lobby(&LOBBY);
@@ -101,13 +101,13 @@ fn a_known_server_that_names_another_lobby_moves_there() {
     assert_eq!(lobby.list(), [""; 0]);
     assert_eq!(lobby.list_of(support::lobby(7)), ["[2001:db8::9]:8190 203.0.113.9:8190 udp server 1"]);
     assert_eq!((lobby.stats().lobbies, lobby.unlisted(UnlistReason::Moved)), (1, 1));
-    // The other family still says what it said before: that is the last word.
+    // The other family repeats its old registration, which is now the last one.
     assert_eq!(lobby.register("2001:db8::9", &udp(1)), RegistrationOutcome::Listed);
     assert_eq!(lobby.list().len(), 1);
 }
 
 #[test]
-fn a_server_that_changes_its_transport_takes_its_other_endpoint_along() {
+fn a_new_transport_applies_to_the_other_endpoint_too() {
     let mut lobby = Lobby::unchecked();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));
@@ -118,7 +118,7 @@ fn a_server_that_changes_its_transport_takes_its_other_endpoint_along() {
 }
 
 #[test]
-fn but_not_where_another_server_has_registered() {
+fn a_new_transport_does_not_take_the_endpoint_of_another_server() {
     let mut lobby = Lobby::unchecked();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));
@@ -128,7 +128,7 @@ fn but_not_where_another_server_has_registered() {
 }
 
 #[test]
-fn a_server_that_changes_port_and_transport_at_once_takes_nobodys_place() {
+fn a_server_that_changes_port_and_transport_replaces_no_other() {
     let mut lobby = Lobby::unchecked();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("203.0.113.9", &tcp(2));

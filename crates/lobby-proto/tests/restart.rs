@@ -27,7 +27,7 @@ fn full() -> Lobby {
 }
 
 #[test]
-fn everything_that_was_listed_is_listed_again() {
+fn all_listed_servers_are_restored() {
     let mut lobby = full();
     let (mut again, count) = restarted(&lobby.save(), Config::default());
     assert_eq!(count, Ok(3));
@@ -35,11 +35,11 @@ fn everything_that_was_listed_is_listed_again() {
     assert_eq!(again.list(), lobby.list());
     assert_eq!(again.list_of(support::lobby(7)), lobby.list_of(support::lobby(7)));
     assert_eq!(again.stats().registered, 3);
-    assert_eq!(again.events(), [""; 0], "that is nothing new");
+    assert_eq!(again.events(), [""; 0], "there are no events");
 }
 
 #[test]
-fn under_the_same_public_id_and_with_the_same_age() {
+fn restored_servers_keep_their_public_id_and_age() {
     let mut lobby = full();
     lobby.wait(secs(60));
     lobby.list();
@@ -56,7 +56,7 @@ fn under_the_same_public_id_and_with_the_same_age() {
 }
 
 #[test]
-fn l13_the_secret_still_works() {
+fn l13_the_secret_id_is_restored() {
     let (mut again, _) = restarted(&full().save(), Config::default());
     assert_eq!(
         again.register("203.0.113.9", &udp(1).players(3).key("map", "ctf_truefort")),
@@ -68,7 +68,7 @@ fn l13_the_secret_still_works() {
 }
 
 #[test]
-fn l10_with_what_is_left_of_each_lease() {
+fn l10_the_rest_of_each_lease_is_restored() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.wait(secs(10));
@@ -80,7 +80,7 @@ fn l10_with_what_is_left_of_each_lease() {
 }
 
 #[test]
-fn l10_but_at_least_35_s_so_that_every_server_can_refresh() {
+fn l10_a_restored_lease_is_at_least_35_s_so_that_every_server_can_refresh() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.wait(secs(69));
@@ -95,7 +95,7 @@ fn l10_but_at_least_35_s_so_that_every_server_can_refresh() {
 }
 
 #[test]
-fn l12_the_checks_go_on_in_the_background() {
+fn l12_restored_servers_are_checked_in_the_background() {
     let (mut again, _) = restarted(&full().save(), Config::default());
     assert_eq!(again.checks(), []);
     for _ in 0..3 {
@@ -107,7 +107,7 @@ fn l12_the_checks_go_on_in_the_background() {
 }
 
 #[test]
-fn the_unwelcome_are_not_brought_back() {
+fn banned_and_private_servers_are_not_restored() {
     let network = BanSubject::Network("203.0.113.10/32".parse().unwrap());
     let mut lobby = full();
     lobby.list();
@@ -130,7 +130,7 @@ fn the_unwelcome_are_not_brought_back() {
 }
 
 #[test]
-fn nor_are_more_than_fit() {
+fn servers_beyond_a_cap_are_not_restored() {
     let mut config = Config::default();
     config.caps.total = 2;
     let (again, count) = restarted(&full().save(), config);
@@ -138,7 +138,7 @@ fn nor_are_more_than_fit() {
 }
 
 #[test]
-fn who_has_registered_already_is_left_alone() {
+fn servers_that_have_registered_already_are_not_overwritten() {
     let mut again = Lobby::default();
     again.register("203.0.113.9", &udp(77).name("newer"));
     let now = again.now;
@@ -156,7 +156,7 @@ fn servers_that_are_not_listed_are_not_saved() {
 }
 
 #[test]
-fn a_save_can_be_written_piece_by_piece_while_the_registry_goes_on() {
+fn a_save_can_be_written_in_steps_while_the_registry_changes() {
     let mut lobby = Lobby::default();
     (0..50).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), RegistrationOutcome::Listed));
     let (mut saver, mut file) = (SaveFileWriter::new(), Vec::new());
@@ -174,7 +174,7 @@ fn a_save_can_be_written_piece_by_piece_while_the_registry_goes_on() {
 }
 
 #[test]
-fn a_save_is_the_same_in_one_piece_and_in_many() {
+fn a_save_is_the_same_in_one_step_and_in_many() {
     let lobby = full();
     let (mut saver, mut pieces) = (SaveFileWriter::new(), Vec::new());
     while !lobby.save_next(lobby.now, &mut saver, 1) {
@@ -185,7 +185,7 @@ fn a_save_is_the_same_in_one_piece_and_in_many() {
 }
 
 #[test]
-fn what_is_cut_is_noticed() {
+fn a_truncated_save_is_rejected() {
     let save = full().save();
     let mut lobby = Lobby::default();
     let now = lobby.now;
@@ -199,7 +199,7 @@ fn what_is_cut_is_noticed() {
 }
 
 #[test]
-fn every_bit_that_is_wrong_is_noticed() {
+fn every_flipped_bit_is_detected() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     let save = lobby.save();
@@ -214,7 +214,7 @@ fn every_bit_that_is_wrong_is_noticed() {
 }
 
 #[test]
-fn a_later_format_is_told_apart_from_damage() {
+fn a_newer_format_is_distinguished_from_damage() {
     let mut save = full().save();
     save[8..12].copy_from_slice(&9u32.to_be_bytes());
     let error = restarted(&save, Config::default()).1.unwrap_err();
@@ -224,7 +224,7 @@ fn a_later_format_is_told_apart_from_damage() {
     assert_eq!(restarted(b"something else entirely", Config::default()).1, Err(RestoreError::NotASave));
 }
 
-/// What a save would be whose writer was wrong, and not the disk.
+/// A save with a valid checksum over this body.
 fn sealed(mut body: Vec<u8>) -> Vec<u8> {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&body);
@@ -234,7 +234,7 @@ fn sealed(mut body: Vec<u8>) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn wrong_contents_under_a_right_checksum_do_no_harm(
+    fn invalid_contents_with_a_valid_checksum_are_harmless(
         at in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
         value in any::<u8>(),

@@ -11,8 +11,8 @@ use support::*;
 /// Sixteen bytes that appear nowhere by chance.
 const SECRET: u128 = 0xdead_beef_5ec4_e701_cafe_babe_0dd0_5ec2;
 
-/// The secret in every way in which bytes are usually printed.
-fn ways() -> Vec<String> {
+/// The secret in all forms in which bytes are usually printed.
+fn forms() -> Vec<String> {
     let bytes = SECRET.to_be_bytes();
     let [a, b] =
         [u64::from_be_bytes(bytes[..8].try_into().unwrap()), u64::from_be_bytes(bytes[8..].try_into().unwrap())];
@@ -34,7 +34,7 @@ fn ways() -> Vec<String> {
 
 fn assert_hidden(what: &str, text: &str) {
     let text = text.to_lowercase();
-    for way in ways() {
+    for way in forms() {
         assert!(!text.contains(&way), "{what} shows the ID: {way}");
     }
 }
@@ -45,7 +45,7 @@ fn assert_debug_hidden(what: &str, value: &impl Debug) {
 }
 
 #[test]
-fn l13_nothing_prints_it() {
+fn l13_no_debug_output_contains_the_id() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(SECRET));
     lobby.register("203.0.113.10", &tcp(SECRET + 1));
@@ -68,11 +68,11 @@ fn l13_nothing_prints_it() {
     let mut saver = SaveFileWriter::new();
     lobby.save_next(lobby.now, &mut saver, 10);
     assert_debug_hidden("a save", &saver);
-    assert_debug_hidden("the seed", &SEED);
+    assert_debug_hidden("the seed", &KEYS);
 }
 
 #[test]
-fn l13_nor_does_the_announcer() {
+fn l13_the_announcer_does_not_print_the_id() {
     let (port, to) = (8190.try_into().unwrap(), vec!["203.0.113.1:29944".parse().unwrap()]);
     let now = std::time::Instant::now();
     let id = udp(SECRET).server_id();
@@ -80,14 +80,14 @@ fn l13_nor_does_the_announcer() {
     assert_debug_hidden("an announcer", &announcer);
     let mut datagram = Vec::new();
     announcer.poll_transmit(now, &mut datagram).unwrap();
-    assert!(datagram.windows(16).any(|window| window == SECRET.to_be_bytes()), "only the datagram has it");
+    assert!(datagram.windows(16).any(|window| window == SECRET.to_be_bytes()), "only the datagram contains it");
     assert_debug_hidden("an announcer that has sent something", &announcer);
     announcer.stop();
     assert_debug_hidden("an announcer that has stopped", &announcer);
 }
 
 #[test]
-fn l13_no_list_has_it() {
+fn l13_no_list_contains_the_id() {
     let mut lobby = Lobby::default();
     let server = udp(SECRET).key("protocol_id", [7; 16]);
     assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Listed);
@@ -102,9 +102,9 @@ fn l13_no_list_has_it() {
     }
 }
 
-fn public_id(seed: HashKeys, id: u128) -> PublicId {
+fn public_id(keys: HashKeys, id: u128) -> PublicId {
     let now = std::time::Instant::now();
-    let mut registry = Registry::new(Config::default(), seed, now).unwrap();
+    let mut registry = Registry::new(Config::default(), keys, now).unwrap();
     registry.handle_datagram(now, "203.0.113.9:9".parse().unwrap(), &udp(id).datagram());
     let Some(Event::Listed(listing)) = registry.poll_event() else { panic!("it is listed") };
     listing.public_id()
@@ -112,9 +112,9 @@ fn public_id(seed: HashKeys, id: u128) -> PublicId {
 
 #[test]
 fn l13_the_public_id_is_a_keyed_hash() {
-    let other_key = HashKeys { public_ids: [1; 16], ..SEED };
-    let other_tables = HashKeys { tables: 99, ..SEED };
-    assert_eq!(public_id(SEED, 1), public_id(other_tables, 1), "the same after a restart");
-    assert_ne!(public_id(SEED, 1), public_id(SEED, 2));
-    assert_ne!(public_id(SEED, 1), public_id(other_key, 1));
+    let other_key = HashKeys { public_ids: [1; 16], ..KEYS };
+    let other_tables = HashKeys { tables: 99, ..KEYS };
+    assert_eq!(public_id(KEYS, 1), public_id(other_tables, 1), "the same after a restart");
+    assert_ne!(public_id(KEYS, 1), public_id(KEYS, 2));
+    assert_ne!(public_id(KEYS, 1), public_id(other_key, 1));
 }

@@ -40,7 +40,7 @@ fn l9_each_endpoint_has_its_own_lease() {
 }
 
 #[test]
-fn l9_a_refresh_keeps_only_its_own_endpoint() {
+fn l9_a_refresh_extends_only_its_own_endpoint() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));
@@ -49,7 +49,7 @@ fn l9_a_refresh_keeps_only_its_own_endpoint() {
         lobby.register("2001:db8::9", &udp(1));
     }
     assert_eq!(lobby.list(), ["[2001:db8::9]:8190 udp server 1"]);
-    // It comes back.
+    // It returns.
     assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Changed);
     assert_eq!(lobby.list(), [BOTH]);
 }
@@ -73,7 +73,7 @@ fn l9_one_family_is_listed_while_the_other_is_checked() {
     lobby.settle(rallypoint_lobby_proto::CheckResult::Unreachable);
     assert_eq!(lobby.register("2001:db8::9", &tcp(1)), RegistrationOutcome::Unreachable);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 1"]);
-    // Its only listed endpoint goes, the other one is still registered.
+    // Its only listed endpoint expires, the other one is still registered.
     for _ in 0..3 {
         lobby.wait(secs(30));
         lobby.register("2001:db8::9", &tcp(1));

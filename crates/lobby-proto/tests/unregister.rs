@@ -1,11 +1,11 @@
-//! A server that says goodbye goes at once, and late datagrams do not bring it back.
+//! An unregistered server is removed at once, and late datagrams do not bring it back.
 
 mod support;
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use support::*;
 
 #[test]
-fn l11_the_id_is_all_that_is_needed() {
+fn l11_the_id_is_sufficient() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));
@@ -24,7 +24,7 @@ fn l11_an_unknown_id_changes_nothing() {
 }
 
 #[test]
-fn l11_it_has_exactly_32_bytes() {
+fn l11_an_unregistration_has_exactly_32_bytes() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     let datagram = unregister(1);
@@ -74,7 +74,7 @@ fn l11_a_server_that_is_being_checked_can_unregister() {
     lobby.register("203.0.113.9", &tcp(1));
     let checks = lobby.checks();
     assert_eq!(lobby.unregister("203.0.113.9", 1), RegistrationOutcome::Unregistered);
-    lobby.verdict(checks[0], REACHABLE);
+    lobby.report(checks[0], REACHABLE);
     assert_eq!(lobby.list(), [""; 0]);
     assert_eq!(lobby.unlisted(UnlistReason::Unregistered), 0, "it was never in the list");
 }

@@ -1,4 +1,4 @@
-//! The rulings in plain vectors: everything is looked through every time.
+//! The rulings implemented with plain vectors that are scanned every time.
 
 use crate::support::*;
 use rallypoint_lobby_proto::{
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a registration says.
+/// The data of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Says {
     pub id: u128,
@@ -23,7 +23,7 @@ pub struct Says {
     pub has_bad_name: bool,
 }
 
-/// What is configured.
+/// The configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Knobs {
     pub lease: u64,
@@ -42,16 +42,16 @@ pub const SOURCES: [&str; 7] =
 pub const PRIVATE: &str = "192.168.0.1";
 pub const BANNED: &str = "203.0.113.2";
 pub const EXEMPT: &str = "2001:db8::2";
-/// What the private source is called outside, and it is somebody else's address.
+/// The external address of the private source, which is also the address of another server.
 pub const OUTSIDE: &str = "203.0.113.1";
-/// A lobby with a name, where caps are small.
+/// A named lobby, for small caps.
 pub const NAMED: u32 = 1;
 pub const BAD_NAME: &str = "casino";
-/// Where a server was, by UDP, that is banned by itself.
+/// The UDP endpoint of a server that is banned individually.
 pub const BAD_PLACE: (&str, u16) = (OUTSIDE, 2);
 pub const KEEP: Duration = secs(40);
 pub const RETRY: Duration = secs(7);
-/// The time limit of a check, and what the registry waits beyond it.
+/// The timeout of a check, and how long the registry waits beyond it.
 pub const OVERDUE: Duration = secs(15);
 pub const QUERIES: [Option<&str>; 4] = [None, Some("session"), Some("session:7"), Some("gamespy")];
 
@@ -72,7 +72,7 @@ impl Says {
         if self.is_tcp { Transport::Tcp } else { Transport::Udp }
     }
 
-    /// L12 and E1: what to check for a server at this place.
+    /// L12 and E1: the check target of a server at this address.
     pub fn target(&self, inside: (IpAddr, u16)) -> Option<CheckTarget> {
         let (kind, port) = match (self.is_tcp, self.query) {
             (true, _) => (CheckKind::Connect, inside.1),
@@ -156,7 +156,7 @@ pub struct Endpoint {
     pub outside: (IpAddr, u16),
     pub ends: Instant,
     pub state: State,
-    /// Since when it is listed under a verdict that has to be renewed.
+    /// Since when it has been listed with an outdated check result.
     pub stale_since: Option<Instant>,
 }
 
@@ -168,13 +168,13 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Where the lobby itself reaches what is listed.
+    /// The addresses at which the lobby itself reaches the listed endpoints.
     fn reached(&self) -> [Option<(IpAddr, u16)>; 2] {
         self.endpoints.map(|endpoint| Some(endpoint.filter(|endpoint| endpoint.state == State::Listed)?.inside))
     }
 }
 
-/// What the list shows of an endpoint: address, port, and whether it is TCP.
+/// A listed endpoint: address, port, and whether it is TCP.
 pub type Place = (IpAddr, u16, bool);
 
 pub struct Model {
@@ -183,16 +183,16 @@ pub struct Model {
     pub entries: Vec<Entry>,
     pub unregistered: Vec<(u128, Instant)>,
     pub verdicts: Vec<(CheckTarget, bool, Instant)>,
-    /// Checks that somebody waits for, and which family of whom.
+    /// Pending checks, with the server and family that waits for each.
     pub waiters: Vec<(CheckTarget, u128, usize)>,
-    /// Checks that are under way, and when they are overdue.
+    /// Checks in flight, and when they are overdue.
     pub under_way: Vec<(CheckTarget, Instant)>,
     pub outcomes: [u64; RegistrationOutcome::CODES.len()],
-    /// Lobbies that are open, whether they had a name then, and the network of whoever opened them if that is known.
+    /// Open lobbies: whether they were named when they were opened, and the network that opened them, if it is known.
     pub opened: Vec<(u32, bool, Option<String>)>,
 }
 
-/// One home is an IPv4 address or an IPv6 /64; one network is a /24 or a /48.
+/// A LAN is an IPv4 address or an IPv6 /64; a site is a /24 or a /48.
 fn cut(ip: IpAddr, v4: usize, v6: usize) -> String {
     match ip {
         IpAddr::V4(ip) => format!("{:?}", &ip.octets()[..v4]),
@@ -286,7 +286,7 @@ impl Model {
             self.entries.len() - 1
         });
         let before = self.entries[at].clone();
-        // It leaves one lobby before it opens another.
+        // It leaves its lobby before it opens another one.
         self.entries[at].says.lobby = says.lobby;
         self.close_empty();
         if self.opened.iter().all(|(open, ..)| *open != says.lobby) {
@@ -297,7 +297,7 @@ impl Model {
         self.update(now, at, says, inside, outside);
         let entry = &self.entries[at];
         let family = usize::from(from.is_ipv6());
-        // Whoever asks the server has to know that it is reached elsewhere, though the list shows the same.
+        // The internal address has changed, though the list shows the same.
         let is_changed = self.shown(&before) != self.shown(entry) || before.reached() != entry.reached();
         match entry.endpoints[family].unwrap().state {
             State::Listed if is_new_in_lobby => RegistrationOutcome::Listed,
@@ -311,7 +311,7 @@ impl Model {
     pub fn update(&mut self, now: Instant, at: usize, says: Says, inside: (IpAddr, u16), outside: (IpAddr, u16)) {
         let family = usize::from(inside.0.is_ipv6());
         let old = self.entries[at].clone();
-        // The other endpoint goes along with a change of transport, unless somebody else is there or nobody may be.
+        // A new transport applies to the other endpoint too, unless another server has it or it is banned.
         if old.says.is_tcp != says.is_tcp {
             let place = old.endpoints[1 - family].map(|endpoint| endpoint.outside);
             let is_there =
@@ -336,7 +336,7 @@ impl Model {
             let Some(Endpoint { state, .. }) = self.entries[at].endpoints[at_family] else { continue };
             let is_here = at_family == family;
             let is_void = is_other_transport || is_here && is_other_place;
-            // W14: what is listed stays so while it is checked in a new way.
+            // W14: a listed endpoint stays listed while it is checked in a new way.
             let before = if is_void { State::Checking } else { state };
             if is_void || is_other_probe || is_here && before != State::Listed {
                 let state = match self.target(&self.entries[at], at_family) {
@@ -364,7 +364,7 @@ impl Model {
     ) -> Option<RegistrationOutcome> {
         let [per_address, per_lobby, total, lobbies, lobbies_per_network] = self.knobs.caps();
         let is_ours = |at: usize| Some(at) == known || Some(at) == replaced;
-        // What there would be without those that this registration is about.
+        // The state without the servers that this registration replaces.
         let others: Vec<&Entry> =
             (0..).zip(&self.entries).filter(|(at, _)| !is_ours(*at)).map(|(_, entry)| entry).collect();
         let is_in = |entry: &Entry| entry.says.lobby == says.lobby;
@@ -404,8 +404,8 @@ impl Model {
         }
     }
 
-    /// A check is done. Endpoints that wait for it are settled; those that are listed may or may not have asked again, which
-    /// `is_shown` tells.
+    /// Applies a check result to the endpoints that wait for it. Listed endpoints may or may not have requested the check again,
+    /// which `is_shown` decides.
     pub fn settle(&mut self, now: Instant, target: CheckTarget, is_good: bool, is_shown: impl Fn(Place) -> bool) {
         self.under_way.retain(|(known, _)| *known != target);
         let until = self.grid(now + if is_good { KEEP } else { RETRY });
@@ -473,7 +473,7 @@ impl Model {
         self.began = now;
         (self.waiters, self.under_way, self.verdicts, self.unregistered) = Default::default();
         self.outcomes = Default::default();
-        // They come back, and it is nobody who opened them.
+        // The lobbies are restored without an opener.
         let knobs = self.knobs;
         self.opened.iter_mut().for_each(|(lobby, is_named, opener)| {
             (*is_named, *opener) = (knobs.is_named(*lobby), None);
@@ -497,7 +497,7 @@ impl Model {
         }
     }
 
-    /// What the list shows of an entry, if it is there.
+    /// The line of the list for an entry, if it is listed.
     pub fn shown(&self, entry: &Entry) -> Option<String> {
         let listed = |family: usize| {
             entry.endpoints[family].filter(|endpoint| endpoint.state == State::Listed).map(|endpoint| endpoint.outside)

@@ -14,9 +14,9 @@ use std::{
 };
 
 pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
-pub const SEED: HashKeys = HashKeys { tables: 0x5eed, public_ids: [0xab; 16] };
+pub const KEYS: HashKeys = HashKeys { tables: 0x5eed, public_ids: [0xab; 16] };
 
-/// How late an endpoint may go.
+/// How late an endpoint may expire.
 pub const GRAIN: Duration = ms(250);
 
 pub const fn ms(ms: u64) -> Duration {
@@ -45,7 +45,7 @@ pub fn lobby(number: u32) -> LobbyId {
     LobbyId::from_bytes(u128::from(number).to_be_bytes())
 }
 
-/// What a server says about itself.
+/// The data of a server.
 #[derive(Clone, Debug)]
 pub struct Server {
     pub id: u128,
@@ -56,7 +56,7 @@ pub struct Server {
     pub keys: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// A server that is listed at once.
+/// A UDP server, which is listed at once.
 pub fn udp(id: u128) -> Server {
     Server {
         id,
@@ -68,7 +68,7 @@ pub fn udp(id: u128) -> Server {
     }
 }
 
-/// A server that is checked first.
+/// A TCP server, which is checked first.
 pub fn tcp(id: u128) -> Server {
     Server { transport: Transport::Tcp, ..udp(id) }
 }
@@ -124,8 +124,8 @@ pub fn unregister(id: u128) -> Vec<u8> {
 pub struct Lobby {
     pub registry: Registry,
     pub now: Instant,
-    /// Whether the parts of the registry are compared with each other only when the test says so.
-    pub is_hasty: bool,
+    /// Whether the invariants are checked only when the test requests it.
+    pub skips_invariants: bool,
     source_port: u16,
     checks: Vec<CheckRequest>,
     events: Vec<Event>,
@@ -155,16 +155,16 @@ impl Lobby {
     pub fn new(config: Config) -> Self {
         let now = Instant::now();
         Self {
-            registry: Registry::new(config, SEED, now).unwrap(),
+            registry: Registry::new(config, KEYS, now).unwrap(),
             now,
-            is_hasty: false,
+            skips_invariants: false,
             source_port: 50_000,
             checks: Vec::new(),
             events: Vec::new(),
         }
     }
 
-    /// A lobby that lists everybody without checks.
+    /// A lobby that lists servers without checks.
     pub fn unchecked() -> Self {
         let mut config = Config::default();
         config.checks.enabled = false;
@@ -177,7 +177,7 @@ impl Lobby {
         Self::new(config)
     }
 
-    /// A datagram arrives; the source port is another one every time, as with several real servers (L11).
+    /// Delivers a datagram. The source port differs every time, as with several real servers (L11).
     pub fn send(&mut self, from: impl ToIp, bytes: &[u8]) -> RegistrationOutcome {
         self.source_port = self.source_port.checked_add(1).unwrap_or(50_000);
         let from = SocketAddr::new(from.to_ip(), self.source_port);
@@ -202,13 +202,13 @@ impl Lobby {
     }
 
     fn check(&self) {
-        // That takes its time where there are many.
-        if !self.is_hasty && self.registry.stats().registered < 100 {
+        // This is slow if there are many servers.
+        if !self.skips_invariants && self.registry.stats().registered < 100 {
             self.registry.check_invariants();
         }
     }
 
-    /// Lets time pass, as a driver does: with a call whenever the registry wants one.
+    /// Advances the time, with a timeout call whenever the registry requests one.
     pub fn wait(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(at) = self.registry.poll_timeout().filter(|&at| at <= end) {
@@ -219,7 +219,7 @@ impl Lobby {
         self.check();
     }
 
-    /// The list of [`LOBBY`] as a client gets it, one line per server, sorted.
+    /// The list of [`LOBBY`] as a client receives it, one line per server, sorted.
     pub fn list(&mut self) -> Vec<String> {
         self.list_of(LOBBY)
     }
@@ -231,7 +231,7 @@ impl Lobby {
         servers
     }
 
-    /// What the lobby wants to check now.
+    /// The targets of the checks that the lobby requests now.
     pub fn checks(&mut self) -> Vec<CheckTarget> {
         self.check_requests().into_iter().map(|request| request.target).collect()
     }
@@ -241,23 +241,23 @@ impl Lobby {
         std::mem::take(&mut self.checks)
     }
 
-    pub fn verdict(&mut self, target: CheckTarget, verdict: CheckResult) {
-        self.registry.handle_check(self.now, target, verdict);
+    pub fn report(&mut self, target: CheckTarget, result: CheckResult) {
+        self.registry.handle_check(self.now, target, result);
         self.check();
     }
 
-    /// Answers every check, and says how many there were.
-    pub fn settle(&mut self, verdict: CheckResult) -> usize {
+    /// Answers all requested checks, and returns their number.
+    pub fn settle(&mut self, result: CheckResult) -> usize {
         let checks = self.checks();
-        checks.iter().for_each(|&target| self.verdict(target, verdict));
+        checks.iter().for_each(|&target| self.report(target, result));
         checks.len()
     }
 
-    /// What the registry told since the last time, without the checks.
+    /// The events since the last call, without the checks.
     pub fn events(&mut self) -> Vec<String> {
         self.poll();
         let show = |event| match event {
-            Event::Check(_) => unreachable!("those are kept apart"),
+            Event::Check(_) => unreachable!("checks are stored separately"),
             Event::Listed(listing) => format!("listed {}", line(&listing)),
             Event::Changed(listing) => format!("changed {}", line(&listing)),
             Event::Unlisted(listing, why) => format!("{} {}", why.code(), line(&listing)),
@@ -280,8 +280,8 @@ impl Lobby {
         saver.finish()
     }
 
-    pub fn unlisted(&self, why: UnlistReason) -> u64 {
-        self.registry.stats().unlisted[why as usize]
+    pub fn unlisted(&self, reason: UnlistReason) -> u64 {
+        self.registry.stats().unlisted[reason as usize]
     }
 }
 
@@ -303,7 +303,7 @@ impl ToIp for IpAddr {
 
 pub const REACHABLE: CheckResult = CheckResult::Reachable(ms(20));
 
-/// The published reply of a lobby, read as a client reads it. It has to be what the listings say.
+/// The published reply of a lobby, parsed as a client parses it. It has to agree with the listed servers.
 pub fn published(registry: &Registry, lobby: LobbyId) -> Vec<String> {
     let list = registry.lists().lobby(&lobby);
     let reply: Vec<u8> = list.pieces().flatten().copied().collect();
@@ -323,10 +323,10 @@ pub fn line(listing: &Arc<ListedServer>) -> String {
     format!("{} {} {name}", endpoints.join(" "), block.transport.as_str())
 }
 
-/// The moment in UTC at which tests put their clock when bans are read.
+/// The current time in UTC when a test reads bans.
 pub const UTC: SystemTime = SystemTime::UNIX_EPOCH;
 
-/// A list of bans that have no end.
+/// A list of permanent bans.
 pub fn permanent(bans: impl IntoIterator<Item = Ban>) -> BanList {
     BanList::new(bans, Instant::now(), UTC)
 }

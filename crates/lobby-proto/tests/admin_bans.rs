@@ -1,4 +1,4 @@
-//! What the operator does while the lobby runs: bans of its own, and servers taken off the list.
+//! Bans that the operator adds while the lobby runs.
 
 mod support;
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject, BannedServer, Config, RegistrationOutcome, UnlistReason};
@@ -12,14 +12,14 @@ fn bans(network: &str) -> BanList {
 }
 
 #[test]
-fn bans_of_both_kinds_count_and_outlive_each_other() {
+fn bans_of_the_operator_and_of_the_configuration_are_independent() {
     let mut lobby = Lobby::new(Config { bans: bans("203.0.113.0/24"), ..Config::default() });
     assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::Listed);
     lobby.registry.set_admin_bans(lobby.now, bans("198.51.100.0/24"));
-    assert_eq!((lobby.registry.stats().listed, lobby.unlisted(UnlistReason::Banned)), (0, 1), "it goes at once");
+    assert_eq!((lobby.registry.stats().listed, lobby.unlisted(UnlistReason::Banned)), (0, 1), "it is removed at once");
     assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::Banned);
     let past = lobby.registry.recent_outcomes(ip("198.51.100.7"));
-    assert_eq!(past.last().unwrap().reason.as_deref(), Some("spam"), "the owner is told why");
+    assert_eq!(past.last().unwrap().reason.as_deref(), Some("spam"), "the reason is reported");
     assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Banned);
     lobby.set(|config| config.bans = BanList::default());
     assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
@@ -29,7 +29,7 @@ fn bans_of_both_kinds_count_and_outlive_each_other() {
 }
 
 #[test]
-fn a_banned_server_stays_away_for_a_while() {
+fn a_banned_server_can_return_when_the_ban_ends() {
     let mut lobby = Lobby::default();
     let (server, neighbour) = (udp(1).port(8_190), udp(2).port(8_191));
     assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Listed);
@@ -48,14 +48,14 @@ fn a_banned_server_stays_away_for_a_while() {
     assert_eq!(
         lobby.register("203.0.113.9", &again),
         RegistrationOutcome::Banned,
-        "it was started again at the same place"
+        "it was restarted at the same endpoint"
     );
     assert_eq!(lobby.register("203.0.113.10", &server), RegistrationOutcome::Banned, "the same server elsewhere");
     for source in ["203.0.113.9", "203.0.113.10"] {
         let past = lobby.registry.recent_outcomes(ip(source));
-        assert_eq!(past.last().unwrap().reason.as_deref(), Some("wrong game"), "the owner is told why");
+        assert_eq!(past.last().unwrap().reason.as_deref(), Some("wrong game"), "the reason is reported");
     }
-    assert_eq!(lobby.register("203.0.113.10", &again), RegistrationOutcome::Listed, "somebody else");
+    assert_eq!(lobby.register("203.0.113.10", &again), RegistrationOutcome::Listed, "another server");
     assert_eq!(lobby.register("203.0.113.9", &neighbour), RegistrationOutcome::Refreshed);
     lobby.wait(secs(601));
     assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Listed);

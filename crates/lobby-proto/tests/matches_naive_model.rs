@@ -1,7 +1,7 @@
 //! The registry against a naive model of the rulings, on random scripts.
 //!
-//! The model keeps everything in plain vectors and looks through all of it every time. It knows the rulings and the one
-//! thing that the registry is allowed to be inexact in: leases and verdicts end on a grid of 250 ms.
+//! The model keeps everything in plain vectors and scans all of them every time. It implements the rulings and the one
+//! inexactness that the registry is allowed: leases and check results end on a grid of 250 ms.
 
 mod naive;
 mod support;
@@ -19,7 +19,7 @@ use std::{
 };
 use support::*;
 
-/// One thing that happens.
+/// One operation.
 #[derive(Clone, Debug)]
 enum Op {
     Register {
@@ -31,7 +31,7 @@ enum Op {
         id: u128,
     },
     Wait(Duration),
-    /// The check that was asked for longest ago, or a later one, is done.
+    /// The oldest requested check, or a later one, is done.
     CheckResult {
         which: usize,
         is_good: bool,
@@ -72,7 +72,7 @@ impl Both {
             outcomes: Default::default(),
             opened: Vec::new(),
         };
-        Self { registry: Registry::new(knobs.config(), SEED, now).unwrap(), model, now }
+        Self { registry: Registry::new(knobs.config(), KEYS, now).unwrap(), model, now }
     }
 
     fn run(&mut self, op: &Op) {
@@ -135,14 +135,14 @@ impl Both {
     fn restart(&mut self) {
         let mut saver = SaveFileWriter::new();
         while !self.registry.save_next(self.now, &mut saver, 1) {}
-        // In which order they come back is nobody's business, so all of them have to fit.
+        // The order in which they are restored is unspecified, so all of them have to fit.
         self.model.knobs.has_small_caps = false;
-        self.registry = Registry::new(self.model.knobs.config(), SEED, self.now).unwrap();
+        self.registry = Registry::new(self.model.knobs.config(), KEYS, self.now).unwrap();
         self.registry.restore(self.now, &saver.finish()).unwrap();
         self.model.restart(self.now);
     }
 
-    /// Which endpoints the list shows, as soon as it is published.
+    /// The endpoints that the list shows after it is published.
     fn shown_places(&mut self) -> BTreeSet<Place> {
         self.registry.publish(self.now);
         let lists = self.registry.lists().snapshot();
@@ -154,8 +154,7 @@ impl Both {
         listings.flat_map(places).collect()
     }
 
-    /// The checks that the registry wants are those that somebody waits for, and those of listed servers whose verdict is
-    /// too old.
+    /// The registry requests the checks that entries wait for, and those of listed servers whose result is outdated.
     fn take_checks(&mut self) {
         let mut targets = BTreeSet::new();
         while let Some(event) = self.registry.poll_event() {
@@ -164,9 +163,12 @@ impl Both {
                 assert!(targets.insert((addr, kind as u8)), "one check per target");
                 let model = &self.model;
                 assert!(model.under_way.iter().all(|(known, _)| *known != request.target), "one check per target");
-                assert_eq!(model.verdict(self.now, request.target), None, "the verdict is known");
+                assert_eq!(model.verdict(self.now, request.target), None, "the result is known");
                 let wants = |entry: &Entry, family| model.target(entry, family) == Some(request.target);
-                assert!(model.entries.iter().any(|entry| wants(entry, 0) || wants(entry, 1)), "nobody's {request:?}");
+                assert!(
+                    model.entries.iter().any(|entry| wants(entry, 0) || wants(entry, 1)),
+                    "no entry waits for {request:?}"
+                );
                 let overdue = model.reached(self.now) + OVERDUE;
                 self.model.under_way.push((request.target, overdue));
             }
@@ -180,7 +182,7 @@ impl Both {
         self.expect_renewals();
     }
 
-    /// Whoever is listed under a verdict that is too old is checked again within a lease.
+    /// A listed server whose result is outdated is checked again within a lease.
     fn expect_renewals(&mut self) {
         let model = &mut self.model;
         for at in 0..model.entries.len() {
@@ -233,7 +235,7 @@ fn says() -> impl Strategy<Value = Says> {
     let query = prop::sample::select(QUERIES.to_vec());
     (0u128..5, 0u32..4, any::<bool>(), 1u16..4, 0u16..2, query, bad_name).prop_map(
         |(id, lobby, is_tcp, port, players, query, has_bad_name)| {
-            // Often the same, so that there are refreshes.
+            // Often the same data, so that there are refreshes.
             let lobby = lobby.saturating_sub(1);
             Says { id, lobby, is_tcp, port, players, query, has_bad_name }
         },
@@ -278,7 +280,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Scripts in which the same registrations come again and again, as they do in life.
+/// Scripts in which the same registrations are repeated, as in reality.
 fn script() -> impl Strategy<Value = Vec<Op>> {
     let repeated = proptest::collection::vec((0..SOURCES.len(), says()), 1..6);
     (repeated, proptest::collection::vec((op(), any::<prop::sample::Index>(), 0u8..3), 1..150)).prop_map(
@@ -298,7 +300,7 @@ fn script() -> impl Strategy<Value = Vec<Op>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn l8_to_l12_the_registry_does_what_the_naive_model_does(script in script()) {
+    fn l8_to_l12_the_registry_agrees_with_the_naive_model(script in script()) {
         let mut both = Both::new();
         script.iter().for_each(|op| both.run(op));
     }

@@ -1,4 +1,4 @@
-//! Servers that cannot register are listed by whoever asks them.
+//! Servers that do not register, and that the lobby queries.
 
 mod support;
 use rallypoint_lobby_proto::{
@@ -33,12 +33,12 @@ fn watch(lobby: &mut Lobby, watched: &ProbedServer) -> ProbedOutcome {
 }
 
 #[test]
-fn it_is_in_the_list_that_clients_get_for_as_long_as_it_answers() {
+fn a_watched_server_is_listed_while_it_replies() {
     let mut lobby = Lobby::default();
     assert!(matches!(watch(&mut lobby, &watched("a", &[HERE])), ProbedOutcome::Listed(_)));
     assert_eq!(lobby.list(), ["203.0.113.9:6969 udp a"]);
     assert_eq!(lobby.events(), ["listed 203.0.113.9:6969 udp a"]);
-    assert_eq!(lobby.checks(), [], "whoever watches it asks it, too");
+    assert_eq!(lobby.checks(), [], "the caller queries it, not the registry");
     lobby.wait(secs(90));
     watch(&mut lobby, &watched("a", &[HERE]));
     lobby.wait(secs(90));
@@ -49,7 +49,7 @@ fn it_is_in_the_list_that_clients_get_for_as_long_as_it_answers() {
 }
 
 #[test]
-fn a_lease_of_no_time_is_over_at_the_next_look() {
+fn a_lease_of_zero_ends_at_the_next_timeout() {
     let mut lobby = Lobby::default();
     watch(&mut lobby, &watched("a", &[HERE]));
     lobby.wait(secs(1));
@@ -67,7 +67,7 @@ fn both_families_are_one_entry_under_one_id() {
     assert_eq!(lobby.list(), ["[2001:db8::9]:6969 203.0.113.9:6969 udp a"]);
     assert_eq!(watch(&mut lobby, &watched("a", &["::ffff:203.0.113.9"])), first);
     assert_eq!(lobby.list(), ["[2001:db8::9]:6969 203.0.113.9:6969 udp a"], "a mapped address is an IPv4 one");
-    assert_eq!(watch(&mut lobby, &watched("a", &["203.0.113.10"])), first, "its name leads to another address now");
+    assert_eq!(watch(&mut lobby, &watched("a", &["203.0.113.10"])), first, "its name resolves to another address now");
     lobby.wait(secs(50));
     watch(&mut lobby, &watched("a", &["203.0.113.10"]));
     lobby.wait(secs(60));
@@ -75,13 +75,13 @@ fn both_families_are_one_entry_under_one_id() {
 }
 
 #[test]
-fn w38_it_is_marked_and_counts_for_nobody() {
+fn w38_a_watched_server_is_marked_and_not_charged() {
     let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
     for (label, port) in [("a", 1), ("b", 2), ("c", 3)] {
         let watched = ProbedServer { port: port.try_into().unwrap(), ..watched(label, &[HERE]) };
         assert!(matches!(watch(&mut lobby, &watched), ProbedOutcome::Listed(_)));
     }
-    assert_eq!(lobby.register(HERE, &udp(1)), RegistrationOutcome::Listed, "what is watched does not take its place");
+    assert_eq!(lobby.register(HERE, &udp(1)), RegistrationOutcome::Listed, "watched servers do not use its space");
     assert_eq!(lobby.register(HERE, &udp(2).port(9)), RegistrationOutcome::AddressFull);
     lobby.list();
     let list = lobby.lists().lobby(&LOBBY);
@@ -90,7 +90,7 @@ fn w38_it_is_marked_and_counts_for_nobody() {
 }
 
 #[test]
-fn w38_who_announced_itself_is_charged_for_it_and_told_why() {
+fn w38_an_announced_server_is_charged_and_its_refusal_is_reported() {
     let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
     let announced = |label, port: u16| ProbedServer {
         origin: ListingOrigin::Announced,
@@ -111,7 +111,7 @@ fn w38_who_announced_itself_is_charged_for_it_and_told_why() {
 }
 
 #[test]
-fn w38_what_was_found_by_asking_does_not_make_way_for_what_a_datagram_says() {
+fn w38_a_queried_server_is_not_replaced_by_a_registration() {
     for origin in [ListingOrigin::Watched, ListingOrigin::Announced] {
         let mut lobby = Lobby::default();
         let asked = ProbedServer { origin, ..watched("a", &[HERE, "2001:db8::9"]) };
@@ -127,14 +127,14 @@ fn w38_what_was_found_by_asking_does_not_make_way_for_what_a_datagram_says() {
         assert_eq!(lobby.register(HERE, &udp(4)), RegistrationOutcome::Listed, "another port is another server");
         let past: Vec<_> = lobby.recent_outcomes(ip(HERE)).iter().map(|past| (past.outcome, past.port)).collect();
         assert!(past.contains(&(RegistrationOutcome::ListedByQuery, Some(6969))), "{past:?}");
-        // When it does not answer any more, whoever registers there counts.
+        // When it no longer replies, a registration is accepted.
         lobby.wait(secs(100) + GRAIN);
         assert_eq!(lobby.register(HERE, &udp(3).port(6969)), RegistrationOutcome::Listed);
     }
 }
 
 #[test]
-fn w38_an_answer_takes_the_place_of_a_registration_and_the_operator_comes_first() {
+fn w38_a_reply_replaces_a_registration_and_watched_servers_take_precedence() {
     let mut lobby = Lobby::default();
     assert_eq!(lobby.register(HERE, &udp(1).port(6969)), RegistrationOutcome::Listed);
     lobby.register("2001:db8::9", &udp(1).port(6969));
@@ -146,12 +146,12 @@ fn w38_an_answer_takes_the_place_of_a_registration_and_the_operator_comes_first(
     assert!(matches!(watch(&mut lobby, &watched("c", &[HERE])), ProbedOutcome::Listed(_)));
     assert_eq!(lobby.list(), ["203.0.113.9:6969 udp c"]);
     assert_eq!(watch(&mut lobby, &announced("a")), ProbedOutcome::Taken);
-    assert_eq!(watch(&mut lobby, &watched("d", &["2001:db8::9", HERE])), ProbedOutcome::Taken, "watched already");
+    assert_eq!(watch(&mut lobby, &watched("d", &["2001:db8::9", HERE])), ProbedOutcome::Taken, "already watched");
     assert_eq!(lobby.list(), ["203.0.113.9:6969 udp c"]);
 }
 
 #[test]
-fn w38_to_make_way_for_an_answer_frees_a_place() {
+fn w38_replacing_a_registration_frees_its_space() {
     let mut lobby = Lobby::with(|config| (config.caps.total, config.caps.per_address) = (1, 1));
     lobby.register(HERE, &udp(1).port(6969));
     assert!(matches!(
@@ -163,7 +163,7 @@ fn w38_to_make_way_for_an_answer_frees_a_place() {
 }
 
 #[test]
-fn who_is_banned_is_not_even_asked_when_it_announces_itself_and_is_told_why() {
+fn a_banned_server_that_announces_itself_is_refused_before_it_is_queried() {
     let ban =
         Ban { subject: BanSubject::Network("203.0.113.0/24".parse().unwrap()), reason: "floods".into(), until: None };
     let mut lobby = Lobby::with(|config| {
@@ -186,7 +186,7 @@ fn who_is_banned_is_not_even_asked_when_it_announces_itself_and_is_told_why() {
 }
 
 #[test]
-fn who_is_not_welcome_is_not_listed() {
+fn a_refused_server_is_not_listed() {
     let ban = |subject| Ban { subject, reason: "".into(), until: None };
     let refused = |change: &dyn Fn(&mut Config)| {
         let mut lobby = Lobby::with(|config| change(config));
@@ -211,7 +211,7 @@ fn who_is_not_welcome_is_not_listed() {
 }
 
 #[test]
-fn a_ban_that_comes_later_takes_it_off_the_list() {
+fn a_later_ban_removes_a_watched_server() {
     let mut lobby = Lobby::default();
     watch(&mut lobby, &watched("a", &[HERE]));
     let ban = Ban { subject: BanSubject::Network("203.0.113.9/32".parse().unwrap()), reason: "".into(), until: None };
@@ -220,7 +220,7 @@ fn a_ban_that_comes_later_takes_it_off_the_list() {
 }
 
 #[test]
-fn who_is_watched_no_more_goes_at_once() {
+fn a_server_that_is_no_longer_watched_is_removed_at_once() {
     let mut lobby = Lobby::default();
     watch(&mut lobby, &watched("a", &[HERE]));
     lobby.events();
@@ -233,7 +233,7 @@ fn who_is_watched_no_more_goes_at_once() {
 }
 
 #[test]
-fn after_a_restart_it_is_still_there_and_still_watched() {
+fn a_watched_server_is_restored_as_watched() {
     let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
     let id = watch(&mut lobby, &watched("a", &[HERE]));
     watch(&mut lobby, &ProbedServer { lobby: support::lobby(1), ..watched("b", &["2001:db8::9"]) });

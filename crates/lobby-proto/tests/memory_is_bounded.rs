@@ -1,11 +1,11 @@
-//! Whatever is sent, memory does not grow and work stays small.
+//! Memory stays bounded and work small, whatever is sent.
 
 mod support;
 use rallypoint_lobby_proto::{Mapping, RegistrationOutcome};
 use rallypoint_wire::lobby::Transport;
 use support::*;
 
-/// Does something again and again, and sees whether memory is the same later as it was before.
+/// Repeats a step, and asserts that the memory use does not grow.
 fn assert_does_not_grow(lobby: &mut Lobby, mut step: impl FnMut(&mut Lobby, u32)) {
     let mut run = |lobby: &mut Lobby, steps: std::ops::Range<u32>| {
         let used = allocation_counter::measure(|| {
@@ -17,7 +17,7 @@ fn assert_does_not_grow(lobby: &mut Lobby, mut step: impl FnMut(&mut Lobby, u32)
                     lobby.events();
                 }
             }
-            // What is kept for a lease, for 5 minutes or until somebody takes it goes in the meantime.
+            // Data that is kept for a lease, for 5 minutes or until it is polled expires in the meantime.
             lobby.wait(secs(400));
             lobby.settle(REACHABLE);
             lobby.wait(secs(400));
@@ -31,15 +31,15 @@ fn assert_does_not_grow(lobby: &mut Lobby, mut step: impl FnMut(&mut Lobby, u32)
     lobby.check_invariants();
 }
 
-/// Without budgets, as an attacker with a whole network, or one that is exempt.
+/// A lobby without budgets, as for an attacker with a whole network or in an exempt one.
 fn without_limits() -> Lobby {
     let mut lobby = Lobby::with(|config| config.limit_exempt = networks(&["0.0.0.0/0", "::/0"]));
-    lobby.is_hasty = true;
+    lobby.skips_invariants = true;
     lobby
 }
 
 #[test]
-fn new_ids_at_one_endpoint() {
+fn memory_is_bounded_with_new_ids_at_one_endpoint() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
         assert_eq!(lobby.register("203.0.113.9", &udp(n.into())), RegistrationOutcome::Listed);
         assert_eq!(lobby.stats().registered, 1);
@@ -47,7 +47,7 @@ fn new_ids_at_one_endpoint() {
 }
 
 #[test]
-fn registrations_and_unregistrations() {
+fn memory_is_bounded_with_registrations_and_unregistrations() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
         assert_eq!(lobby.register("203.0.113.9", &udp(n.into())), RegistrationOutcome::Listed);
         assert_eq!(lobby.unregister("203.0.113.9", n.into()), RegistrationOutcome::Unregistered);
@@ -55,7 +55,7 @@ fn registrations_and_unregistrations() {
 }
 
 #[test]
-fn one_server_in_ever_new_lobbies() {
+fn memory_is_bounded_with_one_server_in_new_lobbies() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
         assert_eq!(lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(n))), RegistrationOutcome::Listed);
         assert_eq!(lobby.stats().lobbies, 1);
@@ -63,14 +63,14 @@ fn one_server_in_ever_new_lobbies() {
 }
 
 #[test]
-fn two_servers_that_steal_each_others_endpoint() {
+fn memory_is_bounded_with_servers_that_take_each_others_endpoint() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
         assert!(lobby.register("203.0.113.9", &udp((n % 2).into())).is_listed());
     });
 }
 
 #[test]
-fn one_server_that_changes_transport_and_families() {
+fn memory_is_bounded_with_a_server_that_changes_transport_and_families() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
         let from = if n % 3 == 0 { "203.0.113.9" } else { "2001:db8::9" };
         let transport = if n % 2 == 0 { Transport::Tcp } else { Transport::Udp };
@@ -79,7 +79,7 @@ fn one_server_that_changes_transport_and_families() {
 }
 
 #[test]
-fn forged_servers_that_have_to_be_checked() {
+fn memory_is_bounded_with_forged_servers_that_are_checked() {
     let mut lobby = without_limits();
     lobby.set(|config| (config.checks.in_flight, config.checks.waiting) = (10, 100));
     assert_does_not_grow(&mut lobby, |lobby, n| {
@@ -90,14 +90,14 @@ fn forged_servers_that_have_to_be_checked() {
 }
 
 #[test]
-fn ever_new_targets_of_one_server() {
+fn memory_is_bounded_with_new_check_targets_of_one_server() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
         lobby.register("203.0.113.9", &udp(1).key("x-query", format!("session:{}", 1 + n % 60_000)));
     });
 }
 
 #[test]
-fn inner_servers_under_one_outer_endpoint() {
+fn memory_is_bounded_with_internal_servers_under_one_external_endpoint() {
     let mut lobby = without_limits();
     let from = "10.0.0.0/8".parse().unwrap();
     let mapping = Mapping { from, port: None, to: ip("203.0.113.5"), to_port: Some(9000) };
@@ -109,7 +109,7 @@ fn inner_servers_under_one_outer_endpoint() {
 }
 
 #[test]
-fn reloads() {
+fn memory_is_bounded_with_reloads() {
     let mut lobby = without_limits();
     assert_does_not_grow(&mut lobby, |lobby, n| {
         lobby.register(address(n % 5), &udp((n % 5).into()));
@@ -120,7 +120,7 @@ fn reloads() {
 }
 
 #[test]
-fn events_that_nobody_takes() {
+fn events_that_are_not_polled_are_dropped() {
     let mut lobby = without_limits();
     let mut datagram = udp(1).datagram();
     for n in 0..70_000u32 {
@@ -132,7 +132,7 @@ fn events_that_nobody_takes() {
 }
 
 #[test]
-fn publishing_takes_a_pause_after_much_work() {
+fn publishing_pauses_after_much_work() {
     let mut lobby = without_limits();
     let large = |n: u32| udp(n.into()).key("x-filler", "x".repeat(3_900));
     (0..3_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n)), RegistrationOutcome::Listed));
@@ -149,7 +149,7 @@ fn publishing_takes_a_pause_after_much_work() {
 }
 
 #[test]
-fn names_and_tables_of_every_length() {
+fn memory_is_bounded_with_tables_of_every_length() {
     let mut lobby = Lobby::with(|config| {
         config.max_registration = 65_507;
         config.limit_exempt = networks(&["0.0.0.0/0"]);

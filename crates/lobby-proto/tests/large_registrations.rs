@@ -5,7 +5,7 @@ use rallypoint_lobby_proto::{Config, RegistrationOutcome};
 use rallypoint_wire::lobby::{MAX_BLOCK, blocks};
 use support::*;
 
-/// A registration of exactly so many bytes.
+/// A registration of exactly this size in bytes.
 fn of_size(size: usize) -> Server {
     let server = udp(1).key("x-filler", "");
     let missing = size - server.datagram().len();
@@ -23,7 +23,7 @@ fn l15_more_than_4096_bytes_are_refused_by_default() {
 }
 
 #[test]
-fn l15_what_is_too_large_is_charged_with_its_true_length() {
+fn l15_a_datagram_that_is_too_large_is_charged_with_its_full_length() {
     let mut lobby = Lobby::default();
     let from = (ip("203.0.113.9"), 9).into();
     let now = lobby.now;
