@@ -125,6 +125,10 @@ impl<T: Copy> CheckQueue<T> {
 
     /// Takes the next item of a network that has fewer than `share` items in flight. The item is in flight then.
     pub fn pop(&mut self, share: usize) -> Option<T> {
+        // The usual case, after every datagram.
+        if self.len() == 0 {
+            return None;
+        }
         for step in 0..SCHEDULE.len() {
             let turn = (self.next_turn + step) % SCHEDULE.len();
             let Self { lanes, in_flight, .. } = self;
