@@ -32,7 +32,7 @@ fn errors_name_the_file_the_line_and_the_expected_value() {
     let output = check("[lobby]\nlease = \"soon\"\n\n[caps]\nper_address = 0\ntotl = 3\n");
     assert_eq!((output.status.code(), &*stdout(&output)), (Some(2), ""));
     for expected in [
-        "rallypoint.toml:2: lobby.lease: expected a time",
+        "rallypoint.toml:2: lobby.lease: expected a duration",
         "rallypoint.toml:5: caps.per_address: expected a number",
         "rallypoint.toml:6: unknown key \"totl\" in [caps]; did you mean \"total\"?",
     ] {
