@@ -17,7 +17,7 @@ use crate::{
 };
 use jiff::Timestamp;
 use rallypoint_lobby::{LobbyOptions, LobbyService, ProbePool, StartError, TableScope};
-use rallypoint_web::{Admin, Parts, WebService};
+use rallypoint_web::{Admin, WebService, WebSources};
 use recording::Recording;
 use report::Reporter;
 use std::{
@@ -128,8 +128,9 @@ impl Server {
             let connections = options.limits.connections;
             info!(connections, "web.connections was reduced because of the system's limit of open files");
         }
-        let parts = Parts { lobby: service.clone(), history: recording.map(Recording::reader), admin: Some(admin) };
-        WebService::start(options, parts).map(Some).map_err(|error| match error {
+        let sources =
+            WebSources { lobby: service.clone(), history: recording.map(Recording::reader), admin: Some(admin) };
+        WebService::start(options, sources).map(Some).map_err(|error| match error {
             rallypoint_web::StartError::Bind(error) => CommandError::bind(&error, "--http"),
             error => CommandError::failed(error),
         })

@@ -149,7 +149,7 @@ fn what_goes_wrong_is_told_in_one_sentence() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("this is not the operator's token"), "{}", stderr(&output));
     assert!(!stderr(&output).contains("not-the-token"), "a token is never repeated");
-    let line = lobby.process().wait_for_log("the admin API was asked with a wrong token");
+    let line = lobby.process().wait_for_log("wrong token for the admin API");
     assert!(line.contains("address=127.0.0.x") && line.contains("times=1"), "{line}");
     assert!(!line.contains("not-the-token"), "{line}");
     let output = admin(home, "http://127.0.0.1:1", &["bans"]);

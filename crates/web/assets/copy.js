@@ -1,6 +1,6 @@
-// Buttons that copy what stands beside them.
+// Buttons that copy the text beside them.
 
-/** Copies a text, also where the page has no secure connection and so no clipboard. */
+/** Copies a text, also without the clipboard API, which pages without HTTPS do not have. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -11,14 +11,14 @@ export async function copy(text) {
     field.className = "quiet";
     document.body.append(field);
     field.select();
-    const done = document.execCommand("copy");
+    const isCopied = document.execCommand("copy");
     field.remove();
-    return done;
+    return isCopied;
   }
 }
 
-/** Copies what a button is for, and shows that it did. */
-export async function press(button) {
+/** Copies the text beside a button, and confirms it. */
+export async function copyFrom(button) {
   const source = button.parentElement.querySelector("code, pre");
   if (source === null || !(await copy(source.textContent))) return;
   const label = button.getAttribute("aria-label");
@@ -34,5 +34,5 @@ export async function press(button) {
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button.copy");
-  if (button !== null) press(button);
+  if (button !== null) copyFrom(button);
 });

@@ -1,4 +1,4 @@
-// A server in somebody's frame asks once a minute: many frames must not take the places of those who listen.
+// A server in a frame of another site. It polls once a minute, because event streams are limited, and frames can be many.
 
 import { goOffline, update } from "./rows.js";
 
@@ -7,10 +7,10 @@ const server = document.getElementById("server");
 setInterval(async () => {
   if (document.hidden) return;
   try {
-    const answer = await fetch(`/api/v1/servers/${server.dataset.id}`);
-    if (answer.ok) update(server, await answer.json());
-    else if (answer.status === 404) goOffline(server);
+    const response = await fetch(`/api/v1/servers/${server.dataset.id}`);
+    if (response.ok) update(server, await response.json());
+    else if (response.status === 404) goOffline(server);
   } catch {
-    // The next minute will do.
+    // Tried again after a minute.
   }
 }, 60_000);

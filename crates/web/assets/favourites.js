@@ -1,25 +1,25 @@
-// Favourites: they stay in this browser, with the last name and address, so that they are known when they are offline.
+// Favourites, stored in this browser with their last name and address, which are shown while they are offline.
 
 const KEY = "rallypoint.favourites";
 
-/** As many as one request can name. */
-const MOST = 300;
+/** Maximum number of favourites: one request has to name them all. */
+const MAX_FAVOURITES = 300;
 
 /** All favourites: { id: { name, address } }. */
 export function favourites() {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? "{}");
-    return kept !== null && typeof kept === "object" && !Array.isArray(kept) ? kept : {};
+    const stored = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    return stored !== null && typeof stored === "object" && !Array.isArray(stored) ? stored : {};
   } catch {
     return {};
   }
 }
 
-function keep(all) {
+function store(all) {
   try {
     localStorage.setItem(KEY, JSON.stringify(all));
   } catch {
-    // The browser keeps nothing: then there are no favourites.
+    // Without storage there are no favourites.
   }
 }
 
@@ -27,29 +27,29 @@ export function isFavourite(id) {
   return Object.hasOwn(favourites(), id);
 }
 
-/** Makes a server a favourite, or not one any more. Says which. */
+/** Adds a favourite or removes it. Returns whether it is one now. */
 export function toggle(id, name, address) {
   const all = favourites();
   if (Object.hasOwn(all, id)) {
     delete all[id];
-  } else if (Object.keys(all).length < MOST) {
+  } else if (Object.keys(all).length < MAX_FAVOURITES) {
     all[id] = { name, address };
   }
-  keep(all);
+  store(all);
   return Object.hasOwn(all, id);
 }
 
-/** Remembers the present name and address of a favourite. */
+/** Updates the stored name and address of a favourite. */
 export function remember(id, name, address) {
   const all = favourites();
-  const known = all[id];
-  if (known !== undefined && (known.name !== name || known.address !== address)) {
+  const stored = all[id];
+  if (stored !== undefined && (stored.name !== name || stored.address !== address)) {
     all[id] = { name, address };
-    keep(all);
+    store(all);
   }
 }
 
-/** Shows on a star whether it is one. */
-export function mark(star, is) {
-  star.setAttribute("aria-pressed", String(is));
+/** Sets the state of a star button. */
+export function mark(star, isFavourite) {
+  star.setAttribute("aria-pressed", String(isFavourite));
 }

@@ -1,9 +1,9 @@
-// Whether a server fits the filters of the page: the same rules as the server's, for servers that come while one looks.
+// Matches servers against the filters of the page, by the rules of src/filter.rs, for servers that are listed later.
 
 const fold = (text) => (text ?? "").toLowerCase();
 
-/** What the form says, without what goes without saying. */
-export function parametersOf(form) {
+/** The parameters of the form, without defaults. */
+export function formParameters(form) {
   const parameters = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
     if (value !== "" && !(name === "sort" && value === "-players")) parameters.append(name, value);
@@ -11,7 +11,8 @@ export function parametersOf(form) {
   return parameters;
 }
 
-export function fits(server, parameters) {
+/** Whether a server matches the filters. */
+export function matches(server, parameters) {
   const is = (name, ...texts) => {
     const wanted = parameters.get(name);
     return wanted === null || texts.some((text) => fold(text) === fold(wanted));

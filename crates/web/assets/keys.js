@@ -1,13 +1,14 @@
-// The keyboard: / to search, arrows through the rows, f for favourite, c to copy. Enter follows the link by itself.
+// Keyboard shortcuts: / searches, arrows move through the rows, f toggles a favourite, c copies. Enter follows the focused link.
 
 function rowOf(element) {
   return element?.closest?.("#rows tr") ?? null;
 }
 
-function step(by) {
+/** Moves the focus by a number of rows. */
+function moveFocus(by) {
   const rows = [...document.querySelectorAll("#rows tr")];
-  const at = rows.indexOf(rowOf(document.activeElement));
-  const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + by));
+  const current = rows.indexOf(rowOf(document.activeElement));
+  const next = current < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, current + by));
   const link = rows[next]?.querySelector(".v-name");
   link?.focus();
   link?.scrollIntoView({ block: "nearest" });
@@ -20,7 +21,7 @@ document.addEventListener("keydown", (event) => {
   if (field !== null) {
     if (field === search && event.key === "ArrowDown") {
       event.preventDefault();
-      step(1);
+      moveFocus(1);
     } else if (field === search && event.key === "Escape") {
       search.blur();
     }
@@ -32,8 +33,8 @@ document.addEventListener("keydown", (event) => {
       search?.focus();
       search?.select();
     },
-    ArrowDown: () => step(1),
-    ArrowUp: () => step(-1),
+    ArrowDown: () => moveFocus(1),
+    ArrowUp: () => moveFocus(-1),
     f: () => row?.querySelector("button.star")?.click(),
     c: () => row?.querySelector("button.copy")?.click(),
   };

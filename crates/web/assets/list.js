@@ -1,84 +1,86 @@
-// The list comes alive: filters at once, changes in place, favourites.
+// The list page: applies filters while the user types, shows live changes in place, and handles favourites.
 
 import { refreshAges } from "./times.js";
 import "./copy.js";
 import { favourites, isFavourite, mark, remember, toggle } from "./favourites.js";
-import { fits, parametersOf } from "./filter.js";
+import { formParameters, matches } from "./filter.js";
 import { goOffline, nameOf, offlineRow, update } from "./rows.js";
 import "./keys.js";
-import { listen } from "./live.js";
+import { followEvents } from "./live.js";
 
 const form = document.getElementById("filter");
-const news = document.getElementById("news");
+const updates = document.getElementById("updates");
 const liveness = document.getElementById("liveness");
 
-/** The rows that are shown, by ID. */
+/** The rows of the table, by server ID. */
 let rows = new Map();
-/** Servers that came since the list was loaded. */
-let newcomers = new Set();
-let stop = () => {};
-/** The lobby that is listened to. */
-let heard;
-let asked = 0;
+/** IDs of matching servers that were listed since the list was loaded. */
+let newServers = new Set();
+/** Closes the event stream. */
+let stopFollowing = () => {};
+/** The lobby whose events are followed; empty for all. */
+let followedLobby;
+/** Number of the latest request: responses to earlier ones are ignored. */
+let latestRequest = 0;
 
 const list = () => document.getElementById("list");
 const parameters = () => new URLSearchParams(location.search);
 
-/** Takes note of what the page shows. */
-function adopt() {
+/** Indexes the rows of a new table, and marks favourites. */
+function indexRows() {
   rows = new Map([...document.querySelectorAll("#rows tr")].map((row) => [row.dataset.id, row]));
   for (const [id, row] of rows) {
     const star = row.querySelector(".star");
     if (star === null) continue;
     mark(star, isFavourite(id));
-    if (isFavourite(id)) remember(id, ...facts(row));
+    if (isFavourite(id)) remember(id, ...nameAndAddress(row));
   }
-  newcomers = new Set();
-  news.replaceChildren();
+  newServers = new Set();
+  updates.replaceChildren();
   appendOffline();
 }
 
-function facts(row) {
+function nameAndAddress(row) {
   return [row.querySelector(".v-name")?.textContent ?? "", row.querySelector(".v-address")?.textContent ?? ""];
 }
 
-/** Favourites that are not in the list are shown as offline, below the others. */
+/** Appends favourites that are not in the list as offline, below the others. */
 function appendOffline() {
   const body = document.getElementById("rows");
-  const onlyThese = ["q", "lobby", "game", "map", "version", "verified", "page"].every((name) => !parameters().get(name));
-  if (body === null || parameters().get("favourites") !== "1" || !onlyThese || !list().dataset.ids) return;
-  for (const [id, known] of Object.entries(favourites())) {
+  const isUnfiltered = ["q", "lobby", "game", "map", "version", "verified", "page"].every((name) => !parameters().get(name));
+  if (body === null || parameters().get("favourites") !== "1" || !isUnfiltered || !list().dataset.ids) return;
+  for (const [id, favourite] of Object.entries(favourites())) {
     if (rows.has(id)) continue;
-    const row = offlineRow(id, known);
+    const row = offlineRow(id, favourite);
     mark(row.querySelector(".star"), true);
     body.append(row);
     rows.set(id, row);
   }
 }
 
-/** The address that is asked for a view: favourites are named. */
-function question(view) {
-  const wanted = new URLSearchParams(view);
-  if (wanted.get("favourites") === "1") {
-    // Nobody has an ID of zeros: no favourites are an empty list, not all servers.
-    wanted.set("ids", Object.keys(favourites()).join(",") || "0".repeat(32));
+/** The address to fetch for a view: it names the IDs of favourites, which only the browser knows. */
+function requestAddress(view) {
+  const parameters = new URLSearchParams(view);
+  if (parameters.get("favourites") === "1") {
+    // No server has an ID of zeros: without favourites the list is empty, instead of complete.
+    parameters.set("ids", Object.keys(favourites()).join(",") || "0".repeat(32));
   }
-  return `/?${wanted}`;
+  return `/?${parameters}`;
 }
 
-/** Shows another view, or the same as it is now. */
+/** Loads a view, which can be the current one. */
 async function load(view, { push = false } = {}) {
-  const number = ++asked;
+  const request = ++latestRequest;
   const address = view.toString() === "" ? "/" : `/?${view}`;
   if (push) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
   try {
-    const answer = await fetch(question(view), { headers: { accept: "text/html" } });
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const response = await fetch(requestAddress(view), { headers: { accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("list");
-    if (number !== asked) return;
-    if (!answer.ok || fresh === null) {
-      list().querySelector("#count").textContent = page.querySelector(".sorry")?.textContent ?? "try again later";
+    if (request !== latestRequest) return;
+    if (!response.ok || fresh === null) {
+      list().querySelector("#count").textContent = page.querySelector(".error-detail")?.textContent ?? "try again later";
       return;
     }
     if (view.get("favourites") === "1") fresh.dataset.ids = "1";
@@ -87,52 +89,54 @@ async function load(view, { push = false } = {}) {
       const part = page.getElementById(id);
       if (part !== null) document.getElementById(id)?.replaceWith(part);
     }
-    cleanLinks();
-    adopt();
+    removeIdsFromLinks();
+    indexRows();
     follow();
   } catch {
-    setState(false);
+    setConnected(false);
   }
 }
 
-/** IDs of favourites are asked for, but do not belong into addresses that are shared. */
-function cleanLinks() {
+/** Removes the IDs of favourites from links: they do not belong into addresses that users share. */
+function removeIdsFromLinks() {
   for (const link of list().querySelectorAll('a[href^="/?"]')) {
-    const there = new URLSearchParams(link.getAttribute("href").slice(2));
-    if (there.get("favourites") !== "1") continue;
-    there.delete("ids");
-    link.href = `/?${there}`;
+    const target = new URLSearchParams(link.getAttribute("href").slice(2));
+    if (target.get("favourites") !== "1") continue;
+    target.delete("ids");
+    link.href = `/?${target}`;
   }
 }
 
-function setState(isOn) {
-  liveness.classList.toggle("on", isOn);
-  const words = isOn ? "live" : "reconnecting …";
-  if (liveness.textContent !== words) liveness.textContent = words;
+/** Shows whether the event stream is connected. */
+function setConnected(isConnected) {
+  liveness.classList.toggle("on", isConnected);
+  const label = isConnected ? "live" : "reconnecting …";
+  if (liveness.textContent !== label) liveness.textContent = label;
 }
 
-function announce() {
-  if (newcomers.size === 0) {
-    news.replaceChildren();
+/** Offers to show servers that were listed since. */
+function offerNewServers() {
+  if (newServers.size === 0) {
+    updates.replaceChildren();
     return;
   }
-  const button = news.querySelector("button") ?? document.createElement("button");
+  const button = updates.querySelector("button") ?? document.createElement("button");
   button.type = "button";
-  button.textContent = `${newcomers.size} new server${newcomers.size === 1 ? "" : "s"}: show`;
+  button.textContent = `${newServers.size} new server${newServers.size === 1 ? "" : "s"}: show`;
   if (!button.isConnected) {
     button.addEventListener("click", () => load(parameters()));
-    news.replaceChildren(button);
+    updates.replaceChildren(button);
   }
 }
 
-/** A server came, or one that is there has changed. */
+/** Handles a server that was listed or has changed. */
 function handleServer(server, { isListed = false } = {}) {
   const row = rows.get(server.id);
   if (row !== undefined) {
     if (row.querySelector(".v-players") === null) {
-      // A favourite that was offline came back: its row has nothing to show that in.
-      newcomers.add(server.id);
-      announce();
+      // A favourite that was offline is back: its row has no cells for the details.
+      newServers.add(server.id);
+      offerNewServers();
       return;
     }
     update(row, server);
@@ -140,38 +144,38 @@ function handleServer(server, { isListed = false } = {}) {
     return;
   }
   const view = parameters();
-  const isWanted = view.get("favourites") !== "1" || isFavourite(server.id);
+  const isIncluded = view.get("favourites") !== "1" || isFavourite(server.id);
   const isFirstPage = (view.get("page") ?? "1") === "1";
-  // One that only changes may be on a page further back: then it is not new.
-  const isElsewhere = !isListed && document.querySelector(".pager") !== null;
-  if (isWanted && isFirstPage && !isElsewhere && fits(server, view)) {
-    newcomers.add(server.id);
-    announce();
-  } else if (newcomers.delete(server.id)) {
-    announce();
+  // A server that only changed may be on a later page: then it is not new.
+  const isOnOtherPage = !isListed && document.querySelector(".pager") !== null;
+  if (isIncluded && isFirstPage && !isOnOtherPage && matches(server, view)) {
+    newServers.add(server.id);
+    offerNewServers();
+  } else if (newServers.delete(server.id)) {
+    offerNewServers();
   }
 }
 
-/** Listens to what happens after the list that is shown. */
+/** Follows the events after the list that is shown. */
 function follow() {
   const lobby = parameters().get("lobby") ?? "";
-  if (heard === lobby) return;
-  stop();
-  heard = lobby;
-  stop = listen(list().dataset.cursor, lobby, {
-    state: setState,
+  if (followedLobby === lobby) return;
+  stopFollowing();
+  followedLobby = lobby;
+  stopFollowing = followEvents(list().dataset.cursor, lobby, {
+    connected: setConnected,
     changed: (server) => handleServer(server),
     listed: (server) => handleServer(server, { isListed: true }),
     unlisted({ id }) {
       if (rows.has(id)) goOffline(rows.get(id));
-      if (newcomers.delete(id)) announce();
+      if (newServers.delete(id)) offerNewServers();
     },
     reset() {
       const button = document.createElement("button");
       button.type = "button";
-      button.textContent = "The list is out of date: show the current one";
+      button.textContent = "The list is out of date: reload";
       button.addEventListener("click", () => load(parameters()));
-      news.replaceChildren(button);
+      updates.replaceChildren(button);
     },
   });
 }
@@ -183,14 +187,14 @@ async function refreshTotals() {
     document.getElementById("total-servers").textContent = servers.toLocaleString("en");
     document.getElementById("total-players").textContent = players.toLocaleString("en");
   } catch {
-    // The next time will do.
+    // Tried again at the next interval.
   }
 }
 
-let typing;
+let inputTimer;
 function handleInput(delay) {
-  clearTimeout(typing);
-  typing = setTimeout(() => load(parametersOf(form)), delay);
+  clearTimeout(inputTimer);
+  inputTimer = setTimeout(() => load(formParameters(form)), delay);
 }
 
 form.addEventListener("input", (event) => handleInput(event.target.matches("select, [type=checkbox]") ? 0 : 250));
@@ -203,7 +207,7 @@ document.addEventListener("click", (event) => {
   const star = event.target.closest("#rows button.star");
   if (star !== null) {
     const row = star.closest("tr");
-    mark(star, toggle(row.dataset.id, ...facts(row)));
+    mark(star, toggle(row.dataset.id, ...nameAndAddress(row)));
     return;
   }
   const link = event.target.closest("#list th a, #list .pager a");
@@ -216,7 +220,7 @@ document.addEventListener("click", (event) => {
   });
 });
 
-// What the address says is what is shown, also on the way back; the fields of the form follow.
+// Back and forward: the form and the list follow the address.
 addEventListener("popstate", () => {
   const view = parameters();
   for (const field of form.elements) {
@@ -226,7 +230,7 @@ addEventListener("popstate", () => {
   load(view);
 });
 
-// Other tabs may have other favourites.
+// Favourites can change in another tab.
 addEventListener("storage", () => {
   for (const [id, row] of rows) {
     const star = row.querySelector(".star");
@@ -235,7 +239,7 @@ addEventListener("storage", () => {
 });
 
 if (matchMedia("(max-width: 760px)").matches) document.getElementById("more").open = false;
-adopt();
+indexRows();
 if (parameters().get("favourites") === "1") load(parameters());
 else follow();
 setInterval(refreshAges, 30_000);

@@ -1,18 +1,18 @@
-// What changes, as it happens. The browser reconnects by itself and says what it has seen last.
+// Live events. The browser reconnects by itself, and sends the ID of the last event that it has received.
 
-/** Listens after a cursor, to all lobbies or to one. Gives back how to stop. */
-export function listen(cursor, lobby, on) {
+/** Follows the events after a cursor, of one lobby or of all. Returns a function that closes the stream. */
+export function followEvents(cursor, lobby, handlers) {
   const parameters = new URLSearchParams({ after: cursor });
   if (lobby) parameters.set("lobby", lobby);
   const source = new EventSource(`/api/v1/events?${parameters}`);
   const handle = (name) => {
     source.addEventListener(name, (event) => {
-      on.state?.(true);
-      on[name]?.(JSON.parse(event.data));
+      handlers.connected?.(true);
+      handlers[name]?.(JSON.parse(event.data));
     });
   };
   ["listed", "changed", "unlisted", "reset"].forEach(handle);
-  source.addEventListener("open", () => on.state?.(true));
-  source.addEventListener("error", () => on.state?.(false));
+  source.addEventListener("open", () => handlers.connected?.(true));
+  source.addEventListener("error", () => handlers.connected?.(false));
   return () => source.close();
 }

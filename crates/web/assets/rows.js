@@ -1,21 +1,23 @@
-// Rows that change in place. Text goes in as text, never as HTML.
+// Updates rows in place. Texts of servers are inserted as text, never as HTML.
 
-const NAMELESS = "(no name)";
+const NO_NAME = "(no name)";
 
 const SIGNS = { unasked: "", verified: "✓", differs: "≠", unreachable: "?" };
 
-function verdictOf({ verified, origin, differs }) {
+function verifiedText({ verified, origin, differs }) {
   if (verified === "verified") {
-    return origin === "registered" ? "Verified: the server itself says the same" : "Verified: the lobby asked the server itself";
+    return origin === "registered"
+      ? "Verified: the answer of the server matches its registration"
+      : "Verified: the lobby queried the server itself";
   }
-  if (verified === "differs") return `Differs: asked for its ${(differs ?? []).join(", ")}, the server says something else`;
-  return verified === "unreachable" ? "The server does not answer questions" : "";
+  if (verified === "differs") return `Differs: the server reports other values for ${(differs ?? []).join(", ")}`;
+  return verified === "unreachable" ? "The server does not answer queries" : "";
 }
 
-const many = (count, thing) => `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
+const countOf = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
 export function nameOf(server) {
-  return server.name.trim() === "" ? NAMELESS : server.name;
+  return server.name.trim() === "" ? NO_NAME : server.name;
 }
 
 function players(server) {
@@ -23,12 +25,12 @@ function players(server) {
   return `${server.numplayers}${bots} / ${server.maxplayers}`;
 }
 
-function spoken(server) {
-  const bots = server.numbots > 0 ? ` and ${many(server.numbots, "bot")}` : "";
-  return `${many(server.numplayers, "player")}${bots}, ${many(server.maxplayers, "slot")}`;
+function playersInWords(server) {
+  const bots = server.numbots > 0 ? ` and ${countOf(server.numbots, "bot")}` : "";
+  return `${countOf(server.numplayers, "player")}${bots}, ${countOf(server.maxplayers, "slot")}`;
 }
 
-function share(part, of) {
+function widthPercent(part, of) {
   return Math.min(100, Math.max(part > 0 ? 2 : 0, Math.floor((part * 100) / Math.max(1, of))));
 }
 
@@ -38,49 +40,49 @@ function flash(cell) {
   cell.addEventListener("animationend", () => cell.classList.remove("flash"), { once: true });
 }
 
-function write(row, name, text, title = text) {
-  const place = row.querySelector(`.v-${name}`);
-  if (place === null || (place.textContent === text && place.title === title)) return;
-  const differs = place.textContent !== text;
-  place.textContent = text;
-  place.title = title;
-  if (differs) flash(place.closest("td, dd"));
+function setText(row, name, text, title = text) {
+  const element = row.querySelector(`.v-${name}`);
+  if (element === null || (element.textContent === text && element.title === title)) return;
+  const isChanged = element.textContent !== text;
+  element.textContent = text;
+  element.title = title;
+  if (isChanged) flash(element.closest("td, dd"));
 }
 
-/** Shows a server as it is now, where it stands. */
+/** Updates the row of a server without moving it. */
 export function update(row, server) {
   row.classList.remove("gone");
-  write(row, "name", nameOf(server));
-  write(row, "map", server.map);
-  write(row, "game", server.game_name || server.game);
-  write(row, "version", server.version);
-  write(row, "players", players(server), spoken(server));
-  if (server.connect !== null) write(row, "address", server.connect);
-  if (server.ping !== null) write(row, "latency", `${Math.max(1, server.ping)} ms`);
+  setText(row, "name", nameOf(server));
+  setText(row, "map", server.map);
+  setText(row, "game", server.game_name || server.game);
+  setText(row, "version", server.version);
+  setText(row, "players", players(server), playersInWords(server));
+  if (server.connect !== null) setText(row, "address", server.connect);
+  if (server.ping !== null) setText(row, "latency", `${Math.max(1, server.ping)} ms`);
   const lock = row.querySelector(".v-lock");
   if (lock !== null) lock.hidden = !server.password;
-  const people = share(server.numplayers, server.maxplayers);
-  const bots = Math.min(100 - people, share(server.numbots, server.maxplayers));
+  const people = widthPercent(server.numplayers, server.maxplayers);
+  const bots = Math.min(100 - people, widthPercent(server.numbots, server.maxplayers));
   const [first, second] = row.querySelectorAll(".bar rect");
   first?.setAttribute("width", people);
   second?.setAttribute("x", people);
   second?.setAttribute("width", bots);
-  const words = verdictOf(server);
-  const verdict = row.querySelector(".v-verified");
-  if (verdict !== null && (verdict.title !== words || !verdict.classList.contains(server.verified))) {
-    verdict.className = `v-verified badge ${server.verified}`;
-    verdict.textContent = SIGNS[server.verified] ?? "";
-    verdict.title = words;
-    verdict.setAttribute("aria-label", words);
+  const text = verifiedText(server);
+  const badge = row.querySelector(".v-verified");
+  if (badge !== null && (badge.title !== text || !badge.classList.contains(server.verified))) {
+    badge.className = `v-verified badge ${server.verified}`;
+    badge.textContent = SIGNS[server.verified] ?? "";
+    badge.title = text;
+    badge.setAttribute("aria-label", text);
   }
 }
 
-/** A server that went keeps its row, so that nothing moves under the cursor. */
+/** Marks the row of an unlisted server, which stays, so that nothing moves under the cursor. */
 export function goOffline(row) {
   row.classList.add("gone");
 }
 
-/** A row for a favourite that is not in the list. */
+/** Creates a row for a favourite that is not in the list. */
 export function offlineRow(id, { name, address }) {
   const row = document.createElement("tr");
   row.dataset.id = id;

@@ -1,33 +1,33 @@
-// The page of a server comes alive: its star, copying, and the players of now.
+// The page of a server: favourite, copy buttons, and live changes.
 
 import { refreshAges } from "./times.js";
 import "./copy.js";
 import { isFavourite, mark, remember, toggle } from "./favourites.js";
 import { goOffline, nameOf, update } from "./rows.js";
-import { listen } from "./live.js";
+import { followEvents } from "./live.js";
 
 const server = document.getElementById("server");
 const { id, lobby, cursor } = server.dataset;
 const star = document.querySelector("button.star");
-const facts = () => [
+const nameAndAddress = () => [
   document.querySelector(".v-name")?.textContent ?? "",
   document.querySelector(".v-address")?.textContent ?? "",
 ];
 
 mark(star, isFavourite(id));
-star.addEventListener("click", () => mark(star, toggle(id, ...facts())));
+star.addEventListener("click", () => mark(star, toggle(id, ...nameAndAddress())));
 
 if (cursor) {
-  const show = (now) => {
-    if (now.id !== id) return;
-    update(server, now);
-    remember(id, nameOf(now), now.connect);
+  const show = (current) => {
+    if (current.id !== id) return;
+    update(server, current);
+    remember(id, nameOf(current), current.connect);
   };
-  listen(cursor, lobby, {
+  followEvents(cursor, lobby, {
     changed: show,
     listed: show,
-    unlisted: (gone) => {
-      if (gone.id === id) goOffline(server);
+    unlisted: (removed) => {
+      if (removed.id === id) goOffline(server);
     },
   });
 }

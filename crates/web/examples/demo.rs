@@ -5,7 +5,7 @@
 use rallypoint_history::{History, HistoryOptions, Observation, ObservedServer, ServerSource};
 use rallypoint_lobby::{Differences, LobbyOptions, LobbyService, ServerRecord, Verification, VerificationResult};
 use rallypoint_query_proto::{Player, ServerInfo};
-use rallypoint_web::{LobbyNames, Parts, WebOptions, WebService};
+use rallypoint_web::{LobbyNames, WebOptions, WebService, WebSources};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     error::Error,
@@ -56,8 +56,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let names = names.filter_map(|(id, name)| Some((id.parse().ok()?, name.to_owned())));
         options.settings.names = LobbyNames(names.collect());
         options.settings.joins.insert(LOBBIES[0].parse()?, "gg2://{address}".parse()?);
-        let parts = Parts { history: Some(history.reader()), ..Parts::new(lobby.clone()) };
-        Ok::<_, Box<dyn Error>>((lobby, WebService::start(options, parts)?))
+        let sources = WebSources { history: Some(history.reader()), ..WebSources::new(lobby.clone()) };
+        Ok::<_, Box<dyn Error>>((lobby, WebService::start(options, sources)?))
     })?;
     println!("browse http://{}/", web.local_addrs()[0]);
     let to = lobby.local_addrs().lobby[0];

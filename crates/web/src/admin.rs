@@ -1,48 +1,41 @@
-//! What the operator can do by HTTP: `/api/v1/admin`.
+//! The admin API of the operator: `/api/v1/admin`.
 //!
-//! It is there only if there is a [`Token`]. Every request has to bring it in a header that no page of somebody else can
-//! make a browser send, and no page may read the answers. What is decided here is kept in the data directory, beside the
-//! configuration, which stays the operator's own; and all of it is written down in an audit log.
+//! It exists only if an [`AdminToken`] is configured. Every request has to carry the token in a header that the page of another
+//! site cannot make a browser send, and no such page can read the responses. Changes are kept in the data directory, apart from
+//! the configuration file, which only the operator edits; each is recorded in an audit log.
 
+mod access;
 mod audit;
 mod desk;
-mod operator;
-mod part;
+mod handlers;
+mod pagination;
 mod record;
-mod requests;
 mod token;
 
+pub(crate) use access::AdminAccess;
 pub use desk::{Admin, AdminError};
-pub(crate) use operator::Refusals;
-pub use token::{NotAToken, Token};
+pub use token::{AdminToken, InvalidAdminToken};
 
-use crate::shared::Web;
+use crate::{router::Routes, state::AppState};
 use axum::{
-    Router,
     extract::DefaultBodyLimit,
-    middleware,
-    routing::{MethodRouter, delete, get, post},
+    middleware::from_fn_with_state,
+    routing::{delete, get, post},
 };
+use std::sync::Arc;
 
-/// No request has more to say, in bytes.
-const LONGEST_REQUEST: usize = 16 << 10;
+/// Maximum size in bytes of the body of a request.
+const MAX_BODY: usize = 16 << 10;
 
-/// All addresses, for those who are allowed.
-pub(crate) fn router(web: &Web) -> Router<Web> {
-    let router = routes().into_iter().fold(Router::new(), |router, (path, methods)| router.route(path, methods));
-    router
-        .layer(DefaultBodyLimit::max(LONGEST_REQUEST))
-        .route_layer(middleware::from_fn_with_state(Web::clone(web), operator::admit))
-}
-
-/// A table, so that the document of the API can be compared with it.
-pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Web>)> {
-    vec![
-        ("/api/v1/admin/bans", get(requests::bans).post(requests::ban)),
-        ("/api/v1/admin/bans/{id}", delete(requests::unban)),
-        ("/api/v1/admin/servers/{id}/unlist", post(requests::unlist)),
-        ("/api/v1/admin/notes", get(requests::notes).post(requests::note)),
-        ("/api/v1/admin/notes/{id}", delete(requests::forget_note)),
-        ("/api/v1/admin/audit", get(requests::audit)),
-    ]
+/// Routes of the admin API, for requests with the operator's token only.
+pub(crate) fn routes(state: &Arc<AppState>) -> Routes {
+    Routes::new()
+        .route("/api/v1/admin/bans", get(handlers::bans).post(handlers::ban))
+        .route("/api/v1/admin/bans/{id}", delete(handlers::unban))
+        .route("/api/v1/admin/servers/{id}/unlist", post(handlers::unlist))
+        .route("/api/v1/admin/notes", get(handlers::notes).post(handlers::add_note))
+        .route("/api/v1/admin/notes/{id}", delete(handlers::remove_note))
+        .route("/api/v1/admin/audit", get(handlers::audit))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .route_layer(from_fn_with_state(Arc::clone(state), access::authorize))
 }

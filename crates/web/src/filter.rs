@@ -1,109 +1,125 @@
-//! Which servers, in which order, and how many of them: the same parameters for the page and for the API.
+//! Selects and sorts servers: the same parameters for the page and for the API.
+//!
+//! ```
+//! use rallypoint_web::filter::{Column, ListQuery, QueryDefaults, Sort};
+//!
+//! let defaults = QueryDefaults {
+//!     sort: Sort::descending(Column::Players),
+//!     limit: 200,
+//!     max_limit: 500,
+//!     by_page: true,
+//!     is_strict: false,
+//! };
+//! let query = ListQuery::parse("q=arena&not_empty=1&page=2", &defaults).unwrap();
+//! assert_eq!((query.offset, query.limit), (200, 200));
+//! assert_eq!(query.filter.to_string(), "q=arena&not_empty=1");
+//! ```
 
 mod parse;
 mod sort;
 #[cfg(test)]
 mod tests;
 
-pub use parse::{BadParameter, Defaults, MOST_ROWS};
+pub use parse::{InvalidParameter, MAX_ROWS, QueryDefaults};
 pub use sort::{Column, Sort};
 
-use crate::book::{Row, Snapshot, Verified};
+use rallypoint_lobby::{ServerRecord, TableSnapshot, Verification};
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{fmt, sync::Arc};
 
-/// Which servers are wanted. The default is all of them.
+/// Conditions that servers have to meet. The default has none, so that all servers match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Words that all have to be in the name, map, game or version.
+    /// Words that each have to occur in the name, map, game or version.
     pub q: Option<String>,
-    /// Only this lobby.
+    /// Only servers of this lobby.
     pub lobby: Option<LobbyId>,
-    /// Only this game: its short or its long name.
+    /// Only this game, by its short or its full name.
     pub game: Option<String>,
     /// Only this map.
     pub map: Option<String>,
     /// Only this version.
     pub version: Option<String>,
-    /// Only servers where somebody plays.
+    /// Only servers with at least one player.
     pub not_empty: bool,
-    /// Only servers with a free place.
+    /// Only servers with a free slot.
     pub not_full: bool,
-    /// Only servers that need no password.
+    /// Only servers without a password.
     pub no_password: bool,
-    /// Only servers that can be reached by IPv4 and by IPv6.
+    /// Only servers that have an IPv4 and an IPv6 address.
     pub both_families: bool,
-    /// Only servers of which this was found by asking them.
-    pub verified: Option<Verified>,
-    /// Only these servers: favourites.
+    /// Only servers with this result of verification.
+    pub verified: Option<Verification>,
+    /// Only servers with one of these IDs.
     pub ids: Option<Vec<PublicId>>,
 }
 
-/// A filter, an order, and a part of what comes out.
+/// A request for a part of the list: a filter, an order, and a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query {
-    /// Which servers.
+pub struct ListQuery {
+    /// Which servers are selected.
     pub filter: Filter,
-    /// In which order.
+    /// The order of the servers.
     pub sort: Sort,
-    /// How many are left out at the beginning.
+    /// Number of servers to skip.
     pub offset: usize,
-    /// How many are wanted at most.
+    /// Maximum number of servers.
     pub limit: usize,
 }
 
-/// What a [`Query`] finds.
+/// The result of a [`ListQuery`].
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// How many servers fit the filter.
+    /// Number of servers that match the filter.
     pub total: usize,
-    /// Those of them that were wanted.
-    pub rows: Vec<Arc<Row>>,
+    /// Those of them that are in the requested range.
+    pub rows: Vec<Arc<ServerRecord>>,
 }
 
-/// A filter, ready to be compared with many rows.
-struct Prepared<'a> {
+/// A filter whose texts are folded once, for the comparison with many servers.
+struct Matcher<'a> {
     filter: &'a Filter,
     words: Vec<String>,
     game: Option<String>,
     map: Option<String>,
     version: Option<String>,
-    /// In order.
+    /// Sorted, without duplicates.
     ids: Option<Vec<PublicId>>,
 }
 
 impl Filter {
-    /// Whether every server fits.
+    /// Whether every server matches.
     #[must_use]
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 }
 
-impl Query {
-    /// What there is now.
+impl ListQuery {
+    /// Selects from the servers of a snapshot.
     #[must_use]
-    pub fn select(&self, snapshot: &Snapshot) -> Selection {
-        let prepared = Prepared::new(&self.filter);
-        let mut rows: Vec<&Arc<Row>> = match &prepared.ids {
-            Some(ids) => ids.iter().filter_map(|id| snapshot.record(*id)).filter(|row| prepared.fits(row)).collect(),
-            None => snapshot.records().filter(|row| prepared.fits(row)).collect(),
+    pub fn select(&self, snapshot: &TableSnapshot) -> Selection {
+        let matcher = Matcher::new(&self.filter);
+        let mut rows: Vec<&Arc<ServerRecord>> = match &matcher.ids {
+            Some(ids) => ids.iter().filter_map(|id| snapshot.record(*id)).filter(|row| matcher.matches(row)).collect(),
+            None => snapshot.records().filter(|row| matcher.matches(row)).collect(),
         };
         let total = rows.len();
-        let (from, to) = (self.offset.min(total), self.offset.saturating_add(self.limit).min(total));
-        self.sort.arrange(&mut rows, from, to);
-        Selection { total, rows: rows[from..to].iter().map(|row| Arc::clone(row)).collect() }
+        let start = self.offset.min(total);
+        let end = self.offset.saturating_add(self.limit).min(total);
+        self.sort.sort_range(&mut rows, start, end);
+        Selection { total, rows: rows[start..end].iter().map(|row| Arc::clone(row)).collect() }
     }
 
-    /// The same in another order, from the beginning.
+    /// The same query in another order, from the first server.
     #[must_use]
     pub fn sorted_by(&self, sort: Sort) -> Self {
         Self { sort, offset: 0, ..self.clone() }
     }
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> Matcher<'a> {
     fn new(filter: &'a Filter) -> Self {
         let fold = |text: &Option<String>| text.as_deref().map(rallypoint_lobby::text::fold);
         let ids = filter.ids.clone().map(|mut ids| {
@@ -121,10 +137,10 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// What costs little is looked at first.
-    fn fits(&self, row: &Row) -> bool {
+    /// Whether a server matches. Cheap conditions come first.
+    fn matches(&self, row: &ServerRecord) -> bool {
         let Filter { lobby, not_empty, not_full, no_password, both_families, verified, .. } = *self.filter;
-        let is = |wanted: &Option<String>, text: &str| wanted.as_deref().is_none_or(|wanted| wanted == text);
+        let is = |condition: &Option<String>, text: &str| condition.as_deref().is_none_or(|wanted| wanted == text);
         let folded = row.folded();
         lobby.is_none_or(|lobby| lobby == row.lobby)
             && !(not_empty && row.players == 0)
@@ -139,7 +155,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The filter as parameters of an address, without the question mark.
+/// The filter as a query string, without the question mark.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = form_urlencoded::Serializer::new(String::new());

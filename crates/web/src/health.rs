@@ -1,57 +1,59 @@
-//! `GET /healthz` and `GET /readyz`: for whoever starts this program again, and for whoever sends it visitors.
+//! `GET /healthz` and `GET /readyz`: for the supervisor that restarts this program, and for the load balancer in front of it.
 
-use crate::{api::answer::JSON, problem::Problem, shared::Web};
+use crate::{api::response::JSON, problem::Problem, router::Routes, state::AppState};
 use axum::{
-    Router,
     extract::State,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
 use serde::Serialize;
+use std::sync::Arc;
 
-pub(crate) fn router() -> Router<Web> {
-    Router::new().route("/healthz", get(alive)).route("/readyz", get(ready))
+pub(crate) fn routes() -> Routes {
+    Routes::new().route("/healthz", get(alive)).route("/readyz", get(ready))
 }
 
-const FRESH: (header::HeaderName, HeaderValue) = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+/// Health must not be cached.
+const NO_STORE: (header::HeaderName, HeaderValue) = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 
-/// It answers, so it is alive.
+/// The program is alive if it responds.
 async fn alive() -> Response {
-    ([FRESH], "ok\n").into_response()
+    ([NO_STORE], "ok\n").into_response()
 }
 
-/// What a lobby that serves can be without.
+/// The state of parts that a lobby can run without.
 #[derive(Serialize)]
 struct Ready {
     status: &'static str,
-    /// `saved`, `failing`.
+    /// `saved` or `failing`.
     save: &'static str,
-    /// `writing`, `starting`, `failing`, `off`.
+    /// `writing`, `starting`, `failing` or `off`.
     history: &'static str,
 }
 
-async fn ready(State(web): State<Web>) -> Result<Response, Problem> {
-    let mut missing = Vec::new();
-    if *web.ending.borrow() {
-        missing.push("the web server is ending");
+/// Ready if the list is current, and the server is not shutting down.
+async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> {
+    let mut problems = Vec::new();
+    if *state.shutdown.borrow() {
+        problems.push("the web server is shutting down");
     }
-    if !web.lobby.is_alive() {
-        missing.push("the registry has ended");
-    } else if !web.live.is_current() {
-        missing.push("the list is still being read");
+    if !state.lobby.is_alive() {
+        problems.push("the lobby has stopped");
+    } else if !state.live.is_current() {
+        problems.push("the list is still being loaded");
     }
-    if !missing.is_empty() {
-        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, missing.join("; ")));
+    if !problems.is_empty() {
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, problems.join("; ")));
     }
-    let save = if web.lobby.save_stats().is_failing { "failing" } else { "saved" };
-    let history = match web.history.as_ref().map(rallypoint_history::HistoryReader::stats) {
+    let save = if state.lobby.save_stats().is_failing { "failing" } else { "saved" };
+    let history = match state.history.as_ref().map(rallypoint_history::HistoryReader::stats) {
         None => "off",
         Some(stats) if stats.is_writing => "writing",
         Some(stats) if stats.written == 0 && stats.dropped == 0 && stats.pending <= 1 => "starting",
         Some(_) => "failing",
     };
-    let is_well = save == "saved" && history != "failing";
-    let ready = Ready { status: if is_well { "ready" } else { "degraded" }, save, history };
-    Ok(([(header::CONTENT_TYPE, JSON), FRESH], serde_json::to_vec(&ready).unwrap_or_default()).into_response())
+    let is_healthy = save == "saved" && history != "failing";
+    let ready = Ready { status: if is_healthy { "ready" } else { "degraded" }, save, history };
+    Ok(([(header::CONTENT_TYPE, JSON), NO_STORE], serde_json::to_vec(&ready).unwrap_or_default()).into_response())
 }

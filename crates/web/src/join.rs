@@ -1,9 +1,9 @@
-//! Links that start a game and take it to a server.
+//! Links that start a game and connect it to a server.
 
 use std::{fmt, net::SocketAddr, str::FromStr};
 use thiserror::Error;
 
-/// A link with places for an address: `game://{address}`, `steam://connect/{ip}:{port}`.
+/// A link template with placeholders for the address of a server: `game://{address}`, `steam://connect/{ip}:{port}`.
 ///
 /// ```
 /// use rallypoint_web::JoinLink;
@@ -15,13 +15,13 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinLink(String);
 
-/// A text is not a [`JoinLink`].
+/// A text is not a valid [`JoinLink`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("expected a link with {{address}}, or {{ip}} and {{port}}, in it, such as \"game://{{address}}\"")]
-pub struct NotAJoinLink;
+#[error("expected a link that contains {{address}}, or {{ip}} and {{port}}, such as \"game://{{address}}\"")]
+pub struct InvalidJoinLink;
 
 impl JoinLink {
-    /// The link to a server.
+    /// The link for a server, with its address filled in.
     #[must_use]
     pub fn fill(&self, addr: SocketAddr) -> String {
         let ip = if addr.is_ipv6() { format!("[{}]", addr.ip()) } else { addr.ip().to_string() };
@@ -31,17 +31,17 @@ impl JoinLink {
 }
 
 impl FromStr for JoinLink {
-    type Err = NotAJoinLink;
+    type Err = InvalidJoinLink;
 
-    fn from_str(text: &str) -> Result<Self, NotAJoinLink> {
-        let (scheme, _) = text.split_once(':').ok_or(NotAJoinLink)?;
+    fn from_str(text: &str) -> Result<Self, InvalidJoinLink> {
+        let (scheme, _) = text.split_once(':').ok_or(InvalidJoinLink)?;
         let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-        // Those run what they are given in this very page.
+        // Links of these schemes would run as scripts of the page itself.
         let is_script = ["javascript", "data", "vbscript", "blob"].iter().any(|bad| scheme.eq_ignore_ascii_case(bad));
-        let has_place = text.contains("{address}") || (text.contains("{ip}") && text.contains("{port}"));
+        let has_placeholder = text.contains("{address}") || (text.contains("{ip}") && text.contains("{port}"));
         let is_plain = text.chars().all(|c| !c.is_whitespace() && !c.is_control());
-        (is_scheme && !is_script && has_place && is_plain).then(|| Self(text.to_owned())).ok_or(NotAJoinLink)
+        (is_scheme && !is_script && has_placeholder && is_plain).then(|| Self(text.to_owned())).ok_or(InvalidJoinLink)
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_have_a_harmless_scheme_and_a_place_for_the_address() {
+    fn links_have_a_harmless_scheme_and_a_placeholder_for_the_address() {
         let link: JoinLink = "steam://connect/{ip}:{port}".parse().unwrap();
         assert_eq!(link.fill("[2001:db8::1]:9".parse().unwrap()), "steam://connect/[2001:db8::1]:9");
         let bad = [
@@ -69,7 +69,7 @@ mod tests {
             "game://{ip}",
         ];
         for bad in bad {
-            assert_eq!(bad.parse::<JoinLink>(), Err(NotAJoinLink), "{bad}");
+            assert_eq!(bad.parse::<JoinLink>(), Err(InvalidJoinLink), "{bad}");
         }
     }
 }

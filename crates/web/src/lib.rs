@@ -1,21 +1,21 @@
-//! HTTP: the server browser, the API and its live events.
+//! The HTTP server of a lobby: the server browser, the API, live events, metrics and the admin API.
 //!
-//! [`WebService`] shows what a [`LobbyService`](rallypoint_lobby::LobbyService) knows:
+//! [`WebService`] serves the list of a [`LobbyService`](rallypoint_lobby::LobbyService):
 //!
-//! * `live` turns updates of the lobby's table of servers into events.
-//! * [`filter`] is which servers, in which order: the same for page and API.
-//! * `serve` accepts connections, within bounds; every request passes the gate (who asks, how often) before the router.
+//! * `live` turns changes of the lobby's table of servers into events.
+//! * [`filter`] selects and sorts servers, the same way for the page and the API.
+//! * `server` accepts connections within limits, and passes requests to the router of `router`, whose layers are in `middleware`.
 //!
 //! ```
 //! use rallypoint_lobby::{LobbyOptions, LobbyService};
-//! use rallypoint_web::{Parts, WebOptions, WebService};
+//! use rallypoint_web::{WebOptions, WebService, WebSources};
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! let any_port = vec!["127.0.0.1:0".parse()?];
 //! let options = LobbyOptions { listen: any_port.clone(), legacy: Vec::new(), ..LobbyOptions::default() };
 //! let lobby = LobbyService::start(options, &tokio::runtime::Handle::current())?;
 //! let options = WebOptions { listen: any_port, ..WebOptions::default() };
-//! let web = WebService::start(options, Parts::new(lobby.clone()))?;
+//! let web = WebService::start(options, WebSources::new(lobby.clone()))?;
 //! println!("browse http://{}/", web.local_addrs()[0]);
 //! web.shutdown().await;
 //! lobby.shutdown().await;
@@ -27,29 +27,28 @@
 
 mod admin;
 mod api;
-mod book;
-mod calendar;
 pub mod filter;
-mod gate;
 mod health;
-mod id;
 mod join;
 mod json;
 mod live;
 mod masterlist;
 pub mod metrics;
+mod middleware;
 mod options;
 mod page;
-mod prebuilt;
+mod path_id;
+mod prebuilt_lists;
 mod problem;
-mod serve;
+mod render_limiter;
+mod router;
+mod server;
 mod service;
-mod shared;
-mod turns;
+mod state;
 
-pub use admin::{Admin, AdminError, NotAToken, Token};
-pub use join::{JoinLink, NotAJoinLink};
-pub use options::{LobbyNames, Outcomes, Parts, WebLimits, WebOptions, WebSettings};
+pub use admin::{Admin, AdminError, AdminToken, InvalidAdminToken};
+pub use join::{InvalidJoinLink, JoinLink};
+pub use options::{LobbyNames, OutcomeAccess, WebLimits, WebOptions, WebSettings, WebSources};
 pub use problem::Problem;
-pub use serve::StartError;
+pub use server::StartError;
 pub use service::WebService;

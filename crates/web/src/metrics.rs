@@ -1,61 +1,65 @@
-//! `GET /metrics`: everything that is counted, for Prometheus.
+//! `GET /metrics`: all counters and gauges, for Prometheus.
 //!
-//! Nothing in here comes from strangers: labels are codes, the names that the operator gave to lobbies, and addresses that
-//! this program listens on. So their number is bounded, whatever arrives.
+//! Nothing in the metrics comes from the network: labels are codes, the names that the operator gave to lobbies, and addresses
+//! that this program listens on. So the number of time series is bounded.
 
 mod exposition;
+mod http;
 mod lobby;
 mod process;
 mod queries;
-mod traffic;
 
-pub use exposition::{Exposition, Family, Kind};
-pub use process::{process, started};
-pub(crate) use traffic::Traffic;
+pub use exposition::{Exposition, Family, MetricKind};
+pub use process::{export_process, set_process_start};
 
-use crate::{gate::Visitor, problem::Problem, shared::Web};
+use crate::{middleware::ClientAddr, problem::Problem, router::Routes, state::AppState};
 use axum::{
-    Extension, Router,
+    Extension,
     extract::State,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
 use ipnet::IpNet;
+use std::sync::Arc;
 
-const KIND: HeaderValue = HeaderValue::from_static(Exposition::CONTENT_TYPE);
+const CONTENT_TYPE: HeaderValue = HeaderValue::from_static(Exposition::CONTENT_TYPE);
 
-pub(crate) fn router() -> Router<Web> {
-    Router::new().route("/metrics", get(show))
+pub(crate) fn routes() -> Routes {
+    Routes::new().route("/metrics", get(show))
 }
 
-async fn show(State(web): State<Web>, Extension(visitor): Extension<Visitor>) -> Result<Response, Problem> {
+async fn show(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
+) -> Result<Response, Problem> {
     let may_read = {
-        let networks = &web.settings().metrics;
+        let networks = &state.settings().metrics;
         if networks.is_empty() {
-            return Err(Problem::not_found("metrics are turned off here (web.metrics)"));
+            return Err(Problem::not_found("metrics are turned off (web.metrics)"));
         }
-        may_read(visitor, networks)
+        may_read(client, networks)
     };
     if !may_read {
-        let detail = "metrics are for the networks that the operator names in web.metrics";
+        let detail = "only the networks that the operator lists in web.metrics may read the metrics";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
     let mut out = Exposition::default();
-    process(&mut out, env!("CARGO_PKG_VERSION"));
-    lobby::tell(&mut out, &web);
-    if let Some(stats) = web.lobby.probe_stats() {
-        queries::tell(&mut out, &stats);
+    export_process(&mut out, env!("CARGO_PKG_VERSION"));
+    lobby::export(&mut out, &state);
+    if let Some(stats) = state.lobby.probe_stats() {
+        queries::export(&mut out, &stats);
     }
-    web.refusals.tell(&mut out);
-    web.traffic.tell(&mut out, &web);
-    let headers = [(header::CONTENT_TYPE, KIND), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    state.admin_access.export(&mut out);
+    http::export(&mut out, &state);
+    let headers = [(header::CONTENT_TYPE, CONTENT_TYPE), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     Ok((headers, out.finish()).into_response())
 }
 
-/// Whether somebody is in one of these networks. Loopback is only who is on this machine: not everybody behind a proxy on it.
-fn may_read(visitor: Visitor, networks: &[IpNet]) -> bool {
-    (visitor.is_local || !visitor.ip.is_loopback()) && networks.iter().any(|net| net.contains(&visitor.ip))
+/// Whether a client is in one of these networks. A loopback address counts only for local requests, not for those that a proxy on
+/// this machine forwards.
+fn may_read(client: ClientAddr, networks: &[IpNet]) -> bool {
+    (client.is_local || !client.ip.is_loopback()) && networks.iter().any(|net| net.contains(&client.ip))
 }
 
 #[cfg(test)]
@@ -63,12 +67,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxy_on_this_machine_is_not_this_machine() {
+    fn requests_through_a_proxy_on_this_machine_are_not_local() {
         let networks = ["127.0.0.0/8", "::1/128", "10.0.0.0/8"].map(|net| net.parse().unwrap());
-        let may = |ip: &str, is_local| may_read(Visitor { ip: ip.parse().unwrap(), is_local }, &networks);
+        let may = |ip: &str, is_local| may_read(ClientAddr { ip: ip.parse().unwrap(), is_local }, &networks);
         assert!(may("127.0.0.1", true) && may("::1", true) && may("10.1.2.3", false));
-        assert!(!may("127.0.0.1", false), "somebody behind a proxy that says nothing");
+        assert!(!may("127.0.0.1", false), "behind a proxy that does not name its client");
         assert!(!may("203.0.113.9", false));
-        assert!(!may_read(Visitor { ip: "127.0.0.1".parse().unwrap(), is_local: true }, &[]));
+        assert!(!may_read(ClientAddr { ip: "127.0.0.1".parse().unwrap(), is_local: true }, &[]));
     }
 }

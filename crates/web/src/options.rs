@@ -1,6 +1,6 @@
-//! Everything that can be said about the web server.
+//! Options, limits and settings of the web server.
 
-use crate::{Admin, JoinLink, Token};
+use crate::{Admin, AdminToken, JoinLink};
 use ipnet::IpNet;
 use rallypoint_history::HistoryReader;
 use rallypoint_limit::Rate;
@@ -13,97 +13,100 @@ use std::{
     time::Duration,
 };
 
-/// The port, if nobody chooses another.
+/// The default port.
 pub const PORT: u16 = 29_950;
 
-/// What a [`WebService`](crate::WebService) is told when it starts.
+/// Options of a [`WebService`](crate::WebService).
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebOptions {
-    /// Where it listens. Port 0 is any free port. Both families, 29950.
+    /// Addresses to listen on; port 0 is any free port. Default: port 29950 of all IPv4 and all IPv6 addresses.
     pub listen: Vec<SocketAddr>,
-    /// Whether an IPv6 address counts as an error on a machine that has no IPv6. No: it is left out with a warning.
+    /// Whether a machine without IPv6 is an error. Default: no, IPv6 addresses are skipped with a warning.
     pub require_ipv6: bool,
-    /// How much it takes on.
+    /// Limits of connections and memory.
     pub limits: WebLimits,
-    /// What can be changed later.
+    /// Settings that can be changed while the server runs.
     pub settings: WebSettings,
 }
 
-/// How much a web server takes on.
+/// Limits of connections and memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebLimits {
-    /// Connections at once. 4,096.
+    /// Maximum number of open connections. Default: 4,096.
     pub connections: usize,
-    /// Those of one IPv4 address or IPv6 /56. 128: many people can be behind one address.
+    /// Maximum number of open connections of one IPv4 address or IPv6 /56. Default: 128, because many people can share an
+    /// address.
     pub per_address: usize,
-    /// Those that listen to events. 2,048.
+    /// Maximum number of open event streams. Default: 2,048.
     pub listeners: usize,
-    /// Those that listen to events from one IPv4 address or IPv6 /56. 32.
+    /// Maximum number of open event streams of one IPv4 address or IPv6 /56. Default: 32.
     pub listeners_per_address: usize,
-    /// Bytes of answers that were made for one client each and that it has not taken yet. 64 MB. Lists that are the same for
-    /// all are not among them.
+    /// Maximum number of bytes of responses that were made for one client each, and that it has not received yet. Default:
+    /// 64 MB. Prebuilt lists are not included.
     pub answer_bytes: usize,
-    /// Those of one IPv4 address or IPv6 /56. 16 MB.
+    /// Maximum of those bytes for one IPv4 address or IPv6 /56. Default: 16 MB.
     pub answer_bytes_per_address: usize,
-    /// Bytes of lists that are the same for all and that one IPv4 address or IPv6 /56 has not taken yet; one list is always
-    /// possible. 64 MB. There is one copy of a list, but while it changes every client can hold on to another version.
+    /// Maximum number of bytes of prebuilt lists that one IPv4 address or IPv6 /56 has not received yet; a single list is
+    /// always allowed. Default: 64 MB. All clients share the bytes of a list, but while the list changes, each client can hold
+    /// on to another version of it.
     pub list_bytes_per_address: usize,
-    /// How long a client has for the head of its request, also for the next one on a connection that is kept. 20 s.
+    /// Time that a client has to send the head of a request, also of the next one on the same connection. Default: 20 s.
     pub request_timeout: Duration,
-    /// How long a client may take nothing of what is sent to it. 20 s.
+    /// Time after which a client that receives nothing of a response is disconnected. Default: 20 s.
     pub stall_timeout: Duration,
 }
 
-/// What can be changed while it runs.
+/// Settings that can be changed while the server runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebSettings {
-    /// What lobbies are called.
+    /// Names of lobbies. Default: none.
     pub names: LobbyNames,
-    /// Links that join a server, by lobby. None.
+    /// Links that start a game, by lobby. Default: none.
     pub joins: BTreeMap<LobbyId, JoinLink>,
-    /// How many requests one IPv4 address or IPv6 /56 can make. `None`: any number. 20 per second, 200 at once.
+    /// Rate of requests of one IPv4 address or IPv6 /56; `None` for no limit. Default: 20 per second, with bursts of 200.
     pub requests: Option<Rate>,
-    /// Networks that may make any number of requests and have any number of connections: loopback.
+    /// Networks that are exempt from all limits per address. Default: loopback.
     pub exempt: Vec<IpNet>,
-    /// Networks of proxies, whose word is taken for who asks (`X-Forwarded-For`). None.
+    /// Networks of proxies whose `X-Forwarded-For` is trusted. Default: none.
     pub trusted_proxies: Vec<IpNet>,
-    /// Whose outcomes can be asked for.
-    pub outcomes: Outcomes,
-    /// What the operator is known by. `None`: there is no admin API.
-    pub admin_token: Option<Token>,
-    /// The bans of the configuration, which the admin API shows.
+    /// Whose registration outcomes a client may see. Default: its own.
+    pub outcomes: OutcomeAccess,
+    /// The token of the operator. Default: `None`, which turns the admin API off.
+    pub admin_token: Option<AdminToken>,
+    /// The bans of the configuration file, for the admin API to show. Default: none.
     pub bans: Vec<Ban>,
-    /// Networks that may read the metrics: loopback, which is only who is on this machine itself. Empty: nobody.
+    /// Networks that may read the metrics; empty turns them off. Default: loopback, which does not include clients of a proxy on
+    /// this machine.
     pub metrics: Vec<IpNet>,
 }
 
-/// Whose outcomes a visitor can ask for.
+/// Whose registration outcomes a client may see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Outcomes {
-    /// Those of the visitor's own address.
+pub enum OutcomeAccess {
+    /// Those of its own address.
     #[default]
     Own,
     /// Those of any address.
     Any,
 }
 
-/// What lobbies are called.
+/// Names of lobbies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LobbyNames(pub BTreeMap<LobbyId, String>);
 
-/// What a web server shows.
+/// The services whose data a web server shows.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct WebSources {
     /// The lobby.
     pub lobby: LobbyService,
-    /// What was, if it is kept.
+    /// The history, if one is kept.
     pub history: Option<HistoryReader>,
-    /// Where the operator's decisions are kept. Without it there is no admin API.
+    /// The store of the operator's changes. Without it there is no admin API.
     pub admin: Option<Admin>,
 }
 
-impl Parts {
-    /// Only a lobby.
+impl WebSources {
+    /// A lobby without history and admin API.
     #[must_use]
     pub fn new(lobby: LobbyService) -> Self {
         Self { lobby, history: None, admin: None }
@@ -117,7 +120,7 @@ impl LobbyNames {
         self.0.get(id).map(String::as_str).filter(|name| !name.is_empty())
     }
 
-    /// Its name or else the beginning of its ID: short enough for a list.
+    /// The name of a lobby, or else the first digits of its ID: short enough for a list.
     pub(crate) fn short(&self, id: &LobbyId) -> String {
         self.name(id).map_or_else(|| format!("{:.8}…", id.to_string()), Into::into)
     }
@@ -165,7 +168,7 @@ impl Default for WebSettings {
             admin_token: None,
             bans: Vec::new(),
             trusted_proxies: Vec::new(),
-            outcomes: Outcomes::Own,
+            outcomes: OutcomeAccess::Own,
         }
     }
 }

@@ -1,34 +1,35 @@
-//! The pages that people see.
+//! The pages for browsers.
 //!
-//! Every page is written here, works without JavaScript, and has nothing inline. What strangers said is escaped by the
-//! templates; links of strangers go through a page that warns.
+//! Every page is rendered here, works without JavaScript, and has nothing inline. The templates escape all texts of game servers;
+//! their links lead through a page that warns.
 
 mod assets;
 mod badge;
-mod compress;
+mod error;
 mod facets;
-mod frame;
+mod format;
 mod graph;
-mod line;
+mod history;
+mod layout;
 mod list;
 mod lobbies;
-mod past;
 mod server;
-mod shown;
-mod sorry;
+mod server_row;
 mod status;
 mod why;
 
-pub(crate) use sorry::{as_page, nowhere, wants_page};
+pub(crate) use error::error_page;
 
-use crate::shared::Web;
-use axum::{Router, middleware::from_fn, routing::get};
+use crate::router::Routes;
+use axum::routing::get;
+use tower_http::compression::{CompressionLayer, predicate::SizeAbove};
 
-/// All pages.
-pub(crate) fn router() -> Router<Web> {
-    Router::new()
-        .route("/", get(list::show))
-        .route("/status", get(status::show))
+/// Size in bytes from which on a response is compressed: shorter ones fit into one packet anyway.
+const MIN_COMPRESSED: usize = 1_024;
+
+/// Routes of pages.
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .route("/lobbies", get(lobbies::all))
         .route("/lobbies/{id}", get(lobbies::one))
         .route("/why", get(why::show))
@@ -36,7 +37,21 @@ pub(crate) fn router() -> Router<Web> {
         .route("/servers/{id}/website", get(server::website))
         .route("/servers/{id}/embed", get(server::embed))
         .route("/servers/{id}/badge.svg", get(badge::show))
-        .route("/assets/{name}", get(assets::serve))
         .route("/favicon.ico", get(assets::icon))
-        .layer(from_fn(compress::compress))
+        .layer(compression())
+}
+
+/// Routes of pages whose handlers count the bytes of their responses, and compress them off the runtime: a list of 200 servers
+/// takes milliseconds, in which tower-http's layer would block the task of the connection.
+pub(crate) fn long_routes() -> Routes {
+    Routes::new().route("/", get(list::show)).route("/status", get(status::show))
+}
+
+/// Routes of scripts, styles and images.
+pub(crate) fn asset_routes() -> Routes {
+    Routes::new().route("/assets/{name}", get(assets::serve)).layer(compression())
+}
+
+fn compression() -> CompressionLayer<SizeAbove> {
+    CompressionLayer::new().compress_when(SizeAbove::new(MIN_COMPRESSED as u64))
 }

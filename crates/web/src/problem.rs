@@ -1,4 +1,4 @@
-//! Errors as people and programs can read them: `application/problem+json` (RFC 9457).
+//! Errors of requests as problem documents, `application/problem+json` (RFC 9457).
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
@@ -6,48 +6,57 @@ use axum::{
 };
 use serde::Serialize;
 
-/// What was wrong with a request.
+/// An error response: a problem document (RFC 9457).
+///
+/// ```
+/// use axum::{http::StatusCode, response::IntoResponse};
+/// use rallypoint_web::Problem;
+///
+/// let problem = Problem::parameter("limit", "limit: expected a number from 1 to 1000");
+/// assert_eq!(problem.status(), StatusCode::BAD_REQUEST);
+/// assert_eq!(problem.into_response().headers()["content-type"], "application/problem+json");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     #[serde(rename = "type")]
     kind: &'static str,
     title: &'static str,
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "as_number")]
     status: StatusCode,
-    /// What happened and what to do.
+    /// What is wrong, and what to do about it.
     pub detail: String,
-    /// The parameter that is wrong, if it is one.
+    /// The name of the invalid parameter, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter: Option<String>,
 }
 
 impl Problem {
-    /// A problem of this kind.
+    /// A problem with this status.
     #[must_use]
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
         Self { kind: "about:blank", title, status, detail: detail.into(), parameter: None }
     }
 
-    /// A parameter is not what it should be.
+    /// An invalid parameter: status 400.
     #[must_use]
     pub fn parameter(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, detail).of(name)
+        Self::new(StatusCode::BAD_REQUEST, detail).with_parameter(name)
     }
 
-    /// It is this parameter's.
+    /// Names the parameter that the problem is about.
     #[must_use]
-    pub fn of(self, parameter: impl Into<String>) -> Self {
+    pub fn with_parameter(self, parameter: impl Into<String>) -> Self {
         Self { parameter: Some(parameter.into()), ..self }
     }
 
-    /// There is nothing of this name.
+    /// Nothing exists at this address: status 404.
     #[must_use]
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// The status of the answer.
+    /// The status of the response.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.status
@@ -56,9 +65,10 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        // Only maps with keys that are not strings would fail.
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = (self.status, body).into_response();
-        // For those who want a page instead.
+        // For the middleware that shows errors as pages to browsers.
         response.extensions_mut().insert(self);
         let json = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
@@ -67,6 +77,6 @@ impl IntoResponse for Problem {
     }
 }
 
-fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u16(status.as_u16())
 }

@@ -1,95 +1,96 @@
 //! The web server as a service.
 
 use crate::{
-    Parts, StartError, WebOptions, WebSettings,
-    admin::Refusals,
-    gate::Gate,
+    StartError, WebOptions, WebSettings, WebSources,
+    admin::AdminAccess,
     live::{self, Live},
     metrics,
-    serve::{self, Places, Server},
-    shared::Shared,
-    turns::Turns,
+    middleware::ClientRateLimiter,
+    render_limiter::RenderLimiter,
+    router::router,
+    server::{self, Server},
+    state::{AppState, Quotas},
 };
 use arc_swap::ArcSwap;
 use rallypoint_udp::entropy;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{sync::watch, task::AbortHandle};
 
-/// How long answers may take when the server ends.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time that responses have to finish when the server shuts down.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A web server that runs. Clones are the same server; it ends with [`shutdown`](Self::shutdown), or with its runtime.
+/// A running web server. Clones refer to the same server; it stops with [`shutdown`](Self::shutdown), or with its runtime.
+///
+/// The first page of this crate has an example.
 #[derive(Clone, Debug)]
 pub struct WebService(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     addrs: Vec<SocketAddr>,
-    shared: Arc<Shared>,
+    state: Arc<AppState>,
     server: Server,
-    end: watch::Sender<bool>,
+    shutdown: watch::Sender<bool>,
+    /// The task that follows the changes of the lobby.
     follower: AbortHandle,
 }
 
 impl WebService {
-    /// Starts a web server. When this returns it serves; if it fails, nothing of it is left. It has to be called within a
-    /// runtime that has its I/O and time drivers.
-    pub fn start(options: WebOptions, parts: Parts) -> Result<Self, StartError> {
-        let listeners = serve::bind(&options)?;
-        let (end, ending) = watch::channel(false);
-        metrics::started();
+    /// Starts a web server. It accepts connections when this returns; if this fails, nothing is left behind. It has to be called
+    /// within a runtime whose I/O and time drivers are enabled.
+    pub fn start(options: WebOptions, sources: WebSources) -> Result<Self, StartError> {
+        let listeners = server::bind(&options)?;
+        let (shutdown, is_shut_down) = watch::channel(false);
+        metrics::set_process_start();
         let seed = entropy::u128()?;
         let epoch = u32::from_ne_bytes(entropy::bytes()?);
-        let live = Live::new(Arc::clone(parts.lobby.servers()), epoch);
-        let shared = Arc::new(Shared {
-            lobby: parts.lobby.clone(),
-            history: parts.history,
-            admin: parts.admin,
-            refusals: Refusals::new(seed),
+        let live = Live::new(Arc::clone(sources.lobby.servers()), epoch);
+        let state = Arc::new(AppState {
+            lobby: sources.lobby.clone(),
+            history: sources.history,
+            admin: sources.admin,
+            admin_access: AdminAccess::new(seed),
             live: Arc::new(live),
-            prebuilt: Default::default(),
+            prebuilt_lists: Default::default(),
             settings: ArcSwap::from_pointee(options.settings),
-            traffic: Default::default(),
-            connections: Places::new(options.limits.connections, options.limits.per_address),
-            listeners: Places::new(options.limits.listeners, options.limits.listeners_per_address),
-            turns: Turns::default(),
-            answers: Places::new(options.limits.answer_bytes, options.limits.answer_bytes_per_address),
-            lists: Places::new(usize::MAX, options.limits.list_bytes_per_address),
+            quotas: Quotas::new(&options.limits),
+            rate_limiter: ClientRateLimiter::new(seed),
+            render_limiter: RenderLimiter::default(),
+            request_counters: Default::default(),
             limits: options.limits,
-            ending,
+            shutdown: is_shut_down,
         });
-        let follower = tokio::spawn(live::follow(parts.lobby, Arc::clone(&shared.live))).abort_handle();
+        let follower = tokio::spawn(live::follow(sources.lobby, Arc::clone(&state.live))).abort_handle();
         let addrs = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
-        let gate = Gate::new(Arc::clone(&shared), seed);
-        let server = Server::start(listeners, &shared, &gate);
+        let server = Server::start(listeners, &state, &router(Arc::clone(&state)));
         for addr in &addrs {
             tracing::info!(%addr, "listening for HTTP");
         }
-        Ok(Self(Arc::new(Inner { addrs, shared, server, end, follower })))
+        Ok(Self(Arc::new(Inner { addrs, state, server, shutdown, follower })))
     }
 
-    /// Where it listens: the real ports, also where port 0 was asked for.
+    /// The addresses that it listens on, with the actual ports where port 0 was requested.
     #[must_use]
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.0.addrs
     }
 
-    /// Number of clients that listen to events.
+    /// Number of clients that follow live events.
     #[must_use]
     pub fn listeners(&self) -> usize {
-        self.0.shared.live.listeners()
+        self.0.state.live.listeners()
     }
 
-    /// Changes what can be changed while it runs.
+    /// Replaces the settings that can change while the server runs.
     pub fn set_settings(&self, settings: WebSettings) {
-        self.0.shared.settings.store(Arc::new(settings));
+        self.0.state.settings.store(Arc::new(settings));
     }
 
-    /// Stops taking connections, finishes answers (for at most 5 s), ends the streams of events. Calling it twice is
+    /// Stops accepting connections, closes event streams, and waits up to 5 s until responses are finished. Calling it twice is
     /// harmless.
     pub async fn shutdown(&self) {
-        self.0.end.send_replace(true);
-        self.0.server.finish(PATIENCE).await;
+        self.0.shutdown.send_replace(true);
+        self.0.server.finish(SHUTDOWN_TIMEOUT).await;
         self.0.follower.abort();
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use common::{Answer, PATIENCE, Server, Site, connect, read_answer, schema::check, until};
 use rallypoint_lobby::LobbyOptions;
 use rallypoint_lobby_proto::{Ban, BanSubject};
-use rallypoint_web::{Admin, Token, WebOptions};
+use rallypoint_web::{Admin, AdminToken, WebOptions};
 use serde_json::{Value, json};
 use std::{
     io::{BufReader, Write},
@@ -22,7 +22,7 @@ fn site(dir: &Path) -> Site {
 
 fn site_of(dir: &Path, set: impl FnOnce(&mut WebOptions)) -> Site {
     let mut options = WebOptions::default();
-    options.settings.admin_token = Some(Token::new(TOKEN).unwrap());
+    options.settings.admin_token = Some(AdminToken::new(TOKEN).unwrap());
     set(&mut options);
     let admin = Admin::open(dir).unwrap();
     Site::banning(options, admin.bans(), |parts| parts.admin = Some(admin))
@@ -167,7 +167,7 @@ fn an_unlisted_server_comes_back_neither_at_once_nor_after_a_restart() {
     // It keeps its list and the key of the public IDs, too.
     let start = || {
         let mut options = WebOptions::default();
-        options.settings.admin_token = Some(Token::new(TOKEN).unwrap());
+        options.settings.admin_token = Some(AdminToken::new(TOKEN).unwrap());
         let admin = Admin::open(dir.path()).unwrap();
         let data_dir = Some(dir.path().into());
         let lobby = LobbyOptions { data_dir, more_bans: admin.bans(), ..LobbyOptions::default() };
@@ -284,7 +284,7 @@ fn what_only_looks_right_is_refused_in_the_form_of_the_api() {
     ] {
         let answer = ask(&site, "POST", path, &body);
         assert_eq!(answer.status, 400, "{path}: {answer:?}");
-        assert!(answer.json()["detail"].as_str().unwrap().contains("no JSON object"), "{answer:?}");
+        assert!(answer.json()["detail"].as_str().unwrap().contains("not a JSON object"), "{answer:?}");
     }
     let right = ("authorization", &*format!("Bearer {TOKEN}"));
     let twice = ask_as(&site, "GET", "/bans", b"", &[right, ("authorization", "Bearer another-token-0123")]);

@@ -23,7 +23,7 @@ fn without_its_registry_it_is_alive_but_not_ready() {
     site.runtime.block_on(site.lobby.shutdown());
     let answer = site.get("/readyz");
     assert_eq!((answer.status, answer.header("content-type")), (503, Some("application/problem+json")));
-    assert_eq!(answer.json()["detail"], "the registry has ended");
+    assert_eq!(answer.json()["detail"], "the lobby has stopped");
     assert_eq!(site.get("/healthz").status, 200);
     assert_eq!(site.json("/api/v1/servers")["total"], 1, "it still shows what it knows");
 }

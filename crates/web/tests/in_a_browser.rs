@@ -34,11 +34,11 @@ fn live_changes_keep_every_row_in_its_place() {
     site.unregister(1);
     browser.wait_for("document.querySelector('#rows tr:first-child').classList.contains('gone')");
     site.register(&Server::new(4, "Delta").players(10));
-    browser.wait_for("document.querySelector('#news button')?.textContent === '1 new server: show'");
+    browser.wait_for("document.querySelector('#updates button')?.textContent === '1 new server: show'");
     assert_eq!(browser.run(&format!("return {ORDER}")), "Alpha,Beta,Gamma", "nothing has moved");
-    browser.run("document.querySelector('#news button').click()");
+    browser.run("document.querySelector('#updates button').click()");
     browser.wait_for(&format!("{ORDER} === 'Delta,Gamma,Beta'"));
-    browser.wait_for("document.querySelector('#news button') === null");
+    browser.wait_for("document.querySelector('#updates button') === null");
 }
 
 #[test]
@@ -94,9 +94,9 @@ fn who_fits_a_filter_from_now_on_is_announced() {
     browser.open(&format!("http://{}/?q=omega", site.addr()));
     browser.wait_for(IS_LIVE);
     site.register(&Server::new(2, "Omega").players(2));
-    browser.wait_for("document.querySelector('#news[role=status] button')?.textContent === '1 new server: show'");
+    browser.wait_for("document.querySelector('#updates[role=status] button')?.textContent === '1 new server: show'");
     site.register(&Server::new(2, "Beta").players(2));
-    browser.wait_for("document.querySelector('#news button') === null");
+    browser.wait_for("document.querySelector('#updates button') === null");
 }
 
 #[test]
@@ -124,12 +124,13 @@ fn a_server_has_a_page_with_graphs() {
         history.flush();
     }
     let page = format!("/servers/{}", list["servers"][0]["id"].as_str().unwrap());
-    until("the past is written", || site.get(&page).text().contains("most players").then_some(()));
+    until("the past is written", || site.get(&page).text().contains("player record").then_some(()));
     browser.open(&format!("http://{}{page}", site.addr()));
-    let is_drawn = "document.querySelector('#past svg path, #past svg polyline')?.getBoundingClientRect().width > 0";
+    let is_drawn =
+        "document.querySelector('#history svg path, #history svg polyline')?.getBoundingClientRect().width > 0";
     browser.wait_for(is_drawn);
     assert_eq!(browser.run("return document.querySelector('.v-players').textContent"), "3 / 10");
-    browser.click("#past .tabs a:nth-child(2)");
+    browser.click("#history .tabs a:nth-child(2)");
     browser.wait_for(&format!("location.search === '?range=7d' && {is_drawn}"));
     // It is alive, too.
     site.register(&Server::new(1, "Alpha").players(7));

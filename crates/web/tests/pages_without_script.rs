@@ -32,11 +32,11 @@ fn the_list_has_every_column() {
     let answer = site.get("/");
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/html; charset=utf-8")));
     let html = answer.text();
-    for text in ["ctf_dirtbowl", ">5 + 2 / 16<", "gg2", "2.9", "127.0.0.1:8001", "Password needed", "3 servers"] {
+    for text in ["ctf_dirtbowl", ">5 + 2 / 16<", "gg2", "2.9", "127.0.0.1:8001", "Password required", "3 servers"] {
         assert!(html.contains(text), "{text}: {html}");
     }
     assert!(html.contains(&format!("href=\"/servers/{id}\"")));
-    assert!(html.contains("From the lobby to the server, when that last answered"), "whose latency it is, and of when");
+    assert!(html.contains("Round-trip time from the lobby to the server"), "whose latency it is, and of when");
     assert_eq!(order(&html, &[">Alpha<", ">Beta<", ">Gamma<"]), [">Beta<", ">Alpha<", ">Gamma<"], "players first");
 }
 
@@ -68,7 +68,7 @@ fn filters_and_order_are_in_the_address() {
     assert!(html.contains("value=\"a &#38;&#34;b\""), "the form says what is shown: {html}");
     assert!(html.contains("name=\"not_full\" value=\"1\" checked"));
     assert!(html.contains("<option value=\"-age\" selected>"));
-    assert!(html.contains("No server fits these filters."));
+    assert!(html.contains("No server matches these filters."));
     let html = site.get("/?q=alp&not_full=1&sort=-age").text();
     assert!(html.contains("href=\"/?q=alp&#38;not_full=1&#38;sort=name\""), "a head keeps the filters: {html}");
 }

@@ -41,9 +41,16 @@ fn who_tells_the_truth_is_verified_and_its_players_are_shown() {
         let one = site.json(&format!("/api/v1/servers/{id}"));
         assert_eq!(one["players"][1]["name"], "player 1", "{protocol}: {one}");
         let page = site.get(&format!("/servers/{id}")).text();
-        assert!(page.contains("player 1") && page.contains("Verified: the server itself says the same"), "{page}");
-        assert!(page.contains("</span> from the lobby, when that last asked"), "{page}");
-        assert!(site.get("/").text().contains(r#"aria-label="Verified: the server itself says the same""#));
+        assert!(
+            page.contains("player 1") && page.contains("Verified: the answer of the server matches its registration"),
+            "{page}"
+        );
+        assert!(page.contains("</span> from the lobby, when last measured"), "{page}");
+        assert!(
+            site.get("/")
+                .text()
+                .contains(r#"aria-label="Verified: the answer of the server matches its registration""#)
+        );
     }
 }
 
@@ -52,7 +59,7 @@ fn a_fake_player_count_is_told() {
     let (site, at) = (site(), respond("127.0.0.1:0", &info("Bacon Town", 1)));
     register(&site, 1, 9, &format!("session:{}", at.port()));
     assert_eq!(wait_for(&site, "differs")["differs"], json!(["players"]));
-    let words = "Differs: asked for its players, the server says something else";
+    let words = "Differs: the server reports other values for players";
     assert!(site.get("/").text().contains(words));
     assert_eq!(site.json("/api/v1/servers?verified=differs")["total"], 1);
     assert_eq!(site.json("/api/v1/servers?verified=verified")["total"], 0);

@@ -30,7 +30,7 @@ fn they_are_in_every_list_and_go_when_nobody_wants_them_any_more() {
     assert_eq!((&blood["origin"], &blood["connect"]), (&"watched".into(), &one.to_string().into()));
     assert_eq!((&blood["game_name"], &blood["raw"]["x-query"]), (&"Bloodmasters".into(), &"bloodmasters".into()));
     let page = site.get(&format!("/servers/{}", blood["id"].as_str().unwrap())).text();
-    assert!(page.contains("player 2") && page.contains("Verified: the lobby asked the server itself"), "{page}");
+    assert!(page.contains("player 2") && page.contains("Verified: the lobby queried the server itself"), "{page}");
     assert_eq!(site.lobby.lists().lobby(&LOBBY).count(), 2, "in the list of clients, too");
 
     site.runtime.block_on(site.lobby.set_watched_servers(&all[..1]));

@@ -7,7 +7,7 @@ use common::{Server, Site, until};
 #[test]
 fn it_tells_what_became_of_the_last_registrations() {
     let site = Site::start();
-    assert!(site.get("/why").text().contains("No registration from 127.0.0.1 has arrived lately."));
+    assert!(site.get("/why").text().contains("No recent registrations from 127.0.0.1."));
     site.fill(&[Server::new(1, "Alpha")]);
     let html = site.get("/why").text();
     assert!(html.contains("the server is now in the list") && html.contains("8001"), "{html}");

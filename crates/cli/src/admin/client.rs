@@ -11,7 +11,7 @@ use rallypoint_query::{
     HttpUrl, ProbeError, ScanConfig,
     http::{self, HttpRequest, HttpResponse},
 };
-use rallypoint_web::Token;
+use rallypoint_web::AdminToken;
 use rallypoint_wire::text;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -114,12 +114,12 @@ impl Client {
 }
 
 /// The token: never a flag, because flags can be seen by everybody on the machine.
-fn token(args: &Args) -> Result<Token, CommandError> {
+fn token(args: &Args) -> Result<AdminToken, CommandError> {
     if let Some(file) = &args.token_file {
         return token_in(file);
     }
     if let Some(token) = std::env::var("RALLYPOINT_ADMIN_TOKEN").ok().filter(|token| !token.trim().is_empty()) {
-        return Token::new(token.trim())
+        return AdminToken::new(token.trim())
             .map_err(|error| CommandError::Usage(format!("RALLYPOINT_ADMIN_TOKEN: {error}")));
     }
     let missing = || {
@@ -137,7 +137,7 @@ fn token(args: &Args) -> Result<Token, CommandError> {
 }
 
 /// The token in a file; if that is not as it should be, but can be used, the operator gets to know.
-fn token_in(file: &Path) -> Result<Token, CommandError> {
+fn token_in(file: &Path) -> Result<AdminToken, CommandError> {
     let (token, note) =
         read_token(file).map_err(|wrong| CommandError::Usage(format!("{}: {wrong}", file.display())))?;
     if let Some(note) = note {

@@ -14,7 +14,7 @@ use super::{
 };
 use ipnet::IpNet;
 use rallypoint_lobby_proto::Mapping;
-use rallypoint_web::Outcomes;
+use rallypoint_web::OutcomeAccess;
 use rallypoint_wire::lobby::MAX_REGISTRATION;
 use std::{
     net::SocketAddr,
@@ -280,7 +280,7 @@ const LEVELS: ChoiceType<Level> = ChoiceType(&[
 
 const FORMATS: ChoiceType<LogFormat> = ChoiceType(&[("text", LogFormat::Text), ("json", LogFormat::Json)]);
 
-const OUTCOMES: ChoiceType<Outcomes> = ChoiceType(&[("own", Outcomes::Own), ("any", Outcomes::Any)]);
+const OUTCOMES: ChoiceType<OutcomeAccess> = ChoiceType(&[("own", OutcomeAccess::Own), ("any", OutcomeAccess::Any)]);
 
 fn addresses(or_off: bool) -> ListType<SocketAddr> {
     let of = "addresses with ports such as [\"0.0.0.0:29944\", \"[::]:29944\"]";

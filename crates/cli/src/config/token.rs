@@ -1,37 +1,37 @@
 //! The admin token: a setting that is read but never printed.
 
 use super::setting_type::{SettingType, Value, ValueError};
-use rallypoint_web::Token;
+use rallypoint_web::AdminToken;
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 /// The type of the admin token.
 pub struct TokenType;
 
 impl SettingType for TokenType {
-    type Of = Option<Token>;
+    type Of = Option<AdminToken>;
 
     fn expects(&self) -> String {
         "a token of at least 16 characters, from `rallypoint admin token`".into()
     }
 
-    fn set(&self, target: &mut Option<Token>, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
+    fn set(&self, target: &mut Option<AdminToken>, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         // The message does not repeat the value.
         let unexpected = || ValueError::new(format!("expected {}", self.expects()));
         let text = value.get_ref().as_str().ok_or_else(unexpected)?;
-        *target = if text.is_empty() { None } else { Some(Token::new(text).map_err(|_| unexpected())?) };
+        *target = if text.is_empty() { None } else { Some(AdminToken::new(text).map_err(|_| unexpected())?) };
         Ok(())
     }
 
-    fn show(&self, value: &Option<Token>) -> String {
+    fn show(&self, value: &Option<AdminToken>) -> String {
         // Shorter than a valid token, so it cannot be mistaken for one.
         if value.is_some() { "\"(hidden)\"".into() } else { "\"\"".into() }
     }
 }
 
 /// The token in a file, and a warning if other users can read that file.
-pub fn read_token(file: &Path) -> Result<(Token, Option<String>), String> {
+pub fn read_token(file: &Path) -> Result<(AdminToken, Option<String>), String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot read the token: {error}"))?;
-    let token = Token::new(text.trim()).map_err(|error| error.to_string())?;
+    let token = AdminToken::new(text.trim()).map_err(|error| error.to_string())?;
     // A group may exist for the lobby alone, as with credentials of systemd.
     let is_open = fs::metadata(file).is_ok_and(|file| file.mode() & 0o007 != 0);
     let note = is_open.then(|| {

@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use rallypoint_session::EndpointStats;
 use rallypoint_udp::{BindError, SocketKind};
-use rallypoint_web::metrics::{self, Exposition, Kind};
+use rallypoint_web::metrics::{self, Exposition, MetricKind};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -36,7 +36,7 @@ pub struct Client {
 impl Metrics {
     pub async fn bind(addr: SocketAddr) -> Result<Self, CommandError> {
         let fail = |error| CommandError::bind(&BindError::new(SocketKind::Tcp, addr, error), "--metrics");
-        metrics::started();
+        metrics::set_process_start();
         let listener = TcpListener::bind(addr).await.map_err(fail)?;
         Ok(Self { listener, places: Arc::new(Semaphore::new(CLIENTS)) })
     }
@@ -88,17 +88,17 @@ async fn exchange(mut tcp: TcpStream, stats: &EndpointStats) -> io::Result<()> {
 
 fn tell(stats: &EndpointStats) -> String {
     let mut out = Exposition::default();
-    metrics::process(&mut out, env!("CARGO_PKG_VERSION"));
+    metrics::export_process(&mut out, env!("CARGO_PKG_VERSION"));
     out.gauge("rallypoint_session_players", "Players.", stats.players);
     out.gauge("rallypoint_session_half_open", "Logins that wait for their first message.", stats.half_open);
     out.counter("rallypoint_session_datagrams_total", "Datagrams that came.", stats.datagrams);
     let help = "Those of them that are of no use: not of this protocol, or of no session.";
-    let mut family = out.family("rallypoint_session_useless_total", Kind::Counter, help);
+    let mut family = out.family("rallypoint_session_useless_total", MetricKind::Counter, help);
     for (kind, count) in [("malformed", stats.malformed), ("stray", stats.strays)] {
         family.sample(&[("kind", kind)], count);
     }
     let help = "Logins, by what became of them; evicted before their first message because too many others came.";
-    let mut family = out.family("rallypoint_session_logins_total", Kind::Counter, help);
+    let mut family = out.family("rallypoint_session_logins_total", MetricKind::Counter, help);
     let logins =
         [("granted", stats.logins_granted), ("refused", stats.logins_refused), ("evicted", stats.logins_evicted)];
     for (result, count) in logins {

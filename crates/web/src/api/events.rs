@@ -1,13 +1,11 @@
-//! `GET /api/v1/events`: what changes, as server-sent events.
+//! `GET /api/v1/events`: changes as server-sent events.
 
 use crate::{
-    book::{Batch, Cursor},
-    filter::BadParameter,
-    gate::Visitor,
-    live::Joined,
+    filter::InvalidParameter,
+    live::{Batch, Cursor, Joined},
+    middleware::ClientAddr,
     problem::Problem,
-    serve::Place,
-    shared::Web,
+    state::AppState,
 };
 use axum::{
     Extension,
@@ -18,6 +16,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body::Frame;
+use rallypoint_limit::QuotaPermit;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::VecDeque,
@@ -29,110 +28,112 @@ use std::{
 };
 use tokio::sync::{broadcast, watch};
 
-/// A line now and then keeps proxies from closing a quiet stream, and shows whether the client is still there.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Interval between comment lines while nothing changes. They keep proxies from closing the stream, and detect clients that are
+/// gone.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// After a lost connection a browser waits this long, in milliseconds.
-const RETRY: u32 = 2_000;
+/// Time in milliseconds that a browser waits before it reconnects.
+const RECONNECT_DELAY: u32 = 2_000;
 
-/// `GET /api/v1/events`
-pub(crate) async fn listen(
-    State(web): State<Web>,
-    Extension(visitor): Extension<Visitor>,
+/// Opens an event stream, beginning with the events that the client has missed.
+pub(crate) async fn stream(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let Wanted { lobby, after } = Wanted::parse(query.as_deref().unwrap_or_default(), &headers)?;
-    let place = web.listeners.take(visitor.ip, web.is_exempt(visitor)).ok_or_else(|| {
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many connections listen to events already: try again later")
+    let EventQuery { lobby, after } = EventQuery::parse(query.as_deref().unwrap_or_default(), &headers)?;
+    let permit = state.quotas.event_streams.take(client.ip, state.is_exempt(client)).ok_or_else(|| {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many event streams are open: try again later")
     })?;
-    let Joined { cursor, missed, batches } = web.live.join(after, lobby);
-    let mut pieces = VecDeque::from(missed.clone().unwrap_or_default());
-    let greeting = match (after, missed) {
+    let Joined { cursor, missed, batches } = state.live.join(after, lobby);
+    let first_event = match (after, &missed) {
         (None, _) => Some("hello"),
         (Some(_), None) => Some("reset"),
         (Some(_), Some(_)) => None,
     };
-    let greeting = greeting.map(|name| format!("id: {cursor}\nevent: {name}\ndata: {{\"cursor\":\"{cursor}\"}}\n\n"));
-    pieces.push_front(format!("retry: {RETRY}\n\n{}", greeting.unwrap_or_default()).into());
-    let listener = Listener { lobby, pieces, batches, ending: web.ending.clone(), _place: place };
-    let mut response = Response::new(Body::new(Stream(Box::pin(listener.next()))));
+    let first_event =
+        first_event.map(|name| format!("id: {cursor}\nevent: {name}\ndata: {{\"cursor\":\"{cursor}\"}}\n\n"));
+    let mut queue = VecDeque::from(missed.unwrap_or_default());
+    queue.push_front(format!("retry: {RECONNECT_DELAY}\n\n{}", first_event.unwrap_or_default()).into());
+    let stream = EventStream { lobby, queue, batches, shutdown: state.shutdown.clone(), _permit: permit };
+    let mut response = Response::new(Body::new(EventBody(Box::pin(stream.next()))));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // nginx would otherwise wait until it has several kilobytes.
+    // Otherwise nginx would buffer several kilobytes before it passes anything on.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// What a listener asks for.
+/// The parameters of a request.
 #[derive(Debug, Default)]
-struct Wanted {
+struct EventQuery {
     lobby: Option<LobbyId>,
-    /// The last event that it knows.
+    /// The last event that the client has received.
     after: Option<Cursor>,
 }
 
-impl Wanted {
-    fn parse(query: &str, headers: &HeaderMap) -> Result<Self, BadParameter> {
-        let mut wanted = Self::default();
+impl EventQuery {
+    fn parse(query: &str, headers: &HeaderMap) -> Result<Self, InvalidParameter> {
+        let mut parsed = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let wrong = |expected: &str| BadParameter::new(&name, expected);
+            let invalid = |expected: &str| InvalidParameter::new(&name, expected);
             match &*name {
                 "lobby" | "after" if value.is_empty() => {}
-                "lobby" => wanted.lobby = Some(value.parse().map_err(|_| wrong("expected the UUID of a lobby"))?),
-                "after" => wanted.after = Some(value.parse().map_err(|_| wrong("expected the cursor of a list"))?),
-                _ => return Err(wrong("there is no such parameter; there are lobby, after")),
+                "lobby" => parsed.lobby = Some(value.parse().map_err(|_| invalid("expected the UUID of a lobby"))?),
+                "after" => parsed.after = Some(value.parse().map_err(|_| invalid("expected the cursor of a list"))?),
+                _ => return Err(InvalidParameter::unknown(&name, &["lobby", "after"])),
             }
         }
-        // A browser that reconnects asks for the same address as before, but says what it has seen since.
+        // A browser reconnects with the address of its first request, but adds the last event that it has received since.
         if let Some(id) = headers.get("last-event-id").filter(|id| !id.is_empty()) {
             let id = id.to_str().ok().and_then(|id| id.parse().ok());
-            // An id that is not ours is as good as one that is too old: the answer is a reset.
-            wanted.after = Some(id.unwrap_or(Cursor { epoch: 0, number: u64::MAX }));
+            // An ID of another server is treated as one that is too old: the first event is a reset.
+            parsed.after = Some(id.unwrap_or(Cursor { epoch: 0, number: u64::MAX }));
         }
-        Ok(wanted)
+        Ok(parsed)
     }
 }
 
-/// One who listens.
-struct Listener {
+/// An open event stream.
+struct EventStream {
     lobby: Option<LobbyId>,
-    /// What is to be sent before anything else.
-    pieces: VecDeque<Bytes>,
+    /// Events to send before any later batch.
+    queue: VecDeque<Bytes>,
     batches: broadcast::Receiver<Arc<Batch>>,
-    ending: watch::Receiver<bool>,
-    _place: Place,
+    shutdown: watch::Receiver<bool>,
+    _permit: QuotaPermit,
 }
 
-impl Listener {
-    /// The next bytes; `None` ends the stream: when the server ends, and when the client is so slow that events were lost.
-    /// It comes back and resumes, as long as the events that it misses are kept.
+impl EventStream {
+    /// The next bytes. `None` ends the stream: when the server shuts down, and when the client is so slow that events were lost.
+    /// It reconnects and resumes, as long as the missed events are kept.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         loop {
-            if let Some(piece) = self.pieces.pop_front() {
-                return Some((piece, self));
+            if let Some(events) = self.queue.pop_front() {
+                return Some((events, self));
             }
             let batch = tokio::select! {
-                batch = tokio::time::timeout(HEARTBEAT, self.batches.recv()) => batch,
-                _ = self.ending.wait_for(|ending| *ending) => return None,
+                batch = tokio::time::timeout(HEARTBEAT_INTERVAL, self.batches.recv()) => batch,
+                _ = self.shutdown.wait_for(|shutdown| *shutdown) => return None,
             };
             match batch {
-                Ok(Ok(batch)) => self.pieces.extend(batch.after(0, self.lobby)),
+                Ok(Ok(batch)) => self.queue.extend(batch.after(0, self.lobby)),
                 Ok(Err(_)) => return None,
-                Err(_) => self.pieces.push_back(Bytes::from_static(b":\n\n")),
+                Err(_) => self.queue.push_back(Bytes::from_static(b":\n\n")),
             }
         }
     }
 }
 
-type Next = Pin<Box<dyn Future<Output = Option<(Bytes, Listener)>> + Send>>;
+type NextEvents = Pin<Box<dyn Future<Output = Option<(Bytes, EventStream)>> + Send>>;
 
-/// The body of the answer. It asks for the next event only when the last one is on its way: what a slow client does not
-/// take is not kept for it.
-struct Stream(Next);
+/// The body of an event stream. It waits for the next events only after the previous ones were passed to the connection, so
+/// nothing is queued for a slow client.
+struct EventBody(NextEvents);
 
-impl HttpBody for Stream {
+impl HttpBody for EventBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -140,11 +141,11 @@ impl HttpBody for Stream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some((bytes, listener)) = ready!(self.0.as_mut().poll(context)) else {
+        let Some((bytes, stream)) = ready!(self.0.as_mut().poll(context)) else {
             self.0 = Box::pin(std::future::ready(None));
             return Poll::Ready(None);
         };
-        self.0 = Box::pin(listener.next());
+        self.0 = Box::pin(stream.next());
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 }

@@ -1,109 +1,114 @@
-//! `GET …/history`: what was, as points of time.
+//! `GET …/history`: players and servers over time.
 
-use super::answer;
-use crate::{calendar, filter::BadParameter, id::Id, problem::Problem, shared::Web};
+use super::response;
+use crate::{filter::InvalidParameter, path_id::PathId, problem::Problem, state::AppState};
 use axum::{
+    body::Body,
     extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, StatusCode},
     response::Response,
 };
 use rallypoint_history::{HistoryError, HistoryReader, Resolution, Subject, UnixSeconds, export};
+use rallypoint_lobby::unix_now;
 use std::{
     io::{self, Write},
     ops::Range,
+    sync::Arc,
 };
 
-/// If nothing is said, the last day.
-const USUAL: i64 = 24 * 60 * 60;
+/// The default range, in seconds: a day.
+const DEFAULT_RANGE: i64 = 24 * 60 * 60;
 
-/// `GET /api/v1/servers/{id}/history`
+/// The history of one server.
 pub(super) async fn server(
-    State(web): State<Web>,
-    Id(id): Id,
+    State(state): State<Arc<AppState>>,
+    PathId(id): PathId,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
-    tell(&web, Subject::Server(id), query.as_deref().unwrap_or_default(), &headers).await
+    series(&state, Subject::Server(id), query.as_deref().unwrap_or_default(), &headers).await
 }
 
-/// `GET /api/v1/lobbies/{id}/history`
+/// The history of one lobby.
 pub(super) async fn lobby(
-    State(web): State<Web>,
-    Id(id): Id,
+    State(state): State<Arc<AppState>>,
+    PathId(id): PathId,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = id.parse().map_err(|_| Problem::parameter("id", "id: expected the UUID of a lobby"))?;
-    tell(&web, Subject::Lobby(id), query.as_deref().unwrap_or_default(), &headers).await
+    series(&state, Subject::Lobby(id), query.as_deref().unwrap_or_default(), &headers).await
 }
 
-/// `GET /api/v1/history`
+/// The history of all lobbies together.
 pub(super) async fn total(
-    State(web): State<Web>,
+    State(state): State<Arc<AppState>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    tell(&web, Subject::Total, query.as_deref().unwrap_or_default(), &headers).await
+    series(&state, Subject::Total, query.as_deref().unwrap_or_default(), &headers).await
 }
 
-/// What is asked for.
+/// The parameters of a request.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct HistoryQuery {
     range: Range<UnixSeconds>,
     resolution: Resolution,
     is_csv: bool,
 }
 
-async fn tell(web: &Web, subject: Subject, query: &str, headers: &HeaderMap) -> Result<Response, Problem> {
-    let now = calendar::now() as UnixSeconds;
-    let wanted = Wanted::parse(query, now)?;
+async fn series(state: &AppState, subject: Subject, query: &str, headers: &HeaderMap) -> Result<Response, Problem> {
+    let now = unix_now() as UnixSeconds;
+    let query = HistoryQuery::parse(query, now)?;
     let off = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "this lobby keeps no history");
-    let history = web.history.clone().ok_or_else(off)?;
-    let (is_csv, is_known) = (wanted.is_csv, is_known(web, &subject));
-    // It reads from the disk.
-    let body = tokio::task::spawn_blocking(move || write(&history, &subject, is_known, &wanted, now)).await;
+    let history = state.history.clone().ok_or_else(off)?;
+    let is_csv = query.is_csv;
+    let is_known = is_known(state, &subject);
+    // On the blocking thread pool, because it reads from the disk.
+    let body = tokio::task::spawn_blocking(move || write(&history, &subject, is_known, &query, now)).await;
     let failed = |error: &dyn std::fmt::Display| {
-        tracing::warn!(%error, "the history cannot be read");
+        tracing::warn!(%error, "cannot read the history");
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the history cannot be read right now")
     };
     let body = match body.map_err(|error| failed(&error))? {
         Err(HistoryError::Missing(_)) => {
-            let detail = "the history is not there yet: ask again in a moment";
+            let detail = "the history is not available yet: try again in a moment";
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
         }
         body => body.map_err(|error| failed(&error))?,
     };
-    let body = body.ok_or_else(|| Problem::not_found("nothing is known of it; its history may be too long ago"))?;
-    let kind = if is_csv { HeaderValue::from_static("text/csv; charset=utf-8") } else { answer::JSON };
-    Ok(answer::tagged(body.into(), kind, headers))
+    let body = body.ok_or_else(|| Problem::not_found("nothing of this ID is known; its history may have expired"))?;
+    let content_type = if is_csv { HeaderValue::from_static("text/csv; charset=utf-8") } else { response::JSON };
+    Ok(response::with_content_etag(body.into(), content_type, headers).map(Body::from))
 }
 
-/// Whether something is there now. It may have no history yet: servers get one after five minutes.
-fn is_known(web: &Web, subject: &Subject) -> bool {
-    let snapshot = web.live.snapshot();
+/// Whether the subject exists now. It may have no history yet: a server gets one after five minutes.
+fn is_known(state: &AppState, subject: &Subject) -> bool {
+    let snapshot = state.live.snapshot();
     match subject {
         Subject::Total => true,
-        Subject::Lobby(id) => snapshot.lobbies().contains_key(id) || web.settings().names.name(id).is_some(),
+        Subject::Lobby(id) => snapshot.lobbies().contains_key(id) || state.settings().names.name(id).is_some(),
         Subject::Server(id) => snapshot.record(*id).is_some(),
     }
 }
 
+/// The points as JSON or CSV; `None` if nothing is known of the subject.
 fn write(
     history: &HistoryReader,
     subject: &Subject,
     is_known: bool,
-    wanted: &Wanted,
+    query: &HistoryQuery,
     now: UnixSeconds,
 ) -> Result<Option<Vec<u8>>, HistoryError> {
     let summary = history.summary(subject, now)?;
     if summary.is_none() && !is_known {
         return Ok(None);
     }
-    let series = history.series(subject, wanted.range.clone(), wanted.resolution)?;
+    let series = history.series(subject, query.range.clone(), query.resolution)?;
     let mut out = Vec::new();
-    // Writing into memory does not fail.
-    let written: io::Result<()> = if wanted.is_csv {
+    // Writing to memory does not fail.
+    let written: io::Result<()> = if query.is_csv {
         out.write_all(export::CSV_HEADING.as_bytes()).and_then(|()| export::csv(&mut out, subject, &series))
     } else {
         export::json(&mut out, subject, summary.as_ref(), &series)
@@ -111,16 +116,19 @@ fn write(
     Ok(written.is_ok().then_some(out))
 }
 
-impl Wanted {
-    fn parse(query: &str, now: UnixSeconds) -> Result<Self, BadParameter> {
-        let (mut from, mut to, mut resolution, mut is_csv) = (None, None, Resolution::Auto, false);
+impl HistoryQuery {
+    fn parse(query: &str, now: UnixSeconds) -> Result<Self, InvalidParameter> {
+        let mut from = None;
+        let mut to = None;
+        let mut resolution = Resolution::Auto;
+        let mut is_csv = false;
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let wrong = |expected: &str| BadParameter::new(&name, expected);
+            let invalid = |expected: &str| InvalidParameter::new(&name, expected);
             let time = || {
                 let expected = "expected a time such as 2026-11-16T08:00:00Z, a date, or seconds since 1970";
-                let time = export::parse_time(&value).map_err(|_| wrong(expected))?;
-                // The calendar of SQLite and of graphs ends somewhere.
-                if (0..=253_402_300_799).contains(&time) { Ok(time) } else { Err(wrong(expected)) }
+                let time = export::parse_time(&value).map_err(|_| invalid(expected))?;
+                // From 1970 to the end of the year 9999, which is what SQLite and the graphs can represent.
+                if (0..=253_402_300_799).contains(&time) { Ok(time) } else { Err(invalid(expected)) }
             };
             match &*name {
                 _ if value.is_empty() => {}
@@ -128,26 +136,26 @@ impl Wanted {
                 "to" => to = Some(time()?),
                 "resolution" => {
                     let known = Resolution::NAMES.iter().find(|(name, _)| *name == value);
-                    resolution = known.ok_or_else(|| wrong("expected auto, minute, hour or day"))?.1;
+                    resolution = known.ok_or_else(|| invalid("expected auto, minute, hour or day"))?.1;
                 }
                 "format" => {
                     is_csv = match &*value {
                         "json" => false,
                         "csv" => true,
-                        _ => return Err(wrong("expected json or csv")),
+                        _ => return Err(invalid("expected json or csv")),
                     }
                 }
-                _ => return Err(wrong("there is no such parameter; there are from, to, resolution, format")),
+                _ => return Err(InvalidParameter::unknown(&name, &["from", "to", "resolution", "format"])),
             }
         }
         let to = to.unwrap_or(now);
-        let from = from.unwrap_or((to - USUAL).max(0));
+        let from = from.unwrap_or((to - DEFAULT_RANGE).max(0));
         if from >= to {
-            return Err(BadParameter::new("from", "it has to be before to"));
+            return Err(InvalidParameter::new("from", "it has to be before to"));
         }
         if resolution.is_too_fine(&(from..to)) {
-            let expected = "the range has too many points: ask for less, or for a coarser resolution";
-            return Err(BadParameter::new("from", expected));
+            let expected = "the range has too many points: request a shorter one, or a coarser resolution";
+            return Err(InvalidParameter::new("from", expected));
         }
         Ok(Self { range: from..to, resolution, is_csv })
     }

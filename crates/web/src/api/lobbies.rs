@@ -1,22 +1,21 @@
 //! `GET /api/v1/lobbies`
 
-use super::answer;
-use crate::{
-    book::{Totals, text},
-    filter::BadParameter,
-    problem::Problem,
-    shared::Web,
-};
+use super::response;
+use crate::{filter::InvalidParameter, json::text, problem::Problem, state::AppState};
 use axum::{
+    body::Body,
     extract::{RawQuery, State},
     http::HeaderMap,
     response::Response,
 };
+use rallypoint_lobby::Totals;
 use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
+use std::{cmp::Reverse, sync::Arc};
 
+/// All lobbies with their totals.
 #[derive(Serialize)]
-struct Lobbies<'a> {
+struct LobbyList<'a> {
     servers: usize,
     players: u64,
     bots: u64,
@@ -35,14 +34,15 @@ struct Lobby<'a> {
     slots: u64,
 }
 
-/// The lobbies that have servers, and those that have a name, the fullest first.
+/// The lobbies that have servers or a name, those with the most players first.
 pub(super) async fn list(
-    State(web): State<Web>,
+    State(state): State<Arc<AppState>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     no_parameters(query.as_deref())?;
-    let (snapshot, settings) = (web.live.snapshot(), web.settings());
+    let snapshot = state.live.snapshot();
+    let settings = state.settings();
     let names = &settings.names;
     let empty = names.0.keys().filter(|id| names.name(id).is_some() && !snapshot.lobbies().contains_key(id));
     let all = snapshot.lobbies().iter().map(|(id, totals)| (*id, *totals));
@@ -53,15 +53,16 @@ pub(super) async fn list(
             Lobby { id, name, servers, players, bots, slots }
         })
         .collect();
-    lobbies.sort_by_key(|lobby| (std::cmp::Reverse((lobby.players, lobby.servers)), lobby.id));
+    lobbies.sort_by_key(|lobby| (Reverse((lobby.players, lobby.servers)), lobby.id));
     let Totals { servers, players, bots, slots } = snapshot.totals();
-    Ok(answer::json(&Lobbies { servers, players, bots, slots, lobbies }, &headers))
+    let list = LobbyList { servers, players, bots, slots, lobbies };
+    Ok(response::json(&list, &headers).map(Body::from))
 }
 
-/// For addresses that take none: a mistake is told.
-pub(crate) fn no_parameters(query: Option<&str>) -> Result<(), BadParameter> {
+/// Refuses any parameter, at addresses that have none: a client that sends one expects it to have an effect.
+pub(crate) fn no_parameters(query: Option<&str>) -> Result<(), InvalidParameter> {
     match form_urlencoded::parse(query.unwrap_or_default().as_bytes()).next() {
-        Some((name, _)) => Err(BadParameter::new(&name, "there are no parameters here")),
+        Some((name, _)) => Err(InvalidParameter::new(&name, "this address has no parameters")),
         None => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
-//! `GET /api/v1/outcomes`: why a server is not listed.
+//! `GET /api/v1/outcomes`: the outcomes of recent registrations, which tell why a server is not listed.
 
-use super::answer::JSON;
-use crate::{Outcomes, filter::BadParameter, gate::Visitor, problem::Problem, shared::Web};
+use super::response::JSON;
+use crate::{OutcomeAccess, filter::InvalidParameter, middleware::ClientAddr, problem::Problem, state::AppState};
 use axum::{
     Extension,
     extract::{RawQuery, State},
@@ -9,60 +9,62 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
-use std::{net::IpAddr, time::Instant};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
-/// The last outcomes of an address.
+/// The recent outcomes of an address.
 #[derive(Debug, Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct RecentOutcomes {
     pub address: IpAddr,
-    /// The latest last.
-    pub outcomes: Vec<Outcome>,
+    /// The outcomes, the latest last.
+    pub outcomes: Vec<RepeatedOutcome>,
 }
 
-/// What became of some registrations in a row.
+/// Consecutive datagrams with the same outcome.
 #[derive(Debug, Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct RepeatedOutcome {
     /// The reason code.
     pub code: &'static str,
-    /// The same in plain words.
+    /// The reason in plain English.
     pub text: String,
-    /// The port that was to be registered, if that could be read.
+    /// The port in the registration, if it could be parsed.
     pub port: Option<u16>,
-    /// Whether the server was in the list after this.
+    /// Whether the server was in the list afterwards.
     pub accepted: bool,
-    /// Whether the lobby did not do what was asked for.
+    /// Whether the lobby refused what was requested.
     pub refused: bool,
-    /// How often it happened in a row.
+    /// Number of consecutive datagrams with this outcome.
     pub times: u32,
-    /// When it last happened.
+    /// Time in seconds since the last of them.
     pub seconds_ago: u64,
 }
 
-/// `GET /api/v1/outcomes`
-pub(super) async fn ask(
-    State(web): State<Web>,
-    Extension(visitor): Extension<Visitor>,
+/// The recent outcomes of the client's own address, or of another one if the operator allows it.
+pub(super) async fn list(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    let address = parse(query.as_deref().unwrap_or_default())?.unwrap_or(visitor.ip);
-    let answer = Answer::ask(&web, visitor, address).await?;
+    let address = parse(query.as_deref().unwrap_or_default())?.unwrap_or(client.ip);
+    let outcomes = RecentOutcomes::fetch(&state, client, address).await?;
     let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-    Ok((headers, serde_json::to_vec(&answer).unwrap_or_default()).into_response())
+    Ok((headers, serde_json::to_vec(&outcomes).unwrap_or_default()).into_response())
 }
 
-impl Answer {
-    /// Asks the lobby for the outcomes of an address, if this visitor may know them.
-    pub async fn ask(web: &Web, visitor: Visitor, address: IpAddr) -> Result<Self, Problem> {
+impl RecentOutcomes {
+    /// Fetches the outcomes of an address from the lobby, if this client may see them.
+    pub async fn fetch(state: &AppState, client: ClientAddr, address: IpAddr) -> Result<Self, Problem> {
         let address = address.to_canonical();
-        if web.settings().outcomes == Outcomes::Own && address != visitor.ip && !visitor.is_local {
+        if state.settings().outcomes == OutcomeAccess::Own && address != client.ip && !client.is_local {
             let detail = format!(
-                "address: only the outcomes of your own address, {}, can be asked for; ask from the machine of the server",
-                visitor.ip
+                "address: only the outcomes of your own address, {}, are available to you; \
+                 send the request from the machine of the server",
+                client.ip
             );
-            return Err(Problem::new(StatusCode::FORBIDDEN, detail).of("address"));
+            return Err(Problem::new(StatusCode::FORBIDDEN, detail).with_parameter("address"));
         }
-        let (past, now) = (web.lobby.recent_outcomes(address).await, Instant::now());
-        let outcomes = past.iter().map(|past| Outcome {
+        let past = state.lobby.recent_outcomes(address).await;
+        let now = Instant::now();
+        let outcomes = past.iter().map(|past| RepeatedOutcome {
             code: past.outcome.code(),
             text: past.to_string(),
             port: past.port,
@@ -75,17 +77,17 @@ impl Answer {
     }
 }
 
-fn parse(query: &str) -> Result<Option<IpAddr>, BadParameter> {
+fn parse(query: &str) -> Result<Option<IpAddr>, InvalidParameter> {
     let mut address = None;
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match &*name {
             "address" if value.is_empty() => {}
             "address" => {
-                let wrong =
-                    |_| BadParameter::new("address", "expected an IP address such as 203.0.113.9 or 2001:db8::9");
-                address = Some(value.trim().parse().map_err(wrong)?);
+                let expected = "expected an IP address such as 203.0.113.9 or 2001:db8::9";
+                let parsed = value.trim().parse();
+                address = Some(parsed.map_err(|_| InvalidParameter::new("address", expected))?);
             }
-            _ => return Err(BadParameter::new(&name, "there is no such parameter; there is only address")),
+            _ => return Err(InvalidParameter::unknown(&name, &["address"])),
         }
     }
     Ok(address)

@@ -1,19 +1,24 @@
-//! Lists of servers, and one server.
+//! `GET /api/v1/servers` and `GET /api/v1/servers/{id}`
 
 use super::{
-    answer::{self, JSON},
     lobbies::no_parameters,
+    response::{self, JSON},
 };
 use crate::{
-    book::{LiveSnapshot, ServerView},
-    filter::{Column, Defaults, Filter, MOST_ROWS, Query, Sort},
-    gate::ForAll,
-    id::Id,
-    json,
+    filter::{Column, Filter, ListQuery, MAX_ROWS, QueryDefaults, Sort},
+    json::{self, ServerView},
+    live::LiveSnapshot,
+    middleware::{
+        ClientAddr,
+        response_limit::{count_response, count_shared_response},
+    },
+    path_id::PathId,
     problem::Problem,
-    shared::Web,
+    state::AppState,
 };
 use axum::{
+    Extension,
+    body::Body,
     extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, header},
     response::Response,
@@ -21,53 +26,60 @@ use axum::{
 use bytes::Bytes;
 use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
-use std::io::Write;
+use std::{io::Write, sync::Arc};
 
-/// The most servers in an answer that is made for one client.
-const MOST_OWN: usize = 1_000;
+/// Maximum number of servers in a response that is made for one client.
+const MAX_OWN_ROWS: usize = 1_000;
 
-/// The most bytes of servers in such an answer. Only servers that say very much about themselves come to it.
-const MOST_BYTES: usize = 4 << 20;
+/// Maximum size in bytes of the servers in a response that is made for one client. Only servers with very long tables reach it.
+const MAX_OWN_BYTES: usize = 4 << 20;
 
-/// What counts in the API if nothing is said: everything, in an order that never changes.
-pub(crate) const DEFAULTS: Defaults =
-    Defaults { sort: Sort::ascending(Column::Id), limit: MOST_ROWS, most: MOST_OWN, pages: false, strict: true };
+/// Defaults of the parameters of the API: all servers, in an order that never changes.
+pub(crate) const DEFAULTS: QueryDefaults = QueryDefaults {
+    sort: Sort::ascending(Column::Id),
+    limit: MAX_ROWS,
+    max_limit: MAX_OWN_ROWS,
+    by_page: false,
+    is_strict: true,
+};
 
-/// `GET /api/v1/servers`
+/// Lists of servers: the full lists as they are prebuilt, all others rendered for this client.
 pub(crate) async fn list(
-    State(web): State<Web>,
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut query = Query::parse(query.as_deref().unwrap_or_default(), &DEFAULTS)?;
+    let mut query = ListQuery::parse(query.as_deref().unwrap_or_default(), &DEFAULTS)?;
     if let Some(lobby) = prebuilt_lobby(&query) {
-        let built = web.prebuilt.list(&web.live, lobby).await;
-        let mut response = match answer::accepts_gzip(&headers) {
-            false => answer::reply(built.json.clone(), JSON, &built.etag, &headers),
-            true => {
-                let mut response = answer::reply(built.gzip().await.clone(), JSON, &built.gzip_etag, &headers);
-                response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-                response
-            }
+        let list = state.prebuilt_lists.list(&state.live, lobby).await;
+        let mut response = if response::accepts_gzip(&headers) {
+            let mut response = response::with_etag(list.gzip().await.clone(), JSON, &list.gzip_etag, &headers);
+            response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            response
+        } else {
+            response::with_etag(list.json.clone(), JSON, &list.etag, &headers)
         };
         response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-        response.extensions_mut().insert(ForAll);
-        return Ok(response);
+        return Ok(count_shared_response(&state, client, response));
     }
-    query.limit = query.limit.min(MOST_OWN);
-    let turns = web.turns.clone();
-    let write = move || answer::tagged(write_list(&query, &web.live.snapshot(), MOST_BYTES), JSON, &headers);
-    Ok(turns.write(write).await)
+    query.limit = query.limit.min(MAX_OWN_ROWS);
+    let limiter = state.render_limiter.clone();
+    let render = move || {
+        let list = write_list(&query, &state.live.snapshot(), MAX_OWN_BYTES);
+        count_response(&state, client, response::with_content_etag(list, JSON, &headers))
+    };
+    Ok(limiter.run(render).await)
 }
 
-/// One server: what lists have, and what was found by asking it.
+/// One server: the fields of a list, and what the lobby found by probing it.
 #[derive(Serialize)]
 struct Details<'a> {
     #[serde(flatten)]
     server: ServerView<'a>,
     lobby_name: Option<&'a str>,
     players: Vec<PlayerView<'a>>,
-    /// gamedig has a list here; nobody tells what bots are called.
+    /// Always empty: gamedig has a list here, but no protocol reports the names of bots.
     bots: [(); 0],
 }
 
@@ -79,23 +91,23 @@ struct PlayerView<'a> {
     spectator: bool,
 }
 
-/// `GET /api/v1/servers/{id}`
+/// One server by its public ID.
 pub(crate) async fn one(
-    State(web): State<Web>,
-    Id(id): Id,
+    State(state): State<Arc<AppState>>,
+    PathId(id): PathId,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     no_parameters(query.as_deref())?;
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
-    let (snapshot, settings) = (web.live.snapshot(), web.settings());
-    let row =
-        snapshot.record(id).ok_or_else(|| Problem::not_found("this server is not in the list, or not any more"))?;
-    let told = row.info.as_deref();
-    let players = told.and_then(|info| info.player_list.as_deref()).unwrap_or_default();
+    let snapshot = state.live.snapshot();
+    let settings = state.settings();
+    let row = snapshot.record(id).ok_or_else(|| Problem::not_found("this server is not in the list (any more)"))?;
+    let info = row.info.as_deref();
+    let players = info.and_then(|info| info.player_list.as_deref()).unwrap_or_default();
     let players = players.iter().map(|player| PlayerView {
         name: &player.name,
-        team: player.team.and_then(|team| told?.team_name(team)),
+        team: player.team.and_then(|team| info?.team_name(team)),
         ping: player.ping_ms,
         spectator: player.spectator,
     });
@@ -105,40 +117,45 @@ pub(crate) async fn one(
         players: players.collect(),
         bots: [],
     };
-    Ok(answer::json(&details, &headers))
+    Ok(response::json(&details, &headers).map(Body::from))
 }
 
-/// The lobby, or all lobbies, whose whole list is asked for in the usual order.
-fn prebuilt_lobby(query: &Query) -> Option<Option<LobbyId>> {
+/// The lobby whose full list in the default order is requested; `Some(None)` for that of all lobbies.
+fn prebuilt_lobby(query: &ListQuery) -> Option<Option<LobbyId>> {
     let lobby = query.filter.lobby;
-    (*query == whole(lobby)).then_some(lobby)
+    (*query == full_list(lobby)).then_some(lobby)
 }
 
-/// What asks for the whole list of a lobby, or of all lobbies.
-pub(crate) fn whole(lobby: Option<LobbyId>) -> Query {
+/// The query for the full list of a lobby, or of all lobbies.
+pub(crate) fn full_list(lobby: Option<LobbyId>) -> ListQuery {
     let filter = Filter { lobby, ..Filter::default() };
-    Query { filter, sort: DEFAULTS.sort, offset: 0, limit: DEFAULTS.limit }
+    ListQuery { filter, sort: DEFAULTS.sort, offset: 0, limit: DEFAULTS.limit }
 }
 
-/// What a query finds, as JSON, up to so many bytes: but always at least one server, so that a client gets on.
-pub(crate) fn write_list(query: &Query, snapshot: &LiveSnapshot, most: usize) -> Bytes {
-    let mut found = query.select(snapshot);
-    let (mut size, mut fitting) = (0, 0);
-    for row in &found.rows {
-        let more = size + json::server(row).len() + 1;
-        if more > most && fitting > 0 {
+/// The result of a query as JSON. The servers are cut off at `max_bytes`, after the first: a client that requests the next part
+/// makes progress in any case.
+pub(crate) fn write_list(query: &ListQuery, snapshot: &LiveSnapshot, max_bytes: usize) -> Bytes {
+    let mut selection = query.select(snapshot);
+    let mut size = 0;
+    let mut count = 0;
+    for row in &selection.rows {
+        let new_size = size + json::server(row).len() + 1;
+        if new_size > max_bytes && count > 0 {
             break;
         }
-        (size, fitting) = (more, fitting + 1);
+        size = new_size;
+        count += 1;
     }
-    found.rows.truncate(fitting);
+    selection.rows.truncate(count);
     let mut out = Vec::with_capacity(size + 160);
-    let (cursor, total, offset, count) = (snapshot.cursor(), found.total, query.offset, found.rows.len());
-    // Writing into memory does not fail.
+    let cursor = snapshot.cursor();
+    let total = selection.total;
+    let offset = query.offset;
+    // Writing to memory does not fail.
     let _ =
         write!(out, "{{\"cursor\":\"{cursor}\",\"total\":{total},\"offset\":{offset},\"count\":{count},\"servers\":[");
-    for (place, row) in found.rows.iter().enumerate() {
-        if place > 0 {
+    for (index, row) in selection.rows.iter().enumerate() {
+        if index > 0 {
             out.push(b',');
         }
         out.extend_from_slice(json::server(row));

@@ -1,70 +1,83 @@
-//! Reading parameters.
+//! Parses the parameters of a list.
 
-use super::{Filter, Query, Sort};
-use crate::{book::Verified, problem::Problem};
+use super::{Filter, ListQuery, Sort};
+use crate::problem::Problem;
+use rallypoint_lobby::Verification;
 use rallypoint_wire::text;
 
-/// The longest text to look for, in characters: a name has hardly more.
-const LONGEST_TEXT: usize = 200;
+/// Maximum length in characters of a text to search for: names are hardly longer.
+const MAX_TEXT: usize = 200;
 
-/// So many servers can be named at once.
-const MOST_IDS: usize = 500;
+/// Maximum number of IDs in a query.
+const MAX_IDS: usize = 500;
 
-/// The most servers in one answer, even if it is made for everybody together.
-pub const MOST_ROWS: usize = 20_000;
+/// Maximum number of servers in one response, even a prebuilt one.
+pub const MAX_ROWS: usize = 20_000;
 
-/// What counts if nothing is said.
+/// Defaults and limits of the parameters, which differ between the page and the API.
 #[derive(Clone, Copy, Debug)]
-pub struct Defaults {
-    /// The order.
+pub struct QueryDefaults {
+    /// The default order.
     pub sort: Sort,
-    /// How many servers.
+    /// The default number of servers.
     pub limit: usize,
-    /// How many servers can be asked for: a bound on what one request can cost.
-    pub most: usize,
-    /// How the part is told: `page` and `per_page`, or `offset` and `limit`.
-    pub pages: bool,
-    /// Whether a parameter that nobody knows is a mistake. People share addresses with all sorts of things in them.
-    pub strict: bool,
+    /// Maximum number of servers that can be requested, which bounds the cost of a request.
+    pub max_limit: usize,
+    /// Whether the range is given by `page` and `per_page`, instead of `offset` and `limit`.
+    pub by_page: bool,
+    /// Whether an unknown parameter is an error. Addresses of pages are shared, and get all kinds of parameters on the way.
+    pub is_strict: bool,
 }
 
-/// A parameter that is not what it should be.
+/// An invalid parameter of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadParameter {
-    /// Which.
+#[non_exhaustive]
+pub struct InvalidParameter {
+    /// The name of the parameter.
     pub name: String,
-    /// What was expected.
+    /// What is wrong with it, or what was expected.
     pub expected: String,
 }
 
-impl Query {
-    /// Reads the part of an address behind the question mark.
-    pub fn parse(text: &str, defaults: &Defaults) -> Result<Self, BadParameter> {
+impl ListQuery {
+    /// Parses a query string.
+    pub fn parse(text: &str, defaults: &QueryDefaults) -> Result<Self, InvalidParameter> {
         let mut query = Self { filter: Filter::default(), sort: defaults.sort, offset: 0, limit: defaults.limit };
-        let (mut page, mut seen) = (1, Vec::new());
+        let mut page = 1;
+        let mut names = Vec::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
-            if seen.contains(&name) {
-                return Err(BadParameter::new(&name, "it is there twice: give it once"));
+            if names.contains(&name) {
+                return Err(InvalidParameter::repeated(&name));
             }
-            query.take(&name, &value, defaults, &mut page)?;
-            seen.push(name);
+            query.set_parameter(&name, &value, defaults, &mut page)?;
+            names.push(name);
         }
-        if defaults.pages {
+        if defaults.by_page {
             query.offset = (page - 1usize).saturating_mul(query.limit);
         }
         Ok(query)
     }
 
-    fn take(&mut self, name: &str, value: &str, defaults: &Defaults, page: &mut usize) -> Result<(), BadParameter> {
-        let wrong = |expected: &str| BadParameter::new(name, expected);
-        let number = |least: usize, most: usize| match value.parse() {
-            Ok(number) if (least..=most).contains(&number) => Ok(number),
-            _ => Err(wrong(&format!("expected a number from {least} to {most}"))),
+    fn set_parameter(
+        &mut self,
+        name: &str,
+        value: &str,
+        defaults: &QueryDefaults,
+        page: &mut usize,
+    ) -> Result<(), InvalidParameter> {
+        let invalid = |expected: &str| InvalidParameter::new(name, expected);
+        let number = |min: usize, max: usize| match value.parse() {
+            Ok(number) if (min..=max).contains(&number) => Ok(number),
+            _ => Err(invalid(&format!("expected a number from {min} to {max}"))),
         };
         let filter = &mut self.filter;
-        // A form sends its empty fields, too.
+        // A form submits its empty fields, too.
         if value.is_empty() && !matches!(name, "not_empty" | "not_full" | "no_password" | "both_families") {
-            return if KNOWN.contains(&name) || !defaults.strict { Ok(()) } else { Err(unknown(name)) };
+            return if KNOWN.contains(&name) || !defaults.is_strict {
+                Ok(())
+            } else {
+                Err(InvalidParameter::unknown(name, &KNOWN))
+            };
         }
         match name {
             "q" => filter.q = words(name, value)?.filter(|words| !words.trim().is_empty()),
@@ -72,7 +85,7 @@ impl Query {
             "map" => filter.map = words(name, value)?,
             "version" => filter.version = words(name, value)?,
             "lobby" => {
-                let id = value.parse().map_err(|_| wrong("expected the UUID of a lobby"))?;
+                let id = value.parse().map_err(|_| invalid("expected the UUID of a lobby"))?;
                 filter.lobby = Some(id);
             }
             "not_empty" => filter.not_empty = switch(name, value)?,
@@ -80,33 +93,33 @@ impl Query {
             "no_password" => filter.no_password = switch(name, value)?,
             "both_families" => filter.both_families = switch(name, value)?,
             "verified" => {
-                let known = Verified::ALL.into_iter().find(|verified| verified.code() == value);
+                let known = Verification::ALL.into_iter().find(|verified| verified.code() == value);
                 filter.verified = Some(known.ok_or_else(|| {
-                    wrong(&format!("expected one of {}", Verified::ALL.map(Verified::code).join(", ")))
+                    invalid(&format!("expected one of {}", Verification::ALL.map(Verification::code).join(", ")))
                 })?);
             }
             "ids" => {
-                let ids: Result<Vec<_>, _> = value.split(',').take(MOST_IDS + 1).map(str::parse).collect();
-                let ids = ids.map_err(|_| wrong("expected public IDs of servers with commas between them"))?;
-                if ids.len() > MOST_IDS {
-                    return Err(wrong(&format!("expected at most {MOST_IDS} IDs")));
+                let ids: Result<Vec<_>, _> = value.split(',').take(MAX_IDS + 1).map(str::parse).collect();
+                let ids = ids.map_err(|_| invalid("expected public IDs of servers, separated by commas"))?;
+                if ids.len() > MAX_IDS {
+                    return Err(invalid(&format!("expected at most {MAX_IDS} IDs")));
                 }
                 filter.ids = Some(ids);
             }
-            "sort" => self.sort = value.parse().map_err(|expected: String| wrong(&expected))?,
-            "page" if defaults.pages => *page = number(1, 1_000_000)?,
-            "per_page" if defaults.pages => self.limit = number(1, defaults.most)?,
-            "offset" if !defaults.pages => self.offset = number(0, usize::MAX)?,
-            "limit" if !defaults.pages => self.limit = number(1, defaults.most)?,
-            _ if defaults.strict => return Err(unknown(name)),
+            "sort" => self.sort = value.parse().map_err(|expected: String| invalid(&expected))?,
+            "page" if defaults.by_page => *page = number(1, 1_000_000)?,
+            "per_page" if defaults.by_page => self.limit = number(1, defaults.max_limit)?,
+            "offset" if !defaults.by_page => self.offset = number(0, usize::MAX)?,
+            "limit" if !defaults.by_page => self.limit = number(1, defaults.max_limit)?,
+            _ if defaults.is_strict => return Err(InvalidParameter::unknown(name, &KNOWN)),
             _ => {}
         }
         Ok(())
     }
 }
 
-/// All parameters, for messages and documents.
-pub(crate) const KNOWN: [&str; 14] = [
+/// The parameters of the API.
+const KNOWN: [&str; 14] = [
     "q",
     "lobby",
     "game",
@@ -123,39 +136,44 @@ pub(crate) const KNOWN: [&str; 14] = [
     "limit",
 ];
 
-impl BadParameter {
+impl InvalidParameter {
     pub(crate) fn new(name: &str, expected: &str) -> Self {
-        // It comes from a stranger and goes into an answer: a part of it is enough to recognise it.
+        // The name comes from the client and goes into the response: its beginning is enough to recognise it.
         let name = text::sanitize(name).chars().take(40).collect();
         Self { name, expected: expected.to_owned() }
     }
-}
 
-impl From<BadParameter> for Problem {
-    fn from(bad: BadParameter) -> Self {
-        let detail = format!("{}: {}", bad.name, bad.expected);
-        Self::parameter(bad.name, detail)
+    /// A parameter that an address does not have.
+    pub(crate) fn unknown(name: &str, known: &[&str]) -> Self {
+        Self::new(name, &format!("unknown parameter; known parameters: {}", known.join(", ")))
+    }
+
+    /// A parameter that occurs more than once.
+    pub(crate) fn repeated(name: &str) -> Self {
+        Self::new(name, "the parameter occurs more than once")
     }
 }
 
-/// A parameter that nobody knows.
-pub(crate) fn unknown(name: &str) -> BadParameter {
-    BadParameter::new(name, &format!("there is no such parameter; there are {}", KNOWN.join(", ")))
+impl From<InvalidParameter> for Problem {
+    fn from(invalid: InvalidParameter) -> Self {
+        let detail = format!("{}: {}", invalid.name, invalid.expected);
+        Self::parameter(invalid.name, detail)
+    }
 }
 
-fn words(name: &str, value: &str) -> Result<Option<String>, BadParameter> {
-    if value.chars().count() > LONGEST_TEXT {
-        return Err(BadParameter::new(name, &format!("expected at most {LONGEST_TEXT} characters")));
+fn words(name: &str, value: &str) -> Result<Option<String>, InvalidParameter> {
+    if value.chars().count() > MAX_TEXT {
+        return Err(InvalidParameter::new(name, &format!("expected at most {MAX_TEXT} characters")));
     }
-    // What is shown is harmless, so only that can be looked for.
+    // Shown texts are sanitized (L5), so a search text has to be, too.
     Ok(Some(text::sanitize(value).into_owned()))
 }
 
-fn switch(name: &str, value: &str) -> Result<bool, BadParameter> {
+fn switch(name: &str, value: &str) -> Result<bool, InvalidParameter> {
     match value {
-        // What browsers make of a box that is ticked is `on`.
+        // `on` is what browsers send for a checked box without a value.
         "1" | "true" | "on" | "" => Ok(true),
         "0" | "false" => Ok(false),
-        _ => Err(BadParameter::new(name, "expected 1 or 0")),
+        _ => Err(InvalidParameter::new(name, "expected 1 or 0")),
     }
 }

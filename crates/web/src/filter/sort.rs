@@ -1,52 +1,52 @@
-//! The order of servers.
+//! The order of servers in a list.
 
-use crate::book::Row;
+use rallypoint_lobby::ServerRecord;
 use std::{cmp::Ordering, fmt, str::FromStr, sync::Arc};
 
-/// A column and a direction. Servers that are equal in it are in the order of players, the most first, and then of IDs.
+/// A column and a direction. Servers that are equal in the column are ordered by players, the most first, and then by ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sort {
-    /// By what.
+    /// The column to sort by.
     pub column: Column,
     /// Whether the largest comes first.
     pub descending: bool,
 }
 
-/// What servers can be sorted by.
+/// A column that servers can be sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// The public ID: no meaning, but never a change.
+    /// The public ID: it has no meaning, but never changes.
     Id,
-    /// The name.
+    /// The name of the server.
     Name,
     /// The map.
     Map,
-    /// People who play.
+    /// Number of players.
     Players,
-    /// Bots that play.
+    /// Number of bots.
     Bots,
-    /// Places.
+    /// Number of slots.
     Slots,
-    /// The game.
+    /// The short name of the game.
     Game,
-    /// Its version.
+    /// The version of the game.
     Version,
-    /// The latency that the lobby measured; servers without one come last either way.
+    /// The latency that the lobby measured; servers without one come last in both directions.
     Latency,
-    /// How long it has been there.
+    /// The time since the server registered.
     Age,
     /// Whether a password is needed.
     Password,
-    /// What was found by asking it.
+    /// The result of verification.
     Verified,
-    /// The address: IPv4 first.
+    /// The address: IPv4 before IPv6.
     Address,
     /// The lobby.
     Lobby,
 }
 
 impl Column {
-    /// All of them with their names.
+    /// All columns with their names.
     pub const ALL: [(&'static str, Self); 14] = [
         ("id", Self::Id),
         ("name", Self::Name),
@@ -64,7 +64,7 @@ impl Column {
         ("lobby", Self::Lobby),
     ];
 
-    /// Its name, as in `sort=name`.
+    /// The name of the column, as in `sort=name`.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, column)| *column == self).map_or("id", |(name, _)| name)
@@ -84,9 +84,9 @@ impl Sort {
         Self { column, descending: true }
     }
 
-    /// How two servers stand to each other: never equal unless they are the same.
+    /// Compares two servers. They are equal only if they have the same ID.
     #[must_use]
-    pub fn compare(self, a: &Row, b: &Row) -> Ordering {
+    pub fn compare(self, a: &ServerRecord, b: &ServerRecord) -> Ordering {
         let (x, y) = if self.descending { (b, a) } else { (a, b) };
         let first = match self.column {
             Column::Id => x.id.cmp(&y.id),
@@ -97,7 +97,7 @@ impl Sort {
             Column::Slots => x.slots.cmp(&y.slots),
             Column::Game => x.folded().game().cmp(y.folded().game()),
             Column::Version => x.folded().version().cmp(y.folded().version()),
-            // What was not measured is last in both directions.
+            // Unmeasured latencies come last in both directions.
             Column::Latency => a.latency.is_none().cmp(&b.latency.is_none()).then(x.latency.cmp(&y.latency)),
             Column::Age => y.since.cmp(&x.since),
             Column::Password => x.password.cmp(&y.password),
@@ -108,21 +108,21 @@ impl Sort {
         first.then_with(|| b.players.cmp(&a.players)).then_with(|| a.id.cmp(&b.id))
     }
 
-    /// Puts the rows from one place to another in order; the others are only on the right side of them. They come in the
-    /// order of their IDs.
-    pub(super) fn arrange(self, rows: &mut [&Arc<Row>], from: usize, to: usize) {
-        if self == Self::ascending(Column::Id) || from >= to {
+    /// Sorts the rows so that those from `start` to `end` are where they would be if all were sorted. The rows have to be in
+    /// the order of their IDs.
+    pub(super) fn sort_range(self, rows: &mut [&Arc<ServerRecord>], start: usize, end: usize) {
+        if self == Self::ascending(Column::Id) || start >= end {
             return;
         }
-        let compare = |a: &&Arc<Row>, b: &&Arc<Row>| self.compare(a, b);
-        if to < rows.len() {
-            rows.select_nth_unstable_by(to, compare);
+        let compare = |a: &&Arc<ServerRecord>, b: &&Arc<ServerRecord>| self.compare(a, b);
+        if end < rows.len() {
+            rows.select_nth_unstable_by(end, compare);
         }
-        let rows = &mut rows[..to];
-        if from > 0 {
-            rows.select_nth_unstable_by(from, compare);
+        let rows = &mut rows[..end];
+        if start > 0 {
+            rows.select_nth_unstable_by(start, compare);
         }
-        rows[from..].sort_unstable_by(compare);
+        rows[start..].sort_unstable_by(compare);
     }
 }
 

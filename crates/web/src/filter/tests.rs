@@ -1,7 +1,7 @@
 //! Every filter and order against a naive reading of the same words.
 
 use super::*;
-use crate::book::{Cursor, LiveSnapshot};
+use crate::live::{Cursor, LiveSnapshot};
 use proptest::prelude::*;
 use rallypoint_lobby::{ServerTable, TableScope, WallClock};
 use rallypoint_lobby_proto::{Config, HashKeys, Registry};
@@ -12,8 +12,13 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-const DEFAULTS: Defaults =
-    Defaults { sort: Sort::ascending(Column::Id), limit: MOST_ROWS, most: 1_000, pages: false, strict: true };
+const DEFAULTS: QueryDefaults = QueryDefaults {
+    sort: Sort::ascending(Column::Id),
+    limit: MAX_ROWS,
+    max_limit: 1_000,
+    by_page: false,
+    is_strict: true,
+};
 
 /// A server as the test knows it.
 #[derive(Clone, Debug)]
@@ -42,7 +47,7 @@ fn lobby(number: u8) -> LobbyId {
 }
 
 /// The servers in a snapshot. Their place in the list is in the key `x`.
-fn snapshot(servers: &[Known]) -> Arc<Snapshot> {
+fn snapshot(servers: &[Known]) -> Arc<TableSnapshot> {
     let now = Instant::now();
     let mut registry = Registry::new(Config::default(), HashKeys::default(), now).unwrap();
     for (place, known) in (0u8..).zip(servers) {
@@ -71,7 +76,7 @@ fn snapshot(servers: &[Known]) -> Arc<Snapshot> {
     Arc::clone(table.published())
 }
 
-fn place(row: &Row) -> usize {
+fn place(row: &ServerRecord) -> usize {
     row.table().iter().find(|(key, _)| key == "x").unwrap().1.parse().unwrap()
 }
 
@@ -139,7 +144,7 @@ impl Asked {
             && (!both || known.families == (true, true))
     }
 
-    fn order(&self, a: &(&Known, &Row), b: &(&Known, &Row)) -> Ordering {
+    fn order(&self, a: &(&Known, &ServerRecord), b: &(&Known, &ServerRecord)) -> Ordering {
         let lower = |text: &str| text.to_lowercase();
         let by_text = |at: usize| lower(&a.0.texts[at]).cmp(&lower(&b.0.texts[at]));
         let (x, y) = (a.0.occupancy, b.0.occupancy);
@@ -169,7 +174,7 @@ proptest! {
     #[test]
     fn every_filter_and_order_is_what_its_words_say(servers in prop::collection::vec(known(), 0..24), asked in asked()) {
         let snapshot = snapshot(&servers);
-        let found = Query::parse(&asked.query(), &DEFAULTS).unwrap().select(&snapshot);
+        let found = ListQuery::parse(&asked.query(), &DEFAULTS).unwrap().select(&snapshot);
         let mut expected: Vec<_> =
             snapshot.records().map(|row| (&servers[place(row)], &**row)).filter(|(known, _)| asked.fits(known)).collect();
         expected.sort_by(|a, b| asked.order(a, b));
@@ -180,14 +185,14 @@ proptest! {
 
     #[test]
     fn any_text_is_read_or_refused(text in ".{0,60}") {
-        let _ = Query::parse(&text, &DEFAULTS);
-        let _ = Query::parse(&text, &Defaults { pages: true, strict: false, ..DEFAULTS });
+        let _ = ListQuery::parse(&text, &DEFAULTS);
+        let _ = ListQuery::parse(&text, &QueryDefaults { by_page: true, is_strict: false, ..DEFAULTS });
     }
 
     #[test]
     fn a_filter_reads_what_it_writes(asked in asked()) {
-        let filter = Query::parse(&asked.query(), &DEFAULTS).unwrap().filter;
-        prop_assert_eq!(Query::parse(&filter.to_string(), &DEFAULTS).unwrap().filter, filter);
+        let filter = ListQuery::parse(&asked.query(), &DEFAULTS).unwrap().filter;
+        prop_assert_eq!(ListQuery::parse(&filter.to_string(), &DEFAULTS).unwrap().filter, filter);
     }
 }
 
@@ -203,18 +208,18 @@ fn favourites_are_found_by_their_ids() {
     let ids: Vec<_> = snapshot.records().map(|row| row.id).collect();
     let gone = "0".repeat(32);
     let query = format!("ids={},{},{gone},{}", ids[3], ids[1], ids[3]);
-    let found = Query::parse(&query, &DEFAULTS).unwrap().select(&snapshot);
+    let found = ListQuery::parse(&query, &DEFAULTS).unwrap().select(&snapshot);
     assert_eq!(found.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [ids[1], ids[3]]);
 }
 
 #[test]
 fn pages_begin_at_one_and_unknown_words_are_only_a_mistake_for_programs() {
-    let page = Defaults { pages: true, strict: false, limit: 50, ..DEFAULTS };
-    let query = Query::parse("page=3&utm_source=x&q=&map=", &page).unwrap();
+    let page = QueryDefaults { by_page: true, is_strict: false, limit: 50, ..DEFAULTS };
+    let query = ListQuery::parse("page=3&utm_source=x&q=&map=", &page).unwrap();
     assert_eq!((query.offset, query.limit, query.filter.is_all()), (100, 50, true));
-    assert_eq!(Query::parse("utm_source=x", &DEFAULTS).unwrap_err().name, "utm_source");
-    assert_eq!(Query::parse("page=0", &page).unwrap_err().name, "page");
-    let last = Query::parse("page=1000000&per_page=1000", &page).unwrap();
+    assert_eq!(ListQuery::parse("utm_source=x", &DEFAULTS).unwrap_err().name, "utm_source");
+    assert_eq!(ListQuery::parse("page=0", &page).unwrap_err().name, "page");
+    let last = ListQuery::parse("page=1000000&per_page=1000", &page).unwrap();
     assert!(last.select(&snapshot(&[])).rows.is_empty());
 }
 
@@ -227,13 +232,13 @@ fn an_answer_ends_before_it_is_too_long_and_the_client_goes_on_from_there() {
         families: (true, false),
     };
     let snapshot = snapshot(&vec![known; 9]);
-    let size = |row: &Arc<Row>| crate::json::server(row).len() + 1;
+    let size = |row: &Arc<ServerRecord>| crate::json::server(row).len() + 1;
     let longest = snapshot.records().map(size).max().unwrap();
     let live = LiveSnapshot::new(Arc::clone(&snapshot), Cursor { epoch: 1, number: 0 });
     for (most, answers) in [(longest * 4, 3), (longest, 9), (1, 9), (usize::MAX, 1)] {
         let mut told = Vec::new();
         for _ in 0..answers {
-            let query = Query::parse(&format!("sort=-id&offset={}", told.len()), &DEFAULTS).unwrap();
+            let query = ListQuery::parse(&format!("sort=-id&offset={}", told.len()), &DEFAULTS).unwrap();
             let list = crate::api::servers::write_list(&query, &live, most);
             let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
             let servers = list["servers"].as_array().unwrap();

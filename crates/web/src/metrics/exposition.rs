@@ -1,20 +1,29 @@
-//! The text format of Prometheus, version 0.0.4.
+//! The text exposition format of Prometheus, version 0.0.4.
 
 use std::{
     fmt::{Display, Write},
     time::Duration,
 };
 
-/// Metrics as text. Each family is begun once, and all of its samples follow.
+/// Metrics in the text exposition format. Each family is begun once, and all of its samples follow.
+///
+/// ```
+/// use rallypoint_web::metrics::{Exposition, MetricKind};
+///
+/// let mut out = Exposition::default();
+/// out.family("queries_total", MetricKind::Counter, "Queries.").sample(&[("result", "complete")], 7);
+/// let text = "# HELP queries_total Queries.\n# TYPE queries_total counter\nqueries_total{result=\"complete\"} 7\n";
+/// assert_eq!(out.finish(), text);
+/// ```
 #[derive(Debug, Default)]
 pub struct Exposition(String);
 
-/// What kind of numbers a family has.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Only grows, but for a restart.
+pub enum MetricKind {
+    /// Increases only, except for a reset to zero at a restart.
     Counter,
-    /// Goes up and down.
+    /// Increases and decreases.
     Gauge,
 }
 
@@ -26,36 +35,37 @@ pub struct Family<'a> {
 }
 
 impl Exposition {
-    /// What to call it in HTTP.
+    /// The content type of the format.
     pub const CONTENT_TYPE: &'static str = "text/plain; version=0.0.4; charset=utf-8";
 
-    /// Begins a metric.
-    pub fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> Family<'_> {
+    /// Begins a metric, with its help text and type.
+    pub fn family(&mut self, name: &'static str, kind: MetricKind, help: &str) -> Family<'_> {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
         };
         self.head(name, kind, help);
         Family { out: &mut self.0, name }
     }
 
-    /// A counter without labels.
+    /// Adds a counter without labels.
     pub fn counter(&mut self, name: &'static str, help: &str, value: u64) {
-        self.family(name, Kind::Counter, help).sample(&[], value);
+        self.family(name, MetricKind::Counter, help).sample(&[], value);
     }
 
-    /// A gauge without labels.
+    /// Adds a gauge without labels.
     pub fn gauge(&mut self, name: &'static str, help: &str, value: impl Display) {
-        self.family(name, Kind::Gauge, help).sample(&[], value);
+        self.family(name, MetricKind::Gauge, help).sample(&[], value);
     }
 
-    /// A histogram of times: so many took at most so long, and longer than the bound before. The last bound is
-    /// [`Duration::MAX`].
+    /// Adds a histogram of durations. Each bucket has its upper bound and the number of durations up to that, but above the bound
+    /// before; the last bound is [`Duration::MAX`].
     pub fn histogram(&mut self, name: &str, help: &str, buckets: &[(Duration, u64)], sum: Duration) {
         self.head(name, "histogram", help);
         let mut count = 0;
-        for (bound, more) in buckets {
-            count += more;
+        for (bound, in_bucket) in buckets {
+            count += in_bucket;
+            // Writing to a string does not fail, here and below.
             let _ = match *bound {
                 Duration::MAX => writeln!(self.0, "{name}_bucket{{le=\"+Inf\"}} {count}"),
                 bound => writeln!(self.0, "{name}_bucket{{le=\"{}\"}} {count}", bound.as_secs_f64()),
@@ -77,11 +87,11 @@ impl Exposition {
 }
 
 impl Family<'_> {
-    /// Adds a number; the labels tell it from the others.
+    /// Adds a sample with these labels.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
         self.out.push_str(self.name);
-        for (number, (label, value)) in labels.iter().enumerate() {
-            let before = if number == 0 { '{' } else { ',' };
+        for (index, (label, value)) in labels.iter().enumerate() {
+            let before = if index == 0 { '{' } else { ',' };
             let _ = write!(self.out, "{before}{label}=\"{}\"", escaped(value));
         }
         let after = if labels.is_empty() { "" } else { "}" };
@@ -89,7 +99,7 @@ impl Family<'_> {
     }
 }
 
-/// The value of a label as it is written between quotes.
+/// Escapes the value of a label.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -99,11 +109,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_as_the_format_says() {
+    fn the_text_follows_the_format() {
         let mut out = Exposition::default();
         out.counter("a_total", "Back\\slash and\nline.", 7);
         out.gauge("b", "B.", 0.25);
-        let mut family = out.family("c", Kind::Gauge, "C.");
+        let mut family = out.family("c", MetricKind::Gauge, "C.");
         family.sample(&[("x", "1"), ("y", "a\"b\\c\nd")], 3);
         family.sample(&[("x", "2"), ("y", "")], 4);
         let times = [(1, 2), (250, 0), (1_000, 3)].map(|(ms, count)| (Duration::from_millis(ms), count));

@@ -1,35 +1,35 @@
-//! What the system says about this process.
+//! Metrics of the process, as the system reports them.
 
-use super::{Exposition, Kind};
+use super::{Exposition, MetricKind};
 use std::{
     fs,
     sync::LazyLock,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// When somebody first asked, which is at the start: see [`started`].
+/// The start of the process, set by [`set_process_start`].
 static START: LazyLock<SystemTime> = LazyLock::new(SystemTime::now);
 
-/// Notes the time. What is counted begins now.
-pub fn started() {
+/// Sets the start of the process to now, unless it is set already. All counters start here.
+pub fn set_process_start() {
     LazyLock::force(&START);
 }
 
-/// Which version of the program this is, and what the system says about its process. What it does not say is left out.
-pub fn process(out: &mut Exposition, version: &str) {
-    let help = "Which version of Rallypoint this is; the number is always 1.";
-    out.family("rallypoint_build_info", Kind::Gauge, help).sample(&[("version", version)], 1);
+/// Adds the version of the program, and what the system reports about its process. What it does not report is left out.
+pub fn export_process(out: &mut Exposition, version: &str) {
+    let help = "The version of Rallypoint; the value is always 1.";
+    out.family("rallypoint_build_info", MetricKind::Gauge, help).sample(&[("version", version)], 1);
     let start = START.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    out.gauge("rallypoint_process_start_time_seconds", "When it started, in seconds since 1970.", start);
+    out.gauge("rallypoint_process_start_time_seconds", "Start of the process, in seconds since 1970.", start);
     if let Some(bytes) = resident_bytes() {
-        out.gauge("rallypoint_process_resident_memory_bytes", "Memory that it takes.", bytes);
+        out.gauge("rallypoint_process_resident_memory_bytes", "Resident memory of the process.", bytes);
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
-        // The folder itself is open while it is read.
-        out.gauge("rallypoint_process_open_fds", "Open files and connections.", open.count().saturating_sub(1));
+        // One of them is the directory that is being read.
+        out.gauge("rallypoint_process_open_fds", "Open file descriptors.", open.count().saturating_sub(1));
     }
-    if let Some(most) = max_fds() {
-        out.gauge("rallypoint_process_max_fds", "How many files and connections it can have open.", most);
+    if let Some(max) = max_fds() {
+        out.gauge("rallypoint_process_max_fds", "Maximum number of open file descriptors.", max);
     }
 }
 

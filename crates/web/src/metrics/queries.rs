@@ -1,12 +1,11 @@
-//! What was asked of game servers: those that are watched, that say how they can be asked, and that announce themselves.
+//! Metrics of queries to game servers: watched ones, those with the key `x-query`, and those on the master list.
 
-use super::{Exposition, Kind};
+use super::{Exposition, MetricKind};
 use rallypoint_query_proto::ProberStats;
 
-pub(super) fn tell(out: &mut Exposition, stats: &ProberStats) {
-    let help =
-        "Game servers that were asked (watched, with x-query, announced to the master list), by what came of it.";
-    let mut family = out.family("rallypoint_queries_total", Kind::Counter, help);
+pub(super) fn export(out: &mut Exposition, stats: &ProberStats) {
+    let help = "Queries to game servers (watched, with x-query, or announced to the master list), by result.";
+    let mut family = out.family("rallypoint_queries_total", MetricKind::Counter, help);
     let results = [
         ("complete", stats.complete),
         ("partial", stats.partial),
@@ -17,8 +16,8 @@ pub(super) fn tell(out: &mut Exposition, stats: &ProberStats) {
     for (result, count) in results {
         family.sample(&[("result", result)], count);
     }
-    out.counter("rallypoint_query_datagrams_total", "Datagrams that were sent to ask them.", stats.sent);
-    out.counter("rallypoint_query_bytes_total", "Bytes in these.", stats.sent_bytes);
-    let help = "Datagrams that came with an echo that was not sent: late or forged.";
+    out.counter("rallypoint_query_datagrams_total", "Datagrams sent to query game servers.", stats.sent);
+    out.counter("rallypoint_query_bytes_total", "Bytes of the datagrams sent to query game servers.", stats.sent_bytes);
+    let help = "Datagrams received with an echo that was not sent: late or forged.";
     out.counter("rallypoint_query_strays_total", help, stats.wrong_echo);
 }

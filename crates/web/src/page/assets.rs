@@ -1,7 +1,7 @@
-//! Scripts, styles and pictures: part of the program, and kept by browsers for good.
+//! Scripts, styles and images, which are part of the program and which browsers cache for good.
 //!
-//! The address of each has a hash of its content in it. Scripts import each other by plain names; here those are replaced
-//! by the real ones.
+//! The address of each contains a hash of its content. Scripts import each other by plain file names, which are replaced by the
+//! hashed ones here.
 
 use crate::problem::Problem;
 use axum::{
@@ -12,7 +12,7 @@ use axum::{
 use bytes::Bytes;
 use std::{collections::HashMap, sync::LazyLock};
 
-/// Whoever is imported stands before who imports it.
+/// Name, extension and content of every file. Imported files come before those that import them.
 const SOURCES: [(&str, &str, &str); 12] = [
     ("style", "css", include_str!("../../assets/style.css")),
     ("icon", "svg", include_str!("../../assets/icon.svg")),
@@ -28,34 +28,34 @@ const SOURCES: [(&str, &str, &str); 12] = [
     ("server", "js", include_str!("../../assets/server.js")),
 ];
 
-/// What is served.
+/// All files as they are served.
 struct Assets {
     /// `list.js` → `/assets/list.0123456789abcdef.js`
     urls: HashMap<String, String>,
-    /// `list.0123456789abcdef.js` → its content.
+    /// `list.0123456789abcdef.js` → content type and content.
     files: HashMap<String, (HeaderValue, Bytes)>,
 }
 
 static ASSETS: LazyLock<Assets> = LazyLock::new(Assets::new);
 
-/// The address of a script, style or picture; empty if there is none of that name.
+/// The address of a file by its plain name; empty if there is none.
 pub(super) fn url(name: &str) -> &'static str {
     ASSETS.urls.get(name).map_or("", String::as_str)
 }
 
-/// `GET /assets/{name}`
+/// A file by its hashed name.
 pub(super) async fn serve(Path(name): Path<String>) -> Response {
-    let Some((kind, content)) = ASSETS.files.get(&name) else {
-        return Problem::not_found("there is no such file, or not any more: load the page again").into_response();
+    let Some((content_type, content)) = ASSETS.files.get(&name) else {
+        return Problem::not_found("there is no such file (any more): reload the page").into_response();
     };
     let headers = [
-        (header::CONTENT_TYPE, kind.clone()),
+        (header::CONTENT_TYPE, content_type.clone()),
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
     ];
     (headers, content.clone()).into_response()
 }
 
-/// `GET /favicon.ico`: browsers ask for it, whatever the page says.
+/// `GET /favicon.ico`: browsers request it even though the pages name another icon.
 pub(super) async fn icon() -> Response {
     serve(Path(url("icon.svg").trim_start_matches("/assets/").to_owned())).await
 }
@@ -64,29 +64,29 @@ impl Assets {
     fn new() -> Self {
         let mut assets = Self { urls: HashMap::new(), files: HashMap::new() };
         let mut imports: Vec<(String, String)> = Vec::new();
-        for (name, ending, source) in SOURCES {
+        for (name, extension, source) in SOURCES {
             let mut content = source.to_owned();
-            for (plain, real) in &imports {
-                content = content.replace(plain, real);
+            for (plain, hashed) in &imports {
+                content = content.replace(plain, hashed);
             }
-            let file = format!("{name}.{:016x}.{ending}", hash(content.as_bytes()));
-            imports.push((format!("\"./{name}.{ending}\""), format!("\"./{file}\"")));
-            assets.urls.insert(format!("{name}.{ending}"), format!("/assets/{file}"));
-            assets.files.insert(file, (kind(ending), content.into()));
+            let file = format!("{name}.{:016x}.{extension}", hash(content.as_bytes()));
+            imports.push((format!("\"./{name}.{extension}\""), format!("\"./{file}\"")));
+            assets.urls.insert(format!("{name}.{extension}"), format!("/assets/{file}"));
+            assets.files.insert(file, (content_type(extension), content.into()));
         }
         assets
     }
 }
 
-fn kind(ending: &str) -> HeaderValue {
-    HeaderValue::from_static(match ending {
+fn content_type(extension: &str) -> HeaderValue {
+    HeaderValue::from_static(match extension {
         "css" => "text/css; charset=utf-8",
         "svg" => "image/svg+xml",
         _ => "text/javascript; charset=utf-8",
     })
 }
 
-/// FNV-1a: it only has to differ when the content does, and to be the same everywhere.
+/// FNV-1a. The hash has to be the same in every build; collisions cannot be provoked, as all content is our own.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_import_only_what_is_served() {
+    fn scripts_import_only_files_that_are_served() {
         for (file, (_, content)) in &ASSETS.files {
             let content = str::from_utf8(content).unwrap();
             for import in content.lines().filter(|line| line.starts_with("import ")) {

@@ -1,19 +1,20 @@
-//! `GET /servers/{id}/badge.svg`: a server in one line, for other people's pages.
+//! `GET /servers/{id}/badge.svg`: a server in one line, for other sites.
 
-use super::line::Line;
-use crate::{id::Id, problem::Problem, shared::Web};
+use super::server_row::ServerRow;
+use crate::{path_id::PathId, problem::Problem, state::AppState};
 use askama::Template;
 use axum::{
     extract::State,
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use std::sync::Arc;
 
-/// The longest name on a badge, in characters.
-const LONGEST: usize = 32;
+/// Maximum length in characters of the name on a badge.
+const MAX_NAME: usize = 32;
 
-/// How wide a character is thought to be; wide ones (CJK and the like) take two.
-const CHARACTER: usize = 7;
+/// Estimated width in pixels of a character; wide ones (such as CJK) take twice as much.
+const CHARACTER_WIDTH: usize = 7;
 
 #[derive(Template)]
 #[template(path = "badge.svg")]
@@ -21,18 +22,21 @@ struct Badge {
     name: String,
     state: String,
     is_online: bool,
+    /// Width in pixels of the part with the name.
     left: usize,
+    /// Width in pixels of the part with the state.
     right: usize,
 }
 
-pub(super) async fn show(State(web): State<Web>, Id(id): Id) -> Result<Response, Problem> {
+pub(super) async fn show(State(state): State<Arc<AppState>>, PathId(id): PathId) -> Result<Response, Problem> {
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
-    let (snapshot, settings) = (web.live.snapshot(), web.settings());
-    // A picture on somebody's page should say that a server is not there, not be broken.
+    let snapshot = state.live.snapshot();
+    let settings = state.settings();
+    // On another site, an image that says "offline" is better than a broken one.
     let badge = match snapshot.record(id) {
         Some(row) => {
-            let line = Line::new(row, &settings, 0);
-            Badge::new(line.name(), line.players(), true)
+            let server = ServerRow::new(row, &settings, 0);
+            Badge::new(server.name(), server.players(), true)
         }
         None => Badge::new("server", "offline".into(), false),
     };
@@ -46,17 +50,16 @@ pub(super) async fn show(State(web): State<Web>, Id(id): Id) -> Result<Response,
 
 impl Badge {
     fn new(name: &str, state: String, is_online: bool) -> Self {
-        let mut short: String = name.chars().take(LONGEST).collect();
+        let mut short: String = name.chars().take(MAX_NAME).collect();
         if short.len() < name.len() {
             short.push('…');
         }
-        let (left, right) = (width(&short), width(&state));
-        Self { name: short, state, is_online, left, right }
+        Self { left: width(&short), right: width(&state), name: short, state, is_online }
     }
 }
 
-/// About how wide a text is, with some room beside it.
+/// Estimated width in pixels of a text with its padding.
 fn width(text: &str) -> usize {
-    let wide = |c: char| if (c as u32) < 0x1100 { CHARACTER } else { 2 * CHARACTER };
+    let wide = |c: char| if (c as u32) < 0x1100 { CHARACTER_WIDTH } else { 2 * CHARACTER_WIDTH };
     text.chars().map(wide).sum::<usize>() + 12
 }

@@ -1,12 +1,13 @@
-//! What there is to filter by: offered while somebody types.
+//! Values to filter by, which the form of the list suggests.
 
-use crate::{WebSettings, book::Snapshot, filter::Filter};
+use crate::{WebSettings, filter::Filter};
+use rallypoint_lobby::TableSnapshot;
 use std::{cmp::Reverse, collections::HashMap};
 
-/// So many of each are offered: the most common ones.
-const MOST: usize = 50;
+/// Maximum number of suggestions for each field: the most common values.
+const MAX_SUGGESTIONS: usize = 50;
 
-/// The most common values of the texts that can be filtered by, and the lobbies.
+/// The lobbies, and the most common values of each text field.
 #[derive(Debug)]
 pub(super) struct Facets {
     pub lobbies: Vec<LobbyChoice>,
@@ -20,43 +21,46 @@ pub(super) struct LobbyChoice {
     pub id: String,
     pub name: String,
     pub servers: usize,
-    pub is_chosen: bool,
+    pub is_selected: bool,
 }
 
 impl Facets {
-    pub fn of(snapshot: &Snapshot, filter: &Filter, settings: &WebSettings) -> Self {
-        let (mut games, mut maps, mut versions) = (HashMap::new(), HashMap::new(), HashMap::new());
+    pub fn of(snapshot: &TableSnapshot, filter: &Filter, settings: &WebSettings) -> Self {
+        let mut games = HashMap::new();
+        let mut maps = HashMap::new();
+        let mut versions = HashMap::new();
         for row in snapshot.records().filter(|row| filter.lobby.is_none_or(|lobby| lobby == row.lobby)) {
             *games.entry(&*row.game).or_insert(0) += 1;
             *maps.entry(&*row.map).or_insert(0) += 1;
             *versions.entry(&*row.version).or_insert(0) += 1;
         }
         let lobbies = lobbies(snapshot, filter, settings);
-        Self { lobbies, games: most(games), maps: most(maps), versions: most(versions) }
+        Self { lobbies, games: most_common(games), maps: most_common(maps), versions: most_common(versions) }
     }
 }
 
-/// The lobbies that have servers, the fullest first, and the one that is chosen.
-fn lobbies(snapshot: &Snapshot, filter: &Filter, settings: &WebSettings) -> Vec<LobbyChoice> {
+/// The lobbies with the most servers, and the selected one.
+fn lobbies(snapshot: &TableSnapshot, filter: &Filter, settings: &WebSettings) -> Vec<LobbyChoice> {
     let mut all: Vec<_> = snapshot.lobbies().iter().map(|(id, totals)| (*id, totals.servers)).collect();
     all.sort_by_key(|(_, servers)| Reverse(*servers));
-    all.truncate(MOST);
-    if let Some(chosen) = filter.lobby
-        && !all.iter().any(|(id, _)| *id == chosen)
+    all.truncate(MAX_SUGGESTIONS);
+    if let Some(selected) = filter.lobby
+        && !all.iter().any(|(id, _)| *id == selected)
     {
-        all.push((chosen, snapshot.lobbies().get(&chosen).map_or(0, |totals| totals.servers)));
+        all.push((selected, snapshot.lobbies().get(&selected).map_or(0, |totals| totals.servers)));
     }
     let choice = |(id, servers)| LobbyChoice {
         id: rallypoint_wire::lobby::LobbyId::to_string(&id),
         name: settings.names.short(&id),
         servers,
-        is_chosen: filter.lobby == Some(id),
+        is_selected: filter.lobby == Some(id),
     };
     all.into_iter().map(choice).collect()
 }
 
-fn most(counts: HashMap<&str, usize>) -> Vec<String> {
+/// The non-empty values with the highest counts.
+fn most_common(counts: HashMap<&str, usize>) -> Vec<String> {
     let mut counts: Vec<_> = counts.into_iter().filter(|(text, _)| !text.is_empty()).collect();
     counts.sort_unstable_by_key(|(text, count)| (Reverse(*count), *text));
-    counts.into_iter().take(MOST).map(|(text, _)| text.to_owned()).collect()
+    counts.into_iter().take(MAX_SUGGESTIONS).map(|(text, _)| text.to_owned()).collect()
 }

@@ -1,11 +1,11 @@
-//! Players over time, as a picture.
+//! Players over time, as an SVG graph.
 
-use super::shown;
+use super::format;
 use askama::Template;
 use rallypoint_history::{Point, Series, UnixSeconds, export};
 use std::fmt::Write;
 
-/// How much of the past a graph shows.
+/// The time range of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Span {
     #[default]
@@ -14,29 +14,30 @@ pub(super) enum Span {
     Month,
 }
 
-/// A graph, ready to be written.
+/// A graph, ready to be rendered.
 #[derive(Debug, Template)]
 #[template(path = "graph.svg")]
 pub(super) struct Graph {
     label: String,
-    /// When nobody looked: from where, and how wide.
+    /// Left edges and widths of the times without observations.
     unknown: Vec<(f64, f64)>,
     area: String,
     average: String,
-    most: String,
-    /// Where the lines across are, and what they stand for.
+    maximum: String,
+    /// Positions and values of the horizontal lines.
     levels: Vec<(f64, u64)>,
+    /// Positions and labels of the marks on the time axis.
     ticks: Vec<(f64, String)>,
 }
 
-/// The picture within its margins.
+/// The drawing area within its margins, in units of the view box.
 const LEFT: f64 = 34.0;
 const TOP: f64 = 8.0;
 const WIDTH: f64 = 678.0;
 const HEIGHT: f64 = 168.0;
 
-/// More points than this cannot be told apart.
-const MOST_POINTS: usize = 240;
+/// Maximum number of points: more could not be distinguished.
+const MAX_POINTS: usize = 240;
 
 impl Span {
     pub const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
@@ -45,7 +46,7 @@ impl Span {
         ["24h", "7d", "30d"][self as usize]
     }
 
-    pub const fn words(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         ["24 hours", "7 days", "30 days"][self as usize]
     }
 
@@ -53,14 +54,13 @@ impl Span {
         [86_400, 7 * 86_400, 30 * 86_400][self as usize]
     }
 
-    /// From the part of an address behind the question mark; what is not understood is a day.
-    pub fn of(query: Option<&str>) -> Self {
-        let wanted = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).find(|(name, _)| name == "range");
-        let known = wanted.and_then(|(_, code)| Self::ALL.into_iter().find(|span| span.code() == code));
-        known.unwrap_or_default()
+    /// The range that a query string names; a day if it names none.
+    pub fn from_query(query: Option<&str>) -> Self {
+        let range = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).find(|(name, _)| name == "range");
+        range.and_then(|(_, code)| Self::ALL.into_iter().find(|span| span.code() == code)).unwrap_or_default()
     }
 
-    /// How far the marks of time are apart, and which part of a time they show.
+    /// Interval between the marks on the time axis, and the part of an RFC 3339 time that they show.
     const fn ticks(self) -> (UnixSeconds, std::ops::Range<usize>) {
         match self {
             Self::Day => (4 * 3_600, 11..16),
@@ -70,74 +70,78 @@ impl Span {
     }
 }
 
-/// Some points of time together.
+/// Consecutive points, drawn as one.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// From 0 at the left to 1 at the right.
+    /// Position of its beginning, from 0 at the left to 1 at the right.
     from: f64,
     to: f64,
-    /// Whether somebody looked.
+    /// Whether anything was observed.
     is_known: bool,
-    /// Players on average and at most, if it was there.
+    /// Average and maximum of players, if the subject was listed.
     players: Option<(f64, u32)>,
 }
 
 impl Graph {
-    /// Draws a series. A lobby without servers has no players; a server that is not listed has no line.
+    /// Draws a series. With `absent_is_zero`, times at which the subject was not listed count as zero players: a lobby without
+    /// servers has none. Otherwise they are gaps.
     pub fn new(series: &Series, span: Span, absent_is_zero: bool) -> Self {
         let buckets = buckets(&series.points, absent_is_zero);
-        let most = buckets.iter().filter_map(|bucket| bucket.players).map(|(_, most)| most).max().unwrap_or(0);
-        let step = level_step(most);
-        let top = (u64::from(most).div_ceil(step) * step).max(step);
+        let maximum = buckets.iter().filter_map(|bucket| bucket.players).map(|(_, max)| max).max().unwrap_or(0);
+        let step = level_step(maximum);
+        let top = (u64::from(maximum).div_ceil(step) * step).max(step);
         let x = |part: f64| LEFT + part * WIDTH;
         let y = |players: f64| TOP + HEIGHT * (1.0 - players / top as f64);
-        let (mut area, mut average, mut line) = (String::new(), String::new(), String::new());
-        // Sections without a hole are drawn one by one.
+        let mut area = String::new();
+        let mut average = String::new();
+        let mut maximum_line = String::new();
+        // Every section without gaps is a path of its own.
         for section in buckets.chunk_by(|a, b| a.players.is_some() == b.players.is_some()) {
             let (Some(first), Some(last)) = (section.first(), section.last()) else { continue };
             let points: Vec<_> = section.iter().filter_map(|bucket| Some((bucket, bucket.players?))).collect();
             if points.is_empty() {
                 continue;
             }
-            // Writing into memory does not fail.
+            // Writing to memory does not fail.
             let _ = write!(area, "M{:.1} {:.1}", x(first.from), y(0.0));
-            for (place, (bucket, (avg, max))) in points.iter().enumerate() {
-                let verb = if place == 0 { 'M' } else { 'L' };
+            for (index, (bucket, (avg, max))) in points.iter().enumerate() {
+                let command = if index == 0 { 'M' } else { 'L' };
                 let (left, right, avg, max) = (x(bucket.from), x(bucket.to), y(*avg), y(f64::from(*max)));
                 let _ = write!(area, "L{left:.1} {avg:.1}L{right:.1} {avg:.1}");
-                let _ = write!(average, "{verb}{left:.1} {avg:.1}L{right:.1} {avg:.1}");
-                let _ = write!(line, "{verb}{left:.1} {max:.1}L{right:.1} {max:.1}");
+                let _ = write!(average, "{command}{left:.1} {avg:.1}L{right:.1} {avg:.1}");
+                let _ = write!(maximum_line, "{command}{left:.1} {max:.1}L{right:.1} {max:.1}");
             }
             let _ = write!(area, "L{:.1} {:.1}Z", x(last.to), y(0.0));
         }
         let unknown = buckets.chunk_by(|a, b| a.is_known == b.is_known).filter(|section| !section[0].is_known);
         let unknown = unknown.map(|section| {
+            // `chunk_by` gives no empty sections.
             let (from, to) = (section[0].from, section[section.len() - 1].to);
             (x(from), (to - from) * WIDTH)
         });
         Self {
-            label: format!("Players over the last {}: {} at most", span.words(), shown::count(most)),
+            label: format!("Players over the last {}: at most {}", span.label(), format::count(maximum)),
             unknown: unknown.collect(),
             area,
             average,
-            most: line,
+            maximum: maximum_line,
             levels: (0..=top / step).map(|level| (y((level * step) as f64), level * step)).collect(),
             ticks: ticks(series, span),
         }
     }
 }
 
-/// Points put together until there are few enough.
+/// Combines consecutive points, so that at most [`MAX_POINTS`] remain.
 fn buckets(points: &[Point], absent_is_zero: bool) -> Vec<Bucket> {
-    let together = points.len().div_ceil(MOST_POINTS).max(1);
+    let chunk = points.len().div_ceil(MAX_POINTS).max(1);
     let total = points.len().max(1) as f64;
-    let bucket = |(place, points): (usize, &[Point])| {
+    let bucket = |(index, points): (usize, &[Point])| {
         let is_known = points.iter().any(|point| point.observed > 0);
         let up: u32 = points.iter().map(|point| point.up).sum();
         let sum: f64 = points.iter().filter_map(|point| Some(point.players?.avg * f64::from(point.up))).sum();
-        let most = points.iter().filter_map(|point| Some(point.players?.max)).max();
-        let players = most.filter(|_| up > 0).map(|most| (sum / f64::from(up), most));
-        let from = place * together;
+        let max = points.iter().filter_map(|point| Some(point.players?.max)).max();
+        let players = max.filter(|_| up > 0).map(|max| (sum / f64::from(up), max));
+        let from = index * chunk;
         Bucket {
             from: from as f64 / total,
             to: (from + points.len()) as f64 / total,
@@ -145,30 +149,30 @@ fn buckets(points: &[Point], absent_is_zero: bool) -> Vec<Bucket> {
             players: players.or((is_known && absent_is_zero).then_some((0.0, 0))),
         }
     };
-    points.chunks(together).enumerate().map(bucket).collect()
+    points.chunks(chunk).enumerate().map(bucket).collect()
 }
 
-/// The distance of lines across: 1, 2 or 5 with zeros, so that there are at most five of them.
-fn level_step(most: u32) -> u64 {
-    let most = u64::from(most.max(1));
-    let tens = std::iter::successors(Some(1_u64), |ten| ten.checked_mul(10));
-    let mut steps = tens.flat_map(|ten| [ten, 2 * ten, 5 * ten]);
-    steps.find(|step| most <= step * 4).unwrap_or(most)
+/// Distance between the horizontal lines: 1, 2 or 5 times a power of ten, so that there are at most five lines.
+fn level_step(maximum: u32) -> u64 {
+    let maximum = u64::from(maximum.max(1));
+    let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
+    let mut steps = powers.flat_map(|power| [power, 2 * power, 5 * power]);
+    steps.find(|step| maximum <= step * 4).unwrap_or(maximum)
 }
 
-/// Marks at round times, in UTC.
+/// Marks at round times in UTC.
 fn ticks(series: &Series, span: Span) -> Vec<(f64, String)> {
     let (Some(first), Some(last)) = (series.points.first(), series.points.last()) else { return Vec::new() };
-    let (every, part) = span.ticks();
+    let (interval, part) = span.ticks();
     let (from, to) = (first.time, last.time + series.step);
     let length = (to - from).max(1) as f64;
-    let start = (from.div_euclid(every) + 1) * every;
-    let times = std::iter::successors(Some(start), |time| Some(time + every)).take_while(|time| *time < to);
+    let start = (from.div_euclid(interval) + 1) * interval;
+    let times = std::iter::successors(Some(start), |time| Some(time + interval)).take_while(|time| *time < to);
     let tick = |time: UnixSeconds| {
         let text = export::rfc3339(time);
         (LEFT + WIDTH * (time - from) as f64 / length, text.get(part.clone()).unwrap_or_default().to_owned())
     };
-    // What is too near to an edge would be cut.
+    // Labels too close to an edge would be cut off.
     times.take(40).map(tick).filter(|(x, _)| (LEFT + 14.0..LEFT + WIDTH - 14.0).contains(x)).collect()
 }
 
@@ -190,27 +194,27 @@ mod tests {
     }
 
     #[test]
-    fn lines_across_are_few_and_round() {
+    fn horizontal_lines_are_few_and_at_round_numbers() {
         assert_eq!([0, 1, 4, 5, 8, 9, 20, 21, 400, 401].map(level_step), [1, 1, 1, 2, 2, 5, 5, 10, 100, 200]);
         assert!(level_step(u32::MAX) > 0);
     }
 
     #[test]
-    fn what_nobody_saw_is_not_zero() {
+    fn times_without_observations_are_not_zero() {
         let points = vec![point(0, 0, None), point(60, 1, Some(3)), point(120, 1, None), point(180, 1, Some(1))];
         let series = Series { step: 60, points };
         let graph = Graph::new(&series, Span::Day, false);
         assert_eq!(graph.unknown.len(), 1);
-        assert_eq!(graph.average.matches('M').count(), 2, "a hole where it was not listed");
+        assert_eq!(graph.average.matches('M').count(), 2, "a gap where it was not listed");
         assert_eq!(Graph::new(&series, Span::Day, true).average.matches('M').count(), 1);
         let svg = graph.render().unwrap();
-        assert!(svg.contains("3 at most") && !svg.contains("style="), "{svg}");
+        assert!(svg.contains("at most 3") && !svg.contains("style="), "{svg}");
         let nothing = Graph::new(&Series { step: 60, points: Vec::new() }, Span::Month, true);
         assert!(nothing.average.is_empty());
     }
 
     #[test]
-    fn a_long_series_becomes_short() {
+    fn a_long_series_is_drawn_with_fewer_points() {
         let points = (0..1_440).map(|minute| point(minute * 60, 1, Some(minute as u32 % 7))).collect();
         let graph = Graph::new(&Series { step: 60, points }, Span::Day, false);
         assert!(graph.average.len() < 8_000, "{}", graph.average.len());

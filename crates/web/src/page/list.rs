@@ -1,30 +1,40 @@
-//! `GET /`: the servers.
+//! `GET /`: the list of servers.
 
 use super::{
+    error::PageError,
     facets::Facets,
-    frame::{Frame, page},
-    line::Line,
-    shown,
-    sorry::Sorry,
+    format,
+    layout::{Layout, compress, render},
+    server_row::ServerRow,
 };
 use crate::{
-    book::{Cursor, Totals, Verified},
-    calendar,
-    filter::{Column, Defaults, Query, Sort},
-    shared::Web,
+    api::response::accepts_gzip,
+    filter::{Column, ListQuery, QueryDefaults, Sort},
+    live::Cursor,
+    middleware::{ClientAddr, response_limit::count_response},
+    state::AppState,
 };
 use askama::Template;
 use axum::{
+    Extension,
     extract::{RawQuery, State},
-    http::StatusCode,
+    http::{HeaderMap, StatusCode},
     response::Response,
 };
+use bytes::Bytes;
+use rallypoint_lobby::{Totals, Verification, unix_now};
+use std::sync::Arc;
 
-/// What counts on the page if nothing is said: where people play comes first, and no more than scrolls smoothly.
-const DEFAULTS: Defaults =
-    Defaults { sort: Sort::descending(Column::Players), limit: 200, most: 500, pages: true, strict: false };
+/// Defaults of the parameters of the page: servers with players first, and no more than scrolls smoothly.
+const DEFAULTS: QueryDefaults = QueryDefaults {
+    sort: Sort::descending(Column::Players),
+    limit: 200,
+    max_limit: 500,
+    by_page: true,
+    is_strict: false,
+};
 
-/// The columns: what they are called, the class of their cells, and by what they are sorted first.
+/// The columns: heading, CSS class, and the order that a click on the heading selects first.
 const COLUMNS: [(&str, &str, Sort); 10] = [
     ("Password", "lock", Sort::ascending(Column::Password)),
     ("Name", "name", Sort::ascending(Column::Name)),
@@ -41,73 +51,90 @@ const COLUMNS: [(&str, &str, Sort); 10] = [
 #[derive(Template)]
 #[template(path = "list.html")]
 struct ListPage<'a> {
-    frame: Frame,
+    layout: Layout,
     totals: Totals,
-    query: &'a Query,
-    /// Favourites are known to the browser only: it asks for them by their IDs.
-    wants_favourites: bool,
+    query: &'a ListQuery,
+    /// Only the browser knows the favourites; it requests them by their IDs.
+    favourites_only: bool,
     facets: Facets,
     sorts: Vec<SortChoice>,
-    heads: Vec<Head>,
-    lines: Vec<Line<'a>>,
+    headings: Vec<Heading>,
+    rows: Vec<ServerRow<'a>>,
     cursor: Cursor,
-    found: Found,
+    range: PageRange,
 }
 
-/// Which part of what was found is shown.
-struct Found {
+/// The servers on this page among all that match.
+struct PageRange {
     total: usize,
+    /// Number of the first server on the page, counted from 1.
     first: usize,
     last: usize,
-    before: Option<String>,
-    after: Option<String>,
+    /// Address of the previous page.
+    previous: Option<String>,
+    /// Address of the next page.
+    next: Option<String>,
 }
 
-/// The head of a column.
-struct Head {
+/// The heading of a column.
+struct Heading {
     name: &'static str,
     class: &'static str,
     href: String,
-    /// As `aria-sort` has it.
+    /// The value of `aria-sort`.
     order: &'static str,
 }
 
-/// An entry of the choice of orders, for narrow screens.
+/// An option of the order, for narrow screens without headings.
 struct SortChoice {
     value: String,
     name: String,
-    is_chosen: bool,
+    is_selected: bool,
 }
 
-pub(super) async fn show(State(web): State<Web>, RawQuery(text): RawQuery) -> Result<Response, Sorry> {
+pub(super) async fn show(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
+    RawQuery(text): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, PageError> {
     let text = text.unwrap_or_default();
-    let query = Query::parse(&text, &DEFAULTS)?;
-    let wants_favourites =
+    let query = ListQuery::parse(&text, &DEFAULTS)?;
+    let favourites_only =
         form_urlencoded::parse(text.as_bytes()).any(|(name, value)| name == "favourites" && value == "1");
-    let turns = web.turns.clone();
-    Ok(turns.write(move || write(&web, &query, wants_favourites)).await)
+    let accepts_gzip = accepts_gzip(&headers);
+    let limiter = state.render_limiter.clone();
+    let render = move || {
+        let page = list_page(&state, &query, favourites_only);
+        count_response(&state, client, compress(page, accepts_gzip))
+    };
+    Ok(limiter.run(render).await)
 }
 
-fn write(web: &Web, query: &Query, wants_favourites: bool) -> Response {
-    let (snapshot, settings, now) = (web.live.snapshot(), web.settings(), calendar::now());
-    let mut selected = query.select(&snapshot);
-    if wants_favourites && query.filter.ids.is_none() {
-        (selected.rows, selected.total) = (Vec::new(), 0);
+fn list_page(state: &AppState, query: &ListQuery, favourites_only: bool) -> axum::http::Response<Bytes> {
+    let snapshot = state.live.snapshot();
+    let settings = state.settings();
+    let now = unix_now();
+    let mut selection = query.select(&snapshot);
+    if favourites_only && query.filter.ids.is_none() {
+        selection.rows.clear();
+        selection.total = 0;
     }
-    let href = |query: &Query| href(query, wants_favourites);
+    let href = |query: &ListQuery| href(query, favourites_only);
+    let headings = COLUMNS.iter().map(|(name, class, first)| Heading::new(name, class, *first, query, &href));
     let list = ListPage {
-        frame: Frame::new("Servers", "/").with_script("list.js"),
+        layout: Layout::new("Servers", "/").with_script("list.js"),
         totals: snapshot.totals(),
-        wants_favourites,
+        favourites_only,
         facets: Facets::of(&snapshot, &query.filter, &settings),
         sorts: sorts(query.sort),
-        heads: COLUMNS.iter().map(|(name, class, first)| Head::new(name, class, *first, query, &href)).collect(),
-        lines: selected.rows.iter().map(|row| Line::new(row, &settings, now)).collect(),
+        headings: headings.collect(),
+        rows: selection.rows.iter().map(|row| ServerRow::new(row, &settings, now)).collect(),
         cursor: snapshot.cursor(),
-        found: Found::new(query, selected.total, selected.rows.len(), &href),
+        range: PageRange::new(query, selection.total, selection.rows.len(), &href),
         query,
     };
-    page(StatusCode::OK, &list)
+    render(StatusCode::OK, &list)
 }
 
 impl ListPage<'_> {
@@ -123,66 +150,66 @@ impl ListPage<'_> {
         self.query.filter.map.as_deref().unwrap_or_default()
     }
 
-    /// What can have been found by asking servers, in words; and whether it is chosen.
-    fn verdicts(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
-        let chosen = self.query.filter.verified;
-        let words = |verified| match verified {
-            Verified::NotProbed => "not asked",
-            Verified::Verified => "verified",
-            Verified::Differs => "differs",
-            Verified::Unreachable => "does not answer",
+    /// The results of verification: value, label, and whether it is selected.
+    fn verified_options(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+        let selected = self.query.filter.verified;
+        let label = |verified| match verified {
+            Verification::NotProbed => "not queried",
+            Verification::Verified => "verified",
+            Verification::Differs => "differs",
+            Verification::Unreachable => "does not answer",
         };
-        Verified::ALL.into_iter().map(move |one| (one.code(), words(one), chosen == Some(one)))
+        Verification::ALL.into_iter().map(move |one| (one.code(), label(one), selected == Some(one)))
     }
 
     fn version(&self) -> &str {
         self.query.filter.version.as_deref().unwrap_or_default()
     }
 
-    /// How many filters there are that are not in sight on a narrow screen.
-    fn more_filters(&self) -> usize {
+    /// Number of active filters that are collapsed on a narrow screen.
+    fn collapsed_filters(&self) -> usize {
         let filter = &self.query.filter;
         let texts = [&filter.game, &filter.map, &filter.version].iter().filter(|text| text.is_some()).count();
         let switches = [filter.not_empty, filter.not_full, filter.no_password, filter.both_families];
-        let chosen = [filter.lobby.is_some(), filter.verified.is_some()];
-        texts + switches.iter().chain(&chosen).filter(|on| **on).count()
+        let selects = [filter.lobby.is_some(), filter.verified.is_some()];
+        texts + switches.iter().chain(&selects).filter(|on| **on).count()
     }
 }
 
-impl Found {
-    fn new(query: &Query, total: usize, count: usize, href: &impl Fn(&Query) -> String) -> Self {
-        let at = |offset: usize| href(&Query { offset, ..query.clone() });
+impl PageRange {
+    fn new(query: &ListQuery, total: usize, count: usize, href: &impl Fn(&ListQuery) -> String) -> Self {
+        let at = |offset: usize| href(&ListQuery { offset, ..query.clone() });
         let end = query.offset.saturating_add(count);
         Self {
             total,
             first: query.offset.saturating_add(1),
             last: end,
-            before: (query.offset > 0).then(|| at(query.offset.min(total).saturating_sub(query.limit))),
-            after: (end < total && count > 0).then(|| at(end)),
+            previous: (query.offset > 0).then(|| at(query.offset.min(total).saturating_sub(query.limit))),
+            next: (end < total && count > 0).then(|| at(end)),
         }
     }
 
     /// "1–200 of 10,000 servers".
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         if self.last < self.first {
             return "no servers on this page".into();
         }
-        let all = shown::many(self.total, "server");
+        let all = format::count_of(self.total, "server");
         if (self.first, self.last) == (1, self.total) {
             all
         } else {
-            format!("{}–{} of {all}", shown::count(self.first), shown::count(self.last))
+            format!("{}–{} of {all}", format::count(self.first), format::count(self.last))
         }
     }
 }
 
-impl Head {
+impl Heading {
     fn new(
         name: &'static str,
         class: &'static str,
         first: Sort,
-        query: &Query,
-        href: &impl Fn(&Query) -> String,
+        query: &ListQuery,
+        href: &impl Fn(&ListQuery) -> String,
     ) -> Self {
         let is_this = query.sort.column == first.column;
         let next = if query.sort == first { Sort { descending: !first.descending, ..first } } else { first };
@@ -195,10 +222,10 @@ impl Head {
     }
 }
 
-/// The address of a list. What goes without saying is not in it, so that shared addresses are short.
-fn href(query: &Query, wants_favourites: bool) -> String {
+/// The address of a list. Defaults are left out, so that shared addresses are short.
+fn href(query: &ListQuery, favourites_only: bool) -> String {
     let mut parts: Vec<String> = Some(query.filter.to_string()).filter(|text| !text.is_empty()).into_iter().collect();
-    if wants_favourites {
+    if favourites_only {
         parts.push("favourites=1".into());
     }
     if query.sort != DEFAULTS.sort {
@@ -213,17 +240,22 @@ fn href(query: &Query, wants_favourites: bool) -> String {
     if parts.is_empty() { "/".into() } else { format!("/?{}", parts.join("&")) }
 }
 
-fn sorts(chosen: Sort) -> Vec<SortChoice> {
+/// The first order of every column, and the selected one.
+fn sorts(selected: Sort) -> Vec<SortChoice> {
     let named = |name: &str, sort: Sort, first: Sort| SortChoice {
         value: sort.to_string(),
         name: if sort == first { name.to_owned() } else { format!("{name}, reversed") },
-        is_chosen: sort == chosen,
+        is_selected: sort == selected,
     };
-    let usual = COLUMNS.iter().map(|(name, _, first)| named(name, *first, *first));
-    let reversed = COLUMNS.iter().filter(|(_, _, first)| first.column == chosen.column && *first != chosen);
-    let mut all: Vec<_> = usual.chain(reversed.map(|(name, _, first)| named(name, chosen, *first))).collect();
-    if !all.iter().any(|choice| choice.is_chosen) {
-        all.push(SortChoice { value: chosen.to_string(), name: chosen.column.name().to_owned(), is_chosen: true });
+    let first_orders = COLUMNS.iter().map(|(name, _, first)| named(name, *first, *first));
+    let reversed = COLUMNS.iter().filter(|(_, _, first)| first.column == selected.column && *first != selected);
+    let mut all: Vec<_> = first_orders.chain(reversed.map(|(name, _, first)| named(name, selected, *first))).collect();
+    if !all.iter().any(|choice| choice.is_selected) {
+        all.push(SortChoice {
+            value: selected.to_string(),
+            name: selected.column.name().to_owned(),
+            is_selected: true,
+        });
     }
     all
 }
@@ -232,9 +264,8 @@ fn sorts(chosen: Sort) -> Vec<SortChoice> {
 mod tests {
     use super::*;
 
-    /// Every address that the page writes is read as what it was written for.
     #[test]
-    fn addresses_are_read_as_they_were_written() {
+    fn the_address_of_a_query_parses_to_the_same_query() {
         let texts = [
             "",
             "q=a+b%26c&not_empty=1&sort=-age&verified=differs",
@@ -243,39 +274,39 @@ mod tests {
             "ids=00000000000000000000000000000001,00000000000000000000000000000002&sort=name",
         ];
         for text in texts {
-            let query = Query::parse(text, &DEFAULTS).unwrap();
+            let query = ListQuery::parse(text, &DEFAULTS).unwrap();
             let written = href(&query, false);
-            let read = Query::parse(written.trim_start_matches("/").trim_start_matches('?'), &DEFAULTS).unwrap();
-            assert_eq!(read, query, "{text} {written}");
+            let parsed = ListQuery::parse(written.trim_start_matches("/").trim_start_matches('?'), &DEFAULTS).unwrap();
+            assert_eq!(parsed, query, "{text} {written}");
         }
-        assert_eq!(href(&Query::parse("q=&sort=-players&page=1", &DEFAULTS).unwrap(), false), "/");
+        assert_eq!(href(&ListQuery::parse("q=&sort=-players&page=1", &DEFAULTS).unwrap(), false), "/");
     }
 
     #[test]
-    fn a_head_turns_the_order_round() {
-        let query = Query::parse("q=x&page=4", &DEFAULTS).unwrap();
-        let head = |query: &Query, column| {
+    fn a_click_on_the_heading_of_the_current_order_reverses_it() {
+        let query = ListQuery::parse("q=x&page=4", &DEFAULTS).unwrap();
+        let heading = |query: &ListQuery, column| {
             let (name, class, first) = COLUMNS.iter().find(|(_, _, first)| first.column == column).unwrap();
-            let head = Head::new(name, class, *first, query, &|query| href(query, false));
-            (head.href, head.order)
+            let heading = Heading::new(name, class, *first, query, &|query| href(query, false));
+            (heading.href, heading.order)
         };
-        assert_eq!(head(&query, Column::Players), ("/?q=x&sort=players".into(), "descending"));
-        assert_eq!(head(&query, Column::Name), ("/?q=x&sort=name".into(), "none"));
+        assert_eq!(heading(&query, Column::Players), ("/?q=x&sort=players".into(), "descending"));
+        assert_eq!(heading(&query, Column::Name), ("/?q=x&sort=name".into(), "none"));
         let query = query.sorted_by(Sort::ascending(Column::Players));
-        assert_eq!(head(&query, Column::Players), ("/?q=x".into(), "ascending"));
+        assert_eq!(heading(&query, Column::Players), ("/?q=x".into(), "ascending"));
     }
 
     #[test]
-    fn the_page_says_which_part_it_shows() {
-        let found = |text: &str, total, count| {
-            let query = Query::parse(text, &DEFAULTS).unwrap();
-            let found = Found::new(&query, total, count, &|query| href(query, false));
-            (found.words(), found.before, found.after)
+    fn the_page_shows_its_range_and_the_pages_around_it() {
+        let range = |text: &str, total, count| {
+            let query = ListQuery::parse(text, &DEFAULTS).unwrap();
+            let range = PageRange::new(&query, total, count, &|query| href(query, false));
+            (range.label(), range.previous, range.next)
         };
-        assert_eq!(found("", 1, 1), ("1 server".into(), None, None));
-        assert_eq!(found("", 10_000, 200), ("1–200 of 10,000 servers".into(), None, Some("/?page=2".into())));
-        let (words, before, after) = found("page=50", 10_000, 200);
-        assert_eq!((&*words, before.as_deref(), after), ("9,801–10,000 of 10,000 servers", Some("/?page=49"), None));
-        assert_eq!(found("page=9", 3, 0), ("no servers on this page".into(), Some("/".into()), None));
+        assert_eq!(range("", 1, 1), ("1 server".into(), None, None));
+        assert_eq!(range("", 10_000, 200), ("1–200 of 10,000 servers".into(), None, Some("/?page=2".into())));
+        let (label, previous, next) = range("page=50", 10_000, 200);
+        assert_eq!((&*label, previous.as_deref(), next), ("9,801–10,000 of 10,000 servers", Some("/?page=49"), None));
+        assert_eq!(range("page=9", 3, 0), ("no servers on this page".into(), Some("/".into()), None));
     }
 }

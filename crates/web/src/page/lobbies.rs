@@ -1,13 +1,13 @@
-//! `GET /lobbies`: all of them together, now and over time; `/lobbies/{id}`: one of them.
+//! `GET /lobbies`: totals of all lobbies, now and over time; `GET /lobbies/{id}`: one lobby.
 
 use super::{
-    frame::{Frame, page},
+    error::PageError,
+    format,
     graph::Span,
-    past::{self, Known},
-    shown,
-    sorry::Sorry,
+    history::{self, HistorySection},
+    layout::{Layout, page},
 };
-use crate::{WebSettings, book::Totals, id::Id, problem::Problem, shared::Web};
+use crate::{WebSettings, path_id::PathId, problem::Problem, state::AppState};
 use askama::Template;
 use axum::{
     extract::{RawQuery, State},
@@ -15,55 +15,65 @@ use axum::{
     response::Response,
 };
 use rallypoint_history::Subject;
+use rallypoint_lobby::Totals;
 use rallypoint_wire::lobby::LobbyId;
-use std::cmp::Reverse;
+use std::{cmp::Reverse, sync::Arc};
 
-/// So many are shown: anybody can open one.
-const MOST: usize = 200;
+/// Maximum number of lobbies on the page: a lobby exists as soon as a server registers in it.
+const MAX_LOBBIES: usize = 200;
 
 #[derive(Template)]
 #[template(path = "lobbies.html")]
 struct LobbiesPage {
-    frame: Frame,
-    /// One lobby; nothing for all.
+    layout: Layout,
+    /// The lobby of the page; `None` for all lobbies together.
     lobby: Option<LobbyId>,
     totals: Totals,
-    known: Known,
+    history: HistorySection,
     span: Span,
-    lobbies: Vec<LobbyLine>,
+    lobbies: Vec<LobbyRow>,
 }
 
-struct LobbyLine {
+struct LobbyRow {
     id: LobbyId,
     name: String,
     totals: Totals,
 }
 
-pub(super) async fn all(State(web): State<Web>, RawQuery(query): RawQuery) -> Response {
-    let span = Span::of(query.as_deref());
-    let known = Known::read(&web, Subject::Total, span).await;
-    let (snapshot, settings) = (web.live.snapshot(), web.settings());
+pub(super) async fn all(State(state): State<Arc<AppState>>, RawQuery(query): RawQuery) -> Response {
+    let span = Span::from_query(query.as_deref());
+    let history = HistorySection::read(&state, Subject::Total, span).await;
+    let snapshot = state.live.snapshot();
+    let settings = state.settings();
     let mut lobbies: Vec<_> = snapshot.lobbies().iter().collect();
     lobbies.sort_by_key(|(id, totals)| (Reverse((totals.players, totals.servers)), **id));
-    lobbies.truncate(MOST);
-    let line = |(id, totals): (&LobbyId, &Totals)| LobbyLine { id: *id, name: name(id, &settings), totals: *totals };
-    let lobbies = lobbies.into_iter().map(line).collect();
-    let frame = Frame::new("Lobbies", "/lobbies");
-    page(StatusCode::OK, &LobbiesPage { frame, lobby: None, totals: snapshot.totals(), known, span, lobbies })
+    lobbies.truncate(MAX_LOBBIES);
+    let row = |(id, totals): (&LobbyId, &Totals)| LobbyRow { id: *id, name: name(id, &settings), totals: *totals };
+    let lobbies = lobbies.into_iter().map(row).collect();
+    let layout = Layout::new("Lobbies", "/lobbies");
+    page(StatusCode::OK, &LobbiesPage { layout, lobby: None, totals: snapshot.totals(), history, span, lobbies })
 }
 
-pub(super) async fn one(State(web): State<Web>, Id(id): Id, RawQuery(query): RawQuery) -> Result<Response, Sorry> {
+pub(super) async fn one(
+    State(state): State<Arc<AppState>>,
+    PathId(id): PathId,
+    RawQuery(query): RawQuery,
+) -> Result<Response, PageError> {
     let id: LobbyId = id.parse().map_err(|_| Problem::not_found("this is not the address of a lobby"))?;
-    let span = Span::of(query.as_deref());
-    let known = Known::read(&web, Subject::Lobby(id), span).await;
-    let (snapshot, settings) = (web.live.snapshot(), web.settings());
+    let span = Span::from_query(query.as_deref());
+    let history = HistorySection::read(&state, Subject::Lobby(id), span).await;
+    let snapshot = state.live.snapshot();
+    let settings = state.settings();
     let totals = snapshot.lobbies().get(&id).copied();
-    if totals.is_none() && known.summary().is_none() && settings.names.name(&id).is_none() {
-        return Err(Problem::not_found("nobody knows this lobby: it opens with its first server").into());
+    if totals.is_none() && history.summary().is_none() && settings.names.name(&id).is_none() {
+        return Err(Problem::not_found(
+            "this lobby does not exist: it is created by the first server that registers in it",
+        )
+        .into());
     }
-    let frame = Frame::new(name(&id, &settings), "/lobbies");
+    let layout = Layout::new(name(&id, &settings), "/lobbies");
     let totals = totals.unwrap_or_default();
-    Ok(page(StatusCode::OK, &LobbiesPage { frame, lobby: Some(id), totals, known, span, lobbies: Vec::new() }))
+    Ok(page(StatusCode::OK, &LobbiesPage { layout, lobby: Some(id), totals, history, span, lobbies: Vec::new() }))
 }
 
 fn name(id: &LobbyId, settings: &WebSettings) -> String {

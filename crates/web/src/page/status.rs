@@ -1,30 +1,38 @@
-//! `GET /status`: the page of the Faucet lobby, at its old address, for old links and for programs that read it.
+//! `GET /status`: the page of the Faucet lobby at its old address, for old links and for programs that parse it.
 //!
-//! What such a program looks for is as it was: a table `serverlist` for each lobby under a heading with its name, with the
-//! columns PW, Name, Map, Players, Game and Address, a row for each server, an `X` for a password, `5+2/16` for players,
-//! bots and places. The links of servers lead through the page that warns, as everywhere here.
+//! What such a program looks for is unchanged: a table `serverlist` for each lobby below a heading with its name, with the
+//! columns PW, Name, Map, Players, Game and Address, a row for each server, an `X` for a password, and `5+2/16` for players,
+//! bots and slots. The links of servers lead through the page that warns, as on all other pages.
 
 use super::{
-    frame::{Frame, page},
-    line::Line,
-    shown,
+    format,
+    layout::{Layout, compress, render},
+    server_row::ServerRow,
 };
 use crate::{
-    book::Row,
-    calendar,
-    filter::{Column, Filter, Query, Sort},
-    shared::Web,
+    api::response::accepts_gzip,
+    filter::{Column, Filter, ListQuery, Sort},
+    middleware::{ClientAddr, response_limit::count_response},
+    state::AppState,
 };
 use askama::Template;
-use axum::{extract::State, http::StatusCode, response::Response};
+use axum::{
+    Extension,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::Response,
+};
+use bytes::Bytes;
+use rallypoint_lobby::{ServerRecord, unix_now};
+use std::sync::Arc;
 
-/// A bound on what one request can cost; the list has pages.
-const MOST: usize = 1_000;
+/// Maximum number of servers, which bounds the cost of a request; the main list has several pages instead.
+const MAX_ROWS: usize = 1_000;
 
 #[derive(Template)]
 #[template(path = "status.html")]
 struct StatusPage<'a> {
-    frame: Frame,
+    layout: Layout,
     lobbies: Vec<Table<'a>>,
     shown: usize,
     total: usize,
@@ -33,38 +41,46 @@ struct StatusPage<'a> {
 /// The servers of a lobby.
 struct Table<'a> {
     name: String,
-    lines: Vec<Line<'a>>,
+    rows: Vec<ServerRow<'a>>,
 }
 
-pub(super) async fn show(State(web): State<Web>) -> Response {
-    let turns = web.turns.clone();
-    turns.write(move || write(&web)).await
+pub(super) async fn show(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
+    headers: HeaderMap,
+) -> Response {
+    let limiter = state.render_limiter.clone();
+    let accepts_gzip = accepts_gzip(&headers);
+    limiter.run(move || count_response(&state, client, compress(status_page(&state), accepts_gzip))).await
 }
 
-fn write(web: &Web) -> Response {
-    let (snapshot, settings, now) = (web.live.snapshot(), web.settings(), calendar::now());
+fn status_page(state: &AppState) -> axum::http::Response<Bytes> {
+    let snapshot = state.live.snapshot();
+    let settings = state.settings();
+    let now = unix_now();
     let sort = Sort::ascending(Column::Lobby);
-    let found = Query { filter: Filter::default(), sort, offset: 0, limit: MOST }.select(&snapshot);
-    let lobbies = found.rows.chunk_by(|one, next| one.lobby == next.lobby).map(|rows| {
+    let selection = ListQuery { filter: Filter::default(), sort, offset: 0, limit: MAX_ROWS }.select(&snapshot);
+    let lobbies = selection.rows.chunk_by(|one, next| one.lobby == next.lobby).map(|rows| {
+        // `chunk_by` gives no empty chunks.
         let lobby = rows[0].lobby;
         let unknown = || format!("unknown lobby \"{lobby}\"");
         let name = settings.names.name(&lobby).map_or_else(unknown, |name| format!("{name} lobby"));
-        Table { name, lines: rows.iter().map(|row| Line::new(row, &settings, now)).collect() }
+        Table { name, rows: rows.iter().map(|row| ServerRow::new(row, &settings, now)).collect() }
     });
     let lobbies = lobbies.collect();
-    let frame = Frame::new("Lobby status page", "/");
-    page(StatusCode::OK, &StatusPage { frame, lobbies, shown: found.rows.len(), total: found.total })
+    let layout = Layout::new("Lobby status page", "/");
+    render(StatusCode::OK, &StatusPage { layout, lobbies, shown: selection.rows.len(), total: selection.total })
 }
 
-impl Line<'_> {
-    /// "5+2/16": people, bots, places.
-    fn old_players(&self) -> String {
-        let Row { players, bots, slots, .. } = self.row;
+impl ServerRow<'_> {
+    /// Players, bots and slots in the old form: "5+2/16".
+    fn faucet_players(&self) -> String {
+        let ServerRecord { players, bots, slots, .. } = self.row;
         if *bots > 0 { format!("{players}+{bots}/{slots}") } else { format!("{players}/{slots}") }
     }
 
-    /// The game and its version.
-    fn old_game(&self) -> String {
+    /// The game and its version in the old form.
+    fn faucet_game(&self) -> String {
         format!("{} {}", self.row.game_name, self.row.version).trim().to_owned()
     }
 }

@@ -7,7 +7,7 @@ pub mod schema;
 
 use rallypoint_lobby::{LobbyOptions, LobbyService};
 use rallypoint_lobby_proto::BanList;
-use rallypoint_web::{Parts, WebOptions, WebService};
+use rallypoint_web::{WebOptions, WebService, WebSources};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use serde_json::Value;
 use std::{
@@ -46,17 +46,17 @@ impl Site {
         Self::of(options, |_| {})
     }
 
-    pub fn of(options: WebOptions, set: impl FnOnce(&mut Parts)) -> Self {
+    pub fn of(options: WebOptions, set: impl FnOnce(&mut WebSources)) -> Self {
         Self::at(LobbyOptions::default(), options, set)
     }
 
     /// One that keeps its list on the disk.
-    pub fn saving(options: WebOptions, dir: &std::path::Path, set: impl FnOnce(&mut Parts)) -> Self {
+    pub fn saving(options: WebOptions, dir: &std::path::Path, set: impl FnOnce(&mut WebSources)) -> Self {
         Self::at(LobbyOptions { data_dir: Some(dir.into()), ..LobbyOptions::default() }, options, set)
     }
 
     /// One that begins with bans.
-    pub fn banning(options: WebOptions, more_bans: BanList, set: impl FnOnce(&mut Parts)) -> Self {
+    pub fn banning(options: WebOptions, more_bans: BanList, set: impl FnOnce(&mut WebSources)) -> Self {
         Self::at(LobbyOptions { more_bans, ..LobbyOptions::default() }, options, set)
     }
 
@@ -65,13 +65,13 @@ impl Site {
         Self::at(LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() }, WebOptions::default(), |_| {})
     }
 
-    pub fn at(lobby: LobbyOptions, options: WebOptions, set: impl FnOnce(&mut Parts)) -> Self {
+    pub fn at(lobby: LobbyOptions, options: WebOptions, set: impl FnOnce(&mut WebSources)) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let any = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
         let (lobby, web) = runtime.block_on(async {
             let lobby = LobbyOptions { listen: any.clone(), legacy: Vec::new(), ..lobby };
             let lobby = LobbyService::start(lobby, &tokio::runtime::Handle::current()).unwrap();
-            let mut parts = Parts::new(lobby.clone());
+            let mut parts = WebSources::new(lobby.clone());
             set(&mut parts);
             (lobby, WebService::start(WebOptions { listen: any, ..options }, parts).unwrap())
         });

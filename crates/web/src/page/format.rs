@@ -1,13 +1,13 @@
-//! Numbers and times as people read them.
+//! Numbers and times as text.
 
 use std::{fmt, time::Duration};
 
-/// A whole number with commas: 10,000.
+/// A whole number with thousands separators: "10,000".
 pub(super) fn count(number: impl fmt::Display) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -15,15 +15,15 @@ pub(super) fn count(number: impl fmt::Display) -> String {
     out
 }
 
-/// So many of something: "1 server", "2 servers".
-pub(super) fn many(number: impl fmt::Display, thing: &str) -> String {
+/// A count with its noun in singular or plural: "1 server", "2 servers".
+pub(super) fn count_of(number: impl fmt::Display, noun: &str) -> String {
     let number = count(number);
     let plural = if number == "1" { "" } else { "s" };
-    format!("{number} {thing}{plural}")
+    format!("{number} {noun}{plural}")
 }
 
-/// How long, in one unit: "3 h".
-pub(super) fn span(seconds: u64) -> String {
+/// A duration in the largest unit that fits: "3 h"; "now" below a minute.
+pub(super) fn age(seconds: u64) -> String {
     match seconds {
         0..60 => "now".into(),
         60..3_600 => format!("{} min", seconds / 60),
@@ -32,17 +32,17 @@ pub(super) fn span(seconds: u64) -> String {
     }
 }
 
-/// How long ago, in words.
+/// Time since an event: "45 s ago", "3 h ago".
 pub(super) fn ago(seconds: &u64) -> String {
-    if *seconds < 60 { format!("{seconds} s ago") } else { format!("{} ago", span(*seconds)) }
+    if *seconds < 60 { format!("{seconds} s ago") } else { format!("{} ago", age(*seconds)) }
 }
 
-/// A latency in whole milliseconds: never 0.
+/// A latency in whole milliseconds, rounded up, and at least 1.
 pub(super) fn milliseconds(latency: Duration) -> String {
     format!("{} ms", latency.as_micros().div_ceil(1_000).max(1))
 }
 
-/// A share in percent; what is not quite everything is not 100.
+/// A share in percent, rounded down: only a share of 1 is "100 %".
 pub(super) fn percent(share: f64) -> String {
     let tenths = (share.clamp(0.0, 1.0) * 1_000.0).floor() / 10.0;
     if tenths >= 100.0 { "100 %".into() } else { format!("{tenths:.1} %") }
@@ -53,11 +53,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_times_are_readable() {
+    fn numbers_and_times_are_formatted() {
         assert_eq!([0, 7, 999, 1_000, 12_345, 1_234_567].map(count), ["0", "7", "999", "1,000", "12,345", "1,234,567"]);
-        assert_eq!((many(1, "server"), many(0, "server")), ("1 server".into(), "0 servers".into()));
-        let spans = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 86_400_000].map(span);
-        assert_eq!(spans, ["now", "now", "1 min", "59 min", "1 h", "23 h", "1 d", "1,000 d"]);
+        assert_eq!((count_of(1, "server"), count_of(0, "server")), ("1 server".into(), "0 servers".into()));
+        let ages = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 86_400_000].map(age);
+        assert_eq!(ages, ["now", "now", "1 min", "59 min", "1 h", "23 h", "1 d", "1,000 d"]);
         let latencies = [0, 1, 1_000, 1_001, 25_400].map(|micros| milliseconds(Duration::from_micros(micros)));
         assert_eq!(latencies, ["1 ms", "1 ms", "1 ms", "2 ms", "26 ms"]);
         assert_eq!([0.0, 0.5, 0.9999, 1.0, 7.0].map(percent), ["0.0 %", "50.0 %", "99.9 %", "100 %", "100 %"]);

@@ -1,4 +1,4 @@
-//! A connection that is given up when the other side takes nothing of what is sent to it.
+//! A TCP connection that fails when the client stops receiving.
 
 use std::{
     io::{self, IoSlice},
@@ -12,54 +12,54 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-/// A TCP connection with a limit to how long a write can make no progress.
+/// A TCP connection whose writes fail after a time without progress.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct WriteTimeout {
     tcp: TcpStream,
-    patience: Duration,
-    /// Since when a write makes no progress, and until when it may.
-    stalled: Option<Pin<Box<Sleep>>>,
+    timeout: Duration,
+    /// The deadline of the pending write; `None` while no write is pending.
+    deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl Stream {
-    pub fn new(tcp: TcpStream, patience: Duration) -> Self {
-        Self { tcp, patience, stalled: None }
+impl WriteTimeout {
+    pub fn new(tcp: TcpStream, timeout: Duration) -> Self {
+        Self { tcp, timeout, deadline: None }
     }
 
-    /// What came of a write; if it has to wait, only for so long.
-    fn watched<T>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// Passes on the result of a write, or fails if it has been pending for too long.
+    fn check_deadline<T>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if result.is_ready() {
-            self.stalled = None;
+            self.deadline = None;
             return result;
         }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
-        ready!(stalled.as_mut().poll(context));
-        // A reset: otherwise the system would go on to hold what was not taken, and to offer it.
+        let timeout = self.timeout;
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + timeout)));
+        ready!(deadline.as_mut().poll(context));
+        // Closes with a reset: otherwise the system would keep what was not received, and go on to send it.
         let _ = socket2::SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for WriteTimeout {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.tcp).poll_read(context, buf)
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for WriteTimeout {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.tcp).poll_write(context, bytes);
-        self.watched(context, result)
+        self.check_deadline(context, result)
     }
 
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
+        slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.tcp).poll_write_vectored(context, pieces);
-        self.watched(context, result)
+        let result = Pin::new(&mut self.tcp).poll_write_vectored(context, slices);
+        self.check_deadline(context, result)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What an address names.
+//! The `{id}` segment of a path.
 
 use crate::problem::Problem;
 use axum::{
@@ -6,12 +6,11 @@ use axum::{
     http::request::Parts,
 };
 
-/// The `{id}` of an address, as it is written there. What cannot be read is a [`Problem`], as anything else that is wrong
-/// with a request.
+/// The `{id}` segment of a path, percent-decoded. Bytes that are not UTF-8 are a [`Problem`], like any other invalid parameter.
 #[derive(Debug)]
-pub(crate) struct Id(pub String);
+pub(crate) struct PathId(pub String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Id {
+impl<S: Send + Sync> FromRequestParts<S> for PathId {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

@@ -1,12 +1,12 @@
-//! Who is the operator.
+//! Authenticates the operator, and limits guesses of the token.
 
-use super::Token;
+use super::AdminToken;
 use crate::{
     api::no_parameters,
-    gate::{Budget, Visitor},
-    metrics::{Exposition, Kind},
+    metrics::{Exposition, MetricKind},
+    middleware::{ClientAddr, ClientRateLimiter},
     problem::Problem,
-    shared::Web,
+    state::AppState,
 };
 use axum::{
     Extension,
@@ -19,26 +19,26 @@ use rallypoint_limit::Rate;
 use rallypoint_lobby::{LogThrottle, MaskedAddr};
 use std::{
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
 
-/// So many wrong tokens of one IPv4 address or IPv6 /56 are looked at, in a minute and at once.
+/// Number of wrong tokens per minute that are checked for one IPv4 address or IPv6 /56.
 const GUESSES: Rate = Rate { count: 10, per: Duration::from_secs(60), burst: 10 };
 
-/// Requests of those who are not the operator.
+/// Checks tokens, and counts requests that are refused.
 #[derive(Debug)]
-pub(crate) struct Refusals {
-    guesses: Budget,
-    /// In the order of [`Refusal::ALL`].
-    counts: [AtomicU64; Refusal::ALL.len()],
-    /// Wrong tokens, for the log.
-    wrong: Mutex<LogThrottle>,
+pub(crate) struct AdminAccess {
+    guesses: ClientRateLimiter,
+    /// Number of refused requests, in the order of [`Refusal::ALL`].
+    refused: [AtomicU64; Refusal::ALL.len()],
+    /// Throttles the log message about wrong tokens.
+    log_throttle: Mutex<LogThrottle>,
 }
 
-/// Why somebody is not let in.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
     NoToken,
@@ -46,48 +46,49 @@ enum Refusal {
     TooManyWrongTokens,
 }
 
-impl Refusals {
+impl AdminAccess {
     pub fn new(seed: u128) -> Self {
-        Self { guesses: Budget::new(seed), counts: Default::default(), wrong: Mutex::default() }
+        Self { guesses: ClientRateLimiter::new(seed), refused: Default::default(), log_throttle: Mutex::default() }
     }
 
-    pub fn tell(&self, out: &mut Exposition) {
+    pub fn export(&self, out: &mut Exposition) {
         let help = "Requests to the admin API that were refused, by reason.";
-        let mut family = out.family("rallypoint_admin_refused_total", Kind::Counter, help);
-        for (refusal, count) in Refusal::ALL.iter().zip(&self.counts) {
+        let mut family = out.family("rallypoint_admin_refused_total", MetricKind::Counter, help);
+        for (refusal, count) in Refusal::ALL.iter().zip(&self.refused) {
             family.sample(&[("reason", refusal.code())], count.load(Relaxed));
         }
     }
 
-    /// Whether a request is the operator's.
-    fn check(&self, now: Instant, token: &Token, visitor: Visitor, headers: &HeaderMap) -> Result<(), Refusal> {
+    /// Checks that a request carries the token.
+    fn check(&self, now: Instant, token: &AdminToken, client: ClientAddr, headers: &HeaderMap) -> Result<(), Refusal> {
         let guess = bearer(headers).ok_or(Refusal::NoToken)?;
-        // Who is on this machine itself has other ways, and cannot be locked out by those who are not.
-        if !visitor.is_local && self.guesses.left(now, visitor.ip, GUESSES) == 0 {
+        // Local clients are not limited: they could read the token from its file anyway, and clients elsewhere must not be able
+        // to lock the operator out.
+        if !client.is_local && self.guesses.remaining(now, client.ip, GUESSES) == 0 {
             return Err(Refusal::TooManyWrongTokens);
         }
-        if token.is(guess) {
+        if token.matches(guess) {
             return Ok(());
         }
-        let _ = self.guesses.take(now, visitor.ip, GUESSES);
+        let _ = self.guesses.take(now, client.ip, GUESSES);
         Err(Refusal::WrongToken)
     }
 
-    /// Counts a refusal. Of wrong tokens the log tells, too, once in a while.
-    fn note(&self, now: Instant, visitor: Visitor, refusal: Refusal) {
-        self.counts[refusal as usize].fetch_add(1, Relaxed);
+    /// Counts a refusal, and logs wrong tokens now and then.
+    fn record(&self, now: Instant, client: ClientAddr, refusal: Refusal) {
+        self.refused[refusal as usize].fetch_add(1, Relaxed);
         if refusal == Refusal::NoToken {
             return;
         }
-        let times = self.wrong.lock().unwrap_or_else(PoisonError::into_inner).record(now);
+        let times = self.log_throttle.lock().unwrap_or_else(PoisonError::into_inner).record(now);
         if let Some(times) = times {
-            tracing::warn!(address = %MaskedAddr(visitor.ip), times, "the admin API was asked with a wrong token");
+            tracing::warn!(address = %MaskedAddr(client.ip), times, "wrong token for the admin API");
         }
     }
 }
 
 impl Refusal {
-    /// All there are, in their order.
+    /// All reasons, in the order of their discriminants.
     const ALL: [Self; 3] = [Self::NoToken, Self::WrongToken, Self::TooManyWrongTokens];
 
     const fn code(self) -> &'static str {
@@ -104,7 +105,8 @@ impl IntoResponse for Refusal {
         let challenge = (header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         let (status, detail, (name, value)) = match self {
             Self::NoToken => {
-                let detail = "the operator's token is needed, once: Authorization: Bearer TOKEN";
+                let detail =
+                    "this address requires the operator's token, in one header \"Authorization: Bearer TOKEN\"";
                 (StatusCode::UNAUTHORIZED, detail, challenge)
             }
             Self::WrongToken => (StatusCode::UNAUTHORIZED, "this is not the operator's token", challenge),
@@ -119,35 +121,35 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Lets only the operator pass. Nothing of the request but its head was read before.
-pub(super) async fn admit(
-    State(web): State<Web>,
-    Extension(visitor): Extension<Visitor>,
+/// Refuses requests without the operator's token, before their bodies are read.
+pub(super) async fn authorize(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     request: Request,
     next: Next,
 ) -> Response {
-    let token = web.settings().admin_token.clone().filter(|_| web.admin.is_some());
+    let token = state.settings().admin_token.clone().filter(|_| state.admin.is_some());
     let Some(token) = token else {
-        let detail = "there is no admin API here: its operator has set no token (web.admin_token_file)";
+        let detail = "the admin API is off: the operator has configured no token (web.admin_token_file)";
         return Problem::not_found(detail).into_response();
     };
     let now = Instant::now();
-    if let Err(refusal) = web.refusals.check(now, &token, visitor, request.headers()) {
-        web.refusals.note(now, visitor, refusal);
+    if let Err(refusal) = state.admin_access.check(now, &token, client, request.headers()) {
+        state.admin_access.record(now, client, refusal);
         return refusal.into_response();
     }
-    // Only lists have parameters. A change that was meant in another way must not be made.
+    // Only lists have parameters. A change with a parameter that would be ignored must not be made.
     if !request.method().is_safe()
-        && let Err(wrong) = no_parameters(request.uri().query())
+        && let Err(invalid) = no_parameters(request.uri().query())
     {
-        return Problem::from(wrong).into_response();
+        return Problem::from(invalid).into_response();
     }
     let mut response = next.run(request).await;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// The token that a request brings. Of two nobody could say which one counts.
+/// The token of a request. Two `Authorization` headers are as good as none: it would not be clear which one counts.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };

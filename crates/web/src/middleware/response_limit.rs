@@ -1,0 +1,91 @@
+//! Limits the bytes of responses that clients have not received yet: they are held in memory.
+
+use super::ClientAddr;
+use crate::{problem::Problem, state::AppState};
+use axum::{
+    Extension,
+    body::{Body, to_bytes},
+    extract::{Request, State},
+    http::{StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use http_body::Body as _;
+use rallypoint_limit::{Quota, QuotaPermit};
+use std::sync::Arc;
+
+/// Size in bytes from which on a response is counted. Shorter ones are bounded by the number of connections.
+const MIN_COUNTED: usize = 16 << 10;
+
+/// Value of `Retry-After` in seconds: clients that receive nothing are disconnected after 20 s.
+const RETRY_AFTER: u32 = 5;
+
+/// The bytes of a response together with the permit for them.
+///
+/// The permit belongs to the bytes, not to the body: hyper drops a body as soon as it has queued its last frame, long before
+/// the client has received it.
+struct CountedBytes {
+    bytes: Bytes,
+    /// Released with the last reference to the bytes.
+    _permit: QuotaPermit,
+}
+
+impl AsRef<[u8]> for CountedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The response refused because clients have not received too many bytes of earlier ones.
+#[derive(Debug)]
+struct TooManyBytes;
+
+impl IntoResponse for TooManyBytes {
+    fn into_response(self) -> Response {
+        let detail = format!("too many long responses are being sent: wait {RETRY_AFTER} s, or request fewer servers");
+        let mut response = Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).into_response();
+        response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER.into());
+        response
+    }
+}
+
+/// Counts the responses of the handlers inside, or replaces them by 503 if too many bytes are on their way. Event streams, whose
+/// length is not known, are bounded separately.
+pub(crate) async fn limit_response_bytes(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let response = next.run(request).await;
+    let size = response.body().size_hint().exact().and_then(|size| usize::try_from(size).ok());
+    let Some(size) = size.filter(|size| *size >= MIN_COUNTED) else { return response };
+    let (parts, body) = response.into_parts();
+    // The whole body is in memory already, because its size is known; reading it does not wait.
+    let Ok(bytes) = to_bytes(body, size).await else { return TooManyBytes.into_response() };
+    count_response(&state, client, Response::from_parts(parts, bytes))
+}
+
+/// Counts a response that was made for one client, until it has received the last byte of it.
+pub(crate) fn count_response(state: &AppState, client: ClientAddr, response: Response<Bytes>) -> Response {
+    let size = response.body().len();
+    count(&state.quotas.response_bytes, size, state, client, response)
+}
+
+/// Counts a response whose bytes all clients share: there is one copy, but while the list changes, each client can hold on to
+/// another version of it. A list that is longer than the limit can still be sent, one at a time.
+pub(crate) fn count_shared_response(state: &AppState, client: ClientAddr, response: Response<Bytes>) -> Response {
+    let size = response.body().len().min(state.limits.list_bytes_per_address);
+    count(&state.quotas.shared_list_bytes, size, state, client, response)
+}
+
+fn count(quota: &Quota, size: usize, state: &AppState, client: ClientAddr, response: Response<Bytes>) -> Response {
+    if response.body().len() < MIN_COUNTED {
+        return response.map(Body::from);
+    }
+    match quota.take_many(client.ip, state.is_exempt(client), size) {
+        Some(permit) => response.map(|bytes| Body::from(Bytes::from_owner(CountedBytes { bytes, _permit: permit }))),
+        None => TooManyBytes.into_response(),
+    }
+}

@@ -1,0 +1,42 @@
+//! Errors as pages.
+
+use super::layout::{Layout, page};
+use crate::{filter::InvalidParameter, problem::Problem};
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+
+/// An error that is always shown as a page, whatever the client accepts.
+#[derive(Debug)]
+pub(crate) struct PageError(Problem);
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    layout: Layout,
+    detail: &'a str,
+}
+
+/// The page of a problem.
+pub(crate) fn error_page(problem: &Problem) -> Response {
+    let status = problem.status();
+    let title = status.canonical_reason().unwrap_or("Error");
+    page(status, &ErrorPage { layout: Layout::new(title, ""), detail: &problem.detail })
+}
+
+impl From<Problem> for PageError {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<InvalidParameter> for PageError {
+    fn from(invalid: InvalidParameter) -> Self {
+        Self(invalid.into())
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        error_page(&self.0)
+    }
+}

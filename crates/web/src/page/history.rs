@@ -1,0 +1,96 @@
+//! The history as pages show it, read on the blocking thread pool.
+
+use super::graph::{Graph, Span};
+use crate::{WebSettings, state::AppState};
+use rallypoint_history::{
+    EventKind, HistoryError, HistoryEvent, HistoryReader, Resolution, Subject, Summary, UnixSeconds, export,
+};
+use rallypoint_lobby::unix_now;
+
+/// Maximum number of events on a page.
+const MAX_EVENTS: usize = 25;
+
+/// The history of a server, of a lobby, or of all lobbies.
+#[derive(Debug)]
+pub(super) struct History {
+    pub summary: Option<Summary>,
+    pub graph: Graph,
+    pub events: Vec<HistoryEvent>,
+}
+
+/// The part of a page that shows history.
+#[derive(Debug)]
+pub(super) enum HistorySection {
+    /// The lobby keeps no history.
+    Off,
+    /// The history cannot be read, for this reason.
+    Unavailable(String),
+    /// The history could be read.
+    Available(Box<History>),
+}
+
+impl HistorySection {
+    pub async fn read(state: &AppState, subject: Subject, span: Span) -> Self {
+        let Some(history) = state.history.clone() else { return Self::Off };
+        let now = unix_now() as UnixSeconds;
+        match tokio::task::spawn_blocking(move || History::read(&history, subject, span, now)).await {
+            Ok(Ok(history)) => Self::Available(Box::new(history)),
+            Ok(Err(error)) => Self::Unavailable(error.to_string()),
+            Err(_) => Self::Unavailable("it could not be read".into()),
+        }
+    }
+
+    pub fn summary(&self) -> Option<&Summary> {
+        match self {
+            Self::Available(history) => history.summary.as_ref(),
+            Self::Off | Self::Unavailable(_) => None,
+        }
+    }
+
+    pub fn is_kept(&self) -> bool {
+        !matches!(self, Self::Off)
+    }
+}
+
+impl History {
+    fn read(history: &HistoryReader, subject: Subject, span: Span, now: UnixSeconds) -> Result<Self, HistoryError> {
+        let is_server = matches!(subject, Subject::Server(_));
+        let series = history.series(&subject, now - span.seconds()..now, Resolution::Auto)?;
+        Ok(Self {
+            summary: history.summary(&subject, now)?,
+            graph: Graph::new(&series, span, !is_server),
+            events: if is_server { history.events(&subject, MAX_EVENTS, None)? } else { Vec::new() },
+        })
+    }
+}
+
+/// A time for programs: RFC 3339.
+pub(super) fn machine_time(time: &UnixSeconds) -> String {
+    export::rfc3339(*time)
+}
+
+/// A time for readers, in UTC: "2026-11-16 08:30".
+pub(super) fn time(time: &UnixSeconds) -> String {
+    let text = export::rfc3339(*time);
+    text.get(..16).unwrap_or(&text).replace('T', " ")
+}
+
+/// An event in words.
+pub(super) fn describe(kind: &EventKind, settings: &WebSettings) -> String {
+    match kind {
+        EventKind::Listed(lobby) => format!("listed in {}", settings.names.short(lobby)),
+        EventKind::Unlisted(why) => match why.unwrap_or_default() {
+            "expired" => "left the list: its registration expired",
+            "unregistered" => "left the list: unregistered by its owner",
+            "replaced" => "left the list: replaced by another server at its address",
+            "moved" => "left the list: moved to another lobby",
+            "unreachable" => "left the list: not reachable",
+            "banned" => "left the list: unlisted by the operator",
+            "unwatched" => "left the list: no longer watched",
+            _ => "left the list",
+        }
+        .into(),
+        EventKind::Name(name) => format!("renamed to {name}"),
+        EventKind::Map(map) => format!("changed the map to {map}"),
+    }
+}

@@ -1,0 +1,150 @@
+//! Accepts connections within limits, and closes those that take too long.
+
+mod bind;
+mod write_timeout;
+
+pub use bind::StartError;
+pub(crate) use bind::bind;
+
+use crate::{
+    middleware::{ClientAddr, add_response_headers},
+    state::AppState,
+};
+use axum::{Router, body::Body};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, watch},
+};
+use tower_service::Service;
+use write_timeout::WriteTimeout;
+
+/// Pause after a failed accept, such as for want of file descriptors, until some connections may have been closed.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// Maximum size in bytes of the head of a request, and size of the read and write buffers.
+const BUFFER_SIZE: usize = 16 << 10;
+
+/// Maximum number of headers of a request.
+const MAX_HEADERS: usize = 64;
+
+/// The listeners and their connections, each in a task of its own.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Closed when the last task has ended.
+    tasks: tokio::sync::Mutex<mpsc::Receiver<Infallible>>,
+}
+
+impl Server {
+    pub fn start(listeners: Vec<TcpListener>, state: &Arc<AppState>, router: &Router) -> Self {
+        let (task, tasks) = mpsc::channel(1);
+        for listener in listeners {
+            let acceptor = Acceptor {
+                state: Arc::clone(state),
+                router: router.clone(),
+                shutdown: state.shutdown.clone(),
+                task: task.clone(),
+            };
+            tokio::spawn(acceptor.run(listener));
+        }
+        Self { tasks: tokio::sync::Mutex::new(tasks) }
+    }
+
+    /// Waits until all connections have ended, at most for this time.
+    pub async fn finish(&self, timeout: Duration) {
+        let mut tasks = self.tasks.lock().await;
+        if tokio::time::timeout(timeout, tasks.recv()).await.is_err() {
+            tracing::warn!("some HTTP responses were not finished in time; closing their connections");
+        }
+    }
+}
+
+/// Accepts the connections of a listener.
+struct Acceptor {
+    state: Arc<AppState>,
+    router: Router,
+    shutdown: watch::Receiver<bool>,
+    /// Every task keeps a clone until it ends.
+    task: mpsc::Sender<Infallible>,
+}
+
+impl Acceptor {
+    async fn run(mut self, listener: TcpListener) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = shut_down(&mut self.shutdown) => return,
+            };
+            match accepted {
+                Ok((tcp, peer)) => self.spawn_connection(tcp, peer),
+                Err(error) if is_connection_error(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept HTTP connections; retrying");
+                    tokio::time::sleep(ACCEPT_RETRY).await;
+                }
+            }
+        }
+    }
+
+    fn spawn_connection(&self, tcp: TcpStream, peer: SocketAddr) {
+        let is_exempt = self.state.is_connection_exempt(peer.ip());
+        // Connections over the limit are closed without a response: writing one would cost more than the connection.
+        let Some(permit) = self.state.quotas.connections.take(peer.ip(), is_exempt) else { return };
+        let state = Arc::clone(&self.state);
+        let router = self.router.clone();
+        let mut shutdown = self.shutdown.clone();
+        let task = self.task.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|request| respond(&state, &router, request, peer));
+            // Without TCP_NODELAY only latency suffers.
+            let _ = tcp.set_nodelay(true);
+            let io = TokioIo::new(WriteTimeout::new(tcp, state.limits.stall_timeout));
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(state.limits.request_timeout)
+                .max_buf_size(BUFFER_SIZE)
+                .max_headers(MAX_HEADERS)
+                .serve_connection(io, service);
+            let mut connection = std::pin::pin!(connection);
+            let result = tokio::select! {
+                result = connection.as_mut() => result,
+                () = shut_down(&mut shutdown) => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = result {
+                tracing::trace!(%error, "an HTTP connection ended with an error");
+            }
+            drop(permit);
+            drop(task);
+        });
+    }
+}
+
+/// Answers one request: resolves the address of the client, and calls the router.
+async fn respond(
+    state: &AppState,
+    router: &Router,
+    request: Request<Incoming>,
+    peer: SocketAddr,
+) -> Result<axum::response::Response, Infallible> {
+    let mut request = request.map(Body::new);
+    let client = ClientAddr::resolve(peer.ip(), request.headers(), &state.settings().trusted_proxies);
+    request.extensions_mut().insert(client);
+    router.clone().call(request).await.map(add_response_headers)
+}
+
+/// Waits until the server shuts down.
+async fn shut_down(shutdown: &mut watch::Receiver<bool>) {
+    // An error means that the sender is gone, and with it the whole server.
+    let _ = shutdown.wait_for(|shutdown| *shutdown).await;
+}
+
+/// Whether a failed accept concerns only one connection, which the client closed before it was accepted.
+fn is_connection_error(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
