@@ -41,6 +41,16 @@ pub enum EncryptionPolicy {
 }
 
 /// Settings of an [`Endpoint`](crate::Endpoint).
+///
+/// ```
+/// use rallypoint_session_proto::{EncryptionPolicy, EndpointConfig};
+///
+/// let config = EndpointConfig { encryption: EncryptionPolicy::Encrypted, ..EndpointConfig::for_game("tag") };
+/// assert!(config.validate().is_ok());
+///
+/// let error = EndpointConfig { max_players: 256, ..config }.validate().unwrap_err();
+/// assert_eq!(error.to_string(), "max_players is 256: use 1 to 255");
+/// ```
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// The games that a login may name (S18). From 1 to 64, each of at most 127 bytes.

@@ -364,7 +364,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Checks whether reading has made room that the peer has to be told of. Returns true if there is something to send.
+    /// Checks whether reading has made room of which the peer has to be notified. Returns true if there is something to send.
     pub(crate) fn reopen_window(&mut self) -> bool {
         self.receive.reopened = self.receive.buffer.take_reopened().or(self.receive.reopened);
         self.receive.reopened.is_some()

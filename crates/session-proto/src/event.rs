@@ -20,7 +20,7 @@ pub enum ClientEvent {
     Message,
     /// There is room again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
     Writable,
-    /// The server seems to have ended the session. The datagram that says so may be forged: either
+    /// The server seems to have ended the session. The datagram that announces it may be forged: either
     /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
     Closing,
     /// The session has ended. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another login follows, unless
@@ -44,7 +44,7 @@ pub enum ServerEvent {
     Message(PlayerId),
     /// There is room again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
     Writable(PlayerId),
-    /// The player seems to have left. The datagram that says so may be forged: either
+    /// The player seems to have left. The datagram that announces it may be forged: either
     /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
     Closing(PlayerId),
     /// The player has a new address (S31).

@@ -4,21 +4,6 @@
 //! length, which is written in groups of 7 bits, the low group first, with the high bit set if more follow. So a large frame
 //! takes many messages, and many small frames share one.
 //!
-//! ```
-//! use rallypoint_session_proto::{StreamReader, StreamWriter};
-//!
-//! let mut writer = StreamWriter::default();
-//! let mut reader = StreamReader::default();
-//! writer.write(b"position")?;
-//! writer.write(&[7; 1000])?;
-//! // Each message is passed to `send` of the session; on the other side, what `recv` returns is passed to the reader.
-//! writer.flush(484, |message| reader.push(message))?;
-//! assert_eq!(reader.next_frame()?, Some(&b"position"[..]));
-//! assert_eq!(reader.next_frame()?, Some(&[7; 1000][..]));
-//! assert_eq!(reader.next_frame()?, None);
-//! # Ok::<(), rallypoint_session_proto::StreamError>(())
-//! ```
-//!
 //! Both sides have to agree to use streams: nothing on the wire shows it.
 
 /// Default maximum length of a frame in bytes.
@@ -48,6 +33,21 @@ pub enum StreamError {
 }
 
 /// Cuts frames into messages.
+///
+/// ```
+/// use rallypoint_session_proto::{StreamReader, StreamWriter};
+///
+/// let mut writer = StreamWriter::default();
+/// let mut reader = StreamReader::default();
+/// writer.write(b"position")?;
+/// writer.write(&[7; 1000])?;
+/// // Each message is passed to `send` of the session; on the other side, what `recv` returns is passed to the reader.
+/// writer.flush(484, |message| reader.push(message))?;
+/// assert_eq!(reader.next_frame()?, Some(&b"position"[..]));
+/// assert_eq!(reader.next_frame()?, Some(&[7; 1000][..]));
+/// assert_eq!(reader.next_frame()?, None);
+/// # Ok::<(), rallypoint_session_proto::StreamError>(())
+/// ```
 #[derive(Debug)]
 pub struct StreamWriter {
     max_frame: usize,
@@ -65,6 +65,7 @@ pub struct StreamReader {
     read: usize,
 }
 
+// Slicing in this file cannot fail: `sent` and `read` never exceed the length of `bytes`.
 impl StreamWriter {
     /// Sets the maximum length of a frame in bytes: from 1 to 2^28 - 1.
     #[must_use]

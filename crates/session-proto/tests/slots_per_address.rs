@@ -72,7 +72,7 @@ fn w35_one_address_has_a_limited_number_of_slots() {
     let mut server = Server::new();
     let connected: Vec<_> = (1..=8).map(|port| server.log_in(addr(1, port))).filter_map(Result::ok).collect();
     assert_eq!(connected.len(), 3);
-    assert!(server.log_in(addr(1, 9)).unwrap_err().starts_with("too many players from your address"));
+    assert!(server.log_in(addr(1, 9)).unwrap_err().starts_with("too many from your address"));
     assert!(server.log_in(addr(2, 1)).is_ok());
 }
 

@@ -86,7 +86,7 @@ impl<S: PolledSession> DriverTask<S> {
     /// Stops the task. Its sockets are closed when this returns.
     pub async fn stop(mut self) {
         self.task.abort();
-        // The result says that the task was aborted, which is what was asked for.
+        // The result only reports that the task was aborted.
         let _ = (&mut self.task).await;
     }
 }

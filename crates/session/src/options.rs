@@ -37,6 +37,13 @@ pub struct ServerOptions {
 }
 
 /// Options of a client. A [`ClientConfig`] alone becomes a client with default options.
+///
+/// ```
+/// use rallypoint_session::{ClientConfig, ClientOptions};
+///
+/// let options = ClientOptions { stream: Some(1 << 20), ..ClientConfig::new("alice", "tag").into() };
+/// assert_eq!(options.client.username, "alice");
+/// ```
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// Name, game, encryption.

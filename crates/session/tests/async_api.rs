@@ -22,7 +22,7 @@ async fn events_report_players_and_messages() {
         client.send(b"hello").await.unwrap();
         let mut message = Vec::new();
         let ServerEvent::Connected(NewPlayer { player, username, .. }) = server.next_event(&mut message).await else {
-            panic!("nobody")
+            panic!("no player connected")
         };
         assert_eq!((&*username, server.players()), ("alice", vec![player]));
         assert_eq!(server.next_event(&mut message).await, ServerEvent::Message(player));

@@ -120,6 +120,8 @@ pub(crate) struct CongestionController {
     lost_in_round: u32,
 }
 
+// Indexing in this file cannot fail: indices are taken modulo the length of their array, and a cycle position skips at most
+// four of the eight steady rounds.
 impl CongestionController {
     pub fn new(now: Instant) -> Self {
         Self {

@@ -60,6 +60,7 @@ pub(crate) struct PendingAcks {
     steady: u8,
 }
 
+// Indexing in this file cannot fail: every index is taken modulo the length of the ring.
 impl PendingAcks {
     pub fn new(now: Instant) -> Self {
         Self {

@@ -81,7 +81,7 @@ pub(crate) struct ReceiveBuffer {
     blocks: Blocks,
     /// Missing numbers in the order in which they are requested.
     holes: VecDeque<Hole>,
-    /// A message above the window was dropped, so the peer has to be told when there is room again.
+    /// A message above the window was dropped, so the peer has to be notified when there is room again.
     has_dropped: bool,
 }
 

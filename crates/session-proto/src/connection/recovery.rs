@@ -31,11 +31,11 @@ pub(super) struct Recovery {
     pub last_progress: Instant,
     /// Whether nothing has come back for longer than the timeout.
     pub is_silent: bool,
-    /// Bytes of resends that may be sent whatever the congestion window says.
+    /// Bytes of resends that may be sent regardless of the congestion window.
     pub burst: usize,
     /// Number of times that the oldest message was probed since something came back.
     pub probes: u32,
-    /// The oldest message has to be sent, whatever the congestion window says.
+    /// The oldest message has to be sent regardless of the congestion window.
     pub probe_oldest: bool,
     /// In silence, another lost message has to be sent as well: the peer may have the oldest one, and be cut off by a new
     /// address.
@@ -43,7 +43,7 @@ pub(super) struct Recovery {
     /// When something was sent that the peer should have answered by now.
     pub unanswered_since: Option<Instant>,
     pub last_rebind_probe: Option<Instant>,
-    /// A new message has to be sent, whatever the congestion window says.
+    /// A new message has to be sent regardless of the congestion window.
     pub rebind_probe: bool,
     /// Grows with every spurious resend, and makes later ones wait longer.
     pub reordering_tolerance: u32,
@@ -148,11 +148,11 @@ impl Connection {
     /// When the oldest message has to be resent in any case.
     pub(super) fn probe_at(&self) -> Option<Instant> {
         let (_, sent_at) = self.send.buffer.oldest_sent()?;
-        let heard_since = self.liveness.last_received > sent_at && self.recovery.probes > 0;
+        let received_since = self.liveness.last_received > sent_at && self.recovery.probes > 0;
         let timeout = match self.recovery.probes {
             0 if self.send.redundancy.is_thin() => self.thin_timeout(),
             0 => self.rtt.rto(),
-            _ if heard_since => self.rtt.rto(),
+            _ if received_since => self.rtt.rto(),
             _ => self.rtt.rto().min(PROBE_INTERVAL),
         };
         Some(sent_at + timeout)

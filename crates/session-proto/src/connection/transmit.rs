@@ -200,7 +200,7 @@ impl Connection {
         Some((number, transmission))
     }
 
-    /// The next message that recovery sends whatever the congestion window says.
+    /// The next message that recovery sends regardless of the congestion window.
     fn next_probe(&mut self) -> Option<(MessageNumber, Transmission)> {
         if self.recovery.probe_oldest {
             if let Some((number, _)) = self.send.buffer.oldest_sent() {

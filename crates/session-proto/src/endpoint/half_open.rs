@@ -47,6 +47,7 @@ pub(super) struct HalfOpenTable {
     pub evicted: u64,
 }
 
+// Indexing by a slot index cannot fail: it is below `SlotIndex::COUNT`.
 impl HalfOpenTable {
     pub fn new(max_entries: usize, seed: u64) -> Self {
         let hasher = FixedState::with_seed(seed);

@@ -17,7 +17,7 @@ use rallypoint_wire::session::{Grant, KeyOffer, Login, LoginSuccess, REVISION, R
 use std::{net::SocketAddr, time::Instant};
 
 /// Slots freed within the last 10 s count as well, so that an address cannot use up all of them by joining and leaving.
-const TOO_MANY: &str = "too many players from your address, including those who left within the last 10 seconds";
+const TOO_MANY: &str = "too many from your address, including those who left within the last 10 seconds";
 
 /// Why a login gets no success.
 enum Refusal {
