@@ -192,6 +192,7 @@ impl PolledClient {
 }
 
 /// For the driver task.
+#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 impl PolledClient {
     pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
         self.transport.sockets()

@@ -221,6 +221,7 @@ impl PolledServer {
 }
 
 /// For the driver task.
+#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 impl PolledServer {
     pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
         self.transport.sockets()

@@ -24,6 +24,7 @@ pub(crate) struct Transport<M> {
 }
 
 /// What a [`Transport`] waits for after [`drive`](Transport::drive).
+#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 pub(crate) struct DriveState {
     /// There is more to do at once.
     pub is_busy: bool,
@@ -66,6 +67,10 @@ impl<M: Machine> Transport<M> {
         self.machine.set_conditions(conditions);
     }
 
+    #[cfg_attr(
+        not(feature = "async"),
+        allow(dead_code, reason = "only the driver task of the async API uses all of it")
+    )]
     pub fn sockets(&self) -> &[Arc<UdpSocket>] {
         &self.sockets
     }
