@@ -93,7 +93,7 @@ pub use config::{LimiterConfig, LimiterConfigError};
 pub use decision::{Decision, OverBudget, Scope, Unit};
 pub use limiter::Limiter;
 pub use prefix::{BucketKey, Customer, Host, Lan, Net, Prefix, Site};
-pub use prefix_map::{NetworkSet, PrefixMap};
+pub use prefix_map::{NetworkSet, PrefixMap, canonical_network};
 pub use quota::{Quota, QuotaPermit};
 pub use rate::{Budget, Rate, RateError};
 pub use stats::LimiterStats;

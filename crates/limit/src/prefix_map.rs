@@ -62,7 +62,7 @@ impl<T> FromIterator<(IpNet, T)> for PrefixMap<T> {
     fn from_iter<I: IntoIterator<Item = (IpNet, T)>>(networks: I) -> Self {
         let mut families = [Vec::new(), Vec::new()];
         for (network, value) in networks {
-            let network = unmapped(network);
+            let network = canonical_network(network);
             let (family, first) = bits(network.network());
             let (_, last) = bits(network.broadcast());
             families[family].push(Row { first, last, parent: None, value });
@@ -105,6 +105,23 @@ impl FromIterator<IpNet> for NetworkSet {
     }
 }
 
+/// The IPv4 network that a network of IPv4-mapped addresses stands for (L9); any other network as it is.
+///
+/// ```
+/// use rallypoint_limit::canonical_network;
+///
+/// let mapped = "::ffff:203.0.113.0/120".parse().unwrap();
+/// assert_eq!(canonical_network(mapped).to_string(), "203.0.113.0/24");
+/// ```
+#[must_use]
+pub fn canonical_network(network: IpNet) -> IpNet {
+    let v4 = match network {
+        IpNet::V6(v6) => v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(96)),
+        IpNet::V4(_) => None,
+    };
+    v4.and_then(|(ip, length)| Ipv4Net::new(ip, length).ok()).map_or(network, IpNet::V4)
+}
+
 /// Sorts the rows, and links each to the smallest network that contains it.
 fn nest<T>(mut rows: Vec<Row<T>>) -> Vec<Row<T>> {
     rows.sort_by_key(|row| (row.first, std::cmp::Reverse(row.last)));
@@ -125,15 +142,6 @@ fn bits(ip: IpAddr) -> (usize, u128) {
         IpAddr::V4(ip) => (0, u128::from(ip.to_bits())),
         IpAddr::V6(ip) => (1, ip.to_bits()),
     }
-}
-
-/// A network of IPv4-mapped addresses counts as the IPv4 network (L9).
-fn unmapped(network: IpNet) -> IpNet {
-    let v4 = match network {
-        IpNet::V6(v6) => v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(96)),
-        IpNet::V4(_) => None,
-    };
-    v4.and_then(|(ip, length)| Ipv4Net::new(ip, length).ok()).map_or(network, IpNet::V4)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use std::{
 /// A virtual network with a virtual clock. See the [first page](crate) for an overview.
 ///
 /// Its methods come in groups: nodes and their machines, links and faults, results, time. Those that take a node panic if it
-/// has been removed.
+/// has been removed or belongs to another network.
 ///
 /// ```
 /// use rallypoint_netsim::{Link, ManualPeer, Network};
@@ -31,7 +31,7 @@ use std::{
 /// net.set_links(alice, bob, Link::default().delay(Duration::from_millis(25)));
 /// let to = net.address(bob);
 /// net.with(alice, |alice, _now| alice.send(to, b"hello"));
-/// let (at, (_from, bytes)) = net.wait_event(bob, Duration::from_secs(1)).unwrap();
+/// let (_at, (_from, bytes)) = net.wait_event(bob, Duration::from_secs(1)).unwrap();
 /// assert_eq!(bytes, b"hello");
 /// assert_eq!(net.elapsed(), Duration::from_millis(25));
 /// ```

@@ -1,6 +1,7 @@
 //! Networks as an operator writes them.
 
 use ipnet::IpNet;
+use rallypoint_limit::canonical_network;
 use std::{fmt, net::IpAddr, str::FromStr};
 use thiserror::Error;
 
@@ -24,15 +25,9 @@ impl FromStr for Network {
 
     fn from_str(text: &str) -> Result<Self, ParseNetworkError> {
         let address = text.parse::<IpAddr>().map(Self::from);
-        address.or_else(|_| text.parse().map(|net: IpNet| Self(unmapped(net.trunc())))).map_err(|_| ParseNetworkError)
-    }
-}
-
-/// A network of IPv4-mapped addresses as the IPv4 network that it is.
-fn unmapped(net: IpNet) -> IpNet {
-    match (net.addr().to_canonical(), net.prefix_len().checked_sub(96)) {
-        (IpAddr::V4(ip), Some(length)) if net.addr().is_ipv6() => IpNet::new(ip.into(), length).unwrap_or(net),
-        _ => net,
+        address
+            .or_else(|_| text.parse().map(|net: IpNet| Self(canonical_network(net.trunc()))))
+            .map_err(|_| ParseNetworkError)
     }
 }
 
