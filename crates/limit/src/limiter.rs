@@ -90,7 +90,7 @@ impl Limiter {
     /// address is not forged), or that was known before a restart. Returns false if there is no reserved slot left for it.
     pub fn mark_known(&mut self, now: Instant, source: IpAddr) -> bool {
         let now = self.clock.advance(now);
-        let Path { keys, customer_level, .. } = Path::of(source);
+        let SourceKeys { keys, customer_level, .. } = SourceKeys::of(source);
         let table = &mut self.levels[customer_level].table;
         let mut slot = table.find(keys[customer_level], now);
         let is_known = table.reserve(&mut slot, now);
@@ -135,7 +135,7 @@ impl Limiter {
     }
 
     fn charge(&mut self, now: u64, source: IpAddr, bytes: u64) -> Result<(), OverBudget> {
-        let Path { keys, levels, customer_level } = Path::of(source);
+        let SourceKeys { keys, levels, customer_level } = SourceKeys::of(source);
         let mut slots = [Slot::default(); 3];
         // All are looked up before any is examined, so that their cache misses overlap.
         for index in 0..levels {
@@ -174,7 +174,7 @@ impl fmt::Debug for Limiter {
 }
 
 /// The keys of an address, one for each level.
-struct Path {
+struct SourceKeys {
     keys: [u128; 3],
     levels: usize,
     /// The level of the [`Customer`](crate::Customer), at which a source can be known: an IPv4 address (the host), or an IPv6
@@ -182,7 +182,7 @@ struct Path {
     customer_level: usize,
 }
 
-impl Path {
+impl SourceKeys {
     fn of(source: IpAddr) -> Self {
         let host = Host::of(source).bits();
         let net = Net::of(source).bits();
