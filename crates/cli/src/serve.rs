@@ -17,7 +17,7 @@ use crate::{
 };
 use jiff::Timestamp;
 use rallypoint_lobby::{LobbyOptions, LobbyService, ProbePool, StartError, TableScope};
-use rallypoint_web::{Admin, WebService, WebSources};
+use rallypoint_web::{WebService, WebSources};
 use recording::Recording;
 use report::Reporter;
 use std::{
@@ -61,12 +61,11 @@ impl Server {
         // Before anything else, so that no signal is missed once the ports are open.
         let mut signals = Signals::new().map_err(CommandError::failed)?;
         log_warnings(loaded);
-        let admin = Admin::open(&data_dir).map_err(CommandError::failed)?;
-        let options = LobbyOptions { more_bans: admin.bans(), ..options(&self.settings, data_dir.clone()) };
+        let options = options(&self.settings, data_dir.clone());
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_error(&error))?;
         let recording = Recording::start(&service, &self.settings.history, &data_dir);
-        let web = self.start_web(&service, recording.as_ref(), admin)?;
+        let web = self.start_web(&service, recording.as_ref())?;
         service.set_watched_servers(&self.settings.watch).await;
         let mut reporter = Reporter::new(&service);
         print_addresses(&service, web.as_ref());
@@ -116,7 +115,6 @@ impl Server {
         &self,
         service: &LobbyService,
         recording: Option<&Recording>,
-        admin: Admin,
     ) -> Result<Option<WebService>, CommandError> {
         let mut options = self.settings.web();
         if options.listen.is_empty() {
@@ -128,8 +126,7 @@ impl Server {
             let connections = options.limits.connections;
             info!(connections, "web.connections was reduced because of the system's limit of open files");
         }
-        let sources =
-            WebSources { lobby: service.clone(), history: recording.map(Recording::reader), admin: Some(admin) };
+        let sources = WebSources { lobby: service.clone(), history: recording.map(Recording::reader) };
         WebService::start(options, sources).map(Some).map_err(|error| match error {
             rallypoint_web::StartError::Bind(error) => CommandError::bind(&error, "--http"),
             error => CommandError::failed(error),

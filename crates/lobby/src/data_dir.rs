@@ -81,6 +81,11 @@ impl DataDir {
         }
     }
 
+    /// The path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
     /// The key from which public IDs are derived. It is created at the first start.
     pub fn public_id_key(&self) -> Result<[u8; 16], StartError> {
         let path = self.dir.join(KEY);
@@ -121,14 +126,14 @@ impl DataDir {
 }
 
 /// Replaces a file completely or not at all, even if the power fails. Only this user can read it.
-pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = NewFile::create(path.to_owned())?;
     file.write(bytes)?;
     file.commit()
 }
 
 /// Renames a file that cannot be used, so that it can be examined, and logs a warning.
-pub fn set_file_aside(path: &Path, reason: &dyn std::fmt::Display) {
+pub(crate) fn set_file_aside(path: &Path, reason: &dyn std::fmt::Display) {
     let free = (1..).map(|n| with_suffix(path, &format!("damaged-{n}"))).find(|aside| !aside.exists());
     let Some(aside) = free else { return };
     match fs::rename(path, &aside) {

@@ -7,9 +7,11 @@
 //!   tasks its latest snapshot and its updates.
 //! * Verification probes servers that state how to query them (E1) and compares their replies with their registrations:
 //!   [`Verification`], [`Differences`].
+//! * [`AdminStore`] holds the bans and notes that the operator has added at run time, and writes an audit log.
 //! * [`WatchTarget`] is a server that does not register and is listed while it replies to probes.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod announcement;
 mod check;
 mod data_dir;
@@ -24,8 +26,8 @@ mod verify;
 mod wall_clock;
 mod watch;
 
+pub use admin::{AdminError, AdminFileError, AdminRecord, AdminStore, AuditEntry, Note, StoredBan};
 pub use announcement::AnnouncementError;
-pub use data_dir::{replace_file, set_file_aside};
 pub use list::{ListLimits, ListStats};
 pub use log_throttle::LogThrottle;
 pub use masked_addr::MaskedAddr;

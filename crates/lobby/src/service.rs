@@ -17,12 +17,12 @@ pub(crate) use handle::RegistryHandle;
 pub use options::LobbyOptions;
 pub use save::SaveStats;
 
-use crate::{ListStats, announcement::AnnouncementError, list::ListService, table::ServerFeed, watch::WatchTarget};
+use crate::{
+    AdminStore, ListStats, announcement::AnnouncementError, list::ListService, table::ServerFeed, watch::WatchTarget,
+};
 use descriptors::Descriptors;
 use probing::Probing;
-use rallypoint_lobby_proto::{
-    BanList, Config, ConfigError, Event, ListSnapshot, PublishedLists, RecentOutcome, RegistryStats,
-};
+use rallypoint_lobby_proto::{Config, ConfigError, Event, ListSnapshot, PublishedLists, RecentOutcome, RegistryStats};
 use rallypoint_query_proto::ProberStats;
 use rallypoint_udp::{EventLoopThread, UdpSocket};
 use std::{
@@ -69,6 +69,8 @@ struct Inner {
     saves: save::SharedSaveStats,
     check_bytes: Arc<AtomicU64>,
     descriptors: Descriptors,
+    /// `None` without a data directory.
+    admin: Option<AdminStore>,
     feed: Arc<ServerFeed>,
     table_task: AbortHandle,
     /// `None` if the lobby does not probe servers.
@@ -209,9 +211,10 @@ impl LobbyService {
         probing.announcements.handle(ip, port, is_exempt).await
     }
 
-    /// Replaces the bans that apply in addition to those of the configuration. Ignored after a shutdown.
-    pub async fn set_more_bans(&self, bans: BanList) {
-        self.0.registry.set_admin_bans(bans).await;
+    /// The bans and notes that the operator has added at run time; `None` if the lobby has no data directory.
+    #[must_use]
+    pub fn admin(&self) -> Option<&AdminStore> {
+        self.0.admin.as_ref()
     }
 
     /// Subscribes to events: servers that are listed, changed and unlisted.

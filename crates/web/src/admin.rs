@@ -5,15 +5,11 @@
 //! the configuration file, which only the operator edits; each is recorded in an audit log.
 
 mod access;
-mod audit;
-mod desk;
 mod handlers;
 mod pagination;
-mod record;
 mod token;
 
 pub(crate) use access::AdminAccess;
-pub use desk::{Admin, AdminError};
 pub use token::{AdminToken, InvalidAdminToken};
 
 use crate::{router::Routes, state::AppState};

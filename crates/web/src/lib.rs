@@ -46,7 +46,7 @@ mod server;
 mod service;
 mod state;
 
-pub use admin::{Admin, AdminError, AdminToken, InvalidAdminToken};
+pub use admin::{AdminToken, InvalidAdminToken};
 pub use join::{InvalidJoinLink, JoinLink};
 pub use options::{LobbyNames, OutcomeAccess, WebLimits, WebOptions, WebSettings, WebSources};
 pub use problem::Problem;

@@ -1,6 +1,6 @@
 //! Options, limits and settings of the web server.
 
-use crate::{Admin, AdminToken, JoinLink};
+use crate::{AdminToken, JoinLink};
 use ipnet::IpNet;
 use rallypoint_history::HistoryReader;
 use rallypoint_limit::Rate;
@@ -101,15 +101,13 @@ pub struct WebSources {
     pub lobby: LobbyService,
     /// The history, if one is kept.
     pub history: Option<HistoryReader>,
-    /// The store of the operator's changes. Without it there is no admin API.
-    pub admin: Option<Admin>,
 }
 
 impl WebSources {
     /// A lobby without history and admin API.
     #[must_use]
     pub fn new(lobby: LobbyService) -> Self {
-        Self { lobby, history: None, admin: None }
+        Self { lobby, history: None }
     }
 }
 

@@ -48,7 +48,6 @@ impl WebService {
         let state = Arc::new(AppState {
             lobby: sources.lobby.clone(),
             history: sources.history,
-            admin: sources.admin,
             admin_access: AdminAccess::new(seed),
             live: Arc::new(live),
             prebuilt_lists: Default::default(),

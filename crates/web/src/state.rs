@@ -1,7 +1,7 @@
 //! The state that all requests share.
 
 use crate::{
-    Admin, WebLimits, WebSettings,
+    WebLimits, WebSettings,
     admin::AdminAccess,
     live::Live,
     middleware::{ClientAddr, ClientRateLimiter, request_count::RequestCounters},
@@ -20,8 +20,6 @@ use tokio::sync::watch;
 pub(crate) struct AppState {
     pub lobby: LobbyService,
     pub history: Option<HistoryReader>,
-    /// The operator's bans and notes, if there is a place to keep them.
-    pub admin: Option<Admin>,
     pub admin_access: AdminAccess,
     pub live: Arc<Live>,
     pub prebuilt_lists: PrebuiltLists,

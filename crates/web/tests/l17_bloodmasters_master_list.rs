@@ -128,8 +128,8 @@ fn l17_only_get_announces() {
 fn l17_who_is_banned_is_not_asked_and_learns_why() {
     let ban =
         Ban { subject: BanSubject::Network("127.0.0.0/8".parse().unwrap()), reason: "floods".into(), until: None };
-    let more_bans = BanList::new([ban], Instant::now(), SystemTime::now());
-    let options = LobbyOptions { more_bans, probe_sockets: 512, ..LobbyOptions::default() };
+    let mut options = LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() };
+    options.registry.bans = BanList::new([ban], Instant::now(), SystemTime::now());
     let site = Site::at(options, WebOptions::default(), |_| {});
     let (asked, questions) = std::sync::mpsc::channel();
     let at = answering("127.0.0.1:0", move |_, _| {

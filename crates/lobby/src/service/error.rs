@@ -1,5 +1,6 @@
 //! Why a lobby cannot start, in one sentence for the person who started it.
 
+use crate::AdminFileError;
 use rallypoint_lobby_proto::ConfigError;
 use rallypoint_udp::{BindError, EntropyError};
 use std::{io, path::PathBuf};
@@ -35,7 +36,10 @@ pub enum StartError {
         /// The directory.
         path: PathBuf,
     },
-    /// The configuration makes no sense.
+    /// The operator's bans and notes cannot be read.
+    #[error(transparent)]
+    AdminFile(#[from] AdminFileError),
+    /// The configuration is contradictory or out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The system has no more threads.

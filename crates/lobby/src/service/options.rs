@@ -1,7 +1,7 @@
 //! Options of a lobby at its start.
 
 use crate::{ListLimits, TableScope};
-use rallypoint_lobby_proto::{BanList, Config};
+use rallypoint_lobby_proto::Config;
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
@@ -23,10 +23,8 @@ pub struct LobbyOptions {
     pub require_ipv6: bool,
     /// Configuration of the registry. It can be changed later.
     pub registry: Config,
-    /// Bans that apply in addition to those of the configuration; see
-    /// [`set_more_bans`](crate::LobbyService::set_more_bans). Default: none.
-    pub more_bans: BanList,
-    /// Directory in which the list is saved for the next start. Default: `None`, nothing is saved.
+    /// Directory in which the list, and the bans and notes that the operator adds at run time, are stored for the next start.
+    /// Default: `None`, nothing is stored.
     pub data_dir: Option<PathBuf>,
     /// Minimum interval between two saves of a list that changes; large lists are saved less often. Default: 2 s.
     pub save_every: Duration,
@@ -52,7 +50,6 @@ impl Default for LobbyOptions {
             legacy: both(rallypoint_wire::legacy::PORT),
             require_ipv6: false,
             registry: Config::default(),
-            more_bans: BanList::default(),
             data_dir: None,
             save_every: Duration::from_secs(2),
             list: ListLimits::default(),

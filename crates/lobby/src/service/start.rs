@@ -11,7 +11,7 @@ use super::{
     thread::LobbyThread,
 };
 use crate::{
-    LogThrottle, WallClock,
+    AdminRecord, AdminStore, LogThrottle, WallClock,
     data_dir::DataDir,
     list::ListService,
     service::Inner,
@@ -43,9 +43,12 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     let public_ids = data_dir.as_ref().map_or_else(|| Ok(entropy::bytes()?), DataDir::public_id_key)?;
     let keys = HashKeys { tables: entropy::u64()?, public_ids };
     let mut registry = Registry::new(descriptors.limit_config(options.registry), keys, now)?;
-    registry.set_admin_bans(now, options.more_bans);
+    let mut admin_record = None;
     if let Some(data_dir) = &data_dir {
+        let record = AdminRecord::load(data_dir.path())?;
+        registry.set_admin_bans(now, record.ban_list());
         restore(&mut registry, data_dir)?;
+        admin_record = Some((data_dir.path().to_owned(), record));
     }
     let lists = registry.lists();
     let list_limits = descriptors.limit_list(&options.list);
@@ -76,6 +79,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     let thread = event_loop.spawn("lobby", thread, drop).map_err(StartError::Thread)?;
     let registry = RegistryHandle { commands: thread.handle().clone(), stats, events, alive };
 
+    let admin = admin_record.map(|(dir, record)| AdminStore::new(&dir, record, registry.clone()));
     let save_stats = SharedSaveStats::default();
     if let Some(data_dir) = data_dir {
         let commands = registry.commands.clone();
@@ -105,6 +109,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         saves: save_stats,
         check_bytes,
         descriptors,
+        admin,
         feed,
         table_task: table_task.abort_handle(),
         probing,

@@ -1,6 +1,8 @@
 //! What the tests of this folder share: a lobby on loopback, and clients for it.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
+pub mod game_server;
+
 use rallypoint_lobby::{LobbyOptions, LobbyService};
 use rallypoint_wire::lobby::{
     ListRequest, LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks,

@@ -128,7 +128,7 @@ pub(super) async fn authorize(
     request: Request,
     next: Next,
 ) -> Response {
-    let token = state.settings().admin_token.clone().filter(|_| state.admin.is_some());
+    let token = state.settings().admin_token.clone().filter(|_| state.lobby.admin().is_some());
     let Some(token) = token else {
         let detail = "the admin API is off: the operator has configured no token (web.admin_token_file)";
         return Problem::not_found(detail).into_response();

@@ -1,11 +1,6 @@
 //! The handlers of the admin API.
 
-use super::{
-    Admin,
-    audit::Entry,
-    pagination::Pagination,
-    record::{Full, NumberedBan, Record},
-};
+use super::pagination::Pagination;
 use crate::{api::response::JSON, middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
 use axum::{
     Extension,
@@ -15,7 +10,7 @@ use axum::{
 };
 use bytes::Bytes;
 use rallypoint_history::export::parse_time;
-use rallypoint_lobby::unix_now;
+use rallypoint_lobby::{AdminError, AdminStore, StoredBan, unix_now};
 use rallypoint_lobby_proto::{Ban, BanError, BanSubject, BannedServer, Network, PublicId, operator_text};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -117,11 +112,7 @@ pub(super) async fn ban(
     let subject = subject.map_err(|error| invalid_ban(field, &error))?;
     let reason = operator_text(&request.reason).map_err(|error| invalid_ban("reason", &error))?;
     let ban = Ban { subject, reason: reason.into(), until: until.map(time_of) };
-    let change = move |record: &mut Record| {
-        let entry = entry(client, "ban", ban.subject.to_string(), ban.reason.to_string(), until);
-        Ok((record.put_ban(ban, now)?, vec![entry]))
-    };
-    let (ban, is_new) = admin(&state)?.change(&state.lobby, change).await?;
+    let (ban, is_new) = admin(&state)?.put_ban(ban, client.ip).await?;
     Ok(json(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &view(&ban, time_of(now))))
 }
 
@@ -131,15 +122,7 @@ pub(super) async fn unban(
     Extension(client): Extension<ClientAddr>,
     PathId(id): PathId,
 ) -> Result<Response, Problem> {
-    let id = number(&id)?;
-    let change = move |record: &mut Record| {
-        let removed = record.remove_ban(id).ok_or_else(|| {
-            Problem::not_found("there is no such ban; bans of the configuration file can be removed only there")
-        })?;
-        let Ban { subject, reason, .. } = removed.ban;
-        Ok(((), vec![entry(client, "unban", subject.to_string(), reason.to_string(), None)]))
-    };
-    admin(&state)?.change(&state.lobby, change).await?;
+    admin(&state)?.remove_ban(number(&id)?, client.ip).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -162,20 +145,9 @@ pub(super) async fn unlist(
     let addresses: Vec<_> = row.addresses().collect();
     let banned: Vec<_> = addresses.iter().map(SocketAddr::ip).filter(|_| request.ban).collect();
     let server = BannedServer { id, name: row.name.to_string(), transport: row.transport, addresses };
-    let now = unix_now();
-    let until = now.saturating_add(seconds);
+    let until = unix_now().saturating_add(seconds);
     let answer = serde_json::json!({ "id": id.to_string(), "name": row.name, "until": until, "banned": banned });
-    let change = move |record: &mut Record| {
-        let networks = banned.into_iter().map(|ip| ("ban", BanSubject::Network(ip.into())));
-        let mut entries = Vec::new();
-        for (action, subject) in [("unlist", BanSubject::Server(server))].into_iter().chain(networks) {
-            entries.push(entry(client, action, subject.to_string(), reason.clone(), Some(until)));
-            let ban = Ban { subject, reason: reason.as_str().into(), until: Some(time_of(until)) };
-            record.put_ban(ban, now)?;
-        }
-        Ok(((), entries))
-    };
-    admin(&state)?.change(&state.lobby, change).await?;
+    admin(&state)?.unlist(server, request.ban, &reason, time_of(until), client.ip).await?;
     Ok(json(StatusCode::OK, &answer))
 }
 
@@ -200,11 +172,7 @@ pub(super) async fn add_note(
     if text.is_empty() {
         return Err(invalid("text", "text: it is empty"));
     }
-    let change = move |record: &mut Record| {
-        let entry = entry(client, "note", about.clone(), text.clone(), None);
-        Ok((record.add_note(about, text, entry.time)?, vec![entry]))
-    };
-    let note = admin(&state)?.change(&state.lobby, change).await?;
+    let note = admin(&state)?.add_note(about, text, client.ip).await?;
     Ok(json(StatusCode::CREATED, &note))
 }
 
@@ -214,12 +182,7 @@ pub(super) async fn remove_note(
     Extension(client): Extension<ClientAddr>,
     PathId(id): PathId,
 ) -> Result<Response, Problem> {
-    let id = number(&id)?;
-    let change = move |record: &mut Record| {
-        let note = record.remove_note(id).ok_or_else(|| Problem::not_found("there is no such note"))?;
-        Ok(((), vec![entry(client, "forget_note", note.about, note.text, None)]))
-    };
-    admin(&state)?.change(&state.lobby, change).await?;
+    admin(&state)?.remove_note(number(&id)?, client.ip).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -231,22 +194,28 @@ pub(super) async fn audit(State(state): State<Arc<AppState>>, RawQuery(query): R
 }
 
 /// The store of the operator's changes. Requests are authorized only if there is one.
-fn admin(state: &AppState) -> Result<&Admin, Problem> {
-    state.admin.as_ref().ok_or_else(|| Problem::not_found("the admin API is off"))
+fn admin(state: &AppState) -> Result<&AdminStore, Problem> {
+    state.lobby.admin().ok_or_else(|| Problem::not_found("the admin API is off"))
 }
 
-impl From<Full> for Problem {
-    fn from(full: Full) -> Self {
-        Self::new(StatusCode::CONFLICT, full.to_string())
+impl From<AdminError> for Problem {
+    fn from(error: AdminError) -> Self {
+        match error {
+            AdminError::NoSuchBan | AdminError::NoSuchNote => Self::not_found(error.to_string()),
+            AdminError::TooManyBans | AdminError::TooManyNotes | AdminError::NoFreeId => {
+                Self::new(StatusCode::CONFLICT, error.to_string())
+            }
+            AdminError::Storage(_) => {
+                let detail = "the data directory cannot be used, so nothing was changed: see the log";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+            }
+            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the change failed because of a bug: see the log"),
+        }
     }
 }
 
-fn entry(client: ClientAddr, action: &str, about: String, reason: String, until: Option<u64>) -> Entry {
-    Entry { time: unix_now(), from: client.ip, action: action.into(), about, reason, until }
-}
-
-fn view(numbered: &NumberedBan, now: SystemTime) -> BanView<'_> {
-    let NumberedBan { id, ban, since } = numbered;
+fn view(stored: &StoredBan, now: SystemTime) -> BanView<'_> {
+    let StoredBan { id, ban, since } = stored;
     BanView { id: Some(*id), ban, since: Some(*since), source: "admin", in_force: ban.is_in_force(now) }
 }
 

@@ -6,7 +6,6 @@ pub mod responder;
 pub mod schema;
 
 use rallypoint_lobby::{LobbyOptions, LobbyService};
-use rallypoint_lobby_proto::BanList;
 use rallypoint_web::{WebOptions, WebService, WebSources};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use serde_json::Value;
@@ -53,11 +52,6 @@ impl Site {
     /// One that keeps its list on the disk.
     pub fn saving(options: WebOptions, dir: &std::path::Path, set: impl FnOnce(&mut WebSources)) -> Self {
         Self::at(LobbyOptions { data_dir: Some(dir.into()), ..LobbyOptions::default() }, options, set)
-    }
-
-    /// One that begins with bans.
-    pub fn banning(options: WebOptions, more_bans: BanList, set: impl FnOnce(&mut WebSources)) -> Self {
-        Self::at(LobbyOptions { more_bans, ..LobbyOptions::default() }, options, set)
     }
 
     /// One that probes servers.

@@ -1,4 +1,4 @@
-//! The audit log: who did what, and when. Lines are only ever added.
+//! The audit log: which operator did what, and when. Entries are only ever appended.
 
 use serde::{Deserialize, Serialize};
 use std::{
@@ -11,31 +11,32 @@ use std::{
 
 const FILE: &str = "audit.jsonl";
 
-/// When a file is longer than this, in bytes, a new one is begun.
-const LONGEST: u64 = 1 << 20;
+/// Size in bytes at which a new file is started.
+const MAX_SIZE: u64 = 1 << 20;
 
-/// How many of the files before are kept.
-const KEPT: u32 = 4;
+/// Number of older files that are kept.
+const OLDER_FILES: u32 = 4;
 
-/// Something that the operator did, or tried to.
+/// A change that the operator made or tried to make.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Entry {
-    /// In seconds since 1970.
+pub struct AuditEntry {
+    /// Time in seconds since 1970.
     pub time: u64,
-    /// From where.
+    /// Address of the operator.
     pub from: IpAddr,
     /// `ban`, `unban`, `unlist`, `note`, `forget_note`.
     pub action: String,
-    /// To whom.
+    /// The ban's subject, or what the note is about.
     pub about: String,
-    /// Why, or what was noted.
+    /// Reason of the ban, or text of the note.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Until when, in seconds since 1970.
+    /// End of the ban in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
 }
 
+/// The log in a data directory.
 #[derive(Debug)]
 pub(super) struct AuditLog {
     dir: PathBuf,
@@ -46,11 +47,11 @@ impl AuditLog {
         Self { dir: dir.to_owned() }
     }
 
-    /// Adds lines, all of them or nothing, and waits until they are on the disk.
-    pub fn add(&self, entries: &[Entry]) -> io::Result<()> {
+    /// Appends all entries or none, and waits until they are on the disk.
+    pub fn add(&self, entries: &[AuditEntry]) -> io::Result<()> {
         let path = self.file(0);
-        if fs::metadata(&path).is_ok_and(|file| file.len() >= LONGEST) {
-            self.begin_another()?;
+        if fs::metadata(&path).is_ok_and(|file| file.len() >= MAX_SIZE) {
+            self.rotate()?;
         }
         let mut lines = Vec::new();
         for entry in entries {
@@ -63,7 +64,7 @@ impl AuditLog {
         if length > 0 {
             file.read_exact_at(&mut last, length - 1)?;
         }
-        // A crash may have left half a line, which must not spoil these.
+        // A crash may have left half a line, which must not damage these.
         if last != [b'\n'] {
             lines.insert(0, b'\n');
         }
@@ -74,12 +75,12 @@ impl AuditLog {
         written
     }
 
-    /// All there are, the latest first. What cannot be read (half a line, after a crash) is passed over.
-    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+    /// All entries, latest first. Lines that cannot be parsed (half a line after a crash) are skipped.
+    pub fn entries(&self) -> io::Result<Vec<AuditEntry>> {
         let mut entries = Vec::new();
-        for number in 0..=KEPT {
+        for number in 0..=OLDER_FILES {
             let bytes = match fs::read(self.file(number)) {
-                // The first is not there if a crash came just before it was begun.
+                // The first file does not exist if a crash interrupted a rotation.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 bytes => bytes?,
             };
@@ -88,8 +89,8 @@ impl AuditLog {
         Ok(entries)
     }
 
-    fn begin_another(&self) -> io::Result<()> {
-        for number in (0..KEPT).rev() {
+    fn rotate(&self) -> io::Result<()> {
+        for number in (0..OLDER_FILES).rev() {
             match fs::rename(self.file(number), self.file(number + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -107,8 +108,8 @@ impl AuditLog {
 mod tests {
     use super::*;
 
-    fn entry(time: u64) -> [Entry; 1] {
-        [Entry {
+    fn entry(time: u64) -> [AuditEntry; 1] {
+        [AuditEntry {
             time,
             from: [127, 0, 0, 1].into(),
             action: "ban".into(),
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_and_bytes_that_are_no_text_spoil_no_other_line() {
+    fn half_a_line_and_invalid_bytes_damage_no_other_line() {
         let dir = tempfile::tempdir().unwrap();
         let log = AuditLog::new(dir.path());
         log.add(&entry(1)).unwrap();
@@ -129,21 +130,21 @@ mod tests {
         let times: Vec<_> = log.entries().unwrap().iter().map(|entry| entry.time).collect();
         assert_eq!(times, [3, 1]);
         fs::rename(log.file(0), log.file(1)).unwrap();
-        assert_eq!(log.entries().unwrap().len(), 2, "the first file is not begun yet");
+        assert_eq!(log.entries().unwrap().len(), 2, "the first file does not exist yet");
     }
 
     #[test]
-    fn the_log_is_bounded_and_the_latest_come_first() {
+    fn the_log_is_bounded_and_its_latest_entries_come_first() {
         let dir = tempfile::tempdir().unwrap();
         let log = AuditLog::new(dir.path());
         assert!(log.entries().unwrap().is_empty());
-        // As if there had been thousands: files are filled up without writing every line.
+        // Files are extended to their maximum size without writing every entry.
         for time in 0..20 {
             log.add(&entry(time)).unwrap();
-            OpenOptions::new().write(true).open(log.file(0)).unwrap().set_len(LONGEST).unwrap();
+            OpenOptions::new().write(true).open(log.file(0)).unwrap().set_len(MAX_SIZE).unwrap();
         }
         log.add(&entry(20)).unwrap();
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1 + KEPT as usize);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1 + OLDER_FILES as usize);
         let times: Vec<_> = log.entries().unwrap().iter().map(|entry| entry.time).collect();
         assert_eq!(times, [20, 19, 18, 17, 16]);
     }

@@ -1,0 +1,59 @@
+//! Servers that do not register are probed if the operator watches them, and are listed while they reply.
+
+mod common;
+
+use common::{
+    LOBBY, Lobby, eventually,
+    game_server::{info, respond},
+};
+use rallypoint_lobby::{LobbyOptions, Verification, WatchTarget};
+use rallypoint_lobby_proto::ListingOrigin;
+use rallypoint_query_proto::Protocol;
+use rallypoint_wire::lobby::Transport;
+use std::net::SocketAddr;
+
+fn start() -> Lobby {
+    Lobby::start(LobbyOptions { probe_sockets: 64, ..common::options() })
+}
+
+fn target(addr: SocketAddr, host: &str, protocol: Protocol) -> WatchTarget {
+    WatchTarget { host: host.into(), port: addr.port().try_into().unwrap(), protocol, lobby: LOBBY }
+}
+
+fn watch(lobby: &Lobby, targets: &[WatchTarget]) {
+    lobby.runtime.block_on(lobby.set_watched_servers(targets));
+}
+
+#[test]
+fn a_watched_server_is_listed_until_it_is_no_longer_watched() {
+    let lobby = start();
+    let targets = [
+        target(respond(&info("Blood", 3)), "127.0.0.1", Protocol::Bloodmasters),
+        target(respond(&info("Session", 2)), "localhost", Protocol::Session),
+    ];
+    watch(&lobby, &targets);
+    lobby.until_listed(&["Blood", "Session"]);
+    eventually("both are verified in the table", || {
+        let snapshot = lobby.servers().snapshot();
+        let is_verified =
+            |verification, origin| (verification, origin) == (Verification::Verified, ListingOrigin::Watched);
+        snapshot.len() == 2 && snapshot.records().all(|record| is_verified(record.verification, record.origin))
+    });
+    watch(&lobby, &targets[..1]);
+    lobby.until_listed(&["Blood"]);
+}
+
+#[test]
+fn w38_a_registration_does_not_replace_a_watched_server() {
+    let lobby = start();
+    let addr = respond(&info("Watched", 3));
+    watch(&lobby, &[target(addr, "127.0.0.1", Protocol::Bloodmasters)]);
+    lobby.until_listed(&["Watched"]);
+    let keys: &[(&str, &[u8])] = &[("x-query", b"session:9")];
+    lobby.send(&common::registration("Bait", addr.port(), Transport::Udp, keys));
+    eventually("the owner can read why", || {
+        let outcomes = lobby.runtime.block_on(lobby.recent_outcomes([127, 0, 0, 1].into()));
+        outcomes.last().is_some_and(|recent| recent.outcome.code() == "known_by_asking")
+    });
+    assert_eq!(lobby.names(), ["Watched"]);
+}
