@@ -10,7 +10,7 @@ use std::{
 
 static SERVERS: AtomicU32 = AtomicU32::new(0);
 
-/// A terminal of its own, which is gone with the test.
+/// A terminal of its own, which ends with the test.
 struct Tmux {
     folder: PathBuf,
     /// Each has a server of its own: one that ends must not be in the way of the next.
@@ -121,7 +121,7 @@ fn browsing_filtering_joining() {
     tmux.wait_for_no("七人の侍");
     tmux.press(&["Enter"]);
     tmux.press(&["f"]);
-    tmux.wait_for(&["★", "Bacon Town 24/7 is a favourite now"]);
+    tmux.wait_for(&["★", "Bacon Town 24/7 was added to the favourites"]);
     tmux.press(&["Enter"]);
     tmux.wait_for(&["127.0.0.1:8190", "Enter runs it"]);
     tmux.press(&["Enter"]);
@@ -168,14 +168,14 @@ fn it_ends_with_its_terminal() {
 }
 
 #[test]
-fn watching_shows_what_changes() {
+fn watching_highlights_changes() {
     let home = tempfile::tempdir().unwrap();
     let lobby = lobby(home.path());
     let at = format!("lobby://{}", lobby.v4());
     let Some(tmux) = Tmux::start(home.path(), (80, 24), &["watch", &at, "-t", "200ms", "-i", "200ms"]) else { return };
     tmux.wait_for(&["Bacon Town 24/7", "Changes", "does not answer"]);
     lobby.register_port("Newcomer", 8192);
-    tmux.wait_for(&["Newcomer: is there", "3 servers"]);
+    tmux.wait_for(&["Newcomer: appeared", "3 servers"]);
     tmux.press(&["C-c"]);
     tmux.wait_for(&["ended with 0"]);
 }

@@ -1,4 +1,4 @@
-//! `rallypoint watch` tells who comes, who goes and what changes, a line for each, and ends on Ctrl-C.
+//! `rallypoint watch` prints a line for every change of servers and players, and ends on Ctrl-C.
 
 use rallypoint_harness::{Lobby, Process, Signal, rallypoint, run, stderr, stdout};
 use std::{fs, net::UdpSocket, path::Path, process::Command};
@@ -13,7 +13,7 @@ fn watch(home: &Path, args: &[&str]) -> Command {
 fn wait_for(program: &mut Process, parts: &[&str]) -> String {
     loop {
         let line = program.next_line();
-        assert!(!line.is_empty(), "it has ended before a line had {parts:?}");
+        assert!(!line.is_empty(), "the program ended before a line had {parts:?}");
         if parts.iter().all(|part| line.contains(part)) {
             return line;
         }
@@ -21,7 +21,7 @@ fn wait_for(program: &mut Process, parts: &[&str]) -> String {
 }
 
 #[test]
-fn servers_of_a_lobby_come_and_go() {
+fn servers_of_a_lobby_appear_and_disappear() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     lobby.register_port("Bacon Town", 8190);
@@ -55,7 +55,7 @@ fn a_server_changes_and_players_join_and_leave() {
     let respond = Process::spawn(respond.args(["respond", "--session", "127.0.0.1:0", "--info"]).arg(&info));
     let at = respond.next_line().replace("session udp ", "session://");
     let mut program = Process::spawn(&mut watch(home.path(), &[&at, "--interval", "100ms"]));
-    wait_for(&mut program, &["Arena: is there", "dusk, 1 player"]);
+    wait_for(&mut program, &["Arena: online", "dusk, 1 player"]);
     fs::write(&info, "name = \"Arena\"\nmap = \"dawn\"\n[[player]]\nname = \"Grace \\u001b[2J\"\n").unwrap();
     respond.signal(Signal::HUP);
     wait_for(&mut program, &["Arena: map dusk -> dawn"]);
@@ -69,9 +69,9 @@ fn a_server_changes_and_players_join_and_leave() {
 }
 
 #[test]
-fn it_ends_after_so_many_looks_and_when_nobody_reads() {
+fn it_ends_after_the_last_pass_or_when_the_pipe_is_closed() {
     let home = tempfile::tempdir().unwrap();
-    // Somebody is there, who never answers.
+    // A socket that never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let target = format!("session://{}", silent.local_addr().unwrap());
     let args = ["watch", &target, "--looks", "2", "-i", "1ms", "-t", "50ms", "--jsonl"];
@@ -87,7 +87,7 @@ fn it_ends_after_so_many_looks_and_when_nobody_reads() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     let home = tempfile::tempdir().unwrap();
     for args in [
         &["watch"][..],

@@ -22,21 +22,21 @@ fn a_few_pings_and_their_statistics() {
         );
         assert_eq!(pings, expected);
         let end: Vec<_> = end.lines().collect();
-        assert_eq!(end[..2], ["--- 127.0.0.1:PORT ---", "2 asked, 2 answered, 0% lost"]);
+        assert_eq!(end[..2], ["--- 127.0.0.1:PORT ---", "2 sent, 2 answered, 0% lost"]);
         assert!(end[2].starts_with("min/avg/max/mdev = "), "{end:?}");
         server.assert_received_no_empty_datagram();
     }
 }
 
 #[test]
-fn whoever_never_answers() {
+fn a_server_that_never_answers() {
     let home = tempfile::tempdir().unwrap();
     let silent = MockServer::silent();
     let output = run(home.path(), &["ping", "-c", "2", "-i", "10ms", "-t", "50ms", &silent.text()]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(text.contains("seq=2 no answer\n"), "{text}");
-    assert!(text.contains("2 asked, 0 answered, 100% lost\n"), "{text}");
+    assert!(text.contains("2 sent, 0 answered, 100% lost\n"), "{text}");
     let output = run(home.path(), &["ping", "-q", "-c", "1", &closed_udp_port()]);
     assert_eq!(output.status.code(), Some(4));
     assert_eq!(stdout(&output).lines().count(), 2, "{output:?}");
@@ -57,13 +57,13 @@ fn json_on_each_line() {
 }
 
 #[test]
-fn a_name_that_cannot_be_found_is_told_to_programs_too() {
+fn a_name_that_cannot_be_resolved_is_reported_as_json_too() {
     let home = tempfile::tempdir().unwrap();
     let output = run(home.path(), &["ping", "--jsonl", "nobody.invalid"]);
     assert_eq!(output.status.code(), Some(1));
     let error: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!((&error["type"], &error["error"]), (&"error".into(), &"not_found".into()), "{error}");
-    assert!(stderr(&output).starts_with("nobody.invalid: the name cannot be found"), "{output:?}");
+    assert!(stderr(&output).starts_with("nobody.invalid: the name cannot be resolved"), "{output:?}");
 }
 
 #[test]

@@ -55,11 +55,11 @@ fn critical_if_it_does_not_answer() {
 }
 
 #[test]
-fn unknown_if_it_cannot_be_found_out() {
+fn unknown_if_the_check_cannot_be_made() {
     let home = tempfile::tempdir().unwrap();
     let (code, text) = check(&["no-such-name.invalid"]);
     assert_eq!(code, 3);
-    assert!(text.starts_with("RALLYPOINT UNKNOWN - no-such-name.invalid: the name cannot be found"), "{text}");
+    assert!(text.starts_with("RALLYPOINT UNKNOWN - no-such-name.invalid: the name cannot be resolved"), "{text}");
     let (code, text) = check(&["--source", "192.0.2.1", "127.0.0.1"]);
     assert_eq!(code, 3);
     assert!(text.starts_with("RALLYPOINT UNKNOWN - this machine does not have the address 192.0.2.1"), "{text}");
@@ -112,7 +112,7 @@ fn a_master_list_has_no_players() {
     assert!(text.contains(", 0 servers, ping ") && !text.contains("players"), "{text}");
     let (code, text) = check(&[&list, "--warn-players", "3"]);
     assert_eq!(code, 3, "{text}");
-    assert!(text.starts_with(&format!("RALLYPOINT UNKNOWN - {list} does not tell how many play")), "{text}");
+    assert!(text.starts_with(&format!("RALLYPOINT UNKNOWN - {list} does not report players")), "{text}");
 }
 
 #[test]

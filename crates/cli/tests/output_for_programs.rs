@@ -47,7 +47,7 @@ fn json_is_one_document() {
         }],
         "errors": [{
             "target": dead, "address": dead, "error": "refused",
-            "message": "refused: nothing listens at that port; is it the right one, and does the server run?",
+            "message": "refused: nothing listens at that port; is it the right one, and is the server running?",
         }],
     });
     assert_eq!(parsed(&text), expected);

@@ -107,7 +107,7 @@ fn filters_order_and_limit() {
     assert_eq!(names(&["--version", "2.8"]), ["Full House"]);
     let output = list(home.path(), &[&lobby.v4().to_string(), "--name", "nobody"]);
     assert_eq!((output.status.code(), &*stdout(&output)), (Some(0), ""));
-    assert_eq!(stderr(&output), "3 servers are listed, but none of them fits\n");
+    assert_eq!(stderr(&output), "3 servers are listed, but none of them matches\n");
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn l16_the_legacy_lobby() {
         format!("NAME PLAYERS MAP GAME ADDRESS\nOld Town 3/8 dusk mod {}\n", tcp.local_addr().unwrap())
     );
     let output = list(home.path(), &["--legacy", legacy]);
-    assert_eq!((&*stdout(&output), &*stderr(&output)), ("", "no server is listed\n"), "of another version");
+    assert_eq!((&*stdout(&output), &*stderr(&output)), ("", "no servers are listed\n"), "of another version");
 }
 
 /// Answers every connection with the same bytes.
