@@ -24,9 +24,9 @@ cargo xtask test [--quick | --full] [--list] [--only STEP]...
     Sets up what the tests need (as root on a Debian-like system it installs missing packages, otherwise it names them
     and stops), then checks format, lints and documentation and runs the tests. Tests that skip themselves are listed
     and counted at the end. CI runs exactly `cargo xtask test`.
-      cargo xtask test                  everything but the long tests
+      cargo xtask test                  everything, with a part of the simulated networks
       cargo xtask test --quick          format, lints, unit and protocol tests: two minutes when built
-      cargo xtask test --full           everything, with the long tests: before a change is finished
+      cargo xtask test --full           everything, with all of them: before a change is finished
       cargo xtask test --list           the steps, and the command behind each
       cargo xtask test --only clippy    one step
 

@@ -33,20 +33,22 @@ const STEPS: &[Step] = &[
         .only_in(&[Extent::Quick]),
     Step::cargo(
         "protocol",
-        "the tests of the protocol crates, without the long ones",
-        &["nextest run --profile quick --no-tests=fail --tests --package rallypoint-wire --package rallypoint-limit \
+        "tests of the protocol crates, with few seeds",
+        &["nextest run --no-tests=fail --tests --package rallypoint-wire --package rallypoint-limit \
            --package rallypoint-lobby-proto --package rallypoint-query-proto --package rallypoint-session-proto"],
     )
+    .env(SEEDS, "50")
     .takes(60)
     .only_in(&[Extent::Quick]),
     // The black-box tests start the programs that this builds.
     Step::cargo("build", "all programs and examples", &["build --workspace --bins --examples"])
         .takes(150)
         .only_in(&[Extent::Normal, Extent::Full]),
-    Step::cargo("tests", "all tests but the long ones", &["nextest run --workspace --no-tests=fail"])
+    Step::cargo("tests", "all tests, with a part of the seeds", &["nextest run --workspace --no-tests=fail"])
+        .env(SEEDS, "1000")
         .takes(360)
         .only_in(&[Extent::Normal]),
-    Step::cargo("all-tests", "all tests", &["nextest run --profile full --workspace --no-tests=fail"])
+    Step::cargo("all-tests", "all tests, with all seeds", &["nextest run --workspace --no-tests=fail"])
         .takes(420)
         .only_in(&[Extent::Full]),
     Step::cargo(
@@ -64,6 +66,9 @@ const STEPS: &[Step] = &[
         .only_in(&[Extent::Normal, Extent::Full]),
 ];
 
+/// Number of simulated networks per property test of sessions. Without it the tests use the number that `--full` runs.
+const SEEDS: &str = "RALLYPOINT_SEEDS";
+
 /// How much a run checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
@@ -71,7 +76,7 @@ enum Extent {
     Quick,
     /// What CI runs.
     Normal,
-    /// Everything, with the long tests.
+    /// Everything, with all seeds of the property tests.
     Full,
 }
 
