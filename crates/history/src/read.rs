@@ -56,8 +56,8 @@ pub(crate) fn summary(
     for (uptime, hours_back) in summary.uptime.iter_mut().zip([24, 7 * 24, 30 * 24]) {
         let from = 30 * 24 - hours_back;
         let up: u32 = sums[from..].iter().map(|sum| sum.up).sum();
-        let looked: u32 = observed[from..].iter().sum();
-        *uptime = (looked > 0).then(|| (f64::from(up) / f64::from(looked)).min(1.0));
+        let recorded: u32 = observed[from..].iter().sum();
+        *uptime = (recorded > 0).then(|| (f64::from(up) / f64::from(recorded)).min(1.0));
     }
     // The column `last` is updated only when an hour is rolled up.
     each_fresh(&transaction, key, 0..=layout::LAST_HOUR, |time, _| summary.last = summary.last.max(time))?;

@@ -1,8 +1,8 @@
-//! What a refresh costs with few and with many servers, and what a server costs in memory:
+//! Measures the cost of a refresh with few and with many servers, and the memory use per server:
 //! `cargo run --release -p rallypoint-lobby-proto --example refresh_cost`.
 //!
-//! The datagrams arrive as from a socket: in batches, in a buffer that is warm, in random order. What it costs to write them
-//! there is taken off.
+//! The datagrams arrive as from a socket: in batches, in a warm buffer, in random order. The cost of writing them into the
+//! buffer is subtracted.
 // xtask: not run
 #![forbid(unsafe_code)]
 
@@ -64,7 +64,7 @@ fn measure(servers: u32) {
     println!("{servers:>9} {:9.1} ns {:9.1} ns {memory:9.0} bytes", together - idle, alone - idle);
 }
 
-/// The fastest of a few runs, per datagram: the others were disturbed.
+/// The fastest of several runs, per datagram: the others were disturbed.
 fn best(mut run: impl FnMut() -> f64) -> f64 {
     (0..60).map(|_| run()).fold(f64::INFINITY, f64::min)
 }
@@ -130,7 +130,7 @@ fn mixed(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Bytes of memory in use.
+/// Resident memory in bytes.
 fn resident() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096

@@ -15,10 +15,7 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use rallypoint_wire::lobby::{LobbyId, ProtocolId};
-use std::{
-    any::Any,
-    sync::{Arc, OnceLock},
-};
+use std::sync::Arc;
 
 /// The lists as last published, readable by any thread without waiting.
 ///
@@ -57,7 +54,6 @@ pub struct LobbyList {
 pub struct ListReply {
     count: [u8; 4],
     chunks: Vec<Arc<Vec<u8>>>,
-    companion: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// A part of a list, as bytes and as servers.
@@ -162,11 +158,5 @@ impl ListReply {
     #[must_use]
     pub fn size(&self) -> usize {
         self.pieces().map(<[u8]>::len).sum()
-    }
-
-    /// A value that a service stores with the reply for as long as the reply exists, such as a copy in another form. The
-    /// first call creates it; `None` if it has another type.
-    pub fn companion<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Option<&T> {
-        self.companion.get_or_init(|| Box::new(make())).downcast_ref()
     }
 }

@@ -53,7 +53,7 @@ impl Registry {
         self.vouch_for(now, slot);
     }
 
-    /// Keeps listed servers known to the limiter, which refreshes do not ask.
+    /// Keeps listed servers known to the limiter, which refreshes bypass.
     fn vouch_for(&mut self, now: Instant, slot: SlotIndex) {
         let hot = self.slots.hot(slot);
         let cold = self.slots.cold(slot);

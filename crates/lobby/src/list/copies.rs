@@ -8,11 +8,12 @@ use rallypoint_udp::is_sigpipe_ignored;
 use rustix::fs::{MemfdFlags, memfd_create};
 use socket2::Socket;
 use std::{
+    collections::HashMap,
     fs::File,
     io::{self, Write},
     num::NonZeroUsize,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -33,7 +34,15 @@ const MOST_BYTES: usize = 64 << 20;
 /// Makes copies, but not too many; none if that could end the process: what is sent from a file cannot be sent without the
 /// signal of a broken pipe.
 #[derive(Debug)]
-pub(super) struct Copies(Option<Arc<Used>>);
+pub(super) struct Copies(Option<Demands>);
+
+/// The demand for each reply that is large enough for a file, by the address of the reply in memory. The `Weak` keeps the
+/// address from being reused.
+#[derive(Debug, Default)]
+struct Demands {
+    by_reply: Mutex<HashMap<usize, (Weak<ListReply>, Arc<Demand>)>>,
+    used: Arc<Used>,
+}
 
 #[derive(Debug, Default)]
 struct Used {
@@ -57,22 +66,37 @@ struct Demand {
 
 impl Copies {
     pub fn new() -> Self {
-        Self(is_sigpipe_ignored().then(Arc::default))
+        Self(is_sigpipe_ignored().then(Demands::default))
     }
 
     /// The copy of a reply that a client wants, if it has one by now. Nobody waits for another to make it.
-    pub fn copy_of(&self, reply: &ListReply) -> Option<Arc<Copy>> {
-        let used = self.0.as_ref()?;
-        let demand = reply.companion(Demand::default)?;
+    pub fn copy_of(&self, reply: &Arc<ListReply>) -> Option<Arc<Copy>> {
+        let demands = self.0.as_ref().filter(|_| reply.size() >= SMALLEST)?;
+        let demand = demands.of(reply);
         if let Some(copy) = demand.copy.get() {
             return Some(copy.clone());
         }
-        if demand.reads.fetch_add(1, Relaxed) + 1 != WORTH_IT || reply.size() < SMALLEST {
+        if demand.reads.fetch_add(1, Relaxed) + 1 != WORTH_IT {
             return None;
         }
         // Without a copy it goes on as before.
-        let copy = Arc::new(Copy::new(reply, used.take(reply.size())?).ok()?);
+        let copy = Arc::new(Copy::new(reply, demands.used.take(reply.size())?).ok()?);
         Some(demand.copy.get_or_init(|| copy).clone())
+    }
+}
+
+impl Demands {
+    fn of(&self, reply: &Arc<ListReply>) -> Arc<Demand> {
+        let mut by_reply = self.by_reply.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = Arc::as_ptr(reply) as usize;
+        if let Some((_, demand)) = by_reply.get(&key) {
+            return Arc::clone(demand);
+        }
+        // Copies of replies that are neither published nor being sent are released.
+        by_reply.retain(|_, (reply, _)| reply.strong_count() > 0);
+        let demand = Arc::<Demand>::default();
+        by_reply.insert(key, (Arc::downgrade(reply), Arc::clone(&demand)));
+        demand
     }
 }
 
