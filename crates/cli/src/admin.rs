@@ -1,4 +1,4 @@
-//! `rallypoint admin`: what the operator of a lobby decides while it runs.
+//! `rallypoint admin`: manages bans and notes of a running lobby through its admin API.
 
 mod args;
 mod client;
@@ -13,8 +13,8 @@ use crate::{
     runtime,
     stdio::{print_stderr, print_stdout},
 };
-use args::{BanArgs, KnownBan, NoteArgs, UnbanArgs, UnlistArgs, Verb};
-use client::{Client, MOST, Refused};
+use args::{BanArgs, BanRef, NoteArgs, UnbanArgs, UnlistArgs, Verb};
+use client::{AdminError, Client, MAX_ITEMS};
 use rallypoint_udp::entropy;
 use serde_json::{Value, json};
 
@@ -23,109 +23,108 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return print_stdout(&format!("{}\n", new_token()?)).map(|()| Exit::Answered);
     }
     let client = Client::new(args)?;
-    let result = runtime::block_on(async { Ok(work(&client, &args.verb).await) })?;
+    let result = runtime::block_on(async { Ok(execute(&client, &args.verb).await) })?;
     match result {
-        Ok(done) => {
-            let text = if args.json { format!("{}\n", done.json) } else { done.text };
+        Ok(output) => {
+            let text = if args.json { format!("{}\n", output.json) } else { output.text };
             print_stdout(&text).map(|()| Exit::Answered)
         }
-        Err(Refused { why, exit }) => {
-            print_stderr(format_args!("rallypoint: {why}"));
+        Err(AdminError { message, exit }) => {
+            print_stderr(format_args!("rallypoint: {message}"));
             Ok(exit)
         }
     }
 }
 
-/// What came of it, for people and for programs.
-struct Done {
+/// The result of a command, as text and as JSON.
+struct Output {
     text: String,
     json: Value,
 }
 
-async fn work(client: &Client, verb: &Verb) -> Result<Done, Refused> {
+async fn execute(client: &Client, verb: &Verb) -> Result<Output, AdminError> {
     let terminal = Terminal::of_stdout();
     match verb {
         Verb::Ban(args) => ban(client, args).await,
         Verb::Unban(args) => unban(client, args).await,
         Verb::Bans => {
-            let json = client.list("/bans?", "bans", MOST).await?;
-            Ok(Done { text: show::bans(&json, terminal), json })
+            let json = client.list("/bans?", "bans", MAX_ITEMS).await?;
+            Ok(Output { text: show::bans(&json, terminal), json })
         }
         Verb::Unlist(args) => unlist(client, args).await,
         Verb::Note(args) => note(client, args).await,
         Verb::Notes { about } => {
-            let about = about.as_ref().map_or(String::new(), |about| format!("about={}&", escaped(about)));
-            let json = client.list(&format!("/notes?{about}"), "notes", MOST).await?;
-            Ok(Done { text: show::notes(&json, terminal), json })
+            let about = about.as_ref().map_or(String::new(), |about| format!("about={}&", percent_encode(about)));
+            let json = client.list(&format!("/notes?{about}"), "notes", MAX_ITEMS).await?;
+            Ok(Output { text: show::notes(&json, terminal), json })
         }
         Verb::Forget { id } => {
             client.delete(&format!("/notes/{id}")).await?;
-            Ok(Done { text: format!("note {id} is forgotten\n"), json: json!({ "forgotten": id }) })
+            Ok(Output { text: format!("note {id} removed\n"), json: json!({ "forgotten": id }) })
         }
         Verb::Audit { limit } => {
             let json = client.list("/audit?", "entries", usize::from(*limit)).await?;
-            Ok(Done { text: show::audit(&json, terminal), json })
+            Ok(Output { text: show::audit(&json, terminal), json })
         }
-        Verb::Token => Err(Refused::local("a token is made without a lobby")),
+        Verb::Token => Err(AdminError::local("a token is generated without a lobby")),
     }
 }
 
-async fn ban(client: &Client, args: &BanArgs) -> Result<Done, Refused> {
-    let mut wanted = json!({ "reason": args.reason });
-    match (&args.whom.network, &args.whom.name) {
-        (Some(network), _) => wanted["network"] = network.to_string().into(),
-        (None, name) => wanted["name"] = name.clone().into(),
+async fn ban(client: &Client, args: &BanArgs) -> Result<Output, AdminError> {
+    let mut body = json!({ "reason": args.reason });
+    match (&args.subject.network, &args.subject.name) {
+        (Some(network), _) => body["network"] = network.to_string().into(),
+        (None, name) => body["name"] = name.clone().into(),
     }
     if let Some(until) = &args.until {
-        wanted["until"] = until.clone().into();
+        body["until"] = until.clone().into();
     }
     if let Some(time) = args.time {
-        wanted["seconds"] = time.as_secs().into();
+        body["seconds"] = time.as_secs().into();
     }
-    let json = client.post("/bans", &wanted).await?;
-    Ok(Done { text: format!("banned: {}\n", show::ban(&json)), json })
+    let json = client.post("/bans", &body).await?;
+    Ok(Output { text: format!("banned: {}\n", show::ban(&json)), json })
 }
 
-async fn unban(client: &Client, args: &UnbanArgs) -> Result<Done, Refused> {
-    let is_known =
-        |text: &Value, meant: &KnownBan| text.as_str().is_some_and(|text| text.parse().as_ref() == Ok(meant));
+async fn unban(client: &Client, args: &UnbanArgs) -> Result<Output, AdminError> {
+    let is_same = |text: &Value, wanted: &BanRef| text.as_str().is_some_and(|text| text.parse().as_ref() == Ok(wanted));
     let id = match (&args.ban, &args.name) {
-        (Some(KnownBan::Id(id)), _) => *id,
-        (Some(meant), _) => {
-            find(client, |ban| is_known(&ban["network"], meant) || is_known(&ban["server"]["id"], meant)).await?
+        (Some(BanRef::Id(id)), _) => *id,
+        (Some(wanted), _) => {
+            find(client, |ban| is_same(&ban["network"], wanted) || is_same(&ban["server"]["id"], wanted)).await?
         }
         (None, name) => find(client, |ban| ban["name"] == name.as_deref().unwrap_or_default().trim()).await?,
     };
     client.delete(&format!("/bans/{id}")).await?;
-    Ok(Done { text: format!("ban {id} is removed\n"), json: json!({ "unbanned": id }) })
+    Ok(Output { text: format!("ban {id} removed\n"), json: json!({ "unbanned": id }) })
 }
 
-/// The number of a ban that can be removed.
-async fn find(client: &Client, is_meant: impl Fn(&Value) -> bool) -> Result<u64, Refused> {
-    let bans = client.list("/bans?", "bans", MOST).await?;
-    let known: Vec<_> = bans["bans"].as_array().into_iter().flatten().filter(|ban| is_meant(ban)).collect();
+/// The ID of the first removable ban that matches.
+async fn find(client: &Client, is_match: impl Fn(&Value) -> bool) -> Result<u64, AdminError> {
+    let bans = client.list("/bans?", "bans", MAX_ITEMS).await?;
+    let known: Vec<_> = bans["bans"].as_array().into_iter().flatten().filter(|ban| is_match(ban)).collect();
     known.iter().find_map(|ban| ban["id"].as_u64()).ok_or_else(|| match known.is_empty() {
-        true => Refused::by_lobby("there is no such ban: see rallypoint admin bans"),
-        false => Refused::by_lobby("this ban is in the lobby's configuration: remove it there"),
+        true => AdminError::by_lobby("no such ban: rallypoint admin bans lists them"),
+        false => AdminError::by_lobby("this ban is in the configuration file of the lobby: remove it there"),
     })
 }
 
-async fn unlist(client: &Client, args: &UnlistArgs) -> Result<Done, Refused> {
-    let mut wanted = json!({ "reason": args.reason, "ban": args.ban });
+async fn unlist(client: &Client, args: &UnlistArgs) -> Result<Output, AdminError> {
+    let mut body = json!({ "reason": args.reason, "ban": args.ban });
     if let Some(time) = args.time {
-        wanted["seconds"] = time.as_secs().into();
+        body["seconds"] = time.as_secs().into();
     }
-    let json = client.post(&format!("/servers/{}/unlist", args.server), &wanted).await?;
-    Ok(Done { text: show::unlisted(&json), json })
+    let json = client.post(&format!("/servers/{}/unlist", args.server), &body).await?;
+    Ok(Output { text: show::unlisted(&json), json })
 }
 
-async fn note(client: &Client, args: &NoteArgs) -> Result<Done, Refused> {
+async fn note(client: &Client, args: &NoteArgs) -> Result<Output, AdminError> {
     let json = client.post("/notes", &json!({ "about": args.about, "text": args.text })).await?;
-    Ok(Done { text: format!("noted as {}\n", json["id"]), json })
+    Ok(Output { text: format!("note {} added\n", json["id"]), json })
 }
 
-/// A text within an address.
-fn escaped(text: &str) -> String {
+/// Percent-encodes text for a URL.
+fn percent_encode(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'.' | b':' | b'/' => char::from(byte).to_string(),
         _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
@@ -134,7 +133,7 @@ fn escaped(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// A token that nobody can guess.
+/// A random token of 256 bits.
 fn new_token() -> Result<String, CommandError> {
     let bytes: [u8; 32] = entropy::bytes().map_err(CommandError::failed)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 /// Announces a server until a signal arrives.
 pub fn run(args: &Args) -> Result<(), CommandError> {
-    let config = args.config(server_id::choose(args.id_file.as_deref())?)?;
+    let config = args.config(server_id::load_or_generate(args.id_file.as_deref())?)?;
     for key in args.unknown_keys() {
         print_stderr(format_args!("note: \"{key}\" is not a key that clients know; private keys start with x-"));
     }

@@ -1,4 +1,4 @@
-//! `rallypoint history`: what was listed when.
+//! `rallypoint history`: exports the recorded history.
 
 use crate::{
     config::{Override, Sources},
@@ -14,16 +14,16 @@ use std::{
     path::PathBuf,
 };
 
-/// The name of the file in the data folder.
+/// Name of the database in the data directory.
 pub const FILE: &str = "history.db";
 
-/// How much is read at once: less than the most points that there can be, at a point per minute.
-const PIECE: UnixSeconds = 30 * 86_400;
+/// Period read at once: with one sample per minute it stays below the maximum number of points.
+const CHUNK: UnixSeconds = 30 * 86_400;
 
-/// How many subjects are asked for at once.
-const SUBJECTS: usize = 1_000;
+/// Number of subjects fetched at once.
+const SUBJECT_PAGE: usize = 1_000;
 
-/// What was listed when: the history that rallypoint serve keeps
+/// Export the history recorded by rallypoint serve
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub struct Args {
@@ -36,17 +36,17 @@ enum Verb {
     Export(ExportArgs),
 }
 
-/// Print the history as CSV or JSON, also while the lobby runs
+/// Print the history as CSV or JSON, also while the lobby is running
 ///
-/// Without --server, --lobby or --all, it is that of all lobbies together.
+/// Without --server, --lobby or --all: the totals of all lobbies.
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 struct ExportArgs {
-    /// The data folder of the lobby; without it, the one that rallypoint serve would use
+    /// Data directory of the lobby [default: that of rallypoint serve]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 
-    /// One server, by its public ID: 32 hexadecimal digits, as in the address of its page
+    /// Public ID of one server: 32 hexadecimal digits, as in the URL of its page
     #[arg(long, value_name = "ID", conflicts_with_all = ["lobby", "all"])]
     server: Option<PublicId>,
 
@@ -54,25 +54,26 @@ struct ExportArgs {
     #[arg(long, value_name = "UUID|NAME", conflicts_with = "all", value_parser = rallypoint_query::lobby_names::find)]
     lobby: Option<LobbyId>,
 
-    /// Everything: the total, every lobby and every server
+    /// Totals, every lobby and every server
     #[arg(long)]
     all: bool,
 
-    /// From when on (UTC): 2026-11-16, 2026-11-16T12:00:00Z, or seconds since 1970 [default: the beginning]
+    /// Start (UTC): 2026-11-16, 2026-11-16T12:00:00Z, or seconds since 1970 [default: the oldest sample]
     #[arg(long, value_name = "TIME", value_parser = export::parse_time)]
     from: Option<UnixSeconds>,
 
-    /// Until when [default: now]
+    /// End [default: now]
     #[arg(long, value_name = "TIME", value_parser = export::parse_time)]
     to: Option<UnixSeconds>,
 
-    /// How fine
+    /// Interval between rows
     ///
-    /// auto: minutes for up to two days, hours for up to 40, days for longer. Minutes and hours are not kept for ever.
+    /// auto: minutes for up to two days, hours for up to 40 days, days for longer periods. Samples by minute and hour are
+    /// deleted after some time.
     #[arg(long, value_name = "STEP", default_value = "auto", value_parser = ["auto", "minute", "hour", "day"])]
     resolution: String,
 
-    /// csv, or json: an object per line
+    /// Output format; json prints one object per line
     #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = ["csv", "json"])]
     format: String,
 }
@@ -84,8 +85,8 @@ Examples:
   rallypoint history export --all --resolution hour > history.csv
 
 Exit codes:
-  0  printed
-  1  there is no history of that, or it cannot be read
+  0  success
+  1  there is no such history, or it cannot be read
   2  wrong usage";
 
 pub fn run(args: &Args) -> Result<(), CommandError> {
@@ -98,47 +99,47 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
         let value = dir.display().to_string();
         sources.flags.push(Override { label: "--data-dir".into(), path: "data_dir".into(), value });
     }
-    let folder = data_dir::choose(&sources.load()?.settings, &sources.variables)?;
-    let handle = HistoryReader::open(&folder.join(FILE)).map_err(CommandError::failed)?;
+    let directory = data_dir::choose(&sources.load()?.settings, &sources.variables)?;
+    let handle = HistoryReader::open(&directory.join(FILE)).map_err(CommandError::failed)?;
     let mut out = BufWriter::new(io::stdout().lock());
     match args.export(&handle, &mut out).and_then(|()| Ok(out.flush()?)) {
-        // Whoever reads has read enough: `| head`.
-        Err(Stopped::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(Stopped::Output(error)) => Err(CommandError::failed(error)),
-        Err(Stopped::History(error)) => Err(CommandError::failed(error)),
-        Err(Stopped::Unknown) => Err(CommandError::failed(
-            "there is no history of that: servers and lobbies get one when they were listed for five minutes",
+        // The reader has closed the pipe: `| head`.
+        Err(ExportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(ExportError::Output(error)) => Err(CommandError::failed(error)),
+        Err(ExportError::History(error)) => Err(CommandError::failed(error)),
+        Err(ExportError::Unknown) => Err(CommandError::failed(
+            "no history of that server or lobby: recording starts after five minutes in the list",
         )),
         Ok(()) => Ok(()),
     }
 }
 
-/// Why an export is not complete.
-enum Stopped {
+/// Why an export is incomplete.
+enum ExportError {
     Output(io::Error),
     History(HistoryError),
     Unknown,
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for ExportError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
-impl From<HistoryError> for Stopped {
+impl From<HistoryError> for ExportError {
     fn from(error: HistoryError) -> Self {
         Self::History(error)
     }
 }
 
 impl ExportArgs {
-    fn export(&self, handle: &HistoryReader, out: &mut dyn Write) -> Result<(), Stopped> {
+    fn export(&self, handle: &HistoryReader, out: &mut dyn Write) -> Result<(), ExportError> {
         let lobby = self.lobby.map(Subject::Lobby);
         let one = self.server.map(Subject::Server).or(lobby).unwrap_or(Subject::Total);
         if !self.all {
-            // Nothing is printed about what nobody knows.
-            handle.summary(&one, Timestamp::now().as_second())?.ok_or(Stopped::Unknown)?;
+            // Fails before anything is printed if the subject is unknown.
+            handle.summary(&one, Timestamp::now().as_second())?.ok_or(ExportError::Unknown)?;
         }
         if self.format == "csv" {
             out.write_all(export::CSV_HEADING.as_bytes())?;
@@ -146,34 +147,39 @@ impl ExportArgs {
         if !self.all {
             return self.export_subject(handle, &one, out);
         }
-        let mut subjects = handle.subjects(None, SUBJECTS)?;
+        let mut subjects = handle.subjects(None, SUBJECT_PAGE)?;
         while let Some(last) = subjects.last().copied() {
             for subject in &subjects {
                 match self.export_subject(handle, subject, out) {
-                    // It was forgotten meanwhile.
-                    Err(Stopped::Unknown) => {}
+                    // It was deleted meanwhile.
+                    Err(ExportError::Unknown) => {}
                     result => result?,
                 }
             }
-            subjects = handle.subjects(Some(&last), SUBJECTS)?;
+            subjects = handle.subjects(Some(&last), SUBJECT_PAGE)?;
         }
         Ok(())
     }
 
-    fn export_subject(&self, handle: &HistoryReader, subject: &Subject, out: &mut dyn Write) -> Result<(), Stopped> {
+    fn export_subject(
+        &self,
+        handle: &HistoryReader,
+        subject: &Subject,
+        out: &mut dyn Write,
+    ) -> Result<(), ExportError> {
         let now = Timestamp::now().as_second();
-        let summary = handle.summary(subject, now)?.ok_or(Stopped::Unknown)?;
+        let summary = handle.summary(subject, now)?.ok_or(ExportError::Unknown)?;
         let to = self.to.unwrap_or(now).min(now);
         let from = self.from.unwrap_or(summary.first).max(summary.first);
         let mut resolution =
             Resolution::NAMES.iter().find(|(name, _)| *name == self.resolution).map_or(Resolution::Auto, |(_, it)| *it);
-        if resolution == Resolution::Auto && to - from > PIECE {
+        if resolution == Resolution::Auto && to - from > CHUNK {
             resolution = if to - from > 40 * 86_400 { Resolution::Day } else { Resolution::Hour };
         }
-        // Whole days, so that no step is cut in two.
+        // Whole days, so that no interval is split.
         let mut start = from.min(to);
         while start < to {
-            let end = ((start + PIECE).div_euclid(86_400) * 86_400).min(to);
+            let end = ((start + CHUNK).div_euclid(86_400) * 86_400).min(to);
             let series = handle.series(subject, start..end, resolution)?;
             if self.format == "csv" {
                 export::csv(out, subject, &series)?;

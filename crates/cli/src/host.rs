@@ -1,21 +1,21 @@
-//! `rallypoint host`: a chat room with teams.
+//! `rallypoint host`: runs a chat room with teams.
 
-mod announcing;
+mod announcement;
 mod args;
 mod key;
 mod metrics;
 mod room;
 
 pub use args::Args;
-pub use room::{ALL_HEARD, ASK_IF_HEARD, NOT_HEARD};
+pub use room::{RATE_LIMITED, RECEIPT, RECEIPT_REQUEST};
 
 use crate::{
     error::CommandError,
-    lines::{Lines, too_long},
+    input_lines::{InputLines, too_long_message},
     signals::Signals,
     stdio::{print_stderr, print_stdout},
 };
-use announcing::RoomAnnouncement;
+use announcement::RoomAnnouncement;
 use metrics::Metrics;
 use rallypoint_limit::Lan;
 use rallypoint_query_proto::ServerInfo;
@@ -23,66 +23,67 @@ use rallypoint_session::{
     DisconnectReason, EncryptionPolicy, EndpointConfig, NewPlayer, PlayerId, SendError, ServerEvent, ServerOptions,
     SessionServer,
 };
-use room::{AWAY_FOR, Act, Room};
+use room::{KICK_BAN, Room, RoomAction};
 use std::{
     collections::HashMap,
     net::SocketAddr,
     time::{Duration, Instant},
 };
 
-/// What a login has to ask for.
+/// Name of the game in logins.
 pub const GAME: &str = "rallypoint-room";
 
-/// What people call it.
+/// Name of the game as shown to users.
 pub const GAME_NAME: &str = "Rallypoint room";
 
-/// The longest message, in both directions: room for a line and the name of who said it.
-pub const LONGEST_MESSAGE: usize = 8_192;
+/// Maximum size of a message in bytes, in both directions: a line and the name of its author.
+pub const MAX_MESSAGE: usize = 8_192;
 
-/// How often what browsers are told is made anew, for the times to the players.
-const REFRESH: Duration = Duration::from_secs(5);
+/// Interval at which the answer to queries is updated, for the pings of players.
+const INFO_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Disconnect reason when the room ends.
 const GOODBYE: &str = "the server is closing";
 
-/// Runs a room until it is told to stop.
+/// Runs a room until `/quit` or a signal.
 pub fn run(args: &Args) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::failed)?;
     runtime.block_on(async {
         let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
-        let mut hosting = Hosting::start(args).await?;
+        let mut server = RoomServer::start(args).await?;
         tokio::select! {
-            () = hosting.run() => {}
+            () = server.run() => {}
             () = signals.stop() => {}
         }
-        // Whoever is in a hurry presses Ctrl-C again.
+        // A second Ctrl-C ends the program at once.
         tokio::select! {
-            () = hosting.stop() => {}
+            () = server.stop() => {}
             () = signals.stop_again() => {}
         }
         Ok(())
     })
 }
 
-struct Hosting {
+struct RoomServer {
     server: SessionServer,
     room: Room<PlayerId>,
     info: ServerInfo,
     announcement: Option<RoomAnnouncement>,
     metrics: Option<Metrics>,
-    /// From where people were sent away, and until when nobody gets in from there.
-    away: HashMap<Lan, Instant>,
+    /// Networks of kicked guests, and when their ban ends.
+    banned_networks: HashMap<Lan, Instant>,
 }
 
-impl Hosting {
+impl RoomServer {
     async fn start(args: &Args) -> Result<Self, CommandError> {
-        let key = key::choose(args.key_file.as_deref())?;
+        let key = key::load_or_generate(args.key_file.as_deref())?;
         let public = key.public();
         let mut endpoint = EndpointConfig::for_game(GAME);
         endpoint.static_key = Some(key);
         endpoint.max_players = args.max_players.into();
         endpoint.max_per_address = args.max_per_address.into();
         endpoint.encryption = if args.encrypted_only { EncryptionPolicy::Encrypted } else { EncryptionPolicy::Either };
-        let mut options = ServerOptions { stream: Some(LONGEST_MESSAGE), ..endpoint.into() };
+        let mut options = ServerOptions { stream: Some(MAX_MESSAGE), ..endpoint.into() };
         if !args.listen.is_empty() {
             options.listen.clone_from(&args.listen);
         }
@@ -94,13 +95,13 @@ impl Hosting {
             None => None,
         };
         let lines: String = addrs.iter().map(|addr| format!("session udp {addr}\n")).collect();
-        // Nobody may be reading, which is no reason not to serve.
-        let at =
-            metrics.as_ref().and_then(Metrics::local_addr).map_or(String::new(), |at| format!("metrics tcp {at}\n"));
-        let _ = print_stdout(&format!("{lines}{at}key {public}\n"));
+        // A closed standard output is no reason not to serve.
+        let metrics_line =
+            metrics.as_ref().map_or(String::new(), |metrics| format!("metrics tcp {}\n", metrics.local_addr()));
+        let _ = print_stdout(&format!("{lines}{metrics_line}key {public}\n"));
         for lobby in &args.lobbies {
             let list = rallypoint_query::lobby_names::short_name(args.lobby_id);
-            print_stderr(format_args!("to find it: rallypoint list {lobby}/{list} --query"));
+            print_stderr(format_args!("to see it in the list: rallypoint list {lobby}/{list} --query"));
         }
         let teams = if args.teams.is_empty() { vec!["red".into(), "blue".into()] } else { args.teams.clone() };
         let info = ServerInfo {
@@ -112,15 +113,16 @@ impl Hosting {
             ..ServerInfo::default()
         };
         let room = Room::new(teams, args.welcome.clone());
-        let mut hosting = Self { server, room, info, announcement, metrics, away: HashMap::new() };
-        hosting.tell_browsers();
-        Ok(hosting)
+        let mut server = Self { server, room, info, announcement, metrics, banned_networks: HashMap::new() };
+        server.update_info();
+        Ok(server)
     }
 
-    /// Until /quit is typed.
+    /// Serves until `/quit` is typed.
     async fn run(&mut self) {
-        let (mut console, mut message) = (Lines::of_stdin(), Vec::new());
-        let mut refresh = tokio::time::interval(REFRESH);
+        let mut console = InputLines::from_stdin();
+        let mut message = Vec::new();
+        let mut refresh = tokio::time::interval(INFO_INTERVAL);
         loop {
             let announce = async {
                 match &mut self.announcement {
@@ -128,9 +130,9 @@ impl Hosting {
                     None => std::future::pending().await,
                 }
             };
-            let asked = async {
-                match &self.metrics {
-                    Some(metrics) => metrics.next().await,
+            let stats_request = async {
+                match &mut self.metrics {
+                    Some(metrics) => metrics.next_request().await,
                     None => std::future::pending().await,
                 }
             };
@@ -143,25 +145,26 @@ impl Hosting {
                             let server = &self.server;
                             self.room.handle_console(&line, |player| server.stats(player)?.rtt);
                         }
-                        Err(characters) => print_stderr(too_long(characters)),
+                        Err(characters) => print_stderr(too_long_message(characters)),
                     }
-                    self.tell_browsers();
+                    self.update_info();
                 }
-                _ = refresh.tick() => self.tell_browsers(),
+                _ = refresh.tick() => self.update_info(),
                 () = announce => {}
-                client = asked => client.answer(self.server.endpoint_stats()),
+                request = stats_request => drop(request.send(self.server.endpoint_stats())),
             }
-            self.act();
+            self.run_actions();
         }
     }
 
     fn handle_event(&mut self, event: ServerEvent, message: &[u8]) {
-        let (now, server) = (Instant::now(), &self.server);
+        let now = Instant::now();
+        let server = &self.server;
         match event {
-            ServerEvent::Connected(NewPlayer { player, username, .. }) => match self.is_away(now, player) {
+            ServerEvent::Connected(NewPlayer { player, username, .. }) => match self.remaining_ban(now, player) {
                 Some(left) => {
                     let minutes = left.as_secs() / 60 + 1;
-                    self.server.disconnect(player, &format!("sent away; come back in {minutes} min"));
+                    self.server.disconnect(player, &format!("kicked; you can join again in {minutes} min"));
                 }
                 None => self.room.handle_join(now, player, &username),
             },
@@ -170,45 +173,45 @@ impl Hosting {
                 self.room.handle_line(now, player, message, |player| server.stats(player)?.rtt);
             }
             ServerEvent::Disconnected(player, reason) => {
-                // Who leaves without a word just leaves.
+                // An empty reason is the normal one and not shown.
                 let is_silent = matches!(&reason, DisconnectReason::ClosedByPeer(why) if why.is_empty());
                 let why = if is_silent { String::new() } else { reason.to_string() };
                 self.room.handle_leave(player, &why);
             }
             _ => return,
         }
-        self.tell_browsers();
+        self.update_info();
     }
 
-    fn act(&mut self) {
-        for act in self.room.take_acts() {
+    fn run_actions(&mut self) {
+        for act in self.room.take_actions() {
             match act {
-                Act::Tell(player, line) => {
-                    // Who does not read for so long that the window is full is as good as gone.
+                RoomAction::Send(player, line) => {
+                    // A guest whose window is full has not read for a long time.
                     if let Err(SendError::WouldBlock) = self.server.try_send(player, line.as_bytes()) {
                         self.server.disconnect(player, "too slow");
                     }
                 }
-                Act::Kick(player, reason) => {
+                RoomAction::Kick(player, reason) => {
                     if let Some(addr) = self.server.validated_addr(player) {
-                        self.away.insert(Lan::of(addr.ip()), Instant::now() + AWAY_FOR);
+                        self.banned_networks.insert(Lan::of(addr.ip()), Instant::now() + KICK_BAN);
                     }
                     self.server.disconnect(player, &reason);
                 }
-                Act::Log(line) => drop(print_stdout(&format!("{line}\n"))),
+                RoomAction::Log(line) => drop(print_stdout(&format!("{line}\n"))),
             }
         }
     }
 
-    /// For how much longer nobody gets in from where this player is.
-    fn is_away(&mut self, now: Instant, player: PlayerId) -> Option<Duration> {
-        self.away.retain(|_, until| *until > now);
-        let home = Lan::of(self.server.validated_addr(player)?.ip());
-        self.away.get(&home).map(|until| until.saturating_duration_since(now))
+    /// The remaining ban of the network of this player, if any.
+    fn remaining_ban(&mut self, now: Instant, player: PlayerId) -> Option<Duration> {
+        self.banned_networks.retain(|_, until| *until > now);
+        let network = Lan::of(self.server.validated_addr(player)?.ip());
+        self.banned_networks.get(&network).map(|until| until.saturating_duration_since(now))
     }
 
-    /// Server browsers and lobbies.
-    fn tell_browsers(&mut self) {
+    /// Updates the answer to queries and the player count in lobbies.
+    fn update_info(&mut self) {
         if let Some(announcement) = &mut self.announcement {
             announcement.set_players(self.room.len());
         }
@@ -217,7 +220,7 @@ impl Hosting {
     }
 
     async fn stop(self) {
-        print_stderr("saying goodbye");
+        print_stderr("closing the room");
         let unregister = async {
             if let Some(announcement) = self.announcement {
                 announcement.stop().await;

@@ -1,4 +1,4 @@
-//! `rallypoint join`: a client for chat rooms, in the terminal.
+//! `rallypoint join`: a terminal client for chat rooms.
 
 mod args;
 
@@ -6,9 +6,9 @@ pub use args::Args;
 
 use crate::{
     error::CommandError,
-    host::{ALL_HEARD, ASK_IF_HEARD, GAME, LONGEST_MESSAGE, NOT_HEARD},
-    lines::{Lines, too_long},
-    pace::Pace,
+    host::{GAME, MAX_MESSAGE, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
+    input_lines::{InputLines, too_long_message},
+    line_limiter::LineLimiter,
     signals::Signals,
     stdio::{print_stderr, print_stdout},
 };
@@ -25,79 +25,83 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What is typed for this program, and not for the server.
+/// Command that shows statistics of the connection; handled by the client.
 pub const STATS: &str = "/stats";
+
+/// Command that leaves the room; handled by the client.
 pub const QUIT: &str = "/quit";
 
-/// A room welcomes whoever comes in, and says that it has heard what was said, within this time.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+/// Time limit for the welcome of a room and for its receipt.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Takes part until one side has had enough.
+/// Takes part in a room until the user leaves or the session ends.
 pub fn run(args: &Args) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::failed)?;
     runtime.block_on(async {
         let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
-        let joined = tokio::select! {
-            joined = Joined::start(args) => joined?,
+        let client = tokio::select! {
+            client = RoomClient::start(args) => client?,
             () = signals.stop() => return Ok(()),
         };
         let result = tokio::select! {
-            result = joined.run() => result,
+            result = client.run() => result,
             () = signals.stop() => Ok(()),
         };
-        let unsaid = joined.unsaid.get();
-        // Whoever is in a hurry presses Ctrl-C again.
+        let unsent_lines = client.unsent_lines.get();
+        // A second Ctrl-C ends the program at once.
         let closed = tokio::select! {
-            closed = joined.client.close() => closed,
+            closed = client.client.close() => closed,
             () = signals.stop_again() => Ok(()),
         };
         result?;
         closed.map_err(CommandError::failed)?;
-        match unsaid {
+        match unsent_lines {
             0 => Ok(()),
-            1 => Err(CommandError::failed("one of the lines was not said")),
-            _ => Err(CommandError::failed(format!("{unsaid} of the lines were not said"))),
+            1 => Err(CommandError::failed("one line was not sent")),
+            _ => Err(CommandError::failed(format!("{unsent_lines} lines were not sent"))),
         }
     })
 }
 
-struct Joined {
+struct RoomClient {
     client: SessionClient,
-    /// How safe it is, in words.
-    how: &'static str,
+    /// Description of the encryption.
+    security: &'static str,
     team: Option<String>,
-    /// A person types here: what was typed is replaced by what the server makes of it.
-    is_typed: bool,
-    /// How many lines could not be sent, or were not heard.
-    unsaid: Cell<usize>,
+    /// Whether input and output are a terminal: then a typed line is replaced by its echo from the server.
+    is_interactive: bool,
+    /// Number of lines that could not be sent or were dropped by the room.
+    unsent_lines: Cell<usize>,
 }
 
-impl Joined {
+impl RoomClient {
     async fn start(args: &Args) -> Result<Self, CommandError> {
         let port = args.server.port.map_or(session::PORT, NonZeroU16::get);
         let addrs = resolve(&args.server.host, port, None).await.map_err(CommandError::failed)?;
-        let mut config = ClientConfig::new(&args.name.clone().unwrap_or_else(user), GAME);
+        let mut config = ClientConfig::new(&args.name.clone().unwrap_or_else(user_name), GAME);
         config.encryption = args.encryption();
         config.reconnect = !args.no_reconnect;
-        let options = ClientOptions { stream: Some(LONGEST_MESSAGE), ..config.into() };
-        let client = SessionClient::connect(&addrs[..], options).await.map_err(|error| explain(&error, args))?;
-        let how = match (args.plain, args.key) {
+        let options = ClientOptions { stream: Some(MAX_MESSAGE), ..config.into() };
+        let client = SessionClient::connect(&addrs[..], options).await.map_err(|error| connect_error(&error, args))?;
+        let security = match (args.plain, args.key) {
             (true, _) => "not encrypted",
             (_, None) => "encrypted",
-            (_, Some(_)) => "encrypted, and it is the server with that key",
+            (_, Some(_)) => "encrypted, server key verified",
         };
-        let is_typed = stdin().is_terminal() && stdout().is_terminal();
-        Ok(Self { client, how, team: args.team.clone(), is_typed, unsaid: Cell::new(0) })
+        let is_interactive = stdin().is_terminal() && stdout().is_terminal();
+        Ok(Self { client, security, team: args.team.clone(), is_interactive, unsent_lines: Cell::new(0) })
     }
 
     async fn run(&self) -> Result<(), CommandError> {
         let mut message = Vec::new();
-        self.come_in(&mut message).await?;
-        let (mut lines, mut pace) = (Lines::of_stdin(), Pace::of_guest(Instant::now()));
-        self.enter(&mut pace).await;
-        let (mut is_lost, mut leaves_by) = (false, None);
+        self.await_welcome(&mut message).await?;
+        let mut lines = InputLines::from_stdin();
+        let mut limiter = LineLimiter::for_client(Instant::now());
+        self.join_team(&mut limiter).await;
+        let mut is_lost = false;
+        let mut receipt_deadline = None;
         loop {
-            let ready = pace.ready_at();
+            let ready = limiter.ready_at();
             let line = async {
                 until(ready).await;
                 lines.next().await
@@ -106,115 +110,115 @@ impl Joined {
                 event = self.client.next_event(&mut message) => match event {
                     Some(ClientEvent::Message) => {
                         let line = text::display(&message);
-                        if leaves_by.is_some() && line == ALL_HEARD {
+                        if receipt_deadline.is_some() && line == RECEIPT {
                             return Ok(());
                         }
-                        self.hear(&line)?;
+                        self.print_message(&line)?;
                     }
                     Some(ClientEvent::Connected) => {
                         is_lost = false;
-                        self.tell("-- connected again")?;
-                        self.enter(&mut pace).await;
-                        if leaves_by.is_some() {
-                            self.ask().await;
+                        self.print_line("-- reconnected")?;
+                        self.join_team(&mut limiter).await;
+                        if receipt_deadline.is_some() {
+                            self.request_receipt().await;
                         }
                     }
                     Some(ClientEvent::Disconnected(reason)) => {
-                        if !self.comes_back(&reason) {
-                            return Err(ended(&reason));
+                        if !self.will_reconnect(&reason) {
+                            return Err(disconnect_error(&reason));
                         }
                         is_lost = true;
-                        self.tell(&format!("-- the connection is lost ({}); trying again", lost(&reason)))?;
+                        self.print_line(&format!("-- connection lost ({}); reconnecting", describe_loss(&reason)))?;
                     }
-                    Some(ClientEvent::LoginFailed(error @ LoginError::Refused(_))) => return Err(refused(&error)),
+                    Some(ClientEvent::LoginFailed(error @ LoginError::Refused(_))) => return Err(login_error(&error)),
                     Some(_) => {}
-                    None => return Err(over()),
+                    None => return Err(session_ended()),
                 },
-                line = line, if leaves_by.is_none() => match line.as_ref().map(|line| line.as_deref().map(str::trim)) {
+                line = line, if receipt_deadline.is_none() => match line.as_ref().map(|line| line.as_deref().map(str::trim)) {
                     None | Some(Ok(QUIT)) => {
-                        // A person has seen what became of the lines.
-                        if self.is_typed || !self.ask().await {
+                        // An interactive user has seen the echo of each line.
+                        if self.is_interactive || !self.request_receipt().await {
                             return Ok(());
                         }
-                        leaves_by = Some(Instant::now() + ANSWERS_WITHIN);
+                        receipt_deadline = Some(Instant::now() + REPLY_TIMEOUT);
                     }
                     Some(Ok("")) => {}
-                    Some(Ok(STATS)) => self.tell(&stats(self.client.stats()))?,
+                    Some(Ok(STATS)) => self.print_line(&stats(self.client.stats()))?,
                     Some(Ok(line)) => {
-                        if self.is_typed {
-                            // The line as it was typed goes; it comes back from the server with a name before it.
+                        if self.is_interactive {
+                            // Erases the typed line; the server echoes it with the name of the user.
                             print_stdout("\x1b[1A\x1b[2K")?;
                         }
-                        pace.spend(Instant::now());
+                        limiter.spend(Instant::now());
                         if let Err(error) = self.client.send(line.as_bytes()).await {
                             let why = if is_lost { "not connected".into() } else { error.to_string() };
-                            self.not_said(&format!("this was not said ({why}): {}", text::sanitize(line)))?;
+                            self.report_unsent(&format!("not sent ({why}): {}", text::sanitize(line)))?;
                         }
                     }
-                    Some(Err(characters)) => self.not_said(&too_long(*characters))?,
+                    Some(Err(characters)) => self.report_unsent(&too_long_message(*characters))?,
                 },
-                () = until(leaves_by), if leaves_by.is_some() => return Err(CommandError::failed(NotAcknowledged)),
+                () = until(receipt_deadline), if receipt_deadline.is_some() => return Err(CommandError::failed(NotAcknowledged)),
             }
         }
     }
 
-    /// Waits for the first words of the room. Who is not wanted there hears that instead, and has said nothing yet.
-    async fn come_in(&self, message: &mut Vec<u8>) -> Result<(), CommandError> {
+    /// Waits for the first message of the room. A refused guest is disconnected instead, before it has sent anything.
+    async fn await_welcome(&self, message: &mut Vec<u8>) -> Result<(), CommandError> {
         let first = async {
             loop {
                 match self.client.next_event(message).await {
                     Some(ClientEvent::Message) => return Ok(()),
-                    Some(ClientEvent::Disconnected(reason)) => return Err(ended(&reason)),
+                    Some(ClientEvent::Disconnected(reason)) => return Err(disconnect_error(&reason)),
                     Some(_) => {}
-                    None => return Err(over()),
+                    None => return Err(session_ended()),
                 }
             }
         };
         let silent =
-            |_| Err(CommandError::failed("the server lets people in, but does not welcome them: it is no room"));
-        tokio::time::timeout(ANSWERS_WITHIN, first).await.unwrap_or_else(silent)?;
-        self.tell(&format!("-- connected to {} ({}); /quit leaves", self.client.server(), self.how))?;
-        self.tell(&text::display(message))
+            |_| Err(CommandError::failed("the server accepted the login but sent no welcome: it is not a room"));
+        tokio::time::timeout(REPLY_TIMEOUT, first).await.unwrap_or_else(silent)?;
+        self.print_line(&format!("-- connected to {} ({}); /quit leaves", self.client.server(), self.security))?;
+        self.print_line(&text::display(message))
     }
 
-    /// After coming in, also again.
-    async fn enter(&self, pace: &mut Pace) {
+    /// Joins the team of `--team`, after each connect.
+    async fn join_team(&self, limiter: &mut LineLimiter) {
         if let Some(team) = &self.team {
-            pace.spend(Instant::now());
-            // If the connection is gone again, the next one does it.
+            limiter.spend(Instant::now());
+            // If the connection is lost again, this is repeated after the next reconnect.
             let _: Result<(), SendError> = self.client.send(format!("/team {team}").as_bytes()).await;
         }
     }
 
-    /// Asks the room to answer when it has dealt with all that was said; false if there is no connection.
-    async fn ask(&self) -> bool {
-        self.client.send(ASK_IF_HEARD.as_bytes()).await.is_ok()
+    /// Requests a receipt for all lines so far; false if there is no connection.
+    async fn request_receipt(&self) -> bool {
+        self.client.send(RECEIPT_REQUEST.as_bytes()).await.is_ok()
     }
 
-    fn comes_back(&self, reason: &DisconnectReason) -> bool {
-        // The client decides; after an end that one side wanted there is nothing more to come.
+    fn will_reconnect(&self, reason: &DisconnectReason) -> bool {
+        // After an intended end the client does not reconnect.
         !matches!(reason, DisconnectReason::Closed) && !self.client.is_closed()
     }
 
-    /// What somebody says, or the room.
-    fn hear(&self, line: &str) -> Result<(), CommandError> {
+    /// Prints a message of the room, or counts it as a refusal.
+    fn print_message(&self, line: &str) -> Result<(), CommandError> {
         match line.strip_prefix("-- ") {
-            Some(why) if line.starts_with(NOT_HEARD) => self.not_said(why),
-            _ => self.tell(line),
+            Some(why) if line.starts_with(RATE_LIMITED) => self.report_unsent(why),
+            _ => self.print_line(line),
         }
     }
 
-    /// A person sees it among what is said; a program that writes into a pipe learns it from the exit code, too.
-    fn not_said(&self, why: &str) -> Result<(), CommandError> {
-        if self.is_typed {
-            return self.tell(&format!("-- {why}"));
+    /// Reports a line that was not sent: in the chat if interactive, otherwise on standard error and by the exit code.
+    fn report_unsent(&self, why: &str) -> Result<(), CommandError> {
+        if self.is_interactive {
+            return self.print_line(&format!("-- {why}"));
         }
-        self.unsaid.set(self.unsaid.get() + 1);
+        self.unsent_lines.set(self.unsent_lines.get() + 1);
         print_stderr(why);
         Ok(())
     }
 
-    fn tell(&self, line: &str) -> Result<(), CommandError> {
+    fn print_line(&self, line: &str) -> Result<(), CommandError> {
         print_stdout(&format!("{line}\n"))
     }
 }
@@ -225,8 +229,8 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// The name of the user, if it can be used.
-fn user() -> String {
+/// The name of the user, if it is valid.
+fn user_name() -> String {
     std::env::var("USER").ok().filter(|user| !user.is_empty() && user.len() < 128).unwrap_or_else(|| "guest".into())
 }
 
@@ -234,7 +238,7 @@ fn stats(stats: Option<ConnectionStats>) -> String {
     match stats {
         None => "-- not connected".into(),
         Some(stats) => format!(
-            "-- round trip {:.1} ms, {:.0} % lost; {} bytes sent, {} received, {} messages sent again",
+            "-- round trip {:.1} ms, {:.0} % loss; {} bytes sent, {} received, {} retransmissions",
             stats.rtt.unwrap_or_default().as_secs_f64() * 1e3,
             stats.loss * 100.0,
             stats.bytes_sent,
@@ -244,37 +248,37 @@ fn stats(stats: Option<ConnectionStats>) -> String {
     }
 }
 
-fn explain(error: &ConnectError, args: &Args) -> CommandError {
+fn connect_error(error: &ConnectError, args: &Args) -> CommandError {
     match error {
         ConnectError::Login(LoginError::TimedOut) if args.key.is_some() => CommandError::failed(
-            "no answer from a server with that key: does it run, does a firewall let it through, and is the key right?",
+            "no answer from a server with that key: check that it is running, that no firewall blocks UDP, and the key",
         ),
         ConnectError::Login(LoginError::TimedOut) => CommandError::failed(
-            "no answer: does the server run, is the port right, and does a firewall let it through (UDP)?",
+            "no answer: check that the server is running, the port, and that no firewall blocks UDP",
         ),
-        ConnectError::Login(error) => refused(error),
+        ConnectError::Login(error) => login_error(error),
         error => CommandError::failed(error),
     }
 }
 
-fn refused(error: &LoginError) -> CommandError {
+fn login_error(error: &LoginError) -> CommandError {
     CommandError::failed(text::sanitize(&error.to_string()))
 }
 
-fn over() -> CommandError {
-    CommandError::failed("the session is over")
+fn session_ended() -> CommandError {
+    CommandError::failed("the session has ended")
 }
 
-fn ended(reason: &DisconnectReason) -> CommandError {
+fn disconnect_error(reason: &DisconnectReason) -> CommandError {
     CommandError::failed(match reason {
         DisconnectReason::ClosedByPeer(why) if !why.is_empty() => {
-            format!("the server ended it: {}", text::sanitize(why))
+            format!("the server closed the connection: {}", text::sanitize(why))
         }
         reason => text::sanitize(&reason.to_string()).into_owned(),
     })
 }
 
-fn lost(reason: &DisconnectReason) -> String {
+fn describe_loss(reason: &DisconnectReason) -> String {
     match reason {
         DisconnectReason::ClosedByPeer(why) if why == "unknown session" => "the server was restarted".into(),
         reason => text::sanitize(&reason.to_string()).into_owned(),

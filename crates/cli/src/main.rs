@@ -1,4 +1,4 @@
-//! The program `rallypoint`: every verb is a module of its own.
+//! The program `rallypoint`: one module per command.
 #![forbid(unsafe_code)]
 
 mod admin;
@@ -12,15 +12,15 @@ mod error;
 mod exit;
 mod history;
 mod host;
+mod input_lines;
 mod interactive_scan;
 mod join;
-mod lines;
+mod line_limiter;
 mod list;
 mod log;
 mod man;
 mod number;
 mod output;
-mod pace;
 mod packet_log;
 mod ping;
 mod query;
@@ -68,28 +68,29 @@ enum Verb {
 const EXAMPLES: &str = "\
 Examples:
   rallypoint serve
-      a lobby on this machine, with no configuration
+      runs a lobby on this machine, without configuration
   rallypoint announce --name \"Bacon Town\" --port 8190 --lobby lobby.example.org
       keeps a game server in the list of a lobby
   rallypoint list lobby.example.org --query --not-empty --sort ping
-      where somebody plays, the nearest first
+      servers with players, lowest ping first
   rallypoint query play.example.org session://[2001:db8::1]:45555 --json
-      all about two servers, and who plays there
+      details and players of two servers
   rallypoint ping -c 5 play.example.org
-      how far away a server is
+      measures the round-trip time
   rallypoint watch lobby://lobby.example.org
-      who comes, who goes, what changes
+      prints servers that appear, disappear or change
   rallypoint browse lobby.example.org
-      choose a server and join it, in the terminal
+      a server browser in the terminal
   rallypoint check play.example.org:6969 --warn-ping 100 --crit-ping 300
-      for Nagios, Icinga and the like
-  rallypoint host                  a chat room on this machine
+      a check for Nagios or Icinga
+  rallypoint host
+      hosts a chat room on this machine
   rallypoint join play.example.org
-                                   takes part in one
+      joins a chat room
   rallypoint doctor play.example.org:8190 --lobby lobby.example.org
-      why a server is not listed, and what to do
+      finds out why a server is not listed
 
-Each command tells more about itself: rallypoint list --help
+For details of a command: rallypoint list --help
 
 Exit codes:
   0  all went well; query, list, ping: all answered
@@ -132,23 +133,22 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was asked for. A monitoring system takes exit code 2 for an alarm, which a mistake in its own configuration is not.
+/// Parses the arguments. A monitoring system would take exit code 2 for CRITICAL, so wrong usage of `check` exits with 3.
 fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let verb = std::env::args().nth(1).unwrap_or_default();
-        let in_one_line = || error::usage_summary(&error.to_string());
+        let summary = || error::usage_summary(&error.to_string());
         match &*verb {
             "check" if error.use_stderr() => {
-                // On standard error with all its hints, for whoever tries it by hand; monitoring systems read standard
-                // output.
+                // With all hints on standard error, for interactive use; monitoring systems read standard output.
                 let _ = error.print();
-                check::print_unknown(in_one_line());
+                check::print_unknown(summary());
                 std::process::exit(3);
             }
-            // Programs read that, too.
+            // Programs read the output of these, so the error has the same format.
             "query" | "list" if error.use_stderr() => {
                 let format = output::Format::from_invalid_arguments(std::env::args().skip(2));
-                output::printer::print_command_error(format, error::CommandError::Usage(in_one_line()));
+                output::printer::print_command_error(format, error::CommandError::Usage(summary()));
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! `rallypoint respond`: answers queries for a game that has no query of its own.
+//! `rallypoint respond`: answers queries on behalf of a game.
 
 mod args;
 mod info_file;
@@ -16,77 +16,86 @@ use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo};
 use rallypoint_udp::{EventLoop, EventLoopThread, UdpSocket, entropy};
 use std::{net::SocketAddr, sync::Arc};
 
-/// Room for a flood of queries while the thread is busy.
+/// Size of the receive buffer in bytes, for bursts of queries.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
-/// Answers until it is told to stop.
+/// Answers queries until a signal arrives.
 pub fn run(args: &Args) -> Result<(), CommandError> {
     if args.print_example {
         return print_stdout(InfoFile::EXAMPLE);
     }
     let Some(file) = args.info.as_deref().map(InfoFile::new) else {
-        return Err(CommandError::Usage("there is nothing to answer with: name a file with --info".into()));
+        return Err(CommandError::Usage("no file with answers: set --info".into()));
     };
-    let places = args.places();
-    if places.is_empty() {
+    let listeners = args.listeners();
+    if listeners.is_empty() {
         return Err(CommandError::Usage(
-            "there is nowhere to answer: give --session ADDR:PORT, --bloodmasters ADDR:PORT, or both".into(),
+            "no address to listen on: set --session ADDR:PORT, --bloodmasters ADDR:PORT, or both".into(),
         ));
     }
-    let info = file.read().map_err(|errors| CommandError::Usage(format!("what to answer cannot be read\n{errors}")))?;
+    let info =
+        file.read().map_err(|errors| CommandError::Usage(format!("the file with answers is not valid\n{errors}")))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::failed)?;
-    runtime.block_on(answer(&file, &info, &places))
+    runtime.block_on(answer(&file, &info, &listeners))
 }
 
-/// An address, and what is answered there.
-struct Place {
+/// An address and the protocols answered there.
+struct Listener {
     addr: SocketAddr,
     bloodmasters: bool,
     session: bool,
 }
 
-async fn answer(file: &InfoFile<'_>, info: &ServerInfo, places: &[Place]) -> Result<(), CommandError> {
+async fn answer(file: &InfoFile<'_>, info: &ServerInfo, listeners: &[Listener]) -> Result<(), CommandError> {
     // Before anything else, so that no signal is missed once the ports are open.
     let mut signals = Signals::new().map_err(CommandError::failed)?;
-    let (mut answering, mut lines) = (Vec::new(), String::new());
-    for place in places {
-        let socket = Arc::new(UdpSocket::bind(place.addr, RECEIVE_BUFFER).map_err(CommandError::failed)?);
-        for (name, _) in place.protocols() {
+    let mut threads = Vec::new();
+    let mut lines = String::new();
+    for listener in listeners {
+        let socket = Arc::new(UdpSocket::bind(listener.addr, RECEIVE_BUFFER).map_err(CommandError::failed)?);
+        for (name, _) in listener.protocols() {
             lines += &format!("{name} udp {}\n", socket.local_addr());
         }
-        answering.push(start(place, socket, info)?);
+        threads.push(start(listener, socket, info)?);
     }
-    // Nobody may be reading, which is no reason not to answer.
+    // A closed standard output is no reason not to answer.
     let _ = print_stdout(&lines);
     while signals.next().await == SignalAction::Reload {
         match file.read() {
             Ok(info) => {
                 let info = Arc::new(info);
-                for driver in &answering {
+                for thread in &threads {
                     let info = info.clone();
-                    driver.handle().run(move |responder, _| responder.set_info(&info));
+                    thread.handle().run(move |responder, _| responder.set_info(&info));
                 }
-                print_stderr(format_args!("read {file} again"));
+                print_stderr(format_args!("reloaded {file}"));
             }
-            Err(errors) => print_stderr(format_args!("{errors}\nthe answers stay as they were")),
+            Err(errors) => print_stderr(format_args!("{errors}\nthe file was not reloaded: correct the errors above")),
         }
     }
-    drop(answering);
+    drop(threads);
     Ok(())
 }
 
-fn start(place: &Place, socket: Arc<UdpSocket>, info: &ServerInfo) -> Result<EventLoopThread<Responder>, CommandError> {
+fn start(
+    listener: &Listener,
+    socket: Arc<UdpSocket>,
+    info: &ServerInfo,
+) -> Result<EventLoopThread<Responder>, CommandError> {
     let seed = entropy::u128().map_err(CommandError::failed)?;
-    let config =
-        ResponderConfig { bloodmasters: place.bloodmasters, session: place.session, ..ResponderConfig::default() };
+    let config = ResponderConfig {
+        bloodmasters: listener.bloodmasters,
+        session: listener.session,
+        ..ResponderConfig::default()
+    };
     let responder = Responder::new(config, seed, info).map_err(CommandError::failed)?;
     EventLoop::new(vec![socket])
         .and_then(|event_loop| event_loop.spawn("respond", responder, drop))
         .map_err(CommandError::failed)
 }
 
-impl Place {
-    /// What is answered here, by name.
+impl Listener {
+    /// The enabled protocols, by name.
     fn protocols(&self) -> impl Iterator<Item = (&'static str, bool)> {
         [("bloodmasters", self.bloodmasters), ("session", self.session)].into_iter().filter(|(_, is_on)| *is_on)
     }

@@ -5,28 +5,28 @@ use rallypoint_lobby_proto::{Network, ParseNetworkError, PublicId};
 use rallypoint_query::HttpUrl;
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
-/// Ban, unban, unlist and note, while a lobby runs
+/// Manage bans and notes of a running lobby
 ///
-/// For the operator of a lobby, who is known by a token: `rallypoint admin token` makes one, which goes into a file that
-/// web.admin_token_file names. What is decided here is kept by the lobby over restarts, and written into its audit log.
+/// For the operator of a lobby, authenticated by a token: `rallypoint admin token` generates one, to be stored in the file
+/// of the setting web.admin_token_file. All changes survive restarts of the lobby and are recorded in its audit log.
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub struct Args {
-    /// Where the lobby's web server is; http only
+    /// URL of the lobby's web server
     #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:29950", value_parser = url)]
     pub url: HttpUrl,
 
-    /// The file that the token is in
+    /// File with the admin token
     ///
-    /// Without it: $RALLYPOINT_ADMIN_TOKEN, else the token in the configuration of this machine's own lobby.
+    /// Default: $RALLYPOINT_ADMIN_TOKEN, or the token in the configuration of the lobby on this machine.
     #[arg(long, global = true, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 
-    /// Print the lobby's answer, as JSON
+    /// Print the response of the lobby as JSON
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// How long to wait for an answer: 4s, 500ms, or a number of seconds
+    /// Timeout of a request: 4s, 500ms, or a number of seconds
     #[arg(long, short = 't', global = true, value_name = "TIME", default_value = "4s", value_parser = scan_args::time)]
     pub timeout: Duration,
 
@@ -38,54 +38,54 @@ pub struct Args {
 pub enum Verb {
     Ban(BanArgs),
     Unban(UnbanArgs),
-    /// Show all bans, those of the lobby's configuration among them
+    /// List all bans, including those of the configuration file
     Bans,
     Unlist(UnlistArgs),
     Note(NoteArgs),
-    /// Show notes
+    /// List notes
     Notes {
-        /// Only those about this server, address or network
+        /// Only notes about this server, address or network
         about: Option<String>,
     },
     /// Remove a note
     Forget {
-        /// Its number, as in notes
+        /// ID of the note, as shown by notes
         id: u64,
     },
-    /// Show who did what, the latest first
+    /// Show the audit log, newest entries first
     Audit {
-        /// How much of it
+        /// Maximum number of entries
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
         limit: u16,
     },
-    /// Print a new token, and do nothing else
+    /// Print a new random token
     Token,
 }
 
-/// Ban an address, a network, or a pattern of names: its servers leave the list at once
+/// Ban an address, a network or a name pattern; matching servers are removed from the list at once
 #[derive(clap::Args)]
 pub struct BanArgs {
     #[command(flatten)]
-    pub whom: Whom,
+    pub subject: Subject,
 
-    /// Why: whoever is banned can read it
+    /// Reason, visible to the owner of a banned server
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub reason: String,
 
-    /// Until when: 2027-01-31, or 2027-01-31T18:00:00Z
+    /// End of the ban: 2027-01-31 or 2027-01-31T18:00:00Z
     #[arg(long, value_name = "DATE", conflicts_with = "time")]
     pub until: Option<String>,
 
-    /// For how long: 30m, 12h, 7d, 4w
-    #[arg(long = "for", id = "time", value_name = "TIME", value_parser = long_time)]
+    /// Duration of the ban: 30m, 12h, 7d, 4w
+    #[arg(long = "for", id = "time", value_name = "TIME", value_parser = parse_duration)]
     pub time: Option<Duration>,
 }
 
-/// Who is meant: one of them.
+/// The subject of a ban: exactly one of the two.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
-pub struct Whom {
-    /// An address or a network: 203.0.113.9, 203.0.113.0/24, 2001:db8::/32
+pub struct Subject {
+    /// Address or network: 203.0.113.9, 203.0.113.0/24, 2001:db8::/32
     #[arg(value_name = "NETWORK")]
     pub network: Option<Network>,
 
@@ -98,56 +98,55 @@ pub struct Whom {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 pub struct UnbanArgs {
-    /// Its number, as in bans; or the address or network, or the public ID of a server that is kept off the list
+    /// ID of the ban as shown by bans, its address or network, or the public ID of an unlisted server
     #[arg(value_name = "ID|NETWORK|SERVER")]
-    pub ban: Option<KnownBan>,
+    pub ban: Option<BanRef>,
 
-    /// The pattern, as in bans
+    /// Name pattern of the ban
     #[arg(long, value_name = "PATTERN")]
     pub name: Option<String>,
 }
 
-/// A ban that there is.
+/// An existing ban.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KnownBan {
-    /// By its number.
+pub enum BanRef {
+    /// By its ID.
     Id(u64),
-    /// By whom it is about.
+    /// By its network.
     Network(Network),
-    /// By the server that was taken off the list.
+    /// By the server that was unlisted.
     Server(PublicId),
 }
 
-/// Take a server off the list, and keep it off for a while
+/// Remove a server from the list for a while
 ///
-/// Also if it is started again at the same address and port, and also if the lobby is started again. It is among the bans,
-/// and unban lets it come back.
+/// The server stays unlisted even if it or the lobby is restarted. It is shown by bans, and unban lists it again.
 #[derive(clap::Args)]
 pub struct UnlistArgs {
-    /// Its public ID: 32 hexadecimal digits, as in the address of its page
+    /// Public ID of the server: 32 hexadecimal digits, as in the URL of its page
     #[arg(value_name = "SERVER")]
     pub server: PublicId,
 
-    /// For how long: 30m, 12h, 7d [default: 10m]
-    #[arg(long = "for", id = "time", value_name = "TIME", value_parser = long_time)]
+    /// Duration: 30m, 12h, 7d [default: 10m]
+    #[arg(long = "for", id = "time", value_name = "TIME", value_parser = parse_duration)]
     pub time: Option<Duration>,
 
-    /// Why: its owner can read it
+    /// Reason, visible to the owner of the server
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub reason: String,
 
-    /// Also ban its addresses, for as long
+    /// Ban the addresses of the server for the same time
     #[arg(long)]
     pub ban: bool,
 }
 
-/// Write something down about a server, an address or a network
+/// Add a note about a server, an address or a network
 #[derive(clap::Args)]
 pub struct NoteArgs {
-    /// The public ID of a server, an address or a network
+    /// Public ID of a server, address or network
     pub about: String,
 
-    /// What is to be remembered
+    /// Text of the note
     pub text: String,
 }
 
@@ -163,36 +162,36 @@ Examples:
   rallypoint admin note 203.0.113.9 'asked the owner to move the port'
   rallypoint admin audit --json
   ssh -L 29950:localhost:29950 lobby.example.org
-      the token is not encrypted by http: go to the machine, or through ssh
+      http does not encrypt the token: use ssh, or run this on the machine itself
 
 Exit codes:
-  0  done
-  1  the lobby did not answer, or refused: the last line says why
-  2  wrong usage, or there is no token
-  3  its answer makes no sense: that is no lobby
-  4  nothing listens there
-  5  this machine could not do it: no network";
+  0  success
+  1  the lobby did not answer or refused; the last line states the reason
+  2  wrong usage, or no token
+  3  the answer is not that of a lobby
+  4  the connection was refused: no web server at that address
+  5  a local error, such as no network";
 
-impl FromStr for KnownBan {
+impl FromStr for BanRef {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let id = text.parse().map(Self::Id);
         let known = id.or_else(|_| text.parse().map(Self::Server)).or_else(|_| text.parse().map(Self::Network));
-        known.map_err(|error: ParseNetworkError| format!("{error}, the number of a ban or the public ID of a server"))
+        known.map_err(|error: ParseNetworkError| format!("{error}, the ID of a ban or the public ID of a server"))
     }
 }
 
 fn url(text: &str) -> Result<HttpUrl, String> {
     let expected = || "expected an address such as http://127.0.0.1:29950 or https://lobby.example.org".to_owned();
     let Ok(url) = text.trim_end_matches('/').parse::<HttpUrl>() else { return Err(expected()) };
-    // Only the host counts: the rest is known.
+    // Host and port only: the paths of the API are fixed.
     if text.splitn(4, '/').nth(3).is_some_and(|path| !path.is_empty()) { Err(expected()) } else { Ok(url) }
 }
 
-/// Minutes to weeks.
-fn long_time(text: &str) -> Result<Duration, String> {
-    let expected = || "expected a time such as 30m, 12h, 7d or 4w, a year at most".to_owned();
+/// Parses a duration from seconds to weeks.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let expected = || "expected a duration such as 30m, 12h, 7d or 4w, at most one year".to_owned();
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(expected)?;
     let unit = match unit {
         "s" => 1,
@@ -212,28 +211,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_as_long_as_bans() {
-        assert_eq!(long_time("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(long_time("2w"), Ok(Duration::from_secs(1_209_600)));
+    fn durations_range_from_seconds_to_a_year() {
+        assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("2w"), Ok(Duration::from_secs(1_209_600)));
         for wrong in ["", "7", "d", "0d", "-1h", "2y", "400d", "1\u{e4}", "99999999999999999999w"] {
-            assert!(long_time(wrong).is_err(), "{wrong}");
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn a_ban_is_known_by_its_number_or_by_whom_it_is_about() {
-        assert_eq!("7".parse(), Ok(KnownBan::Id(7)));
-        let network = |text: &str| Ok(KnownBan::Network(text.parse().unwrap()));
+    fn a_ban_is_referred_to_by_id_network_or_server() {
+        assert_eq!("7".parse(), Ok(BanRef::Id(7)));
+        let network = |text: &str| Ok(BanRef::Network(text.parse().unwrap()));
         assert_eq!("203.0.113.7/24".parse(), network("203.0.113.0/24"));
         assert_eq!("2001:DB8:0::1/32".parse(), network("2001:db8::/32"));
         let server = "0123456789abcdef0123456789abcdef";
-        assert_eq!(server.parse(), Ok(KnownBan::Server(server.parse().unwrap())));
-        assert_eq!("7".repeat(32).parse(), Ok(KnownBan::Server("7".repeat(32).parse().unwrap())));
-        assert!("somebody".parse::<KnownBan>().unwrap_err().contains("expected an address"));
+        assert_eq!(server.parse(), Ok(BanRef::Server(server.parse().unwrap())));
+        assert_eq!("7".repeat(32).parse(), Ok(BanRef::Server("7".repeat(32).parse().unwrap())));
+        assert!("somebody".parse::<BanRef>().unwrap_err().contains("expected an address"));
     }
 
     #[test]
-    fn only_the_host_of_the_address_counts() {
+    fn the_url_has_no_path() {
         assert_eq!(url("http://[::1]:8080/").unwrap().port.get(), 8080);
         assert_eq!(url("https://lobby.example.org").unwrap().port.get(), 443);
         for wrong in ["localhost:29950", "http://x/api", "lobby://x"] {

@@ -1,4 +1,4 @@
-//! Asks a lobby's admin API.
+//! Client of the admin API.
 
 use super::args::Args;
 use crate::{
@@ -16,13 +16,13 @@ use rallypoint_wire::text;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// No list of a lobby is longer.
-pub const MOST: usize = 1_000_000;
+/// Maximum number of items requested of a list.
+pub const MAX_ITEMS: usize = 1_000_000;
 
-/// The most that a lobby tells in one answer.
-const PART: usize = 1_000;
+/// Maximum number of items per response.
+const PAGE_SIZE: usize = 1_000;
 
-/// A lobby, and the token for it.
+/// A lobby and its admin token.
 pub struct Client {
     url: HttpUrl,
     /// Value of the Authorization header.
@@ -30,22 +30,22 @@ pub struct Client {
     config: ScanConfig,
 }
 
-/// What was not done.
+/// A request that failed, with the exit code.
 #[derive(Debug)]
-pub struct Refused {
-    pub why: String,
+pub struct AdminError {
+    pub message: String,
     pub exit: Exit,
 }
 
-impl Refused {
-    /// The lobby says no.
-    pub fn by_lobby(why: impl Into<String>) -> Self {
-        Self { why: why.into(), exit: Exit::Silent }
+impl AdminError {
+    /// The lobby refused the request.
+    pub fn by_lobby(message: impl Into<String>) -> Self {
+        Self { message: message.into(), exit: Exit::Silent }
     }
 
-    /// It does not even come to that.
-    pub fn local(why: impl Into<String>) -> Self {
-        Self { why: why.into(), exit: Exit::Local }
+    /// The request could not be made.
+    pub fn local(message: impl Into<String>) -> Self {
+        Self { message: message.into(), exit: Exit::Local }
     }
 }
 
@@ -57,15 +57,17 @@ impl Client {
         Ok(Self { url: args.url.clone(), authorization, config: ScanConfig::without_retries(args.timeout) })
     }
 
-    /// A list, or its first so many: the lobby tells it in parts. `path` is all but the part, with its `?`.
-    pub async fn list(&self, path: &str, name: &str, most: usize) -> Result<Value, Refused> {
+    /// Up to `max` items of a list, fetched page by page. `path` ends with `?` or `&`.
+    pub async fn list(&self, path: &str, name: &str, max: usize) -> Result<Value, AdminError> {
         let mut all = Vec::new();
         loop {
-            let (offset, limit) = (all.len(), PART.min(most - all.len()));
-            let mut answer = self.ask("GET", &format!("{path}offset={offset}&limit={limit}"), &[]).await?;
-            let total = answer["total"].as_u64().map_or(most, |total| most.min(total as usize));
+            let (offset, limit) = (all.len(), PAGE_SIZE.min(max - all.len()));
+            let mut answer = self.send("GET", &format!("{path}offset={offset}&limit={limit}"), &[]).await?;
+            let total = answer["total"].as_u64().map_or(max, |total| max.min(total as usize));
             let Value::Array(part) = answer[name].take() else {
-                return Err(self.failed(&ProbeError::Malformed(format!("it tells no {name}, and is no lobby"))));
+                return Err(
+                    self.failed(&ProbeError::Malformed(format!("the response has no {name}: this is not a lobby")))
+                );
             };
             let is_end = part.is_empty();
             all.extend(part);
@@ -75,15 +77,15 @@ impl Client {
         }
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, Refused> {
-        self.ask("POST", path, body.to_string().as_bytes()).await
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, AdminError> {
+        self.send("POST", path, body.to_string().as_bytes()).await
     }
 
-    pub async fn delete(&self, path: &str) -> Result<(), Refused> {
-        self.ask("DELETE", path, &[]).await.map(drop)
+    pub async fn delete(&self, path: &str) -> Result<(), AdminError> {
+        self.send("DELETE", path, &[]).await.map(drop)
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &[u8]) -> Result<Value, Refused> {
+    async fn send(&self, method: &str, path: &str, body: &[u8]) -> Result<Value, AdminError> {
         let to = HttpUrl { path: format!("/api/v1/admin{path}"), ..self.url.clone() };
         let headers = [("Authorization", &*self.authorization), ("Content-Type", "application/json")];
         let request = HttpRequest { method, headers: &headers, body };
@@ -97,23 +99,23 @@ impl Client {
             (200 | 201, Some(answer)) => Ok(answer),
             (_, Some(problem)) if problem["detail"].is_string() => {
                 let detail = problem["detail"].as_str().unwrap_or_default();
-                Err(Refused::by_lobby(format!("{} refuses: {}", self.place(), text::sanitize(detail))))
+                Err(AdminError::by_lobby(format!("{} refused: {}", self.base_url(), text::sanitize(detail))))
             }
-            _ => Err(self.failed(&ProbeError::Malformed(format!("it answers with status {status}, and is no lobby")))),
+            _ => Err(self.failed(&ProbeError::Malformed(format!("HTTP status {status}: this is not a lobby")))),
         }
     }
 
-    fn failed(&self, error: &ProbeError) -> Refused {
-        Refused { why: format!("{}: {error}", self.place()), exit: error.into() }
+    fn failed(&self, error: &ProbeError) -> AdminError {
+        AdminError { message: format!("{}: {error}", self.base_url()), exit: error.into() }
     }
 
-    fn place(&self) -> String {
+    fn base_url(&self) -> String {
         let scheme = if self.url.is_secure { "https" } else { "http" };
         format!("{scheme}://{}:{}", self.url.host, self.url.port)
     }
 }
 
-/// The token: never a flag, because flags can be seen by everybody on the machine.
+/// The token. It is never a flag, because all users of the machine can see the arguments of a process.
 fn token(args: &Args) -> Result<AdminToken, CommandError> {
     if let Some(file) = &args.token_file {
         return token_in(file);
@@ -124,8 +126,8 @@ fn token(args: &Args) -> Result<AdminToken, CommandError> {
     }
     let missing = || {
         CommandError::Usage(
-            "there is no token: name the file that it is in with --token-file, or set RALLYPOINT_ADMIN_TOKEN; \
-             rallypoint admin --help tells how to make one"
+            "no admin token: give its file with --token-file, or set RALLYPOINT_ADMIN_TOKEN; rallypoint admin --help \
+             explains how to create one"
                 .into(),
         )
     };
@@ -136,12 +138,12 @@ fn token(args: &Args) -> Result<AdminToken, CommandError> {
     }
 }
 
-/// The token in a file; if that is not as it should be, but can be used, the operator gets to know.
+/// The token in a file; prints a warning if other users can read it.
 fn token_in(file: &Path) -> Result<AdminToken, CommandError> {
-    let (token, note) =
-        read_token(file).map_err(|wrong| CommandError::Usage(format!("{}: {wrong}", file.display())))?;
-    if let Some(note) = note {
-        print_stderr(format_args!("note: {note}"));
+    let (token, warning) =
+        read_token(file).map_err(|error| CommandError::Usage(format!("{}: {error}", file.display())))?;
+    if let Some(warning) = warning {
+        print_stderr(format_args!("warning: {warning}"));
     }
     Ok(token)
 }

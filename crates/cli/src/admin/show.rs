@@ -1,4 +1,4 @@
-//! What the lobby answers, for people.
+//! Formats responses of the admin API as text.
 
 use crate::output::{
     table::{Cell, Column, Table},
@@ -15,56 +15,56 @@ const fn column(title: &'static str, least: usize, drop: u8) -> Column {
 pub fn bans(answer: &Value, terminal: Terminal) -> String {
     let columns = [
         column("ID", 2, 0),
-        column("WHO", 12, 0),
+        column("SUBJECT", 12, 0),
         column("UNTIL", 20, 2),
         column("SOURCE", 5, 3),
         column("REASON", 8, 1),
     ];
     let row = |ban: &Value| {
         let id = ban["id"].as_u64().map_or("-".into(), |id| id.to_string());
-        let until = ban["until"].as_u64().map_or("for good".into(), time);
-        let until = if ban["in_force"] == false { format!("ended {until}") } else { until };
-        [id, whom(ban), until, words(&ban["source"]), words(&ban["reason"])]
+        let until = ban["until"].as_u64().map_or("permanent".into(), time);
+        let until = if ban["in_force"] == false { format!("expired {until}") } else { until };
+        [id, subject(ban), until, sanitized(&ban["source"]), sanitized(&ban["reason"])]
     };
-    table(&columns, &answer["bans"], row, terminal, "nobody is banned")
+    table(&columns, &answer["bans"], row, terminal, "no bans")
 }
 
 pub fn notes(answer: &Value, terminal: Terminal) -> String {
     let columns = [column("ID", 2, 0), column("ABOUT", 12, 0), column("WRITTEN", 20, 1), column("NOTE", 8, 0)];
     let row = |note: &Value| {
         let id = note["id"].as_u64().unwrap_or(0).to_string();
-        [id, words(&note["about"]), moment(&note["time"]), words(&note["text"])]
+        [id, sanitized(&note["about"]), optional_time(&note["time"]), sanitized(&note["text"])]
     };
-    table(&columns, &answer["notes"], row, terminal, "there are no notes")
+    table(&columns, &answer["notes"], row, terminal, "no notes")
 }
 
 pub fn audit(answer: &Value, terminal: Terminal) -> String {
     let columns = [
         column("TIME", 20, 0),
         column("FROM", 9, 2),
-        column("WHAT", 6, 0),
+        column("ACTION", 6, 0),
         column("ABOUT", 12, 0),
         column("UNTIL", 20, 3),
-        column("WHY", 8, 1),
+        column("REASON", 8, 1),
     ];
     let row = |entry: &Value| {
-        let [from, action, about, reason] = ["from", "action", "about", "reason"].map(|key| words(&entry[key]));
-        [moment(&entry["time"]), from, action, about, moment(&entry["until"]), reason]
+        let [from, action, about, reason] = ["from", "action", "about", "reason"].map(|key| sanitized(&entry[key]));
+        [optional_time(&entry["time"]), from, action, about, optional_time(&entry["until"]), reason]
     };
-    table(&columns, &answer["entries"], row, terminal, "nothing was done yet")
+    table(&columns, &answer["entries"], row, terminal, "the audit log is empty")
 }
 
-/// One ban in a line.
+/// One ban in one line.
 pub fn ban(ban: &Value) -> String {
-    let until = ban["until"].as_u64().map_or("for good".into(), |until| format!("until {}", time(until)));
-    format!("{} {until} (ban {})", whom(ban), ban["id"])
+    let until = ban["until"].as_u64().map_or("permanent".into(), |until| format!("until {}", time(until)));
+    format!("{} {until} (ban {})", subject(ban), ban["id"])
 }
 
 pub fn unlisted(answer: &Value) -> String {
-    let name = words(&answer["name"]);
-    let banned: Vec<_> = answer["banned"].as_array().into_iter().flatten().map(words).collect();
-    let also = if banned.is_empty() { String::new() } else { format!("; banned for as long: {}", banned.join(", ")) };
-    format!("\"{name}\" is off the list until {}{also}\n", moment(&answer["until"]))
+    let name = sanitized(&answer["name"]);
+    let banned: Vec<_> = answer["banned"].as_array().into_iter().flatten().map(sanitized).collect();
+    let also = if banned.is_empty() { String::new() } else { format!("; also banned: {}", banned.join(", ")) };
+    format!("\"{name}\" is unlisted until {}{also}\n", optional_time(&answer["until"]))
 }
 
 fn table<const N: usize>(
@@ -81,20 +81,20 @@ fn table<const N: usize>(
     if table.is_empty() { format!("{empty}\n") } else { table.render(terminal) }
 }
 
-fn whom(ban: &Value) -> String {
+fn subject(ban: &Value) -> String {
     match (&ban["network"], &ban["name"]) {
-        (Value::Null, Value::Null) => format!("server \"{}\"", words(&ban["server"]["name"])),
-        (Value::Null, name) => format!("name {}", words(name)),
-        (network, _) => words(network),
+        (Value::Null, Value::Null) => format!("server \"{}\"", sanitized(&ban["server"]["name"])),
+        (Value::Null, name) => format!("name {}", sanitized(name)),
+        (network, _) => sanitized(network),
     }
 }
 
-/// Text that came over the network.
-fn words(value: &Value) -> String {
+/// Text from the network, without control characters.
+fn sanitized(value: &Value) -> String {
     text::sanitize(value.as_str().unwrap_or_default()).into_owned()
 }
 
-fn moment(value: &Value) -> String {
+fn optional_time(value: &Value) -> String {
     value.as_u64().map(time).unwrap_or_default()
 }
 

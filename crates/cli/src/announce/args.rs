@@ -13,27 +13,27 @@ use std::{
 
 /// Keep a game server in the list of a lobby
 ///
-/// Registers the server with the lobby, refreshes that every 30 seconds over IPv4 and IPv6, and takes it off the list on
-/// Ctrl-C. For games that do not register themselves. It has to run on the machine of the game server (or behind the same
-/// address): the lobby takes the address from the sender.
+/// Registers the server over IPv4 and IPv6, repeats that every 30 seconds, and removes the server from the list on Ctrl-C.
+/// For games that do not register themselves. It must run on the machine of the game server (or behind the same public
+/// address): the lobby lists the address of the sender.
 #[derive(clap::Args)]
-#[command(after_long_help = MORE, after_help = "More, with examples and exit codes: rallypoint announce --help")]
+#[command(after_long_help = MORE, after_help = "For examples and exit codes: rallypoint announce --help")]
 pub struct Args {
-    /// What the server is called in the list
+    /// Name of the server in the list
     #[arg(long, value_parser = name)]
     pub name: String,
 
-    /// The port that players connect to
+    /// Port that players connect to
     #[arg(long, value_parser = port)]
     pub port: NonZeroU16,
 
-    /// How players connect; a TCP server is listed once the lobby could connect to it
+    /// Transport protocol of that port; a TCP server is listed once the lobby has connected to it
     #[arg(long, value_name = "tcp|udp", default_value = "tcp", value_parser = transport)]
     pub transport: Transport,
 
-    /// The lobby: a name or an address, with a port if it is not 29944; can be repeated
+    /// Lobby: name or address, with a port if not 29944; can be repeated
     ///
-    /// A name with several addresses stands for all of them.
+    /// If a name has several addresses, all of them are used.
     #[arg(
         long = "lobby",
         value_name = "HOST[:PORT]",
@@ -43,75 +43,75 @@ pub struct Args {
     )]
     pub lobbies: Vec<LobbyHost>,
 
-    /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
+    /// List of the lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
     #[arg(long, value_name = "UUID|NAME", default_value = "gg2", value_parser = lobby_names::find)]
     pub lobby_id: LobbyId,
 
-    /// How many can play
+    /// Maximum number of players
     #[arg(long, value_name = "N", default_value_t = 0)]
     slots: u16,
 
-    /// How many play
+    /// Current number of players
     #[arg(long, value_name = "N", default_value_t = 0)]
     players: u16,
 
-    /// How many bots play
+    /// Current number of bots
     #[arg(long, value_name = "N", default_value_t = 0)]
     bots: u16,
 
-    /// A password is needed
+    /// The server requires a password
     #[arg(long)]
     password: bool,
 
-    /// The game or mod
+    /// Name of the game or mod
     #[arg(long)]
     game: Option<String>,
 
-    /// The map
+    /// Name of the map
     #[arg(long)]
     map: Option<String>,
 
-    /// What clients compare to know whether they can join
+    /// Protocol ID, by which clients recognise compatible servers
     #[arg(long, value_name = "UUID", value_parser = protocol_id)]
     protocol_id: Option<ProtocolId>,
 
-    /// Any other key; can be repeated
+    /// Another key; can be repeated
     ///
-    /// Known keys are game_short, game_ver and game_url; keys of your own begin with x-. With x-query=session or
-    /// x-query=bloodmasters the lobby queries the server.
+    /// Known keys are game_short, game_ver and game_url; private keys start with x-. With x-query=session or
+    /// x-query=bloodmasters the lobby queries the server before it lists it.
     #[arg(long = "key", value_name = "KEY=VALUE", value_parser = key)]
     keys: Vec<(String, Vec<u8>)>,
 
-    /// Any other key with a binary value, in hexadecimal digits
+    /// Another key with a binary value, in hexadecimal digits
     #[arg(long = "key-hex", value_name = "KEY=HEX", value_parser = key_hex)]
     hex_keys: Vec<(String, Vec<u8>)>,
 
-    /// Where the server's secret ID is kept
+    /// File with the secret ID of the server
     ///
-    /// With it the server stays the same server for the lobby after a restart. The file is made if it is not
-    /// there; its folder has to be there.
+    /// With it, the lobby recognises the server after a restart. The file is created if it does not exist; its
+    /// directory must exist.
     #[arg(long, value_name = "FILE")]
     pub id_file: Option<PathBuf>,
 
-    /// Register once, say whether the server is listed, and end; without a refresh it is listed for 70 seconds
+    /// Register once, report whether the server is listed, and exit; it stays listed for 70 seconds
     #[arg(long)]
     pub once: bool,
 
-    /// Where the lobby's web API is, which says why a server is not listed, if not at its port 29950: http://host:port
+    /// URL of the lobby's web API, which reports why a server is not listed [default: port 29950 of the lobby]
     #[arg(long, value_name = "URL", value_parser = outcomes::api)]
     pub api: Option<HttpUrl>,
 
-    /// How often to ask the lobby whether the server is still listed; every minute without this
+    /// Interval between checks whether the server is still listed [default: 1m]
     ///
-    /// A lobby that was started again knows the server only after up to 30 seconds.
+    /// After a restart of the lobby, it can take 30 seconds until the server is listed again.
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["no_check", "once"])]
     pub check_every: Option<Duration>,
 
-    /// Do not ask the lobby whether the server is listed
+    /// Do not check whether the server is listed
     #[arg(long)]
     pub no_check: bool,
 
-    /// Tell only what goes wrong
+    /// Print only errors and warnings
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -119,23 +119,22 @@ pub struct Args {
 const MORE: &str = "\
 Examples:
   rallypoint announce --name \"Bacon Town\" --port 8190
-      to the lobby on this machine
+      registers with the lobby on this machine
   rallypoint announce --name \"Bacon Town\" --port 8190 --slots 24 \\
       --lobby lobby.example.org --map ctf_truefort --key game_ver=v2.9.2
   rallypoint announce --name Arena --port 45555 --transport udp \\
       --lobby lobby.example.org --lobby-id vanguard --key x-query=session
 
 Signals:
-  SIGTERM, SIGHUP, Ctrl-C  takes the server off the list, and ends
-  Under nohup it goes on without its terminal.
+  SIGTERM, SIGHUP, Ctrl-C  remove the server from the list and exit
+  Under nohup, SIGHUP is ignored.
 
 Environment:
-  RALLYPOINT_LOBBY  the lobby, if there is no --lobby; several with commas
+  RALLYPOINT_LOBBY  default of --lobby; several are separated by commas
 
 Exit codes:
-  0  it was announced, and taken off the list at the end; --once: it is listed
-  1  it could not be announced, or was never seen in the list; --once: it is
-     not listed
+  0  announced, and removed from the list at the end; --once: listed
+  1  could not be announced, or never appeared in the list; --once: not listed
   2  wrong usage";
 
 /// Maximum length of a name in characters: no list shows more, and lobbies accept 4,096 bytes in all by default.
@@ -194,7 +193,7 @@ impl Args {
 
 fn name(text: &str) -> Result<String, &'static str> {
     match text.trim() {
-        "" => Err("a server needs a name that can be seen, such as \"Bacon Town\""),
+        "" => Err("expected a visible name, such as \"Bacon Town\""),
         name => Ok(name.to_owned()),
     }
 }

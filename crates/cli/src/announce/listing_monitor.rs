@@ -5,7 +5,7 @@ use super::{
     list_lookup::{EntryMatcher, find_entry, is_port_open_locally},
 };
 use crate::{
-    doctor::Reach,
+    doctor::AddressScope,
     registration_outcomes::{self as outcomes, Outcome},
 };
 use rallypoint_announce::{LobbyHost, ResolvedLobby};
@@ -216,8 +216,8 @@ fn likely_causes(monitor: &ListingMonitor) -> Vec<String> {
     let port = server.port;
     let mut causes = Vec::new();
     let sources = lobby.addrs.iter().filter_map(|addr| local_address_for(*addr).ok());
-    if let Some(source) = sources.into_iter().find(|ip| Reach::of(*ip) != Reach::Everywhere)
-        && lobby.addrs.iter().all(|addr| Reach::of(addr.ip()) != Reach::Everywhere)
+    if let Some(source) = sources.into_iter().find(|ip| AddressScope::of(*ip) != AddressScope::Public)
+        && lobby.addrs.iter().all(|addr| AddressScope::of(addr.ip()) != AddressScope::Public)
     {
         causes.push(format!("the lobby may not accept servers with private addresses; it sees this one at {source}"));
     }

@@ -5,57 +5,57 @@ use rallypoint_query::lobby_names;
 use rallypoint_wire::lobby::LobbyId;
 use std::{net::SocketAddr, path::PathBuf};
 
-/// Open a chat room that others can join
+/// Host a chat room
 ///
-/// A small server of the session protocol (document 003), ready to be used: people come in with `rallypoint join`, choose
-/// teams and talk, encrypted. It answers queries, so that server browsers show who is there, and puts itself into the list
-/// of a lobby if asked to. What is typed here is said to all; /who and /kick NAME REASON work, too.
+/// A small server for the session protocol (document 003): users join with `rallypoint join`, choose teams and chat,
+/// encrypted. The room answers queries of server browsers and registers with a lobby if --lobby is given. Lines typed here
+/// are sent to all; /who, /kick NAME REASON and /quit are commands.
 #[derive(clap::Args)]
-#[command(after_long_help = MORE, after_help = "More, with examples, files and exit codes: rallypoint host --help")]
+#[command(after_long_help = MORE, after_help = "For examples, files and exit codes: rallypoint host --help")]
 pub struct Args {
-    /// What the room is called
+    /// Name of the room
     #[arg(long, default_value = "A Rallypoint room")]
     pub name: String,
 
-    /// Where to listen, once for IPv4 and once for IPv6; by default at port 45555 of all addresses
+    /// Address to listen on, one per family [default: port 45555 on all addresses]
     #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
     pub listen: Vec<SocketAddr>,
 
-    /// How many people fit in
+    /// Maximum number of guests
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::number::number::<u8>(1..=255))]
     pub max_players: u8,
 
-    /// How many of them can come from one address (or one IPv6 /64)
+    /// Maximum number of guests per IPv4 address or IPv6 /64
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..))]
     pub max_per_address: u8,
 
-    /// A team that people can choose; can be repeated [default: red and blue]
+    /// Name of a team; can be repeated [default: red and blue]
     #[arg(long = "team", value_name = "NAME", value_parser = team)]
     pub teams: Vec<String>,
 
-    /// What newcomers are told
+    /// Message shown to guests when they join
     #[arg(long, value_name = "TEXT")]
     pub welcome: Option<String>,
 
-    /// A lobby to be listed in: a name or an address, with a port if it is not 29944; can be repeated
+    /// Lobby to register with: name or address, with a port if not 29944; can be repeated
     #[arg(long = "lobby", value_name = "HOST[:PORT]")]
     pub lobbies: Vec<LobbyHost>,
 
-    /// Which of its lists: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
+    /// List of the lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
     #[arg(long, value_name = "UUID|NAME", default_value = "rooms", value_parser = lobby_names::find)]
     pub lobby_id: LobbyId,
 
-    /// Let nobody in who does not encrypt
+    /// Refuse clients without encryption
     #[arg(long)]
     pub encrypted_only: bool,
 
-    /// Where Prometheus can have its numbers, at /metrics; nowhere by default
+    /// Address of the Prometheus metrics (HTTP, /metrics); disabled by default
     #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
     pub metrics: Option<SocketAddr>,
 
-    /// Where the secret key is kept by which people recognise this server
+    /// File with the secret key that identifies this server
     ///
-    /// The file is made if it is not there; its folder has to be there.
+    /// The file is created if it does not exist; its directory must exist.
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
 }
@@ -63,38 +63,37 @@ pub struct Args {
 const MORE: &str = "\
 Examples:
   rallypoint host
-      a room on this machine; others: rallypoint join HOST
+      a room on this machine; guests run: rallypoint join HOST
   rallypoint host --name \"Bacon Town\" --welcome Hello --lobby lobby.example.org
-      in a lobby; found with: rallypoint list lobby.example.org/rooms --query
+      listed by a lobby: rallypoint list lobby.example.org/rooms --query
   rallypoint host --team cats --team dogs --team birds --encrypted-only
   rallypoint host --listen 127.0.0.1:0
-      at a free port, which it prints
+      on a free port, which is printed
   rallypoint host --metrics 127.0.0.1:29951
-      with numbers for Prometheus at http://127.0.0.1:29951/metrics
+      with metrics for Prometheus at http://127.0.0.1:29951/metrics
 
-On standard output it prints a line for each address, and its public key:
+At the start, each address and the public key are printed:
   session udp 0.0.0.0:45555
   key 8520f009...
-(and with --metrics, before the key, where these are)
-Whoever joins with --key and that key cannot be deceived about who it is. Then
-all that is said follows.
+With --metrics, their address is printed before the key. Guests that join with
+--key verify the identity of the server. All messages of the room follow.
 
-Typed here:
-  /who             who is here
-  /kick NAME WHY   sends somebody away; for 10 minutes nobody gets in from there
-  /quit            ends the server; so does Ctrl-C, but not the end of the input
-  anything else    is said to all
+Console:
+  /who             list the guests
+  /kick NAME WHY   disconnect a guest and ban the network for 10 minutes
+  /quit            close the room, like Ctrl-C; the end of the input does not
+  other lines      are sent to all
 
 Files:
   $XDG_DATA_HOME/rallypoint/session.key (or under ~/.local/share)
-                   the secret key, made at the first start, for its owner only
+                   the secret key, created at the first start
 
 Signals:
-  SIGTERM, Ctrl-C  says goodbye to all, takes the room off the list, and ends
+  SIGTERM, Ctrl-C  disconnect all guests, unregister from lobbies and exit
 
 Exit codes:
-  0  it was told to stop, and did
-  1  it could not start; the last line says why and what to do
+  0  closed by /quit or a signal
+  1  failed to start; the last line states the reason
   2  wrong usage";
 
 fn addr(text: &str) -> Result<SocketAddr, &'static str> {

@@ -1,4 +1,4 @@
-//! The secret key of a server, kept for its next start.
+//! The secret key of a server, stored in a file.
 
 use crate::{error::CommandError, stdio::print_stderr};
 use rallypoint_session::{PublicKey, StaticKey, generate_static_key};
@@ -10,31 +10,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The key that is kept in a file; a new one if there is none yet.
-pub fn choose(chosen: Option<&Path>) -> Result<StaticKey, CommandError> {
-    let file = match chosen {
+/// Loads the key from a file, or generates and stores one if the file does not exist.
+pub fn load_or_generate(key_file: Option<&Path>) -> Result<StaticKey, CommandError> {
+    let file = match key_file {
         Some(file) => file.to_owned(),
-        None => usual_place(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)).ok_or_else(
-            || CommandError::Usage("there is no home folder to keep the key in: choose a --key-file".into()),
-        )?,
+        None => default_path(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
+            .ok_or_else(|| CommandError::Usage("there is no home directory for the key: set --key-file".into()))?,
     };
     let cannot = |what: &str, why: &dyn std::fmt::Display| {
-        CommandError::failed(format!("cannot {what} the key in {}: {why}; choose another --key-file", file.display()))
+        CommandError::failed(format!("cannot {what} the key in {}: {why}; set another --key-file", file.display()))
     };
     match read(&file) {
         Ok(text) => parse(&text).ok_or_else(|| cannot("use", &"it is not 64 hexadecimal digits")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let key = generate_static_key().map_err(CommandError::failed)?;
-            // Only the usual folder is made: in another name there may be a mistake.
-            let made = if chosen.is_none() { make_folder(&file) } else { Ok(()) };
-            made.and_then(|()| keep(&file, &key)).map_err(|error| cannot("keep", &error))?;
+            // Only the default directory is created: another path may be misspelt.
+            let created = if key_file.is_none() { create_directory(&file) } else { Ok(()) };
+            created.and_then(|()| store(&file, &key)).map_err(|error| cannot("write", &error))?;
             Ok(key)
         }
         Err(error) => Err(cannot("read", &error)),
     }
 }
 
-fn usual_place(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+fn default_path(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let data = variable("XDG_DATA_HOME").or_else(|| Some(variable("HOME")?.join(".local/share")))?;
     Some(data.join("rallypoint/session.key"))
 }
@@ -42,26 +41,29 @@ fn usual_place(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
 fn read(file: &Path) -> io::Result<String> {
     let mut opened = OpenOptions::new().read(true).open(file)?;
     if opened.metadata()?.permissions().mode() & 0o077 != 0 {
-        print_stderr(format_args!("note: others can read {}: chmod 600 keeps the key secret", file.display()));
+        print_stderr(format_args!(
+            "warning: other users can read {}: run chmod 600 to keep the key secret",
+            file.display()
+        ));
     }
     let mut text = String::new();
-    // A key is short: whatever is longer is none.
+    // A key is shorter than this; anything longer is not a key.
     (&mut opened).take(1_000).read_to_string(&mut text)?;
     Ok(text)
 }
 
 fn parse(text: &str) -> Option<StaticKey> {
-    // Secret and public keys are written alike.
+    // Secret and public keys have the same text form.
     let bytes = *text.trim().parse::<PublicKey>().ok()?.as_bytes();
     StaticKey::from_bytes(bytes).ok()
 }
 
-fn make_folder(file: &Path) -> io::Result<()> {
+fn create_directory(file: &Path) -> io::Result<()> {
     file.parent().map_or(Ok(()), |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder))
 }
 
-/// Whoever can read it can pose as the server, so nobody else may.
-fn keep(file: &Path, key: &StaticKey) -> io::Result<()> {
+/// Stores the key, readable by its owner only: with it, others could impersonate the server.
+fn store(file: &Path, key: &StaticKey) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
     writeln!(file, "{}", PublicKey::new(*key.expose()))?;
     file.sync_all()
@@ -72,22 +74,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_kept_for_its_owner_only() {
+    fn a_key_file_is_readable_by_its_owner_only() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("key");
-        let first = choose(Some(&file)).unwrap();
-        assert_eq!(choose(Some(&file)).unwrap().public(), first.public());
+        let first = load_or_generate(Some(&file)).unwrap();
+        assert_eq!(load_or_generate(Some(&file)).unwrap().public(), first.public());
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::write(&file, "not a key").unwrap();
-        assert!(choose(Some(&file)).unwrap_err().to_string().contains("64 hexadecimal digits"));
-        assert!(choose(Some(&dir.path().join("missing/key"))).is_err());
+        assert!(load_or_generate(Some(&file)).unwrap_err().to_string().contains("64 hexadecimal digits"));
+        assert!(load_or_generate(Some(&dir.path().join("missing/key"))).is_err());
         assert!(!dir.path().join("missing").exists());
     }
 
     #[test]
-    fn it_is_where_the_system_keeps_such_things() {
+    fn the_default_path_follows_xdg() {
         let of = |set: &[(&str, &str)]| {
-            usual_place(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+            default_path(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
         };
         assert_eq!(of(&[("HOME", "/h"), ("XDG_DATA_HOME", "/d")]), Some("/d/rallypoint/session.key".into()));
         assert_eq!(of(&[("HOME", "/h")]), Some("/h/.local/share/rallypoint/session.key".into()));

@@ -1,52 +1,54 @@
-//! A chat room: who is in it, and what is said to whom. It knows no network.
+//! The chat room as a state machine: guests, teams, commands and the lines sent to each guest. No I/O.
 
 mod command;
 mod names;
 
 use crate::{
-    lines::{LONGEST_LINE, too_long},
-    pace::Pace,
+    input_lines::{MAX_LINE, too_long_message},
+    line_limiter::LineLimiter,
 };
-use command::{Command, Meaning};
+use command::{Command, ParsedLine};
 use rallypoint_query_proto::{Player, ServerInfo, Team};
 use rallypoint_wire::text;
 use std::time::{Duration, Instant};
 
-/// Who was sent away cannot come back for so long.
-pub const AWAY_FOR: Duration = Duration::from_secs(10 * 60);
+/// Time for which the network of a kicked guest is banned.
+pub const KICK_BAN: Duration = Duration::from_secs(10 * 60);
 
-/// The answer to /who is told in lines of about so many bytes.
-const LINE_OF_NAMES: usize = 400;
+/// Approximate maximum length of the lines of `/who` in bytes.
+const WHO_LINE: usize = 400;
 
-/// What a client says that wants to know whether everything before it was dealt with, and the answer: nothing that people see.
-pub const ASK_IF_HEARD: &str = "/heard";
-pub const ALL_HEARD: &str = "-- heard";
+/// Sent by a client to learn whether all earlier lines were processed. Not shown to users, nor is the reply.
+pub const RECEIPT_REQUEST: &str = "/heard";
 
-/// What is told to a guest, with the line, of which nothing was heard: it was said too fast.
-pub const NOT_HEARD: &str = "-- not so fast: this was not heard";
+/// Reply to [`RECEIPT_REQUEST`].
+pub const RECEIPT: &str = "-- heard";
 
-/// The colours of teams in server browsers.
+/// Start of the reply to a line that exceeded the rate limit and was dropped; the line follows.
+pub const RATE_LIMITED: &str = "-- not so fast: this was not heard";
+
+/// Colours of teams in server browsers.
 const COLORS: [[u8; 3]; 6] =
     [[204, 51, 51], [51, 102, 204], [51, 153, 51], [204, 153, 0], [153, 51, 153], [0, 153, 153]];
 
-/// What the room wants to be done.
+/// An action that the owner of the room has to perform.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act<P> {
-    /// Tell this guest something.
-    Tell(P, String),
-    /// Send this guest away, for this reason.
+pub enum RoomAction<P> {
+    /// Send a line to a guest.
+    Send(P, String),
+    /// Disconnect a guest with a reason, and ban its network.
     Kick(P, String),
-    /// Show this to whoever runs the room.
+    /// Print a line on the console of the operator.
     Log(String),
 }
 
-/// A room with guests, who are known by `P`.
+/// A chat room. Guests are identified by `P`.
 #[derive(Debug)]
 pub struct Room<P> {
     teams: Vec<String>,
     welcome: Option<String>,
     guests: Vec<Guest<P>>,
-    acts: Vec<Act<P>>,
+    actions: Vec<RoomAction<P>>,
 }
 
 #[derive(Debug)]
@@ -54,53 +56,54 @@ struct Guest<P> {
     id: P,
     name: String,
     presence: Presence,
-    /// By its place in the list of teams.
+    /// Index into the list of teams.
     team: Option<usize>,
-    pace: Pace,
+    limiter: LineLimiter,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
-    Here,
-    /// A goodbye came, which nothing proves yet (S28).
+    Present,
+    /// A disconnect was received, which may be forged (S28).
     Leaving,
-    /// And then somebody else came who has the name now.
+    /// Another guest has taken the name since.
     Gone,
 }
 
 impl<P: Copy + PartialEq> Room<P> {
     pub fn new(teams: Vec<String>, welcome: Option<String>) -> Self {
-        Self { teams, welcome, guests: Vec::new(), acts: Vec::new() }
+        Self { teams, welcome, guests: Vec::new(), actions: Vec::new() }
     }
 
-    /// What is to be done since the last time.
-    pub fn take_acts(&mut self) -> Vec<Act<P>> {
-        std::mem::take(&mut self.acts)
+    /// Takes the pending actions.
+    pub fn take_actions(&mut self) -> Vec<RoomAction<P>> {
+        std::mem::take(&mut self.actions)
     }
 
     pub fn len(&self) -> usize {
         self.present().count()
     }
 
-    /// Somebody comes in. Names are made different from each other.
+    /// Adds a guest, with a unique name.
     pub fn handle_join(&mut self, now: Instant, id: P, username: &str) {
         if let Some(welcome) = self.welcome.clone() {
-            self.tell(id, welcome);
+            self.send(id, welcome);
         }
         let name = self.free_name(username);
-        let (presence, pace) = (Presence::Here, Pace::of_room(now));
-        self.guests.push(Guest { id, name: name.clone(), presence, team: None, pace });
+        let limiter = LineLimiter::for_room(now);
+        self.guests.push(Guest { id, name: name.clone(), presence: Presence::Present, team: None, limiter });
         self.greet(id, &name, username);
     }
 
-    /// Somebody seems to leave: the name can be had by whoever comes now.
+    /// A guest seems to leave: from now on its name is available to others.
     pub fn handle_closing(&mut self, id: P) {
-        if let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id && guest.presence == Presence::Here) {
+        if let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id && guest.presence == Presence::Present)
+        {
             guest.presence = Presence::Leaving;
         }
     }
 
-    /// Somebody is gone.
+    /// Removes a guest.
     pub fn handle_leave(&mut self, id: P, why: &str) {
         if let Some(at) = self.guests.iter().position(|guest| guest.id == id) {
             let Guest { name, presence, .. } = self.guests.remove(at);
@@ -108,80 +111,87 @@ impl<P: Copy + PartialEq> Room<P> {
                 return;
             }
             let why = if why.is_empty() { String::new() } else { format!(" ({})", text::sanitize(why)) };
-            self.tell_all(&format!("-- {name} has left{why}"), |_| true);
+            self.broadcast(&format!("-- {name} left{why}"), |_| true);
         }
     }
 
-    /// Somebody says something.
+    /// Handles a line from a guest.
     pub fn handle_line(&mut self, now: Instant, id: P, line: &[u8], ping: impl Fn(P) -> Option<Duration>) {
         let line = text::display(line);
         let line = line.trim();
-        self.come_back(id);
+        self.mark_present(id);
         let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id) else { return };
         if line.is_empty() {
             return;
         }
-        if line == ASK_IF_HEARD {
-            return self.tell(id, ALL_HEARD.into());
+        if line == RECEIPT_REQUEST {
+            return self.send(id, RECEIPT.into());
         }
         let characters = line.chars().count();
-        if characters > LONGEST_LINE {
-            return self.tell(id, format!("-- {}", too_long(characters)));
+        if characters > MAX_LINE {
+            return self.send(id, format!("-- {}", too_long_message(characters)));
         }
-        if !guest.pace.is_ready(now) {
-            return self.tell(id, format!("{NOT_HEARD}: {line}"));
+        if !guest.limiter.is_ready(now) {
+            return self.send(id, format!("{RATE_LIMITED}: {line}"));
         }
-        guest.pace.spend(now);
-        let (name, team) = (guest.name.clone(), guest.team);
-        match Meaning::of(line) {
-            Meaning::Said(line) => self.tell_all(&format!("{name}: {line}"), |_| true),
-            Meaning::Command(Command::Me, "") => self.tell(id, "-- what do you do? /me waves".into()),
-            Meaning::Command(Command::Me, what) => self.tell_all(&format!("* {name} {what}"), |_| true),
-            Meaning::Command(Command::Who, _) => self.who(ping).into_iter().for_each(|line| self.tell(id, line)),
-            Meaning::Command(Command::Team, wanted) => self.choose_team(id, wanted),
-            Meaning::Command(Command::TeamTalk, what) => match team {
+        guest.limiter.spend(now);
+        let name = guest.name.clone();
+        let team = guest.team;
+        match ParsedLine::parse(line) {
+            ParsedLine::Chat(line) => self.broadcast(&format!("{name}: {line}"), |_| true),
+            ParsedLine::Command(Command::Me, "") => self.send(id, "-- usage: /me ACTION, such as /me waves".into()),
+            ParsedLine::Command(Command::Me, what) => self.broadcast(&format!("* {name} {what}"), |_| true),
+            ParsedLine::Command(Command::Who, _) => {
+                self.guest_list(ping).into_iter().for_each(|line| self.send(id, line))
+            }
+            ParsedLine::Command(Command::Team, wanted) => self.choose_team(id, wanted),
+            ParsedLine::Command(Command::TeamTalk, what) => match team {
                 Some(at) if !what.is_empty() => {
                     let line = format!("[{}] {name}: {what}", self.teams[at]);
-                    self.tell_all(&line, |guest| guest.team == team);
+                    self.broadcast(&line, |guest| guest.team == team);
                 }
-                Some(_) => self.tell(id, "-- what do you want to say to your team? /t hello".into()),
-                None => self.tell(id, format!("-- you are in no team yet: /team {}", self.team_names())),
+                Some(_) => self.send(id, "-- usage: /t TEXT, such as /t hello".into()),
+                None => self.send(id, format!("-- join a team first: /team {}", self.team_names())),
             },
-            Meaning::Command(Command::Help, _) => self.tell(id, format!("-- {}", Command::help())),
-            Meaning::Unknown("kick") => self.tell(id, "-- only whoever runs the server can do that".into()),
-            Meaning::Unknown(other) => self.tell(id, format!("-- there is no /{other}; there is: {}", Command::help())),
+            ParsedLine::Command(Command::Help, _) => self.send(id, format!("-- {}", Command::help())),
+            ParsedLine::Unknown("kick") => self.send(id, "-- only the operator of the server can do that".into()),
+            ParsedLine::Unknown(other) => {
+                self.send(id, format!("-- unknown command /{other}; commands: {}", Command::help()))
+            }
         }
     }
 
-    /// Whoever runs the room says something, or asks for something.
+    /// Handles a line typed by the operator.
     pub fn handle_console(&mut self, line: &str, ping: impl Fn(P) -> Option<Duration>) {
         let line = text::sanitize(line.trim()).into_owned();
-        match command::split(&line) {
+        match command::split_command(&line) {
             None if line.is_empty() => {}
-            None => self.tell_all(&format!("-- server: {line}"), |_| true),
+            None => self.broadcast(&format!("-- server: {line}"), |_| true),
             Some(("who", _)) => {
-                self.who(ping).into_iter().for_each(|line| self.log(line));
+                self.guest_list(ping).into_iter().for_each(|line| self.log(line));
             }
-            Some(("kick", "")) => self.log("-- whom? /kick NAME REASON".into()),
-            Some(("kick", whom)) => {
-                let (name, reason) = whom.split_once(' ').unwrap_or((whom, ""));
+            Some(("kick", "")) => self.log("-- usage: /kick NAME REASON".into()),
+            Some(("kick", rest)) => {
+                let (name, reason) = rest.split_once(' ').unwrap_or((rest, ""));
                 let guest = self.present().find(|guest| names::is_same(&guest.name, name));
                 match guest.map(|guest| (guest.id, guest.name.clone())) {
                     Some((id, name)) => {
                         let reason = if reason.is_empty() { "kicked".into() } else { format!("kicked: {reason}") };
-                        self.acts.push(Act::Kick(id, reason.clone()));
+                        self.actions.push(RoomAction::Kick(id, reason.clone()));
                         self.handle_leave(id, &reason);
-                        let minutes = AWAY_FOR.as_secs() / 60;
-                        self.log(format!("-- {name} is sent away; for {minutes} minutes nobody gets in from there"));
+                        let minutes = KICK_BAN.as_secs() / 60;
+                        self.log(format!("-- {name} was kicked; the network is banned for {minutes} minutes"));
                     }
-                    None => self.log(format!("-- nobody is called {name:?}; /who is here")),
+                    None => self.log(format!("-- no guest is called {name:?}; /who lists them")),
                 }
             }
-            Some(_) => self.log("-- what is typed is said to all; /who is here · /kick NAME REASON · /quit".into()),
+            Some(_) => {
+                self.log("-- commands: /who · /kick NAME REASON · /quit; other lines are sent to all guests".into())
+            }
         }
     }
 
-    /// What server browsers show of it.
+    /// The answer to queries of server browsers.
     pub fn info(&self, base: &ServerInfo, ping: impl Fn(P) -> Option<Duration>) -> ServerInfo {
         let team = |(n, name): (usize, &String)| Team {
             id: team_number(n),
@@ -205,19 +215,19 @@ impl<P: Copy + PartialEq> Room<P> {
 
     fn choose_team(&mut self, id: P, wanted: &str) {
         let Some(at) = self.teams.iter().position(|team| team.eq_ignore_ascii_case(wanted)) else {
-            let missing = if wanted.is_empty() { String::new() } else { format!("there is no team {wanted}; ") };
-            return self.tell(id, format!("-- {missing}the teams are: {}", self.team_names()));
+            let missing = if wanted.is_empty() { String::new() } else { format!("unknown team {wanted}; ") };
+            return self.send(id, format!("-- {missing}the teams are: {}", self.team_names()));
         };
         let team = self.teams[at].clone();
         let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id) else { return };
         if guest.team.replace(at) != Some(at) {
-            let line = format!("-- {} is in team {team} now", guest.name);
-            self.tell_all(&line, |_| true);
+            let line = format!("-- {} joined team {team}", guest.name);
+            self.broadcast(&line, |_| true);
         }
     }
 
-    /// Who is here, in as many lines as that takes.
-    fn who(&self, ping: impl Fn(P) -> Option<Duration>) -> Vec<String> {
+    /// The guests, in as many lines as necessary.
+    fn guest_list(&self, ping: impl Fn(P) -> Option<Duration>) -> Vec<String> {
         let each = |guest: &Guest<P>| {
             let team = guest.team.map(|at| self.teams[at].clone());
             let ping = ping(guest.id).map(|ping| format!("{} ms", ping.as_millis()));
@@ -225,12 +235,12 @@ impl<P: Copy + PartialEq> Room<P> {
             if about.is_empty() { guest.name.clone() } else { format!("{} ({})", guest.name, about.join(", ")) }
         };
         let mut lines = vec![match self.len() {
-            0 => "-- nobody is here".into(),
-            count => format!("-- {count} here:"),
+            0 => "-- the room is empty".into(),
+            count => format!("-- {count} in the room:"),
         }];
         for (n, guest) in self.present().map(each).enumerate() {
             match lines.last_mut() {
-                Some(line) if line.len() < LINE_OF_NAMES => {
+                Some(line) if line.len() < WHO_LINE => {
                     line.push_str(if n == 0 { " " } else { ", " });
                     line.push_str(&guest);
                 }
@@ -244,65 +254,69 @@ impl<P: Copy + PartialEq> Room<P> {
         self.guests.iter().filter(|guest| guest.presence != Presence::Gone)
     }
 
-    /// Whoever says something has not left. If somebody else has the name by now, there has to be another.
-    fn come_back(&mut self, id: P) {
+    /// A guest that sends a line has not left. If its name was given away meanwhile, it gets another one.
+    fn mark_present(&mut self, id: P) {
         let Some(at) = self.guests.iter().position(|guest| guest.id == id) else { return };
         if self.guests[at].presence == Presence::Gone {
             let asked = self.guests[at].name.clone();
             let name = self.free_name(&asked);
             self.guests[at].name.clone_from(&name);
-            self.guests[at].presence = Presence::Here;
+            self.guests[at].presence = Presence::Present;
             self.greet(id, &name, &asked);
         }
-        self.guests[at].presence = Presence::Here;
+        self.guests[at].presence = Presence::Present;
     }
 
     fn greet(&mut self, id: P, name: &str, asked: &str) {
         if name != asked {
             let asked = text::sanitize(asked).into_owned();
-            self.tell(id, format!("-- the name {asked:?} is taken, or cannot be used here: you have another"));
+            self.send(id, format!("-- the name {asked:?} is taken or not allowed"));
         }
-        self.tell(id, format!("-- you are {name}; /help says what can be done"));
-        self.tell_all(&format!("-- {name} has joined"), |guest| guest.id != id);
+        self.send(id, format!("-- you are {name}; /help lists the commands"));
+        self.broadcast(&format!("-- {name} joined"), |guest| guest.id != id);
     }
 
     fn team_names(&self) -> String {
         self.teams.join(", ")
     }
 
-    /// A name that can be typed and that nobody else has. Who seems to leave has it no longer.
+    /// A unique name that can be typed. The names of guests that seem to leave are available.
     fn free_name(&mut self, username: &str) -> String {
-        let name = names::plain(username);
+        let name = names::sanitize_name(username);
         let leaves = |guest: &&mut Guest<P>| guest.presence == Presence::Leaving && names::is_same(&guest.name, &name);
         if let Some(guest) = self.guests.iter_mut().find(leaves) {
             guest.presence = Presence::Gone;
-            let line = format!("-- {} has left", guest.name);
-            self.tell_all(&line, |guest| guest.presence != Presence::Gone);
+            let line = format!("-- {} left", guest.name);
+            self.broadcast(&line, |guest| guest.presence != Presence::Gone);
         }
         let is_free = |name: &str| !self.present().any(|guest| names::is_same(&guest.name, name));
         if is_free(&name) {
             return name;
         }
-        // There are fewer guests than numbers.
+        // Always found: there are fewer guests than numbers.
         (2..).map(|number| format!("{name}-{number}")).find(|name| is_free(name)).unwrap_or(name)
     }
 
-    fn tell(&mut self, to: P, line: String) {
-        self.acts.push(Act::Tell(to, line));
+    fn send(&mut self, to: P, line: String) {
+        self.actions.push(RoomAction::Send(to, line));
     }
 
-    fn tell_all(&mut self, line: &str, whom: impl Fn(&Guest<P>) -> bool) {
-        let all = self.guests.iter().filter(|guest| whom(guest)).map(|guest| Act::Tell(guest.id, line.to_owned()));
-        self.acts.extend(all);
+    fn broadcast(&mut self, line: &str, is_recipient: impl Fn(&Guest<P>) -> bool) {
+        let all = self
+            .guests
+            .iter()
+            .filter(|guest| is_recipient(guest))
+            .map(|guest| RoomAction::Send(guest.id, line.to_owned()));
+        self.actions.extend(all);
         self.log(line.to_owned());
     }
 
     fn log(&mut self, line: String) {
-        self.acts.push(Act::Log(line));
+        self.actions.push(RoomAction::Log(line));
     }
 }
 
-/// In the protocol, 0 is no team.
+/// Number of a team in the protocol, where 0 means no team.
 fn team_number(at: usize) -> u8 {
     u8::try_from(at + 1).unwrap_or(u8::MAX)
 }

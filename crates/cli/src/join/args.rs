@@ -3,36 +3,36 @@
 use rallypoint_query::{ServerAddress, Target, proto::Protocol};
 use rallypoint_session::{Encryption, PublicKey};
 
-/// Join a chat room that somebody hosts
+/// Join a chat room
 ///
-/// Comes in under a name, shows what is said, and sends what is typed. Everything is encrypted unless --plain is given. If
-/// the network or the server goes away for a while, it comes back by itself.
+/// Shows the messages of the room and sends the lines of standard input. The connection is encrypted unless --plain is
+/// given, and is restored after an outage of the network or a restart of the server.
 #[derive(clap::Args)]
-#[command(after_long_help = MORE, after_help = "More, with examples and exit codes: rallypoint join --help")]
+#[command(after_long_help = MORE, after_help = "For examples and exit codes: rallypoint join --help")]
 pub struct Args {
-    /// The server, with a port if it is not 45555
+    /// Server, with a port if not 45555
     #[arg(value_name = "HOST[:PORT]", value_parser = server)]
     pub server: ServerAddress,
 
-    /// What you are called there [default: the name of your user]
+    /// Your name in the room [default: the name of the user]
     #[arg(long, short, value_parser = name)]
     pub name: Option<String>,
 
-    /// The server's public key: nobody without the secret one can pose as that server
+    /// Public key of the server, which verifies its identity
     ///
-    /// `rallypoint host` prints it, and lists of servers show it as x-session-key.
+    /// `rallypoint host` prints it, and server lists contain it as x-session-key.
     #[arg(long, value_name = "HEX", value_parser = key)]
     pub key: Option<PublicKey>,
 
-    /// Join a team at once
+    /// Team to join
     #[arg(long, value_name = "NAME")]
     pub team: Option<String>,
 
-    /// Do not encrypt: whoever can read the datagrams can read what is said
+    /// Do not encrypt: anyone on the network path can read the messages
     #[arg(long, conflicts_with = "key")]
     pub plain: bool,
 
-    /// End when the connection is lost, and do not try to come back
+    /// Exit when the connection is lost, instead of reconnecting
     #[arg(long)]
     pub no_reconnect: bool,
 }
@@ -42,30 +42,30 @@ Examples:
   rallypoint join play.example.org
   rallypoint join play.example.org:45555 --name alice --team red
   rallypoint join play.example.org --key \"$(cat server.pub)\"
-      only if it is the server with that key: the public one, as host prints it;
-      the file session.key of a host is secret, and nobody else's business
+      verifies the server by its public key, as printed by host (not the file
+      session.key, which is secret)
   echo \"the build is green\" | rallypoint join play.example.org --name bot
-      says one line and leaves
+      sends one line and leaves
   echo /who | rallypoint join play.example.org --name bot
-      shows the answer and leaves
+      prints the answer and leaves
 
-What is piped in is said as fast as a room listens: four lines at once, and
+Piped lines are sent at the rate that a room accepts: four lines at once, and
 then two per second.
 
-Typed there:
-  /me waves     does something
-  /who          who is here
-  /team NAME    joins a team, /t TEXT says something to the team only
-  /help         what the server understands
-  /stats        how the connection is doing
-  /quit         leaves; so do Ctrl-D and Ctrl-C
+Commands in the room:
+  /me ACTION    show an action, such as /me waves
+  /who          list the guests
+  /team NAME    join a team; /t TEXT sends a line to the team only
+  /help         list the commands of the server
+  /stats        show round-trip time, loss and traffic of the connection
+  /quit         leave, like Ctrl-D and Ctrl-C
 
-Lines that begin with -- are not what somebody said, but what happened.
+Lines that start with -- are messages of the room or of this program.
 
 Exit codes:
-  0  you left, and everything has arrived; what was piped in was heard, too
-  1  there was no way in, the server ended it, something has not arrived, or a
-     line from a pipe was not heard; the last line says why
+  0  left, and all lines were delivered and accepted
+  1  could not join, the server closed the connection, or a line was not
+     delivered or accepted; the last line states the reason
   2  wrong usage";
 
 impl Args {

@@ -1,29 +1,29 @@
 //! The flags of `rallypoint respond`.
 
-use super::Place;
+use super::Listener;
 use std::{net::SocketAddr, path::PathBuf};
 
-/// Answer queries for a game that has none of its own
+/// Answer queries on behalf of a game that has no query protocol
 ///
-/// Runs beside the game and tells whoever asks what stands in a file: name, map, players and so on, by document 002
-/// (Bloodmasters) or document 003 (session), within budgets that make it useless for flooding others. A game that changes
-/// the file sends SIGHUP. Once it answers it prints a line for each address on standard output.
+/// Runs beside the game and answers queries with the contents of a file (name, map, players and so on), by document 002
+/// (Bloodmasters) or document 003 (session). Rate limits prevent its use for amplification attacks. SIGHUP reloads the
+/// file. When it is ready, it prints one line per address on standard output.
 #[derive(clap::Args)]
-#[command(after_long_help = MORE, after_help = "More, with examples, signals and exit codes: rallypoint respond --help")]
+#[command(after_long_help = MORE, after_help = "For examples, signals and exit codes: rallypoint respond --help")]
 pub struct Args {
-    /// Where queries of document 002 are answered; can be repeated
+    /// Address for queries of document 002; can be repeated
     #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
     bloodmasters: Vec<SocketAddr>,
 
-    /// Where queries of document 003 are answered, also at the same address; can be repeated
+    /// Address for queries of document 003, which may be the same one; can be repeated
     #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
     session: Vec<SocketAddr>,
 
-    /// What to answer (TOML): --print-example has all there is to say
+    /// File with the answers (TOML); --print-example shows all its keys
     #[arg(long, value_name = "FILE")]
     pub info: Option<PathBuf>,
 
-    /// Only print an example of the file, to be edited
+    /// Print an example of the file and exit
     #[arg(long)]
     pub print_example: bool,
 }
@@ -35,7 +35,7 @@ Examples:
       --session [::]:45555
   rallypoint respond --info info.toml --bloodmasters 127.0.0.1:0 \\
       --session 127.0.0.1:0
-      at free ports, which it prints
+      on free ports, which are printed
 
 A small file:
   name = \"Bacon Town\"
@@ -46,32 +46,32 @@ A small file:
   ping_ms = 35
 
 Signals:
-  SIGHUP           reads the file again; with a mistake in it, nothing changes
-  SIGTERM, Ctrl-C  ends
+  SIGHUP           reload the file; if it has errors, the old answers are kept
+  SIGTERM, Ctrl-C  exit
 
 Exit codes:
-  0  it was told to stop, and did
-  1  it could not start; the last line says why and what to do
-  2  wrong usage or a mistake in the file, with its line";
+  0  stopped by a signal
+  1  failed to start; the last line states the reason
+  2  wrong usage, or an error in the file, with its line";
 
 impl Args {
-    /// Where to answer what: an address that is named for both protocols is one place.
-    pub(super) fn places(&self) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
+    /// The addresses with their protocols. An address given for both protocols is one listener.
+    pub(super) fn listeners(&self) -> Vec<Listener> {
+        let mut listeners: Vec<Listener> = Vec::new();
         let both =
             self.bloodmasters.iter().map(|addr| (addr, true)).chain(self.session.iter().map(|addr| (addr, false)));
         for (&addr, bloodmasters) in both {
-            // Port 0 is another free port each time.
-            let known = places.iter_mut().find(|place| place.addr == addr && addr.port() != 0);
+            // Port 0 selects another free port each time.
+            let known = listeners.iter_mut().find(|listener| listener.addr == addr && addr.port() != 0);
             match known {
-                Some(place) => {
-                    place.bloodmasters |= bloodmasters;
-                    place.session |= !bloodmasters;
+                Some(listener) => {
+                    listener.bloodmasters |= bloodmasters;
+                    listener.session |= !bloodmasters;
                 }
-                None => places.push(Place { addr, bloodmasters, session: !bloodmasters }),
+                None => listeners.push(Listener { addr, bloodmasters, session: !bloodmasters }),
             }
         }
-        places
+        listeners
     }
 }
 

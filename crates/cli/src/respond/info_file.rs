@@ -1,4 +1,4 @@
-//! The file that says what to answer.
+//! The file with the answers.
 
 use super::section::{Section, integer};
 use crate::config::{ConfigErrors, Document, syntax_errors};
@@ -7,19 +7,22 @@ use rallypoint_wire::bloodmasters::{GameType, Rules};
 use std::{cell::RefCell, fmt, io, path::Path};
 use toml::de::{DeTable, DeValue};
 
-/// A file, which can be read again and again.
+/// The path of the file, which can be read repeatedly.
 #[derive(Clone, Copy)]
 pub struct InfoFile<'a>(&'a Path);
 
 impl<'a> InfoFile<'a> {
-    /// A file that says all there is to say.
+    /// An example with all keys.
     pub const EXAMPLE: &'static str = include_str!("example.toml");
 
     pub fn new(path: &'a Path) -> Self {
         Self(path)
     }
 
-    /// What it says, or what is wrong with it and where.
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// All errors with their lines.
     pub fn read(&self) -> Result<ServerInfo, ConfigErrors> {
         let mut errors = ConfigErrors::default();
         match std::fs::read_to_string(self.0) {
@@ -29,8 +32,8 @@ impl<'a> InfoFile<'a> {
                 match error.kind() {
                     io::ErrorKind::NotFound => "the file does not exist".into(),
                     io::ErrorKind::PermissionDenied => "permission denied".into(),
-                    io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
-                    io::ErrorKind::IsADirectory => "it is a folder, not a file".into(),
+                    io::ErrorKind::InvalidData => "not UTF-8 text".into(),
+                    io::ErrorKind::IsADirectory => "this is a directory, not a file".into(),
                     _ => error.to_string(),
                 },
             ),
@@ -84,7 +87,7 @@ fn server(mut file: Section<'_>) -> ServerInfo {
         mods: file.sections("mod").into_iter().map(mod_of).collect(),
         tags: file.texts("tags"),
         teams: file.sections("team").into_iter().filter_map(team).collect(),
-        // A file that names nobody but gives a number does not know who they are.
+        // With a number of players but no names, the players are unknown.
         player_list: (players.is_none() || !list.is_empty()).then_some(list),
         bloodmasters: own,
         session: Some(session),
@@ -129,7 +132,8 @@ fn mod_of(mut section: Section<'_>) -> Mod {
 }
 
 fn team(mut section: Section<'_>) -> Option<Team> {
-    let (id, name) = (section.number("id"), section.text("name"));
+    let id = section.number("id");
+    let name = section.text("name");
     section.need("id");
     section.need("name");
     let color = section.read("color", "a colour such as \"#cc3333\"", color).unwrap_or_default();
@@ -141,8 +145,11 @@ fn team(mut section: Section<'_>) -> Option<Team> {
 fn player(mut section: Section<'_>) -> Option<Player> {
     let name = section.text("name");
     section.need("name");
-    let (team, rank, platform) = (section.number("team"), section.number("rank"), section.number("platform"));
-    let (ping_ms, spectator) = (section.number::<u16>("ping_ms").map(i32::from), section.switch("spectator"));
+    let team = section.number("team");
+    let rank = section.number("rank");
+    let platform = section.number("platform");
+    let ping_ms = section.number::<u16>("ping_ms").map(i32::from);
+    let spectator = section.switch("spectator");
     section.end();
     Some(Player { name: name?, team, rank, ping_ms, platform, spectator })
 }
@@ -170,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_says_everything() {
+    fn the_example_contains_all_keys() {
         let info = parse("example.toml", InfoFile::EXAMPLE).unwrap();
         assert_eq!((info.players, info.max_players), (Some(2), Some(24)));
         assert_eq!(info.teams[0].color, [0xcc, 0x33, 0x33]);
@@ -187,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_a_line_and_say_what_is_expected() {
+    fn errors_have_a_line_and_the_expected_value() {
         for (text, expected) in [
             ("name = \"x\"\nmpa = \"y\"", "info.toml:2: unknown key \"mpa\"; did you mean \"map\"?"),
             (

@@ -1,8 +1,8 @@
-//! What a guest can type behind a slash.
+//! Commands of guests: words that start with a slash.
 
 use crate::join;
 
-/// What the room understands.
+/// A command that the room knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     Me,
@@ -12,14 +12,14 @@ pub enum Command {
     Help,
 }
 
-/// A line as it is meant.
+/// A parsed line of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning<'a> {
-    /// It is for all.
-    Said(&'a str),
-    /// A command, and what stands behind it.
+pub enum ParsedLine<'a> {
+    /// Chat for all guests.
+    Chat(&'a str),
+    /// A command and its argument.
     Command(Command, &'a str),
-    /// The word behind the slash is none that the room understands.
+    /// An unknown command word.
     Unknown(&'a str),
 }
 
@@ -36,27 +36,27 @@ impl Command {
         }
     }
 
-    /// What is written behind the word, and what it does.
+    /// Usage and effect, as shown after the word in the help.
     fn about(self) -> &'static str {
         match self {
-            Self::Me => " does something",
-            Self::Who => " is here",
+            Self::Me => " ACTION shows an action",
+            Self::Who => " lists the guests",
             Self::Team => " NAME joins a team",
-            Self::TeamTalk => " TEXT says something to the team",
+            Self::TeamTalk => " TEXT sends to the team",
             Self::Help => "",
         }
     }
 
-    /// All of them, and those that the client understands by itself.
+    /// The help text: all commands, and those that the client handles itself.
     pub fn help() -> String {
         let own = Self::ALL.map(|command| format!("/{}{}", command.word(), command.about()));
-        format!("{} · {} of the connection · {} leaves", own.join(" · "), join::STATS, join::QUIT)
+        format!("{} · {} shows the connection · {} leaves", own.join(" · "), join::STATS, join::QUIT)
     }
 }
 
-impl<'a> Meaning<'a> {
-    pub fn of(line: &'a str) -> Self {
-        let Some((word, rest)) = split(line) else { return Self::Said(line) };
+impl<'a> ParsedLine<'a> {
+    pub fn parse(line: &'a str) -> Self {
+        let Some((word, rest)) = split_command(line) else { return Self::Chat(line) };
         match Command::ALL.into_iter().find(|command| command.word() == word) {
             Some(command) => Self::Command(command, rest),
             None => Self::Unknown(word),
@@ -64,8 +64,8 @@ impl<'a> Meaning<'a> {
     }
 }
 
-/// The word behind the slash, and the rest.
-pub fn split(line: &str) -> Option<(&str, &str)> {
+/// The word after the slash, and the rest of the line.
+pub fn split_command(line: &str) -> Option<(&str, &str)> {
     let (word, rest) = line.strip_prefix('/').map(|line| line.split_once(' ').unwrap_or((line, "")))?;
     Some((word, rest.trim()))
 }

@@ -1,28 +1,28 @@
-//! Names of guests: such as can be typed, and cannot be mistaken for something that the room says.
+//! Names of guests, which can be typed and cannot be mistaken for messages of the room.
 //!
-//! The room's own lines begin with `--`, what guests do with `*`, what a team says with `[`, and what is said has a `:` behind
-//! the name. So a name has letters, digits, and `-`, `_` or `.` in between.
+//! Messages of the room start with `--`, actions with `*`, team chat with `[`, and in chat a `:` follows the name. So a name
+//! consists of letters and digits, with `-`, `_` or `.` in between.
 
-/// The longest name, in characters.
-const LONGEST: usize = 32;
+/// Maximum length of a name in characters.
+const MAX_NAME: usize = 32;
 
-/// What whoever runs the room is called.
+/// Name of the operator in chat.
 const RESERVED: &str = "server";
 
-/// What is left of a name.
-pub fn plain(username: &str) -> String {
+/// The allowed part of a name, or `guest`.
+pub fn sanitize_name(username: &str) -> String {
     let is_part = |c: char| is_letter(c) || matches!(c, '-' | '_' | '.');
     let words: Vec<_> = username.split(|c| !is_part(c)).filter(|word| !word.is_empty()).collect();
-    let name: String = words.join("-").trim_matches(|c| !is_letter(c)).chars().take(LONGEST).collect();
+    let name: String = words.join("-").trim_matches(|c| !is_letter(c)).chars().take(MAX_NAME).collect();
     if name.is_empty() || name.eq_ignore_ascii_case(RESERVED) { "guest".into() } else { name }
 }
 
-/// Whether two names are the same for a reader.
+/// Whether two names differ in case at most.
 pub fn is_same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Some letters of Korean cannot be seen.
+/// Whether a character is a visible letter or digit; four Hangul fillers are invisible.
 fn is_letter(c: char) -> bool {
     c.is_alphanumeric() && !matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_does_not_look_like_the_room() {
+    fn a_name_cannot_imitate_messages_of_the_room() {
         for (asked, given) in [
             ("alice", "alice"),
             ("Ann Lee", "Ann-Lee"),
@@ -48,9 +48,9 @@ mod tests {
             ("\u{3164}", "guest"),
             ("", "guest"),
         ] {
-            assert_eq!(plain(asked), given, "{asked:?}");
+            assert_eq!(sanitize_name(asked), given, "{asked:?}");
         }
-        assert_eq!(plain(&"x".repeat(100)).len(), LONGEST);
+        assert_eq!(sanitize_name(&"x".repeat(100)).len(), MAX_NAME);
         assert!(is_same("ÄRGER", "ärger"));
     }
 }
