@@ -12,12 +12,12 @@ fn the_history_of_a_running_lobby_can_be_exported() {
     });
     assert!(csv.starts_with("kind,id,time,") && csv.contains("\ntotal,,20"), "{csv}");
     let output = run(home.path(), &["history", "export", "--server", &"0".repeat(32)]);
-    assert_eq!((output.status.code(), &*stdout(&output)), (Some(1), ""), "nothing is printed of what nobody knows");
-    assert!(stderr(&output).contains("there is no history of that"), "{}", stderr(&output));
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(1), ""), "nothing is printed about an unknown server");
+    assert!(stderr(&output).contains("no history of that server or lobby"), "{}", stderr(&output));
     // A lobby is known by its name, too.
     let output = run(home.path(), &["history", "export", "--lobby", "vanguard"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("there is no history of that"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no history of that server or lobby"), "{}", stderr(&output));
     lobby.process().signal(Signal::TERM);
     assert_eq!(lobby.process().wait().status.code(), Some(0));
     let output = run(home.path(), &["history", "export", "--all", "--resolution", "day", "--format", "json"]);

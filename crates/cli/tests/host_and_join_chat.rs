@@ -12,22 +12,22 @@ fn two_people_talk() {
     assert_eq!(alice.next_line(), "Be kind");
     alice.wait_for_line("-- you are alice");
     let bob = room.join(home.path(), "bob", &["--plain", "--team", "blue"]);
-    alice.wait_for_line("-- bob has joined");
-    alice.wait_for_line("-- bob is in team blue now");
+    alice.wait_for_line("-- bob joined");
+    alice.wait_for_line("-- bob joined team blue");
     alice.write_line("hello");
     assert_eq!(bob.wait_for_line("hello"), "alice: hello");
     assert_eq!(alice.wait_for_line("hello"), "alice: hello");
     bob.write_line("/me waves");
     assert_eq!(alice.wait_for_line("waves"), "* bob waves");
     bob.write_line("/who");
-    let who = bob.wait_for_line("here:");
-    assert!(who.starts_with("-- 2 here: alice") && who.contains("bob (blue"), "{who}");
+    let who = bob.wait_for_line("in the room:");
+    assert!(who.starts_with("-- 2 in the room: alice") && who.contains("bob (blue"), "{who}");
     alice.write_line("/stats");
     alice.wait_for_line("-- round trip ");
     room.host.wait_for_line("* bob waves");
     bob.write_line("/quit");
     assert_eq!(bob.wait().status.code(), Some(0));
-    alice.wait_for_line("-- bob has left");
+    alice.wait_for_line("-- bob left");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn the_key_stays_and_is_for_its_owner_only() {
     assert_eq!(first.key, second.key);
     assert_ne!(fs::read_to_string(&file).unwrap().trim(), first.key, "the secret one is not the public one");
     let guest = join(home.path(), first.addr, "alice", &["--key", &first.key]);
-    guest.wait_for_line("(encrypted, and it is the server with that key)");
+    guest.wait_for_line("(encrypted, server key verified)");
     let elsewhere = tempfile::tempdir().unwrap();
     let other = Room::start(elsewhere.path(), &[]);
     let exit = join(home.path(), other.addr, "alice", &["--key", &first.key]).wait();
@@ -88,7 +88,7 @@ fn what_cannot_be_is_told() {
     let missing = home.path().join("missing/key");
     let output = run(home.path(), &["host", "--listen", "127.0.0.1:0", "--key-file", missing.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
-    let sentence = format!("rallypoint: cannot keep the key in {}: No such file or directory", missing.display());
+    let sentence = format!("rallypoint: cannot write the key in {}: No such file or directory", missing.display());
     assert!(stderr(&output).starts_with(&sentence), "{}", stderr(&output));
     assert!(!home.path().join("missing").exists());
     let nowhere = Process::spawn_interactive(rallypoint(home.path()).args(["join", "no-such-name.invalid"]));

@@ -31,7 +31,10 @@ fn from_the_lobby_to_the_players() {
     let exit = room.host.wait();
     let (code, complaints) = (exit.status.code(), stderr(&exit));
     assert_eq!(code, Some(0));
-    assert!(complaints.contains(&format!("to find it: rallypoint list {at}/rooms --query\n")), "{complaints}");
+    assert!(
+        complaints.contains(&format!("to see it in the list: rallypoint list {at}/rooms --query\n")),
+        "{complaints}"
+    );
     wait_for("it is off the list", || (!list(&[]).contains("Bacon Town")).then_some(()));
 }
 

@@ -15,12 +15,12 @@ fn whoever_runs_it_can_speak_and_send_people_away() {
     let exit = bob.wait();
     let (code, complaint) = (exit.status.code(), stderr(&exit));
     assert_eq!(code, Some(1));
-    assert!(complaint.contains("the server ended it: kicked: too loud"), "{complaint}");
-    alice.wait_for_line("-- bob has left (kicked: too loud)");
-    room.host.wait_for_line("-- bob is sent away; for 10 minutes nobody gets in from there");
+    assert!(complaint.contains("the server closed the connection: kicked: too loud"), "{complaint}");
+    alice.wait_for_line("-- bob left (kicked: too loud)");
+    room.host.wait_for_line("-- bob was kicked; the network is banned for 10 minutes");
     let exit = join(home.path(), room.addr, "bob", &[]).wait();
     let (code, complaint) = (exit.status.code(), stderr(&exit));
-    assert!(code == Some(1) && complaint.contains("sent away; come back in 10 min"), "{complaint}");
+    assert!(code == Some(1) && complaint.contains("kicked; you can join again in 10 min"), "{complaint}");
     room.host.write_line("/quit");
     let exit = alice.wait();
     let (code, complaint) = (exit.status.code(), stderr(&exit));
@@ -40,7 +40,10 @@ fn what_is_piped_in_by_who_was_sent_away_is_not_said() {
     dan.close_stdin();
     let exit = dan.wait();
     let (code, complaint) = (exit.status.code(), stderr(&exit));
-    assert_eq!((code, &*complaint), (Some(1), "rallypoint: the server ended it: sent away; come back in 10 min\n"));
+    assert_eq!(
+        (code, &*complaint),
+        (Some(1), "rallypoint: the server closed the connection: kicked; you can join again in 10 min\n")
+    );
 }
 
 #[test]
@@ -55,12 +58,12 @@ fn s31_a_forged_address_keeps_nobody_else_out() {
     mallory.write_line("something rude");
     room.host.wait_for_line("mallory: something rude");
     room.host.write_line("/kick mallory rude");
-    room.host.wait_for_line("-- mallory is sent away");
+    room.host.wait_for_line("-- mallory was kicked");
     let victim = join(home.path(), Router::spoofing(room.addr, claimed, own).addr, "victim", &[]);
     victim.wait_for_line("-- you are victim");
     let exit = join(home.path(), room.addr, "mallory", &[]).wait();
     let (code, complaint) = (exit.status.code(), stderr(&exit));
-    assert!(code == Some(1) && complaint.contains("sent away; come back in 10 min"), "{complaint}");
+    assert!(code == Some(1) && complaint.contains("kicked; you can join again in 10 min"), "{complaint}");
 }
 
 #[test]
@@ -68,5 +71,5 @@ fn a_kick_of_nobody_is_explained() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     room.host.write_line("/kick");
-    assert_eq!(room.host.next_line(), "-- whom? /kick NAME REASON");
+    assert_eq!(room.host.next_line(), "-- usage: /kick NAME REASON");
 }

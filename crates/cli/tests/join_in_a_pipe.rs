@@ -14,7 +14,7 @@ fn a_pipe_says_its_lines_and_leaves() {
     assert_eq!(bot.wait().status.code(), Some(0));
     alice.wait_for_line("bot: the build is green");
     alice.wait_for_line("bot: red\u{fffd}[31m alert");
-    alice.wait_for_line("-- bot has left");
+    alice.wait_for_line("-- bot left");
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn a_line_that_is_too_long_is_told() {
     let exit = bot.wait();
     let (code, complaint) = (exit.status.code(), stderr(&exit));
     assert_eq!(code, Some(1));
-    assert!(complaint.starts_with("a line of 32768 characters was not said: 500 are the most\n"), "{complaint}");
+    assert!(complaint.starts_with("a line of 32768 characters was not sent: the maximum is 500\n"), "{complaint}");
     alice.wait_for_line("bot: short");
 }
 
@@ -58,7 +58,7 @@ fn more_lines_than_a_room_hears_at_once_are_all_heard() {
     let lines: Vec<_> = (1..=12).map(|n| format!("line {n}")).collect();
     bot.write_line(&lines.join("\n"));
     bot.close_stdin();
-    alice.wait_for_line("-- bot has joined");
+    alice.wait_for_line("-- bot joined");
     for line in lines {
         assert_eq!(alice.next_line(), format!("bot: {line}"));
     }
@@ -96,7 +96,7 @@ fn what_was_not_heard_is_told() {
         server.flush();
         None
     });
-    let complaint = "not so fast: this was not heard: hello\nrallypoint: one of the lines was not said\n";
+    let complaint = "not so fast: this was not heard: hello\nrallypoint: one line was not sent\n";
     let exit = bot.wait();
     assert_eq!((exit.status.code(), stderr(&exit)), (Some(1), complaint.into()));
 }
@@ -108,8 +108,8 @@ fn the_answer_to_the_last_command_is_shown() {
     let bot = join(home.path(), room.addr, "bot", &["--team", "nope"]);
     bot.write_line("/who");
     bot.close_stdin();
-    bot.wait_for_line("-- there is no team nope; the teams are: red, blue");
-    bot.wait_for_line("-- 1 here: bot");
+    bot.wait_for_line("-- unknown team nope; the teams are: red, blue");
+    bot.wait_for_line("-- 1 in the room: bot");
     let exit = bot.wait();
     assert_eq!((exit.status.code(), stderr(&exit)), (Some(0), String::new()));
 }

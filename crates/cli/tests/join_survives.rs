@@ -13,9 +13,9 @@ fn s32_a_restart_of_the_server_is_noticed() {
     room.host.wait();
     let room = Room::start_at(home.path(), &addr, &[]);
     alice.write_line("anybody?");
-    alice.wait_for_line("-- the connection is lost (the server was restarted); trying again");
-    alice.wait_for_line("-- connected again");
-    room.host.wait_for_line("-- alice is in team red now");
+    alice.wait_for_line("-- connection lost (the server was restarted); reconnecting");
+    alice.wait_for_line("-- reconnected");
+    room.host.wait_for_line("-- alice joined team red");
     alice.write_line("hello again");
     alice.wait_for_line("alice: hello again");
 }

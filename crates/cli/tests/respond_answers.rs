@@ -54,12 +54,12 @@ fn both_protocols_and_a_changed_file() {
     fs::write(&info, "name = \"Tofu Town\"\nmap = 7").unwrap();
     program.signal(Signal::HUP);
     program.wait_for_log("info.toml:2: ");
-    program.wait_for_log("the answers stay as they were");
+    program.wait_for_log("the file was not reloaded");
     assert!(has(&ask(addrs[0], &[&BLOODMASTERS], 1), "Bacon Town 24/7"));
 
     fs::write(&info, "name = \"Tofu Town\"").unwrap();
     program.signal(Signal::HUP);
-    program.wait_for_log("again");
+    program.wait_for_log("reloaded");
     wait_for("the new name is told", || has(&ask(addrs[0], &[&BLOODMASTERS], 1), "Tofu Town").then_some(()));
     program.signal(Signal::TERM);
     assert_eq!(program.wait().status.code(), Some(0));
@@ -77,8 +77,8 @@ fn mistakes_are_told_with_their_line() {
             "info.toml:3: unknown key \"max_playrs\"; did you mean \"max_players\"?",
         ),
         (&["respond", "--session", "127.0.0.1:0", "--info", "nowhere.toml"], "nowhere.toml: the file does not exist"),
-        (&["respond", "--session", "127.0.0.1:0"], "name a file with --info"),
-        (&["respond", "--info", file], "give --session ADDR:PORT, --bloodmasters ADDR:PORT, or both"),
+        (&["respond", "--session", "127.0.0.1:0"], "no file with answers: set --info"),
+        (&["respond", "--info", file], "set --session ADDR:PORT, --bloodmasters ADDR:PORT, or both"),
         (&["respond", "--session", "here", "--info", file], "0.0.0.0:45555"),
     ] {
         let output = run(home.path(), args);
