@@ -2,7 +2,7 @@
 
 mod args;
 mod info_file;
-mod section;
+mod table_reader;
 
 pub use args::Args;
 

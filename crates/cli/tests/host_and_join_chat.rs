@@ -81,7 +81,7 @@ fn what_cannot_be_is_told() {
     let room = Room::start(home.path(), &["--encrypted-only"]);
     let exit = join(home.path(), room.addr, "alice", &["--plain"]).wait();
     let (code, complaint) = (exit.status.code(), stderr(&exit));
-    assert!(code == Some(1) && complaint.contains("the server refuses"), "{complaint}");
+    assert!(code == Some(1) && complaint.contains("the server refused the login"), "{complaint}");
     let output = run(home.path(), &["host", "--listen", &room.addr.to_string()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("is used by another program"), "{}", stderr(&output));

@@ -1,6 +1,6 @@
 //! The file with the answers.
 
-use super::section::{Section, integer};
+use super::table_reader::{TableReader, integer};
 use crate::config::{ConfigErrors, Document, syntax_errors};
 use rallypoint_query_proto::{BloodmastersInfo, Mod, Player, ServerInfo, SessionInfo, Team};
 use rallypoint_wire::bloodmasters::{GameType, Rules};
@@ -51,7 +51,7 @@ impl fmt::Display for InfoFile<'_> {
 fn parse(name: &str, text: &str) -> Result<ServerInfo, ConfigErrors> {
     let found = RefCell::new(Vec::new());
     let info = match DeTable::parse(text) {
-        Ok(table) => Some(server(Section::new("", table.get_ref(), &found))),
+        Ok(table) => Some(server(TableReader::new("", table.get_ref(), &found))),
         Err(_) => {
             found.replace(syntax_errors(text));
             None
@@ -66,12 +66,12 @@ fn parse(name: &str, text: &str) -> Result<ServerInfo, ConfigErrors> {
     Ok(info.unwrap_or_default())
 }
 
-fn server(mut file: Section<'_>) -> ServerInfo {
+fn server(mut file: TableReader<'_>) -> ServerInfo {
     let players: Option<u16> = file.number("players");
     let max_players = file.number("max_players").unwrap_or(0);
-    let own = file.section("bloodmasters").map(|section| bloodmasters(section, max_players));
-    let session = file.section("session").map(session).unwrap_or_default();
-    let list: Vec<_> = file.sections("player").into_iter().filter_map(player).collect();
+    let own = file.table("bloodmasters").map(|table| bloodmasters(table, max_players));
+    let session = file.table("session").map(session).unwrap_or_default();
+    let list: Vec<_> = file.tables("player").into_iter().filter_map(player).collect();
     let playing = list.iter().filter(|player| !player.spectator).count();
     let info = ServerInfo {
         name: file.text("name"),
@@ -84,73 +84,73 @@ fn server(mut file: Section<'_>) -> ServerInfo {
         password: Some(file.switch("password")),
         players: Some(players.unwrap_or_else(|| u16::try_from(playing).unwrap_or(u16::MAX))),
         max_players: Some(max_players),
-        mods: file.sections("mod").into_iter().map(mod_of).collect(),
+        mods: file.tables("mod").into_iter().map(mod_of).collect(),
         tags: file.texts("tags"),
-        teams: file.sections("team").into_iter().filter_map(team).collect(),
+        teams: file.tables("team").into_iter().filter_map(team).collect(),
         // With a number of players but no names, the players are unknown.
         player_list: (players.is_none() || !list.is_empty()).then_some(list),
         bloodmasters: own,
         session: Some(session),
         ..ServerInfo::default()
     };
-    file.end();
+    file.finish();
     info
 }
 
-fn bloodmasters(mut section: Section<'_>, max_players: u16) -> BloodmastersInfo {
+fn bloodmasters(mut table: TableReader<'_>, max_players: u16) -> BloodmastersInfo {
     let expected =
         "Deathmatch, Team Deathmatch, Capture The Flag, Scavenger, Team Scavenger, or a number from 0 to 255";
     let info = BloodmastersInfo {
-        game_type: section.read("mode", expected, mode).unwrap_or_default(),
-        max_clients: section.number("max_clients").unwrap_or_else(|| u8::try_from(max_players).unwrap_or(u8::MAX)),
+        game_type: table.read("mode", expected, mode).unwrap_or_default(),
+        max_clients: table.number("max_clients").unwrap_or_else(|| u8::try_from(max_players).unwrap_or(u8::MAX)),
         rules: Some(Rules {
-            score_limit: section.number("score_limit").unwrap_or(0),
-            time_limit: section.number("time_limit").unwrap_or(0),
-            join_smallest: section.switch("join_smallest"),
+            score_limit: table.number("score_limit").unwrap_or(0),
+            time_limit: table.number("time_limit").unwrap_or(0),
+            join_smallest: table.switch("join_smallest"),
         }),
         ..BloodmastersInfo::default()
     };
-    section.end();
+    table.finish();
     info
 }
 
-fn session(mut section: Section<'_>) -> SessionInfo {
+fn session(mut table: TableReader<'_>) -> SessionInfo {
     let info = SessionInfo {
-        engine_revision: section.number("engine_revision").unwrap_or(0),
-        version_type: section.number("version_type").unwrap_or(0),
-        version: section.number("version").unwrap_or(0),
+        engine_revision: table.number("engine_revision").unwrap_or(0),
+        version_type: table.number("version_type").unwrap_or(0),
+        version: table.number("version").unwrap_or(0),
         ..SessionInfo::default()
     };
-    section.end();
+    table.finish();
     info
 }
 
-fn mod_of(mut section: Section<'_>) -> Mod {
-    let found = Mod { id: section.text("id"), name: section.text("name") };
-    section.end();
+fn mod_of(mut table: TableReader<'_>) -> Mod {
+    let found = Mod { id: table.text("id"), name: table.text("name") };
+    table.finish();
     found
 }
 
-fn team(mut section: Section<'_>) -> Option<Team> {
-    let id = section.number("id");
-    let name = section.text("name");
-    section.need("id");
-    section.need("name");
-    let color = section.read("color", "a colour such as \"#cc3333\"", color).unwrap_or_default();
-    let ranked = section.switch("ranked");
-    section.end();
+fn team(mut table: TableReader<'_>) -> Option<Team> {
+    let id = table.number("id");
+    let name = table.text("name");
+    table.require("id");
+    table.require("name");
+    let color = table.read("color", "a colour such as \"#cc3333\"", color).unwrap_or_default();
+    let ranked = table.switch("ranked");
+    table.finish();
     Some(Team { id: id?, name: name?, ranked, color })
 }
 
-fn player(mut section: Section<'_>) -> Option<Player> {
-    let name = section.text("name");
-    section.need("name");
-    let team = section.number("team");
-    let rank = section.number("rank");
-    let platform = section.number("platform");
-    let ping_ms = section.number::<u16>("ping_ms").map(i32::from);
-    let spectator = section.switch("spectator");
-    section.end();
+fn player(mut table: TableReader<'_>) -> Option<Player> {
+    let name = table.text("name");
+    table.require("name");
+    let team = table.number("team");
+    let rank = table.number("rank");
+    let platform = table.number("platform");
+    let ping_ms = table.number::<u16>("ping_ms").map(i32::from);
+    let spectator = table.switch("spectator");
+    table.finish();
     Some(Player { name: name?, team, rank, ping_ms, platform, spectator })
 }
 
@@ -211,10 +211,10 @@ mod tests {
             ("name = 7", "info.toml:1: name: expected text in quotes, not 7"),
             ("tags = [\"a\",\n2]", "info.toml:2: tags: expected text in quotes, not 2"),
             ("password = \"no\"", "info.toml:1: password: expected true or false, not \"no\""),
-            ("session = 3", "info.toml:1: session: expected the section [session], not 3"),
-            ("player = 3", "info.toml:1: player: expected sections [[player]], not 3"),
-            ("[player]\nname = \"x\"", "info.toml:1: player: expected sections [[player]], not a section"),
-            ("[[player]]\nteam = 1", "info.toml:1: expected name in this [[player]]"),
+            ("session = 3", "info.toml:1: session: expected the table [session], not 3"),
+            ("player = 3", "info.toml:1: player: expected tables [[player]], not 3"),
+            ("[player]\nname = \"x\"", "info.toml:1: player: expected tables [[player]], not a table"),
+            ("[[player]]\nteam = 1", "info.toml:1: this [[player]] lacks name"),
             ("name = \"a\"\nname = \"b\"", "info.toml:2: name is defined twice; remove one of them"),
         ] {
             assert_eq!(parse("info.toml", text).unwrap_err().to_string(), expected, "{text}");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_told_at_once_in_the_order_of_their_lines() {
+    fn all_errors_are_reported_at_once_in_the_order_of_their_lines() {
         let text =
             "nam = \"x\"\nplayers = -1\n[[player]]\nteam = \"RED\"\n[[team]]\nid = 300\nname = \"R\"\n[session]\nx = 1";
         let errors = parse("info.toml", text).unwrap_err().to_string();

@@ -1,29 +1,29 @@
-//! A section of a file, key by key: whatever is wrong is written down with its place, and reading goes on.
+//! Reads a TOML table key by key and collects all errors with their positions.
 
 use crate::config::{found, nearest};
 use std::{cell::RefCell, ops::Range};
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong, and where.
-pub type Found = RefCell<Vec<(Range<usize>, String)>>;
+/// Errors with their positions.
+pub type FoundErrors = RefCell<Vec<(Range<usize>, String)>>;
 
-/// A section that is being read.
-pub struct Section<'a> {
+/// A table that is being read.
+pub struct TableReader<'a> {
     /// As in `[session]` or `[[player]]`; empty for the file itself.
     name: &'a str,
     table: &'a DeTable<'a>,
-    /// Where it begins.
+    /// Position of the table.
     at: Range<usize>,
-    found: &'a Found,
+    found: &'a FoundErrors,
     known: Vec<&'static str>,
 }
 
-impl<'a> Section<'a> {
-    pub fn new(name: &'a str, table: &'a DeTable<'a>, found: &'a Found) -> Self {
+impl<'a> TableReader<'a> {
+    pub fn new(name: &'a str, table: &'a DeTable<'a>, found: &'a FoundErrors) -> Self {
         Self { name, table, at: 0..0, found, known: Vec::new() }
     }
 
-    /// A value, if it is there and can be read.
+    /// A value, if it exists and is valid.
     pub fn read<T>(
         &mut self,
         key: &'static str,
@@ -34,7 +34,7 @@ impl<'a> Section<'a> {
         let value = self.table.get(key)?;
         let result = read(value.get_ref());
         if result.is_none() {
-            self.print_stderr(
+            self.push_error(
                 value.span(),
                 format!("{}: expected {expected}, {}", self.path(key), found(value.get_ref())),
             );
@@ -50,9 +50,9 @@ impl<'a> Section<'a> {
         self.read(key, "true or false", DeValue::as_bool).unwrap_or(false)
     }
 
-    /// A whole number of the range of its type.
+    /// An integer within the range of its type.
     pub fn number<T: IntegerType>(&mut self, key: &'static str) -> Option<T> {
-        let expected = format!("a number from {} to {}", T::LEAST, T::MOST);
+        let expected = format!("a number from {} to {}", T::MIN, T::MAX);
         self.read(key, &expected, |value| integer(value).and_then(|number| T::try_from(number).ok()))
     }
 
@@ -64,7 +64,7 @@ impl<'a> Section<'a> {
                 Some(text) => texts.push(text.to_owned()),
                 None => {
                     let message = format!("{}: expected {TEXT}, {}", self.path(key), found(value.get_ref()));
-                    self.print_stderr(value.span(), message);
+                    self.push_error(value.span(), message);
                 }
             }
         }
@@ -72,42 +72,48 @@ impl<'a> Section<'a> {
     }
 
     /// `[key]`.
-    pub fn section(&mut self, key: &'static str) -> Option<Section<'a>> {
-        let table = self.read(key, &format!("the section [{key}]"), |value| value.as_table())?;
-        Some(Section { name: key, table, at: 0..0, found: self.found, known: Vec::new() })
+    pub fn table(&mut self, key: &'static str) -> Option<TableReader<'a>> {
+        let table = self.read(key, &format!("the table [{key}]"), |value| value.as_table())?;
+        Some(TableReader { name: key, table, at: 0..0, found: self.found, known: Vec::new() })
     }
 
     /// Every `[[key]]`.
-    pub fn sections(&mut self, key: &'static str) -> Vec<Section<'a>> {
-        let expected = format!("sections [[{key}]]");
+    pub fn tables(&mut self, key: &'static str) -> Vec<TableReader<'a>> {
+        let expected = format!("tables [[{key}]]");
         let list = self.read(key, &expected, |value| value.as_array());
-        let mut sections = Vec::new();
+        let mut tables = Vec::new();
         for value in list.into_iter().flat_map(|list| list.iter()) {
             match value.get_ref().as_table() {
                 Some(table) => {
-                    sections.push(Section { name: key, table, at: value.span(), found: self.found, known: Vec::new() });
+                    tables.push(TableReader {
+                        name: key,
+                        table,
+                        at: value.span(),
+                        found: self.found,
+                        known: Vec::new(),
+                    });
                 }
                 None => {
-                    self.print_stderr(value.span(), format!("{key}: expected {expected}, {}", found(value.get_ref())));
+                    self.push_error(value.span(), format!("{key}: expected {expected}, {}", found(value.get_ref())));
                 }
             }
         }
-        sections
+        tables
     }
 
-    /// It makes no sense without this.
-    pub fn need(&self, key: &str) {
+    /// Reports a missing key.
+    pub fn require(&self, key: &str) {
         if !self.table.contains_key(key) {
-            self.print_stderr(self.at.clone(), format!("expected {key} in this [[{}]]", self.name));
+            self.push_error(self.at.clone(), format!("this [[{}]] lacks {key}", self.name));
         }
     }
 
-    /// All keys were asked for: whatever else is there has no meaning.
-    pub fn end(self) {
+    /// Reports all keys that were not read as unknown.
+    pub fn finish(self) {
         for key in self.table.keys().filter(|key| !self.known.contains(&key.get_ref().as_ref())) {
-            let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
+            let location = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
             let hint = nearest(key.get_ref(), self.known.iter().copied());
-            self.print_stderr(key.span(), format!("unknown key \"{}\"{place}{hint}", key.get_ref()));
+            self.push_error(key.span(), format!("unknown key \"{}\"{location}{hint}", key.get_ref()));
         }
     }
 
@@ -115,31 +121,31 @@ impl<'a> Section<'a> {
         if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
     }
 
-    fn print_stderr(&self, at: Range<usize>, message: String) {
+    fn push_error(&self, at: Range<usize>, message: String) {
         self.found.borrow_mut().push((at, message));
     }
 }
 
 const TEXT: &str = "text in quotes";
 
-/// A kind of whole numbers.
+/// An integer type of the file.
 pub trait IntegerType: TryFrom<i64> {
-    const LEAST: i64;
-    const MOST: i64;
+    const MIN: i64;
+    const MAX: i64;
 }
 
-macro_rules! numbers {
-    ($($kind:ty),*) => {$(
-        impl IntegerType for $kind {
-            const LEAST: i64 = <$kind>::MIN as i64;
-            const MOST: i64 = <$kind>::MAX as i64;
+macro_rules! integer_types {
+    ($($type:ty),*) => {$(
+        impl IntegerType for $type {
+            const MIN: i64 = <$type>::MIN as i64;
+            const MAX: i64 = <$type>::MAX as i64;
         }
     )*};
 }
 
-numbers!(u8, i8, u16, i16, u32);
+integer_types!(u8, i8, u16, i16, u32);
 
-/// A whole number of a file.
+/// An integer value.
 pub fn integer(value: &DeValue<'_>) -> Option<i64> {
     value.as_integer().and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok())
 }
