@@ -162,7 +162,7 @@ Examples:
   rallypoint admin note 203.0.113.9 'asked the owner to move the port'
   rallypoint admin audit --json
   ssh -L 29950:localhost:29950 lobby.example.org
-      http does not encrypt the token: use ssh, or the machine itself
+      http does not encrypt the token: use https or ssh
 
 Exit codes:
   0  success
