@@ -1,5 +1,5 @@
-//! Real Bloodmasters servers' bytes, both ways: what we understand of them, and that we answer the same requests with the
-//! same bytes, or stay silent where they do.
+//! Captures of real Bloodmasters servers: their replies are parsed completely, and the responder sends the same bytes for the
+//! same requests, or stays silent where they do.
 
 mod common;
 use common::*;
@@ -48,7 +48,7 @@ fn the_same_requests_get_the_same_bytes_or_the_same_silence() {
 }
 
 #[test]
-fn what_real_servers_say_is_understood_in_full() {
+fn replies_of_real_servers_are_parsed_completely() {
     let (mut prober, mut now) = (prober(ProberConfig::default()), Instant::now());
     let mut understood = 0;
     for Capture { name, replies, .. } in captures() {

@@ -1,4 +1,4 @@
-//! Where nothing listens, nobody is asked again and again; but a forged refusal does not hide a server that is there.
+//! A refused server is not queried until its deadline; but a forged refusal does not hide a live server.
 
 mod common;
 use common::*;
@@ -36,7 +36,7 @@ fn outcome_at_the_end(prober: &mut Prober, now: &mut Instant) -> ProbeOutcome {
 }
 
 #[test]
-fn b7_the_echo_in_a_quote_proves_it() {
+fn b7_the_echo_in_a_quote_proves_a_refusal() {
     let (mut prober, _, query) = asked(Protocol::Bloodmasters.info());
     prober.handle_refused(address(4), &query);
     assert_eq!(outcome(&mut prober), Some(ProbeOutcome::Refused));
@@ -62,7 +62,7 @@ fn b7_without_the_echo_nothing_ends_before_the_deadline() {
 }
 
 #[test]
-fn two_questions_without_an_echo_have_to_be_refused() {
+fn two_queries_without_an_echo_have_to_be_refused() {
     let (mut prober, mut now, query) = asked(INFOS);
     for _ in 0..10 {
         prober.handle_refused(address(4), &query);
@@ -89,7 +89,7 @@ fn a_port_is_closed_for_both_protocols() {
 }
 
 #[test]
-fn whoever_has_answered_anything_is_there() {
+fn a_server_that_has_sent_anything_is_not_refused() {
     let (mut prober, mut now, query) = asked(INFOS);
     let mut server = responder(&info(4));
     server.handle_datagram(now, prober_address(), &query);
@@ -105,7 +105,7 @@ fn whoever_has_answered_anything_is_there() {
 }
 
 #[test]
-fn forged_refusals_hide_no_server_that_answers_in_time() {
+fn forged_refusals_do_not_hide_a_server_that_answers_in_time() {
     let (mut net, prober) = network(11, 90, ProberConfig::default(), Link::default().delay(ms(60)).jitter(ms(20)));
     for step in 0..4_000u32 {
         net.schedule_in(ms(u64::from(step) / 20), move |net| {
@@ -118,7 +118,7 @@ fn forged_refusals_hide_no_server_that_answers_in_time() {
 }
 
 #[test]
-fn whoever_is_cancelled_is_not_reported_and_the_next_one_is_asked() {
+fn a_cancelled_probe_has_no_result_and_the_next_one_starts() {
     let (mut prober, now, _) = asked(Protocol::Bloodmasters.info());
     let (this, other) = (Probe::new(address(4), Protocol::Bloodmasters.info()), Probe::new(address(4), INFOS));
     prober.enqueue(Probe { tag: 5, ..this }).unwrap();

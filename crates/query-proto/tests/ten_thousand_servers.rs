@@ -1,5 +1,5 @@
-//! A large sweep by one prober: everybody is found, results stream, memory stays small, and a datagram costs the same
-//! however many there are.
+//! A large scan by one prober: every server is found, results are streamed, memory stays small, and the cost of a datagram does
+//! not depend on the number of servers.
 
 mod common;
 use common::*;
@@ -24,7 +24,7 @@ fn ten_thousand_over_a_lossy_network() {
 }
 
 #[test]
-fn results_come_while_others_still_wait() {
+fn results_arrive_while_other_probes_are_queued() {
     let (mut net, prober) = network(3, 2_000, ProberConfig::default(), Link::default().delay(ms(20)));
     net.run_for(ms(200));
     let first = net.take_events(prober).len();
@@ -74,7 +74,7 @@ impl Sweep {
 }
 
 #[test]
-fn a_hundred_thousand_targets_take_less_than_50_megabytes() {
+fn a_hundred_thousand_probes_take_less_than_50_megabytes() {
     const TARGETS: u32 = 100_000;
     let used = allocation_counter::measure(|| {
         let mut sweep = Sweep::new(ProberConfig { packets_per_second: 50_000, ..ProberConfig::default() });
@@ -120,7 +120,7 @@ fn what_servers_send_is_bounded_in_total() {
 }
 
 #[test]
-fn undrained_results_stop_new_questions_and_nothing_else() {
+fn undrained_results_stop_new_probes_and_nothing_else() {
     let config = ProberConfig { max_in_flight: 10, ..ProberConfig::default() };
     let (mut prober, mut now) = (prober(config), Instant::now());
     for number in 0..100 {
@@ -139,7 +139,7 @@ fn undrained_results_stop_new_questions_and_nothing_else() {
 }
 
 #[test]
-fn a_datagram_allocates_the_same_however_many_targets_there_are() {
+fn allocations_per_datagram_do_not_depend_on_the_number_of_probes() {
     let allocations = |targets: u32| {
         let mut sweep = Sweep::new(ProberConfig { packets_per_second: 10_000, ..ProberConfig::default() });
         for number in 0..targets {

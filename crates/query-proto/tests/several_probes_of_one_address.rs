@@ -1,4 +1,4 @@
-//! Several targets at one address: by different protocols at the same time, by the same one after the other.
+//! Several probes of one address: with different protocols at the same time, with the same one after the other.
 
 mod common;
 use common::*;
@@ -29,7 +29,7 @@ fn both_protocols_at_one_address() {
 }
 
 #[test]
-fn a_late_reply_of_one_protocol_is_no_info_of_the_other() {
+fn a_late_reply_of_one_protocol_does_not_count_for_the_other() {
     for length in 0..200 {
         let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
         let mut server = responder(&ServerInfo { website: Some("x".repeat(length)), ..info(4) });
@@ -62,7 +62,7 @@ fn the_same_server_several_times() {
 }
 
 #[test]
-fn the_same_dead_server_several_times() {
+fn the_same_silent_server_several_times() {
     let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default());
     for _ in 0..3 {
         net.with(prober, |prober, _| prober.enqueue(Probe::new(address(4), INFOS))).unwrap();
@@ -72,7 +72,7 @@ fn the_same_dead_server_several_times() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused() {
+fn unusable_addresses_and_full_queues_are_rejected() {
     let mut prober = prober(ProberConfig { max_targets: 2, ..ProberConfig::default() });
     let nowhere = Probe::new("0.0.0.0:6969".parse().unwrap(), Protocol::Bloodmasters.info());
     assert_eq!(prober.enqueue(nowhere), Err(QueueError::UnusableAddress(nowhere.address)));

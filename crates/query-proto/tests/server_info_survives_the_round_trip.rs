@@ -1,4 +1,4 @@
-//! A game tells its responder, the responder tells a prober, and the prober tells its user the same.
+//! What a game gives its responder is what a prober of that responder returns.
 
 mod common;
 use common::*;
@@ -166,7 +166,7 @@ fn b12_colour_codes_are_stripped_from_title_and_names_only() {
 }
 
 #[test]
-fn l5_s3_text_from_strangers_is_harmless() {
+fn l5_s3_untrusted_text_is_safe_to_display() {
     let info = ServerInfo { name: Some("red\u{1b}[31m\tText\u{202e}".into()), ..ServerInfo::default() };
     let answer = ask(&info, INFOS);
     assert_eq!(answer.info.name.as_deref(), Some("red\u{fffd}[31m Text\u{fffd}"));
@@ -175,7 +175,7 @@ fn l5_s3_text_from_strangers_is_harmless() {
 }
 
 #[test]
-fn spectators_are_told_where_the_protocol_knows_them() {
+fn spectators_are_reported_if_the_protocol_has_them() {
     let watcher = Player { spectator: true, ..named("Watcher") };
     let info = ServerInfo { player_list: Some(vec![watcher, named("Alice")]), ..ServerInfo::default() };
     let told = ask(&info, SESSION).info;

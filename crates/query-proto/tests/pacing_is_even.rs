@@ -1,4 +1,4 @@
-//! Datagrams go out evenly: no burst that a home router drops.
+//! Datagrams are sent evenly: no burst that a home router drops.
 
 mod common;
 use common::*;
@@ -53,7 +53,7 @@ fn no_burst_in_any_ten_milliseconds() {
 }
 
 #[test]
-fn the_pace_is_used() {
+fn the_allowed_rate_is_used() {
     let times = sent_at(2_000, 600);
     let first_second = times.iter().filter(|at| **at < *times.first().unwrap() + ms(300)).count();
     assert!((590..=610).contains(&first_second), "300 ms at 2,000 per second: {first_second}");
@@ -64,7 +64,7 @@ proptest! {
 
     /// Whoever drives it, and however late he is.
     #[test]
-    fn a_late_driver_causes_no_burst(per_second in 1u32..100_000, delays in prop::collection::vec(0u64..20_000, 1..200)) {
+    fn a_late_event_loop_causes_no_burst(per_second in 1u32..100_000, delays in prop::collection::vec(0u64..20_000, 1..200)) {
         let config = ProberConfig { packets_per_second: per_second, ..ProberConfig::default() };
         let (mut prober, start) = (prober(config), Instant::now());
         for number in 0..5_000 {

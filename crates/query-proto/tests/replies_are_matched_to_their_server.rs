@@ -1,4 +1,4 @@
-//! However answers are delayed, repeated, mixed up and damaged on the way, each counts for the server that it came from.
+//! Replies that are delayed, repeated, reordered and damaged count only for the server that sent them.
 
 mod common;
 use common::*;
@@ -9,7 +9,7 @@ use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, Protocol
 use std::time::Instant;
 
 #[test]
-fn mixed_up_repeated_and_delayed() {
+fn reordered_repeated_and_delayed() {
     for seed in 0..4 {
         let link = Link::default().delay(ms(30)).jitter_reordering(ms(250)).loss(0.1);
         let (mut net, prober) = network(seed, 120, ProberConfig::default(), link);
@@ -41,7 +41,7 @@ fn repeated_on_the_way() {
 
 /// Whatever one server answers arrives at another time again, from where the first one was asked, while the second one is.
 #[test]
-fn answers_of_an_earlier_question_do_not_count_for_a_later_one() {
+fn replies_to_an_earlier_probe_do_not_count_for_a_later_one() {
     let mut prober = prober(ProberConfig::default());
     let mut server = responder(&info(0));
     let now = Instant::now();

@@ -1,4 +1,4 @@
-//! A server that does not answer costs its deadline, and no other server's time.
+//! A silent server takes its deadline, and delays no other server.
 
 mod common;
 use common::*;
@@ -8,7 +8,7 @@ use rallypoint_query_proto::{Probe, ProbeOutcome, ProbeResult, ProberConfig, Pro
 use std::time::{Duration, Instant};
 
 #[test]
-fn each_is_asked_a_few_times_and_then_given_up() {
+fn each_is_retried_and_then_times_out() {
     for question in [Protocol::Bloodmasters.info(), INFOS, SESSION] {
         let (mut prober, start) = (prober(ProberConfig::default()), Instant::now());
         prober.enqueue(Probe { address: address(1), query: question, tag: 77 }).unwrap();
@@ -32,7 +32,7 @@ fn each_is_asked_a_few_times_and_then_given_up() {
 }
 
 #[test]
-fn a_sweep_takes_as_long_as_the_deadline_of_the_dead() {
+fn a_scan_takes_as_long_as_the_deadline_of_silent_servers() {
     let config = ProberConfig { packets_per_second: 20_000, ..ProberConfig::default() };
     let (mut net, prober) = network(2, 900, config, Link::default().delay(ms(10)).loss(0.05));
     for dead in 0..100 {
@@ -48,7 +48,7 @@ fn a_sweep_takes_as_long_as_the_deadline_of_the_dead() {
 }
 
 #[test]
-fn the_deadline_counts_from_the_first_question_not_from_the_request() {
+fn the_deadline_counts_from_the_first_query_not_from_enqueueing() {
     let config = ProberConfig { max_in_flight: 1, retries: 0, ..ProberConfig::default() };
     let (mut net, prober) = network(1, 0, config, Link::default());
     for number in 0..5 {

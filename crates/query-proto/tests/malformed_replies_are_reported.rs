@@ -1,4 +1,4 @@
-//! What makes no sense is counted, and reported if nothing better comes.
+//! Datagrams that cannot be parsed are counted, and reported if no valid reply arrives.
 
 mod common;
 use common::*;
@@ -17,7 +17,7 @@ fn asked(question: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn nothing_but_nonsense() {
+fn only_malformed_datagrams() {
     for (question, nonsense) in
         [(Protocol::Bloodmasters.info(), &b"HTTP/1.1 400 Bad Request"[..]), (INFOS, b"\x99hello")]
     {
@@ -34,7 +34,7 @@ fn nothing_but_nonsense() {
 }
 
 #[test]
-fn something_better_comes() {
+fn a_valid_reply_after_malformed_datagrams() {
     for question in [Protocol::Bloodmasters.info(), INFOS] {
         let (mut prober, now, answers) = asked(question);
         prober.handle_datagram(now, address(4), b"\x99nonsense");
@@ -46,7 +46,7 @@ fn something_better_comes() {
 }
 
 #[test]
-fn a_message_that_is_no_answer_is_no_answer() {
+fn other_messages_are_not_replies() {
     let (mut prober, mut now, _) = asked(SESSION);
     // A keepalive, an acknowledgement, "disconnect", "bad login": all of them well-made.
     for message in [&b"\x33"[..], b"\xcc", b"\xff\x00", b"\x00bye", b"\xc0no"] {

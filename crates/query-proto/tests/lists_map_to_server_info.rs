@@ -1,4 +1,4 @@
-//! What a lobby says of its servers (documents 000 and 001, ruling L16), in the common view.
+//! Entries of a lobby's list (documents 000 and 001, ruling L16), mapped to the common view.
 
 use rallypoint_query_proto::{Probe, Protocol, ServerInfo};
 use rallypoint_wire::{
@@ -56,7 +56,7 @@ fn a_block_of_a_list() {
 }
 
 #[test]
-fn l13_a_registration_without_its_secret() {
+fn l13_a_registration_without_its_secret_id() {
     let table = table();
     let id = ServerId::from_bytes(*b"secret secret se");
     let port = 8190.try_into().unwrap();
@@ -71,7 +71,7 @@ fn l13_a_registration_without_its_secret() {
 }
 
 #[test]
-fn l16_a_text_of_an_old_list() {
+fn l16_an_entry_of_a_legacy_list() {
     let text = legacy::Info::parse(b"!private![ctf_truefort] Bacon Town 24/7 [3+2/10] - Randomizer");
     let info = ServerInfo::from_legacy(&text);
     assert_eq!(info.name.as_deref(), Some("Bacon Town 24/7"));

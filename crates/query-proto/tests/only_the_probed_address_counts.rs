@@ -1,4 +1,4 @@
-//! Forged answers are ignored: from other addresses, with another echo, unasked.
+//! Forged replies are ignored: from other addresses, with another echo value, unsolicited.
 
 mod common;
 use common::*;
@@ -24,7 +24,7 @@ fn asked(question: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn the_right_answer_from_another_address_or_port() {
+fn a_valid_reply_from_another_address_or_port_is_ignored() {
     for question in [Protocol::Bloodmasters.info(), INFOS] {
         let (mut prober, now, answers) = asked(question);
         let mut other_port = address(4);
@@ -47,7 +47,7 @@ fn an_ipv4_server_answers_through_a_dual_stack_socket() {
 }
 
 #[test]
-fn b7_an_answer_with_another_echo() {
+fn b7_a_reply_with_another_echo_is_ignored() {
     let (mut prober, now, answers) = asked(Protocol::Bloodmasters.info());
     let mut forged = answers[0].clone();
     for bit in 0..32 {
@@ -62,7 +62,7 @@ fn b7_an_answer_with_another_echo() {
 }
 
 #[test]
-fn b7_every_question_has_another_echo_and_each_of_them_is_good() {
+fn b7_every_query_has_its_own_echo_and_each_is_accepted() {
     for answered in 0..4 {
         let (mut prober, start) = (prober(ProberConfig::default()), Instant::now());
         prober.enqueue(Probe::new(address(4), Protocol::Bloodmasters.info())).unwrap();
@@ -84,7 +84,7 @@ fn b7_every_question_has_another_echo_and_each_of_them_is_good() {
 }
 
 #[test]
-fn s10_players_that_were_not_asked_for() {
+fn s10_unrequested_players_are_ignored() {
     let (mut prober, now, infos) = asked(INFOS);
     let players = answers(&[0x88]);
     assert_eq!((infos.len(), players.len()), (7, 5));
@@ -96,7 +96,7 @@ fn s10_players_that_were_not_asked_for() {
 
 /// A flood of well-made answers from everywhere, while the real servers answer.
 #[test]
-fn a_flood_of_forged_answers_changes_nothing() {
+fn a_flood_of_forged_replies_changes_nothing() {
     let (mut net, prober) = network(9, 60, ProberConfig::default(), Link::default().delay(ms(30)));
     let forged = [answers(&[7, 0, 13, 1, 2, 3, 4]), answers(&[0x80]), answers(&[0x88])].concat();
     for step in 0..2_000u32 {

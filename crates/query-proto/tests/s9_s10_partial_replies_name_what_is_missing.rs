@@ -1,4 +1,4 @@
-//! A partial answer is an answer, and says what is missing.
+//! A partial reply is a reply, and names what is missing.
 
 mod common;
 use common::*;
@@ -33,7 +33,7 @@ fn s9_seven_distinct_infos_are_all() {
 }
 
 #[test]
-fn s9_each_info_that_does_not_come_is_named() {
+fn s9_each_missing_info_is_named() {
     for part in 0..7 {
         let report = report(INFOS, move |_, bytes| bytes[0] != 0x80 + part);
         let answer = own_answer(&report);
@@ -54,7 +54,7 @@ fn s9_a_retry_brings_what_was_missing() {
 }
 
 #[test]
-fn s10_players_are_complete_when_as_many_came_as_info_1_said() {
+fn s10_players_are_complete_when_info_1_says_so() {
     let report = report(SESSION, |_, _| true);
     let answer = own_answer(&report);
     assert!(answer.is_complete());
@@ -64,7 +64,7 @@ fn s10_players_are_complete_when_as_many_came_as_info_1_said() {
 }
 
 #[test]
-fn s10_players_that_do_not_come_are_counted() {
+fn s10_missing_players_are_counted() {
     let report = report(SESSION, |_, bytes| !bytes.ends_with(b"player 2 of 4"));
     let answer = own_answer(&report);
     assert_eq!(answer.missing, [MissingPart::Players { received: 3, expected: Some(4) }]);
@@ -74,7 +74,7 @@ fn s10_players_that_do_not_come_are_counted() {
 }
 
 #[test]
-fn s10_somebody_leaves_between_two_questions() {
+fn s10_a_player_leaves_between_two_queries() {
     let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default().delay(ms(10)));
     let server = net.add(address(4), responder(&info(4)));
     net.set_filter(|packet| {
@@ -94,7 +94,7 @@ fn s10_somebody_leaves_between_two_questions() {
 }
 
 #[test]
-fn s10_without_info_1_players_are_not_asked_for() {
+fn s10_without_info_1_players_are_not_requested() {
     let report = report(SESSION, |_, bytes| bytes[0] != 0x80);
     let missing = &own_answer(&report).missing;
     assert_eq!(*missing, [MissingPart::Info(1), MissingPart::Players { received: 0, expected: None }]);
@@ -102,7 +102,7 @@ fn s10_without_info_1_players_are_not_asked_for() {
 }
 
 #[test]
-fn s10_nobody_is_there_and_that_is_known() {
+fn s10_an_empty_server_has_an_empty_list_of_players() {
     let empty = ServerInfo { player_list: Some(Vec::new()), players: Some(0), ..info(5) };
     let sent = exchange(&mut prober(ProberConfig::default()), &empty, address(5));
     assert_eq!(sent.1, 1, "who plays is not asked");
@@ -140,7 +140,7 @@ fn exchange(prober: &mut Prober, info: &ServerInfo, server: SocketAddr) -> (Prob
 }
 
 #[test]
-fn b6_a_reply_that_breaks_off_says_where() {
+fn b6_a_truncated_reply_says_where_it_ends() {
     let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
     let mut responder = responder(&info(4));
     prober.enqueue(Probe::new(address(4), Protocol::Bloodmasters.info())).unwrap();

@@ -1,4 +1,4 @@
-//! Retries find every server that lives, and every part of its answer.
+//! Retries find every live server, and every part of its reply.
 
 mod common;
 use common::*;
@@ -31,7 +31,7 @@ fn with_five_percent_loss_the_defaults_find_every_server_in_full() {
 }
 
 #[test]
-fn b7_the_echo_tells_the_round_trip_also_after_retries() {
+fn b7_the_echo_measures_the_round_trip_even_after_retries() {
     let (mut net, prober) = network(7, 90, ProberConfig::default(), Link::default().delay(ms(20)).loss(0.3));
     for report in run(&mut net, prober) {
         let round_trip = own_answer(&report).round_trip;

@@ -1,4 +1,4 @@
-//! Answers are encoded when the info is set: a query costs no memory.
+//! Replies are encoded when the info is set: a query allocates nothing.
 
 mod common;
 use common::*;
@@ -6,7 +6,7 @@ use rallypoint_machine::Machine;
 use std::time::Instant;
 
 #[test]
-fn no_allocation_per_answer() {
+fn no_allocation_per_reply() {
     let (mut responder, now, mut out) = (responder(&info(4)), Instant::now(), Vec::with_capacity(1 << 20));
     let used = allocation_counter::measure(|| {
         for _ in 0..100 {

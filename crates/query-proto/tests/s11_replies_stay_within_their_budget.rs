@@ -1,4 +1,4 @@
-//! A query proves nothing and draws many times its size: answers have budgets.
+//! A query proves nothing about its source, and its reply is many times larger: replies have budgets.
 
 mod common;
 use common::*;
@@ -69,7 +69,7 @@ fn s11_one_network() {
 }
 
 #[test]
-fn s11_everybody() {
+fn s11_all_addresses_together() {
     let drawn = drawn_in_a_minute(1_000, |step| IpAddr::from((step as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()));
     assert!(drawn <= (512 << 10) + 60 * 128_000, "{drawn}");
 }
@@ -92,7 +92,7 @@ fn s11_over_the_limit_means_dropped_not_queued() {
 }
 
 #[test]
-fn s11_a_player_answer_has_at_most_16_kilobytes() {
+fn s11_a_players_reply_has_at_most_16_kilobytes() {
     let (mut responder, now) = (responder(&full()), Instant::now());
     responder.handle_datagram(now, prober_address(), &[0x88]);
     let sent = drain(&mut responder, now);
@@ -102,7 +102,7 @@ fn s11_a_player_answer_has_at_most_16_kilobytes() {
 }
 
 #[test]
-fn s11_an_info_answer_has_at_most_3188_bytes() {
+fn s11_an_info_reply_has_at_most_3188_bytes() {
     let (mut responder, now) = (responder(&full()), Instant::now());
     responder.handle_datagram(now, prober_address(), &[0x80]);
     let sent = drain(&mut responder, now);
@@ -113,14 +113,14 @@ fn s11_an_info_answer_has_at_most_3188_bytes() {
 }
 
 #[test]
-fn s9_all_seven_infos_are_sent_also_when_they_are_empty() {
+fn s9_all_seven_infos_are_sent_even_if_they_are_empty() {
     let (mut responder, now) = (responder(&ServerInfo::default()), Instant::now());
     responder.handle_datagram(now, prober_address(), &[0x80]);
     assert_eq!(drain(&mut responder, now).len(), 7);
 }
 
 #[test]
-fn s2_an_info_that_is_reflected_here_is_not_answered() {
+fn s2_a_reflected_info_is_not_answered() {
     let (mut responder, now) = (responder(&full()), Instant::now());
     for query in [[0x80], [0x88]] {
         responder.handle_datagram(now, prober_address(), &query);
@@ -132,7 +132,7 @@ fn s2_an_info_that_is_reflected_here_is_not_answered() {
 }
 
 #[test]
-fn b4_a_reply_that_is_reflected_here_is_not_answered_but_a_padded_query_is() {
+fn b4_a_reflected_reply_is_not_answered_but_a_padded_query_is() {
     let (mut responder, now) = (responder(&info(4)), Instant::now());
     responder.handle_datagram(now, prober_address(), QUERIES[2]);
     let reply = drain(&mut responder, now).remove(0).1;
@@ -172,7 +172,7 @@ fn each_protocol_can_be_switched_off() {
 }
 
 #[test]
-fn an_answer_is_never_made_of_two_infos() {
+fn a_reply_never_mixes_two_infos() {
     let (mut responder, now) = (responder(&info(1)), Instant::now());
     responder.handle_datagram(now, prober_address(), &[0x80]);
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! When servers are asked and given up, against a model that computes it for each of them alone.
+//! The times of queries and timeouts, compared with a model that computes them for each server alone.
 
 mod common;
 use common::*;
