@@ -12,26 +12,28 @@ mod token;
 pub(crate) use access::AdminAccess;
 pub use token::{AdminToken, InvalidAdminToken};
 
-use crate::{router::Routes, state::AppState};
-use axum::{
-    extract::DefaultBodyLimit,
-    middleware::from_fn_with_state,
-    routing::{delete, get, post},
-};
+use crate::{api::OpenRoutes, router::Routes, state::AppState};
+use axum::{extract::DefaultBodyLimit, middleware::from_fn_with_state};
 use std::sync::Arc;
+use utoipa_axum::routes;
 
 /// Maximum size in bytes of the body of a request.
 const MAX_BODY: usize = 16 << 10;
 
 /// Routes of the admin API, for requests with the operator's token only.
 pub(crate) fn routes(state: &Arc<AppState>) -> Routes {
-    Routes::new()
-        .route("/api/v1/admin/bans", get(handlers::bans).post(handlers::ban))
-        .route("/api/v1/admin/bans/{id}", delete(handlers::unban))
-        .route("/api/v1/admin/servers/{id}/unlist", post(handlers::unlist))
-        .route("/api/v1/admin/notes", get(handlers::notes).post(handlers::add_note))
-        .route("/api/v1/admin/notes/{id}", delete(handlers::remove_note))
-        .route("/api/v1/admin/audit", get(handlers::audit))
+    Routes::from(open_routes())
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .route_layer(from_fn_with_state(Arc::clone(state), access::authorize))
+}
+
+/// The same routes without layers, for the OpenAPI document.
+pub(crate) fn open_routes() -> OpenRoutes {
+    OpenRoutes::default()
+        .routes(routes!(handlers::bans, handlers::ban))
+        .routes(routes!(handlers::unban))
+        .routes(routes!(handlers::unlist))
+        .routes(routes!(handlers::notes, handlers::add_note))
+        .routes(routes!(handlers::remove_note))
+        .routes(routes!(handlers::audit))
 }

@@ -6,35 +6,56 @@ mod lobbies;
 mod openapi;
 pub(crate) mod outcomes;
 pub(crate) mod response;
+pub(crate) mod schema;
 pub(crate) mod servers;
 
 pub(crate) use lobbies::no_parameters;
 
-use crate::router::Routes;
-use axum::routing::get;
+use crate::{router::Routes, state::AppState};
+use std::sync::Arc;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+/// Routes that describe themselves for the OpenAPI document.
+pub(crate) type OpenRoutes = OpenApiRouter<Arc<AppState>>;
 
 /// Routes of the public API.
 pub(crate) fn routes() -> Routes {
-    Routes::new()
-        .route("/api/v1/lobbies", get(lobbies::list))
-        .route("/api/v1/lobbies/{id}/history", get(history::lobby))
-        .route("/api/v1/servers/{id}", get(servers::one))
-        .route("/api/v1/servers/{id}/history", get(history::server))
-        .route("/api/v1/history", get(history::total))
-        .route("/api/v1/openapi.json", get(openapi::document))
+    open_routes().into()
 }
 
 /// Routes of the public API whose handlers count the bytes of their responses.
 pub(crate) fn long_routes() -> Routes {
-    Routes::new().route("/api/v1/servers", get(servers::list))
+    long_open_routes().into()
 }
 
 /// Routes of live events.
 pub(crate) fn event_routes() -> Routes {
-    Routes::new().route("/api/v1/events", get(events::stream))
+    event_open_routes().into()
 }
 
 /// Routes whose responses depend on the address of the client, and which the scripts of other pages must not read.
 pub(crate) fn private_routes() -> Routes {
-    Routes::new().route("/api/v1/outcomes", get(outcomes::list))
+    private_open_routes().into()
+}
+
+fn open_routes() -> OpenRoutes {
+    OpenRoutes::default()
+        .routes(routes!(lobbies::list))
+        .routes(routes!(history::lobby))
+        .routes(routes!(servers::one))
+        .routes(routes!(history::server))
+        .routes(routes!(history::total))
+        .routes(routes!(openapi::document))
+}
+
+fn long_open_routes() -> OpenRoutes {
+    OpenRoutes::default().routes(routes!(servers::list))
+}
+
+fn event_open_routes() -> OpenRoutes {
+    OpenRoutes::default().routes(routes!(events::stream))
+}
+
+fn private_open_routes() -> OpenRoutes {
+    OpenRoutes::default().routes(routes!(outcomes::list))
 }

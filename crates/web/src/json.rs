@@ -2,53 +2,92 @@
 //!
 //! The keys are gamedig's where it has one for the same thing: programs that were written for it find what they look for.
 
+use crate::api::schema::{DifferenceName, OriginName, TransportName, Verified};
 use bytes::Bytes;
 use rallypoint_lobby::ServerRecord;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::net::SocketAddr;
+use utoipa::ToSchema;
 
 /// The names of fields.
 type Names = Vec<&'static str>;
 
-/// A server as lists and events have it.
-#[derive(Debug, Serialize)]
+/// A server, as in lists and events.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Server)]
 pub(crate) struct ServerView<'a> {
+    /// The public ID: it stays the same as long as the owner keeps the secret ID of the server.
     #[serde(serialize_with = "text")]
+    #[schema(value_type = String, pattern = "^[0-9a-f]{32}$")]
     id: rallypoint_lobby_proto::PublicId,
+    /// The lobby that the server is in.
     #[serde(serialize_with = "text")]
+    #[schema(value_type = String, format = "uuid")]
     lobby: rallypoint_wire::lobby::LobbyId,
+    /// The name; may be empty.
     name: &'a str,
+    /// The map; empty if the server does not report it.
     map: &'a str,
+    /// Whether a password is required.
     password: bool,
+    /// Number of players.
     numplayers: u16,
+    /// Number of slots for players.
     maxplayers: u16,
+    /// Number of bots.
     numbots: u16,
+    /// The short name of the game.
     game: &'a str,
+    /// The full name of the game.
     game_name: &'a str,
+    /// The version of the game.
     version: &'a str,
+    /// A link of the server's choice, http or https. It is not checked.
+    #[schema(required)]
     website: Option<&'a str>,
-    /// What a player types: IPv4 if there is one.
+    /// Address and port to connect to: IPv4 if there is one.
+    #[schema(required, value_type = Option<String>)]
     connect: Option<SocketAddr>,
+    /// Address and port of each address family.
+    #[schema(inline)]
     addresses: Addresses,
+    /// The transport protocol of the game.
+    #[schema(value_type = TransportName)]
     transport: &'static str,
+    /// The protocol ID that clients compare to decide whether they can join.
     #[serde(serialize_with = "text_or_null")]
+    #[schema(required, value_type = Option<String>, format = "uuid")]
     protocol_id: Option<rallypoint_wire::lobby::ProtocolId>,
-    /// In whole milliseconds.
+    /// Round-trip time in milliseconds from the lobby to the server at its last answer: up to two minutes old while it is
+    /// queried and answers, otherwise as old as its last check. A new value alone is no event. Null if it was never measured.
+    #[schema(required)]
     ping: Option<u64>,
-    /// In seconds since 1970.
+    /// Time of the first registration, in seconds since 1970.
     since: u64,
+    /// How the server came into the list: it registered, it announced itself (to the Bloodmasters master list), or the operator
+    /// watches it.
+    #[schema(value_type = OriginName)]
     origin: &'static str,
+    /// The result of verification by a query.
+    #[schema(value_type = Verified)]
     verified: &'static str,
+    /// The fields in which the answer differs from the registration; only present if `verified` is `differs`.
     #[serde(skip_serializing_if = "Names::is_empty")]
+    #[schema(required = false, value_type = Vec<DifferenceName>)]
     differs: Names,
+    /// Everything that the server sent, as text.
+    #[schema(value_type = HashMap<String, String>)]
     raw: Table<'a>,
 }
 
-#[derive(Debug, Serialize)]
+/// Address and port of each address family.
+#[derive(Debug, Serialize, ToSchema)]
 struct Addresses {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     ipv4: Option<SocketAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     ipv6: Option<SocketAddr>,
 }
 

@@ -5,6 +5,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// An error response: a problem document (RFC 9457).
 ///
@@ -16,12 +17,16 @@ use serde::Serialize;
 /// assert_eq!(problem.status(), StatusCode::BAD_REQUEST);
 /// assert_eq!(problem.into_response().headers()["content-type"], "application/problem+json");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Problem {
+    /// Always `about:blank`.
     #[serde(rename = "type")]
     kind: &'static str,
+    /// The reason phrase of the status.
     title: &'static str,
+    /// The status code.
     #[serde(serialize_with = "as_number")]
+    #[schema(value_type = u16)]
     status: StatusCode,
     /// What is wrong, and what to do about it.
     pub detail: String,

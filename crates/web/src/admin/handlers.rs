@@ -1,7 +1,18 @@
 //! The handlers of the admin API.
 
 use super::pagination::Pagination;
-use crate::{api::response::JSON, middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
+use crate::{
+    api::{
+        response::JSON,
+        schema::{
+            AuditPage, BanEntry, BanPage, EntryNumber, NoteEntry, NotePage, PageParameters, ServerId, UnlistResult,
+        },
+    },
+    middleware::ClientAddr,
+    path_id::PathId,
+    problem::Problem,
+    state::AppState,
+};
 use axum::{
     Extension,
     extract::{RawQuery, State, rejection::BytesRejection},
@@ -18,6 +29,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
+use utoipa::ToSchema;
 
 /// Default time in seconds for which an unlisted server is banned.
 const DEFAULT_UNLIST: u64 = 600;
@@ -30,34 +42,53 @@ const MAX_END: u64 = 253_402_300_799;
 
 type Body = Result<Bytes, BytesRejection>;
 
-/// A request to ban an address, a network or a name.
-#[derive(Deserialize)]
+/// A request for a ban: one of `address`, `network` and `name`, and at most one of `until` and `seconds`.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BanRequest {
+    /// An IP address.
+    #[schema(nullable = false)]
     address: Option<String>,
+    /// A network, at least /8 (IPv4) or /16 (IPv6).
+    #[schema(nullable = false)]
     network: Option<String>,
+    /// A pattern of names: `*` matches any text, `?` one character; it needs at least three other characters.
+    #[schema(nullable = false)]
     name: Option<String>,
+    /// The reason, which the owner of a banned server can read.
     #[serde(default)]
+    #[schema(max_length = 500)]
     reason: String,
-    /// The end: a date, a time, or seconds since 1970.
+    /// The end, in the future: a date, a time (RFC 3339), or seconds since 1970. Without it the ban is permanent.
+    #[schema(nullable = false)]
     until: Option<String>,
-    /// The duration in seconds, instead of the end.
+    /// The duration in seconds instead of the end, at most a year.
+    #[schema(nullable = false)]
     seconds: Option<u64>,
 }
 
 /// A request to remove a server from the list.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 struct UnlistRequest {
+    /// The reason, which the owner of the server can read.
+    #[schema(max_length = 500)]
     reason: String,
+    /// The duration in seconds, at most a year. Default: 600.
+    #[schema(nullable = false)]
     seconds: Option<u64>,
+    /// Whether its addresses are banned as well, for the same time.
     ban: bool,
 }
 
-#[derive(Deserialize)]
+/// A request for a note.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NoteRequest {
+    /// The public ID of a server, an address or a network.
     about: String,
+    /// The text, in one line.
+    #[schema(max_length = 500)]
     text: String,
 }
 
@@ -73,7 +104,16 @@ struct BanView<'a> {
     in_force: bool,
 }
 
-/// Lists the bans, those of the configuration file included.
+/// The bans, including those of the configuration file
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/bans",
+    params(PageParameters),
+    responses(
+        (status = 200, description = "The bans.", body = BanPage),
+        (status = 503, description = "Too many long responses are being sent; Retry-After is the time to wait in seconds."),
+    )
+)]
 pub(super) async fn bans(State(state): State<Arc<AppState>>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
     let (pagination, _) = Pagination::parse(query.as_deref(), None)?;
     let settings = state.settings();
@@ -88,7 +128,19 @@ pub(super) async fn bans(State(state): State<Arc<AppState>>, RawQuery(query): Ra
     Ok(json(StatusCode::OK, &pagination.page("bans", &all)))
 }
 
-/// Adds a ban, or replaces the ban of the same subject.
+/// Bans an address, a network or a name pattern; replaces a ban of the same subject
+#[utoipa::path(
+    post,
+    path = "/api/v1/admin/bans",
+    request_body = BanRequest,
+    responses(
+        (status = 200, description = "The ban of the same subject was replaced.", body = BanEntry),
+        (status = 201, description = "A new ban.", body = BanEntry),
+        (status = 409, description = "There are too many bans."),
+        (status = 413, description = "The body is longer than 16 kB."),
+        (status = 503, description = "The data directory of the lobby cannot be used; nothing was changed."),
+    )
+)]
 pub(super) async fn ban(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
@@ -116,7 +168,16 @@ pub(super) async fn ban(
     Ok(json(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &view(&ban, time_of(now))))
 }
 
-/// Removes a ban.
+/// Removes a ban; bans of the configuration file can be removed only there
+#[utoipa::path(
+    delete,
+    path = "/api/v1/admin/bans/{id}",
+    params(EntryNumber),
+    responses(
+        (status = 204, description = "The ban is removed."),
+        (status = 503, description = "The data directory of the lobby cannot be used; nothing was changed."),
+    )
+)]
 pub(super) async fn unban(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
@@ -126,7 +187,19 @@ pub(super) async fn unban(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Removes a server from the list, and bans it for some time.
+/// Removes a server from the list, and bans it for some time
+#[utoipa::path(
+    post,
+    path = "/api/v1/admin/servers/{id}/unlist",
+    params(ServerId),
+    request_body(content = Option<UnlistRequest>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "The server is removed.", body = UnlistResult),
+        (status = 409, description = "There are too many bans."),
+        (status = 413, description = "The body is longer than 16 kB."),
+        (status = 503, description = "The data directory of the lobby cannot be used; nothing was changed."),
+    )
+)]
 pub(super) async fn unlist(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
@@ -151,7 +224,24 @@ pub(super) async fn unlist(
     Ok(json(StatusCode::OK, &answer))
 }
 
-/// Lists the notes.
+/// The notes
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/notes",
+    params(
+        (
+            "about" = Option<String>,
+            Query,
+            description = "Only notes about this server, address or network.",
+            example = "203.0.113.9",
+        ),
+        PageParameters,
+    ),
+    responses(
+        (status = 200, description = "The notes.", body = NotePage),
+        (status = 503, description = "Too many long responses are being sent; Retry-After is the time to wait in seconds."),
+    )
+)]
 pub(super) async fn notes(State(state): State<Arc<AppState>>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
     let (pagination, about) = Pagination::parse(query.as_deref(), Some("about"))?;
     let about = about.map(|about| subject(&about)).transpose()?;
@@ -160,7 +250,18 @@ pub(super) async fn notes(State(state): State<Arc<AppState>>, RawQuery(query): R
     Ok(json(StatusCode::OK, &pagination.page("notes", &notes.collect::<Vec<_>>())))
 }
 
-/// Adds a note.
+/// Adds a note about a server, an address or a network
+#[utoipa::path(
+    post,
+    path = "/api/v1/admin/notes",
+    request_body = NoteRequest,
+    responses(
+        (status = 201, description = "The note.", body = NoteEntry),
+        (status = 409, description = "There are too many notes."),
+        (status = 413, description = "The body is longer than 16 kB."),
+        (status = 503, description = "The data directory of the lobby cannot be used; nothing was changed."),
+    )
+)]
 pub(super) async fn add_note(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
@@ -176,7 +277,16 @@ pub(super) async fn add_note(
     Ok(json(StatusCode::CREATED, &note))
 }
 
-/// Removes a note.
+/// Removes a note
+#[utoipa::path(
+    delete,
+    path = "/api/v1/admin/notes/{id}",
+    params(EntryNumber),
+    responses(
+        (status = 204, description = "The note is removed."),
+        (status = 503, description = "The data directory of the lobby cannot be used; nothing was changed."),
+    )
+)]
 pub(super) async fn remove_note(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
@@ -186,7 +296,20 @@ pub(super) async fn remove_note(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Lists the entries of the audit log, the latest first.
+/// The audit log, the latest entry first
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/audit",
+    params(PageParameters),
+    responses(
+        (status = 200, description = "The entries.", body = AuditPage),
+        (
+            status = 503,
+            description = "The data directory of the lobby cannot be read, or too many long responses are being sent; \
+                           Retry-After is the time to wait in seconds.",
+        ),
+    )
+)]
 pub(super) async fn audit(State(state): State<Arc<AppState>>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
     let (pagination, _) = Pagination::parse(query.as_deref(), None)?;
     let entries = admin(&state)?.audit().await?;

@@ -35,7 +35,39 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// Time in milliseconds that a browser waits before it reconnects.
 const RECONNECT_DELAY: u32 = 2_000;
 
-/// Opens an event stream, beginning with the events that the client has missed.
+/// Live changes, as server-sent events
+///
+/// Events that the client has missed since `after` come first.
+#[utoipa::path(
+    get,
+    path = "/api/v1/events",
+    params(
+        (
+            "lobby" = Option<String>,
+            Query,
+            description = "Only events of this lobby.",
+            format = "uuid",
+            example = "1ccf16b1-436d-856f-504d-cc1af306aaa7",
+        ),
+        (
+            "after" = Option<String>,
+            Query,
+            description = "The last event that the client has received, such as the `cursor` of a list. The header \
+                           Last-Event-ID has the same meaning, and takes precedence.",
+            example = "5f3a09c1-1742",
+        ),
+    ),
+    responses(
+        (
+            status = 200,
+            description = "The data of `listed` and `changed` is a Server, that of `unlisted` has id, lobby, name and why. The \
+                           data of `hello` and `reset` has the cursor; after `reset`, fetch the list again.",
+            body = String,
+            content_type = "text/event-stream",
+        ),
+        (status = 503, description = "Too many event streams are open."),
+    )
+)]
 pub(crate) async fn stream(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,

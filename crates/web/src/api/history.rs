@@ -1,6 +1,9 @@
 //! `GET …/history`: players and servers over time.
 
-use super::response;
+use super::{
+    response,
+    schema::{HistoryParameters, HistorySeries, LobbyUuid, ServerId},
+};
 use crate::{filter::InvalidParameter, path_id::PathId, problem::Problem, state::AppState};
 use axum::{
     body::Body,
@@ -19,7 +22,23 @@ use std::{
 /// The default range, in seconds: a day.
 const DEFAULT_RANGE: i64 = 24 * 60 * 60;
 
-/// The history of one server.
+/// Players of a server over time
+#[utoipa::path(
+    get,
+    path = "/api/v1/servers/{id}/history",
+    params(ServerId, HistoryParameters),
+    responses(
+        (
+            status = 200,
+            description = "The points.",
+            content((HistorySeries = "application/json"), (String = "text/csv")),
+            headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed.")),
+        ),
+        (status = 304, description = "The client has the current version (If-None-Match)."),
+        (status = 404, description = "Nothing of this ID is known."),
+        (status = 503, description = "The lobby keeps no history, or it is not available right now."),
+    )
+)]
 pub(super) async fn server(
     State(state): State<Arc<AppState>>,
     PathId(id): PathId,
@@ -30,7 +49,23 @@ pub(super) async fn server(
     series(&state, Subject::Server(id), query.as_deref().unwrap_or_default(), &headers).await
 }
 
-/// The history of one lobby.
+/// Servers and players of a lobby over time
+#[utoipa::path(
+    get,
+    path = "/api/v1/lobbies/{id}/history",
+    params(LobbyUuid, HistoryParameters),
+    responses(
+        (
+            status = 200,
+            description = "The points.",
+            content((HistorySeries = "application/json"), (String = "text/csv")),
+            headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed.")),
+        ),
+        (status = 304, description = "The client has the current version (If-None-Match)."),
+        (status = 404, description = "Nothing of this ID is known."),
+        (status = 503, description = "The lobby keeps no history, or it is not available right now."),
+    )
+)]
 pub(super) async fn lobby(
     State(state): State<Arc<AppState>>,
     PathId(id): PathId,
@@ -41,7 +76,22 @@ pub(super) async fn lobby(
     series(&state, Subject::Lobby(id), query.as_deref().unwrap_or_default(), &headers).await
 }
 
-/// The history of all lobbies together.
+/// Servers and players of all lobbies over time
+#[utoipa::path(
+    get,
+    path = "/api/v1/history",
+    params(HistoryParameters),
+    responses(
+        (
+            status = 200,
+            description = "The points.",
+            content((HistorySeries = "application/json"), (String = "text/csv")),
+            headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed.")),
+        ),
+        (status = 304, description = "The client has the current version (If-None-Match)."),
+        (status = 503, description = "The lobby keeps no history, or it is not available right now."),
+    )
+)]
 pub(super) async fn total(
     State(state): State<Arc<AppState>>,
     RawQuery(query): RawQuery,

@@ -12,29 +12,53 @@ use rallypoint_lobby::Totals;
 use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
 use std::{cmp::Reverse, sync::Arc};
+use utoipa::ToSchema;
 
 /// All lobbies with their totals.
-#[derive(Serialize)]
-struct LobbyList<'a> {
+#[derive(Serialize, ToSchema)]
+#[schema(as = Lobbies)]
+pub(super) struct LobbyList<'a> {
+    /// Number of servers of all lobbies.
     servers: usize,
+    /// Number of players of all lobbies.
     players: u64,
+    /// Number of bots of all lobbies.
     bots: u64,
+    /// Number of slots of all lobbies.
     slots: u64,
+    /// The lobbies, those with the most players first.
     lobbies: Vec<Lobby<'a>>,
 }
 
-#[derive(Serialize)]
+/// A lobby with its totals.
+#[derive(Serialize, ToSchema)]
 struct Lobby<'a> {
+    /// The UUID of the lobby.
     #[serde(serialize_with = "text")]
+    #[schema(value_type = String, format = "uuid")]
     id: LobbyId,
+    /// The name that the operator has given to the lobby.
+    #[schema(required)]
     name: Option<&'a str>,
+    /// Number of servers.
     servers: usize,
+    /// Number of players.
     players: u64,
+    /// Number of bots.
     bots: u64,
+    /// Number of slots.
     slots: u64,
 }
 
-/// The lobbies that have servers or a name, those with the most players first.
+/// The lobbies that have servers or a name, those with the most players first
+#[utoipa::path(
+    get,
+    path = "/api/v1/lobbies",
+    responses(
+        (status = 200, description = "The lobbies.", body = LobbyList, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
+        (status = 304, description = "The client has the current version (If-None-Match)."),
+    )
+)]
 pub(super) async fn list(
     State(state): State<Arc<AppState>>,
     RawQuery(query): RawQuery,

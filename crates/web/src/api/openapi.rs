@@ -1,15 +1,145 @@
-//! `GET /api/v1/openapi.json`: the OpenAPI document of the API.
+//! `GET /api/v1/openapi.json`: the OpenAPI document, generated from the handlers and types.
 
 use super::{lobbies::no_parameters, response};
-use crate::problem::Problem;
+use crate::{admin, problem::Problem};
 use axum::{body::Body, extract::RawQuery, http::HeaderMap, response::Response};
 use bytes::Bytes;
+use std::sync::LazyLock;
+use utoipa::{
+    OpenApi,
+    openapi::{
+        ContentBuilder, Ref, RefOr, ResponseBuilder,
+        path::Operation,
+        security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+    },
+};
 
-/// Written by hand, and compared with the router in a test.
-const DOCUMENT: &str = include_str!("openapi.json");
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Rallypoint",
+        version = "1",
+        description = "The servers of a lobby: lists, live changes, history. Public and without a key, except for \
+                       /api/v1/admin; scripts of any page may read it (CORS). Texts come from game servers: they have no \
+                       control characters, but have to be escaped where they are shown.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+    ),
+    servers((url = "/")),
+    components(schemas(Problem))
+)]
+struct ApiDocument;
 
+/// Name of the security scheme of the admin API.
+const OPERATOR: &str = "operator";
+
+/// The document as JSON.
+static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
+    // Serializing to memory fails only for maps with keys that are not strings.
+    generate().to_pretty_json().unwrap_or_default().into()
+});
+
+/// This document
+#[utoipa::path(
+    get,
+    path = "/api/v1/openapi.json",
+    responses(
+        (
+            status = 200,
+            description = "This document.",
+            body = Object,
+            content_type = "application/json",
+            headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))
+        ),
+        (status = 304, description = "The client has the current version (If-None-Match)."),
+    )
+)]
 pub(super) async fn document(RawQuery(query): RawQuery, headers: HeaderMap) -> Result<Response, Problem> {
     no_parameters(query.as_deref())?;
-    let document = Bytes::from_static(DOCUMENT.as_bytes());
-    Ok(response::with_content_etag(document, response::JSON, &headers).map(Body::from))
+    Ok(response::with_content_etag(DOCUMENT.clone(), response::JSON, &headers).map(Body::from))
+}
+
+/// Collects the operations of all routes, and adds the errors that they share.
+fn generate() -> utoipa::openapi::OpenApi {
+    let mut document = ApiDocument::openapi();
+    let groups =
+        [super::open_routes(), super::long_open_routes(), super::event_open_routes(), super::private_open_routes()];
+    for group in groups {
+        document.merge(group.into_openapi());
+    }
+    let mut admin = admin::open_routes().into_openapi();
+    for item in admin.paths.paths.values_mut() {
+        for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
+            let scopes: [&str; 0] = [];
+            operation.security = Some(vec![SecurityRequirement::new(OPERATOR, scopes)]);
+            add_response(operation, "400", "A parameter or a field of the body is invalid; `parameter` names it.");
+            add_response(operation, "401", "The token is missing or wrong.");
+            add_response(
+                operation,
+                "404",
+                "The admin API is off, because the operator has configured no token; or there is no such entry.",
+            );
+            add_response(
+                operation,
+                "429",
+                "Too many wrong tokens or requests from this address; Retry-After is the time to wait in seconds.",
+            );
+        }
+    }
+    for item in document.paths.paths.values_mut() {
+        for operation in [&mut item.get].into_iter().flatten() {
+            add_response(operation, "400", "A parameter is invalid; `parameter` names it.");
+            add_response(
+                operation,
+                "429",
+                "Too many requests from this address; Retry-After is the time to wait in seconds.",
+            );
+        }
+    }
+    document.merge(admin);
+    for item in document.paths.paths.values_mut() {
+        for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
+            describe_errors(operation);
+        }
+    }
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
+    let bearer = bearer.description(Some(
+        "The operator's token (web.admin_token_file). Without one in the configuration there is no admin API.",
+    ));
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme(OPERATOR, SecurityScheme::Http(bearer.build()));
+    document
+}
+
+fn add_response(operation: &mut Operation, status: &str, description: &str) {
+    let response = ResponseBuilder::new().description(description).build();
+    operation.responses.responses.entry(status.to_owned()).or_insert(RefOr::T(response));
+}
+
+/// Every error is a problem document.
+fn describe_errors(operation: &mut Operation) {
+    for (status, response) in &mut operation.responses.responses {
+        if let RefOr::T(response) = response
+            && status.starts_with(['4', '5'])
+        {
+            let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+            response.content.insert("application/problem+json".to_owned(), content.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The committed document is for readers, and shows changes of the API in reviews. `UPDATE_OPENAPI=1` rewrites it.
+    #[test]
+    fn the_committed_document_is_the_generated_one() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+        let generated = format!("{}\n", String::from_utf8_lossy(&DOCUMENT));
+        if std::env::var_os("UPDATE_OPENAPI").is_some() {
+            std::fs::write(path, &generated).unwrap();
+        }
+        let committed = std::fs::read_to_string(path).unwrap();
+        assert!(committed == generated, "crates/web/openapi.json is out of date: run this test with UPDATE_OPENAPI=1");
+    }
 }

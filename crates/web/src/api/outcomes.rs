@@ -10,23 +10,29 @@ use axum::{
 };
 use serde::Serialize;
 use std::{net::IpAddr, sync::Arc, time::Instant};
+use utoipa::ToSchema;
 
 /// The recent outcomes of an address.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Outcomes)]
 pub(crate) struct RecentOutcomes {
+    /// The address.
+    #[schema(value_type = String)]
     pub address: IpAddr,
     /// The outcomes, the latest last.
     pub outcomes: Vec<RepeatedOutcome>,
 }
 
 /// Consecutive datagrams with the same outcome.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Outcome)]
 pub(crate) struct RepeatedOutcome {
     /// The reason code.
     pub code: &'static str,
     /// The reason in plain English.
     pub text: String,
     /// The port in the registration, if it could be parsed.
+    #[schema(required)]
     pub port: Option<u16>,
     /// Whether the server was in the list afterwards.
     pub accepted: bool,
@@ -38,7 +44,23 @@ pub(crate) struct RepeatedOutcome {
     pub seconds_ago: u64,
 }
 
-/// The recent outcomes of the client's own address, or of another one if the operator allows it.
+/// The outcomes of the last registrations from an address
+#[utoipa::path(
+    get,
+    path = "/api/v1/outcomes",
+    params(
+        (
+            "address" = Option<String>,
+            Query,
+            description = "The address; by default that of the client. Other addresses only if the operator allows it.",
+            example = "203.0.113.9",
+        ),
+    ),
+    responses(
+        (status = 200, description = "The outcomes, the latest last.", body = RecentOutcomes),
+        (status = 403, description = "It is not the client's own address."),
+    )
+)]
 pub(super) async fn list(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,

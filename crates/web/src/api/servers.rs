@@ -3,6 +3,7 @@
 use super::{
     lobbies::no_parameters,
     response::{self, JSON},
+    schema::{ListParameters, ServerId, ServerList},
 };
 use crate::{
     filter::{Column, Filter, ListQuery, MAX_ROWS, QueryDefaults, Sort},
@@ -27,6 +28,7 @@ use bytes::Bytes;
 use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
 use std::{io::Write, sync::Arc};
+use utoipa::ToSchema;
 
 /// Maximum number of servers in a response that is made for one client.
 const MAX_OWN_ROWS: usize = 1_000;
@@ -43,7 +45,20 @@ pub(crate) const DEFAULTS: QueryDefaults = QueryDefaults {
     is_strict: true,
 };
 
-/// Lists of servers: the full lists as they are prebuilt, all others rendered for this client.
+/// The servers
+///
+/// Without parameters, or with `lobby` only, the response is prebuilt for all clients: compressed on request, and a 304 costs next
+/// to nothing. Any other response is rendered for the client.
+#[utoipa::path(
+    get,
+    path = "/api/v1/servers",
+    params(ListParameters),
+    responses(
+        (status = 200, description = "The servers.", body = ServerList, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
+        (status = 304, description = "The client has the current version (If-None-Match)."),
+        (status = 503, description = "Too many long responses are being sent; Retry-After is the time to wait in seconds."),
+    )
+)]
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
@@ -73,25 +88,47 @@ pub(crate) async fn list(
 }
 
 /// One server: the fields of a list, and what the lobby found by probing it.
-#[derive(Serialize)]
-struct Details<'a> {
+#[derive(Serialize, ToSchema)]
+struct ServerDetails<'a> {
     #[serde(flatten)]
     server: ServerView<'a>,
+    /// The name of its lobby.
+    #[schema(required)]
     lobby_name: Option<&'a str>,
+    /// The players, if the lobby queried the server and it reported them.
     players: Vec<PlayerView<'a>>,
     /// Always empty: gamedig has a list here, but no protocol reports the names of bots.
+    #[schema(value_type = Vec<Object>)]
     bots: [(); 0],
 }
 
-#[derive(Serialize)]
+/// A player.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Player)]
 struct PlayerView<'a> {
+    /// The name of the player.
     name: &'a str,
+    /// The name of the team.
+    #[schema(required)]
     team: Option<&'a str>,
+    /// Round-trip time to the server, in milliseconds.
+    #[schema(required)]
     ping: Option<i32>,
+    /// Whether the player only watches.
     spectator: bool,
 }
 
-/// One server by its public ID.
+/// One server, with its players if it was queried
+#[utoipa::path(
+    get,
+    path = "/api/v1/servers/{id}",
+    params(ServerId),
+    responses(
+        (status = 200, description = "The server.", body = ServerDetails, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
+        (status = 304, description = "The client has the current version (If-None-Match)."),
+        (status = 404, description = "No server of this ID is in the list."),
+    )
+)]
 pub(crate) async fn one(
     State(state): State<Arc<AppState>>,
     PathId(id): PathId,
@@ -111,7 +148,7 @@ pub(crate) async fn one(
         ping: player.ping_ms,
         spectator: player.spectator,
     });
-    let details = Details {
+    let details = ServerDetails {
         server: ServerView::new(row),
         lobby_name: settings.names.name(&row.lobby),
         players: players.collect(),

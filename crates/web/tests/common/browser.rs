@@ -141,7 +141,7 @@ pub fn axe() -> Option<String> {
 
 /// Skips a test for want of a tool, which `cargo xtask test` installs if it can.
 fn skip<T>(tool: &str) -> Option<T> {
-    eprintln!("skipped: there is no {tool} on this machine");
+    rallypoint_harness::skip(&format!("there is no {tool} on this machine"));
     None
 }
 

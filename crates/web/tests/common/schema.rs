@@ -62,6 +62,12 @@ fn check_part(document: &Value, schema: &Value, value: &Value, at: &str) {
                 }
                 true
             }
+            "propertyNames" => {
+                for name in value.as_object().into_iter().flat_map(|object| object.keys()) {
+                    check(document, expected, &Value::String(name.clone()), &format!("{at} (key)"));
+                }
+                true
+            }
             "maxLength" => value.as_str().is_none_or(|text| text.chars().count() as u64 <= expected.as_u64().unwrap()),
             unknown => panic!("{at}: the keyword {unknown} is not known here"),
         };

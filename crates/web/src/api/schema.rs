@@ -1,0 +1,389 @@
+//! Parameters and schemas of the OpenAPI document that no type of the code has.
+//!
+//! Parameters are parsed by hand, for errors that name what was expected; lists are written by hand, for speed; and bans, notes
+//! and audit entries are types of the lobby, which knows nothing of HTTP. Tests compare all of them with what is served.
+#![expect(dead_code, reason = "only the document uses the fields")]
+
+use crate::json::ServerView;
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+/// Parameters of a list of servers.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListParameters {
+    /// Words that each have to occur in the name, map, game or version.
+    #[param(max_length = 200, example = "bacon")]
+    q: Option<String>,
+    /// Only servers of this lobby.
+    #[param(format = "uuid", example = "1ccf16b1-436d-856f-504d-cc1af306aaa7")]
+    lobby: Option<String>,
+    /// Only this game, by its short or its full name.
+    #[param(max_length = 200, example = "gg2")]
+    game: Option<String>,
+    /// Only this map.
+    #[param(max_length = 200, example = "ctf_truefort")]
+    map: Option<String>,
+    /// Only this version.
+    #[param(max_length = 200, example = "2.9")]
+    version: Option<String>,
+    /// Only servers with at least one player.
+    #[param(inline, example = "1")]
+    not_empty: Option<Switch>,
+    /// Only servers with a free slot.
+    #[param(inline, example = "1")]
+    not_full: Option<Switch>,
+    /// Only servers without a password.
+    #[param(inline, example = "1")]
+    no_password: Option<Switch>,
+    /// Only servers that have an IPv4 and an IPv6 address.
+    #[param(inline, example = "1")]
+    both_families: Option<Switch>,
+    /// Only servers with this result of verification.
+    #[param(inline, example = "verified")]
+    verified: Option<Verified>,
+    /// Only these servers: at most 500 public IDs, separated by commas.
+    #[param(example = "0123456789abcdef0123456789abcdef")]
+    ids: Option<String>,
+    /// The order: `id` (the default), `name`, `map`, `players`, `bots`, `slots`, `game`, `version`, `latency`, `age`, `password`,
+    /// `verified`, `address` or `lobby`; with a `-` in front the largest first. Equal servers are ordered by players, the most
+    /// first.
+    #[param(
+        pattern = "^-?(id|name|map|players|bots|slots|game|version|latency|age|password|verified|address|lobby)$",
+        example = "-players"
+    )]
+    sort: Option<String>,
+    /// Number of servers to skip.
+    #[param(minimum = 0, default = 0, example = 0)]
+    offset: Option<u64>,
+    /// Maximum number of servers. Without a filter other than `lobby`, an order or a range, the response has all servers.
+    /// Otherwise it has at most 1,000, and fewer if they have more than 4 MB: continue at `offset` + `count`.
+    #[param(minimum = 1, maximum = 1000, example = 50)]
+    limit: Option<u64>,
+}
+
+/// A condition that can be switched on.
+#[derive(Serialize, ToSchema)]
+enum Switch {
+    #[serde(rename = "1")]
+    One,
+    #[serde(rename = "0")]
+    Zero,
+    #[serde(rename = "true")]
+    True,
+    #[serde(rename = "false")]
+    False,
+    #[serde(rename = "on")]
+    On,
+}
+
+/// The result of verification.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verified {
+    Unasked,
+    Verified,
+    Differs,
+    Unreachable,
+}
+
+/// The transport protocol of a game.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TransportName {
+    Tcp,
+    Udp,
+}
+
+/// How a server came into the list.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OriginName {
+    Registered,
+    Announced,
+    Watched,
+}
+
+/// A field in which an answer can differ from the registration.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DifferenceName {
+    Players,
+    Slots,
+    Name,
+    Map,
+    Password,
+}
+
+/// The subject of a history.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum SubjectKind {
+    Total,
+    Lobby,
+    Server,
+}
+
+/// Where a ban was made.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum BanSource {
+    Admin,
+    Configuration,
+}
+
+/// A change by the operator.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum AuditAction {
+    Ban,
+    Unban,
+    Unlist,
+    Note,
+    ForgetNote,
+}
+
+/// The public ID of a server in a path.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct ServerId {
+    /// The public ID of a server.
+    #[param(pattern = "^[0-9a-f]{32}$", example = "0123456789abcdef0123456789abcdef")]
+    id: String,
+}
+
+/// The ID of a lobby in a path.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct LobbyUuid {
+    /// The UUID of a lobby.
+    #[param(format = "uuid", example = "1ccf16b1-436d-856f-504d-cc1af306aaa7")]
+    id: String,
+}
+
+/// The number of a ban or note in a path.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct EntryNumber {
+    /// The number of the entry.
+    #[param(example = "1")]
+    id: String,
+}
+
+/// Parameters of a history.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct HistoryParameters {
+    /// The start: a time (RFC 3339), a date, or seconds since 1970. Default: a day before the end.
+    #[param(example = "2026-11-15T00:00:00Z")]
+    from: Option<String>,
+    /// The end, in the same forms. Default: now.
+    #[param(example = "2026-11-16")]
+    to: Option<String>,
+    /// The resolution. `auto` is minutes for up to two days, hours for up to 40 days, and days for longer ranges.
+    #[param(inline, example = "hour")]
+    resolution: Option<ResolutionName>,
+    /// JSON, or CSV with a header.
+    #[param(inline, example = "csv")]
+    format: Option<HistoryFormat>,
+}
+
+/// The resolution of a history.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ResolutionName {
+    Auto,
+    Minute,
+    Hour,
+    Day,
+}
+
+/// The format of a history.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum HistoryFormat {
+    Json,
+    Csv,
+}
+
+/// A part of the list of servers.
+#[derive(ToSchema)]
+#[schema(as = Servers)]
+pub(super) struct ServerList<'a> {
+    /// The last event that this list reflects: continue with /api/v1/events?after=…
+    cursor: String,
+    /// Number of servers that match the filter.
+    total: u64,
+    /// Number of servers skipped.
+    offset: u64,
+    /// Number of servers in this response.
+    count: u64,
+    /// The servers.
+    servers: Vec<ServerView<'a>>,
+}
+
+/// Players and servers over time.
+#[derive(ToSchema)]
+#[schema(as = History)]
+pub(super) struct HistorySeries {
+    /// The subject.
+    kind: SubjectKind,
+    /// The public ID of a server or the UUID of a lobby; not present for the total.
+    #[schema(required = false)]
+    id: String,
+    /// The last name of a server.
+    #[schema(required = false)]
+    name: String,
+    /// The beginning of the history (RFC 3339); not present if there is none yet.
+    #[schema(required = false)]
+    first_seen: String,
+    /// Duration of a point in seconds.
+    step: u64,
+    /// The points.
+    #[schema(value_type = Vec<Object>)]
+    points: Vec<()>,
+}
+
+/// Parameters of a list that is returned in parts.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageParameters {
+    /// Number of items to skip.
+    #[param(minimum = 0, default = 0, example = 0)]
+    offset: Option<u64>,
+    /// Maximum number of items; the response has fewer if they are longer than 1 MB.
+    #[param(minimum = 1, maximum = 1000, default = 1000, example = 10)]
+    limit: Option<u64>,
+}
+
+/// A ban. It has one of `network`, `name` and `server`.
+#[derive(ToSchema)]
+#[schema(as = Ban)]
+pub(crate) struct BanEntry {
+    /// The number of the ban; null for bans of the configuration file.
+    #[schema(required)]
+    id: Option<u64>,
+    /// The banned address or network.
+    #[schema(required = false)]
+    network: String,
+    /// The banned pattern of names.
+    #[schema(required = false)]
+    name: String,
+    /// A server that was removed from the list, and any server that takes its ID or address.
+    #[schema(required = false, inline)]
+    server: BannedServerEntry,
+    /// The reason.
+    reason: String,
+    /// The end in seconds since 1970; null for a permanent ban.
+    #[schema(required)]
+    until: Option<u64>,
+    /// The time of the ban in seconds since 1970.
+    #[schema(required)]
+    since: Option<u64>,
+    /// Where the ban was made.
+    source: BanSource,
+    /// Whether the ban has not ended.
+    in_force: bool,
+}
+
+/// A server that was removed from the list.
+#[derive(ToSchema)]
+struct BannedServerEntry {
+    /// The public ID.
+    id: String,
+    /// The name.
+    name: String,
+    /// The transport protocol.
+    transport: TransportName,
+    /// The addresses with port.
+    addresses: Vec<String>,
+}
+
+/// A part of the list of bans.
+#[derive(ToSchema)]
+#[schema(as = Bans)]
+pub(crate) struct BanPage {
+    /// Number of bans.
+    total: u64,
+    /// Number of bans skipped.
+    offset: u64,
+    /// Number of bans in this response.
+    count: u64,
+    /// The bans.
+    bans: Vec<BanEntry>,
+}
+
+/// The result of the removal of a server from the list.
+#[derive(ToSchema)]
+#[schema(as = Unlisted)]
+pub(crate) struct UnlistResult {
+    /// The public ID.
+    id: String,
+    /// The name.
+    name: String,
+    /// The end of the ban in seconds since 1970.
+    until: u64,
+    /// The addresses that are banned as well.
+    banned: Vec<String>,
+}
+
+/// A note about a server, an address or a network.
+#[derive(ToSchema)]
+#[schema(as = Note)]
+pub(crate) struct NoteEntry {
+    /// The number of the note.
+    id: u64,
+    /// The public ID of a server, an address or a network.
+    about: String,
+    /// The text.
+    text: String,
+    /// The time of the note in seconds since 1970.
+    time: u64,
+}
+
+/// A part of the list of notes.
+#[derive(ToSchema)]
+#[schema(as = Notes)]
+pub(crate) struct NotePage {
+    /// Number of notes.
+    total: u64,
+    /// Number of notes skipped.
+    offset: u64,
+    /// Number of notes in this response.
+    count: u64,
+    /// The notes.
+    notes: Vec<NoteEntry>,
+}
+
+/// An entry of the audit log.
+#[derive(ToSchema)]
+struct AuditEntry {
+    /// The time in seconds since 1970.
+    time: u64,
+    /// The address of the operator.
+    from: String,
+    /// The change.
+    action: AuditAction,
+    /// The subject of the change.
+    about: String,
+    /// The reason, or the text of a note.
+    #[schema(required = false)]
+    reason: String,
+    /// The end of a ban in seconds since 1970.
+    #[schema(required = false)]
+    until: u64,
+}
+
+/// A part of the audit log.
+#[derive(ToSchema)]
+#[schema(as = Audit)]
+pub(crate) struct AuditPage {
+    /// Number of entries.
+    total: u64,
+    /// Number of entries skipped.
+    offset: u64,
+    /// Number of entries in this response.
+    count: u64,
+    /// The entries, the latest first.
+    entries: Vec<AuditEntry>,
+}
