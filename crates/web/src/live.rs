@@ -22,11 +22,11 @@ use std::{
 };
 use tokio::sync::broadcast;
 
-/// How many bytes of events are kept for those who come back. A busy lobby of a thousand servers makes some 30 kB per
-/// second, so this is minutes; whoever was away for longer fetches the list.
+/// Maximum number of bytes of past events that are kept for clients that reconnect. A busy lobby of a thousand servers produces
+/// some 30 kB per second, so this is enough for minutes; a client that was away for longer fetches the list again.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// How many batches a listener may be behind before it is cut: it comes back and resumes.
+/// Maximum number of batches that a client may be behind before it is disconnected. It reconnects and resumes.
 const BEHIND: usize = 64;
 
 /// The latest snapshot and the events since.
@@ -46,21 +46,21 @@ pub(crate) struct LiveSnapshot {
     cursor: Cursor,
 }
 
-/// The last events.
+/// The most recent events.
 #[derive(Debug, Default)]
 struct Past {
     batches: VecDeque<Arc<Batch>>,
     bytes: usize,
 }
 
-/// Where a listener begins.
+/// The starting point of an event stream.
 #[derive(Debug)]
 pub(crate) struct Joined {
-    /// The last event that is in `missed`, or that was there before.
+    /// The last event of `missed`, or the last one before.
     pub cursor: Cursor,
-    /// What happened since the event that it knew; `None` if that is not known any more.
+    /// The events after the one that the client knows; `None` if they are no longer kept.
     pub missed: Option<Vec<Bytes>>,
-    /// What happens from now on.
+    /// The events from now on.
     pub batches: broadcast::Receiver<Arc<Batch>>,
 }
 

@@ -80,7 +80,7 @@ fn place(row: &ServerRecord) -> usize {
     row.table().iter().find(|(key, _)| key == "x").unwrap().1.parse().unwrap()
 }
 
-/// What somebody asks for.
+/// The parameters of a query.
 #[derive(Clone, Debug)]
 struct Asked {
     q: Option<String>,
@@ -160,7 +160,7 @@ impl Asked {
             "password" => x.password.cmp(&y.password),
             "lobby" => a.0.lobby.cmp(&b.0.lobby),
             "address" => (a.1.v4, a.1.v6).cmp(&(b.1.v4, b.1.v6)),
-            // All are equally old here, nobody was measured or asked.
+            // All servers are equally old here, and none was measured or probed.
             _ => Ordering::Equal,
         };
         let first = if self.sort.1 { first.reverse() } else { first };

@@ -1,7 +1,7 @@
 //! What changed between two snapshots, as the bytes that are sent to listeners.
 //!
 //! First come the servers that went, then the others: one that moved is gone before it comes. Within both, the events of a
-//! lobby stand together, so that whoever listens to one lobby gets slices of what the others get: every event is written
+//! lobby stand together, so that a client that follows one lobby gets slices of the same bytes: every event is serialized
 //! once, however many listen.
 
 use super::Cursor;

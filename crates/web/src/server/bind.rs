@@ -1,4 +1,4 @@
-//! Where a web server listens.
+//! Binds the listening sockets.
 
 use crate::WebOptions;
 use rallypoint_udp::{BindError, EntropyError, SocketKind};
@@ -7,11 +7,11 @@ use std::{io, net::SocketAddr};
 use thiserror::Error;
 use tokio::net::TcpListener;
 
-/// Connections that wait to be accepted: the system's own limit is usually lower.
+/// Maximum number of connections waiting to be accepted; the limit of the system is usually lower.
 const BACKLOG: i32 = 4_096;
 
-/// What the system keeps for a client that does not take it: the most that Linux gives unless it is told otherwise, since a
-/// list of a thousand servers costs a third more if it leaves in smaller pieces. Linux doubles this, for what it needs itself.
+/// Size in bytes of the send buffer of a connection: the default maximum of Linux, because a list of a thousand servers costs a third
+/// more CPU time in smaller pieces. Linux doubles the value for its own bookkeeping.
 const SEND_BUFFER: usize = 208 << 10;
 
 /// Why a web server cannot start.
@@ -26,7 +26,7 @@ pub enum StartError {
     Entropy(#[from] EntropyError),
 }
 
-/// Opens all sockets, or none.
+/// Binds all sockets, or none.
 pub(crate) fn bind(options: &WebOptions) -> Result<Vec<TcpListener>, StartError> {
     let mut listeners = Vec::new();
     for &addr in &options.listen {
