@@ -46,7 +46,7 @@ fn over_both_families_until_ctrl_c() {
 }
 
 #[test]
-fn once_says_whether_the_server_is_listed() {
+fn once_reports_whether_the_server_is_listed() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let game = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -80,7 +80,7 @@ To find out: rallypoint doctor YOUR-ADDRESS:8190 --lobby {to} --transport udp
 }
 
 #[test]
-fn what_the_lobby_says_is_told_instead_of_guesses() {
+fn the_reason_reported_by_the_lobby_replaces_likely_causes() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0"]);
     let api = lobby.url();
@@ -121,7 +121,7 @@ fn l15_a_registration_that_lobbies_may_find_too_large_is_noted() {
 }
 
 #[test]
-fn a_tcp_server_that_does_not_run_is_told_first() {
+fn a_tcp_server_that_is_not_running_is_the_first_cause() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &["--set", "ban=[{ name = \"*spam*\" }]"]);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
@@ -133,7 +133,7 @@ fn a_tcp_server_that_does_not_run_is_told_first() {
 }
 
 #[test]
-fn a_family_that_is_missing_is_told() {
+fn a_missing_address_family_is_reported() {
     if !has_ipv6() {
         return skip("this machine has no IPv6");
     }
@@ -219,7 +219,7 @@ fn names_can_be_seen() {
 }
 
 #[test]
-fn a_lobby_that_is_not_there_is_told() {
+fn an_unreachable_lobby_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let args = ["announce", "--name", "x", "--port", "8190", "--lobby", &free, "--once"];

@@ -36,7 +36,7 @@ fn a_lobby_can_go_without_one() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told() {
+fn wrong_usage_names_the_expected_value() {
     let home = tempfile::tempdir().unwrap();
     for (args, told) in [
         (&["history", "export", "--server", "1"][..], "32 hexadecimal digits"),

@@ -4,7 +4,7 @@ use rallypoint_harness::{Process, Room, join, rallypoint, run, stderr};
 use std::{fs, os::unix::fs::PermissionsExt};
 
 #[test]
-fn two_people_talk() {
+fn two_guests_chat() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &["--welcome", "Be kind"]);
     let alice = join(home.path(), room.addr, "alice", &[]);
@@ -31,7 +31,7 @@ fn two_people_talk() {
 }
 
 #[test]
-fn who_comes_back_at_once_has_the_same_name() {
+fn a_guest_that_rejoins_at_once_keeps_its_name() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     for _ in 0..3 {
@@ -71,7 +71,7 @@ fn the_key_stays_and_is_for_its_owner_only() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn errors_name_the_cause() {
     let home = tempfile::tempdir().unwrap();
     let output = run(home.path(), &["join", "127.0.0.1", "--key", "12"]);
     assert_eq!(output.status.code(), Some(2));

@@ -4,7 +4,7 @@ use rallypoint_harness::{Room, Router, join, stderr, wait_for};
 use rallypoint_session::{EndpointConfig, NewPlayer, PolledServer, ServerEvent, ServerOptions};
 
 #[test]
-fn a_pipe_says_its_lines_and_leaves() {
+fn piped_lines_are_sent_before_leaving() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     let alice = room.join(home.path(), "alice", &[]);
@@ -18,7 +18,7 @@ fn a_pipe_says_its_lines_and_leaves() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_told() {
+fn a_line_over_the_maximum_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     let alice = room.join(home.path(), "alice", &[]);
@@ -33,7 +33,7 @@ fn a_line_that_is_too_long_is_told() {
 }
 
 #[test]
-fn a_pipe_whose_line_did_not_arrive_ends_with_a_sentence_and_1() {
+fn an_undelivered_piped_line_exits_with_1() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     let router = Router::new(room.addr);
@@ -50,7 +50,7 @@ fn a_pipe_whose_line_did_not_arrive_ends_with_a_sentence_and_1() {
 }
 
 #[test]
-fn more_lines_than_a_room_hears_at_once_are_all_heard() {
+fn more_piped_lines_than_a_burst_are_all_accepted() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     let alice = room.join(home.path(), "alice", &[]);
@@ -67,7 +67,7 @@ fn more_lines_than_a_room_hears_at_once_are_all_heard() {
 }
 
 #[test]
-fn what_was_not_heard_is_told() {
+fn a_line_dropped_by_the_room_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let config = EndpointConfig::for_game("rallypoint-room");
     let listen = vec!["127.0.0.1:0".parse().unwrap()];

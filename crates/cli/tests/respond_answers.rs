@@ -66,7 +66,7 @@ fn both_protocols_and_a_changed_file() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_line() {
+fn errors_are_reported_with_their_line() {
     let home = tempfile::tempdir().unwrap();
     let info = home.path().join("info.toml");
     fs::write(&info, "name = \"x\"\n\nmax_playrs = 3\n").unwrap();
@@ -88,7 +88,7 @@ fn mistakes_are_told_with_their_line() {
 }
 
 #[test]
-fn a_port_in_use_is_told() {
+fn a_port_in_use_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let info = home.path().join("info.toml");
     fs::write(&info, "").unwrap();

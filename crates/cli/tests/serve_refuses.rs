@@ -93,7 +93,7 @@ fn an_address_of_another_machine() {
 }
 
 #[test]
-fn a_mistake_in_the_file() {
+fn an_error_in_the_file() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("rallypoint.toml");
     std::fs::write(&file, "[lobby]\n\nleese = \"70s\"\n").unwrap();

@@ -47,7 +47,7 @@ fn a_new_ban_takes_a_server_off_the_list_and_leaves_the_others() {
 }
 
 #[test]
-fn a_mistake_changes_nothing_and_is_told_with_its_line() {
+fn an_error_keeps_the_configuration_and_is_logged_with_its_line() {
     let fixture = Fixture::new();
     let line = fixture.reload("[[ban]]\nname = \"*\"\n[lobby]\nleese = 1", "rallypoint.toml:4:");
     assert!(line.contains("did you mean \"lease\"?"), "{line}");

@@ -51,7 +51,7 @@ fn the_web_page_is_printed_last() {
 }
 
 #[test]
-fn addresses_are_masked_in_the_log_unless_a_fault_is_looked_for() {
+fn addresses_are_masked_in_the_log_unless_the_level_is_debug() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     lobby.register_port("Bacon Town", 8190);

@@ -3,7 +3,7 @@
 use rallypoint_harness::{Lobby, Signal};
 
 #[test]
-fn the_list_is_there_again_after_a_restart() {
+fn the_list_is_restored_after_a_restart() {
     let home = tempfile::tempdir().unwrap();
     for (round, signal) in [Signal::TERM, Signal::INT].into_iter().enumerate() {
         let lobby = Lobby::start_in(home.path(), &[]);

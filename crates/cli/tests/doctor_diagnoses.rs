@@ -51,7 +51,7 @@ fn a_healthy_server() {
 }
 
 #[test]
-fn a_server_with_one_family_is_well() {
+fn a_server_with_one_address_family_is_healthy() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let (_arena, at) = listed_arena(home.path(), &lobby);
@@ -122,7 +122,7 @@ fn it_is_listed_but_does_not_run() {
 }
 
 #[test]
-fn the_lobby_is_asked_for_the_reason() {
+fn the_reason_is_fetched_from_the_lobby() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0", "--set", "lobby.allow_private=false"]);
     let api = lobby.url();
@@ -191,7 +191,7 @@ fn as_json() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_exits_with_2() {
     let home = tempfile::tempdir().unwrap();
     for args in [&["doctor"][..], &["doctor", "lobby://x"], &["doctor", "h", "--transport", "ipx"], &["doctor", "a b"]]
     {

@@ -40,7 +40,7 @@ fn a_watched_server_is_in_the_list_until_the_file_no_longer_has_it() {
 }
 
 #[test]
-fn a_fake_player_count_is_told() {
+fn a_false_player_count_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let (_server, addr) = respond(home.path(), "--session", "name = \"Crowded\"\nplayers = 0\nmax_players = 24");
     let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0"]);

@@ -67,7 +67,7 @@ fn decisions_take_effect_and_outlive_restart_and_reload() {
 }
 
 #[test]
-fn a_server_that_is_taken_off_the_list_can_come_back_when_the_operator_says_so() {
+fn an_unlisted_server_is_listed_again_after_unban() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
     let (lobby, url) = start(home, &token);
@@ -122,7 +122,7 @@ fn a_ban_is_found_however_its_network_is_written() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_in_one_sentence() {
+fn errors_are_one_sentence_with_the_right_exit_code() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
     let (lobby, url) = start(home, &token);
@@ -179,7 +179,7 @@ fn a_token_is_never_shown() {
 }
 
 #[test]
-fn a_token_that_others_can_read_is_told_by_both_sides() {
+fn a_token_file_readable_by_others_causes_a_warning_on_both_sides() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
     let warning = "other users of this machine can read the admin token";
@@ -194,7 +194,7 @@ fn a_token_that_others_can_read_is_told_by_both_sides() {
 }
 
 #[test]
-fn a_new_token_counts_after_a_reload_and_the_log_says_so() {
+fn a_new_token_takes_effect_after_a_reload_and_is_logged() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
     let (lobby, url) = start(home, &token);

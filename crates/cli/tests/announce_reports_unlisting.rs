@@ -4,7 +4,7 @@ use rallypoint_harness::{Lobby, Process, Signal, rallypoint};
 use std::fs;
 
 #[test]
-fn a_server_that_is_banned_is_told_and_its_end_claims_nothing() {
+fn a_banned_server_is_reported_as_no_longer_listed() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("rallypoint.toml");
     fs::write(&file, "").unwrap();

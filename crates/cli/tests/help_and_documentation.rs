@@ -1,4 +1,4 @@
-//! The help says what there is, with examples and exit codes; and the pages in docs/ leave nothing out.
+//! The help texts are complete and have examples and exit codes; the pages in docs/ cover all settings and codes.
 
 use rallypoint_harness::{run, stdout};
 use std::fs;
@@ -12,7 +12,7 @@ fn help(args: &[&str]) -> String {
     stdout(&output)
 }
 
-/// All commands, as the program itself tells them.
+/// All commands, as listed by `--help`.
 fn verbs() -> Vec<String> {
     let text = help(&["--help"]);
     let commands = text.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -52,7 +52,7 @@ fn every_verb_is_in_the_pages() {
 }
 
 #[test]
-fn defaults_and_variables_are_told() {
+fn help_shows_defaults_and_variables() {
     let words = help(&["serve", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("[default: 0.0.0.0:29944 and [::]:29944]"), "{words}");
     assert!(help(&["announce", "--help"]).contains("RALLYPOINT_LOBBY"));

@@ -36,7 +36,7 @@ fn s31_a_new_address_in_mid_sentence_loses_nothing() {
 }
 
 #[test]
-fn what_a_hostile_server_says_is_shown_harmlessly() {
+fn messages_of_a_hostile_server_are_sanitized() {
     let home = tempfile::tempdir().unwrap();
     let config = EndpointConfig::for_game("rallypoint-room");
     let listen = vec!["127.0.0.1:0".parse().unwrap()];

@@ -4,7 +4,7 @@ use rallypoint_harness::{Room, Router, join, stderr};
 use std::net::Ipv4Addr;
 
 #[test]
-fn whoever_runs_it_can_speak_and_send_people_away() {
+fn the_operator_can_chat_and_kick() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     let alice = room.join(home.path(), "alice", &[]);
@@ -29,7 +29,7 @@ fn whoever_runs_it_can_speak_and_send_people_away() {
 }
 
 #[test]
-fn what_is_piped_in_by_who_was_sent_away_is_not_said() {
+fn piped_lines_of_a_kicked_guest_are_not_sent() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     let dan = room.join(home.path(), "dan", &[]);
@@ -47,7 +47,7 @@ fn what_is_piped_in_by_who_was_sent_away_is_not_said() {
 }
 
 #[test]
-fn s31_a_forged_address_keeps_nobody_else_out() {
+fn s31_a_kick_does_not_ban_a_claimed_address() {
     let (own, claimed) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2));
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
@@ -67,7 +67,7 @@ fn s31_a_forged_address_keeps_nobody_else_out() {
 }
 
 #[test]
-fn a_kick_of_nobody_is_explained() {
+fn a_kick_without_a_name_shows_the_usage() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     room.host.write_line("/kick");
