@@ -64,7 +64,7 @@ fn sweep(question: ServerQuery) -> Times {
 
         let start = Instant::now();
         for (server, query) in queries.drain(..) {
-            // As if everybody asked this one server, each from an address of his own.
+            // As if every client queried this one server from an address of its own.
             responder.handle_datagram(now + Duration::from_secs(u64::from(done)), server, &query);
             while responder.poll_transmit(now, &mut out).is_some() {
                 answers.push((server, out.clone()));
@@ -82,6 +82,6 @@ fn sweep(question: ServerQuery) -> Times {
         }
         times.prober += start.elapsed();
     }
-    assert_eq!(prober.stats().timed_out, 0, "everybody has answered");
+    assert_eq!(prober.stats().timed_out, 0, "every server has answered");
     times
 }

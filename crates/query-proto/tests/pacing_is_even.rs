@@ -62,7 +62,7 @@ fn the_allowed_rate_is_used() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whoever drives it, and however late he is.
+    /// With any event loop, however late it is.
     #[test]
     fn a_late_event_loop_causes_no_burst(per_second in 1u32..100_000, delays in prop::collection::vec(0u64..20_000, 1..200)) {
         let config = ProberConfig { packets_per_second: per_second, ..ProberConfig::default() };

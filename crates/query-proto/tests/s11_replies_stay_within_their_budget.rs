@@ -185,7 +185,7 @@ fn a_reply_never_mixes_two_infos() {
 }
 
 proptest! {
-    /// Whatever comes, from wherever: never an empty datagram (B10), never one to somebody who did not ask, never more than
+    /// Whatever comes, from wherever: never an empty datagram (B10), never one to an address that sent no query, never more than
     /// the budgets allow.
     #[test]
     fn any_datagrams(

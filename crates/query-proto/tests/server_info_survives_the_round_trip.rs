@@ -60,7 +60,7 @@ prop_compose! {
             max_players: Some(max_players.into()),
             mods,
             tags,
-            // Teams are told only where somebody plays.
+            // Teams are reported only if they have players.
             teams: teams.into_iter().filter(|_| !players.is_empty())
                 .map(|(id, (name, ranked, color))| Team { id, name, ranked, color }).collect(),
             player_list: Some(players.into_iter().map(|(name, (team, rank, ping, platform))| Player {

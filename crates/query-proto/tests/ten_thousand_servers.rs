@@ -18,7 +18,7 @@ fn ten_thousand_over_a_lossy_network() {
     let (mut net, prober) = network(3, 10_000, config, Link::default().delay(ms(20)).jitter(ms(5)).loss(0.05));
     let reports = run(&mut net, prober);
     assert_eq!(reports.len(), 10_000);
-    // Nobody is missed. Of 46,000 infos and 7,000 players, a retry or two may not have brought the last one.
+    // No server is missed. Of 46,000 infos and 7,000 players, a retry or two may not have brought the last one.
     assert!(reports.iter().filter(|report| !own_answer(report).is_complete()).count() <= 1);
     assert!(net.elapsed() < Duration::from_secs(5), "{:?}", net.elapsed());
 }
@@ -94,7 +94,7 @@ fn a_hundred_thousand_probes_take_less_than_50_megabytes() {
 
 #[test]
 fn what_servers_send_is_bounded_in_total() {
-    // Every server sends infos of full length, but never all seven, and nobody takes the results.
+    // Every server sends infos of full length, but never all seven, and the results are not taken.
     let used = allocation_counter::measure(|| {
         let config = ProberConfig { packets_per_second: 1_000_000, retries: 0, ..ProberConfig::default() };
         let (mut prober, mut now) = (prober(config), Instant::now());
@@ -133,7 +133,7 @@ fn undrained_results_stop_new_probes_and_nothing_else() {
         drain(&mut prober, now);
     }
     assert_eq!((prober.queued(), prober.in_flight()), (90, 0));
-    assert_eq!(prober.poll_timeout(), None, "it waits for somebody to take the results");
+    assert_eq!(prober.poll_timeout(), None, "it waits until results are taken");
     assert_eq!(std::iter::from_fn(|| prober.poll_event()).count(), 10);
     assert!(prober.poll_timeout().is_some(), "and goes on then");
 }

@@ -30,7 +30,7 @@ pub fn prober_address() -> SocketAddr {
     ([192, 0, 2, 1], 50_000).into()
 }
 
-/// What the server with this number says: nobody else says the same.
+/// The description of the server with this number, different from all others.
 pub fn info(number: u32) -> ServerInfo {
     let players: Vec<Player> = (0..number % 5).map(|player| named(&format!("player {player} of {number}"))).collect();
     ServerInfo {
@@ -110,7 +110,7 @@ pub fn run(net: &mut Network, prober: Node<Prober>) -> Vec<ProbeResult> {
     reports
 }
 
-/// The answer of a server that answered, which is nobody else's.
+/// The reply of a server, checked to be its own.
 pub fn own_answer(report: &ProbeResult) -> &QueryReply {
     let number = report.probe.tag as u32;
     assert_eq!(report.probe.address, address(number));
@@ -131,7 +131,7 @@ pub fn own_answer(report: &ProbeResult) -> &QueryReply {
     answer
 }
 
-/// Drives a prober that nobody answers any more, until it is done.
+/// Runs a prober without any further replies until it is idle.
 pub fn run_to_the_end(prober: &mut Prober, now: &mut Instant) {
     while prober.in_flight() > 0 {
         drain(prober, *now);
