@@ -178,7 +178,7 @@ impl World {
             match outcome {
                 ProbeOutcome::TimedOut => {}
                 ProbeOutcome::Refused => {
-                    assert!(self.refused.contains_key(&target.address), "the network never reported it")
+                    assert!(self.refused.contains_key(&target.address), "the network never reported it");
                 }
                 _ => assert!(self.heard.contains_key(&target.address), "nothing ever came from there"),
             }

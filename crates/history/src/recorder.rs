@@ -160,7 +160,7 @@ impl Recorder {
         let Some(tracked) = self.tracked.get_mut(&Subject::Server(change.id)) else { return };
         match change.kind {
             ListChangeKind::Listed(lobby) if !tracked.listed => {
-                tracked.push(change.time, EventKind::Listed(lobby), batch)
+                tracked.push(change.time, EventKind::Listed(lobby), batch);
             }
             ListChangeKind::Unlisted(why) if tracked.listed => {
                 tracked.push(change.time, EventKind::Unlisted(Some(why.code())), batch);

@@ -2,7 +2,7 @@
 //!
 //! The keys are gamedig's where it has one for the same thing: programs that were written for it find what they look for.
 
-use crate::api::schema::{DifferenceName, OriginName, TransportName, Verified};
+use crate::api::schema::{DifferenceName, OriginName, TransportName, VerificationName};
 use bytes::Bytes;
 use rallypoint_lobby::ServerRecord;
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -69,7 +69,7 @@ pub(crate) struct ServerView<'a> {
     #[schema(value_type = OriginName)]
     origin: &'static str,
     /// The result of verification by a query.
-    #[schema(value_type = Verified)]
+    #[schema(value_type = VerificationName)]
     verified: &'static str,
     /// The fields in which the answer differs from the registration; only present if `verified` is `differs`.
     #[serde(skip_serializing_if = "Names::is_empty")]

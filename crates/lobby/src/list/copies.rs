@@ -40,9 +40,12 @@ pub(super) struct Copies(Option<Demands>);
 /// address from being reused.
 #[derive(Debug, Default)]
 struct Demands {
-    by_reply: Mutex<HashMap<usize, (Weak<ListReply>, Arc<Demand>)>>,
+    by_reply: Mutex<HashMap<usize, TrackedReply>>,
     used: Arc<Used>,
 }
+
+/// A reply that is still in use somewhere, and the demand for it.
+type TrackedReply = (Weak<ListReply>, Arc<Demand>);
 
 #[derive(Debug, Default)]
 struct Used {

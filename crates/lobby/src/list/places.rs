@@ -201,8 +201,8 @@ impl State {
     fn remove(&mut self, key: Key, cut: bool) {
         let Some(entry) = self.entries.remove(&key) else { return };
         self.release(&entry.holds);
-        uncount(&mut self.per_address, entry.address);
-        uncount(&mut self.per_network, entry.network);
+        uncount(&mut self.per_address, &entry.address);
+        uncount(&mut self.per_network, &entry.network);
         if cut {
             if key.0 == Phase::Reply {
                 // Half a reply is of no use. A whole one is delivered by the system.
@@ -286,11 +286,11 @@ impl Drop for Place {
 }
 
 /// One less of something that is counted; what reaches zero is forgotten.
-fn uncount<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
-    if let Some(count) = counts.get_mut(&key) {
+fn uncount<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
         *count -= 1;
         if *count == 0 {
-            counts.remove(&key);
+            counts.remove(key);
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct ListParameters {
     both_families: Option<Switch>,
     /// Only servers with this result of verification.
     #[param(inline, example = "verified")]
-    verified: Option<Verified>,
+    verified: Option<VerificationName>,
     /// Only these servers: at most 500 public IDs, separated by commas.
     #[param(example = "0123456789abcdef0123456789abcdef")]
     ids: Option<String>,
@@ -80,7 +80,8 @@ enum Switch {
 /// The result of verification.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verified {
+#[schema(as = Verified)]
+pub(crate) enum VerificationName {
     Unasked,
     Verified,
     Differs,
