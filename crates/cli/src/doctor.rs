@@ -267,7 +267,7 @@ impl Doctor<'_> {
             for (protocol, at, result) in &address.queries {
                 match result {
                     Ok(text) => {
-                        results.push(("query", Severity::Ok, format!("{at} answers {protocol} queries: {text}")))
+                        results.push(("query", Severity::Ok, format!("{at} answers {protocol} queries: {text}")));
                     }
                     Err(_) if address.answers_query() || transport == Some(Transport::Tcp) => {}
                     Err(ProbeError::Refused) => {
@@ -279,7 +279,7 @@ impl Doctor<'_> {
                         }
                     }
                     Err(trouble) => {
-                        results.push(("query", Severity::Note, format!("{at} ({protocol} query): {trouble}")))
+                        results.push(("query", Severity::Note, format!("{at} ({protocol} query): {trouble}")));
                     }
                 }
             }

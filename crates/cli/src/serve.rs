@@ -202,7 +202,6 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
         probe_sockets: ProbePool::MAX_SOCKETS,
         table_scope: if has_web { TableScope::All } else { TableScope::Verifiable },
         other_descriptors: if has_web { settings.web.limits.connections } else { 0 },
-        ..LobbyOptions::default()
     }
 }
 

@@ -26,7 +26,7 @@ fn said(output: &Output) -> String {
 
 fn new_token(home: &Path) -> std::path::PathBuf {
     let file = home.join("token");
-    fs::write(&file, said(&run(home, &["admin", "token"]))).unwrap();
+    fs::write(&file, said(&run(home, ["admin", "token"]))).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     file
 }
@@ -138,7 +138,7 @@ fn errors_are_one_sentence_with_the_right_exit_code() {
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(part), "{args:?}: {}", stderr(&output));
     }
-    let output = run(home, &["admin", "--url", &url, "bans"]);
+    let output = run(home, ["admin", "--url", &url, "bans"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no admin token"), "{}", stderr(&output));
     let output = rallypoint(home)
@@ -171,7 +171,7 @@ fn a_token_is_never_shown() {
     fs::write(home.join("open"), secret).unwrap();
     fs::set_permissions(home.join("open"), fs::Permissions::from_mode(0o644)).unwrap();
     let setting = format!("web.admin_token_file={}", home.join("open").display());
-    let checked = run(home, &["serve", "--check-config", "--set", &setting]);
+    let checked = run(home, ["serve", "--check-config", "--set", &setting]);
     assert!(said(&checked).contains("warning: other users of this machine can read"), "{}", stdout(&checked));
     let both = with(secret, &["--check-config", "--set", &setting]);
     assert_eq!(both.status.code(), Some(2));

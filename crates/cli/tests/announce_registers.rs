@@ -53,7 +53,7 @@ fn once_reports_whether_the_server_is_listed() {
     let port = game.local_addr().unwrap().port().to_string();
     let to = lobby.v4().to_string();
     let args = ["announce", "--name", "Tcp Town", "--port", &port, "--lobby", &to, "--once"];
-    let output = run(home.path(), &args);
+    let output = run(home.path(), args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains(&format!("listed by {to} as 127.0.0.1:{port}\n")), "{}", stdout(&output));
     assert_eq!(lobby.servers().len(), 1, "it stays in the list for its lease");
@@ -87,7 +87,7 @@ fn the_reason_reported_by_the_lobby_replaces_likely_causes() {
     let to = lobby.v4().to_string();
     let long = format!("x-story={}", "x".repeat(5_000));
     let args = ["--port", "8190", "--transport", "udp", "--lobby", &to, "--api", &api, "--once", "--key", &long];
-    let output = run(home.path(), &[&["announce", "--name", "Long Story"], &args[..]].concat());
+    let output = run(home.path(), [&["announce", "--name", "Long Story"], &args[..]].concat());
     assert_eq!(output.status.code(), Some(1));
     let told =
         format!("not listed by {to} yet: the lobby reports too_large: the registration is larger than this lobby");
@@ -98,7 +98,7 @@ fn the_reason_reported_by_the_lobby_replaces_likely_causes() {
 #[test]
 fn a_name_that_is_too_long_is_not_repeated() {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &["announce", "--name", &"x".repeat(5_000), "--port", "8190"]);
+    let output = run(home.path(), ["announce", "--name", &"x".repeat(5_000), "--port", "8190"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("the name has 5000 characters; the maximum is 200"), "{output:?}");
     assert!(stderr(&output).len() < 200, "{output:?}");
@@ -126,7 +126,7 @@ fn a_tcp_server_that_is_not_running_is_the_first_cause() {
     let lobby = Lobby::start_in(home.path(), &["--set", "ban=[{ name = \"*spam*\" }]"]);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let to = lobby.v4().to_string();
-    let output = run(home.path(), &["announce", "--name", "spam", "--port", &closed, "--lobby", &to, "--once"]);
+    let output = run(home.path(), ["announce", "--name", "spam", "--port", &closed, "--lobby", &to, "--once"]);
     let text = stderr(&output);
     assert!(text.contains(&format!("  1. TCP port {closed} of this machine accepts no connections")), "{text}");
     assert!(text.contains("its address or name is banned"), "{text}");
@@ -146,7 +146,7 @@ fn a_missing_address_family_is_reported() {
     let mut serve = rallypoint(home.path());
     let lobby = Lobby::spawn(serve.args(["serve", "--legacy", "off", "--lobby", &v4, "--lobby", &v6]), 2);
     let to = format!("localhost:{}", lobby.v4().port());
-    let output = run(home.path(), &["announce", "--name", "One Way", "--port", &port, "--lobby", &to, "--once"]);
+    let output = run(home.path(), ["announce", "--name", "One Way", "--port", &port, "--lobby", &to, "--once"]);
     let expected = format!(
         "listed by {to} as 127.0.0.1:{port}; not by IPv6: the lobby received no registration over IPv6, or cannot \
          reach port {port} there\n"
@@ -208,7 +208,7 @@ fn nothing_is_claimed_of_a_lobby_that_does_not_answer() {
 fn names_can_be_seen() {
     let home = tempfile::tempdir().unwrap();
     for name in ["", "  "] {
-        let output = run(home.path(), &["announce", "--name", name, "--port", "1"]);
+        let output = run(home.path(), ["announce", "--name", name, "--port", "1"]);
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("expected a visible name"), "{output:?}");
     }
@@ -223,7 +223,7 @@ fn an_unreachable_lobby_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let args = ["announce", "--name", "x", "--port", "8190", "--lobby", &free, "--once"];
-    let output = run(home.path(), &args);
+    let output = run(home.path(), args);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("the connection was refused; is it the right lobby"), "{}", stderr(&output));
 }

@@ -183,7 +183,7 @@ fn watching_highlights_changes() {
 #[test]
 fn without_a_terminal_it_says_so() {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &["browse", "localhost"]);
+    let output = run(home.path(), ["browse", "localhost"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
     let said = stderr(&output);

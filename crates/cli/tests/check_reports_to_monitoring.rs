@@ -7,7 +7,7 @@ use rallypoint_query_proto::ServerInfo;
 
 fn check(args: &[&str]) -> (i32, String) {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &[&["check", "-t", SHORT_TIMEOUT], args].concat());
+    let output = run(home.path(), [&["check", "-t", SHORT_TIMEOUT], args].concat());
     (output.status.code().unwrap(), stdout(&output))
 }
 
@@ -69,7 +69,7 @@ fn unknown_if_the_check_cannot_be_made() {
         assert_eq!(output.status.code(), Some(3), "{output:?}");
         assert!(!stderr(&output).is_empty());
     }
-    assert_eq!(run(home.path(), &["check", "--help"]).status.code(), Some(0));
+    assert_eq!(run(home.path(), ["check", "--help"]).status.code(), Some(0));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use rallypoint_harness::{run, stderr, stdout};
 
 /// The commands, as the help names them.
 fn commands(home: &std::path::Path) -> Vec<String> {
-    let help = stdout(&run(home, &["--help"]));
+    let help = stdout(&run(home, ["--help"]));
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names = lines.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
     names.filter(|name| *name != "help").map(str::to_owned).collect()
@@ -16,33 +16,33 @@ fn shells_complete_every_command() {
     let commands = commands(home.path());
     assert!(commands.len() > 10, "{commands:?}");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = run(home.path(), &["completions", shell]);
+        let script = run(home.path(), ["completions", shell]);
         assert!(script.status.success());
         let script = stdout(&script);
         for command in &commands {
             assert!(script.contains(command.as_str()), "{shell} does not complete {command}");
         }
     }
-    assert_eq!(run(home.path(), &["completions", "dos"]).status.code(), Some(2));
+    assert_eq!(run(home.path(), ["completions", "dos"]).status.code(), Some(2));
 }
 
 #[test]
 fn every_command_has_a_manual_page() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("man/man1");
-    assert!(run(home.path(), &["man", "--dir", dir.to_str().unwrap()]).status.success());
+    assert!(run(home.path(), ["man", "--dir", dir.to_str().unwrap()]).status.success());
     let program = std::fs::read_to_string(dir.join("rallypoint.1")).unwrap();
     for command in commands(home.path()) {
         let page = std::fs::read_to_string(dir.join(format!("rallypoint-{command}.1"))).unwrap();
         for part in [".SH NAME", ".SH SYNOPSIS", ".SH EXAMPLES", ".SH EXIT CODES"] {
             assert!(page.contains(part), "the page of {command} has no {part}");
         }
-        let told = stdout(&run(home.path(), &["man", &command]));
+        let told = stdout(&run(home.path(), ["man", &command]));
         assert_eq!(told, page);
         assert!(program.contains(&format!("rallypoint\\-{command}(1)")), "{command}");
     }
-    assert_eq!(stdout(&run(home.path(), &["man"])), program);
-    let unknown = run(home.path(), &["man", "cook"]);
+    assert_eq!(stdout(&run(home.path(), ["man"])), program);
+    let unknown = run(home.path(), ["man", "cook"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(stderr(&unknown).contains("unknown command; the commands are serve"), "{}", stderr(&unknown));
 }

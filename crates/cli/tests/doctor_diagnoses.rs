@@ -10,7 +10,7 @@ use std::{
 /// What it says, and its exit code.
 fn doctor(home: &Path, lobby: SocketAddr, args: &[&str]) -> (String, i32) {
     let lobby = lobby.to_string();
-    let output = run(home, &[&["doctor", "--lobby", &lobby], args].concat());
+    let output = run(home, [&["doctor", "--lobby", &lobby], args].concat());
     assert_eq!(stderr(&output), "");
     (stdout(&output), output.status.code().unwrap())
 }

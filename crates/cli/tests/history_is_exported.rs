@@ -7,20 +7,20 @@ fn the_history_of_a_running_lobby_can_be_exported() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let csv = wait_for("there is a history", || {
-        let output = run(home.path(), &["history", "export", "--resolution", "day"]);
+        let output = run(home.path(), ["history", "export", "--resolution", "day"]);
         Some(stdout(&output)).filter(|text| output.status.success() && text.lines().count() == 2)
     });
     assert!(csv.starts_with("kind,id,time,") && csv.contains("\ntotal,,20"), "{csv}");
-    let output = run(home.path(), &["history", "export", "--server", &"0".repeat(32)]);
+    let output = run(home.path(), ["history", "export", "--server", &"0".repeat(32)]);
     assert_eq!((output.status.code(), &*stdout(&output)), (Some(1), ""), "nothing is printed about an unknown server");
     assert!(stderr(&output).contains("no history of that server or lobby"), "{}", stderr(&output));
     // A lobby is known by its name, too.
-    let output = run(home.path(), &["history", "export", "--lobby", "vanguard"]);
+    let output = run(home.path(), ["history", "export", "--lobby", "vanguard"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("no history of that server or lobby"), "{}", stderr(&output));
     lobby.process().signal(Signal::TERM);
     assert_eq!(lobby.process().wait().status.code(), Some(0));
-    let output = run(home.path(), &["history", "export", "--all", "--resolution", "day", "--format", "json"]);
+    let output = run(home.path(), ["history", "export", "--all", "--resolution", "day", "--format", "json"]);
     assert!(stdout(&output).starts_with("{\"kind\":\"total\",\"first_seen\":\"20"), "{}", stdout(&output));
 }
 
@@ -30,7 +30,7 @@ fn a_lobby_can_go_without_one() {
     let lobby = Lobby::start_in(home.path(), &["--set", "history.enabled=false"]);
     lobby.process().signal(Signal::TERM);
     assert_eq!(lobby.process().wait().status.code(), Some(0));
-    let output = run(home.path(), &["history", "export"]);
+    let output = run(home.path(), ["history", "export"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("no history at"), "{}", stderr(&output));
 }

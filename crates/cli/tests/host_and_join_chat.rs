@@ -73,20 +73,20 @@ fn the_key_stays_and_is_for_its_owner_only() {
 #[test]
 fn errors_name_the_cause() {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &["join", "127.0.0.1", "--key", "12"]);
+    let output = run(home.path(), ["join", "127.0.0.1", "--key", "12"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("a key has 64 hex digits"), "{}", stderr(&output));
-    assert_eq!(run(home.path(), &["join", "bloodmasters://127.0.0.1"]).status.code(), Some(2));
-    assert_eq!(run(home.path(), &["host", "--max-players", "256"]).status.code(), Some(2));
+    assert_eq!(run(home.path(), ["join", "bloodmasters://127.0.0.1"]).status.code(), Some(2));
+    assert_eq!(run(home.path(), ["host", "--max-players", "256"]).status.code(), Some(2));
     let room = Room::start(home.path(), &["--encrypted-only"]);
     let exit = join(home.path(), room.addr, "alice", &["--plain"]).wait();
     let (code, complaint) = (exit.status.code(), stderr(&exit));
     assert!(code == Some(1) && complaint.contains("the server refused the login"), "{complaint}");
-    let output = run(home.path(), &["host", "--listen", &room.addr.to_string()]);
+    let output = run(home.path(), ["host", "--listen", &room.addr.to_string()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("is used by another program"), "{}", stderr(&output));
     let missing = home.path().join("missing/key");
-    let output = run(home.path(), &["host", "--listen", "127.0.0.1:0", "--key-file", missing.to_str().unwrap()]);
+    let output = run(home.path(), ["host", "--listen", "127.0.0.1:0", "--key-file", missing.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let sentence = format!("rallypoint: cannot write the key in {}: No such file or directory", missing.display());
     assert!(stderr(&output).starts_with(&sentence), "{}", stderr(&output));

@@ -16,10 +16,10 @@ fn from_the_lobby_to_the_players() {
     let alice = room.join(home.path(), "alice", &["--team", "red"]);
     alice.wait_for_line("team red");
     let target = format!("{at}/rooms");
-    let list = |args: &[&str]| stdout(&run(home.path(), &[&["list", &target, "--json"][..], args].concat()));
+    let list = |args: &[&str]| stdout(&run(home.path(), [&["list", &target, "--json"][..], args].concat()));
     let listed = wait_for("it is listed", || Some(list(&[])).filter(|text| text.contains("Bacon Town")));
     assert!(listed.contains(&room.key) && listed.contains("x-session-key"), "{listed}");
-    let asked = stdout(&run(home.path(), &["query", &format!("session://{}", room.addr), "--json"]));
+    let asked = stdout(&run(home.path(), ["query", &format!("session://{}", room.addr), "--json"]));
     for part in ["Bacon Town", "alice", "rallypoint-room", "\"red\""] {
         assert!(asked.contains(part), "{part} is not in {asked}");
     }

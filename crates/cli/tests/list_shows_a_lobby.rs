@@ -60,7 +60,7 @@ fn three_servers(home: &Path) -> Lobby {
 }
 
 fn list(home: &Path, args: &[&str]) -> Output {
-    run(home, &[&["list"], args].concat())
+    run(home, [&["list"], args].concat())
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_lobby_is_a_target_of_query() {
     let (lobby, server) = (Lobby::start_in(home.path(), &[]), MockServer::new(QueryProtocol::Session));
     register(lobby.v4(), server.addr.port(), 9, &[("name", "one"), ("x-query", "session")]);
     lobby.wait_for_list("a server", |list| list.len() == 1);
-    let output = run(home.path(), &["query", &format!("lobby://{}", lobby.v4())]);
+    let output = run(home.path(), ["query", &format!("lobby://{}", lobby.v4())]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(stdout(&output).contains("Bacon Town"), "{output:?}");
 }

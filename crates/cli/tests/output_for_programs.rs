@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fs};
 
 fn query(args: &[&str]) -> (String, i32) {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &[&["query"], args].concat());
+    let output = run(home.path(), [&["query"], args].concat());
     (stdout(&output), output.status.code().unwrap())
 }
 
@@ -122,11 +122,11 @@ fn whatever_fails_as_a_whole_is_an_object_too() {
         assert_eq!(parsed(&stdout(&output))["errors"][0]["error"], what);
         assert!(!stderr(&output).is_empty(), "{output:?}");
     }
-    let output = run(home.path(), &["query", "--jsonl", "--rate", "0", "127.0.0.1"]);
+    let output = run(home.path(), ["query", "--jsonl", "--rate", "0", "127.0.0.1"]);
     let error = parsed(&stdout(&output));
     let message = "invalid value '0' for '--rate <N>': expected a number from 1 to 10000000";
     assert_eq!((&error["type"], &error["message"]), (&json!("error"), &json!(message)));
-    let output = run(home.path(), &["query", "--rate", "0", "127.0.0.1"]);
+    let output = run(home.path(), ["query", "--rate", "0", "127.0.0.1"]);
     assert_eq!(stdout(&output), "", "people read it on standard error");
 }
 

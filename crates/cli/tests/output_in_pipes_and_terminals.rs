@@ -29,7 +29,7 @@ fn a_closed_pipe_ends_it_quietly() {
 fn colours_only_in_a_terminal() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Session);
-    assert!(!stdout(&run(home.path(), &["query", &server.text()])).contains('\x1b'));
+    assert!(!stdout(&run(home.path(), ["query", &server.text()])).contains('\x1b'));
     let shown = run_in_terminal(home.path(), 80, &format!("query {}", server.addr), &[]);
     assert!(shown.contains("\x1b[1mBacon Town\x1b[0m"), "{shown:?}");
     let plain = run_in_terminal(home.path(), 80, &format!("query {}", server.addr), &[("NO_COLOR", "1")]);

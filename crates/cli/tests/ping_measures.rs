@@ -11,7 +11,7 @@ fn a_few_pings_and_their_statistics() {
     let home = tempfile::tempdir().unwrap();
     for (speaks, name) in [(QueryProtocol::Session, "session"), (QueryProtocol::Bloodmasters, "bloodmasters")] {
         let server = MockServer::new(speaks);
-        let output = run(home.path(), &["ping", "-c", "2", "-i", "10ms", &server.text()]);
+        let output = run(home.path(), ["ping", "-c", "2", "-i", "10ms", &server.text()]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let text = redact_ports_and_pings(&stdout(&output).replace("time=", "time= "), &[&server]);
         let (pings, end) = text.split_once("\n\n").unwrap();
@@ -32,12 +32,12 @@ fn a_few_pings_and_their_statistics() {
 fn a_server_that_never_answers() {
     let home = tempfile::tempdir().unwrap();
     let silent = MockServer::silent();
-    let output = run(home.path(), &["ping", "-c", "2", "-i", "10ms", "-t", "50ms", &silent.text()]);
+    let output = run(home.path(), ["ping", "-c", "2", "-i", "10ms", "-t", "50ms", &silent.text()]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(text.contains("seq=2 no answer\n"), "{text}");
     assert!(text.contains("2 sent, 0 answered, 100% lost\n"), "{text}");
-    let output = run(home.path(), &["ping", "-q", "-c", "1", &closed_udp_port()]);
+    let output = run(home.path(), ["ping", "-q", "-c", "1", &closed_udp_port()]);
     assert_eq!(output.status.code(), Some(4));
     assert_eq!(stdout(&output).lines().count(), 2, "{output:?}");
 }
@@ -46,12 +46,12 @@ fn a_server_that_never_answers() {
 fn json_on_each_line() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Session);
-    let text = stdout(&run(home.path(), &["ping", "-c", "2", "-i", "10ms", "--jsonl", &server.text()]));
+    let text = stdout(&run(home.path(), ["ping", "-c", "2", "-i", "10ms", "--jsonl", &server.text()]));
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(types, ["ping", "ping", "statistics"]);
     assert_eq!((&lines[1]["seq"], &lines[2]["answered"]), (&2.into(), &2.into()));
-    let quiet = stdout(&run(home.path(), &["ping", "-q", "-c", "2", "-i", "10ms", "--jsonl", &server.text()]));
+    let quiet = stdout(&run(home.path(), ["ping", "-q", "-c", "2", "-i", "10ms", "--jsonl", &server.text()]));
     assert!(quiet.lines().count() == 1 && quiet.contains("statistics"), "{quiet}");
     assert!(lines[0]["ping_ms"].is_f64() && lines[2]["avg_ms"].is_f64());
 }
@@ -59,7 +59,7 @@ fn json_on_each_line() {
 #[test]
 fn a_name_that_cannot_be_resolved_is_reported_as_json_too() {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &["ping", "--jsonl", "nobody.invalid"]);
+    let output = run(home.path(), ["ping", "--jsonl", "nobody.invalid"]);
     assert_eq!(output.status.code(), Some(1));
     let error: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!((&error["type"], &error["error"]), (&"error".into(), &"not_found".into()), "{error}");
@@ -85,5 +85,5 @@ fn ctrl_c_shows_the_statistics() {
 #[test]
 fn a_list_cannot_be_pinged() {
     let home = tempfile::tempdir().unwrap();
-    assert_eq!(run(home.path(), &["ping", "lobby://localhost"]).status.code(), Some(2));
+    assert_eq!(run(home.path(), ["ping", "lobby://localhost"]).status.code(), Some(2));
 }

@@ -8,7 +8,7 @@ use rallypoint_query_proto::{Player, ServerInfo};
 
 fn query(servers: &[&MockServer], args: &[&str]) -> String {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &[&["query"], args].concat());
+    let output = run(home.path(), [&["query"], args].concat());
     assert!(output.status.success(), "{output:?}");
     assert_eq!(stderr(&output), "");
     redact_ports_and_pings(&stdout(&output), servers)
@@ -102,7 +102,7 @@ fn a_table_has_the_order_of_the_targets() {
     let quick = MockServer::with_info("127.0.0.1:0", QueryProtocol::Bloodmasters, &named("quick"));
     let home = tempfile::tempdir().unwrap();
     let targets = [&late, &quick].map(|server| format!("bloodmasters://{}", server.addr));
-    let output = run(home.path(), &["query", &targets[0], &targets[1]]);
+    let output = run(home.path(), ["query", &targets[0], &targets[1]]);
     let names: Vec<_> = stdout(&output).lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
     assert_eq!(names, ["NAME", "late", "quick"], "{output:?}");
 }
@@ -144,7 +144,7 @@ fn hostile_names_do_nothing() {
     for speaks in [QueryProtocol::Session, QueryProtocol::Bloodmasters] {
         let server = MockServer::with_info("127.0.0.1:0", speaks, &info);
         for format in [&[][..], &["--details"], &["--json"], &["--jsonl"], &["--csv"], &["--compat", "gamedig"]] {
-            let output = run(home.path(), &[&["query", &server.text()], format].concat());
+            let output = run(home.path(), [&["query", &server.text()], format].concat());
             assert!(output.status.success(), "{output:?}");
             let text = stdout(&output);
             let is_bad = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{9b}');

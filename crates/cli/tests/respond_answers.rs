@@ -42,7 +42,7 @@ const BLOODMASTERS: [u8; 7] = [7, 0, 13, 1, 2, 3, 4];
 fn both_protocols_and_a_changed_file() {
     let home = tempfile::tempdir().unwrap();
     let info = home.path().join("info.toml");
-    fs::write(&info, stdout(&run(home.path(), &["respond", "--print-example"]))).unwrap();
+    fs::write(&info, stdout(&run(home.path(), ["respond", "--print-example"]))).unwrap();
     let (program, addrs) = respond(home.path(), &info, &["--bloodmasters", "--session"]);
 
     // Only what was asked for is answered: the first query is of the other protocol.
@@ -94,7 +94,7 @@ fn a_port_in_use_is_reported() {
     fs::write(&info, "").unwrap();
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let addr = taken.local_addr().unwrap().to_string();
-    let output = run(home.path(), &["respond", "--session", &addr, "--info", info.to_str().unwrap()]);
+    let output = run(home.path(), ["respond", "--session", &addr, "--info", info.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("is used by another program"), "{}", stderr(&output));
 }

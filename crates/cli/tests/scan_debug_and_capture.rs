@@ -7,7 +7,7 @@ use std::fs;
 fn debug_shows_every_datagram() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Bloodmasters);
-    let output = run(home.path(), &["query", "--debug", &format!("bloodmasters://{}", server.addr)]);
+    let output = run(home.path(), ["query", "--debug", &format!("bloodmasters://{}", server.addr)]);
     let errors = stderr(&output);
     assert!(stdout(&output).starts_with("Bacon Town\n"));
     assert!(errors.contains(&format!(" to {}, 7 bytes\n  0000  07 00 0d ", server.addr)), "{errors}");
@@ -20,7 +20,7 @@ fn a_capture_can_be_read() {
     let home = tempfile::tempdir().unwrap();
     let (server, file) = (MockServer::new(QueryProtocol::Session), home.path().join("x.pcap"));
     let target = format!("session://{}", server.addr);
-    let output = run(home.path(), &["query", "--capture", file.to_str().unwrap(), &target]);
+    let output = run(home.path(), ["query", "--capture", file.to_str().unwrap(), &target]);
     assert!(output.status.success(), "{output:?}");
     let bytes = fs::read(file).unwrap();
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());

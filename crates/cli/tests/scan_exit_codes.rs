@@ -4,7 +4,7 @@ use rallypoint_harness::{MockServer, QueryProtocol, SHORT_TIMEOUT, closed_udp_po
 
 fn query(args: &[&str]) -> (i32, String, String) {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &[&["query", "-t", SHORT_TIMEOUT], args].concat());
+    let output = run(home.path(), [&["query", "-t", SHORT_TIMEOUT], args].concat());
     (output.status.code().unwrap(), stdout(&output), stderr(&output))
 }
 
@@ -86,7 +86,7 @@ fn different_reasons_are_one() {
 fn the_help_has_them() {
     let home = tempfile::tempdir().unwrap();
     for verb in ["query", "ping", "list", "check"] {
-        let help = stdout(&run(home.path(), &[verb, "--help"]));
+        let help = stdout(&run(home.path(), [verb, "--help"]));
         for part in ["Usage: rallypoint", "Examples:", "Exit codes:", "--timeout", "--capture"] {
             assert!(help.contains(part), "{verb} has no {part:?}");
         }

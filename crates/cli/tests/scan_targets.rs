@@ -15,7 +15,7 @@ fn a_file_and_standard_input() {
     fs::write(&file, &text).unwrap();
     let file = file.to_str().unwrap();
     let outputs = [
-        run(home.path(), &["query", "--csv", "--file", file]),
+        run(home.path(), ["query", "--csv", "--file", file]),
         run_with_input(home.path(), &["query", "--csv", "-"], &text),
         run_with_input(home.path(), &["query", "--csv", "--file", "-"], &text),
     ];
@@ -51,10 +51,10 @@ fn a_name_with_several_addresses_is_asked_at_all_of_them() {
     let server =
         MockServer::with_info(&format!("[::1]:{}", silent.addr.port()), QueryProtocol::Session, &sample_info());
     let target = format!("session://localhost:{}", server.addr.port());
-    let output = run(home.path(), &["query", "--csv", &target]);
+    let output = run(home.path(), ["query", "--csv", &target]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(stdout(&output).contains(&format!("{target},[::1]:{}", server.addr.port())), "{output:?}");
-    let output = run(home.path(), &["query", "-4", "-t", SHORT_TIMEOUT, &target]);
+    let output = run(home.path(), ["query", "-4", "-t", SHORT_TIMEOUT, &target]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     silent.assert_received_no_empty_datagram();
 }
@@ -63,7 +63,7 @@ fn a_name_with_several_addresses_is_asked_at_all_of_them() {
 fn one_family_only() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Session);
-    let output = run(home.path(), &["query", "-6", &server.text()]);
+    let output = run(home.path(), ["query", "-6", &server.text()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("it has no IPv6 address"), "{output:?}");
     assert!(server.received().is_empty());

@@ -62,7 +62,7 @@ fn flags_that_contradict_each_other() {
 fn one_port_for_two_listeners() {
     let home = tempfile::tempdir().unwrap();
     let check = |args: &[&str]| {
-        let output = run(home.path(), &[&["serve", "--check-config"], args].concat());
+        let output = run(home.path(), [&["serve", "--check-config"], args].concat());
         (output.status.code().unwrap(), stderr(&output))
     };
     for (args, said) in [

@@ -66,7 +66,7 @@ fn addresses_are_masked_in_the_log_unless_the_level_is_debug() {
 #[test]
 fn checking_the_configuration_starts_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let output = run(home.path(), &["serve", "--check-config"]);
+    let output = run(home.path(), ["serve", "--check-config"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).starts_with("the configuration is valid\n"), "{}", stdout(&output));
     assert!(!home.path().join(".local").exists());
@@ -75,10 +75,10 @@ fn checking_the_configuration_starts_nothing() {
 #[test]
 fn the_printed_configuration_is_a_file_that_works() {
     let home = tempfile::tempdir().unwrap();
-    let printed = stdout(&run(home.path(), &["serve", "--print-config", "--set", "lobby.lease=2m"]));
+    let printed = stdout(&run(home.path(), ["serve", "--print-config", "--set", "lobby.lease=2m"]));
     assert!(printed.contains("\nlease = \"2m\"\n"), "{printed}");
     let file = home.path().join("rallypoint.toml");
     std::fs::write(&file, &printed).unwrap();
-    let again = run(home.path(), &["serve", "--print-config", "--config", file.to_str().unwrap()]);
+    let again = run(home.path(), ["serve", "--print-config", "--config", file.to_str().unwrap()]);
     assert_eq!(stdout(&again), printed);
 }

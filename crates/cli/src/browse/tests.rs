@@ -364,7 +364,7 @@ fn a_popup_does_not_split_wide_characters() {
         let mut model = model();
         model.start_scan();
         (1..9).for_each(|n| {
-            model.handle_event(ScanEvent::Listed { server: server(n, &"七".repeat(40), 1, None), is_probed: false })
+            model.handle_event(ScanEvent::Listed { server: server(n, &"七".repeat(40), 1, None), is_probed: false });
         });
         model.handle_key(KeyEvent::new(KeyCode::Char('?'), KeyModifiers::NONE));
         let mut terminal = Terminal::new(TestBackend::new(width, 14)).unwrap();

@@ -142,7 +142,7 @@ impl<P: Copy + PartialEq> Room<P> {
             ParsedLine::Command(Command::Me, "") => self.send(id, "-- usage: /me ACTION, such as /me waves".into()),
             ParsedLine::Command(Command::Me, what) => self.broadcast(&format!("* {name} {what}"), |_| true),
             ParsedLine::Command(Command::Who, _) => {
-                self.guest_list(ping).into_iter().for_each(|line| self.send(id, line))
+                self.guest_list(ping).into_iter().for_each(|line| self.send(id, line));
             }
             ParsedLine::Command(Command::Team, wanted) => self.choose_team(id, wanted),
             ParsedLine::Command(Command::TeamTalk, what) => match team {
@@ -156,7 +156,7 @@ impl<P: Copy + PartialEq> Room<P> {
             ParsedLine::Command(Command::Help, _) => self.send(id, format!("-- {}", Command::help())),
             ParsedLine::Unknown("kick") => self.send(id, "-- only the operator of the server can do that".into()),
             ParsedLine::Unknown(other) => {
-                self.send(id, format!("-- unknown command /{other}; commands: {}", Command::help()))
+                self.send(id, format!("-- unknown command /{other}; commands: {}", Command::help()));
             }
         }
     }
@@ -186,7 +186,7 @@ impl<P: Copy + PartialEq> Room<P> {
                 }
             }
             Some(_) => {
-                self.log("-- commands: /who · /kick NAME REASON · /quit; other lines are sent to all guests".into())
+                self.log("-- commands: /who · /kick NAME REASON · /quit; other lines are sent to all guests".into());
             }
         }
     }

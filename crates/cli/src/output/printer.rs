@@ -143,7 +143,7 @@ impl Printer {
         let FailedTarget { target, address, message, .. } = &failed;
         match address.map(|address| address.to_string()) {
             Some(address) if !target.ends_with(&address) => {
-                print_stderr(format_args!("{target} ({address}): {message}"))
+                print_stderr(format_args!("{target} ({address}): {message}"));
             }
             _ => print_stderr(format_args!("{target}: {message}")),
         }
