@@ -68,7 +68,7 @@ fn servers_in_total_are_bounded() {
 fn lobbies_are_bounded() {
     let mut lobby = small();
     (0..3).for_each(|n| {
-        assert_eq!(lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n))), RegistrationOutcome::Listed)
+        assert_eq!(lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n))), RegistrationOutcome::Listed);
     });
     assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(3))), RegistrationOutcome::TooManyLobbies);
     assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(0))), RegistrationOutcome::Listed);
