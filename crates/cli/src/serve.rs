@@ -16,7 +16,7 @@ use crate::{
     stdio::print_stdout,
 };
 use jiff::Timestamp;
-use rallypoint_lobby::{LobbyOptions, LobbyService, ProbePool, StartError, TableScope};
+use rallypoint_lobby::{AdminFileError, LobbyOptions, LobbyService, ProbePool, StartError, TableScope};
 use rallypoint_web::{WebService, WebSources};
 use recording::Recording;
 use report::Reporter;
@@ -209,7 +209,14 @@ fn start_error(error: &StartError) -> CommandError {
     match error {
         StartError::BindLobby(error) => CommandError::bind(error, "--lobby"),
         StartError::BindLegacy(error) => CommandError::bind(error, "--legacy"),
-        StartError::Config(_) | StartError::NoAddress => CommandError::Usage(error.to_string()),
+        StartError::Config(_) => CommandError::Usage(error.to_string()),
+        StartError::NoAddress => CommandError::Usage(format!("{error}: set one with --lobby")),
+        // These end with what to choose.
+        StartError::DataDir { .. }
+        | StartError::DataDirInUse { .. }
+        | StartError::AdminFile(AdminFileError::Unreadable { .. }) => {
+            CommandError::failed(format_args!("{error} with --data-dir"))
+        }
         _ => CommandError::failed(error),
     }
 }

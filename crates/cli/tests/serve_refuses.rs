@@ -28,7 +28,10 @@ fn a_data_folder_in_use() {
     let _lobby = Lobby::start_in(home.path(), &[]);
     let (code, text) = refused(home.path(), &[]);
     assert_eq!(code, 1);
-    assert!(text.contains("is used by another lobby: stop it, or choose another with --data-dir"), "{text}");
+    assert!(
+        text.contains("is used by another lobby: stop that lobby, or choose another data directory with --data-dir"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -38,14 +41,16 @@ fn a_data_folder_that_cannot_be_written() {
     std::fs::write(&file, "").unwrap();
     let (code, text) = refused(home.path(), &["--data-dir", file.join("data").to_str().unwrap()]);
     assert_eq!(code, 1);
-    assert!(text.contains("a folder should be there: move that file away, or choose another --data-dir"), "{text}");
-    for (name, advice) in [("servers.save", "move that folder away"), ("admin.json", "move it away")] {
+    let expected =
+        "a directory is expected there: move that file away, or choose another data directory with --data-dir";
+    assert!(text.contains(expected), "{text}");
+    for (name, advice) in [("servers.save", "move that directory away"), ("admin.json", "move it away")] {
         let data = home.path().join(format!("data-{name}"));
         std::fs::create_dir_all(data.join(name)).unwrap();
         let (code, text) = refused(home.path(), &["--data-dir", data.to_str().unwrap()]);
         assert_eq!(code, 1);
         assert!(text.contains(&format!("{name}: Is a directory")), "{text}");
-        assert!(text.contains(&format!("{advice}, or choose another --data-dir")), "{text}");
+        assert!(text.contains(&format!("{advice}, or choose another data directory with --data-dir")), "{text}");
     }
 }
 

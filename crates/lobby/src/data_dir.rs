@@ -68,7 +68,7 @@ impl DataDir {
     pub fn open(dir: &Path) -> Result<Self, StartError> {
         let fail = |path: &Path| {
             let path = path.to_owned();
-            |source| StartError::DataDir { path, source }
+            |source| StartError::data_dir(path, source)
         };
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail(dir))?;
         let path = dir.join(LOCK);
@@ -77,7 +77,7 @@ impl DataDir {
         match lock.try_lock() {
             Ok(()) => Ok(Self { dir: dir.to_owned(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(StartError::DataDirInUse { path: dir.to_owned() }),
-            Err(TryLockError::Error(source)) => Err(StartError::DataDir { path, source }),
+            Err(TryLockError::Error(source)) => Err(StartError::data_dir(path, source)),
         }
     }
 
@@ -89,7 +89,7 @@ impl DataDir {
     /// The key from which public IDs are derived. It is created at the first start.
     pub fn public_id_key(&self) -> Result<[u8; 16], StartError> {
         let path = self.dir.join(KEY);
-        let fail = |source| StartError::DataDir { path: path.clone(), source };
+        let fail = |source| StartError::data_dir(path.clone(), source);
         if let Some(bytes) = self.read(KEY).map_err(fail)? {
             match bytes.try_into() {
                 Ok(key) => return Ok(key),
@@ -103,7 +103,7 @@ impl DataDir {
 
     /// The saved list, if there is one.
     pub fn servers(&self) -> Result<Option<Vec<u8>>, StartError> {
-        self.read(SERVERS).map_err(|source| StartError::DataDir { path: self.dir.join(SERVERS), source })
+        self.read(SERVERS).map_err(|source| StartError::data_dir(self.dir.join(SERVERS), source))
     }
 
     /// Starts to write a new save of the list.

@@ -1,27 +1,27 @@
 //! The list service: TCP (L14, L16).
 //!
-//! A client sends a few bytes and gets a reply that is already there. What needs care is everything else: clients that
-//! send nothing, that read slowly, that send more than they should, and too many of all of them.
+//! A client sends a request of a few bytes and gets a prepared reply. Most of the code handles the other clients: those that
+//! send nothing, read slowly or send more than they should, and too many connections of any kind.
 
-mod copies;
+mod connection_table;
 mod counters;
+mod drain_queue;
 mod exchange;
-mod leaving;
-mod places;
 mod reply;
+mod reply_files;
 
-pub(crate) use copies::MAX_COPIES;
 pub use counters::ListStats;
 pub(crate) use exchange::Protocol;
+pub(crate) use reply_files::MAX_REPLY_FILES;
 
 use crate::LogThrottle;
+use connection_table::{ConnectionGuard, ConnectionTable};
 use counters::Counters;
+use drain_queue::DrainQueue;
 use exchange::{Exchange, Phase, Step};
-use leaving::Leaving;
-use places::{Place, Places};
 use rallypoint_lobby_proto::PublishedLists;
 use rallypoint_udp::{clock, register_socket};
-use reply::Replies;
+use reply::ReplySource;
 use socket2::{Domain, Socket, Type};
 use std::{
     io,
@@ -35,20 +35,20 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// How much the list service takes on.
+/// Limits of the list service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListLimits {
-    /// How many connections there can be. At least 1; 16,384. (The system's limit of open files can lower it.)
+    /// Maximum number of connections, at least 1. Default: 16,384, or fewer if the system's limit of open files is low.
     pub connections: usize,
-    /// How many connections an IPv4 address or an IPv6 /64 can have. At least 1; 64.
+    /// Maximum number of connections of one IPv4 address or IPv6 /64, at least 1. Default: 64.
     pub per_address: usize,
-    /// Whether loopback may have as many as it likes. Yes.
+    /// Whether loopback addresses are exempt from [`per_address`](Self::per_address). Default: true.
     pub loopback_exempt: bool,
-    /// How long a client has for its request (L14). 5 s.
+    /// Maximum time for a client to send its request (L14). Default: 5 s.
     pub request_timeout: Duration,
-    /// How long a client has for taking the reply (L14). At least 60 s; 2 minutes.
+    /// Maximum time for a client to read the reply (L14), at least 60 s. Default: 2 minutes.
     pub reply_timeout: Duration,
-    /// How many bytes of lists may be kept for readers that are slow, in all. 512 MiB.
+    /// Maximum number of bytes of outdated and current lists that are kept in memory for slow readers. Default: 512 MiB.
     pub held_bytes: usize,
 }
 
@@ -65,53 +65,54 @@ impl Default for ListLimits {
     }
 }
 
-/// How many clients may wait to be accepted. The system may allow fewer.
+/// Maximum number of connections waiting to be accepted. The system may allow fewer.
 const BACKLOG: i32 = 4_096;
 
-/// After so many connections in a row the others get a turn.
+/// Number of connections accepted in a row before other tasks may run.
 const ACCEPT_BURST: usize = 64;
 
-/// When the system has no more descriptors or memory, this passes before the next try.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Time until the next attempt to accept a connection after the system has run out of descriptors or memory.
+const SHORTAGE_DELAY: Duration = Duration::from_millis(100);
 
-/// When the service ends, a client whose reply is all handed over has this long to close its side.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time that clients whose replies are sent have to close their connections during a shutdown.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A service that runs.
+/// The running list service. Dropping it closes all connections.
 #[derive(Debug)]
 pub(crate) struct ListService {
     shared: Arc<Shared>,
     listeners: Vec<JoinHandle<()>>,
-    farewell: JoinHandle<()>,
+    drain_task: JoinHandle<()>,
 }
 
+/// State shared by all tasks of the service.
 #[derive(Debug)]
 struct Shared {
-    replies: Replies,
+    replies: ReplySource,
     limits: ListLimits,
-    places: Arc<Places>,
-    leaving: Leaving,
+    connections: Arc<ConnectionTable>,
+    drain_queue: DrainQueue,
     counters: Counters,
 }
 
-/// A client, and how far it is.
+/// The connection of one client, and the state of the exchange.
 #[derive(Debug)]
 struct Connection {
     socket: Arc<Socket>,
     exchange: Exchange,
-    place: Place,
+    guard: ConnectionGuard,
 }
 
-/// Opens a socket that listens.
+/// Opens a listening socket.
 pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
     if addr.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    // Connections of a lobby that ran here before do not keep a new one from starting.
+    // Connections that a previous lobby left in TIME_WAIT must not keep this one from starting.
     socket.set_reuse_address(true)?;
-    // What is accepted inherits this, so it costs nothing per connection. It holds the last segment of a reply back until the
-    // end of the stream goes with it (L14): that follows at once.
+    // Accepted sockets inherit this option, so it costs nothing per connection. It holds back the last segment of a reply until
+    // the FIN, which follows at once, can be sent with it (L14).
     socket.set_tcp_cork(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&addr.into())?;
@@ -120,7 +121,7 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
 }
 
 impl ListService {
-    /// Starts to serve the lists on sockets that listen.
+    /// Starts serving the lists on listening sockets.
     pub fn start(
         sockets: Vec<(Socket, Protocol)>,
         lists: Arc<PublishedLists>,
@@ -130,81 +131,85 @@ impl ListService {
         let _entered = runtime.enter();
         let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((register_socket(Arc::new(socket))?, protocol)));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
-        let places = Arc::new(Places::new(&limits));
-        let (replies, counters) = (Replies::new(lists), Counters::default());
-        let shared = Arc::new(Shared { replies, limits, places, leaving: Leaving::default(), counters });
+        let shared = Arc::new(Shared {
+            replies: ReplySource::new(lists),
+            connections: Arc::new(ConnectionTable::new(&limits)),
+            limits,
+            drain_queue: DrainQueue::default(),
+            counters: Counters::default(),
+        });
         let accept = |(socket, protocol)| runtime.spawn(accept(socket, protocol, shared.clone()));
         let listeners = sockets.into_iter().map(accept).collect();
-        let farewell = runtime.spawn(see_off(shared.clone()));
-        Ok(Self { shared, listeners, farewell })
+        let drain_task = runtime.spawn(drain_connections(shared.clone()));
+        Ok(Self { shared, listeners, drain_task })
     }
 
     pub fn stats(&self) -> ListStats {
-        self.shared.counters.stats(&self.shared.places)
+        self.shared.counters.stats(&self.shared.connections)
     }
 
-    /// Stops to listen; whoever has not asked yet is sent away. Replies that are under way go on.
+    /// Stops listening, and closes connections without a request. Replies in progress continue.
     pub fn stop_listening(&self) {
         self.listeners.iter().for_each(JoinHandle::abort);
-        self.shared.places.close(&[Phase::Request]);
+        self.shared.connections.close(&[Phase::Request]);
     }
 
-    /// Waits for replies that are under way, but not for long: then the connections are cut.
-    pub async fn finish(&self, patience: Duration) {
+    /// Waits for replies in progress, at most for `timeout`, and then closes all connections.
+    pub async fn finish(&self, timeout: Duration) {
         let began = clock::now();
-        while self.shared.places.open() > 0 && began.elapsed() < patience {
-            if began.elapsed() > LAST_WORDS {
-                self.shared.places.close(&[Phase::Drain]);
+        while self.shared.connections.len() > 0 && began.elapsed() < timeout {
+            if began.elapsed() > DRAIN_TIMEOUT {
+                self.shared.connections.close(&[Phase::Drain]);
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        self.shared.places.close(&[Phase::Request, Phase::Reply, Phase::Drain]);
+        self.shared.connections.close(&[Phase::Request, Phase::Reply, Phase::Drain]);
     }
 }
 
 impl Drop for ListService {
     fn drop(&mut self) {
         self.stop_listening();
-        self.farewell.abort();
-        self.shared.places.close(&[Phase::Request, Phase::Reply, Phase::Drain]);
+        self.drain_task.abort();
+        self.shared.connections.close(&[Phase::Request, Phase::Reply, Phase::Drain]);
     }
 }
 
-/// Takes connections, for good.
+/// Accepts connections until the task is aborted.
 async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<Shared>) {
     let mut shortage = LogThrottle::default();
     loop {
         for _ in 0..ACCEPT_BURST {
-            // It is an error if the runtime ends.
+            // It fails when the runtime shuts down.
             let Ok(mut ready) = listener.readable().await else { return };
             let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
             match ready.try_io(|listener| listener.get_ref().accept4(flags)) {
                 Err(_would_block) => {}
                 Ok(Ok((socket, from))) => {
                     if let Some(from) = from.as_socket() {
-                        shared.take(socket, from, protocol);
+                        shared.handle_connection(socket, from, protocol);
                     }
                 }
                 Ok(Err(error)) if is_shortage(&error) => {
                     if let Some(times) = shortage.record(clock::now()) {
-                        tracing::warn!(%error, times, "cannot take list connections: trying again");
+                        tracing::warn!(%error, times, "cannot accept list connections: trying again");
                     }
-                    // What nobody needs any more is given up, for whoever comes next.
-                    shared.places.make_room(clock::now());
-                    tokio::time::sleep(PAUSE).await;
+                    // Frees a descriptor for the next attempt.
+                    shared.connections.evict_one(clock::now());
+                    tokio::time::sleep(SHORTAGE_DELAY).await;
                 }
-                // The client went away before it was its turn.
-                Ok(Err(error)) => tracing::debug!(%error, "a list connection was lost"),
+                // The client disconnected before its connection was accepted.
+                Ok(Err(error)) => tracing::debug!(%error, "a list connection failed before it was accepted"),
             }
         }
         tokio::task::yield_now().await;
     }
 }
 
-/// Ends the connections of those who have their reply and have closed, for good. The others are waited for.
-async fn see_off(shared: Arc<Shared>) {
+/// Ends connections in the drain queue whose clients have closed. For each other one a task waits.
+async fn drain_connections(shared: Arc<Shared>) {
     loop {
-        for mut connection in shared.leaving.next().await {
+        for mut connection in shared.drain_queue.next().await {
             let mut step = Step::Again;
             while step == Step::Again {
                 step = shared.advance(&mut connection);
@@ -216,34 +221,36 @@ async fn see_off(shared: Arc<Shared>) {
     }
 }
 
-/// Makes the end of a connection a reset, with which the system forgets what the client has not taken. Otherwise it would keep
-/// that for minutes, uncounted: clients that never read could fill its memory beyond all limits.
-fn end_by_reset(socket: &Socket) {
-    // It may be closed already, by the other side.
+/// Makes the socket close with a reset, so that the system discards what the client has not acknowledged. Otherwise it would
+/// keep that for minutes outside of all limits here, and clients that never read could fill its memory.
+fn reset_on_close(socket: &Socket) {
+    // It fails if the peer has closed the connection already.
     let _ = socket.set_linger(Some(Duration::ZERO));
 }
 
-/// Whether it is the system that cannot, rather than this client.
+/// Whether an error is a shortage of the system rather than a fault of the connection.
 fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
 impl Shared {
-    fn take(self: &Arc<Self>, socket: Socket, from: SocketAddr, protocol: Protocol) {
+    /// Starts serving a new connection.
+    fn handle_connection(self: &Arc<Self>, socket: Socket, from: SocketAddr, protocol: Protocol) {
         self.counters.accepted();
-        let (socket, now) = (Arc::new(socket), clock::now());
-        let Ok(place) = self.places.admit(&socket, from.ip(), now) else {
+        let socket = Arc::new(socket);
+        let now = clock::now();
+        let Ok(guard) = self.connections.admit(&socket, from.ip(), now) else {
             return self.counters.refused();
         };
-        let mut connection = Connection { socket, exchange: Exchange::new(protocol, now), place };
-        // Many requests are there by now, and most replies fit into the system's buffer: such a client is served without
-        // waiting for anything.
+        let mut connection = Connection { socket, exchange: Exchange::new(protocol, now), guard };
+        // Many requests have arrived by now, and most replies fit into the system's send buffer: such a client is served
+        // without registering the socket.
         let mut step = Step::Again;
         while step == Step::Again && connection.exchange.phase() != Phase::Drain {
             step = self.advance(&mut connection);
         }
         match step {
-            Step::Again => self.leaving.push(connection),
+            Step::Again => self.drain_queue.push(connection),
             Step::Read | Step::Write => {
                 tokio::spawn(self.clone().serve(connection, step));
             }
@@ -251,7 +258,7 @@ impl Shared {
         }
     }
 
-    /// Serves one client that has to be waited for.
+    /// Serves a connection that has to wait for its socket.
     async fn serve(self: Arc<Self>, mut connection: Connection, mut step: Step) {
         let Ok(socket) = register_socket(connection.socket.clone()) else { return };
         let sleep = tokio::time::sleep_until(self.deadline(&connection.exchange).into());
@@ -273,7 +280,7 @@ impl Shared {
                 () = &mut sleep => {
                     let phase = connection.exchange.phase();
                     if phase != Phase::Request {
-                        end_by_reset(&connection.socket);
+                        reset_on_close(&connection.socket);
                     }
                     return self.counters.timed_out(phase);
                 }
@@ -281,27 +288,27 @@ impl Shared {
         }
     }
 
-    /// Goes on without waiting, and notes how far the exchange is.
+    /// Continues the exchange without waiting, and updates the connection's entry in the table.
     fn advance(&self, connection: &mut Connection) -> Step {
-        let Connection { socket, exchange, place } = connection;
+        let Connection { socket, exchange, guard } = connection;
         let step = exchange.advance(socket, &self.replies, &self.counters);
-        place.enter(exchange.phase(), exchange.since());
+        guard.set_phase(exchange.phase(), exchange.since());
         match (step, exchange.reply()) {
-            (Step::Write, Some(reply)) => place.hold(reply, clock::now()),
-            // A connection that was cut to make room looks as if its client had gone.
-            (Step::End, _) if exchange.phase() != Phase::Drain && place.is_there() => self.counters.broken(),
+            (Step::Write, Some(reply)) => guard.hold(reply, clock::now()),
+            // An evicted connection ends in the same way as one that its client has closed.
+            (Step::End, _) if exchange.phase() != Phase::Drain && guard.is_open() => self.counters.broken(),
             _ => {}
         }
         step
     }
 
-    /// Until when the exchange may be where it is.
+    /// Deadline of the exchange's current phase.
     fn deadline(&self, exchange: &Exchange) -> Instant {
-        let patience = match exchange.phase() {
+        let timeout = match exchange.phase() {
             Phase::Request => self.limits.request_timeout,
             Phase::Reply => self.limits.reply_timeout,
             Phase::Drain => exchange.linger(),
         };
-        exchange.since() + patience
+        exchange.since() + timeout
     }
 }

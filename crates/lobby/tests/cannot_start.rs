@@ -54,7 +54,7 @@ fn an_address_of_another_machine() {
 
 #[test]
 fn no_address() {
-    let expected = "there is no address to listen on: give one with --lobby";
+    let expected = "there is no address to listen on";
     assert_eq!(error(LobbyOptions { listen: vec![], ..options() }), expected);
 }
 
@@ -64,7 +64,8 @@ fn a_data_directory_that_is_a_file() {
     let error = error(LobbyOptions { data_dir: Some(file.path().into()), ..options() });
     let expected = format!("cannot write to the data directory {}: ", file.path().display());
     assert!(error.starts_with(&expected), "{error}");
-    assert!(error.ends_with("a folder should be there: move that file away, or choose another --data-dir"), "{error}");
+    let advice = "a directory is expected there: move that file away, or choose another data directory";
+    assert!(error.ends_with(advice), "{error}");
 }
 
 #[test]

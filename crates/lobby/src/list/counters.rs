@@ -1,46 +1,46 @@
-//! Numbers for whoever watches the list service.
+//! Counters of the list service.
 
-use super::{exchange::Phase, places::Places};
+use super::{connection_table::ConnectionTable, exchange::Phase};
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
 
-/// What the list service has done.
+/// Counters of the list service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListStats {
-    /// Connections that are open now.
+    /// Number of open connections.
     pub open: usize,
-    /// How many there can be.
+    /// Maximum number of open connections.
     pub limit: usize,
-    /// Connections that were made.
+    /// Connections accepted.
     pub accepted: u64,
-    /// Whole requests.
+    /// Complete requests received.
     pub requests: u64,
-    /// Replies that were handed over as a whole.
+    /// Replies sent completely.
     pub replies: u64,
-    /// Bytes of replies that were handed over.
+    /// Bytes of replies sent.
     pub bytes: u64,
-    /// Connections refused because there were too many from the address.
+    /// Connections refused because their address had too many.
     pub refused_address: u64,
-    /// Connections cut to make room for others.
+    /// Connections closed to make room for others.
     pub evicted: u64,
-    /// Requests for something else than a list.
+    /// Requests that are not list requests.
     pub wrong_protocol: u64,
-    /// Connections closed by the client before its request or reply was whole.
+    /// Connections closed by the client before its request or its reply was complete.
     pub broken: u64,
-    /// Clients that took too long for their request.
+    /// Connections closed because the request took too long.
     pub request_timeouts: u64,
-    /// Clients that took too long for the reply.
+    /// Connections closed because the client took too long to read the reply.
     pub reply_timeouts: u64,
-    /// Replies by how long they took from the request to the last byte handed over: so many took at most so long, and
-    /// longer than the line before says.
+    /// Histogram of the time from a request until the last byte of its reply is passed to the system: upper bound of each
+    /// bucket, and number of replies in it. The buckets are not cumulative.
     pub latency: Vec<(Duration, u64)>,
-    /// The sum of these times.
+    /// Sum of these times.
     pub latency_sum: Duration,
 }
 
-/// The bounds of the histogram, in microseconds.
+/// Upper bounds of the histogram's buckets, in microseconds. A last bucket has no bound.
 const BOUNDS: [u64; 13] =
     [25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 100_000, 1_000_000, 10_000_000, 60_000_000];
 
@@ -59,17 +59,17 @@ pub(super) struct Counters {
     latency_sum: AtomicU64,
 }
 
-fn one(counter: &AtomicU64) {
+fn increment(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
 impl Counters {
     pub fn accepted(&self) {
-        one(&self.accepted);
+        increment(&self.accepted);
     }
 
     pub fn requested(&self) {
-        one(&self.requests);
+        increment(&self.requests);
     }
 
     pub fn sent(&self, bytes: usize) {
@@ -77,45 +77,45 @@ impl Counters {
     }
 
     pub fn replied(&self, after: Duration) {
-        one(&self.replies);
+        increment(&self.replies);
         let micros = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
-        one(&self.latency[BOUNDS.partition_point(|&bound| bound < micros)]);
+        increment(&self.latency[BOUNDS.partition_point(|&bound| bound < micros)]);
         self.latency_sum.fetch_add(micros, Relaxed);
     }
 
     pub fn refused(&self) {
-        one(&self.refused_address);
+        increment(&self.refused_address);
     }
 
     pub fn wrong_protocol(&self) {
-        one(&self.wrong_protocol);
+        increment(&self.wrong_protocol);
     }
 
     pub fn broken(&self) {
-        one(&self.broken);
+        increment(&self.broken);
     }
 
     pub fn timed_out(&self, phase: Phase) {
         match phase {
-            Phase::Request => one(&self.request_timeouts),
-            Phase::Reply => one(&self.reply_timeouts),
-            // It has its reply.
+            Phase::Request => increment(&self.request_timeouts),
+            Phase::Reply => increment(&self.reply_timeouts),
+            // The client has its reply, so nothing failed.
             Phase::Drain => {}
         }
     }
 
-    pub fn stats(&self, places: &Places) -> ListStats {
+    pub fn stats(&self, connections: &ConnectionTable) -> ListStats {
         let load = |counter: &AtomicU64| counter.load(Relaxed);
         let bounds = BOUNDS.iter().map(|&bound| Duration::from_micros(bound)).chain([Duration::MAX]);
         ListStats {
-            open: places.open(),
-            limit: places.most(),
+            open: connections.len(),
+            limit: connections.limit(),
             accepted: load(&self.accepted),
             requests: load(&self.requests),
             replies: load(&self.replies),
             bytes: load(&self.bytes),
             refused_address: load(&self.refused_address),
-            evicted: places.evicted(),
+            evicted: connections.evicted(),
             wrong_protocol: load(&self.wrong_protocol),
             broken: load(&self.broken),
             request_timeouts: load(&self.request_timeouts),

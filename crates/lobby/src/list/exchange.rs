@@ -1,8 +1,8 @@
-//! One client: a request, a reply, and an end that loses nothing.
+//! The exchange with one client: its request, the reply, and a close that loses no bytes of the reply.
 
 use super::{
     counters::Counters,
-    reply::{Replies, Reply},
+    reply::{Reply, ReplySource},
 };
 use rallypoint_udp::clock;
 use rallypoint_wire::{DecodeError, DecodeErrorKind, legacy, lobby::ListRequest};
@@ -13,52 +13,53 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the clients of a port speak.
+/// Protocol of the clients of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// Document 001.
     Modern,
-    /// The protocol of old clients (L16).
+    /// The legacy protocol (L16).
     Legacy,
 }
 
-/// How far an exchange is.
+/// Phase of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// The request is not all there.
+    /// The request is incomplete.
     Request,
-    /// The reply is not all handed over to the system.
+    /// The reply is not yet passed to the system completely.
     Reply,
-    /// There is nothing more to say. What the client still sends is read and forgotten until it closes its side: if the
-    /// connection were closed over unread input, the system would reset it, and the client could lose the reply (L14).
+    /// The reply is sent. Input is read and discarded until the client closes its side: if the connection were closed with
+    /// unread input, the system would reset it, and the client could lose the reply (L14).
     Drain,
 }
 
-/// What an exchange is waiting for.
+/// What an exchange needs before it can continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// For input.
+    /// The socket has to be readable.
     Read,
-    /// For room to write.
+    /// The socket has to be writable.
     Write,
-    /// For its next turn.
+    /// Nothing: it can continue at once.
     Again,
-    /// For nothing: it is over.
+    /// The exchange has ended.
     End,
 }
 
-/// How long a client that has its reply may take to read it and close. A slow reader is served for at least 60 s (L14).
+/// Maximum time for a client to read the end of its reply and close. A slow reader is served for at least 60 s (L14).
 const LINGER: Duration = Duration::from_secs(60);
 
-/// How long one that asked for something else may take: it gets nothing, so nothing can be lost.
-const LINGER_WRONG: Duration = Duration::from_secs(1);
+/// Maximum time to close after an invalid request: it gets no reply, so nothing can be lost.
+const LINGER_INVALID: Duration = Duration::from_secs(1);
 
-/// Who goes on sending after the request is not waited for beyond this.
+/// Maximum number of bytes that are discarded after the request. A client that sends more is disconnected.
 const MAX_DRAINED: usize = 1 << 20;
 
-/// How many reads are made in one turn.
-const READS: usize = 16;
+/// Maximum number of reads per step while draining, so that one client cannot keep the task busy.
+const MAX_READS: usize = 16;
 
+/// State of the exchange with one client. It performs I/O on a non-blocking socket and never waits.
 #[derive(Debug)]
 pub(super) struct Exchange {
     protocol: Protocol,
@@ -89,33 +90,34 @@ impl Exchange {
         self.phase
     }
 
-    /// When the phase began.
+    /// Start of the current phase.
     pub fn since(&self) -> Instant {
         self.since
     }
 
+    /// Maximum duration of [`Phase::Drain`].
     pub fn linger(&self) -> Duration {
         self.linger
     }
 
-    /// The reply that is being handed over.
+    /// The reply that is being sent.
     pub fn reply(&self) -> Option<&Reply> {
         self.reply.as_ref()
     }
 
-    /// Goes on without waiting, and no further than to the next phase.
-    pub fn advance(&mut self, socket: &Socket, replies: &Replies, counters: &Counters) -> Step {
+    /// Continues without waiting, at most to the next phase.
+    pub fn advance(&mut self, socket: &Socket, replies: &ReplySource, counters: &Counters) -> Step {
         let result = self.try_advance(socket, replies, counters);
         result.unwrap_or_else(|error| match error.kind() {
             io::ErrorKind::WouldBlock if self.phase == Phase::Reply => Step::Write,
             io::ErrorKind::WouldBlock => Step::Read,
             io::ErrorKind::Interrupted => Step::Again,
-            // The client is gone.
+            // The client has disconnected.
             _ => Step::End,
         })
     }
 
-    fn try_advance(&mut self, socket: &Socket, replies: &Replies, counters: &Counters) -> io::Result<Step> {
+    fn try_advance(&mut self, socket: &Socket, replies: &ReplySource, counters: &Counters) -> io::Result<Step> {
         match self.phase {
             Phase::Request => self.read_request(socket, replies, counters),
             Phase::Reply => self.write_reply(socket, counters),
@@ -123,13 +125,13 @@ impl Exchange {
         }
     }
 
-    fn read_request(&mut self, socket: &Socket, replies: &Replies, counters: &Counters) -> io::Result<Step> {
-        let read = receive(socket, &mut self.request[self.filled..])?;
+    fn read_request(&mut self, socket: &Socket, replies: &ReplySource, counters: &Counters) -> io::Result<Step> {
+        let read = recv(socket, &mut self.request[self.filled..])?;
         if read == 0 {
             return Ok(Step::End);
         }
         self.filled += read;
-        match self.requested(replies) {
+        match self.parse_request(replies) {
             Ok(reply) => {
                 counters.requested();
                 self.reply = Some(reply);
@@ -138,7 +140,7 @@ impl Exchange {
             Err(DecodeError { kind: DecodeErrorKind::Truncated, .. }) => {}
             Err(_) => {
                 counters.wrong_protocol();
-                self.linger = LINGER_WRONG;
+                self.linger = LINGER_INVALID;
                 self.enter(Phase::Drain);
                 socket.shutdown(Shutdown::Write)?;
             }
@@ -148,23 +150,23 @@ impl Exchange {
 
     fn write_reply(&mut self, socket: &Socket, counters: &Counters) -> io::Result<Step> {
         let Some(reply) = &mut self.reply else { return Ok(Step::End) };
-        let (is_all, sent) = reply.write(socket)?;
+        let (is_complete, sent) = reply.write(socket)?;
         counters.sent(sent);
-        if !is_all {
+        if !is_complete {
             return Ok(Step::Write);
         }
         counters.replied(self.since.elapsed());
         self.reply = None;
         self.enter(Phase::Drain);
-        // The end of the stream goes with the reply's last bytes: they were held back for this.
+        // The FIN is sent together with the reply's last bytes, which TCP_CORK has held back for it.
         socket.shutdown(Shutdown::Write)?;
         Ok(Step::Again)
     }
 
     fn drain(&mut self, socket: &Socket) -> io::Result<Step> {
-        let mut forgotten = [0; 4_096];
-        for _ in 0..READS {
-            let read = receive(socket, &mut forgotten)?;
+        let mut discarded = [0; 4_096];
+        for _ in 0..MAX_READS {
+            let read = recv(socket, &mut discarded)?;
             self.drained += read;
             if read == 0 || self.drained > MAX_DRAINED {
                 return Ok(Step::End);
@@ -173,8 +175,8 @@ impl Exchange {
         Ok(Step::Again)
     }
 
-    /// The reply to what has arrived so far.
-    fn requested(&self, replies: &Replies) -> Result<Reply, DecodeError> {
+    /// The reply to the bytes received so far.
+    fn parse_request(&self, replies: &ReplySource) -> Result<Reply, DecodeError> {
         let request = &self.request[..self.filled];
         match self.protocol {
             Protocol::Modern => ListRequest::parse(request).map(|request| replies.modern(&request.lobby_id)),
@@ -188,7 +190,7 @@ impl Exchange {
     }
 }
 
-fn receive(socket: &Socket, into: &mut [u8]) -> io::Result<usize> {
+fn recv(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
     let mut socket = socket;
-    io::Read::read(&mut socket, into)
+    io::Read::read(&mut socket, buffer)
 }

@@ -1,50 +1,52 @@
-//! The bytes of a reply, and how many of them are gone.
+//! The bytes of a reply, and how many of them have been sent.
 
-use super::copies::{Copies, Copy};
+use super::reply_files::{ReplyFile, ReplyFiles};
 use rallypoint_lobby_proto::{ListReply, PublishedLists};
 use rallypoint_wire::lobby::{LobbyId, ProtocolId};
 use socket2::Socket;
 use std::{io, io::IoSlice, sync::Arc};
 
-/// All that there is to reply.
+/// The replies to all requests, as of now.
 #[derive(Debug)]
-pub(super) struct Replies {
+pub(super) struct ReplySource {
     lists: Arc<PublishedLists>,
-    copies: Copies,
+    files: ReplyFiles,
 }
 
-/// How many pieces go into one system call: far more bytes than the system takes at a time.
+/// Maximum number of pieces per system call: far more bytes than the system accepts at once.
 const PIECES: usize = 64;
 
-/// A reply on its way. It holds on to the published list it was made of, and copies nothing.
+/// A reply that is being sent. It refers to the published list and copies nothing.
 #[derive(Debug)]
 pub(super) struct Reply {
     bytes: Bytes,
-    /// The piece that goes next, and where in it.
+    /// Index of the next piece to send.
     piece: usize,
+    /// Number of bytes of that piece that were sent.
     offset: usize,
 }
 
 #[derive(Debug)]
 enum Bytes {
     Modern(Arc<ListReply>),
-    Copied(Arc<Copy>),
+    /// A modern list that is popular.
+    File(Arc<ReplyFile>),
     Legacy(Arc<[u8]>),
 }
 
-impl Replies {
+impl ReplySource {
     pub fn new(lists: Arc<PublishedLists>) -> Self {
-        Self { lists, copies: Copies::new() }
+        Self { lists, files: ReplyFiles::new() }
     }
 
-    /// The list of a lobby as it is now.
+    /// The current list of a lobby.
     pub fn modern(&self, lobby: &LobbyId) -> Reply {
         let list = self.lists.reply(lobby);
-        let copy = self.copies.copy_of(&list).map(Bytes::Copied);
-        Reply::new(copy.unwrap_or(Bytes::Modern(list)))
+        let file = self.files.request(&list).map(Bytes::File);
+        Reply::new(file.unwrap_or(Bytes::Modern(list)))
     }
 
-    /// What clients of an old protocol get (L16).
+    /// The reply to clients of the legacy protocol (L16).
     pub fn legacy(&self, protocol: &ProtocolId) -> Reply {
         Reply::legacy(self.lists.legacy_reply(protocol))
     }
@@ -59,18 +61,18 @@ impl Reply {
         Self::new(Bytes::Legacy(reply))
     }
 
-    /// Where its pieces are in memory, and how long they are: what it keeps from being freed.
+    /// Address and length of each piece of memory that this reply keeps from being freed.
     pub fn pieces(&self) -> Vec<(usize, usize)> {
-        let place = |piece: &[u8]| (piece.as_ptr() as usize, piece.len());
+        let location = |piece: &[u8]| (piece.as_ptr() as usize, piece.len());
         match &self.bytes {
-            // The first is the count, which is nothing to speak of.
-            Bytes::Modern(list) => list.pieces().skip(1).map(place).collect(),
-            Bytes::Copied(copy) => vec![(Arc::as_ptr(copy) as usize, copy.size())],
-            Bytes::Legacy(reply) => vec![place(reply)],
+            // The first piece is the number of servers, which is negligible.
+            Bytes::Modern(list) => list.pieces().skip(1).map(location).collect(),
+            Bytes::File(file) => vec![(Arc::as_ptr(file) as usize, file.size())],
+            Bytes::Legacy(reply) => vec![location(reply)],
         }
     }
 
-    /// Hands over as much as the system takes now. Says whether that was all, and how many bytes went.
+    /// Sends as much as the system accepts now. Returns whether the reply is complete, and the number of bytes sent.
     pub fn write(&mut self, socket: &Socket) -> io::Result<(bool, usize)> {
         let mut total = 0;
         loop {
@@ -88,11 +90,11 @@ impl Reply {
         }
     }
 
-    /// How many bytes there are to hand over at once, and what came of trying to.
+    /// Makes one system call. Returns the number of bytes offered, and the call's result.
     fn write_once(&self, socket: &Socket) -> (usize, io::Result<usize>) {
-        if let Bytes::Copied(copy) = &self.bytes {
-            let left = copy.size() - self.offset;
-            return (left, copy.send(socket, self.offset));
+        if let Bytes::File(file) = &self.bytes {
+            let left = file.size() - self.offset;
+            return (left, file.send(socket, self.offset));
         }
         let mut slices = [IoSlice::new(&[]); PIECES];
         let count = self.slices(&mut slices);
@@ -104,7 +106,7 @@ impl Reply {
         (offered, socket.send_vectored_with_flags(&slices[..count], flags))
     }
 
-    /// Fills in what goes next. Says how many pieces that are.
+    /// Fills in the next pieces to send. Returns their number.
     fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>; PIECES]) -> usize {
         let mut count = 0;
         let mut add = |piece: &'a [u8]| {
@@ -115,14 +117,14 @@ impl Reply {
         match &self.bytes {
             Bytes::Modern(list) => list.pieces().skip(self.piece).take(PIECES).for_each(add),
             Bytes::Legacy(reply) if self.piece == 0 => add(reply),
-            Bytes::Legacy(_) | Bytes::Copied(_) => {}
+            Bytes::Legacy(_) | Bytes::File(_) => {}
         }
         count
     }
 
-    /// So many bytes are gone.
+    /// Advances by a number of bytes that were sent.
     fn skip(&mut self, mut bytes: usize) {
-        if let Bytes::Copied(_) = self.bytes {
+        if let Bytes::File(_) = self.bytes {
             self.offset += bytes;
             return;
         }

@@ -6,18 +6,20 @@ use rallypoint_udp::{BindError, SocketKind, UdpSocket};
 use socket2::Socket;
 use std::{net::SocketAddr, sync::Arc};
 
-/// A port that is free for TCP may be taken for UDP: then another one is tried, so many times.
-const TRIES: usize = 16;
+/// Maximum number of ports that are tried if any port will do: one that is free for TCP may be in use for UDP.
+const MAX_TRIES: usize = 16;
 
-/// The sockets of a lobby.
+/// The bound sockets of a lobby.
 pub(super) struct Bound {
-    /// Those of the lobby of today come first.
+    /// UDP sockets; those of the legacy lobby come last.
     pub udp: Vec<Arc<UdpSocket>>,
+    /// Listening TCP sockets.
     pub tcp: Vec<(Socket, Protocol)>,
+    /// Local addresses of the sockets.
     pub addrs: LocalAddrs,
 }
 
-/// Opens all sockets, or none.
+/// Binds all sockets, or none.
 pub(super) fn bind(options: &LobbyOptions) -> Result<Bound, StartError> {
     let mut bound = Bound { udp: Vec::new(), tcp: Vec::new(), addrs: LocalAddrs::default() };
     let modern = options.listen.iter().map(|addr| (*addr, Protocol::Modern));
@@ -36,11 +38,11 @@ pub(super) fn bind(options: &LobbyOptions) -> Result<Bound, StartError> {
                 });
             }
         };
-        let listed = match protocol {
+        let addrs = match protocol {
             Protocol::Modern => &mut bound.addrs.lobby,
             Protocol::Legacy => &mut bound.addrs.legacy,
         };
-        listed.push(udp.local_addr());
+        addrs.push(udp.local_addr());
         bound.udp.push(Arc::new(udp));
         bound.tcp.push((tcp, protocol));
     }
@@ -50,14 +52,15 @@ pub(super) fn bind(options: &LobbyOptions) -> Result<Bound, StartError> {
     Ok(bound)
 }
 
-fn bind_both(addr: SocketAddr, buffer: usize) -> Result<(UdpSocket, Socket), BindError> {
-    let mut tries = if addr.port() == 0 { TRIES } else { 1 };
+/// Binds a UDP and a TCP socket to the same port.
+fn bind_both(addr: SocketAddr, recv_buffer_size: usize) -> Result<(UdpSocket, Socket), BindError> {
+    let mut tries = if addr.port() == 0 { MAX_TRIES } else { 1 };
     loop {
         tries -= 1;
         let tcp_error = |error| BindError::new(SocketKind::Tcp, addr, error);
         let tcp = list::listen(addr).map_err(tcp_error)?;
-        let real = tcp.local_addr().map_err(tcp_error)?.as_socket().unwrap_or(addr);
-        match UdpSocket::bind(real, buffer) {
+        let local_addr = tcp.local_addr().map_err(tcp_error)?.as_socket().unwrap_or(addr);
+        match UdpSocket::bind(local_addr, recv_buffer_size) {
             Ok(udp) => return Ok((udp, tcp)),
             Err(BindError::InUse { .. }) if tries > 0 => {}
             Err(error) => return Err(error),

@@ -1,7 +1,7 @@
 //! Sharing out the process's file descriptors: when they are used up, no client can be served and nothing can be saved.
 
 use super::LobbyOptions;
-use crate::{ListLimits, list::MAX_COPIES, probe::ProbePool};
+use crate::{ListLimits, list::MAX_REPLY_FILES, probe::ProbePool};
 use rallypoint_lobby_proto::Config;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const FALLBACK: u64 = 1_024;
 
 /// Descriptors for copies of lists, listening sockets, files and the rest of the program.
-const RESERVED: usize = MAX_COPIES + 128;
+const RESERVED: usize = MAX_REPLY_FILES + 128;
 
 /// Number of file descriptors by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

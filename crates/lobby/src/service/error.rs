@@ -1,4 +1,4 @@
-//! Why a lobby cannot start, in one sentence for the person who started it.
+//! Errors at the start of a lobby, each one sentence for the operator.
 
 use crate::AdminFileError;
 use rallypoint_lobby_proto::ConfigError;
@@ -16,22 +16,40 @@ pub enum StartError {
     /// A socket of the legacy port cannot be bound.
     #[error(transparent)]
     BindLegacy(BindError),
-    /// The operating system gives no random bytes for keys and hash seeds.
+    /// The operating system provides no random bytes for keys and hash seeds.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
-    /// No address at all.
-    #[error("there is no address to listen on: give one with --lobby")]
+    /// No address is configured, or only IPv6 addresses on a machine without IPv6.
+    #[error("there is no address to listen on")]
     NoAddress,
     /// The data directory cannot be used.
-    #[error("cannot write to the data directory {path}: {source}; {}", advice(source), path = path.display())]
+    #[error(
+        "cannot write to the data directory {path}: {source}; {}, or choose another data directory",
+        data_dir_advice(source),
+        path = path.display(),
+    )]
     DataDir {
-        /// The file or directory.
+        /// The file or directory that cannot be used.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The data directory cannot be opened because too many files are open.
+    #[error(
+        "cannot write to the data directory {path}: {source}; raise the limit of open files (ulimit -n)",
+        path = path.display(),
+    )]
+    TooManyOpenFiles {
+        /// The file or directory that cannot be opened.
+        path: PathBuf,
+        /// The system's error.
         source: io::Error,
     },
     /// The data directory is used by another lobby.
-    #[error("the data directory {path} is used by another lobby: stop it, or choose another with --data-dir", path = path.display())]
+    #[error(
+        "the data directory {path} is used by another lobby: stop that lobby, or choose another data directory",
+        path = path.display(),
+    )]
     DataDirInUse {
         /// The directory.
         path: PathBuf,
@@ -42,25 +60,30 @@ pub enum StartError {
     /// The configuration is contradictory or out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The system has no more threads.
+    /// The system cannot create a thread or register a socket.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
 
-/// What to do about a data directory that cannot be used.
-fn advice(error: &io::Error) -> &'static str {
+impl StartError {
+    /// A file or directory in the data directory that cannot be used.
+    pub(crate) fn data_dir(path: PathBuf, source: io::Error) -> Self {
+        match source.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => Self::TooManyOpenFiles { path, source },
+            _ => Self::DataDir { path, source },
+        }
+    }
+}
+
+/// What the operator can do about a data directory that cannot be used.
+fn data_dir_advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-            "let the program have more open files (ulimit -n)"
-        }
-        io::ErrorKind::IsADirectory => {
-            "a file of the lobby's should be there: move that folder away, or choose another --data-dir"
-        }
+        io::ErrorKind::IsADirectory => "a file is expected there: move that directory away",
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "a folder should be there: move that file away, or choose another --data-dir"
+            "a directory is expected there: move that file away"
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or choose another --data-dir",
-        _ => "make it writable or choose another with --data-dir",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space",
+        _ => "make it writable",
     }
 }
 
@@ -69,16 +92,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_advice_is_about_what_is_wrong() {
-        for (code, said) in [
-            (libc::EACCES, "make it writable or choose another with --data-dir"),
-            (libc::EROFS, "make it writable or choose another with --data-dir"),
-            (libc::ENOSPC, "free some space, or choose another --data-dir"),
-            (libc::EDQUOT, "free some space, or choose another --data-dir"),
-            (libc::EMFILE, "let the program have more open files (ulimit -n)"),
+    fn the_advice_depends_on_the_error_of_the_system() {
+        for (code, advice) in [
+            (libc::EACCES, "; make it writable, or choose another data directory"),
+            (libc::EROFS, "; make it writable, or choose another data directory"),
+            (libc::ENOSPC, "; free some space, or choose another data directory"),
+            (libc::EDQUOT, "; free some space, or choose another data directory"),
+            (libc::EMFILE, "; raise the limit of open files (ulimit -n)"),
         ] {
-            let error = StartError::DataDir { path: "data".into(), source: io::Error::from_raw_os_error(code) };
-            assert!(error.to_string().ends_with(said), "{error}");
+            let error = StartError::data_dir("data".into(), io::Error::from_raw_os_error(code));
+            assert!(error.to_string().ends_with(advice), "{error}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Clients that have their reply, and only have to close.
+//! Connections whose reply is sent and whose clients only have to close.
 //!
-//! Nobody is in a hurry for that, so they are looked at together a little later. Most have closed by then, and that is far
-//! less work than being told of each.
+//! That is not urgent, so these connections are polled together a little later. Most clients have closed by then, and one pass
+//! over the queue costs far less than waiting for each socket.
 
 use super::Connection;
 use rallypoint_udp::clock;
@@ -12,32 +12,32 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// How long a client has before it is looked at.
-const LOOK_AFTER: Duration = Duration::from_millis(20);
+/// Time that a client has to close its connection before the connection is polled.
+const POLL_DELAY: Duration = Duration::from_millis(20);
 
-/// Those who are leaving, in the order in which they got their reply.
+/// Draining connections in the order in which their replies were completed.
 #[derive(Debug, Default)]
-pub(super) struct Leaving {
+pub(super) struct DrainQueue {
     queue: Mutex<VecDeque<Connection>>,
-    some: Notify,
+    not_empty: Notify,
 }
 
-impl Leaving {
+impl DrainQueue {
     pub fn push(&self, connection: Connection) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.push_back(connection);
         if queue.len() == 1 {
-            self.some.notify_one();
+            self.not_empty.notify_one();
         }
     }
 
-    /// Waits for the next ones who have had their time.
+    /// Waits until connections are due, and removes them from the queue.
     pub async fn next(&self) -> VecDeque<Connection> {
         loop {
             if self.is_empty() {
-                self.some.notified().await;
+                self.not_empty.notified().await;
             }
-            tokio::time::sleep(LOOK_AFTER).await;
+            tokio::time::sleep(POLL_DELAY).await;
             let due = self.take_due();
             if !due.is_empty() {
                 return due;
@@ -52,7 +52,7 @@ impl Leaving {
     fn take_due(&self) -> VecDeque<Connection> {
         let now = clock::now();
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = |connection: &Connection| connection.exchange.since() + LOOK_AFTER <= now;
+        let is_due = |connection: &Connection| connection.exchange.since() + POLL_DELAY <= now;
         let due = queue.iter().position(|connection| !is_due(connection)).unwrap_or(queue.len());
         let rest = queue.split_off(due);
         std::mem::replace(&mut queue, rest)
