@@ -7,7 +7,7 @@ const SIGNS = { unasked: "", verified: "✓", differs: "≠", unreachable: "?" }
 function verifiedText({ verified, origin, differs }) {
   if (verified === "verified") {
     return origin === "registered"
-      ? "Verified: the answer of the server matches its registration"
+      ? "Verified: the server's reply matches its registration"
       : "Verified: the lobby queried the server itself";
   }
   if (verified === "differs") return `Differs: the server reports other values for ${(differs ?? []).join(", ")}`;

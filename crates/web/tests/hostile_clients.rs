@@ -1,8 +1,8 @@
-//! Clients that want too much, or too slowly, or for ever.
+//! Limits against slow, oversized, malformed and too many requests.
 
 mod common;
 
-use common::{Listener, Server, Site, connect, read_answer, until};
+use common::{EventStream, Server, Site, connect, read_response, wait_until};
 use rallypoint_web::{WebLimits, WebOptions};
 use std::{
     io::{BufReader, Read, Write},
@@ -14,11 +14,11 @@ fn with_limits(set: impl FnOnce(&mut WebLimits)) -> Site {
     options.settings.exempt.clear();
     options.settings.requests = None;
     set(&mut options.limits);
-    Site::with(options)
+    Site::with_options(options)
 }
 
 #[test]
-fn a_head_that_never_ends_is_given_up() {
+fn an_unfinished_request_head_times_out() {
     let site = with_limits(|limits| limits.request_timeout = Duration::from_millis(200));
     let mut slow = connect(site.addr());
     slow.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nx-slow: ").unwrap();
@@ -26,37 +26,37 @@ fn a_head_that_never_ends_is_given_up() {
     let _ = slow.read_to_end(&mut rest);
     assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{rest:?}");
     let mut silent = connect(site.addr());
-    assert!(matches!(silent.read(&mut [0; 1]), Ok(0) | Err(_)), "who says nothing at all, too");
+    assert!(matches!(silent.read(&mut [0; 1]), Ok(0) | Err(_)), "a connection without a request is closed too");
 }
 
 #[test]
-fn a_connection_is_kept_for_the_next_request_but_not_for_ever() {
+fn an_idle_keep_alive_connection_is_closed() {
     let site = with_limits(|limits| limits.request_timeout = Duration::from_millis(300));
     let mut tcp = connect(site.addr());
-    let mut answers = BufReader::new(tcp.try_clone().unwrap());
+    let mut responses = BufReader::new(tcp.try_clone().unwrap());
     for _ in 0..3 {
         tcp.write_all(b"GET /api/v1/lobbies HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-        assert_eq!(read_answer(&mut answers, false).unwrap().status, 200);
+        assert_eq!(read_response(&mut responses, false).unwrap().status, 200);
     }
-    assert!(read_answer(&mut answers, false).is_none(), "closed when nothing more comes");
+    assert!(read_response(&mut responses, false).is_none(), "closed after the timeout");
 }
 
 #[test]
-fn a_huge_head_is_refused() {
+fn an_oversized_request_head_is_refused() {
     let site = Site::start();
     for head in [format!("x-long: {}\r\n", "x".repeat(100_000)), "x-many: 1\r\n".repeat(200)] {
         let mut tcp = connect(site.addr());
         // The server may have closed already.
         let _ = write!(tcp, "GET / HTTP/1.1\r\nhost: x\r\n{head}\r\n");
-        let mut answer = Vec::new();
-        let _ = tcp.read_to_end(&mut answer);
-        assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&answer));
+        let mut response = Vec::new();
+        let _ = tcp.read_to_end(&mut response);
+        assert!(response.is_empty() || response.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&response));
     }
     assert_eq!(site.get("/api/v1/lobbies").status, 200);
 }
 
 #[test]
-fn what_is_not_http_does_no_harm() {
+fn non_http_input_is_refused() {
     let site = Site::start();
     for junk in [
         &b"\x16\x03\x01\x02\x00\x01\x00"[..],
@@ -68,57 +68,57 @@ fn what_is_not_http_does_no_harm() {
         let mut tcp = connect(site.addr());
         tcp.write_all(junk).unwrap();
         let _ = tcp.shutdown(std::net::Shutdown::Write);
-        let mut answer = Vec::new();
-        let _ = tcp.read_to_end(&mut answer);
+        let mut response = Vec::new();
+        let _ = tcp.read_to_end(&mut response);
         assert!(
-            answer.is_empty() || answer.starts_with(b"HTTP/1.1 4") || answer.starts_with(b"HTTP/1.1 505"),
-            "{answer:?}"
+            response.is_empty() || response.starts_with(b"HTTP/1.1 4") || response.starts_with(b"HTTP/1.1 505"),
+            "{response:?}"
         );
     }
     assert_eq!(site.get("/api/v1/lobbies").status, 200);
 }
 
 #[test]
-fn one_address_cannot_have_all_connections() {
+fn connections_per_address_are_limited() {
     let site = with_limits(|limits| limits.per_address = 3);
-    let mut held: Vec<_> = (0..3).map(|_| Listener::new(site.addr(), "/api/v1/events", &[])).collect();
+    let mut held: Vec<_> = (0..3).map(|_| EventStream::new(site.addr(), "/api/v1/events", &[])).collect();
     let mut one_too_many = connect(site.addr());
     let _ = one_too_many.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(matches!(one_too_many.read(&mut [0; 1]), Ok(0) | Err(_)));
     held.pop();
-    until("there is a place again", || {
+    wait_until("a connection is accepted again", || {
         let mut tcp = connect(site.addr());
         tcp.write_all(b"GET /api/v1/lobbies HTTP/1.1\r\nhost: x\r\n\r\n").ok()?;
-        read_answer(&mut BufReader::new(tcp), false)
+        read_response(&mut BufReader::new(tcp), false)
     });
 }
 
 #[test]
-fn a_listener_that_does_not_read_is_cut_and_others_go_on() {
+fn a_stalled_event_stream_is_closed_and_others_continue() {
     let site = with_limits(|limits| limits.stall_timeout = Duration::from_millis(300));
     let mut idle = connect(site.addr());
     idle.write_all(b"GET /api/v1/events HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-    let mut listener = Listener::new(site.addr(), "/api/v1/events", &[]);
-    listener.next().unwrap();
-    until("both listen", || (site.web.listeners() == 2).then_some(()));
+    let mut stream = EventStream::new(site.addr(), "/api/v1/events", &[]);
+    stream.next().unwrap();
+    wait_until("both streams are open", || (site.web.listeners() == 2).then_some(()));
     let long = "x".repeat(3_500);
     let mut number = 0u32;
-    until("the one that does not read is cut", || {
+    wait_until("the stalled stream is closed", || {
         number += 1;
         let name = format!("{long}{number}");
         for server in 1..=60 {
             site.register(&Server::new(server, &name));
         }
-        // The one that reads is told all the time.
-        listener.next().expect("events");
+        // The other stream receives events all the time.
+        stream.next().expect("events");
         (site.web.listeners() == 1).then_some(())
     });
 }
 
-/// Many servers that say much about themselves: about 2 MB of JSON.
-fn talkative(site: &Site) {
+/// Registers many servers with long names: about 2 MB of JSON.
+fn register_large_list(site: &Site) {
     let long = "x".repeat(3_500);
-    // One address cannot have that many servers.
+    // The number of servers per address is limited.
     for network in 1..=8u8 {
         let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::new(127, 0, network, 1), 0)).unwrap();
         for number in (network - 1) * 31..network * 31 {
@@ -128,11 +128,11 @@ fn talkative(site: &Site) {
     }
 }
 
-/// A client that asks for something long and takes only the beginning of the answer.
+/// A client that requests a long response and reads only its first bytes.
 fn slow_client(site: &Site, path: &str) -> (std::net::TcpStream, String) {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
-    socket.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(common::TIMEOUT)).unwrap();
     socket.connect(&site.addr().into()).unwrap();
     let mut tcp = std::net::TcpStream::from(socket);
     write!(tcp, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
@@ -142,56 +142,56 @@ fn slow_client(site: &Site, path: &str) -> (std::net::TcpStream, String) {
 }
 
 #[test]
-fn answers_that_nobody_takes_do_not_fill_the_memory() {
+fn unread_responses_are_limited_in_bytes() {
     let site = with_limits(|limits| {
         limits.answer_bytes = 6 << 20;
         limits.answer_bytes_per_address = 3 << 20;
     });
-    talkative(&site);
-    let own = "/api/v1/servers?sort=-name";
-    let size = site.get(own).body.len();
-    assert!((3 << 19..3 << 20).contains(&size), "one answer fits, two do not: {size}");
-    // The answer that was taken may be counted for a moment longer.
-    let held = until("the first is answered", || {
-        let (tcp, status) = slow_client(&site, own);
+    register_large_list(&site);
+    let path = "/api/v1/servers?sort=-name";
+    let size = site.get(path).body.len();
+    assert!((3 << 19..3 << 20).contains(&size), "one response is within the limit, two are not: {size}");
+    // The response just read may still be counted for a moment.
+    let held = wait_until("the first request is accepted", || {
+        let (tcp, status) = slow_client(&site, path);
         (status == "HTTP/1.1 200").then_some(tcp)
     });
-    let refused = site.get(own);
+    let refused = site.get(path);
     assert_eq!((refused.status, refused.header("content-type")), (503, Some("application/problem+json")));
     assert_eq!(refused.header("retry-after"), Some("5"));
-    assert_eq!(site.get("/api/v1/servers").status, 200, "what is the same for all is counted apart");
-    assert_eq!(site.get("/api/v1/servers?sort=-name&limit=5").status, 200, "what is small fits");
+    assert_eq!(site.get("/api/v1/servers").status, 200, "shared lists are counted separately");
+    assert_eq!(site.get("/api/v1/servers?sort=-name&limit=5").status, 200, "a small response is within the limit");
     drop(held);
-    until("there is room again", || (site.get(own).status == 200).then_some(()));
+    wait_until("the bytes are released", || (site.get(path).status == 200).then_some(()));
 }
 
 #[test]
-fn who_takes_nothing_is_reset_so_that_the_system_forgets_the_rest() {
+fn a_stalled_connection_is_reset() {
     let site = with_limits(|limits| {
         limits.stall_timeout = Duration::from_millis(200);
         limits.answer_bytes_per_address = 3 << 20;
     });
-    talkative(&site);
-    let own = "/api/v1/servers?sort=-name";
-    let mut held = until("it is answered", || {
-        let (tcp, status) = slow_client(&site, own);
+    register_large_list(&site);
+    let path = "/api/v1/servers?sort=-name";
+    let mut held = wait_until("the request is accepted", || {
+        let (tcp, status) = slow_client(&site, path);
         (status == "HTTP/1.1 200").then_some(tcp)
     });
-    until("it is cut", || (site.get(own).status == 200).then_some(()));
-    let error = held.read_to_end(&mut Vec::new()).expect_err("no orderly end");
+    wait_until("the stalled connection is closed", || (site.get(path).status == 200).then_some(()));
+    let error = held.read_to_end(&mut Vec::new()).expect_err("the connection is not closed cleanly");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
 }
 
 #[test]
-fn one_address_cannot_hold_on_to_many_versions_of_the_list() {
+fn unread_prebuilt_lists_are_limited_per_address() {
     let site = with_limits(|limits| limits.list_bytes_per_address = 1 << 20);
-    talkative(&site);
+    register_large_list(&site);
     let list = "/api/v1/servers";
-    let held = until("a list that is longer than that is still told", || {
+    let held = wait_until("a single list above the limit is still sent", || {
         let (tcp, status) = slow_client(&site, list);
         (status == "HTTP/1.1 200").then_some(tcp)
     });
-    assert_eq!(site.get(list).status, 503, "but only one at a time");
+    assert_eq!(site.get(list).status, 503, "one list at a time");
     drop(held);
-    until("there is room again", || (site.get(list).status == 200).then_some(()));
+    wait_until("the bytes are released", || (site.get(list).status == 200).then_some(()));
 }

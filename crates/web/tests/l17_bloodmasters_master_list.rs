@@ -1,11 +1,11 @@
-//! The master list of Bloodmasters: servers announce themselves there, and are asked before anybody is told.
+//! The Bloodmasters master list: a server that announces itself is probed before it is listed.
 
 mod common;
 
 use common::{
-    Site, ask,
-    responder::{answering, info, respond},
-    until,
+    Site,
+    game_server::{info, reply_with, respond},
+    request, wait_until,
 };
 use rallypoint_lobby::LobbyOptions;
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
@@ -20,20 +20,20 @@ use std::{
 const PATH: &str = "/bloodmasterslist.php";
 
 fn site() -> Site {
-    Site::probing()
+    Site::with_probing()
 }
 
-fn announce(site: &Site, port: u16) -> common::Answer {
+fn announce(site: &Site, port: u16) -> common::Response {
     site.get(&format!("{PATH}?action=update&port={port}&time=1700000000"))
 }
 
 fn list(site: &Site) -> Vec<String> {
-    let answer = site.get(PATH);
-    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; charset=us-ascii")));
-    answer.text().lines().map(str::to_owned).collect()
+    let response = site.get(PATH);
+    assert_eq!((response.status, response.header("content-type")), (200, Some("text/plain; charset=us-ascii")));
+    response.text().lines().map(str::to_owned).collect()
 }
 
-/// What a real server answered to this very question (document 002), with the echo of the one who asks.
+/// The captured reply of a real server to this query (document 002), with the echo of the captured query.
 fn captured() -> Vec<u8> {
     let captures: Value =
         serde_json::from_str(include_str!("../../wire/tests/vectors/bloodmasters-captures.json")).unwrap();
@@ -42,19 +42,19 @@ fn captured() -> Vec<u8> {
 }
 
 #[test]
-fn l17_a_real_answer_lists_a_server_in_a_lobby_of_its_own() {
+fn l17_a_captured_reply_lists_the_server_in_the_bloodmasters_lobby() {
     let site = site();
     let reply = captured();
-    let at = answering("127.0.0.1:0", move |_, query| {
+    let at = reply_with("127.0.0.1:0", move |_, query| {
         let mut reply = reply.clone();
-        // The echo of the question, behind length and command.
+        // The echo of the query, after length and command.
         reply[3..7].copy_from_slice(&query[3..7]);
         vec![reply]
     });
     assert_eq!(list(&site), [""; 0]);
-    let answer = announce(&site, at.port());
-    assert_eq!((answer.status, answer.text().as_str()), (200, ""), "no bans");
-    until("it is listed", || (list(&site) == [at.to_string()]).then_some(()));
+    let response = announce(&site, at.port());
+    assert_eq!((response.status, response.text().as_str()), (200, ""), "no bans");
+    wait_until("the server is listed", || (list(&site) == [at.to_string()]).then_some(()));
     let list = site.wait_for("/api/v1/servers", |list| list["servers"][0]["verified"] == "verified");
     let server = &list["servers"][0];
     assert_eq!((&server["origin"], &server["game_name"]), (&"announced".into(), &"Bloodmasters".into()));
@@ -63,14 +63,14 @@ fn l17_a_real_answer_lists_a_server_in_a_lobby_of_its_own() {
 }
 
 #[test]
-fn l17_who_does_not_answer_is_not_listed_and_learns_why() {
+fn l17_a_server_that_does_not_reply_is_not_listed_and_the_outcome_says_so() {
     let site = site();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_eq!(announce(&site, closed.port()).status, 200);
-    // It speaks another protocol: that is no answer.
-    let session = answering("127.0.0.1:0", |_, _| vec![b"\x81nonsense".to_vec()]);
-    assert_eq!(announce(&site, session.port()).status, 200);
+    // A reply in another protocol does not count.
+    let other_protocol = reply_with("127.0.0.1:0", |_, _| vec![b"\x81nonsense".to_vec()]);
+    assert_eq!(announce(&site, other_protocol.port()).status, 200);
     assert_eq!(announce(&site, silent.local_addr().unwrap().port()).status, 200);
     assert_eq!(list(&site), [""; 0]);
     let outcomes = site.json("/api/v1/outcomes");
@@ -79,72 +79,72 @@ fn l17_who_does_not_answer_is_not_listed_and_learns_why() {
 }
 
 #[test]
-fn l17_w39_nobody_else_is_asked_than_the_one_who_announces_itself() {
+fn l17_w39_only_the_announcing_address_is_probed() {
     let site = site();
     let at = respond("127.0.0.1:0", &info("Blood", 1));
     let path = format!("{PATH}?action=update&port={}&ip=192.0.2.7&address=192.0.2.7", at.port());
-    assert_eq!(ask(site.addr(), "GET", &path, &[("x-forwarded-for", "192.0.2.7")]).status, 403, "through a proxy");
+    assert_eq!(request(site.addr(), "GET", &path, &[("x-forwarded-for", "192.0.2.7")]).status, 403, "through a proxy");
     assert_eq!(site.get(&path).status, 200);
-    until("it is listed", || (list(&site) == [at.to_string()]).then_some(()));
+    wait_until("the server is listed", || (list(&site) == [at.to_string()]).then_some(()));
 }
 
 #[test]
-fn l17_who_goes_away_and_comes_back_at_once_is_asked_once() {
+fn l17_repeated_announcements_share_one_probe() {
     let site = site();
-    let (asked, questions) = std::sync::mpsc::channel();
-    // It answers when it is told to.
-    let (go_on, wait) = std::sync::mpsc::channel::<()>();
+    let (query_tx, queries) = std::sync::mpsc::channel();
+    // The server replies only after the announcements below.
+    let (release, released) = std::sync::mpsc::channel::<()>();
     let reply = captured();
-    let at = answering("127.0.0.1:0", move |from, query| {
-        asked.send(from).unwrap();
-        let _ = wait.recv();
+    let at = reply_with("127.0.0.1:0", move |from, query| {
+        query_tx.send(from).unwrap();
+        let _ = released.recv();
         let mut reply = reply.clone();
         reply[3..7].copy_from_slice(&query[3..7]);
         vec![reply]
     });
     let mut tcp = common::connect(site.addr());
     write!(tcp, "GET {PATH}?action=update&port={} HTTP/1.1\r\nhost: localhost\r\n\r\n", at.port()).unwrap();
-    let first = questions.recv().unwrap();
+    let first = queries.recv().unwrap();
     drop(tcp);
     for _ in 0..8 {
-        assert_eq!(announce(&site, at.port()).status, 200, "it is being looked at");
+        assert_eq!(announce(&site, at.port()).status, 200, "the probe is in progress");
     }
-    drop(go_on);
-    until("it is listed", || (list(&site) == [at.to_string()]).then_some(()));
-    assert!(questions.try_iter().all(|from| from == first), "every question has a port of its own (W41)");
+    drop(release);
+    wait_until("the server is listed", || (list(&site) == [at.to_string()]).then_some(()));
+    assert!(queries.try_iter().all(|from| from == first), "each probe has its own source port (W41)");
 }
 
 #[test]
-fn l17_only_get_announces() {
+fn l17_head_does_not_announce() {
     let site = site();
     let at = respond("127.0.0.1:0", &info("Blood", 1));
     let path = format!("{PATH}?action=update&port={}", at.port());
-    assert_eq!(site.ask("HEAD", &path, &[]).status, 405);
-    assert_eq!(site.ask("HEAD", PATH, &[]).status, 200);
+    assert_eq!(site.request("HEAD", &path, &[]).status, 405);
+    assert_eq!(site.request("HEAD", PATH, &[]).status, 200);
     assert_eq!(list(&site), [""; 0]);
 }
 
 #[test]
-fn l17_who_is_banned_is_not_asked_and_learns_why() {
+fn l17_a_banned_server_is_not_probed_and_the_outcome_says_so() {
     let ban =
         Ban { subject: BanSubject::Network("127.0.0.0/8".parse().unwrap()), reason: "floods".into(), until: None };
     let mut options = LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() };
     options.registry.bans = BanList::new([ban], Instant::now(), SystemTime::now());
-    let site = Site::at(options, WebOptions::default(), |_| {});
-    let (asked, questions) = std::sync::mpsc::channel();
-    let at = answering("127.0.0.1:0", move |_, _| {
-        asked.send(()).unwrap();
+    let site = Site::with_lobby(options, WebOptions::default(), |_| {});
+    let (query_tx, queries) = std::sync::mpsc::channel();
+    let at = reply_with("127.0.0.1:0", move |_, _| {
+        query_tx.send(()).unwrap();
         Vec::new()
     });
     assert_eq!(announce(&site, at.port()).status, 200);
     let outcome = &site.json("/api/v1/outcomes")["outcomes"][0];
     assert_eq!((&outcome["code"], &outcome["port"]), (&"banned".into(), &at.port().into()));
     assert!(outcome.to_string().contains("floods"), "{outcome}");
-    assert!(questions.try_recv().is_err(), "nobody has asked it");
+    assert!(queries.try_recv().is_err(), "the server was not probed");
 }
 
 #[test]
-fn l17_mistakes_are_named() {
+fn l17_invalid_parameters_are_named() {
     let site = site();
     for (query, parameter) in [
         ("action=update", "port"),
@@ -152,21 +152,21 @@ fn l17_mistakes_are_named() {
         ("action=update&port=70000", "port"),
         ("action=delete&port=1", "action"),
     ] {
-        let answer = site.get(&format!("{PATH}?{query}"));
-        assert_eq!((answer.status, &answer.json()["parameter"]), (400, &parameter.into()), "{query}");
+        let response = site.get(&format!("{PATH}?{query}"));
+        assert_eq!((response.status, &response.json()["parameter"]), (400, &parameter.into()), "{query}");
     }
-    let nobody = Site::start();
-    assert_eq!(announce(&nobody, 1).status, 503, "nobody asks, so nobody is listed");
-    assert_eq!(list(&nobody), [""; 0]);
+    let without_probing = Site::start();
+    assert_eq!(announce(&without_probing, 1).status, 503, "without probing, no server is listed");
+    assert_eq!(list(&without_probing), [""; 0]);
 }
 
 #[test]
-fn l17_a_network_has_a_budget() {
+fn l17_announcements_per_network_are_rate_limited() {
     let mut options = WebOptions::default();
     options.settings.exempt.clear();
     options.settings.requests = None;
-    let site = Site::at(LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() }, options, |_| {});
+    let site = Site::with_lobby(LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() }, options, |_| {});
     let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    until("the budget is used up", || (announce(&site, closed.port()).status == 429).then_some(()));
-    assert_eq!(site.get(PATH).status, 200, "the list is for everybody");
+    wait_until("the rate limit is reached", || (announce(&site, closed.port()).status == 429).then_some(()));
+    assert_eq!(site.get(PATH).status, 200, "reading the list is not limited");
 }

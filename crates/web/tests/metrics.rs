@@ -1,9 +1,9 @@
-//! What `/metrics` says: as the format wants it, all of it explained, and what the dashboard and the alerts ask for.
+//! `/metrics`: valid in the exposition format, documented, and complete for the dashboard and the alerts.
 
 mod common;
 mod exposition;
 
-use common::{Server, Site, ask, until};
+use common::{Server, Site, request, wait_until};
 use exposition::{Metrics, parse};
 use rallypoint_history::{History, HistoryOptions};
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
@@ -11,28 +11,31 @@ use rallypoint_web::{LobbyNames, WebOptions};
 use rallypoint_wire::lobby::LobbyId;
 use std::{collections::BTreeSet, net::Shutdown};
 
-/// The metrics that Prometheus itself makes.
-const ITS_OWN: [&str; 1] = ["up"];
+/// Series that Prometheus itself creates.
+const PROMETHEUS_SERIES: [&str; 1] = ["up"];
 
 fn metrics(site: &Site) -> Metrics {
-    let answer = site.get("/metrics");
-    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; version=0.0.4; charset=utf-8")));
-    parse(&answer.text())
+    let response = site.get("/metrics");
+    assert_eq!(
+        (response.status, response.header("content-type")),
+        (200, Some("text/plain; version=0.0.4; charset=utf-8"))
+    );
+    parse(&response.text())
 }
 
-/// A lobby with everything that can be measured.
+/// A site with a history and saves, so that all families have samples.
 fn site() -> (Site, History, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let history = History::start(HistoryOptions::new(dir.path().join("history.db"))).unwrap();
     let handle = history.reader();
     let mut options = WebOptions::default();
     options.settings.names = LobbyNames([(LobbyId::GANG_GARRISON_2, "Gang \"Garrison\" 2".to_owned())].into());
-    let site = Site::saving(options, dir.path(), |parts| parts.history = Some(handle));
+    let site = Site::with_data_dir(options, dir.path(), |sources| sources.history = Some(handle));
     (site, history, dir)
 }
 
 #[test]
-fn all_codes_are_there_from_the_start() {
+fn all_label_values_exist_from_the_start() {
     let site = Site::start();
     let metrics = metrics(&site);
     for code in RegistrationOutcome::CODES {
@@ -50,11 +53,11 @@ fn all_codes_are_there_from_the_start() {
 }
 
 #[test]
-fn what_happens_is_counted() {
+fn registrations_lists_and_requests_are_counted() {
     let (site, _history, _dir) = site();
     let other = LobbyId::from_bytes([9; 16]);
     let in_other = |number| Server { lobby: other, ..Server::new(number, "b") };
-    site.fill(&[Server::new(1, "a").players(3), in_other(2).players(2), in_other(3).players(1)]);
+    site.register_all(&[Server::new(1, "a").players(3), in_other(2).players(2), in_other(3).players(1)]);
     site.send(b"nonsense");
     let lobby = site.lobby.local_addrs().lobby[0];
     let mut request = Vec::new();
@@ -63,12 +66,12 @@ fn what_happens_is_counted() {
     std::io::Write::write_all(&mut tcp, &request).unwrap();
     tcp.shutdown(Shutdown::Write).unwrap();
     std::io::copy(&mut tcp, &mut std::io::sink()).unwrap();
-    let is_all = |metrics: &Metrics| {
+    let is_complete = |metrics: &Metrics| {
         metrics.value("rallypoint_outcomes_total", &[("code", "malformed")]) == 1.0
             && metrics.value("rallypoint_saves_total", &[("result", "written")]) > 0.0
             && metrics.value("rallypoint_list_reply_seconds_count", &[]) == 1.0
     };
-    let metrics = until("everything is counted", || Some(metrics(&site)).filter(is_all));
+    let metrics = wait_until("all counters are updated", || Some(metrics(&site)).filter(is_complete));
     let value = |name: &str, labels: &[(&str, &str)]| metrics.value(name, labels);
     assert_eq!(value("rallypoint_outcomes_total", &[("code", "listed")]), 3.0);
     assert_eq!(value("rallypoint_servers_listed", &[]), 3.0);
@@ -81,60 +84,66 @@ fn what_happens_is_counted() {
     assert_eq!(value("rallypoint_save_failing", &[]), 0.0);
     assert!(value("rallypoint_save_time_seconds", &[]) > 1.7e9 && value("rallypoint_save_bytes", &[]) > 0.0);
     assert!(value("rallypoint_web_requests_total", &[("route", "api"), ("status", "2xx")]) > 0.0);
-    assert_eq!(value("rallypoint_web_connections", &[]), 1.0, "this one");
+    assert_eq!(value("rallypoint_web_connections", &[]), 1.0, "the connection of this request");
 }
 
 #[test]
-fn who_may_read_is_for_the_operator_to_say() {
+fn access_is_limited_to_the_configured_networks() {
     let site = Site::start();
     assert_eq!(site.get("/metrics").status, 200);
-    let refused = site.ask("GET", "/metrics", &[("x-forwarded-for", "198.51.100.7")]);
-    assert_eq!((refused.status, refused.json()["status"].clone()), (403, 403.into()), "a proxy is not this machine");
+    let refused = site.request("GET", "/metrics", &[("x-forwarded-for", "198.51.100.7")]);
+    assert_eq!(
+        (refused.status, refused.json()["status"].clone()),
+        (403, 403.into()),
+        "a request through a proxy is not local"
+    );
     assert_eq!(refused.header("access-control-allow-origin"), None);
     let mut options = WebOptions::default();
     options.settings.metrics.clear();
-    assert_eq!(Site::with(options).get("/metrics").status, 404);
+    assert_eq!(Site::with_options(options).get("/metrics").status, 404);
 }
 
 #[test]
-fn strangers_cannot_make_metrics() {
+fn requests_and_registrations_do_not_create_series() {
     let site = Site::start();
     let before = metrics(&site).len();
-    site.fill(&[1, 2, 3].map(|number| Server { lobby: LobbyId::from_bytes([number; 16]), ..Server::new(number, "x") }));
+    site.register_all(
+        &[1, 2, 3].map(|number| Server { lobby: LobbyId::from_bytes([number; 16]), ..Server::new(number, "x") }),
+    );
     for path in ["/a", "/b", "/api/v1/x", "/api/v1/servers?sort=x"] {
-        ask(site.addr(), "BREW", path, &[("host", "\"}\n")]);
+        request(site.addr(), "BREW", path, &[("host", "\"}\n")]);
     }
     assert_eq!(metrics(&site).len(), before);
 }
 
 #[test]
-fn the_dashboard_and_the_alerts_ask_for_what_there_is() {
+fn the_dashboard_and_the_alerts_use_existing_series() {
     let (site, history, _dir) = site();
-    site.fill(&[Server::new(1, "a")]);
+    site.register_all(&[Server::new(1, "a")]);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let listed = site.lobby.lists().snapshot();
     history.record(rallypoint_history::Observation { time: now as i64, servers: listed, changes: Vec::new() });
-    let is_all = |metrics: &Metrics| {
+    let is_complete = |metrics: &Metrics| {
         metrics.value("rallypoint_saves_total", &[("result", "written")]) > 0.0
             && metrics.value("rallypoint_history_sweeps_total", &[("result", "written")]) > 0.0
     };
-    let metrics = until("everything is measured", || Some(metrics(&site)).filter(is_all));
+    let metrics = wait_until("all families have samples", || Some(metrics(&site)).filter(is_complete));
 
     let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
-    let mut asked: Vec<String> = targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect();
-    assert!(asked.len() >= panels.len(), "no panel is empty");
+    let mut expressions: Vec<String> = targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect();
+    assert!(expressions.len() >= panels.len(), "every panel has a query");
     let variables = dashboard["templating"]["list"].as_array().unwrap().iter();
-    asked.extend(variables.filter(|list| list["type"] == "query").map(|list| list["query"].to_string()));
+    expressions.extend(variables.filter(|list| list["type"] == "query").map(|list| list["query"].to_string()));
     let rules: Vec<_> =
         RULES.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).map(str::to_owned).collect();
     assert_eq!(rules.len(), RULES.matches("- alert: ").count());
     let mut names = BTreeSet::new();
-    for expression in asked.iter().chain(&rules) {
+    for expression in expressions.iter().chain(&rules) {
         let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':');
         let ours: Vec<_> = words.filter(|word| word.starts_with("rallypoint_")).collect();
-        assert!(!ours.is_empty() || ITS_OWN.iter().any(|own| expression.starts_with(own)), "{expression}");
+        assert!(!ours.is_empty() || PROMETHEUS_SERIES.iter().any(|own| expression.starts_with(own)), "{expression}");
         names.extend(ours.into_iter().map(str::to_owned));
         assert_eq!(expression.matches('(').count(), expression.matches(')').count(), "{expression}");
         assert_eq!(expression.matches('{').count(), expression.matches('}').count(), "{expression}");
@@ -144,7 +153,7 @@ fn the_dashboard_and_the_alerts_ask_for_what_there_is() {
         }
     }
     for name in &names {
-        assert!(metrics.has_series(name), "there is no {name}");
+        assert!(metrics.has_series(name), "no series {name}");
     }
     assert!(names.len() > 25, "{names:?}");
 }

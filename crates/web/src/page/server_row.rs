@@ -97,9 +97,7 @@ impl<'a> ServerRow<'a> {
             Verification::Verified if self.row.origin != ListingOrigin::Registered => {
                 badge("verified", "✓", "Verified: the lobby queried the server itself")
             }
-            Verification::Verified => {
-                badge("verified", "✓", "Verified: the answer of the server matches its registration")
-            }
+            Verification::Verified => badge("verified", "✓", "Verified: the server's reply matches its registration"),
             Verification::Differs => {
                 let fields: Vec<_> = self.row.differences.names().collect();
                 let text = format!("Differs: the server reports other values for {}", fields.join(", "));

@@ -1,6 +1,6 @@
-//! A real browser, driven by just enough of WebDriver.
+//! A real browser, driven by a minimal WebDriver client.
 
-use super::{Answer, connect, read_answer, until};
+use super::{Response, connect, read_response, wait_until};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -9,7 +9,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// Chromium without a window, with nothing from before.
+/// Headless Chromium with an empty profile.
 pub struct Browser {
     driver: Child,
     addr: SocketAddr,
@@ -18,12 +18,12 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts a browser; nothing if this machine has none, and then the test skips itself, unless all tests have to run.
+    /// Starts a browser. Returns `None` if none is installed: the test is then skipped, or fails if every test is required.
     pub fn start(width: u16) -> Option<Self> {
         Self::with(width, &json!({}))
     }
 
-    /// One that runs no scripts of pages.
+    /// Starts a browser that does not run the scripts of pages.
     pub fn without_script(width: u16) -> Option<Self> {
         Self::with(width, &json!({"profile.managed_default_content_settings.javascript": 2}))
     }
@@ -35,8 +35,8 @@ impl Browser {
         let port = lines.find_map(|line| {
             line.ok()?.split_once("successfully on port ")?.1.trim_end_matches('.').parse::<u16>().ok()
         });
-        let addr = SocketAddr::from(([127, 0, 0, 1], port.expect("chromedriver says its port")));
-        // It must not stand still when nobody reads what it says.
+        let addr = SocketAddr::from(([127, 0, 0, 1], port.expect("chromedriver prints its port")));
+        // chromedriver would block on a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let profile = std::env::temp_dir().join(format!("rallypoint-browser-{}-{}", std::process::id(), addr.port()));
         let mut browser = Self { driver, addr, session: String::new(), profile };
@@ -53,8 +53,9 @@ impl Browser {
         .into();
         args.push(format!("--window-size={width},900"));
         args.push(format!("--user-data-dir={}", browser.profile.display()));
-        let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": args, "prefs": prefs}}}});
-        let session = browser.call("POST", "/session", &wanted);
+        let capabilities =
+            json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": args, "prefs": prefs}}}});
+        let session = browser.call("POST", "/session", &capabilities);
         browser.session = session["sessionId"].as_str().unwrap_or_else(|| panic!("{session}")).to_owned();
         Some(browser)
     }
@@ -63,46 +64,46 @@ impl Browser {
         self.command("url", &json!({ "url": url }));
     }
 
-    /// Runs a script in the page.
+    /// Runs a script in the page and returns its value.
     pub fn run(&self, script: &str) -> Value {
         self.command("execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// Runs a script that ends by calling its last argument.
+    /// Runs a script that returns its value by calling its last argument.
     pub fn run_async(&self, script: &str) -> Value {
         self.command("execute/async", &json!({"script": script, "args": []}))
     }
 
-    /// Has pages see a visitor who likes it dark, or light.
-    pub fn prefer(&self, scheme: &str) {
+    /// Emulates a preference for the color scheme `dark` or `light`.
+    pub fn set_color_scheme(&self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         let params = json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}});
         self.command("goog/cdp/execute", &params);
     }
 
-    /// Clicks on what a selector finds first.
+    /// Clicks on the first element that matches a selector.
     pub fn click(&self, selector: &str) {
         let element = format!("/session/{}/element", self.session);
-        // The page may replace it in between; then it is looked for again.
-        until(&format!("{selector} is clicked"), || {
-            let found = self.ask("POST", &element, &json!({"using": "css selector", "value": selector}));
+        // The page may replace the element between the two calls; the lookup is then repeated.
+        wait_until(&format!("{selector} is clicked"), || {
+            let found = self.request("POST", &element, &json!({"using": "css selector", "value": selector}));
             let id = found.json()["value"].as_object()?.values().next()?.as_str()?.to_owned();
-            (self.ask("POST", &format!("{element}/{id}/click"), &json!({})).status == 200).then_some(())
+            (self.request("POST", &format!("{element}/{id}/click"), &json!({})).status == 200).then_some(())
         });
     }
 
-    /// Has a script run in every page that is opened from now on, before its own.
-    pub fn bring(&self, script: &str) {
+    /// Runs a script in every page opened from now on, before the scripts of the page.
+    pub fn inject_script(&self, script: &str) {
         let params = json!({"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": script}});
         self.command("goog/cdp/execute", &params);
     }
 
-    /// Waits until an expression of the page is true.
+    /// Waits until a JavaScript expression is truthy in the page.
     pub fn wait_for(&self, expression: &str) {
-        until(expression, || (self.run(&format!("return Boolean({expression})")) == true).then_some(()));
+        wait_until(expression, || (self.run(&format!("return Boolean({expression})")) == true).then_some(()));
     }
 
-    /// Presses keys, one after the other.
+    /// Presses and releases keys one after the other.
     pub fn press(&self, keys: &str) {
         let steps: Vec<_> = keys
             .chars()
@@ -116,32 +117,33 @@ impl Browser {
     }
 
     fn call(&self, method: &str, path: &str, body: &Value) -> Value {
-        let answer = self.ask(method, path, body);
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        answer.json()["value"].take()
+        let response = self.request(method, path, body);
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+        response.json()["value"].take()
     }
 
-    fn ask(&self, method: &str, path: &str, body: &Value) -> Answer {
-        let (mut tcp, body) = (connect(self.addr), body.to_string());
+    fn request(&self, method: &str, path: &str, body: &Value) -> Response {
+        let mut tcp = connect(self.addr);
+        let body = body.to_string();
         let length = body.len();
         write!(
             tcp,
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
         )
         .unwrap();
-        read_answer(&mut BufReader::new(tcp), false).expect("chromedriver answers")
+        read_response(&mut BufReader::new(tcp), false).expect("chromedriver responds")
     }
 }
 
-/// The bytes of axe-core, which finds faults that keep people out. `cargo xtask test` fetches it.
+/// The script of axe-core, an accessibility checker. `cargo xtask test` fetches it.
 pub fn axe() -> Option<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/node_modules/axe-core/axe.min.js");
     std::fs::read_to_string(path).ok().or_else(|| skip("axe-core"))
 }
 
-/// Skips a test for want of a tool, which `cargo xtask test` installs if it can.
+/// Skips a test because a tool is missing. `cargo xtask test` installs the tools if it can.
 fn skip<T>(tool: &str) -> Option<T> {
-    rallypoint_harness::skip(&format!("there is no {tool} on this machine"));
+    rallypoint_harness::skip(&format!("{tool} is not installed"));
     None
 }
 

@@ -1,8 +1,8 @@
-//! A lobby with its web server, at free ports, and a client that speaks just enough HTTP.
-#![allow(dead_code, reason = "every test file uses a part of it")]
+//! A lobby with its web server on free ports, and a minimal HTTP client.
+#![allow(dead_code, reason = "each test file uses only some of these helpers")]
 
 pub mod browser;
-pub mod responder;
+pub mod game_server;
 pub mod schema;
 
 use rallypoint_lobby::{LobbyOptions, LobbyService};
@@ -15,12 +15,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a test waits for what must happen. It ends at once when it happens, so this is generous.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time to wait for an expected event. Waiting ends with the event, so that this can be generous.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
 
-/// A lobby and its web server.
+/// A running lobby and its web server.
 pub struct Site {
     pub lobby: LobbyService,
     pub web: WebService,
@@ -28,9 +28,9 @@ pub struct Site {
     socket: UdpSocket,
 }
 
-/// An answer.
+/// An HTTP response.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -38,36 +38,36 @@ pub struct Answer {
 
 impl Site {
     pub fn start() -> Self {
-        Self::with(WebOptions::default())
+        Self::with_options(WebOptions::default())
     }
 
-    pub fn with(options: WebOptions) -> Self {
-        Self::of(options, |_| {})
+    pub fn with_options(options: WebOptions) -> Self {
+        Self::with_sources(options, |_| {})
     }
 
-    pub fn of(options: WebOptions, set: impl FnOnce(&mut WebSources)) -> Self {
-        Self::at(LobbyOptions::default(), options, set)
+    pub fn with_sources(options: WebOptions, configure: impl FnOnce(&mut WebSources)) -> Self {
+        Self::with_lobby(LobbyOptions::default(), options, configure)
     }
 
-    /// One that keeps its list on the disk.
-    pub fn saving(options: WebOptions, dir: &std::path::Path, set: impl FnOnce(&mut WebSources)) -> Self {
-        Self::at(LobbyOptions { data_dir: Some(dir.into()), ..LobbyOptions::default() }, options, set)
+    /// A site whose lobby saves its list in this directory.
+    pub fn with_data_dir(options: WebOptions, dir: &std::path::Path, configure: impl FnOnce(&mut WebSources)) -> Self {
+        Self::with_lobby(LobbyOptions { data_dir: Some(dir.into()), ..LobbyOptions::default() }, options, configure)
     }
 
-    /// One that probes servers.
-    pub fn probing() -> Self {
-        Self::at(LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() }, WebOptions::default(), |_| {})
+    /// A site whose lobby probes servers.
+    pub fn with_probing() -> Self {
+        Self::with_lobby(LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() }, WebOptions::default(), |_| {})
     }
 
-    pub fn at(lobby: LobbyOptions, options: WebOptions, set: impl FnOnce(&mut WebSources)) -> Self {
+    pub fn with_lobby(lobby: LobbyOptions, options: WebOptions, configure: impl FnOnce(&mut WebSources)) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let any = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
         let (lobby, web) = runtime.block_on(async {
             let lobby = LobbyOptions { listen: any.clone(), legacy: Vec::new(), ..lobby };
             let lobby = LobbyService::start(lobby, &tokio::runtime::Handle::current()).unwrap();
-            let mut parts = WebSources::new(lobby.clone());
-            set(&mut parts);
-            (lobby, WebService::start(WebOptions { listen: any, ..options }, parts).unwrap())
+            let mut sources = WebSources::new(lobby.clone());
+            configure(&mut sources);
+            (lobby, WebService::start(WebOptions { listen: any, ..options }, sources).unwrap())
         });
         Self { lobby, web, runtime, socket: UdpSocket::bind("127.0.0.1:0").unwrap() }
     }
@@ -91,27 +91,27 @@ impl Site {
         self.socket.send_to(datagram, self.lobby.local_addrs().lobby[0]).unwrap();
     }
 
-    pub fn get(&self, path: &str) -> Answer {
-        self.ask("GET", path, &[])
+    pub fn get(&self, path: &str) -> Response {
+        self.request("GET", path, &[])
     }
 
-    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
-        ask(self.addr(), method, path, headers)
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
+        request(self.addr(), method, path, headers)
     }
 
     pub fn json(&self, path: &str) -> Value {
-        let answer = self.get(path);
-        assert_eq!(answer.status, 200, "{path}: {answer:?}");
-        answer.json()
+        let response = self.get(path);
+        assert_eq!(response.status, 200, "{path}: {response:?}");
+        response.json()
     }
 
-    /// Waits until an answer is as it should be.
-    pub fn wait_for(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        until(&format!("{path} is as it should be"), || Some(self.json(path)).filter(&is_so))
+    /// Waits until the JSON at this path satisfies a predicate.
+    pub fn wait_for(&self, path: &str, predicate: impl Fn(&Value) -> bool) -> Value {
+        wait_until(&format!("{path} satisfies the predicate"), || Some(self.json(path)).filter(&predicate))
     }
 
-    /// Registers some servers and waits until all are there.
-    pub fn fill(&self, servers: &[Server<'_>]) -> Value {
+    /// Registers servers and waits until the list consists of them.
+    pub fn register_all(&self, servers: &[Server<'_>]) -> Value {
         for server in servers {
             self.register(server);
         }
@@ -119,20 +119,20 @@ impl Site {
     }
 }
 
-/// A server that registers.
+/// A game server to register, with its number as ID and 8000 plus its number as port.
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a> {
     pub number: u8,
     pub lobby: LobbyId,
     pub name: &'a [u8],
     pub occupancy: Occupancy,
-    pub more: &'a [(&'a [u8], &'a [u8])],
+    pub keys: &'a [(&'a [u8], &'a [u8])],
 }
 
 impl<'a> Server<'a> {
     pub fn new(number: u8, name: &'a str) -> Self {
         let occupancy = Occupancy { players: 0, bots: 0, slots: 10, password: false };
-        Self { number, lobby: LOBBY, name: name.as_bytes(), occupancy, more: &[] }
+        Self { number, lobby: LOBBY, name: name.as_bytes(), occupancy, keys: &[] }
     }
 
     pub fn players(self, players: u16) -> Self {
@@ -142,7 +142,7 @@ impl<'a> Server<'a> {
     pub fn datagram(&self) -> Vec<u8> {
         let mut table = TableBuf::new();
         table.push(b"name", self.name).unwrap();
-        for (key, value) in self.more {
+        for (key, value) in self.keys {
             table.push(key, value).unwrap();
         }
         let id = ServerId::from_bytes([self.number; 16]);
@@ -155,7 +155,7 @@ impl<'a> Server<'a> {
     }
 }
 
-impl Answer {
+impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
     }
@@ -169,25 +169,25 @@ impl Answer {
     }
 }
 
-/// One request on a connection of its own.
-pub fn ask(addr: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+/// Sends a request on a new connection and reads the response.
+pub fn request(addr: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
     let mut tcp = connect(addr);
     write!(tcp, "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n").unwrap();
     for (name, value) in headers {
         write!(tcp, "{name}: {value}\r\n").unwrap();
     }
     tcp.write_all(b"\r\n").unwrap();
-    read_answer(&mut BufReader::new(tcp), method == "HEAD").expect("an answer")
+    read_response(&mut BufReader::new(tcp), method == "HEAD").expect("a response")
 }
 
 pub fn connect(addr: SocketAddr) -> TcpStream {
     let tcp = TcpStream::connect(addr).unwrap();
-    tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+    tcp.set_read_timeout(Some(TIMEOUT)).unwrap();
     tcp
 }
 
-/// An answer, unless the connection is closed before it.
-pub fn read_answer(tcp: &mut impl BufRead, is_head: bool) -> Option<Answer> {
+/// Reads a response; `None` if the connection is closed first. The body of a chunked response is left unread.
+pub fn read_response(tcp: &mut impl BufRead, is_head: bool) -> Option<Response> {
     let mut line = String::new();
     tcp.read_line(&mut line).ok().filter(|read| *read > 0)?;
     let status = line.split(' ').nth(1).unwrap().parse().unwrap();
@@ -198,34 +198,34 @@ pub fn read_answer(tcp: &mut impl BufRead, is_head: bool) -> Option<Answer> {
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         headers.push((name.to_lowercase(), value.trim().to_owned()));
     }
-    let mut answer = Answer { status, headers, body: Vec::new() };
-    let is_stream = answer.header("transfer-encoding") == Some("chunked");
+    let mut response = Response { status, headers, body: Vec::new() };
+    let is_stream = response.header("transfer-encoding") == Some("chunked");
     if !is_head && !is_stream && status != 204 && status != 304 {
-        let length = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
-        answer.body = vec![0; length];
-        tcp.read_exact(&mut answer.body).unwrap();
+        let length = response.header("content-length").map_or(0, |length| length.parse().unwrap());
+        response.body = vec![0; length];
+        tcp.read_exact(&mut response.body).unwrap();
     }
-    Some(answer)
+    Some(response)
 }
 
-/// Waits until something is there.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+/// Polls until there is a value; panics after [`TIMEOUT`].
+pub fn wait_until<T>(condition: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + TIMEOUT;
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
-        assert!(Instant::now() < end, "waited in vain until {what}");
+        assert!(Instant::now() < end, "timed out waiting until {condition}");
         std::thread::yield_now();
     }
 }
 
-/// One who listens to events.
-pub struct Listener {
+/// A client of the event stream.
+pub struct EventStream {
     lines: BufReader<TcpStream>,
 }
 
-/// An event.
+/// A server-sent event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     pub id: String,
@@ -233,7 +233,7 @@ pub struct Event {
     pub data: Value,
 }
 
-impl Listener {
+impl EventStream {
     pub fn new(addr: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Self {
         let mut tcp = connect(addr);
         write!(tcp, "GET {path} HTTP/1.1\r\nhost: localhost\r\n").unwrap();
@@ -242,14 +242,20 @@ impl Listener {
         }
         tcp.write_all(b"\r\n").unwrap();
         let mut lines = BufReader::new(tcp);
-        let answer = read_answer(&mut lines, false).expect("an answer");
-        assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/event-stream")), "{answer:?}");
+        let response = read_response(&mut lines, false).expect("a response");
+        assert_eq!(
+            (response.status, response.header("content-type")),
+            (200, Some("text/event-stream")),
+            "{response:?}"
+        );
         Self { lines }
     }
 
-    /// The next event; `None` at the end of the stream. Lines of the transfer coding look like no field of an event.
+    /// The next event; `None` at the end of the stream. Chunk sizes of the transfer coding are skipped, like any line that is
+    /// not an event field.
     pub fn next(&mut self) -> Option<Event> {
-        let (mut id, mut name) = (String::new(), String::new());
+        let mut id = String::new();
+        let mut name = String::new();
         loop {
             let mut line = String::new();
             if self.lines.read_line(&mut line).ok()? == 0 {

@@ -1,22 +1,22 @@
-//! As much of JSON Schema as the document of the API uses. A keyword that it does not know is a fault, so that nothing in
-//! the document goes unchecked.
+//! A validator for the part of JSON Schema that the OpenAPI document uses. An unsupported keyword panics, so that no part of
+//! the document is left unchecked.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Panics if a value is not what a schema of the document says, or has a key that the schema does not name.
+/// Panics if a value does not match a schema of the document, or has a key that the schema does not name.
 pub fn check(document: &Value, schema: &Value, value: &Value, at: &str) {
     check_part(document, schema, value, at);
     if let Some(known) = keys(document, schema) {
         for key in value.as_object().into_iter().flat_map(|object| object.keys()) {
-            assert!(known.contains(key), "{at}: nothing is said about {key}");
+            assert!(known.contains(key), "{at}: the schema does not name {key}");
         }
     }
 }
 
-/// The same, where others may have more to say about the value.
+/// Checks one schema of several that apply to the value, which may have keys of the others.
 fn check_part(document: &Value, schema: &Value, value: &Value, at: &str) {
-    for (keyword, expected) in schema.as_object().unwrap_or_else(|| panic!("{at}: {schema} is no schema")) {
+    for (keyword, expected) in schema.as_object().unwrap_or_else(|| panic!("{at}: {schema} is not a schema")) {
         let holds = match keyword.as_str() {
             "description" | "example" | "examples" | "default" => true,
             "$ref" => {
@@ -28,12 +28,12 @@ fn check_part(document: &Value, schema: &Value, value: &Value, at: &str) {
                 true
             }
             "type" => match expected {
-                Value::Array(types) => types.iter().any(|one| is_of(one, value)),
-                one => is_of(one, value),
+                Value::Array(types) => types.iter().any(|one| has_type(one, value)),
+                one => has_type(one, value),
             },
             "enum" => expected.as_array().unwrap().contains(value),
             "const" => expected == value,
-            "pattern" => value.as_str().is_none_or(|text| fits(expected.as_str().unwrap(), text)),
+            "pattern" => value.as_str().is_none_or(|text| matches_pattern(expected.as_str().unwrap(), text)),
             "format" => value.as_str().is_none_or(|text| is_format(expected.as_str().unwrap(), text)),
             "minimum" => value.as_f64().is_none_or(|number| number >= expected.as_f64().unwrap()),
             "maximum" => value.as_f64().is_none_or(|number| number <= expected.as_f64().unwrap()),
@@ -57,8 +57,8 @@ fn check_part(document: &Value, schema: &Value, value: &Value, at: &str) {
                 true
             }
             "items" => {
-                for (place, value) in value.as_array().into_iter().flatten().enumerate() {
-                    check(document, expected, value, &format!("{at}[{place}]"));
+                for (index, value) in value.as_array().into_iter().flatten().enumerate() {
+                    check(document, expected, value, &format!("{at}[{index}]"));
                 }
                 true
             }
@@ -69,13 +69,13 @@ fn check_part(document: &Value, schema: &Value, value: &Value, at: &str) {
                 true
             }
             "maxLength" => value.as_str().is_none_or(|text| text.chars().count() as u64 <= expected.as_u64().unwrap()),
-            unknown => panic!("{at}: the keyword {unknown} is not known here"),
+            unknown => panic!("{at}: unsupported keyword {unknown}"),
         };
         assert!(holds, "{at}: {keyword} {expected} does not hold for {value}");
     }
 }
 
-/// All keys that a schema names; nothing if there may be others.
+/// All keys that a schema names; `None` if it allows others.
 fn keys(document: &Value, schema: &Value) -> Option<BTreeSet<String>> {
     if schema.get("additionalProperties").is_some() {
         return None;
@@ -95,7 +95,7 @@ fn resolve<'a>(document: &'a Value, name: &Value) -> &'a Value {
     &document["components"]["schemas"][name.as_str().unwrap().rsplit('/').next().unwrap()]
 }
 
-fn is_of(kind: &Value, value: &Value) -> bool {
+fn has_type(kind: &Value, value: &Value) -> bool {
     match kind.as_str().unwrap() {
         "object" => value.is_object(),
         "array" => value.is_array(),
@@ -104,20 +104,20 @@ fn is_of(kind: &Value, value: &Value) -> bool {
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
-        unknown => panic!("the type {unknown} is not known here"),
+        unknown => panic!("unsupported type {unknown}"),
     }
 }
 
-fn fits(pattern: &str, text: &str) -> bool {
+fn matches_pattern(pattern: &str, text: &str) -> bool {
     match pattern {
         "^[0-9a-f]{32}$" => text.len() == 32 && text.bytes().all(|byte| b"0123456789abcdef".contains(&byte)),
-        unknown => panic!("the pattern {unknown} is not known here"),
+        unknown => panic!("unsupported pattern {unknown}"),
     }
 }
 
 fn is_format(format: &str, text: &str) -> bool {
     match format {
         "uuid" => text.parse::<rallypoint_wire::lobby::LobbyId>().is_ok(),
-        unknown => panic!("the format {unknown} is not known here"),
+        unknown => panic!("unsupported format {unknown}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the text format of Prometheus, version 0.0.4, and is strict about it.
+//! A strict parser for the text exposition format of Prometheus, version 0.0.4.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,47 +21,49 @@ impl Metrics {
         self.samples.len()
     }
 
-    /// Whether there are samples of this name.
+    /// Whether there is a sample with this name.
     pub fn has_series(&self, name: &str) -> bool {
         self.samples.keys().any(|(known, _)| known == name)
     }
 
-    /// Whether a label has one of these values, which may be separated by `|`, somewhere.
+    /// Whether the label occurs with each of these values, which are separated by `|`.
     pub fn has_label(&self, label: &str, values: &str) -> bool {
         let all: BTreeSet<_> = self.samples.keys().flat_map(|(_, labels)| labels).collect();
         values.split('|').all(|value| all.contains(&(label.to_owned(), value.to_owned())))
     }
 }
 
-/// All samples of a text; whatever the format does not allow is a panic that says what.
+/// Parses all samples; panics at the first violation of the format.
 pub fn parse(text: &str) -> Metrics {
-    assert!(text.ends_with('\n'), "the last line has no end");
-    let (mut metrics, mut families) = (Metrics::default(), BTreeSet::new());
-    let (mut help, mut family) = (None, None::<(String, String)>);
+    assert!(text.ends_with('\n'), "the last line has no line feed");
+    let mut metrics = Metrics::default();
+    let mut families = BTreeSet::new();
+    let mut help = None;
+    let mut family = None::<(String, String)>;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
-            let (name, words) = rest.split_once(' ').unwrap_or_else(|| panic!("no words: {line}"));
-            assert!(is_name(name) && words.len() > 3 && words.ends_with('.'), "{line}");
-            assert!(families.insert(name.to_owned()), "a family is there twice: {line}");
+            let (name, help_text) = rest.split_once(' ').unwrap_or_else(|| panic!("no help text: {line}"));
+            assert!(is_name(name) && help_text.len() > 3 && help_text.ends_with('.'), "{line}");
+            assert!(families.insert(name.to_owned()), "repeated family: {line}");
             help = Some(name.to_owned());
         } else if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').unwrap();
-            assert_eq!(help.take().as_deref(), Some(name), "the help comes right before the type");
+            assert_eq!(help.take().as_deref(), Some(name), "HELP precedes TYPE");
             assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
-            assert_eq!(kind == "counter", name.ends_with("_total"), "counters, and only they, end with _total: {line}");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "exactly the counters end with _total: {line}");
             assert!(name.starts_with("rallypoint_"), "{line}");
             family = Some((name.to_owned(), kind.to_owned()));
         } else {
-            let (name, labels, value) = sample(line).unwrap_or_else(|| panic!("not a sample: {line}"));
-            let (of, kind) = family.as_ref().expect("a sample of no family");
-            let fits = match &**kind {
-                "histogram" => ["_bucket", "_sum", "_count"].iter().any(|end| name == format!("{of}{end}")),
-                _ => name == *of,
+            let (name, labels, value) = parse_sample(line).unwrap_or_else(|| panic!("not a sample: {line}"));
+            let (family_name, kind) = family.as_ref().expect("a sample belongs to a family");
+            let is_of_family = match &**kind {
+                "histogram" => ["_bucket", "_sum", "_count"].iter().any(|end| name == format!("{family_name}{end}")),
+                _ => name == *family_name,
             };
-            assert!(fits, "{name} is no sample of {of}");
+            assert!(is_of_family, "{name} is not a sample of {family_name}");
             assert!(kind == "gauge" || value >= 0.0, "{line}");
             let is_new = metrics.samples.insert((name, labels), value).is_none();
-            assert!(is_new, "a sample is there twice: {line}");
+            assert!(is_new, "repeated sample: {line}");
         }
     }
     for name in families {
@@ -72,7 +74,7 @@ pub fn parse(text: &str) -> Metrics {
     metrics
 }
 
-/// A histogram's buckets grow, and the last one has all.
+/// Checks that the buckets of a histogram are cumulative, and that the last one equals the count.
 fn check_histogram(metrics: &Metrics, name: &str) {
     let bucket = format!("{name}_bucket");
     let buckets = metrics.samples.iter().filter(|((known, _), _)| *known == bucket);
@@ -85,21 +87,21 @@ fn check_histogram(metrics: &Metrics, name: &str) {
     assert!(metrics.has_series(&format!("{name}_sum")));
 }
 
-/// `name{label="value",...} number`
-fn sample(line: &str) -> Option<(String, Labels, f64)> {
+/// Parses `name{label="value",...} number`.
+fn parse_sample(line: &str) -> Option<(String, Labels, f64)> {
     let end = line.find(['{', ' '])?;
     let (name, mut rest) = line.split_at(end);
     let mut labels = Labels::new();
     if let Some(mut inside) = rest.strip_prefix('{') {
         loop {
-            let (label, after) = inside.split_once("=\"")?;
+            let (label, tail) = inside.split_once("=\"")?;
             assert!(is_name(label) && !label.starts_with("__") && !label.contains(':'), "{line}");
-            let (value, after) = quoted(after)?;
+            let (value, tail) = parse_quoted(tail)?;
             labels.push((label.to_owned(), value));
-            match after.split_at_checked(1)? {
-                (",", more) => inside = more,
-                ("}", more) => {
-                    rest = more;
+            match tail.split_at_checked(1)? {
+                (",", tail) => inside = tail,
+                ("}", tail) => {
+                    rest = tail;
                     break;
                 }
                 _ => return None,
@@ -111,9 +113,10 @@ fn sample(line: &str) -> Option<(String, Labels, f64)> {
     Some((name.to_owned(), labels, value.parse().ok()?))
 }
 
-/// A value up to its closing quote, and what follows.
-fn quoted(text: &str) -> Option<(String, &str)> {
-    let (mut value, mut chars) = (String::new(), text.char_indices());
+/// Parses a label value up to its closing quote; returns the value and the rest of the text.
+fn parse_quoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
             '"' => return Some((value, &text[at + 1..])),
@@ -133,7 +136,7 @@ fn is_name(name: &str) -> bool {
     name.chars().all(is_part) && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
-/// The labels that an expression asks for: `label="value"` and `label=~"one|other"` within braces.
+/// The label matchers of a PromQL expression: `label="value"` and `label=~"one|other"` within braces.
 pub fn matched_labels(expression: &str) -> Vec<(String, String)> {
     let braces = expression.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
     let pairs = braces.flat_map(|(inside, _)| inside.split(','));

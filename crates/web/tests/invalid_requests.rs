@@ -1,4 +1,4 @@
-//! What is wrong with a request is told, in a form that programs can read.
+//! Invalid, excessive and cross-origin requests: errors are problem details (RFC 9457) that programs can read.
 
 mod common;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 #[test]
-fn a_wrong_parameter_is_named() {
+fn an_invalid_parameter_is_named() {
     let site = Site::start();
     let cases = [
         ("/api/v1/servers?lobby=gg2", "lobby"),
@@ -30,7 +30,7 @@ fn a_wrong_parameter_is_named() {
         ("/api/v1/history?from=yesterday", "from"),
         ("/api/v1/history?from=5&to=4", "from"),
         ("/api/v1/history?from=0&resolution=minute", "from"),
-        // 50,000 minutes and a half are 50,001 points.
+        // 50,000 minutes and a half make 50,001 points.
         ("/api/v1/history?from=0&to=3000030&resolution=minute", "from"),
         ("/api/v1/history?resolution=second", "resolution"),
         ("/api/v1/history?format=xml", "format"),
@@ -39,9 +39,13 @@ fn a_wrong_parameter_is_named() {
         ("/api/v1/outcomes?address=localhost", "address"),
     ];
     for (path, parameter) in cases {
-        let answer = site.get(path);
-        assert_eq!((answer.status, answer.header("content-type")), (400, Some("application/problem+json")), "{path}");
-        let problem = answer.json();
+        let response = site.get(path);
+        assert_eq!(
+            (response.status, response.header("content-type")),
+            (400, Some("application/problem+json")),
+            "{path}"
+        );
+        let problem = response.json();
         assert_eq!((&problem["parameter"], &problem["status"]), (&parameter.into(), &400.into()), "{path}");
         assert!(problem["detail"].as_str().unwrap().starts_with(parameter), "{problem}");
     }
@@ -50,7 +54,7 @@ fn a_wrong_parameter_is_named() {
 }
 
 #[test]
-fn addresses_and_methods_that_do_not_exist() {
+fn unknown_paths_and_methods_are_refused() {
     let site = Site::start();
     for path in [
         "/nothing",
@@ -61,82 +65,82 @@ fn addresses_and_methods_that_do_not_exist() {
         "//",
         "/api/v1/servers/%00",
     ] {
-        let answer = site.get(path);
-        assert!(matches!(answer.status, 400 | 404), "{path}: {answer:?}");
-        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{path}");
+        let response = site.get(path);
+        assert!(matches!(response.status, 400 | 404), "{path}: {response:?}");
+        assert_eq!(response.header("content-type"), Some("application/problem+json"), "{path}");
     }
     for method in ["POST", "PUT", "DELETE", "PATCH", "TRACE", "BREW"] {
-        let answer = site.ask(method, "/api/v1/servers", &[]);
-        assert_eq!((answer.status, answer.header("allow")), (405, Some("GET,HEAD,OPTIONS")), "{method}");
-        assert_eq!(answer.json()["status"], 405);
+        let response = site.request(method, "/api/v1/servers", &[]);
+        assert_eq!((response.status, response.header("allow")), (405, Some("GET,HEAD,OPTIONS")), "{method}");
+        assert_eq!(response.json()["status"], 405);
     }
 }
 
 #[test]
-fn scripts_of_other_pages_may_read_what_is_public() {
+fn public_data_is_readable_cross_origin() {
     let site = Site::start();
     let origin = ("origin", "https://launcher.example");
     for path in ["/api/v1/servers", "/api/v1/lobbies", "/api/v1/openapi.json", "/api/v1/servers?sort=x"] {
-        assert_eq!(site.ask("GET", path, &[origin]).header("access-control-allow-origin"), Some("*"), "{path}");
+        assert_eq!(site.request("GET", path, &[origin]).header("access-control-allow-origin"), Some("*"), "{path}");
     }
-    let question = site.ask("OPTIONS", "/api/v1/servers", &[origin, ("access-control-request-method", "GET")]);
-    assert_eq!((question.status, question.header("access-control-allow-origin")), (204, Some("*")));
-    assert!(question.header("access-control-allow-headers").unwrap().contains("if-none-match"));
-    assert_eq!(site.ask("OPTIONS", "/nothing", &[origin]).status, 404);
-    // It tells something about the visitor, which the pages that they visit should not get to know.
-    assert_eq!(site.ask("GET", "/api/v1/outcomes", &[origin]).header("access-control-allow-origin"), None);
+    let preflight = site.request("OPTIONS", "/api/v1/servers", &[origin, ("access-control-request-method", "GET")]);
+    assert_eq!((preflight.status, preflight.header("access-control-allow-origin")), (204, Some("*")));
+    assert!(preflight.header("access-control-allow-headers").unwrap().contains("if-none-match"));
+    assert_eq!(site.request("OPTIONS", "/nothing", &[origin]).status, 404);
+    // The outcomes belong to the address of the visitor; other sites must not read them.
+    assert_eq!(site.request("GET", "/api/v1/outcomes", &[origin]).header("access-control-allow-origin"), None);
 }
 
 #[test]
-fn who_asks_too_often_is_told_to_wait() {
+fn requests_over_the_rate_limit_are_429_with_retry_after() {
     let mut options = WebOptions::default();
     options.settings.exempt.clear();
     options.settings.requests = Some(Rate { count: 1, per: std::time::Duration::from_secs(3_600), burst: 3 });
-    let site = Site::with(options);
+    let site = Site::with_options(options);
     for left in ["2", "1", "0"] {
-        let answer = site.get("/api/v1/lobbies");
-        assert_eq!((answer.status, answer.header("ratelimit-remaining")), (200, Some(left)));
-        assert_eq!(answer.header("ratelimit-limit"), Some("3"));
-        assert!(answer.header("ratelimit-reset").is_some());
+        let response = site.get("/api/v1/lobbies");
+        assert_eq!((response.status, response.header("ratelimit-remaining")), (200, Some(left)));
+        assert_eq!(response.header("ratelimit-limit"), Some("3"));
+        assert!(response.header("ratelimit-reset").is_some());
     }
     let refused = site.get("/api/v1/lobbies");
     assert_eq!((refused.status, refused.json()["status"].clone()), (429, 429.into()));
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((3_000..=3_600).contains(&wait), "{wait}");
-    assert_eq!(refused.header("access-control-allow-origin"), Some("*"), "so that a script can see why");
+    assert_eq!(refused.header("access-control-allow-origin"), Some("*"), "a script can read the error");
 }
 
 #[test]
-fn outcomes_are_for_their_owner() {
+fn outcomes_are_shown_to_their_own_address_only() {
     let site = Site::start();
-    site.fill(&[Server::new(1, "a")]);
+    site.register_all(&[Server::new(1, "a")]);
     site.send(b"nonsense");
-    let answer = site.wait_for("/api/v1/outcomes", |answer| answer["outcomes"].as_array().unwrap().len() == 2);
-    assert_eq!(answer["address"], "127.0.0.1");
-    let [listed, malformed] = [0, 1].map(|place| &answer["outcomes"][place]);
+    let response = site.wait_for("/api/v1/outcomes", |response| response["outcomes"].as_array().unwrap().len() == 2);
+    assert_eq!(response["address"], "127.0.0.1");
+    let [listed, malformed] = [0, 1].map(|index| &response["outcomes"][index]);
     assert_eq!((&listed["code"], &listed["port"], &listed["accepted"]), (&"listed".into(), &8001.into(), &true.into()));
     assert_eq!((&malformed["code"], &malformed["accepted"]), (&"malformed".into(), &false.into()));
     assert_eq!((&malformed["times"], malformed["seconds_ago"].is_u64()), (&1.into(), true));
     let other = "/api/v1/outcomes?address=192.0.2.1";
-    assert_eq!(site.json(other)["outcomes"], Value::Array(Vec::new()), "this machine may ask for any");
-    // Somebody behind a proxy on this machine is not this machine, whether the proxy is believed or not.
-    let refused = site.ask("GET", other, &[("x-forwarded-for", "198.51.100.7")]);
+    assert_eq!(site.json(other)["outcomes"], Value::Array(Vec::new()), "a local client may query any address");
+    // A client behind a local proxy is not local, whether the proxy is trusted or not.
+    let refused = site.request("GET", other, &[("x-forwarded-for", "198.51.100.7")]);
     assert_eq!((refused.status, refused.json()["parameter"].clone()), (403, "address".into()));
     for header in ["x-real-ip", "x-forwarded-host", "x-forwarded-proto"] {
-        assert_eq!(site.ask("GET", other, &[(header, "https")]).status, 403, "{header}");
+        assert_eq!(site.request("GET", other, &[(header, "https")]).status, 403, "{header}");
     }
 }
 
 #[test]
-fn a_request_has_one_host() {
+fn a_second_host_header_is_refused() {
     let site = Site::start();
     for path in ["/metrics", "/", "/api/v1/servers"] {
-        assert_eq!(site.ask("GET", path, &[("host", "evil.example")]).status, 400, "{path}");
+        assert_eq!(site.request("GET", path, &[("host", "evil.example")]).status, 400, "{path}");
     }
 }
 
 #[test]
-fn the_document_of_the_api_tells_the_truth() {
+fn the_openapi_document_lists_exactly_the_accepted_parameters() {
     let site = Site::start();
     let document = site.json("/api/v1/openapi.json");
     let paths = document["paths"].as_object().unwrap().iter();
@@ -150,19 +154,19 @@ fn the_document_of_the_api_tells_the_truth() {
                 )
             });
         let queries = parameters.iter().filter(|parameter| parameter["in"] == "query");
-        let mut told = BTreeSet::new();
+        let mut documented = BTreeSet::new();
         for parameter in queries {
             let name = parameter["name"].as_str().unwrap();
-            told.insert(name.to_owned());
+            documented.insert(name.to_owned());
             let example = match &parameter["example"] {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            let answer = site.ask("HEAD", &format!("{path}?{name}={example}"), &[]);
-            // Nobody is there yet, and there is no history, but the parameter itself is understood.
-            assert!(matches!(answer.status, 200 | 404 | 503), "{path} {name}: {answer:?}");
-            let answers = methods["get"]["responses"].as_object().unwrap();
-            assert!(answers.contains_key(&answer.status.to_string()), "{path} {name}: {}", answer.status);
+            let response = site.request("HEAD", &format!("{path}?{name}={example}"), &[]);
+            // No server is registered and there is no history, but the parameter itself is valid.
+            assert!(matches!(response.status, 200 | 404 | 503), "{path} {name}: {response:?}");
+            let responses = methods["get"]["responses"].as_object().unwrap();
+            assert!(responses.contains_key(&response.status.to_string()), "{path} {name}: {}", response.status);
         }
         let refused = site.get(&format!("{path}?no_such_parameter=1"));
         assert_eq!(refused.status, 400, "{path}: {refused:?}");
@@ -170,6 +174,6 @@ fn the_document_of_the_api_tells_the_truth() {
         let detail = problem["detail"].as_str().unwrap();
         let known = detail.split_once("known parameters: ").map_or("", |(_, known)| known);
         let known: BTreeSet<_> = known.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect();
-        assert_eq!(known, told, "{path}: {detail}");
+        assert_eq!(known, documented, "{path}: {detail}");
     }
 }

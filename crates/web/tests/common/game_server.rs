@@ -1,4 +1,4 @@
-//! Servers that answer questions, on real sockets.
+//! Game servers that reply to queries, on real sockets.
 
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Player, Responder, ResponderConfig, ServerInfo};
@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-/// What a server answers.
+/// A reply with this name and number of players, 10 slots and the map `ctf_two`.
 pub fn info(name: &str, players: u16) -> ServerInfo {
     let player = |number| Player { name: format!("player {number}"), ping_ms: Some(35), ..Player::default() };
     ServerInfo {
@@ -21,28 +21,33 @@ pub fn info(name: &str, players: u16) -> ServerInfo {
     }
 }
 
-/// Answers in both protocols for as long as the test runs, at this address.
-pub fn respond(at: &str, info: &ServerInfo) -> SocketAddr {
+/// Binds a socket and replies in both protocols until the process ends.
+pub fn respond(bind_addr: &str, info: &ServerInfo) -> SocketAddr {
     let config = ResponderConfig { bloodmasters: true, session: true, ..ResponderConfig::default() };
     let mut responder = Responder::new(config, 7, info).unwrap();
-    answering(at, move |from, datagram| {
-        let (now, mut answers, mut bytes) = (Instant::now(), Vec::new(), Vec::new());
+    reply_with(bind_addr, move |from, datagram| {
+        let now = Instant::now();
+        let mut replies = Vec::new();
+        let mut bytes = Vec::new();
         responder.handle_datagram(now, from, datagram);
         while let Some(sent) = responder.poll_transmit(now, &mut bytes) {
-            answers.push(bytes[bytes.len() - sent.len..].to_vec());
+            replies.push(bytes[bytes.len() - sent.len..].to_vec());
         }
-        answers
+        replies
     })
 }
 
-/// A socket with something behind it.
-pub fn answering(at: &str, mut answer: impl FnMut(SocketAddr, &[u8]) -> Vec<Vec<u8>> + Send + 'static) -> SocketAddr {
-    let socket = UdpSocket::bind(at).unwrap();
+/// Binds a socket and replies to each datagram with those that `reply` returns, until the process ends.
+pub fn reply_with(
+    bind_addr: &str,
+    mut reply: impl FnMut(SocketAddr, &[u8]) -> Vec<Vec<u8>> + Send + 'static,
+) -> SocketAddr {
+    let socket = UdpSocket::bind(bind_addr).unwrap();
     let addr = socket.local_addr().unwrap();
     std::thread::spawn(move || {
         let mut buffer = [0; 2_048];
         while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-            for datagram in answer(from, &buffer[..length]) {
+            for datagram in reply(from, &buffer[..length]) {
                 let _ = socket.send_to(&datagram, from);
             }
         }

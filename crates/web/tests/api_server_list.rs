@@ -1,4 +1,4 @@
-//! Lists, lobbies and single servers, as the API tells them.
+//! JSON of server lists, lobbies and single servers.
 
 mod common;
 
@@ -8,9 +8,9 @@ use rallypoint_wire::lobby::{LobbyId, Occupancy};
 use serde_json::json;
 
 #[test]
-fn a_server_has_the_keys_that_gamedig_users_know() {
+fn a_server_has_the_field_names_of_gamedig() {
     let site = Site::start();
-    let more: &[(&[u8], &[u8])] = &[
+    let keys: &[(&[u8], &[u8])] = &[
         (b"map", b"ctf_truefort"),
         (b"game", b"Gang Garrison 2"),
         (b"game_short", b"gg2"),
@@ -20,13 +20,13 @@ fn a_server_has_the_keys_that_gamedig_users_know() {
         (b"x-mood", b"good"),
     ];
     let occupancy = Occupancy { players: 3, bots: 2, slots: 24, password: true };
-    let server = Server { more, occupancy, ..Server::new(1, "Bacon Town") };
-    let list = site.fill(&[server]);
-    let mut told = list["servers"][0].clone();
-    let since = told["since"].take().as_u64().unwrap();
+    let server = Server { keys, occupancy, ..Server::new(1, "Bacon Town") };
+    let list = site.register_all(&[server]);
+    let mut server_json = list["servers"][0].clone();
+    let since = server_json["since"].take().as_u64().unwrap();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     assert!((now - 60..=now).contains(&since), "{since}");
-    let id = told["id"].as_str().unwrap().to_owned();
+    let id = server_json["id"].as_str().unwrap().to_owned();
     let protocol = "dededede-dede-dede-dede-dededededede";
     let expected = json!({
         "id": id,
@@ -60,13 +60,13 @@ fn a_server_has_the_keys_that_gamedig_users_know() {
             "x-mood": "good",
         },
     });
-    assert_eq!(told, expected);
-    let mut one = site.json(&format!("/api/v1/servers/{id}"));
-    one["since"].take();
-    let more = json!({ "lobby_name": null, "players": [], "bots": [] });
+    assert_eq!(server_json, expected);
+    let mut detail = site.json(&format!("/api/v1/servers/{id}"));
+    detail["since"].take();
+    let detail_only = json!({ "lobby_name": null, "players": [], "bots": [] });
     let both: serde_json::Map<_, _> =
-        [&expected, &more].iter().flat_map(|part| part.as_object().unwrap().clone()).collect();
-    assert_eq!(one, json!(both));
+        [&expected, &detail_only].iter().flat_map(|part| part.as_object().unwrap().clone()).collect();
+    assert_eq!(detail, json!(both));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn l5_hostile_names_are_harmless_json() {
     let server = Server { name, ..Server::new(1, "") };
     let windows = Server { name: b"Caf\xe9 \x80", ..Server::new(2, "") };
     let website: &[(&[u8], &[u8])] = &[(b"game_url", b"javascript:alert(1)")];
-    let list = site.fill(&[server, windows, Server { more: website, ..Server::new(3, "link") }]);
+    let list = site.register_all(&[server, windows, Server { keys: website, ..Server::new(3, "link") }]);
     let names: Vec<_> =
         list["servers"].as_array().unwrap().iter().map(|server| server["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"</script><b>\u{fffd}\u{fffd} \"\\\u{fffd}"), "{names:?}");
@@ -86,9 +86,9 @@ fn l5_hostile_names_are_harmless_json() {
 }
 
 #[test]
-fn l13_the_secret_id_is_nowhere() {
+fn l13_the_secret_id_is_never_published() {
     let site = Site::start();
-    let list = site.fill(&[Server::new(0xa7, "secret")]);
+    let list = site.register_all(&[Server::new(0xa7, "secret")]);
     let id = list["servers"][0]["id"].as_str().unwrap().to_owned();
     let secret = "a7".repeat(16);
     assert_ne!(id, secret);
@@ -106,9 +106,9 @@ fn lobbies_have_names_and_totals() {
     let names = [(LOBBY, "Gang Garrison 2".to_owned()), (quiet, "Quiet".to_owned())];
     let mut options = WebOptions::default();
     options.settings.names = LobbyNames(names.into());
-    let site = Site::with(options);
+    let site = Site::with_options(options);
     let other_server = Server { lobby: other, ..Server::new(3, "c") };
-    site.fill(&[Server::new(1, "a").players(3), Server::new(2, "b").players(4), other_server]);
+    site.register_all(&[Server::new(1, "a").players(3), Server::new(2, "b").players(4), other_server]);
     let expected = json!({
         "servers": 3, "players": 7, "bots": 0, "slots": 30,
         "lobbies": [
@@ -123,31 +123,31 @@ fn lobbies_have_names_and_totals() {
 }
 
 #[test]
-fn parts_of_a_list_fit_together() {
+fn pages_of_a_list_are_contiguous() {
     let site = Site::start();
     let names: Vec<_> = (1..=9).map(|number| format!("server {number}")).collect();
     let servers: Vec<_> = (1..=9).map(|number| Server::new(number, &names[usize::from(number) - 1])).collect();
-    site.fill(&servers);
-    let told = |query: &str| -> Vec<String> {
+    site.register_all(&servers);
+    let names_at = |query: &str| -> Vec<String> {
         let list = site.json(&format!("/api/v1/servers{query}"));
         assert_eq!(list["total"], 9);
         let servers = list["servers"].as_array().unwrap();
         assert_eq!(list["count"], servers.len());
         servers.iter().map(|server| server["name"].as_str().unwrap().to_owned()).collect()
     };
-    let mut parts = told("?sort=name&limit=4");
-    parts.extend(told("?sort=name&limit=4&offset=4"));
-    parts.extend(told("?sort=name&limit=4&offset=8"));
+    let mut parts = names_at("?sort=name&limit=4");
+    parts.extend(names_at("?sort=name&limit=4&offset=4"));
+    parts.extend(names_at("?sort=name&limit=4&offset=8"));
     assert_eq!(parts, names);
-    assert!(told("?offset=100").is_empty());
+    assert!(names_at("?offset=100").is_empty());
     parts.reverse();
-    assert_eq!(told("?sort=-name"), parts);
+    assert_eq!(names_at("?sort=-name"), parts);
 }
 
 #[test]
-fn a_list_that_has_not_changed_is_not_sent_again() {
+fn an_unchanged_list_is_304_not_modified() {
     let site = Site::start();
-    site.fill(&[Server::new(1, "a")]);
+    site.register_all(&[Server::new(1, "a")]);
     for (path, headers) in [
         ("/api/v1/servers", &[][..]),
         ("/api/v1/servers", &[("accept-encoding", "gzip")]),
@@ -155,17 +155,17 @@ fn a_list_that_has_not_changed_is_not_sent_again() {
         ("/api/v1/lobbies", &[]),
         ("/api/v1/openapi.json", &[]),
     ] {
-        let first = site.ask("GET", path, headers);
+        let first = site.request("GET", path, headers);
         let tag = first.header("etag").unwrap().to_owned();
-        assert!(tag.starts_with('"'), "a strong tag: {tag}");
-        let known = [headers, &[("if-none-match", &*tag)]].concat();
-        let again = site.ask("GET", path, &known);
+        assert!(tag.starts_with('"'), "a strong entity tag: {tag}");
+        let conditional = [headers, &[("if-none-match", &*tag)]].concat();
+        let again = site.request("GET", path, &conditional);
         assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, Some(&*tag)), "{path}");
-        let head = site.ask("HEAD", path, headers);
+        let head = site.request("HEAD", path, headers);
         assert_eq!((head.status, head.header("content-length")), (200, first.header("content-length")), "{path}");
     }
     let plain = site.get("/api/v1/servers");
-    let gzip = site.ask("GET", "/api/v1/servers", &[("accept-encoding", "gzip")]);
+    let gzip = site.request("GET", "/api/v1/servers", &[("accept-encoding", "gzip")]);
     assert_eq!((gzip.header("content-encoding"), gzip.header("vary")), (Some("gzip"), Some("accept-encoding")));
     assert_ne!(plain.header("etag"), gzip.header("etag"));
     let mut unpacked = Vec::new();
@@ -175,5 +175,5 @@ fn a_list_that_has_not_changed_is_not_sent_again() {
     site.register(&Server::new(1, "b"));
     site.wait_for("/api/v1/servers", |list| list["servers"][0]["name"] == "b");
     let tag = plain.header("etag").unwrap();
-    assert_eq!(site.ask("GET", "/api/v1/servers", &[("if-none-match", tag)]).status, 200);
+    assert_eq!(site.request("GET", "/api/v1/servers", &[("if-none-match", tag)]).status, 200);
 }

@@ -1,21 +1,21 @@
-//! The pages in a real browser. Without one these tests skip themselves, but not under `cargo xtask test`.
+//! The pages in a real browser. Without one these tests are skipped, except under `cargo xtask test`.
 
 mod common;
 
-use common::{Server, Site, browser::Browser, until};
+use common::{Server, Site, browser::Browser, wait_until};
 use rallypoint_history::{History, HistoryOptions, Observation};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const ORDER: &str = "[...document.querySelectorAll('#rows .v-name')].map((name) => name.textContent).join()";
 const IS_LIVE: &str = "document.querySelector('#liveness.on')";
 
-/// Down and Enter, as WebDriver has them.
+/// The WebDriver codes of the keys Down and Enter.
 const DOWN: &str = "\u{e015}";
 const ENTER: &str = "\u{e007}";
 
 fn site() -> Site {
     let site = Site::start();
-    site.fill(&[
+    site.register_all(&[
         Server::new(1, "Alpha").players(3),
         Server::new(2, "Beta").players(2),
         Server::new(3, "Gamma").players(1),
@@ -24,7 +24,7 @@ fn site() -> Site {
 }
 
 #[test]
-fn live_changes_keep_every_row_in_its_place() {
+fn live_changes_do_not_move_rows() {
     let Some(browser) = Browser::start(1_400) else { return };
     let site = site();
     browser.open(&format!("http://{}/", site.addr()));
@@ -35,14 +35,14 @@ fn live_changes_keep_every_row_in_its_place() {
     browser.wait_for("document.querySelector('#rows tr:first-child').classList.contains('gone')");
     site.register(&Server::new(4, "Delta").players(10));
     browser.wait_for("document.querySelector('#updates button')?.textContent === '1 new server: show'");
-    assert_eq!(browser.run(&format!("return {ORDER}")), "Alpha,Beta,Gamma", "nothing has moved");
+    assert_eq!(browser.run(&format!("return {ORDER}")), "Alpha,Beta,Gamma", "no row has moved");
     browser.run("document.querySelector('#updates button').click()");
     browser.wait_for(&format!("{ORDER} === 'Delta,Gamma,Beta'"));
     browser.wait_for("document.querySelector('#updates button') === null");
 }
 
 #[test]
-fn keys_and_filters_work_at_once_and_are_in_the_address() {
+fn keyboard_and_filters_apply_at_once_and_update_the_url() {
     let Some(browser) = Browser::start(1_400) else { return };
     let site = site();
     browser.open(&format!("http://{}/", site.addr()));
@@ -60,7 +60,7 @@ fn keys_and_filters_work_at_once_and_are_in_the_address() {
 }
 
 #[test]
-fn a_view_is_shared_by_its_address() {
+fn a_view_is_shared_by_its_url() {
     let Some(browser) = Browser::start(1_400) else { return };
     let site = site();
     browser.open(&format!("http://{}/", site.addr()));
@@ -71,24 +71,24 @@ fn a_view_is_shared_by_its_address() {
     browser.wait_for("location.search.includes('not_empty=1')");
     browser.click("th.c-name a");
     browser.wait_for("location.search.includes('sort')");
-    // Somebody else, who has nothing but the address.
+    // A second browser, which gets only the URL.
     let Some(other) = Browser::start(1_400) else { return };
     other.open(browser.run("return location.href").as_str().unwrap());
     let view = format!(
         "[location.href, {ORDER}, document.querySelector('#q').value, \
          document.querySelector('th.c-name').getAttribute('aria-sort')]"
     );
-    let seen = other.run(&format!("return {view}"));
-    assert_eq!(seen[3], "ascending");
-    browser.wait_for(&format!("JSON.stringify({view}) === JSON.stringify({seen})"));
+    let expected = other.run(&format!("return {view}"));
+    assert_eq!(expected[3], "ascending");
+    browser.wait_for(&format!("JSON.stringify({view}) === JSON.stringify({expected})"));
     assert_eq!(other.run("return document.querySelector('input[name=not_empty]').checked"), true);
-    // And the way back.
+    // Going back in the history restores the previous view.
     browser.run("history.back()");
     browser.wait_for("!location.search.includes('sort') && document.querySelector('#q').value === 'a'");
 }
 
 #[test]
-fn who_fits_a_filter_from_now_on_is_announced() {
+fn a_server_that_starts_to_match_the_filter_is_offered() {
     let Some(browser) = Browser::start(1_400) else { return };
     let site = site();
     browser.open(&format!("http://{}/?q=omega", site.addr()));
@@ -110,13 +110,13 @@ fn a_copied_address_is_confirmed() {
 }
 
 #[test]
-fn a_server_has_a_page_with_graphs() {
+fn the_server_page_shows_graphs_and_live_values() {
     let Some(browser) = Browser::start(1_400) else { return };
     let dir = tempfile::tempdir().unwrap();
     let history = History::start(HistoryOptions::new(dir.path().join("history.db"))).unwrap();
     let handle = history.reader();
-    let site = Site::of(rallypoint_web::WebOptions::default(), |parts| parts.history = Some(handle));
-    let list = site.fill(&[Server::new(1, "Alpha").players(3)]);
+    let site = Site::with_sources(rallypoint_web::WebOptions::default(), |sources| sources.history = Some(handle));
+    let list = site.register_all(&[Server::new(1, "Alpha").players(3)]);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
     for minute in (1..90).rev() {
         let listed = site.lobby.lists().snapshot();
@@ -124,7 +124,7 @@ fn a_server_has_a_page_with_graphs() {
         history.flush();
     }
     let page = format!("/servers/{}", list["servers"][0]["id"].as_str().unwrap());
-    until("the past is written", || site.get(&page).text().contains("player record").then_some(()));
+    wait_until("the history is written", || site.get(&page).text().contains("player record").then_some(()));
     browser.open(&format!("http://{}{page}", site.addr()));
     let is_drawn =
         "document.querySelector('#history svg path, #history svg polyline')?.getBoundingClientRect().width > 0";
@@ -132,19 +132,19 @@ fn a_server_has_a_page_with_graphs() {
     assert_eq!(browser.run("return document.querySelector('.v-players').textContent"), "3 / 10");
     browser.click("#history .tabs a:nth-child(2)");
     browser.wait_for(&format!("location.search === '?range=7d' && {is_drawn}"));
-    // It is alive, too.
+    // The values are updated live.
     site.register(&Server::new(1, "Alpha").players(7));
     browser.wait_for("document.querySelector('.v-players').textContent === '7 / 10'");
 }
 
 #[test]
-fn without_script_everything_is_there_but_the_extras() {
+fn without_javascript_the_list_sorts_filters_and_links() {
     let Some(browser) = Browser::without_script(1_400) else { return };
     let site = site();
     browser.open(&format!("http://{}/", site.addr()));
     browser.wait_for(&format!("{ORDER} === 'Alpha,Beta,Gamma'"));
     let hidden = "[...document.querySelectorAll('.needs-script')].every((one) => one.getClientRects().length === 0)";
-    assert_eq!(browser.run(&format!("return {hidden}")), true, "no button that does nothing");
+    assert_eq!(browser.run(&format!("return {hidden}")), true, "buttons that need JavaScript are hidden");
     browser.click("th.c-name a");
     browser.wait_for("location.search === '?sort=name'");
     browser.click("input[name=not_empty]");
@@ -155,7 +155,7 @@ fn without_script_everything_is_there_but_the_extras() {
 }
 
 #[test]
-fn favourites_outlive_a_reload_and_the_server() {
+fn favourites_survive_a_reload_and_the_removal_of_the_server() {
     let Some(browser) = Browser::start(1_400) else { return };
     let site = site();
     let favourites = format!("http://{}/?favourites=1", site.addr());
@@ -184,7 +184,7 @@ fn hostile_names_are_harmless_on_a_phone() {
         &wide,
     ];
     let servers: Vec<_> = (1..).zip(names).map(|(number, name)| Server::new(number, name)).collect();
-    let list = site.fill(&servers);
+    let list = site.register_all(&servers);
     let fits = "document.documentElement.scrollWidth <= innerWidth";
     browser.open(&format!("http://{}/", site.addr()));
     browser.wait_for(IS_LIVE);
@@ -192,7 +192,7 @@ fn hostile_names_are_harmless_on_a_phone() {
         browser.run(&format!("return [document.title, {fits}, document.querySelectorAll('#rows tr').length]")),
         { serde_json::json!(["Servers · Rallypoint", true, 4]) }
     );
-    // What changes goes into the page another way than what was there.
+    // Live changes are rendered by a script, not by the template.
     site.register(&servers[0].players(7));
     browser.wait_for("document.body.textContent.includes('7 / 10')");
     for server in list["servers"].as_array().unwrap() {

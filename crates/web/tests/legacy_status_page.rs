@@ -1,4 +1,4 @@
-//! `/status` is what it was in the Faucet lobby, as far as a program that reads it can tell.
+//! `/status` has the structure of the Faucet lobby's status page, on which programs that parse it rely.
 
 mod common;
 
@@ -6,16 +6,16 @@ use common::{LOBBY, Server, Site};
 use rallypoint_web::{LobbyNames, WebOptions};
 use rallypoint_wire::lobby::{LobbyId, Occupancy};
 
-/// The texts of all cells of a row, as such a program takes them out.
+/// The texts of all cells of a row, as such a program extracts them.
 fn cells(row: &str) -> Vec<String> {
     row.split("<td").skip(1).map(|cell| text(cell.split_once('>').unwrap().1.split("</td>").next().unwrap())).collect()
 }
 
-/// A piece of a page without its tags.
+/// A fragment of HTML without its tags.
 fn text(html: &str) -> String {
     let mut text = String::new();
     for piece in html.split('<') {
-        text.push_str(piece.split_once('>').map_or(piece, |(_, behind)| behind));
+        text.push_str(piece.split_once('>').map_or(piece, |(_, text)| text));
     }
     text
 }
@@ -34,11 +34,11 @@ fn tables(html: &str) -> Vec<(String, Vec<String>, Vec<Vec<String>>)> {
 }
 
 #[test]
-fn a_table_for_each_lobby_with_the_columns_of_old() {
+fn one_table_per_lobby_with_the_columns_of_the_faucet_lobby() {
     let mut options = WebOptions::default();
     options.settings.names = LobbyNames([(LOBBY, "Gang Garrison 2".to_owned())].into());
-    let site = Site::with(options);
-    let more: &[(&[u8], &[u8])] = &[
+    let site = Site::with_options(options);
+    let keys: &[(&[u8], &[u8])] = &[
         (b"map", b"ctf_dirtbowl"),
         (b"game", b"Gang Garrison 2"),
         (b"game_short", b"gg2"),
@@ -47,8 +47,8 @@ fn a_table_for_each_lobby_with_the_columns_of_old() {
     ];
     let occupancy = Occupancy { players: 5, bots: 2, slots: 16, password: true };
     let other = LobbyId::from_bytes([0xee; 16]);
-    site.fill(&[
-        Server { more, occupancy, ..Server::new(1, "A & <b>") },
+    site.register_all(&[
+        Server { keys, occupancy, ..Server::new(1, "A & <b>") },
         Server { lobby: other, ..Server::new(2, "Elsewhere").players(3) },
     ]);
     let html = site.get("/status").text();
@@ -71,5 +71,5 @@ fn a_table_for_each_lobby_with_the_columns_of_old() {
         ]
     );
     assert!(html.contains("<title>Lobby status page"), "{html}");
-    assert!(!html.contains("example.org") && !html.contains("<script"), "links of strangers lead through a warning");
+    assert!(!html.contains("example.org") && !html.contains("<script"), "links of servers lead through a warning");
 }

@@ -1,4 +1,4 @@
-//! Every page works without JavaScript, has nothing inline, and says in its address what it shows.
+//! Every page works without JavaScript, has no inline script or style, and is determined by its URL.
 
 mod common;
 
@@ -7,10 +7,10 @@ use rallypoint_wire::lobby::Occupancy;
 
 fn site() -> (Site, String) {
     let site = Site::start();
-    let more: &[(&[u8], &[u8])] = &[(b"map", b"ctf_dirtbowl"), (b"game_short", b"gg2"), (b"game_ver", b"2.9")];
+    let keys: &[(&[u8], &[u8])] = &[(b"map", b"ctf_dirtbowl"), (b"game_short", b"gg2"), (b"game_ver", b"2.9")];
     let occupancy = Occupancy { players: 5, bots: 2, slots: 16, password: true };
-    let list = site.fill(&[
-        Server { more, occupancy, ..Server::new(1, "Alpha") },
+    let list = site.register_all(&[
+        Server { keys, occupancy, ..Server::new(1, "Alpha") },
         Server::new(2, "Beta").players(9),
         Server::new(3, "Gamma"),
     ]);
@@ -19,7 +19,7 @@ fn site() -> (Site, String) {
     (site, alpha["id"].as_str().unwrap().to_owned())
 }
 
-/// Where texts stand in a page, in the order of the page.
+/// Those texts that occur in a page, in the order of their first occurrence.
 fn order(html: &str, texts: &[&str]) -> Vec<String> {
     let mut found: Vec<_> = texts.iter().filter_map(|text| Some((html.find(text)?, (*text).to_owned()))).collect();
     found.sort();
@@ -29,22 +29,22 @@ fn order(html: &str, texts: &[&str]) -> Vec<String> {
 #[test]
 fn the_list_has_every_column() {
     let (site, id) = site();
-    let answer = site.get("/");
-    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/html; charset=utf-8")));
-    let html = answer.text();
+    let response = site.get("/");
+    assert_eq!((response.status, response.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let html = response.text();
     for text in ["ctf_dirtbowl", ">5 + 2 / 16<", "gg2", "2.9", "127.0.0.1:8001", "Password required", "3 servers"] {
         assert!(html.contains(text), "{text}: {html}");
     }
     assert!(html.contains(&format!("href=\"/servers/{id}\"")));
-    assert!(html.contains("Round-trip time from the lobby to the server"), "whose latency it is, and of when");
-    assert_eq!(order(&html, &[">Alpha<", ">Beta<", ">Gamma<"]), [">Beta<", ">Alpha<", ">Gamma<"], "players first");
+    assert!(html.contains("Round-trip time from the lobby to the server"), "the meaning of the latency");
+    assert_eq!(order(&html, &[">Alpha<", ">Beta<", ">Gamma<"]), [">Beta<", ">Alpha<", ">Gamma<"], "most players first");
 }
 
 #[test]
-fn a_game_has_its_full_name() {
+fn the_full_name_of_a_game_is_shown() {
     let site = Site::start();
-    let more: &[(&[u8], &[u8])] = &[(b"game", b"Gang Garrison 2"), (b"game_short", b"gg2")];
-    let list = site.fill(&[Server { more, ..Server::new(1, "Alpha") }]);
+    let keys: &[(&[u8], &[u8])] = &[(b"game", b"Gang Garrison 2"), (b"game_short", b"gg2")];
+    let list = site.register_all(&[Server { keys, ..Server::new(1, "Alpha") }]);
     let html = site.get("/").text();
     assert!(html.contains("<span class=\"v-game\" title=\"Gang Garrison 2\" dir=\"auto\">Gang Garrison 2<"), "{html}");
     let id = list["servers"][0]["id"].as_str().unwrap();
@@ -52,7 +52,7 @@ fn a_game_has_its_full_name() {
 }
 
 #[test]
-fn filters_and_order_are_in_the_address() {
+fn filters_and_order_are_taken_from_the_url() {
     let (site, _) = site();
     let names = [">Alpha<", ">Beta<", ">Gamma<"];
     let shown = |query: &str| order(&site.get(&format!("/?{query}")).text(), &names);
@@ -60,21 +60,21 @@ fn filters_and_order_are_in_the_address() {
     assert_eq!(shown("sort=-name"), [">Gamma<", ">Beta<", ">Alpha<"]);
     assert_eq!(shown("q=alp"), [">Alpha<"]);
     assert_eq!(shown("not_empty=1&no_password=1"), [">Beta<"]);
-    assert_eq!(shown("game=gg2&map=&version="), [">Alpha<"], "a form sends its empty fields, too");
+    assert_eq!(shown("game=gg2&map=&version="), [">Alpha<"], "a form sends its empty fields too");
     assert_eq!(shown(&format!("lobby={LOBBY}&sort=name")), names);
     assert_eq!(shown("per_page=1&page=2"), [">Alpha<"]);
-    assert!(shown("favourites=1").is_empty(), "only the browser knows them");
+    assert!(shown("favourites=1").is_empty(), "favourites are stored in the browser");
     let html = site.get("/?q=a+%26%22b&not_full=1&sort=-age").text();
-    assert!(html.contains("value=\"a &#38;&#34;b\""), "the form says what is shown: {html}");
+    assert!(html.contains("value=\"a &#38;&#34;b\""), "the form shows the active filter: {html}");
     assert!(html.contains("name=\"not_full\" value=\"1\" checked"));
     assert!(html.contains("<option value=\"-age\" selected>"));
     assert!(html.contains("No server matches these filters."));
     let html = site.get("/?q=alp&not_full=1&sort=-age").text();
-    assert!(html.contains("href=\"/?q=alp&#38;not_full=1&#38;sort=name\""), "a head keeps the filters: {html}");
+    assert!(html.contains("href=\"/?q=alp&#38;not_full=1&#38;sort=name\""), "a column head keeps the filters: {html}");
 }
 
 #[test]
-fn a_long_list_comes_in_parts_and_says_so() {
+fn a_long_list_is_paginated() {
     let (site, _) = site();
     let html = site.get("/?per_page=2&sort=name").text();
     assert!(html.contains("1–2 of 3 servers"), "{html}");
@@ -84,7 +84,7 @@ fn a_long_list_comes_in_parts_and_says_so() {
 }
 
 #[test]
-fn nothing_is_inline_and_all_that_is_named_is_there() {
+fn pages_have_nothing_inline_and_every_asset_exists() {
     let (site, id) = site();
     let pages = [
         "/".to_owned(),
@@ -97,8 +97,9 @@ fn nothing_is_inline_and_all_that_is_named_is_there() {
         "/?sort=nonsense".into(),
     ];
     for path in &pages {
-        let answer = site.ask("GET", path, &[("accept", "text/html")]);
-        let (html, policy) = (answer.text(), answer.header("content-security-policy").unwrap_or_default());
+        let response = site.request("GET", path, &[("accept", "text/html")]);
+        let html = response.text();
+        let policy = response.header("content-security-policy").unwrap_or_default();
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
         assert!(!html.contains(" style=") && !html.contains("<style"), "{path}");
         assert!(
@@ -110,39 +111,39 @@ fn nothing_is_inline_and_all_that_is_named_is_there() {
         }
         let assets = html.split('"').filter(|text| text.starts_with("/assets/"));
         for asset in assets {
-            let answer = site.get(asset);
-            assert_eq!(answer.status, 200, "{path}: {asset}");
-            assert!(answer.header("cache-control").unwrap().contains("immutable"), "{asset}");
+            let response = site.get(asset);
+            assert_eq!(response.status, 200, "{path}: {asset}");
+            assert!(response.header("cache-control").unwrap().contains("immutable"), "{asset}");
         }
         assert!(html.contains("<html lang=\"en\">") && html.contains("<title>"), "{path}");
     }
 }
 
 #[test]
-fn pages_and_scripts_are_compressed_for_those_who_take_it() {
+fn pages_are_compressed_if_the_client_accepts_gzip() {
     let (site, _) = site();
     let plain = site.get("/");
-    let packed = site.ask("GET", "/", &[("accept-encoding", "gzip, br")]);
+    let packed = site.request("GET", "/", &[("accept-encoding", "gzip, br")]);
     assert_eq!((plain.header("content-encoding"), packed.header("content-encoding")), (None, Some("gzip")));
     assert_eq!(packed.header("vary"), Some("accept-encoding"));
     assert!(packed.body.starts_with(&[0x1f, 0x8b]) && packed.body.len() * 2 < plain.body.len());
-    let head = site.ask("HEAD", "/", &[("accept-encoding", "gzip")]);
+    let head = site.request("HEAD", "/", &[("accept-encoding", "gzip")]);
     assert_eq!((head.status, head.body.len()), (200, 0));
 }
 
 #[test]
-fn mistakes_are_told_to_people_as_pages() {
+fn browsers_get_errors_as_pages() {
     let (site, _) = site();
     let html = [("accept", "text/html,*/*")];
     for (path, status) in [("/?sort=nonsense", 400), ("/servers/x", 404), ("/nowhere", 404), ("/lobbies/x", 404)] {
-        let answer = site.ask("GET", path, &html);
+        let response = site.request("GET", path, &html);
         assert_eq!(
-            (answer.status, answer.header("content-type")),
+            (response.status, response.header("content-type")),
             (status, Some("text/html; charset=utf-8")),
             "{path}"
         );
     }
     assert_eq!(site.get("/nowhere").header("content-type"), Some("application/problem+json"));
-    assert_eq!(site.get("/assets/list.js").status, 404, "only by its hash");
+    assert_eq!(site.get("/assets/list.js").status, 404, "assets exist only under their hashed names");
     assert_eq!(site.get("/favicon.ico").header("content-type"), Some("image/svg+xml"));
 }

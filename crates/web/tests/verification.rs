@@ -1,0 +1,96 @@
+//! The HTTP view of verification: the states in JSON, the badges and players on the pages, and the filters.
+
+mod common;
+
+use common::{
+    Server, Site,
+    game_server::{info, respond},
+};
+use rallypoint_lobby::LobbyOptions;
+use rallypoint_lobby_proto::Mapping;
+use rallypoint_query_proto::ServerInfo;
+use rallypoint_web::WebOptions;
+use rallypoint_wire::lobby::Occupancy;
+use serde_json::{Value, json};
+use std::net::UdpSocket;
+
+/// Registers "Bacon Town" with this number of players and 10 slots.
+fn register(site: &Site, players: u16, x_query: &str) {
+    let occupancy = Occupancy { players, slots: 10, ..Occupancy::default() };
+    let keys: &[(&[u8], &[u8])] = &[(b"map", b"ctf_two"), (b"x-query", x_query.as_bytes())];
+    site.register(&Server { occupancy, keys, ..Server::new(1, "Bacon Town") });
+}
+
+/// Waits until the first server of the list has this state.
+fn wait_for(site: &Site, verified: &str) -> Value {
+    let list = site.wait_for("/api/v1/servers", |list| list["servers"][0]["verified"] == verified);
+    list["servers"][0].clone()
+}
+
+#[test]
+fn a_verified_server_has_a_badge_and_its_players_are_shown() {
+    let site = Site::with_probing();
+    let addr = respond("127.0.0.1:0", &info("Bacon Town", 2));
+    register(&site, 3, &format!("session:{}", addr.port()));
+    let server = wait_for(&site, "verified");
+    assert_eq!((&server["differs"], &server["origin"]), (&Value::Null, &json!("registered")));
+    let id = server["id"].as_str().unwrap();
+    let detail = site.json(&format!("/api/v1/servers/{id}"));
+    assert_eq!(detail["players"][1]["name"], "player 1", "{detail}");
+    let badge = "Verified: the server's reply matches its registration";
+    let page = site.get(&format!("/servers/{id}")).text();
+    assert!(page.contains("player 1") && page.contains(&badge.replace('\'', "&#39;")), "{page}");
+    assert!(page.contains("</span> from the lobby, when last measured"), "{page}");
+    let list = site.get("/").text();
+    assert!(list.contains(&format!("aria-label=\"{}\"", badge.replace('\'', "&#39;"))), "{list}");
+}
+
+#[test]
+fn a_false_player_count_is_shown_and_can_be_filtered() {
+    let site = Site::with_probing();
+    let addr = respond("127.0.0.1:0", &info("Bacon Town", 1));
+    register(&site, 9, &format!("session:{}", addr.port()));
+    assert_eq!(wait_for(&site, "differs")["differs"], json!(["players"]));
+    assert!(site.get("/").text().contains("Differs: the server reports other values for players"));
+    assert_eq!(site.json("/api/v1/servers?verified=differs")["total"], 1);
+    assert_eq!(site.json("/api/v1/servers?verified=verified")["total"], 0);
+    assert!(site.get("/?verified=differs").text().contains("Bacon Town"));
+    assert!(!site.get("/?verified=verified").text().contains("Bacon Town"));
+}
+
+#[test]
+fn all_differing_fields_are_named() {
+    let site = Site::with_probing();
+    let reply = ServerInfo { map: Some("dm_one".into()), max_players: Some(4), ..info("Tofu", 3) };
+    let addr = respond("127.0.0.1:0", &reply);
+    register(&site, 3, &format!("session:{}", addr.port()));
+    assert_eq!(wait_for(&site, "differs")["differs"], json!(["slots", "name", "map"]));
+}
+
+#[test]
+fn the_internal_address_of_a_mapped_server_is_not_published() {
+    let mut options = LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() };
+    let outside =
+        Mapping { from: "127.0.0.1/32".parse().unwrap(), port: None, to: [203, 0, 113, 5].into(), to_port: None };
+    options.registry.address_map = [outside].into_iter().collect();
+    let site = Site::with_lobby(options, WebOptions::default(), |_| {});
+    let addr = respond("127.0.0.1:0", &info("Bacon Town", 2));
+    register(&site, 3, &format!("session:{}", addr.port()));
+    let server = wait_for(&site, "verified").to_string();
+    assert!(server.contains("203.0.113.5:") && !server.contains("127.0.0.1"), "{server}");
+}
+
+#[test]
+fn unreachable_and_unqueried_servers_are_distinguished() {
+    let mut options = LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() };
+    // Otherwise the server would not even be listed (L12).
+    options.registry.checks.enabled = false;
+    let site = Site::with_lobby(options, WebOptions::default(), |_| {});
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    register(&site, 3, &format!("bloodmasters:{}", silent.local_addr().unwrap().port()));
+    wait_for(&site, "unreachable");
+    // A server without the key x-query is not probed.
+    site.register(&Server::new(2, "Quiet"));
+    let list = site.wait_for("/api/v1/servers?q=quiet", |list| list["total"] == 1);
+    assert_eq!(list["servers"][0]["verified"], "unasked");
+}

@@ -1,0 +1,49 @@
+//! `/why`: the page that explains why a server is not listed.
+
+mod common;
+
+use common::{Server, Site, wait_until};
+
+#[test]
+fn recent_registration_outcomes_are_shown() {
+    let site = Site::start();
+    assert!(site.get("/why").text().contains("No recent registrations from 127.0.0.1."));
+    site.register_all(&[Server::new(1, "Alpha")]);
+    let html = site.get("/why").text();
+    assert!(html.contains("the server is now in the list") && html.contains("8001"), "{html}");
+    let mut broken = Server::new(2, "Beta").datagram();
+    broken.truncate(40);
+    site.send(&broken);
+    let html =
+        wait_until("the refusal is shown", || Some(site.get("/why").text()).filter(|html| html.contains("malformed")));
+    assert!(html.contains("class=\"notice bad\""), "{html}");
+}
+
+#[test]
+fn an_unregistration_is_not_shown_as_a_failure() {
+    let site = Site::start();
+    site.register_all(&[Server::new(1, "Alpha")]);
+    // Servers repeat it because datagrams can be lost.
+    site.unregister(1);
+    site.unregister(1);
+    let is_shown = |html: &String| html.contains("<code>not_registered</code>");
+    let html = wait_until("both unregistrations are shown", || Some(site.get("/why").text()).filter(is_shown));
+    let notice = "<p class=\"notice calm\">the server was removed from the list by its owner";
+    assert!(html.contains(notice), "{html}");
+}
+
+#[test]
+fn an_invalid_address_is_refused_and_kept_in_the_field() {
+    let site = Site::start();
+    let response = site.get("/why?address=%3Cb%3E");
+    assert_eq!(response.status, 400);
+    let html = response.text();
+    assert!(html.contains("value=\"&#60;b&#62;\"") && html.contains("this is not an IP address"), "{html}");
+    for valid in ["192.0.2.1", "[2001:db8::1]:29944", "192.0.2.1:80"] {
+        assert_eq!(
+            site.get(&format!("/why?address={valid}")).status,
+            200,
+            "a local client may query any address: {valid}"
+        );
+    }
+}
