@@ -27,9 +27,9 @@ struct Inner {
 pub(crate) enum ProbeReason {
     /// The operator has configured it as a watched server.
     Configured,
-    /// The server has asked for it: it has replied before, or has asked over a connection, which cannot be forged.
+    /// The server wants to be probed: it has replied before, or has announced itself over TCP, whose source cannot be forged.
     Requested,
-    /// A registration asks for it, and the source of a datagram can be forged.
+    /// A registration states how to query the server, but the source of a datagram can be forged.
     Unconfirmed,
 }
 
@@ -64,8 +64,8 @@ impl ProbePool {
     }
 
     /// Probes a server, for three seconds at most. Texts of its reply are cut to a length that can be stored. Returns `None`
-    /// if no probe was made, because all sockets are in use or because of an error of this machine: that says nothing about
-    /// the server.
+    /// if no probe was made, because all sockets are in use or because of an error of this machine: nothing is known about the
+    /// server then.
     pub(crate) async fn probe(&self, probe: Probe, reason: ProbeReason) -> Option<ProbeOutcome> {
         let _permit = self.permit(reason).await?;
         let retries = match reason {

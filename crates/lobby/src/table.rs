@@ -163,8 +163,8 @@ impl ServerTable {
             listed.insert(listing.public_id());
             self.put(listing);
         }
-        let gone: Vec<_> = self.records().map(|record| record.id).filter(|id| !listed.contains(id)).collect();
-        for id in gone {
+        let removed: Vec<_> = self.records().map(|record| record.id).filter(|id| !listed.contains(id)).collect();
+        for id in removed {
             // The reason was lost with the event; this is the most frequent one.
             self.remove(id, UnlistReason::Expired);
         }
@@ -221,7 +221,7 @@ impl ServerTable {
         self.publish_not_before = now + PUBLISH_INTERVAL;
         self.is_stale = false;
         let touched = std::mem::take(&mut self.touched);
-        let changes = touched.into_iter().flat_map(|(id, gone)| self.changes_of(id, gone)).collect();
+        let changes = touched.into_iter().flat_map(|(id, reason)| self.changes_of(id, reason)).collect();
         self.published = Arc::new(TableSnapshot {
             shards: self.shards.clone(),
             totals: self.totals,
@@ -232,14 +232,14 @@ impl ServerTable {
     }
 
     /// The net change of a server since the last snapshot, however many events there were in between.
-    fn changes_of(&self, id: PublicId, gone: Option<UnlistReason>) -> impl Iterator<Item = TableChange> + use<> {
+    fn changes_of(&self, id: PublicId, reason: Option<UnlistReason>) -> impl Iterator<Item = TableChange> + use<> {
         let before = self.published.record(id);
         let after = self.record(id);
         let changes = match (before, after) {
             (None, None) => [None, None],
             (None, Some(record)) => [Some(TableChange::Listed(Arc::clone(record))), None],
             (Some(record), None) => {
-                [Some(TableChange::Unlisted(Arc::clone(record), gone.unwrap_or(UnlistReason::Expired))), None]
+                [Some(TableChange::Unlisted(Arc::clone(record), reason.unwrap_or(UnlistReason::Expired))), None]
             }
             (Some(before), Some(after)) => TableChange::between(before, after),
         };

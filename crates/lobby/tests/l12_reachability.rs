@@ -1,8 +1,8 @@
-//! Servers are listed once the lobby could reach them.
+//! Servers are listed once a check has reached them.
 
 mod common;
 
-use common::{LIMIT, Lobby, eventually, options, registration};
+use common::{Lobby, TIMEOUT, eventually, options, registration};
 use rallypoint_lobby::LobbyOptions;
 use rallypoint_lobby_proto::{Event, RegistrationOutcome, UnlistReason};
 use rallypoint_wire::{
@@ -16,7 +16,8 @@ use std::{
     time::Duration,
 };
 
-fn checking() -> LobbyOptions {
+/// Options with short times for checks.
+fn check_options() -> LobbyOptions {
     let mut options = options();
     options.registry.checks.timeout = Duration::from_millis(1_500);
     options.registry.checks.retry = Duration::from_secs(1);
@@ -25,10 +26,10 @@ fn checking() -> LobbyOptions {
 }
 
 fn lobby() -> Lobby {
-    Lobby::start(checking())
+    Lobby::start(check_options())
 }
 
-fn is_counted(lobby: &Lobby, outcome: RegistrationOutcome) {
+fn wait_for_outcome(lobby: &Lobby, outcome: RegistrationOutcome) {
     eventually(outcome.code(), || lobby.stats().outcome(outcome) > 0);
 }
 
@@ -38,26 +39,26 @@ fn l12_a_tcp_server_is_listed_when_its_port_is_open() {
     let server = TcpListener::bind(common::any_v4()).unwrap();
     let port = server.local_addr().unwrap().port();
     lobby.send(&registration("open", port, Transport::Tcp, &[]));
-    lobby.until_listed(&["open"]);
+    lobby.wait_until_listed(&["open"]);
     let list = lobby.lists().lobby(&common::LOBBY);
     assert!(list.servers().next().unwrap().latency().is_some());
-    assert_eq!(lobby.stats().outcome(RegistrationOutcome::Listed), 0, "the datagram itself did not list it");
+    assert_eq!(lobby.stats().outcome(RegistrationOutcome::Listed), 0, "the check lists it, not the datagram");
     lobby.shutdown();
 }
 
 #[test]
 fn l12_a_tcp_server_that_cannot_be_reached_is_not_listed() {
     let lobby = lobby();
-    // Nobody listens there now.
+    // The port is closed again.
     let port = TcpListener::bind(common::any_v4()).unwrap().local_addr().unwrap().port();
     let datagram = registration("closed", port, Transport::Tcp, &[]);
     lobby.send(&datagram);
-    is_counted(&lobby, RegistrationOutcome::Checking);
+    wait_for_outcome(&lobby, RegistrationOutcome::Checking);
     eventually("the check failed", || lobby.stats().checks.unreachable == 1);
     assert_eq!(lobby.list(), [0; 4]);
-    // Its owner opens the port.
+    // The owner opens the port.
     let _server = TcpListener::bind(("127.0.0.1", port)).unwrap();
-    eventually("it is listed", || {
+    eventually("the server is listed", || {
         lobby.send(&datagram);
         lobby.names() == ["closed"]
     });
@@ -65,53 +66,54 @@ fn l12_a_tcp_server_that_cannot_be_reached_is_not_listed() {
 }
 
 #[test]
-fn l12_a_server_that_is_gone_is_unlisted_by_a_later_check() {
-    let mut options = checking();
-    // Verdicts are renewed when the lobby looks after the lease.
+fn l12_a_server_that_a_later_check_cannot_reach_is_unlisted() {
+    let mut options = check_options();
+    // An outdated check is repeated when the registry examines the lease, so the lease has to be short.
     options.registry.lease = Duration::from_secs(1);
     let lobby = Lobby::start(options);
     let mut events = lobby.subscribe();
     let server = TcpListener::bind(common::any_v4()).unwrap();
     let datagram = registration("brief", server.local_addr().unwrap().port(), Transport::Tcp, &[]);
     lobby.send(&datagram);
-    lobby.until_listed(&["brief"]);
+    lobby.wait_until_listed(&["brief"]);
     drop(server);
-    let mut gone = None;
-    eventually("it is unlisted although it goes on registering", || {
+    let mut unlisted = None;
+    eventually("the server is unlisted although it continues to register", || {
         lobby.send(&datagram);
-        if let Ok(Event::Unlisted(_, why)) = events.try_recv() {
-            gone = Some(why);
+        if let Ok(Event::Unlisted(_, reason)) = events.try_recv() {
+            unlisted = Some(reason);
         }
-        gone.is_some()
+        unlisted.is_some()
     });
-    assert_eq!(gone, Some(UnlistReason::Unreachable));
+    assert_eq!(unlisted, Some(UnlistReason::Unreachable));
     lobby.shutdown();
 }
 
-/// Answers datagrams until it is dropped.
+/// Replies to datagrams until it is dropped.
 struct Responder {
     addr: SocketAddr,
-    asked: mpsc::Receiver<Vec<u8>>,
+    /// The datagrams received.
+    received: mpsc::Receiver<Vec<u8>>,
 }
 
 impl Responder {
-    fn start(answer: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
+    fn start(reply: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
         let socket = UdpSocket::bind(common::any_v4()).unwrap();
-        socket.set_read_timeout(Some(LIMIT)).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         let addr = socket.local_addr().unwrap();
-        let (told, asked) = mpsc::channel();
+        let (sender, received) = mpsc::channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 2_048];
             while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-                for datagram in answer(&buffer[..length]) {
+                for datagram in reply(&buffer[..length]) {
                     socket.send_to(&datagram, from).unwrap();
                 }
-                if told.send(buffer[..length].to_vec()).is_err() {
+                if sender.send(buffer[..length].to_vec()).is_err() {
                     return;
                 }
             }
         });
-        Self { addr, asked }
+        Self { addr, received }
     }
 }
 
@@ -124,13 +126,13 @@ fn bloodmasters_reply(echo: Echo) -> Vec<u8> {
 }
 
 #[test]
-fn l12_a_bloodmasters_query_decides() {
+fn l12_a_server_with_x_query_bloodmasters_is_listed_when_it_replies() {
     let lobby = lobby();
-    // The first query is lost; the second gets a wrong answer, nonsense, and then the right one.
-    let lost = std::sync::atomic::AtomicBool::new(true);
+    // The first query is lost. The second gets a reply with a wrong echo, an invalid datagram, and then the correct reply.
+    let is_first = std::sync::atomic::AtomicBool::new(true);
     let server = Responder::start(move |datagram| {
         let query = queries(datagram).next().expect("a query");
-        if lost.swap(false, std::sync::atomic::Ordering::Relaxed) {
+        if is_first.swap(false, std::sync::atomic::Ordering::Relaxed) {
             return Vec::new();
         }
         let wrong = Echo(query.echo.0.map(|byte| byte ^ 1));
@@ -138,16 +140,16 @@ fn l12_a_bloodmasters_query_decides() {
     });
     let port = server.addr.port();
     lobby.send(&registration("blood", port, Transport::Udp, &[("x-query", b"bloodmasters")]));
-    lobby.until_listed(&["blood"]);
+    lobby.wait_until_listed(&["blood"]);
     let echoes: Vec<_> =
-        server.asked.try_iter().map(|datagram| queries(&datagram).next().map(|query| query.echo)).collect();
-    assert!(echoes.len() >= 2, "asked again after the first was lost");
+        server.received.try_iter().map(|datagram| queries(&datagram).next().map(|query| query.echo)).collect();
+    assert!(echoes.len() >= 2, "the query is repeated after the first was lost");
     assert_eq!(lobby.stats().outcome(RegistrationOutcome::Listed), 0);
     lobby.shutdown();
 }
 
 #[test]
-fn l12_a_wrong_echo_is_no_answer() {
+fn l12_a_reply_with_a_wrong_echo_is_ignored() {
     let lobby = lobby();
     let server = Responder::start(|datagram| {
         let query = queries(datagram).next().expect("a query");
@@ -157,13 +159,13 @@ fn l12_a_wrong_echo_is_no_answer() {
     lobby.send(&registration("false", 8_190, Transport::Udp, &[("x-query", query.as_bytes())]));
     eventually("the check failed", || lobby.stats().checks.unreachable == 1);
     assert_eq!(lobby.list(), [0; 4]);
-    let echoes: Vec<_> = server.asked.try_iter().collect();
-    assert!(!echoes.is_empty() && echoes.iter().all(|datagram| datagram.len() == 7), "b10: never an empty datagram");
+    let queries: Vec<_> = server.received.try_iter().collect();
+    assert!(!queries.is_empty() && queries.iter().all(|datagram| datagram.len() == 7), "b10: never an empty datagram");
     lobby.shutdown();
 }
 
 #[test]
-fn l12_a_session_query_decides() {
+fn l12_a_server_with_x_query_session_is_listed_when_it_replies() {
     let lobby = lobby();
     let server = Responder::start(|datagram| {
         assert_eq!(ClientDatagram::parse(datagram), Ok(ClientDatagram::Query));
@@ -173,8 +175,8 @@ fn l12_a_session_query_decides() {
     });
     let query = format!("session:{}", server.addr.port());
     lobby.send(&registration("session", 8_190, Transport::Udp, &[("x-query", query.as_bytes())]));
-    lobby.until_listed(&["session"]);
-    let asked: Vec<_> = server.asked.try_iter().collect();
-    assert_eq!(asked, [[0x80]]);
+    lobby.wait_until_listed(&["session"]);
+    let received: Vec<_> = server.received.try_iter().collect();
+    assert_eq!(received, [[0x80]]);
     lobby.shutdown();
 }

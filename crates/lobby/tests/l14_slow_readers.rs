@@ -1,4 +1,4 @@
-//! Slow readers get the whole list as it was when they asked, and keep only so much in memory.
+//! Slow readers get the complete list as of their request, and the memory that they hold is limited.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-/// More than the system keeps for a connection, so that a reader that does not read holds up the reply.
+/// Number of servers. Their list is larger than the system's buffers for a connection, so the reply waits for the reader.
 const SERVERS: u16 = 4_000;
 
 fn lobby(mut options: LobbyOptions) -> Lobby {
@@ -28,7 +28,7 @@ fn register(lobby: &Lobby, round: char) {
         common::registration(&name, 1_000 + number, Transport::Udp, &[("filler", &filler)])
     };
     lobby.send_all((0..SERVERS).map(server));
-    eventually("all are published", || {
+    eventually("all servers are published", || {
         let list = lobby.lists().lobby(&LOBBY);
         let is_new = |listing: &std::sync::Arc<rallypoint_lobby_proto::ListedServer>| {
             listing.block().table.get(b"filler").is_some_and(|filler| filler[0] == round as u8)
@@ -37,6 +37,7 @@ fn register(lobby: &Lobby, round: char) {
     });
 }
 
+/// Requests the list, and reads only its number of servers.
 fn begin(lobby: &Lobby) -> TcpStream {
     let mut client = connect(lobby.addr());
     client.write_all(&request(LOBBY)).unwrap();
@@ -47,15 +48,15 @@ fn begin(lobby: &Lobby) -> TcpStream {
 }
 
 #[test]
-fn l14_a_slow_reader_gets_the_list_it_asked_for() {
+fn l14_a_slow_reader_gets_the_list_as_of_its_request() {
     let lobby = lobby(options());
-    // So many that the last of them are served from a copy.
+    // Enough readers that the last of them are served from a file.
     let mut slow: Vec<TcpStream> = (0..12).map(|_| begin(&lobby)).collect();
     register(&lobby, 'b');
     for reader in &mut slow {
-        let whole = [&u32::from(SERVERS).to_be_bytes()[..], &read_all(reader)].concat();
+        let reply = [&u32::from(SERVERS).to_be_bytes()[..], &read_all(reader)].concat();
         let is_old = |block: ListBlock<'_>| block.table.get(b"filler").is_some_and(|filler| filler[0] == b'a');
-        assert_eq!(blocks(&whole).filter(|block| is_old(block.unwrap())).count(), usize::from(SERVERS));
+        assert_eq!(blocks(&reply).filter(|block| is_old(block.unwrap())).count(), usize::from(SERVERS));
     }
     assert_eq!(lobby.list_stats().evicted, 0);
     lobby.shutdown();
@@ -64,32 +65,32 @@ fn l14_a_slow_reader_gets_the_list_it_asked_for() {
 #[test]
 fn l14_memory_for_slow_readers_is_bounded() {
     let mut options = options();
-    // One list, and not two.
+    // Room for one list, but not for two.
     options.list.held_bytes = 24 << 20;
     let lobby = lobby(options);
     let mut first: Vec<TcpStream> = (0..4).map(|_| begin(&lobby)).collect();
     register(&lobby, 'b');
-    assert_eq!(lobby.list_stats().evicted, 0, "all of them share one list");
+    assert_eq!(lobby.list_stats().evicted, 0, "all readers share one list");
     let mut second = begin(&lobby);
-    eventually("the slowest have to go", || lobby.list_stats().evicted == 4);
+    eventually("the slowest readers are evicted", || lobby.list_stats().evicted == 4);
     assert!(read_all(&mut second).len() > 15_000_000);
-    first.iter_mut().for_each(is_reset);
+    first.iter_mut().for_each(assert_reset);
     lobby.shutdown();
 }
 
 #[test]
-fn l14_a_reader_whose_time_is_over_keeps_nothing_in_the_systems_memory() {
+fn l14_a_reader_that_times_out_is_reset_and_frees_the_systems_memory() {
     let mut options = options();
     options.list.reply_timeout = Duration::from_secs(1);
     let lobby = lobby(options);
     let mut reader = begin(&lobby);
-    eventually("its time is over", || lobby.list_stats().reply_timeouts == 1);
-    is_reset(&mut reader);
+    eventually("the reader times out", || lobby.list_stats().reply_timeouts == 1);
+    assert_reset(&mut reader);
     lobby.shutdown();
 }
 
-/// With an orderly end, the system would go on delivering what it has.
-fn is_reset(reader: &mut TcpStream) {
+/// Asserts that the connection was reset. With an orderly close, the system would continue to deliver what it has buffered.
+fn assert_reset(reader: &mut TcpStream) {
     let end = reader.read_to_end(&mut Vec::new());
     assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
 }

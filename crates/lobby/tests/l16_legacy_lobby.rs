@@ -1,4 +1,4 @@
-//! Old clients see old and new servers; old servers are seen by new clients.
+//! Legacy clients get legacy and modern servers, and modern clients get legacy servers.
 
 mod common;
 
@@ -32,33 +32,33 @@ fn legacy_names(reply: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn l16_old_and_new_see_each_other() {
+fn l16_legacy_and_modern_servers_are_in_both_lists() {
     let lobby = lobby();
     let [legacy_v4, legacy_v6] = lobby.local_addrs().legacy[..] else { panic!("two addresses") };
-    assert_eq!(common::ask(legacy_v4, &[41]), [0]);
+    assert_eq!(common::fetch(legacy_v4, &[41]), [0]);
     send(legacy_v4, &legacy_server(b"old"));
-    lobby.until_listed(&["old"]);
+    lobby.wait_until_listed(&["old"]);
     let protocol = protocol_of_version(41);
     let keys: [(&str, &[u8]); 1] = [("protocol_id", protocol.as_bytes())];
     lobby.send(&common::registration("new", 8_191, Transport::Tcp, &keys));
     lobby.send(&common::registration("of another version", 8_192, Transport::Tcp, &[("protocol_id", &[7; 16])]));
-    lobby.until_listed(&["new", "of another version", "old"]);
+    lobby.wait_until_listed(&["new", "of another version", "old"]);
     for addr in [legacy_v4, legacy_v6] {
-        assert_eq!(legacy_names(&common::ask(addr, &[41])), ["new", "old"]);
+        assert_eq!(legacy_names(&common::fetch(addr, &[41])), ["new", "old"]);
     }
     let mut by_uuid = vec![128];
     by_uuid.extend_from_slice(&[7; 16]);
-    assert_eq!(legacy_names(&common::ask(legacy_v4, &by_uuid)), ["of another version"]);
-    assert_eq!(common::ask(legacy_v4, &[42]), [0]);
+    assert_eq!(legacy_names(&common::fetch(legacy_v4, &by_uuid)), ["of another version"]);
+    assert_eq!(common::fetch(legacy_v4, &[42]), [0]);
     lobby.shutdown();
 }
 
 #[test]
-fn l16_a_request_may_come_in_pieces_and_with_more_behind_it() {
+fn l16_a_request_may_arrive_in_parts_and_be_followed_by_other_bytes() {
     let lobby = lobby();
     let legacy = lobby.local_addrs().legacy[0];
     send(legacy, &legacy_server(b"old"));
-    eventually("it is listed", || legacy_names(&common::ask(legacy, b"\x29more")) == ["old"]);
+    eventually("the server is listed", || legacy_names(&common::fetch(legacy, b"\x29more")) == ["old"]);
     let mut request = Vec::new();
     ListRequest { protocol_id: protocol_of_version(128) }.emit(&mut request);
     assert_eq!(request.len(), 17);

@@ -7,19 +7,19 @@ use rallypoint_lobby::LobbyOptions;
 use rallypoint_wire::lobby::blocks;
 
 #[test]
-fn l9_both_families_in_one_entry() {
+fn l9_registrations_over_both_families_are_one_entry() {
     let lobby = Lobby::start(LobbyOptions { listen: vec![any_v4(), any_v6()], ..options() });
     let [v4, v6] = lobby.local_addrs().lobby[..] else { panic!("two addresses") };
     send(v4, &server("one"));
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     send(v6, &server("one"));
-    eventually("both endpoints are shown", || {
+    eventually("both endpoints are listed", || {
         let list = lobby.list();
         let [Ok(block)] = blocks(&list).collect::<Vec<_>>()[..] else { panic!("one entry") };
         block.v4.is_some_and(|v4| v4.ip.is_loopback()) && block.v6.is_some_and(|v6| v6.ip.is_loopback())
     });
-    assert_eq!(common::ask(v6, &common::request(common::LOBBY)), lobby.list(), "the same list over both");
+    assert_eq!(common::fetch(v6, &common::request(common::LOBBY)), lobby.list(), "both families serve the same list");
     send(v6, &unregistration("one"));
-    lobby.until_listed(&[]);
+    lobby.wait_until_listed(&[]);
     lobby.shutdown();
 }

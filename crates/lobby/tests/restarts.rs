@@ -1,4 +1,4 @@
-//! A restart does not empty the list, a kill loses only the last moments, and a damaged file is set aside.
+//! The list survives a restart, a kill loses only the latest changes, and a damaged file is renamed.
 
 mod common;
 
@@ -6,18 +6,19 @@ use common::{Lobby, eventually, options, server};
 use rallypoint_lobby::{LobbyOptions, LobbyService, StartError};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
-fn kept(dir: &Path) -> LobbyOptions {
+/// Options of a lobby that saves to this directory every 100 ms.
+fn options_in(dir: &Path) -> LobbyOptions {
     LobbyOptions { data_dir: Some(dir.into()), save_every: Duration::from_millis(100), ..options() }
 }
 
 #[test]
 fn a_restart_does_not_empty_the_list() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("made/by/the/lobby");
-    let lobby = Lobby::start(kept(&data));
+    let data = dir.path().join("created/by/the/lobby");
+    let lobby = Lobby::start(options_in(&data));
     lobby.send(&server("one"));
     lobby.send(&server("two"));
-    lobby.until_listed(&["one", "two"]);
+    lobby.wait_until_listed(&["one", "two"]);
     let ids = |lobby: &Lobby| {
         let list = lobby.lists().lobby(&common::LOBBY);
         let mut ids: Vec<_> = list.servers().map(|listing| listing.public_id()).collect();
@@ -27,9 +28,9 @@ fn a_restart_does_not_empty_the_list() {
     let before = ids(&lobby);
     lobby.shutdown();
     for _ in 0..2 {
-        let lobby = Lobby::start(kept(&data));
+        let lobby = Lobby::start(options_in(&data));
         assert_eq!(lobby.names(), ["one", "two"], "at once");
-        assert_eq!(ids(&lobby), before, "called the same as before");
+        assert_eq!(ids(&lobby), before, "public IDs stay the same");
         lobby.shutdown();
     }
     for file in fs::read_dir(&data).unwrap().map(Result::unwrap) {
@@ -39,10 +40,10 @@ fn a_restart_does_not_empty_the_list() {
 }
 
 #[test]
-fn a_list_of_many_parts_is_saved_as_a_whole() {
+fn a_list_that_is_saved_in_parts_is_complete() {
     let dir = tempfile::tempdir().unwrap();
     let options = || {
-        let mut options = kept(dir.path());
+        let mut options = options_in(dir.path());
         options.registry.caps.per_address = 20_000;
         options
     };
@@ -52,10 +53,10 @@ fn a_list_of_many_parts_is_saved_as_a_whole() {
         common::registration(name, 1_000 + number, rallypoint_wire::lobby::Transport::Udp, &[])
     };
     lobby.send_all((0..).zip(&names).map(server));
-    eventually("all are listed", || lobby.stats().listed == names.len());
+    eventually("all servers are listed", || lobby.stats().listed == names.len());
     let save = dir.path().join("servers.save");
     let has = |name: &str| fs::read(&save).is_ok_and(|bytes| bytes.windows(12).any(|bytes| bytes == name.as_bytes()));
-    eventually("the first and the last are saved", || has(&names[0]) && has(&names[9_999]));
+    eventually("the first and the last server are saved", || has(&names[0]) && has(&names[9_999]));
     lobby.shutdown();
     let lobby = Lobby::start(options());
     assert_eq!(lobby.names(), names);
@@ -63,35 +64,37 @@ fn a_list_of_many_parts_is_saved_as_a_whole() {
 }
 
 #[test]
-fn a_kill_loses_only_the_last_moments() {
+fn a_kill_loses_only_the_latest_changes() {
     let dir = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(kept(dir.path()));
+    let lobby = Lobby::start(options_in(dir.path()));
     lobby.send(&server("one"));
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     let save = dir.path().join("servers.save");
-    eventually("it is saved", || fs::read(&save).is_ok_and(|bytes| bytes.windows(3).any(|bytes| bytes == b"one")));
-    // As it is on the disk at this moment.
+    eventually("the server is saved", || {
+        fs::read(&save).is_ok_and(|bytes| bytes.windows(3).any(|bytes| bytes == b"one"))
+    });
+    // A copy of the files as they are on the disk now stands for a killed lobby.
     let other = tempfile::tempdir().unwrap();
     for file in fs::read_dir(dir.path()).unwrap().map(Result::unwrap) {
         fs::copy(file.path(), other.path().join(file.file_name())).unwrap();
     }
-    // What a save that was cut off leaves behind does no harm.
+    // The rest of an interrupted save is ignored.
     fs::write(other.path().join("servers.save.new"), b"RALLYREG").unwrap();
-    let restored = Lobby::start(kept(other.path()));
+    let restored = Lobby::start(options_in(other.path()));
     assert_eq!(restored.names(), ["one"]);
     restored.send(&server("two"));
-    restored.until_listed(&["one", "two"]);
+    restored.wait_until_listed(&["one", "two"]);
     restored.shutdown();
-    let restored = Lobby::start(kept(other.path()));
+    let restored = Lobby::start(options_in(other.path()));
     assert_eq!(restored.names(), ["one", "two"]);
     restored.shutdown();
     lobby.shutdown();
 }
 
 #[test]
-fn the_save_on_disk_is_whole_at_every_moment() {
+fn the_save_on_disk_is_complete_at_all_times() {
     let dir = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(LobbyOptions { save_every: Duration::from_millis(1), ..kept(dir.path()) });
+    let lobby = Lobby::start(LobbyOptions { save_every: Duration::from_millis(1), ..options_in(dir.path()) });
     let save = dir.path().join("servers.save");
     lobby.send(&server("0"));
     eventually("there is a save", || save.exists());
@@ -104,7 +107,7 @@ fn the_save_on_disk_is_whole_at_every_moment() {
     lobby.shutdown();
 }
 
-/// The zlib one, by the book.
+/// CRC-32 as in zlib, without a table.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in bytes {
@@ -117,49 +120,49 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn a_damaged_file_is_set_aside() {
+fn a_damaged_file_is_renamed_and_the_lobby_starts_empty() {
     let dir = tempfile::tempdir().unwrap();
     let save = dir.path().join("servers.save");
     for (number, damaged) in [&b"nonsense"[..], b"RALLYREG\0\0\0\x01", b""].into_iter().enumerate() {
         fs::write(&save, damaged).unwrap();
-        let lobby = Lobby::start(kept(dir.path()));
+        let lobby = Lobby::start(options_in(dir.path()));
         assert_eq!(lobby.list(), [0; 4]);
         let aside = dir.path().join(format!("servers.save.damaged-{}", number + 1));
         assert_eq!(fs::read(&aside).unwrap(), damaged);
         lobby.send(&server("one"));
-        lobby.until_listed(&["one"]);
+        lobby.wait_until_listed(&["one"]);
         lobby.shutdown();
-        let lobby = Lobby::start(kept(dir.path()));
-        assert_eq!(lobby.names(), ["one"], "it works again");
+        let lobby = Lobby::start(options_in(dir.path()));
+        assert_eq!(lobby.names(), ["one"], "saves work again");
         lobby.shutdown();
     }
 }
 
 #[test]
-fn a_disk_that_fails_does_not_stop_the_lobby() {
+fn a_failing_disk_does_not_stop_the_lobby() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let lobby = Lobby::start(kept(&data));
+    let lobby = Lobby::start(options_in(&data));
     lobby.send(&server("one"));
     let save = data.join("servers.save");
-    eventually("it is saved", || save.exists());
+    eventually("the server is saved", || save.exists());
     fs::rename(&data, dir.path().join("away")).unwrap();
     lobby.send(&server("two"));
-    lobby.until_listed(&["one", "two"]);
+    lobby.wait_until_listed(&["one", "two"]);
     fs::create_dir(&data).unwrap();
     lobby.send(&server("three"));
-    lobby.until_listed(&["one", "three", "two"]);
+    lobby.wait_until_listed(&["one", "three", "two"]);
     let is_saved = |name: &[u8]| fs::read(&save).is_ok_and(|bytes| bytes.windows(name.len()).any(|b| b == name));
-    eventually("it is saved again", || is_saved(b"three") && is_saved(b"two"));
+    eventually("the list is saved again", || is_saved(b"three") && is_saved(b"two"));
     lobby.shutdown();
 }
 
 #[test]
-fn a_data_directory_serves_one_lobby() {
+fn a_data_directory_is_locked_by_its_lobby() {
     let dir = tempfile::tempdir().unwrap();
-    let lobby = Lobby::start(kept(dir.path()));
-    let error = LobbyService::start(kept(dir.path()), lobby.runtime.handle()).unwrap_err();
+    let lobby = Lobby::start(options_in(dir.path()));
+    let error = LobbyService::start(options_in(dir.path()), lobby.runtime.handle()).unwrap_err();
     assert!(matches!(error, StartError::DataDirInUse { .. }));
     lobby.shutdown();
-    Lobby::start(kept(dir.path())).shutdown();
+    Lobby::start(options_in(dir.path())).shutdown();
 }

@@ -1,4 +1,4 @@
-//! The end: nothing more is taken, replies are finished, threads end.
+//! A shutdown completes replies, frees the ports and ends all threads.
 
 mod common;
 
@@ -9,11 +9,11 @@ use std::{
 };
 
 #[test]
-fn the_ports_are_free_afterwards_and_a_second_shutdown_is_harmless() {
+fn a_shutdown_frees_the_ports_and_a_second_one_is_harmless() {
     let lobby = Lobby::start(options());
     let addr = lobby.addr();
     lobby.send(&server("one"));
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     let idle = connect(addr);
     lobby.runtime.block_on(async {
         lobby.service.shutdown().await;
@@ -24,7 +24,7 @@ fn the_ports_are_free_afterwards_and_a_second_shutdown_is_harmless() {
     });
     assert!(TcpStream::connect(addr).is_err());
     let Lobby { service, runtime } = lobby;
-    assert_eq!(service.lists().lobby(&LOBBY).count(), 1, "what was published can still be read");
+    assert_eq!(service.lists().lobby(&LOBBY).count(), 1, "published lists can still be read");
     drop((service, idle));
     drop(runtime);
     UdpSocket::bind(addr).unwrap();
@@ -32,7 +32,7 @@ fn the_ports_are_free_afterwards_and_a_second_shutdown_is_harmless() {
 }
 
 #[test]
-fn a_reply_that_is_under_way_is_finished() {
+fn a_shutdown_completes_replies_in_progress() {
     let mut options = options();
     options.registry.caps.per_address = 10_000;
     let lobby = Lobby::start(options);
@@ -41,24 +41,24 @@ fn a_reply_that_is_under_way_is_finished() {
         common::registration(&format!("server {number}"), 1_000 + number, transport, &[("filler", &[b'x'; 4_000])])
     };
     lobby.send_all((0..2_000).map(server));
-    common::eventually("all are listed", || lobby.lists().lobby(&LOBBY).count() == 2_000);
+    common::eventually("all servers are listed", || lobby.lists().lobby(&LOBBY).count() == 2_000);
     let mut reader = connect(lobby.addr());
     reader.write_all(&request(LOBBY)).unwrap();
     let mut first = [0; 4];
     reader.read_exact(&mut first).unwrap();
     let rest = std::thread::spawn(move || common::read_all(&mut reader));
     lobby.runtime.block_on(lobby.service.shutdown());
-    let whole = [&first[..], &rest.join().unwrap()].concat();
-    assert_eq!(common::names(&whole).len(), 2_000);
+    let reply = [&first[..], &rest.join().unwrap()].concat();
+    assert_eq!(common::names(&reply).len(), 2_000);
 }
 
 #[test]
-fn a_lobby_that_is_dropped_is_gone() {
+fn dropping_a_lobby_frees_its_port() {
     let lobby = Lobby::start(options());
     let addr = lobby.addr();
     lobby.send(&server("one"));
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     drop(lobby.service);
-    common::eventually("its port is free", || UdpSocket::bind(addr).is_ok());
+    common::eventually("the port is free", || UdpSocket::bind(addr).is_ok());
     drop(lobby.runtime);
 }

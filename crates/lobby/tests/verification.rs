@@ -83,7 +83,7 @@ fn without_probe_sockets_no_server_is_probed() {
     let lobby = Lobby::start(common::options());
     let addr = respond(&info("Bacon Town", 7));
     register(&lobby, &format!("session:{}", addr.port()));
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     eventually("the server is in the table", || !lobby.servers().snapshot().is_empty());
     assert_eq!(wait_for(&lobby, Verification::NotProbed).info, None);
     assert_eq!(lobby.probe_stats(), None);

@@ -32,7 +32,7 @@ fn a_watched_server_is_listed_until_it_is_no_longer_watched() {
         target(respond(&info("Session", 2)), "localhost", Protocol::Session),
     ];
     watch(&lobby, &targets);
-    lobby.until_listed(&["Blood", "Session"]);
+    lobby.wait_until_listed(&["Blood", "Session"]);
     eventually("both are verified in the table", || {
         let snapshot = lobby.servers().snapshot();
         let is_verified =
@@ -40,7 +40,7 @@ fn a_watched_server_is_listed_until_it_is_no_longer_watched() {
         snapshot.len() == 2 && snapshot.records().all(|record| is_verified(record.verification, record.origin))
     });
     watch(&lobby, &targets[..1]);
-    lobby.until_listed(&["Blood"]);
+    lobby.wait_until_listed(&["Blood"]);
 }
 
 #[test]
@@ -48,10 +48,10 @@ fn w38_a_registration_does_not_replace_a_watched_server() {
     let lobby = start();
     let addr = respond(&info("Watched", 3));
     watch(&lobby, &[target(addr, "127.0.0.1", Protocol::Bloodmasters)]);
-    lobby.until_listed(&["Watched"]);
+    lobby.wait_until_listed(&["Watched"]);
     let keys: &[(&str, &[u8])] = &[("x-query", b"session:9")];
     lobby.send(&common::registration("Bait", addr.port(), Transport::Udp, keys));
-    eventually("the owner can read why", || {
+    eventually("the owner can read the reason", || {
         let outcomes = lobby.runtime.block_on(lobby.recent_outcomes([127, 0, 0, 1].into()));
         outcomes.last().is_some_and(|recent| recent.outcome.code() == "known_by_asking")
     });

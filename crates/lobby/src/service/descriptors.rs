@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Assumed limit if the system does not report one.
 const FALLBACK: u64 = 1_024;
 
-/// Descriptors for copies of lists, listening sockets, files and the rest of the program.
+/// Descriptors for files of popular lists, listening sockets, files and the rest of the program.
 const RESERVED: usize = MAX_REPLY_FILES + 128;
 
 /// Number of file descriptors by purpose.
@@ -24,7 +24,7 @@ pub(super) struct Descriptors {
     pub others: usize,
 }
 
-/// What the parts of a lobby ask for.
+/// Number of file descriptors that each purpose could use.
 struct Wanted {
     connections: usize,
     checks: usize,

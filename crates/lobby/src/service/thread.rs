@@ -71,7 +71,7 @@ impl LobbyThread {
         self.has_more_events = true;
     }
 
-    /// Handles the end of a check. An error of this machine says nothing about the server.
+    /// Handles the end of a check. After an error of this machine the check is undecided.
     fn handle_checked(&mut self, now: Instant, target: CheckTarget, result: io::Result<CheckResult>) {
         let verdict = result.unwrap_or_else(|error| {
             if let Some(times) = self.check_errors.record(now) {

@@ -63,7 +63,7 @@ impl ServerFeed {
 
     /// Waits until the list was read for the first time.
     pub async fn until_current(&self) {
-        // The sender is part of this feed, so it cannot be gone.
+        // The sender is part of this feed, so the channel cannot be closed.
         let _ = self.is_current.subscribe().wait_for(|is_current| *is_current).await;
     }
 

@@ -103,8 +103,8 @@ impl TableSnapshot {
             if Arc::ptr_eq(before, after) {
                 continue;
             }
-            let gone = before.iter().filter(|record| position(after, record.id).is_err());
-            changes.extend(gone.map(|record| TableChange::Unlisted(Arc::clone(record), UnlistReason::Expired)));
+            let removed = before.iter().filter(|record| position(after, record.id).is_err());
+            changes.extend(removed.map(|record| TableChange::Unlisted(Arc::clone(record), UnlistReason::Expired)));
             for record in after.iter() {
                 match position(before, record.id) {
                     Ok(index) => changes.extend(TableChange::between(&before[index], record).into_iter().flatten()),

@@ -19,7 +19,7 @@ pub fn info(name: &str, players: u16) -> ServerInfo {
     }
 }
 
-/// Replies in both protocols until the process ends.
+/// Starts a server that replies in both protocols until the process ends.
 pub fn respond(info: &ServerInfo) -> SocketAddr {
     let config = ResponderConfig { bloodmasters: true, session: true, ..ResponderConfig::default() };
     let mut responder = Responder::new(config, 7, info).unwrap();

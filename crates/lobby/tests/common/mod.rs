@@ -1,5 +1,5 @@
-//! What the tests of this folder share: a lobby on loopback, and clients for it.
-#![allow(dead_code, reason = "every test uses a part of it")]
+//! Shared by the tests of this directory: a lobby on loopback, and clients for it.
+#![allow(dead_code, reason = "each test uses some of it")]
 
 pub mod game_server;
 
@@ -17,10 +17,10 @@ use tokio::runtime::Runtime;
 
 pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
 
-/// Longer than anything takes on a busy machine: a test that waits for it has failed.
-pub const LIMIT: Duration = Duration::from_secs(30);
+/// Time after which a test fails. Every operation takes less, even on a busy machine.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A lobby, and the runtime it is served by.
+/// A lobby, and the runtime that serves it.
 pub struct Lobby {
     pub service: LobbyService,
     pub runtime: Runtime,
@@ -34,7 +34,7 @@ impl Deref for Lobby {
     }
 }
 
-/// On loopback, at any port, IPv4, without the legacy lobby, with everything on disk that belongs there.
+/// A lobby on loopback over IPv4, at any free port, without the legacy lobby and without a data directory.
 pub fn options() -> LobbyOptions {
     LobbyOptions { listen: vec![any_v4()], legacy: Vec::new(), ..LobbyOptions::default() }
 }
@@ -58,12 +58,12 @@ impl Lobby {
         self.local_addrs().lobby[0]
     }
 
-    /// Sends a datagram to the lobby, from a new port, as several real servers do.
+    /// Sends a datagram to the lobby from a new port, as several real servers do.
     pub fn send(&self, datagram: &[u8]) {
         send(self.addr(), datagram);
     }
 
-    /// Sends many datagrams from one port, no faster than the lobby receives them: none is lost.
+    /// Sends many datagrams from one port, no faster than the lobby receives them, so that none is lost.
     pub fn send_all(&self, datagrams: impl IntoIterator<Item = Vec<u8>>) {
         let client = UdpSocket::bind(any_v4()).unwrap();
         let received = || self.socket_stats()[0].received;
@@ -77,18 +77,18 @@ impl Lobby {
         }
     }
 
-    /// Asks for the list.
+    /// Requests the list.
     pub fn list(&self) -> Vec<u8> {
-        ask(self.addr(), &request(LOBBY))
+        fetch(self.addr(), &request(LOBBY))
     }
 
-    /// The names in the list, in order.
+    /// The names in the list, sorted.
     pub fn names(&self) -> Vec<String> {
         names(&self.list())
     }
 
-    /// Waits until the list has these names.
-    pub fn until_listed(&self, names: &[&str]) {
+    /// Waits until the list consists of these names, which have to be sorted.
+    pub fn wait_until_listed(&self, names: &[&str]) {
         eventually(&format!("the list is {names:?}"), || self.names() == names);
     }
 
@@ -97,7 +97,7 @@ impl Lobby {
     }
 }
 
-/// A registration of a UDP server. Its ID and port come from its name.
+/// A registration of a UDP server. Its ID and port are derived from its name.
 pub fn server(name: &str) -> Vec<u8> {
     registration(name, port_of(name), Transport::Udp, &[])
 }
@@ -108,10 +108,11 @@ pub fn registration(name: &str, port: u16, transport: Transport, keys: &[(&str, 
     for (key, value) in keys {
         table.push(key.as_bytes(), value).unwrap();
     }
-    let (id, port) = (id_of(name), port.try_into().unwrap());
-    let mut datagram = Vec::new();
+    let port = port.try_into().unwrap();
     let occupancy = Occupancy { slots: 24, players: 7, ..Occupancy::default() };
-    Registration::new(id, LOBBY, transport, port, occupancy, table.as_table()).unwrap().emit(&mut datagram);
+    let registration = Registration::new(id_of(name), LOBBY, transport, port, occupancy, table.as_table()).unwrap();
+    let mut datagram = Vec::new();
+    registration.emit(&mut datagram);
     datagram
 }
 
@@ -144,13 +145,13 @@ pub fn request(lobby_id: LobbyId) -> Vec<u8> {
 
 pub fn connect(to: SocketAddr) -> TcpStream {
     let client = TcpStream::connect(to).unwrap();
-    client.set_read_timeout(Some(LIMIT)).unwrap();
-    client.set_write_timeout(Some(LIMIT)).unwrap();
+    client.set_read_timeout(Some(TIMEOUT)).unwrap();
+    client.set_write_timeout(Some(TIMEOUT)).unwrap();
     client
 }
 
-/// Sends a request and reads until the other side closes: gracefully, or this panics.
-pub fn ask(to: SocketAddr, request: &[u8]) -> Vec<u8> {
+/// Sends a request and reads until the lobby closes the connection. Panics if the lobby resets it.
+pub fn fetch(to: SocketAddr, request: &[u8]) -> Vec<u8> {
     let mut client = connect(to);
     client.write_all(request).unwrap();
     read_all(&mut client)
@@ -171,11 +172,11 @@ pub fn names(reply: &[u8]) -> Vec<String> {
     names
 }
 
-/// Waits for something that has to happen.
-pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits until a condition is true. Panics after [`TIMEOUT`].
+pub fn eventually(condition: &str, mut is_true: impl FnMut() -> bool) {
     let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < LIMIT, "still not so: {what}");
+    while !is_true() {
+        assert!(began.elapsed() < TIMEOUT, "timed out waiting for: {condition}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -1,4 +1,4 @@
-//! A game that announces itself on real sockets is listed, its changes are listed, and it is removed when it stops.
+//! A game announced with `AnnounceThread` is listed and updated, and is removed when the thread stops.
 
 mod common;
 
@@ -12,13 +12,13 @@ fn an_announced_server_is_listed_updated_and_removed() {
     config.lobby_id = common::LOBBY;
     config.lobbies = vec![lobby.addr().into()];
     let announce = AnnounceThread::start(config).unwrap();
-    lobby.until_listed(&["announced"]);
+    lobby.wait_until_listed(&["announced"]);
     announce.set_occupancy(Occupancy { slots: 99, ..Occupancy::default() });
     common::eventually("the change is listed", || {
         let list = lobby.lists().lobby(&common::LOBBY);
         list.servers().next().unwrap().block().occupancy.slots == 99
     });
     announce.stop();
-    lobby.until_listed(&[]);
+    lobby.wait_until_listed(&[]);
     lobby.shutdown();
 }

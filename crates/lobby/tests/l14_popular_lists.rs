@@ -1,4 +1,4 @@
-//! A list that many ask for is sent from a copy: every client gets the same bytes, and a changed list has no old copy.
+//! A list that many clients request is sent from a file: all clients get the same bytes, and files of old versions are released.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{LOBBY, Lobby, connect, eventually, options, request};
 use rallypoint_wire::lobby::Transport;
 use std::{fs, io::Write};
 
-/// More than it takes for a copy.
+/// Number of clients: more than it takes until a list gets a file.
 const CLIENTS: usize = 20;
 
 fn register(lobby: &Lobby, map: &str) {
@@ -20,20 +20,20 @@ fn register(lobby: &Lobby, map: &str) {
         )
     };
     lobby.send_all((0..400).map(server));
-    eventually("all are published", || {
+    eventually("all servers are published", || {
         let list = lobby.lists().lobby(&LOBBY);
         list.count() == 400 && list.servers().all(|listing| listing.block().table.get(b"map") == Some(map.as_bytes()))
     });
 }
 
-/// How many files there are that exist only in memory.
-fn copies() -> usize {
+/// Number of memory-backed files of lists that this process has open.
+fn reply_files() -> usize {
     let links = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
     links.filter(|link| link.to_string_lossy().starts_with("/memfd:list")).count()
 }
 
 #[test]
-fn l14_every_client_gets_the_same_list_however_many_there_are() {
+fn l14_all_clients_of_a_popular_list_get_the_same_bytes() {
     let mut options = options();
     options.registry.caps.per_address = 1_000;
     let lobby = Lobby::start(options);
@@ -44,12 +44,12 @@ fn l14_every_client_gets_the_same_list_however_many_there_are() {
         for client in 0..CLIENTS {
             assert!(lobby.list() == list, "client {client} of {map}");
         }
-        // Those who go away before they have it do no harm to the others.
+        // Clients that disconnect before they have read the reply do not affect others.
         for _ in 0..CLIENTS {
             connect(lobby.addr()).write_all(&request(LOBBY)).unwrap();
         }
         assert!(lobby.list() == list);
-        eventually("only the last version has a copy", || copies() == 1);
+        eventually("only the latest version has a file", || reply_files() == 1);
     }
     lobby.shutdown();
 }

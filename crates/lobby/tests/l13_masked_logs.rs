@@ -1,4 +1,4 @@
-//! What is logged at the level of every day names no whole address, and never a server ID (L13).
+//! At level info the log contains masked addresses only, and no server ID (L13).
 
 mod common;
 
@@ -10,7 +10,7 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-/// Writes down every line that an operator sees.
+/// Collects the log messages up to level info.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -44,20 +44,20 @@ impl Subscriber for Log {
 }
 
 #[test]
-fn l13_no_whole_address_and_no_server_id() {
+fn l13_the_log_contains_no_complete_address_and_no_server_id() {
     let log = Log::default();
     tracing::subscriber::set_global_default(log.clone()).unwrap();
     let lobby = Lobby::start(options());
     lobby.send(&server("one"));
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     lobby.send(&unregistration("one"));
-    let has = |what: &str| log.0.lock().unwrap().iter().any(|line| line.contains(&format!("message={what} ")));
-    eventually("both are logged", || has("listed") && has("unlisted"));
+    let has = |message: &str| log.0.lock().unwrap().iter().any(|line| line.contains(&format!("message={message} ")));
+    eventually("both events are logged", || has("listed") && has("unlisted"));
     lobby.shutdown();
     let lines = log.0.lock().unwrap();
     let about_servers = || lines.iter().filter(|line| line.contains("listed"));
     assert!(about_servers().all(|line| line.contains("127.0.0.x") && !line.contains("127.0.0.1")), "{lines:#?}");
-    // The ID of this server is its name and zeros.
+    // The ID of this server is its name, padded with zeros.
     let id = "6f6e65";
     assert!(!lines.iter().any(|line| line.contains(id) || line.contains("[111, 110, 101")), "{lines:#?}");
 }

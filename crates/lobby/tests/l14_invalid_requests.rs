@@ -1,4 +1,4 @@
-//! What is not a request for a list gets no reply; a lobby that nobody knows is empty.
+//! Invalid and late requests get no reply; the list of an unknown lobby is empty.
 
 mod common;
 
@@ -7,26 +7,26 @@ use rallypoint_wire::lobby::LobbyId;
 use std::io::Write;
 
 #[test]
-fn l14_a_wrong_protocol_is_closed_without_a_reply() {
+fn l14_a_connection_with_another_protocol_is_closed_without_a_reply() {
     let lobby = Lobby::start(options());
     let mut wrong = request(common::LOBBY);
     wrong[15] ^= 1;
-    assert!(common::ask(lobby.addr(), &wrong).is_empty());
-    assert!(common::ask(lobby.addr(), b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n").is_empty());
+    assert!(common::fetch(lobby.addr(), &wrong).is_empty());
+    assert!(common::fetch(lobby.addr(), b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n").is_empty());
     eventually("both are counted", || lobby.list_stats().wrong_protocol == 2);
     assert_eq!(lobby.list_stats().requests, 0);
     lobby.shutdown();
 }
 
 #[test]
-fn l14_an_unknown_lobby_has_no_servers() {
+fn l14_the_list_of_an_unknown_lobby_is_empty() {
     let lobby = Lobby::start(options());
-    assert_eq!(common::ask(lobby.addr(), &request(LobbyId::from_bytes([9; 16]))), [0; 4]);
+    assert_eq!(common::fetch(lobby.addr(), &request(LobbyId::from_bytes([9; 16]))), [0; 4]);
     lobby.shutdown();
 }
 
 #[test]
-fn l14_a_request_has_a_time_limit() {
+fn l14_an_incomplete_request_times_out() {
     let mut options = options();
     options.list.request_timeout = std::time::Duration::from_millis(50);
     let lobby = Lobby::start(options);

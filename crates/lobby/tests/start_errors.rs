@@ -1,4 +1,4 @@
-//! Whoever cannot start a lobby is told why, and what to do.
+//! A lobby that cannot start returns an error with the reason and what to do, and leaves no thread behind.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn a_udp_port_in_use() {
         let taken = UdpSocket::bind(common::any_v4()).unwrap();
         let addr = taken.local_addr().unwrap();
         if TcpListener::bind(addr).is_err() {
-            // By chance, somebody uses the TCP port of the same number.
+            // By chance, the TCP port with the same number is in use.
             continue;
         }
         let expected = format!("UDP {addr} is used by another program: stop that program, or choose another port");
@@ -39,7 +39,7 @@ fn a_udp_port_in_use() {
 }
 
 #[test]
-fn another_lobby_is_there() {
+fn a_port_of_another_lobby() {
     let lobby = Lobby::start(options());
     assert!(error(LobbyOptions { listen: vec![lobby.addr()], ..options() }).contains("is used by another program"));
     lobby.shutdown();
@@ -69,7 +69,7 @@ fn a_data_directory_that_is_a_file() {
 }
 
 #[test]
-fn a_configuration_that_makes_no_sense() {
+fn an_invalid_configuration() {
     let mut options = options();
     options.registry.caps.total = 0;
     assert_eq!(error(options), "caps.total must be between 1 and 16000000");

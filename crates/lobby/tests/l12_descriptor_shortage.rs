@@ -1,4 +1,5 @@
-//! A server that could not be checked for want of descriptors is not unreachable: it is checked when it registers again.
+//! A server that cannot be checked because the process has no file descriptors left is not unreachable: it is checked again
+//! with its next registration.
 
 mod common;
 
@@ -10,7 +11,7 @@ use std::{
 };
 
 #[test]
-fn l12_a_check_that_cannot_be_made_is_no_verdict() {
+fn l12_a_check_that_cannot_be_made_leaves_the_server_undecided() {
     let lobby = Lobby::start(options());
     let server = TcpListener::bind(common::any_v4()).unwrap();
     let datagram = registration("one", server.local_addr().unwrap().port(), Transport::Tcp, &[]);
@@ -21,10 +22,10 @@ fn l12_a_check_that_cannot_be_made_is_no_verdict() {
         files.push(file);
     }
     register();
-    eventually("it could not be checked", || lobby.stats().checks.undecided == 1);
+    eventually("the check is undecided", || lobby.stats().checks.undecided == 1);
     drop(files);
     register();
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     assert_eq!(lobby.stats().checks.unreachable, 0);
     lobby.shutdown();
 }

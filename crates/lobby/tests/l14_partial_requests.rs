@@ -1,4 +1,4 @@
-//! A request may arrive in pieces; what comes behind it is ignored and never causes a reset.
+//! A request may arrive in parts. Bytes after it are ignored and never cause a reset.
 
 mod common;
 
@@ -8,12 +8,12 @@ use std::io::Write;
 fn lobby() -> Lobby {
     let lobby = Lobby::start(options());
     lobby.send(&server("one"));
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     lobby
 }
 
 #[test]
-fn l14_byte_by_byte() {
+fn l14_a_request_may_arrive_byte_by_byte() {
     let lobby = lobby();
     let mut client = connect(lobby.addr());
     client.set_nodelay(true).unwrap();
@@ -25,7 +25,7 @@ fn l14_byte_by_byte() {
 }
 
 #[test]
-fn l14_in_two_pieces_with_others_in_between() {
+fn l14_the_parts_of_many_requests_may_interleave() {
     let lobby = lobby();
     let request = request(LOBBY);
     let mut clients: Vec<_> = (0..100).map(|_| connect(lobby.addr())).collect();
@@ -47,7 +47,7 @@ fn l14_extra_bytes_never_cause_a_reset() {
         bytes.resize(32 + extra, 0xee);
         client.write_all(&bytes).unwrap();
         assert_eq!(common::names(&read_all(&mut client)), ["one"]);
-        // Even after the reply has ended, and again after a while in which the lobby could have closed its side.
+        // Also after the end of the reply, when the lobby could have closed the connection.
         for _ in 0..3 {
             client.write_all(b"more").unwrap();
             assert_eq!(client.take_error().unwrap().map(|error| error.kind()), None);
@@ -57,24 +57,24 @@ fn l14_extra_bytes_never_cause_a_reset() {
 }
 
 #[test]
-fn l14_a_client_that_has_closed_its_side_still_gets_the_list() {
+fn l14_a_client_that_half_closes_its_connection_still_gets_the_list() {
     let lobby = lobby();
     let mut client = connect(lobby.addr());
     client.write_all(&request(LOBBY)).unwrap();
     client.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(common::names(&read_all(&mut client)), ["one"]);
     drop(client);
-    eventually("the connection is given up", || lobby.list_stats().open == 0);
+    eventually("the connection has ended", || lobby.list_stats().open == 0);
     lobby.shutdown();
 }
 
 #[test]
-fn l14_a_client_that_closes_before_it_has_asked_gets_nothing() {
+fn l14_a_client_that_closes_before_its_request_is_complete_gets_nothing() {
     let lobby = lobby();
     let mut client = connect(lobby.addr());
     client.write_all(&request(LOBBY)[..31]).unwrap();
     client.shutdown(std::net::Shutdown::Write).unwrap();
     assert!(read_all(&mut client).is_empty());
-    eventually("it is counted", || lobby.list_stats().broken == 1);
+    eventually("the connection is counted", || lobby.list_stats().broken == 1);
     lobby.shutdown();
 }

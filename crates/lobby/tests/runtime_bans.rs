@@ -19,23 +19,23 @@ fn a_ban_removes_servers_at_once_and_applies_after_a_restart() {
     let lobby = start(dir.path());
     lobby.send(&server("Casino"));
     lobby.send(&server("Bacon Town"));
-    lobby.until_listed(&["Bacon Town", "Casino"]);
+    lobby.wait_until_listed(&["Bacon Town", "Casino"]);
     let ban = Ban { subject: BanSubject::name("*casino*").unwrap(), reason: "advertising".into(), until: None };
     let (stored, is_new) = lobby.runtime.block_on(lobby.admin().unwrap().put_ban(ban, OPERATOR)).unwrap();
     assert!(is_new);
-    lobby.until_listed(&["Bacon Town"]);
+    lobby.wait_until_listed(&["Bacon Town"]);
     lobby.shutdown();
 
     let lobby = start(dir.path());
     lobby.send(&server("Casino"));
     lobby.send(&server("Dust"));
-    lobby.until_listed(&["Bacon Town", "Dust"]);
+    lobby.wait_until_listed(&["Bacon Town", "Dust"]);
     let admin = lobby.admin().unwrap();
     lobby.runtime.block_on(admin.remove_ban(stored.id, OPERATOR)).unwrap();
     let again = lobby.runtime.block_on(admin.remove_ban(stored.id, OPERATOR));
     assert!(matches!(again, Err(AdminError::NoSuchBan)));
     lobby.send(&server("Casino"));
-    lobby.until_listed(&["Bacon Town", "Casino", "Dust"]);
+    lobby.wait_until_listed(&["Bacon Town", "Casino", "Dust"]);
     let audit = lobby.runtime.block_on(admin.audit()).unwrap();
     assert_eq!(audit.iter().map(|entry| &*entry.action).collect::<Vec<_>>(), ["unban", "ban"]);
 }
@@ -45,7 +45,7 @@ fn a_ban_that_cannot_be_stored_is_not_applied() {
     let dir = tempfile::tempdir().unwrap();
     let lobby = start(dir.path());
     lobby.send(&server("Casino"));
-    lobby.until_listed(&["Casino"]);
+    lobby.wait_until_listed(&["Casino"]);
     // A directory in place of the audit log.
     std::fs::create_dir_all(dir.path().join("audit.jsonl/in-the-way")).unwrap();
     let ban = Ban { subject: BanSubject::name("casino").unwrap(), reason: "".into(), until: None };

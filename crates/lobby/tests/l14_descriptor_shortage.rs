@@ -1,4 +1,4 @@
-//! When the system has no more descriptors, clients wait; when it has again, they are served.
+//! List clients wait while the process has no file descriptors left, and are served afterwards.
 
 mod common;
 
@@ -6,10 +6,10 @@ use common::{LOBBY, Lobby, connect, options, read_all, request, server};
 use std::{fs::File, io::Write};
 
 #[test]
-fn list_clients_wait_until_there_are_descriptors_again() {
+fn l14_list_clients_wait_until_descriptors_are_available() {
     let lobby = Lobby::start(options());
     lobby.send(&server("one"));
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     let mut files = Vec::new();
     while let Ok(file) = File::open("/dev/null") {
         files.push(file);
@@ -17,7 +17,7 @@ fn list_clients_wait_until_there_are_descriptors_again() {
     files.pop();
     let mut client = connect(lobby.addr());
     client.write_all(&request(LOBBY)).unwrap();
-    assert!(File::open("/dev/null").is_err(), "there are none for the lobby");
+    assert!(File::open("/dev/null").is_err(), "no descriptor is left for the lobby");
     drop(files);
     assert_eq!(common::names(&read_all(&mut client)), ["one"]);
     lobby.shutdown();

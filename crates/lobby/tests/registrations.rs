@@ -1,4 +1,4 @@
-//! A server registers, is in the list, and is gone when it says so.
+//! Registrations are listed, counted and reported, until the server unregisters.
 
 mod common;
 
@@ -10,16 +10,16 @@ fn a_server_is_listed_until_it_unregisters() {
     let lobby = Lobby::start(options());
     assert_eq!(lobby.list(), [0; 4]);
     lobby.send(&server("one"));
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     lobby.send(&server("two"));
-    lobby.until_listed(&["one", "two"]);
+    lobby.wait_until_listed(&["one", "two"]);
     lobby.send(&unregistration("one"));
-    lobby.until_listed(&["two"]);
+    lobby.wait_until_listed(&["two"]);
     lobby.shutdown();
 }
 
 #[test]
-fn a_large_list_arrives_as_a_whole() {
+fn a_large_list_arrives_completely() {
     let mut options = options();
     options.registry.caps.per_address = 5_000;
     let lobby = Lobby::start(options);
@@ -29,7 +29,7 @@ fn a_large_list_arrives_as_a_whole() {
         common::registration(name, 1_000 + number, transport, &[("filler", &[b'x'; 900])])
     };
     lobby.send_all((0..).zip(&names).map(server));
-    common::eventually("all are listed", || lobby.lists().lobby(&common::LOBBY).count() == 3_000);
+    common::eventually("all servers are listed", || lobby.lists().lobby(&common::LOBBY).count() == 3_000);
     let reply = lobby.list();
     assert!(reply.len() > 2_700_000);
     assert_eq!(common::names(&reply), names);
@@ -39,19 +39,19 @@ fn a_large_list_arrives_as_a_whole() {
 }
 
 #[test]
-fn what_happens_is_told_and_counted() {
+fn events_outcomes_and_datagrams_are_reported() {
     let lobby = Lobby::start(options());
     let mut events = lobby.subscribe();
     lobby.send(&server("one"));
     lobby.send(b"nonsense");
     let Ok(Event::Listed(listing)) = lobby.runtime.block_on(events.recv()) else { panic!("not listed") };
     assert_eq!(listing.block().table.get(b"name"), Some(&b"one"[..]));
-    common::eventually("both are counted", || {
+    common::eventually("both datagrams are counted", || {
         let stats = lobby.stats();
         (stats.outcome(RegistrationOutcome::Listed), stats.outcomes.iter().sum::<u64>()) == (1, 2)
     });
-    let past = lobby.runtime.block_on(lobby.recent_outcomes("127.0.0.1".parse().unwrap()));
-    let codes: Vec<_> = past.iter().map(|past| past.outcome.code()).collect();
+    let recent = lobby.runtime.block_on(lobby.recent_outcomes("127.0.0.1".parse().unwrap()));
+    let codes: Vec<_> = recent.iter().map(|recent| recent.outcome.code()).collect();
     assert_eq!(codes, ["listed", "malformed"]);
     let socket = lobby.socket_stats()[0];
     assert_eq!((socket.addr, socket.received, socket.dropped), (lobby.addr(), 2, 0));
@@ -60,14 +60,14 @@ fn what_happens_is_told_and_counted() {
 }
 
 #[test]
-fn a_new_configuration_holds_at_once() {
+fn a_new_configuration_takes_effect_at_once() {
     let lobby = Lobby::start(options());
     let mut config = lobby_config();
     lobby.send(&server("one"));
-    lobby.until_listed(&["one"]);
+    lobby.wait_until_listed(&["one"]);
     config.allow_private = false;
     lobby.runtime.block_on(lobby.set_config(config.clone())).unwrap();
-    lobby.until_listed(&[]);
+    lobby.wait_until_listed(&[]);
     config.max_registration = 1;
     let error = lobby.runtime.block_on(lobby.set_config(config)).unwrap_err();
     assert_eq!(error.to_string(), "max_registration must be between 61 and 65507 bytes");
@@ -75,7 +75,7 @@ fn a_new_configuration_holds_at_once() {
 }
 
 #[test]
-fn l15_what_is_too_large_is_refused_as_such() {
+fn l15_a_registration_that_is_too_large_is_refused() {
     let lobby = Lobby::start(options());
     let large = |size: usize| {
         let filler = vec![b'x'; size - 82];
