@@ -1,6 +1,6 @@
 // Buttons that copy the text beside them.
 
-/** Copies a text, also without the clipboard API, which pages without HTTPS do not have. */
+/** Copies a text. Falls back to execCommand where the clipboard API is missing, as on pages without HTTPS. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-// A server in a frame of another site. It polls once a minute, because event streams are limited, and frames can be many.
+// A server in a frame of another site. It polls once a minute, because the number of event streams is limited and there can be many frames.
 
 import { goOffline, update } from "./rows.js";
 
@@ -11,6 +11,6 @@ setInterval(async () => {
     if (response.ok) update(server, await response.json());
     else if (response.status === 404) goOffline(server);
   } catch {
-    // Tried again after a minute.
+    // Retried after a minute.
   }
 }, 60_000);

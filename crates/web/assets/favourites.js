@@ -19,7 +19,7 @@ function store(all) {
   try {
     localStorage.setItem(KEY, JSON.stringify(all));
   } catch {
-    // Without storage there are no favourites.
+    // Favourites are not kept if storage is disabled.
   }
 }
 

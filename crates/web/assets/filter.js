@@ -1,4 +1,4 @@
-// Matches servers against the filters of the page, by the rules of src/filter.rs, for servers that are listed later.
+// Matches servers that are listed after the page was loaded against its filters, by the rules of src/filter.rs.
 
 const fold = (text) => (text ?? "").toLowerCase();
 

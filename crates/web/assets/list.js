@@ -58,8 +58,8 @@ function appendOffline() {
   }
 }
 
-/** The address to fetch for a view: it names the IDs of favourites, which only the browser knows. */
-function requestAddress(view) {
+/** The URL to fetch for a view. It contains the IDs of the favourites, which are stored in the browser only. */
+function requestUrl(view) {
   const parameters = new URLSearchParams(view);
   if (parameters.get("favourites") === "1") {
     // No server has an ID of zeros: without favourites the list is empty, instead of complete.
@@ -68,19 +68,19 @@ function requestAddress(view) {
   return `/?${parameters}`;
 }
 
-/** Loads a view, which can be the current one. */
+/** Loads a view: a new one, or the current one again. */
 async function load(view, { push = false } = {}) {
   const request = ++latestRequest;
   const address = view.toString() === "" ? "/" : `/?${view}`;
   if (push) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
   try {
-    const response = await fetch(requestAddress(view), { headers: { accept: "text/html" } });
+    const response = await fetch(requestUrl(view), { headers: { accept: "text/html" } });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("list");
     if (request !== latestRequest) return;
     if (!response.ok || fresh === null) {
-      list().querySelector("#count").textContent = page.querySelector(".error-detail")?.textContent ?? "try again later";
+      list().querySelector("#count").textContent = page.querySelector(".error-detail")?.textContent ?? "The list could not be loaded.";
       return;
     }
     if (view.get("favourites") === "1") fresh.dataset.ids = "1";
@@ -97,7 +97,7 @@ async function load(view, { push = false } = {}) {
   }
 }
 
-/** Removes the IDs of favourites from links: they do not belong into addresses that users share. */
+/** Removes the IDs of favourites from links: they do not belong in URLs that users share. */
 function removeIdsFromLinks() {
   for (const link of list().querySelectorAll('a[href^="/?"]')) {
     const target = new URLSearchParams(link.getAttribute("href").slice(2));
@@ -114,7 +114,7 @@ function setConnected(isConnected) {
   if (liveness.textContent !== label) liveness.textContent = label;
 }
 
-/** Offers to show servers that were listed since. */
+/** Offers to show servers that were listed since the list was loaded. */
 function offerNewServers() {
   if (newServers.size === 0) {
     updates.replaceChildren();
@@ -187,7 +187,7 @@ async function refreshTotals() {
     document.getElementById("total-servers").textContent = servers.toLocaleString("en");
     document.getElementById("total-players").textContent = players.toLocaleString("en");
   } catch {
-    // Tried again at the next interval.
+    // Retried at the next interval.
   }
 }
 
@@ -220,7 +220,7 @@ document.addEventListener("click", (event) => {
   });
 });
 
-// Back and forward: the form and the list follow the address.
+// Back and forward: the form and the list follow the URL.
 addEventListener("popstate", () => {
   const view = parameters();
   for (const field of form.elements) {

@@ -10,8 +10,8 @@ function verifiedText({ verified, origin, differs }) {
       ? "Verified: the server's reply matches its registration"
       : "Verified: the lobby queried the server itself";
   }
-  if (verified === "differs") return `Differs: the server reports other values for ${(differs ?? []).join(", ")}`;
-  return verified === "unreachable" ? "The server does not answer queries" : "";
+  if (verified === "differs") return `Differs: the server reports different values for ${(differs ?? []).join(", ")}`;
+  return verified === "unreachable" ? "The server does not reply to queries" : "";
 }
 
 const countOf = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;

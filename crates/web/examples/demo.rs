@@ -1,5 +1,5 @@
-//! A lobby with made-up servers that change all the time, for looking at the pages: `cargo run -p rallypoint-web --example
-//! demo`, then open http://127.0.0.1:29950/. The first argument is how many servers there are, the second is the port.
+//! A lobby with simulated servers that change all the time, for a look at the pages: run `cargo run -p rallypoint-web --example
+//! demo` and open http://127.0.0.1:29950/. The first argument is the number of servers, the second is the port.
 // xtask: not run
 
 use rallypoint_history::{History, HistoryOptions, Observation, ObservedServer, ServerSource};
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Names that people choose, and names that people choose to cause trouble.
+/// Ordinary and hostile names.
 const NAMES: [&str; 16] = [
     "Friday night arena",
     "EU · Capture the flag 24/7",
@@ -40,11 +40,12 @@ const GAMES: [(&str, &str, &str); 3] =
 const LOBBIES: [&str; 2] = ["1ccf16b1-436d-856f-504d-cc1af306aaa7", "4fd0319b-5868-4f24-8b77-568cbb18fde9"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let number = |place| std::env::args().nth(place).map(|text| text.parse::<u16>()).transpose();
-    let (servers, port) = (number(1)?.unwrap_or(60), number(2)?.unwrap_or(29_950));
-    let folder = std::env::temp_dir().join(format!("rallypoint-demo-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let history = History::start(HistoryOptions::new(folder.join("history.sqlite")))?;
+    let argument = |index| std::env::args().nth(index).map(|text| text.parse::<u16>()).transpose();
+    let servers = argument(1)?.unwrap_or(60);
+    let port = argument(2)?.unwrap_or(29_950);
+    let dir = std::env::temp_dir().join(format!("rallypoint-demo-{}", std::process::id()));
+    std::fs::create_dir_all(&dir)?;
+    let history = History::start(HistoryOptions::new(dir.join("history.sqlite")))?;
     let runtime = tokio::runtime::Runtime::new()?;
     let (lobby, web) = runtime.block_on(async {
         let listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
@@ -60,49 +61,49 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok::<_, Box<dyn Error>>((lobby, WebService::start(options, sources)?))
     })?;
     println!("browse http://{}/", web.local_addrs()[0]);
-    let to = lobby.local_addrs().lobby[0];
-    let everybody: Vec<_> = (0..servers).filter_map(|number| Some((number, socket(number).ok()?))).collect();
+    let lobby_addr = lobby.local_addrs().lobby[0];
+    let sockets: Vec<_> = (0..servers).filter_map(|number| Some((number, socket(number).ok()?))).collect();
     for second in 0_u64.. {
-        for (number, socket) in &everybody {
-            // Most only stay in the list; some have players who come and go.
+        for (number, socket) in &sockets {
+            // Most servers only refresh their registration; every seventh changes its number of players.
             if second % 20 == u64::from(*number % 20) || (number.is_multiple_of(7) && second.is_multiple_of(3)) {
-                socket.send_to(&registration(*number, second)?, to)?;
+                socket.send_to(&registration(*number, second)?, lobby_addr)?;
             }
         }
         std::thread::sleep(Duration::from_secs(if second < 20 { 0 } else { 1 }));
         if second == 25 {
-            remember(&history, &lobby);
-            runtime.block_on(judge(&lobby));
+            record_past_day(&history, &lobby);
+            runtime.block_on(report_verification(&lobby));
         }
     }
     Ok(())
 }
 
-/// Every server has an address of its own.
+/// A socket with a separate loopback address for each server.
 fn socket(number: u16) -> std::io::Result<UdpSocket> {
     let [high, low] = number.to_be_bytes();
     UdpSocket::bind(SocketAddr::from(([127, 1, high, low], 0)))
 }
 
 fn registration(number: u16, second: u64) -> Result<Vec<u8>, Box<dyn Error>> {
-    let place = usize::from(number);
-    let (short, game, version) = GAMES[place % 5 % 3];
-    let moves = if number.is_multiple_of(7) { second / 3 } else { second / 600 };
-    let slots = [10, 16, 24, 32][place % 4];
-    let players = ((u64::from(number) * 7 + moves) % (u64::from(slots) + 1)) as u16;
+    let index = usize::from(number);
+    let (short, game, version) = GAMES[index % 5 % 3];
+    let changes = if number.is_multiple_of(7) { second / 3 } else { second / 600 };
+    let slots = [10, 16, 24, 32][index % 4];
+    let players = ((u64::from(number) * 7 + changes) % (u64::from(slots) + 1)) as u16;
     let players = if number % 3 == 1 { 0 } else { players };
     let bots = if number % 5 == 2 { (slots - players).min(4) } else { 0 };
     let wide = "寬".repeat(85);
     let mut table = TableBuf::new();
-    let name = if number == 20 { wide.clone() } else { NAMES[place % NAMES.len()].to_owned() };
-    let name = if place >= NAMES.len() && number != 20 { format!("{name} #{number}") } else { name };
+    let name = if number == 20 { wide.clone() } else { NAMES[index % NAMES.len()].to_owned() };
+    let name = if index >= NAMES.len() && number != 20 { format!("{name} #{number}") } else { name };
     table.push(b"name", name.as_bytes())?;
-    table.push(b"map", MAPS[(place + (moves / 20) as usize) % MAPS.len()].as_bytes())?;
+    table.push(b"map", MAPS[(index + (changes / 20) as usize) % MAPS.len()].as_bytes())?;
     table.push(b"game", game.as_bytes())?;
     table.push(b"game_short", short.as_bytes())?;
     table.push(b"game_ver", version.as_bytes())?;
-    let site = if number.is_multiple_of(2) { "https://example.org/clan?a=1&b=2" } else { "javascript:alert(1)" };
-    table.push(b"game_url", site.as_bytes())?;
+    let website = if number.is_multiple_of(2) { "https://example.org/clan?a=1&b=2" } else { "javascript:alert(1)" };
+    table.push(b"game_url", website.as_bytes())?;
     table.push(b"x-motd", "Be nice. <i>No</i> cheating.".as_bytes())?;
     let mut id = [0xd0; 16];
     id[..2].copy_from_slice(&number.to_be_bytes());
@@ -116,11 +117,11 @@ fn registration(number: u16, second: u64) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(datagram)
 }
 
-/// The servers of now with the players of another time.
+/// The current servers with the simulated players of another time.
 #[derive(Debug)]
-struct Then(Vec<Arc<ServerRecord>>, i64);
+struct PastServers(Vec<Arc<ServerRecord>>, i64);
 
-impl ServerSource for Then {
+impl ServerSource for PastServers {
     fn for_each(&self, show: &mut dyn FnMut(ObservedServer<'_>)) {
         for row in &self.0 {
             let hour = (self.1 % 86_400) as f64 / 3_600.0;
@@ -133,23 +134,23 @@ impl ServerSource for Then {
     }
 }
 
-/// Makes up the last day.
-fn remember(history: &History, lobby: &LobbyService) {
+/// Records a simulated history of the last day, with a gap of two hours.
+fn record_past_day(history: &History, lobby: &LobbyService) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
     let rows: Vec<_> = lobby.servers().snapshot().records().take(80).cloned().collect();
     for minute in (1..24 * 60).rev().filter(|minute| !(300..420).contains(minute)) {
         let time = now - minute * 60;
-        history.record(Observation { time, servers: Arc::new(Then(rows.clone(), time)), changes: Vec::new() });
+        history.record(Observation { time, servers: Arc::new(PastServers(rows.clone(), time)), changes: Vec::new() });
         if minute % 10 == 0 {
             history.flush();
         }
     }
     history.flush();
-    println!("the past is made up");
+    println!("recorded a simulated history of the last day");
 }
 
-/// Makes up what servers answered.
-async fn judge(lobby: &LobbyService) {
+/// Reports simulated results of verification.
+async fn report_verification(lobby: &LobbyService) {
     for row in lobby.servers().snapshot().records() {
         let verification = Verification::ALL[usize::from(row.id.as_bytes()[0] % 4)];
         let player = |number| Player { name: format!("player {number}"), ping_ms: Some(35), ..Player::default() };

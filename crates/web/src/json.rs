@@ -1,6 +1,6 @@
 //! A server as JSON.
 //!
-//! The keys are gamedig's where it has one for the same thing: programs that were written for it find what they look for.
+//! The keys are those of gamedig where it has an equivalent field, so that programs written for gamedig can use the API.
 
 use crate::api::schema::{DifferenceName, OriginName, TransportName, VerificationName};
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::net::SocketAddr;
 use utoipa::ToSchema;
 
-/// The names of fields.
+/// Names of fields.
 type Names = Vec<&'static str>;
 
 /// A server, as in lists and events.
@@ -58,8 +58,8 @@ pub(crate) struct ServerView<'a> {
     #[serde(serialize_with = "text_or_null")]
     #[schema(required, value_type = Option<String>, format = "uuid")]
     protocol_id: Option<rallypoint_wire::lobby::ProtocolId>,
-    /// Round-trip time in milliseconds from the lobby to the server at its last answer: up to two minutes old while it is
-    /// queried and answers, otherwise as old as its last check. A new value alone is no event. Null if it was never measured.
+    /// Round-trip time in milliseconds from the lobby to the server at its last reply: up to two minutes old while it is
+    /// queried and replies, otherwise as old as its last check. A new value alone is not an event. Null if it was never measured.
     #[schema(required)]
     ping: Option<u64>,
     /// Time of the first registration, in seconds since 1970.
@@ -71,7 +71,7 @@ pub(crate) struct ServerView<'a> {
     /// The result of verification by a query.
     #[schema(value_type = VerificationName)]
     verified: &'static str,
-    /// The fields in which the answer differs from the registration; only present if `verified` is `differs`.
+    /// The fields in which the reply differs from the registration; only present if `verified` is `differs`.
     #[serde(skip_serializing_if = "Names::is_empty")]
     #[schema(required = false, value_type = Vec<DifferenceName>)]
     differs: Names,
@@ -132,7 +132,7 @@ impl<'a> ServerView<'a> {
 impl Serialize for Table<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut entries = self.0.table();
-        // Two keys that differ as bytes can look the same; JSON wants each once.
+        // Two keys that differ as bytes can be the same text; a JSON object has each key once.
         let mut seen = std::collections::HashSet::new();
         entries.retain(|(key, _)| seen.insert(key.clone()));
         let mut map = serializer.serialize_map(Some(entries.len()))?;

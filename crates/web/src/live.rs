@@ -26,15 +26,15 @@ use tokio::sync::broadcast;
 /// some 30 kB per second, so this is enough for minutes; a client that was away for longer fetches the list again.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// Maximum number of batches that a client may be behind before it is disconnected. It reconnects and resumes.
-const BEHIND: usize = 64;
+/// Maximum number of batches that a client may lag behind before it is disconnected. It reconnects and resumes.
+const MAX_LAG: usize = 64;
 
 /// The latest snapshot and the events since.
 #[derive(Debug)]
 pub(crate) struct Live {
     feed: Arc<ServerFeed>,
     snapshot: ArcSwap<LiveSnapshot>,
-    past: Mutex<Past>,
+    recent: Mutex<RecentEvents>,
     batches: broadcast::Sender<Arc<Batch>>,
     is_following: AtomicBool,
 }
@@ -46,16 +46,16 @@ pub(crate) struct LiveSnapshot {
     cursor: Cursor,
 }
 
-/// The most recent events.
+/// The most recent events, for clients that reconnect.
 #[derive(Debug, Default)]
-struct Past {
+struct RecentEvents {
     batches: VecDeque<Arc<Batch>>,
     bytes: usize,
 }
 
-/// The starting point of an event stream.
+/// A subscription to events, with the ones that the client has missed.
 #[derive(Debug)]
-pub(crate) struct Joined {
+pub(crate) struct EventSubscription {
     /// The last event of `missed`, or the last one before.
     pub cursor: Cursor,
     /// The events after the one that the client knows; `None` if they are no longer kept.
@@ -84,30 +84,29 @@ impl Deref for LiveSnapshot {
 }
 
 impl Live {
-    /// An empty list. The epoch tells the events of this process from those of an earlier one: it should be random.
+    /// An empty list. The epoch distinguishes the events of this process from those of an earlier one: it should be random.
     pub fn new(feed: Arc<ServerFeed>, epoch: u32) -> Self {
         let snapshot = LiveSnapshot::new(Arc::new(TableSnapshot::empty()), Cursor { epoch, number: 0 });
         Self {
             feed,
             snapshot: ArcSwap::from_pointee(snapshot),
-            past: Mutex::default(),
-            batches: broadcast::Sender::new(BEHIND),
+            recent: Mutex::default(),
+            batches: broadcast::Sender::new(MAX_LAG),
             is_following: false.into(),
         }
     }
 
-    /// All servers as they are now.
+    /// The latest snapshot of all servers.
     pub fn snapshot(&self) -> Guard<Arc<LiveSnapshot>> {
         self.snapshot.load()
     }
 
-    /// Number of clients that listen to events.
+    /// Number of open event streams.
     pub fn listeners(&self) -> usize {
         self.batches.receiver_count()
     }
 
-    /// Whether this is the list as the lobby has it, but for the last moments: not before it was read for the first time,
-    /// nor after the lobby has ended.
+    /// Whether the snapshot follows the table of the lobby: from its first update until the lobby ends.
     pub fn is_current(&self) -> bool {
         self.is_following.load(Relaxed) && self.feed.is_current()
     }
@@ -118,36 +117,36 @@ impl Live {
 
     /// Publishes a snapshot and the events that lead to it.
     fn publish(&self, table: Arc<TableSnapshot>, batch: Option<Batch>) {
-        let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let cursor = batch.as_ref().map_or_else(|| self.snapshot.load().cursor, Batch::last);
         self.snapshot.store(Arc::new(LiveSnapshot::new(table, cursor)));
         if let Some(batch) = batch.map(Arc::new) {
-            past.bytes += batch.size();
-            past.batches.push_back(Arc::clone(&batch));
-            while past.bytes > KEPT_BYTES
-                && let Some(oldest) = past.batches.pop_front()
+            recent.bytes += batch.size();
+            recent.batches.push_back(Arc::clone(&batch));
+            while recent.bytes > KEPT_BYTES
+                && let Some(oldest) = recent.batches.pop_front()
             {
-                past.bytes -= oldest.size();
+                recent.bytes -= oldest.size();
             }
-            // It fails if there are no listeners at present, which is fine. It is sent under the lock, so that a listener that
-            // joins neither misses it nor gets it twice.
+            // An error means that there are no subscribers. The batch is sent under the lock, so that a new subscriber neither
+            // misses it nor receives it twice.
             let _ = self.batches.send(batch);
         }
     }
 
-    /// Begins to listen, after an event that the listener knows.
-    pub fn join(&self, after: Option<Cursor>, lobby: Option<LobbyId>) -> Joined {
-        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Subscribes to the events after the last one that the client has received.
+    pub fn subscribe(&self, after: Option<Cursor>, lobby: Option<LobbyId>) -> EventSubscription {
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let cursor = self.snapshot.load().cursor();
         let missed = match after {
             None => Some(Vec::new()),
-            Some(after) => past.since(after, cursor, lobby),
+            Some(after) => recent.since(after, cursor, lobby),
         };
-        Joined { cursor, missed, batches: self.batches.subscribe() }
+        EventSubscription { cursor, missed, batches: self.batches.subscribe() }
     }
 }
 
-impl Past {
+impl RecentEvents {
     fn since(&self, after: Cursor, now: Cursor, lobby: Option<LobbyId>) -> Option<Vec<Bytes>> {
         let kept_from = self.batches.front().map_or(now.number, |batch| batch.before().number);
         if after.epoch != now.epoch || after.number > now.number || after.number < kept_from {

@@ -51,7 +51,7 @@ fn a_false_player_count_is_shown_and_can_be_filtered() {
     let addr = respond("127.0.0.1:0", &info("Bacon Town", 1));
     register(&site, 9, &format!("session:{}", addr.port()));
     assert_eq!(wait_for(&site, "differs")["differs"], json!(["players"]));
-    assert!(site.get("/").text().contains("Differs: the server reports other values for players"));
+    assert!(site.get("/").text().contains("Differs: the server reports different values for players"));
     assert_eq!(site.json("/api/v1/servers?verified=differs")["total"], 1);
     assert_eq!(site.json("/api/v1/servers?verified=verified")["total"], 0);
     assert!(site.get("/?verified=differs").text().contains("Bacon Town"));

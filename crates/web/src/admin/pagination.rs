@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_bounded_and_reach_the_end() {
+    fn pages_are_bounded_and_reach_the_end() {
         let all: Vec<_> = (0..2_500).map(|number| format!("{number}{}", "x".repeat(1_000))).collect();
         let (mut seen, mut parts) = (Vec::new(), 0);
         while seen.len() < all.len() {

@@ -2,7 +2,7 @@
 
 use crate::{
     filter::InvalidParameter,
-    live::{Batch, Cursor, Joined},
+    live::{Batch, Cursor, EventSubscription},
     middleware::ClientAddr,
     problem::Problem,
     state::AppState,
@@ -78,7 +78,7 @@ pub(crate) async fn stream(
     let permit = state.quotas.event_streams.take(client.ip, state.is_exempt(client)).ok_or_else(|| {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many event streams are open: try again later")
     })?;
-    let Joined { cursor, missed, batches } = state.live.join(after, lobby);
+    let EventSubscription { cursor, missed, batches } = state.live.subscribe(after, lobby);
     let first_event = match (after, &missed) {
         (None, _) => Some("hello"),
         (Some(_), None) => Some("reset"),
@@ -139,8 +139,8 @@ struct EventStream {
 }
 
 impl EventStream {
-    /// The next bytes. `None` ends the stream: when the server shuts down, and when the client is so slow that events were lost.
-    /// It reconnects and resumes, as long as the missed events are kept.
+    /// The next bytes. `None` ends the stream: when the server shuts down, and when a slow client has lost events. The client
+    /// reconnects and resumes, as long as the missed events are kept.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         loop {
             if let Some(events) = self.queue.pop_front() {

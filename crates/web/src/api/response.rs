@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn etags_are_compared_as_rfc_9110_says() {
+    fn etags_are_compared_as_in_rfc_9110() {
         let etag = HeaderValue::from_static("\"a-1\"");
         let matches = |values: &[&str]| matches_etag(&headers(&header::IF_NONE_MATCH, values), &etag);
         for same in ["\"a-1\"", "W/\"a-1\"", "\"x\", \"a-1\"", "*", "\"x\",W/\"a-1\" "] {

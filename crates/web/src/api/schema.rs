@@ -105,7 +105,7 @@ pub(crate) enum OriginName {
     Watched,
 }
 
-/// A field in which an answer can differ from the registration.
+/// A field in which a reply can differ from the registration.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DifferenceName {

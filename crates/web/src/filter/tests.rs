@@ -1,4 +1,4 @@
-//! Every filter and order against a naive reading of the same words.
+//! Every filter and order against a naive implementation.
 
 use super::*;
 use crate::live::{Cursor, LiveSnapshot};
@@ -20,16 +20,16 @@ const DEFAULTS: QueryDefaults = QueryDefaults {
     is_strict: true,
 };
 
-/// A server as the test knows it.
+/// A generated server.
 #[derive(Clone, Debug)]
-struct Known {
+struct TestServer {
     lobby: u8,
     texts: [String; 4],
     occupancy: Occupancy,
     families: (bool, bool),
 }
 
-fn known() -> impl Strategy<Value = Known> {
+fn test_server() -> impl Strategy<Value = TestServer> {
     let text = || prop_oneof!["[abAB ]{0,4}", Just("Straße".to_owned())];
     let occupancy = (0..4u16, 0..3u16, 0..4u16, any::<bool>()).prop_map(|(players, bots, slots, password)| Occupancy {
         players,
@@ -39,33 +39,33 @@ fn known() -> impl Strategy<Value = Known> {
     });
     let families = prop_oneof![Just((true, false)), Just((false, true)), Just((true, true))];
     (0..3u8, [text(), text(), text(), text()], occupancy, families)
-        .prop_map(|(lobby, texts, occupancy, families)| Known { lobby, texts, occupancy, families })
+        .prop_map(|(lobby, texts, occupancy, families)| TestServer { lobby, texts, occupancy, families })
 }
 
 fn lobby(number: u8) -> LobbyId {
     LobbyId::from_bytes([number; 16])
 }
 
-/// The servers in a snapshot. Their place in the list is in the key `x`.
-fn snapshot(servers: &[Known]) -> Arc<TableSnapshot> {
+/// A snapshot with these servers. The key `x` holds the index of each.
+fn snapshot(servers: &[TestServer]) -> Arc<TableSnapshot> {
     let now = Instant::now();
     let mut registry = Registry::new(Config::default(), HashKeys::default(), now).unwrap();
-    for (place, known) in (0u8..).zip(servers) {
+    for (index, server) in (0u8..).zip(servers) {
         let mut table = TableBuf::new();
-        for (key, text) in [&b"name"[..], b"map", b"game", b"game_ver"].into_iter().zip(&known.texts) {
+        for (key, text) in [&b"name"[..], b"map", b"game", b"game_ver"].into_iter().zip(&server.texts) {
             table.push(key, text.as_bytes()).unwrap();
         }
-        table.push(b"x", place.to_string().as_bytes()).unwrap();
-        let id = ServerId::from_bytes([place; 16]);
-        let port = (1_000 + u16::from(place)).try_into().unwrap();
-        let lobby = lobby(known.lobby);
+        table.push(b"x", index.to_string().as_bytes()).unwrap();
+        let id = ServerId::from_bytes([index; 16]);
+        let port = (1_000 + u16::from(index)).try_into().unwrap();
+        let lobby = lobby(server.lobby);
         let registration =
-            Registration::new(id, lobby, Transport::Udp, port, known.occupancy, table.as_table()).unwrap();
+            Registration::new(id, lobby, Transport::Udp, port, server.occupancy, table.as_table()).unwrap();
         let mut datagram = Vec::new();
         registration.emit(&mut datagram);
-        let v4 = IpAddr::from(Ipv4Addr::new(192, 0, 2, place));
-        let v6 = IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, place.into(), 0, 0, 0, 0, 1));
-        for (_, ip) in [(known.families.0, v4), (known.families.1, v6)].into_iter().filter(|(has, _)| *has) {
+        let v4 = IpAddr::from(Ipv4Addr::new(192, 0, 2, index));
+        let v6 = IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, index.into(), 0, 0, 0, 0, 1));
+        for (_, ip) in [(server.families.0, v4), (server.families.1, v6)].into_iter().filter(|(has, _)| *has) {
             assert!(registry.handle_datagram(now, (ip, 5_000).into(), &datagram).is_listed());
         }
     }
@@ -76,13 +76,13 @@ fn snapshot(servers: &[Known]) -> Arc<TableSnapshot> {
     Arc::clone(table.published())
 }
 
-fn place(row: &ServerRecord) -> usize {
+fn index(row: &ServerRecord) -> usize {
     row.table().iter().find(|(key, _)| key == "x").unwrap().1.parse().unwrap()
 }
 
 /// The parameters of a query.
 #[derive(Clone, Debug)]
-struct Asked {
+struct TestQuery {
     q: Option<String>,
     lobby: Option<u8>,
     exact: [Option<String>; 3],
@@ -91,7 +91,7 @@ struct Asked {
     part: (usize, usize),
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn test_query() -> impl Strategy<Value = TestQuery> {
     let exact = || {
         prop::option::weighted(0.2, prop_oneof!["[abAB]{1,2}", Just("STRASSE".to_owned()), Just("STRAßE".to_owned())])
     };
@@ -103,12 +103,12 @@ fn asked() -> impl Strategy<Value = Asked> {
         (0..Column::ALL.len(), any::<bool>()),
         (0..6usize, 1..8usize),
     )
-        .prop_map(|(q, lobby, exact, switches, sort, part)| Asked { q, lobby, exact, switches, sort, part })
+        .prop_map(|(q, lobby, exact, switches, sort, part)| TestQuery { q, lobby, exact, switches, sort, part })
 }
 
-impl Asked {
-    /// As it stands in an address.
-    fn query(&self) -> String {
+impl TestQuery {
+    /// The query string.
+    fn to_query_string(&self) -> String {
         let mut out = form_urlencoded::Serializer::new(String::new());
         let texts = [("q", &self.q), ("map", &self.exact[0]), ("game", &self.exact[1]), ("version", &self.exact[2])];
         for (name, text) in texts {
@@ -124,27 +124,27 @@ impl Asked {
         out.finish()
     }
 
-    fn fits(&self, known: &Known) -> bool {
+    fn matches(&self, server: &TestServer) -> bool {
         let lower = |text: &str| text.to_lowercase();
         let same =
             |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| lower(wanted) == lower(text));
         let words = self.q.iter().flat_map(|q| q.split_whitespace().map(lower));
-        let Occupancy { players, slots, password, .. } = known.occupancy;
+        let Occupancy { players, slots, password, .. } = server.occupancy;
         let [not_empty, not_full, no_password, both] = self.switches;
-        let [_, map, game, version] = &known.texts;
+        let [_, map, game, version] = &server.texts;
         let mut words = words;
-        words.all(|word| known.texts.iter().any(|text| lower(text).contains(&word)))
-            && self.lobby.is_none_or(|number| number == known.lobby)
+        words.all(|word| server.texts.iter().any(|text| lower(text).contains(&word)))
+            && self.lobby.is_none_or(|number| number == server.lobby)
             && same(&self.exact[0], map)
             && same(&self.exact[1], game)
             && same(&self.exact[2], version)
             && (!not_empty || players > 0)
             && (!not_full || players < slots)
             && (!no_password || !password)
-            && (!both || known.families == (true, true))
+            && (!both || server.families == (true, true))
     }
 
-    fn order(&self, a: &(&Known, &ServerRecord), b: &(&Known, &ServerRecord)) -> Ordering {
+    fn order(&self, a: &(&TestServer, &ServerRecord), b: &(&TestServer, &ServerRecord)) -> Ordering {
         let lower = |text: &str| text.to_lowercase();
         let by_text = |at: usize| lower(&a.0.texts[at]).cmp(&lower(&b.0.texts[at]));
         let (x, y) = (a.0.occupancy, b.0.occupancy);
@@ -172,39 +172,42 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_filter_and_order_is_what_its_words_say(servers in prop::collection::vec(known(), 0..24), asked in asked()) {
+    fn every_filter_and_order_agrees_with_a_naive_implementation(
+        servers in prop::collection::vec(test_server(), 0..24),
+        query in test_query(),
+    ) {
         let snapshot = snapshot(&servers);
-        let found = ListQuery::parse(&asked.query(), &DEFAULTS).unwrap().select(&snapshot);
+        let found = ListQuery::parse(&query.to_query_string(), &DEFAULTS).unwrap().select(&snapshot);
         let mut expected: Vec<_> =
-            snapshot.records().map(|row| (&servers[place(row)], &**row)).filter(|(known, _)| asked.fits(known)).collect();
-        expected.sort_by(|a, b| asked.order(a, b));
+            snapshot.records().map(|row| (&servers[index(row)], &**row)).filter(|(server, _)| query.matches(server)).collect();
+        expected.sort_by(|a, b| query.order(a, b));
         prop_assert_eq!(found.total, expected.len());
-        let expected: Vec<_> = expected.iter().skip(asked.part.0).take(asked.part.1).map(|(_, row)| row.id).collect();
+        let expected: Vec<_> = expected.iter().skip(query.part.0).take(query.part.1).map(|(_, row)| row.id).collect();
         prop_assert_eq!(found.rows.iter().map(|row| row.id).collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in ".{0,60}") {
+    fn parsing_never_panics(text in ".{0,60}") {
         let _ = ListQuery::parse(&text, &DEFAULTS);
         let _ = ListQuery::parse(&text, &QueryDefaults { by_page: true, is_strict: false, ..DEFAULTS });
     }
 
     #[test]
-    fn a_filter_reads_what_it_writes(asked in asked()) {
-        let filter = ListQuery::parse(&asked.query(), &DEFAULTS).unwrap().filter;
+    fn filters_round_trip(query in test_query()) {
+        let filter = ListQuery::parse(&query.to_query_string(), &DEFAULTS).unwrap().filter;
         prop_assert_eq!(ListQuery::parse(&filter.to_string(), &DEFAULTS).unwrap().filter, filter);
     }
 }
 
 #[test]
 fn favourites_are_found_by_their_ids() {
-    let known = Known {
+    let server = TestServer {
         lobby: 1,
         texts: Default::default(),
         occupancy: Occupancy { players: 0, bots: 0, slots: 1, password: false },
         families: (true, false),
     };
-    let snapshot = snapshot(&vec![known; 5]);
+    let snapshot = snapshot(&vec![server; 5]);
     let ids: Vec<_> = snapshot.records().map(|row| row.id).collect();
     let gone = "0".repeat(32);
     let query = format!("ids={},{},{gone},{}", ids[3], ids[1], ids[3]);
@@ -213,7 +216,7 @@ fn favourites_are_found_by_their_ids() {
 }
 
 #[test]
-fn pages_begin_at_one_and_unknown_words_are_only_a_mistake_for_programs() {
+fn pages_start_at_one_and_unknown_parameters_are_refused_only_in_strict_mode() {
     let page = QueryDefaults { by_page: true, is_strict: false, limit: 50, ..DEFAULTS };
     let query = ListQuery::parse("page=3&utm_source=x&q=&map=", &page).unwrap();
     assert_eq!((query.offset, query.limit, query.filter.is_all()), (100, 50, true));
@@ -224,29 +227,29 @@ fn pages_begin_at_one_and_unknown_words_are_only_a_mistake_for_programs() {
 }
 
 #[test]
-fn an_answer_ends_before_it_is_too_long_and_the_client_goes_on_from_there() {
-    let known = Known {
+fn a_long_list_is_truncated_and_can_be_continued_with_offset() {
+    let server = TestServer {
         lobby: 1,
         texts: Default::default(),
         occupancy: Occupancy { players: 0, bots: 0, slots: 1, password: false },
         families: (true, false),
     };
-    let snapshot = snapshot(&vec![known; 9]);
+    let snapshot = snapshot(&vec![server; 9]);
     let size = |row: &Arc<ServerRecord>| crate::json::server(row).len() + 1;
     let longest = snapshot.records().map(size).max().unwrap();
     let live = LiveSnapshot::new(Arc::clone(&snapshot), Cursor { epoch: 1, number: 0 });
-    for (most, answers) in [(longest * 4, 3), (longest, 9), (1, 9), (usize::MAX, 1)] {
-        let mut told = Vec::new();
-        for _ in 0..answers {
-            let query = ListQuery::parse(&format!("sort=-id&offset={}", told.len()), &DEFAULTS).unwrap();
-            let list = crate::api::servers::write_list(&query, &live, most);
+    for (max_bytes, responses) in [(longest * 4, 3), (longest, 9), (1, 9), (usize::MAX, 1)] {
+        let mut ids = Vec::new();
+        for _ in 0..responses {
+            let query = ListQuery::parse(&format!("sort=-id&offset={}", ids.len()), &DEFAULTS).unwrap();
+            let list = crate::api::servers::write_list(&query, &live, max_bytes);
             let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
             let servers = list["servers"].as_array().unwrap();
             assert_eq!((&list["total"], &list["count"]), (&9.into(), &servers.len().into()));
-            told.extend(servers.iter().map(|server| server["id"].as_str().unwrap().to_owned()));
+            ids.extend(servers.iter().map(|server| server["id"].as_str().unwrap().to_owned()));
         }
         let mut expected: Vec<_> = snapshot.records().map(|row| row.id.to_string()).collect();
         expected.sort_unstable_by(|a, b| b.cmp(a));
-        assert_eq!(told, expected, "{most}");
+        assert_eq!(ids, expected, "{max_bytes}");
     }
 }

@@ -1,8 +1,8 @@
-//! What changed between two snapshots, as the bytes that are sent to listeners.
+//! The changes between two snapshots, as the bytes that are sent to clients.
 //!
-//! First come the servers that went, then the others: one that moved is gone before it comes. Within both, the events of a
-//! lobby stand together, so that a client that follows one lobby gets slices of the same bytes: every event is serialized
-//! once, however many listen.
+//! Unlisted servers come first, then the others: a server that moves to another lobby is unlisted before it is listed. Within
+//! both groups the events are sorted by lobby, so that a client that follows one lobby gets slices of the same bytes: every
+//! event is serialized once, for any number of clients.
 
 use super::Cursor;
 use crate::json::{self, text};
@@ -13,20 +13,29 @@ use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
 use std::io::Write;
 
-/// The events of one moment, as server-sent events.
+/// The changes of one table update, as server-sent events.
 #[derive(Debug)]
 pub struct Batch {
     epoch: u32,
     /// The number of the first event.
     first: u64,
     bytes: Bytes,
-    /// Of every event: whether it is about a server that is there, its lobby, and where it ends.
-    events: Vec<(bool, LobbyId, usize)>,
+    events: Vec<BatchEvent>,
 }
 
-/// The data of an event about a server that went.
+/// An event of a batch.
+#[derive(Debug)]
+struct BatchEvent {
+    /// Whether the server is in the list after the event.
+    is_listed: bool,
+    lobby: LobbyId,
+    /// Position in the bytes of the batch at which the event ends.
+    end: usize,
+}
+
+/// The data of an event about an unlisted server.
 #[derive(Serialize)]
-struct GoneView<'a> {
+struct UnlistedView<'a> {
     #[serde(serialize_with = "text")]
     id: PublicId,
     #[serde(serialize_with = "text")]
@@ -35,69 +44,70 @@ struct GoneView<'a> {
     why: &'static str,
 }
 
-/// The order of events: servers that left come first, then the events of each lobby together.
+/// The order of events: unlisted servers first, then by lobby.
 fn sort_key(change: &TableChange) -> (bool, LobbyId, PublicId) {
     let record = change.record();
     (!matches!(change, TableChange::Unlisted(..)), record.lobby, record.id)
 }
 
 impl Batch {
-    /// The events after `before`; `None` if nothing happened.
+    /// The events after `before`; `None` if there are no changes.
     pub(super) fn new(changes: &[TableChange], before: Cursor) -> Option<Self> {
         let mut changes: Vec<_> = changes.iter().collect();
         changes.sort_unstable_by_key(|change| sort_key(change));
-        let (mut bytes, mut cursor) = (Vec::new(), before);
+        let mut bytes = Vec::new();
+        let mut cursor = before;
         let mut events = Vec::with_capacity(changes.len());
         for change in changes {
             cursor.number += 1;
             write(change, cursor, &mut bytes);
-            let (is_there, lobby, _) = sort_key(change);
-            events.push((is_there, lobby, bytes.len()));
+            let (is_listed, lobby, _) = sort_key(change);
+            events.push(BatchEvent { is_listed, lobby, end: bytes.len() });
         }
         let first = before.number + 1;
         (!events.is_empty()).then(|| Self { epoch: before.epoch, first, bytes: bytes.into(), events })
     }
 
-    /// Its last event.
+    /// The last event of the batch.
     #[must_use]
     pub fn last(&self) -> Cursor {
         Cursor { epoch: self.epoch, number: self.first + self.events.len() as u64 - 1 }
     }
 
-    /// The event before its first.
+    /// The event before the first of the batch.
     #[must_use]
     pub fn before(&self) -> Cursor {
         Cursor { epoch: self.epoch, number: self.first - 1 }
     }
 
-    /// How many bytes it has.
+    /// Size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// How many events it has.
+    /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// The events after this number, of all lobbies or of one, ready to be sent. May be empty.
+    /// The events after this number, of all lobbies or of one, ready to send. May be empty.
     #[must_use]
     pub fn after(&self, number: u64, lobby: Option<LobbyId>) -> Vec<Bytes> {
         let skip = usize::try_from((number + 1).saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.len());
-        let of_lobby = |is_there: bool, lobby: LobbyId| {
-            let from = self.events.partition_point(|event| (event.0, event.1) < (is_there, lobby));
-            let to = self.events.partition_point(|event| (event.0, event.1) <= (is_there, lobby));
+        let of_lobby = |is_listed: bool, lobby: LobbyId| {
+            let from = self.events.partition_point(|event| (event.is_listed, event.lobby) < (is_listed, lobby));
+            let to = self.events.partition_point(|event| (event.is_listed, event.lobby) <= (is_listed, lobby));
             (from, to)
         };
         let ranges = match lobby {
             None => [(0, self.len()), (0, 0)],
             Some(lobby) => [of_lobby(false, lobby), of_lobby(true, lobby)],
         };
-        let start = |event: usize| event.checked_sub(1).map_or(0, |before| self.events[before].2);
-        let wanted = ranges.into_iter().map(|(from, to)| (from.max(skip), to)).filter(|(from, to)| from < to);
-        wanted.map(|(from, to)| self.bytes.slice(start(from)..start(to))).collect()
+        let start = |event: usize| event.checked_sub(1).map_or(0, |before| self.events[before].end);
+        let selected = ranges.into_iter().map(|(from, to)| (from.max(skip), to)).filter(|(from, to)| from < to);
+        selected.map(|(from, to)| self.bytes.slice(start(from)..start(to))).collect()
     }
 }
 
@@ -107,12 +117,12 @@ fn write(change: &TableChange, cursor: Cursor, out: &mut Vec<u8>) {
         TableChange::Changed(_) => "changed",
         TableChange::Unlisted(..) => "unlisted",
     };
-    // Writing into memory does not fail, and neither does JSON without maps of odd keys.
+    // Writing to memory does not fail, and neither does JSON without maps whose keys are not strings.
     let _ = write!(out, "id: {cursor}\nevent: {name}\ndata: ");
     match change {
         TableChange::Listed(record) | TableChange::Changed(record) => out.extend_from_slice(json::server(record)),
         TableChange::Unlisted(record, reason) => {
-            let view = GoneView { id: record.id, lobby: record.lobby, name: &record.name, why: reason.code() };
+            let view = UnlistedView { id: record.id, lobby: record.lobby, name: &record.name, why: reason.code() };
             let _ = serde_json::to_writer(&mut *out, &view);
         }
     }
@@ -133,7 +143,7 @@ mod tests {
         LobbyId::from_bytes([number; 16])
     }
 
-    /// Registers servers, given as number and lobby, and writes the events of that, one batch for each slice.
+    /// Registers servers, given as number and lobby, and returns the events: one batch for each slice.
     fn batches(steps: &[&[(u8, u8)]]) -> Vec<Batch> {
         let mut now = Instant::now();
         let mut registry = Registry::new(Config::default(), HashKeys::default(), now).unwrap();
@@ -158,7 +168,7 @@ mod tests {
             registry.publish(now);
             table.handle_list(&registry.lists().snapshot());
             let batch = Batch::new(&table.handle_timeout(now).unwrap().changes, cursor).unwrap();
-            assert_eq!(batch.before(), cursor, "no number is left out");
+            assert_eq!(batch.before(), cursor, "the numbers are consecutive");
             cursor = batch.last();
             batches.push(batch);
         }

@@ -1,21 +1,21 @@
-//! A place in the row of events.
+//! A position in the sequence of events.
 
 use std::{fmt, str::FromStr};
 use thiserror::Error;
 
-/// An event, by its number and the start of the program that counted it: numbers begin anew with each start.
+/// The ID of an event: its number and the epoch of the process, because numbers start again with each process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
-    /// Chosen at random when the program starts.
+    /// Random number chosen when the process starts.
     pub epoch: u32,
-    /// How many events there were, this one included.
+    /// Number of the event, counted from 1; 0 is the state before the first event.
     pub number: u64,
 }
 
-/// A text is not a [`Cursor`].
+/// The text is not a valid [`Cursor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected the id of an event, such as 5f3a09c1-1742")]
-pub struct NotACursor;
+pub struct InvalidCursor;
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,17 +24,17 @@ impl fmt::Display for Cursor {
 }
 
 impl FromStr for Cursor {
-    type Err = NotACursor;
+    type Err = InvalidCursor;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (epoch, number) = text.split_once('-').ok_or(NotACursor)?;
+        let (epoch, number) = text.split_once('-').ok_or(InvalidCursor)?;
         let is_hex = epoch.len() == 8 && epoch.bytes().all(|digit| digit.is_ascii_hexdigit());
         let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
         if !is_hex || !is_number {
-            return Err(NotACursor);
+            return Err(InvalidCursor);
         }
-        let epoch = u32::from_str_radix(epoch, 16).map_err(|_| NotACursor)?;
-        Ok(Self { epoch, number: number.parse().map_err(|_| NotACursor)? })
+        let epoch = u32::from_str_radix(epoch, 16).map_err(|_| InvalidCursor)?;
+        Ok(Self { epoch, number: number.parse().map_err(|_| InvalidCursor)? })
     }
 }
 
@@ -43,12 +43,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cursors_read_what_they_print_and_nothing_else() {
+    fn cursors_round_trip_and_other_texts_are_invalid() {
         let cursor = Cursor { epoch: 0x5f3_a09c, number: 1742 };
         assert_eq!(cursor.to_string(), "05f3a09c-1742");
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
-        for wrong in ["", "-", "05f3a09c-", "05f3a09c", "5f3a09c-1", "05f3a09c-+1", "05f3a09c-99999999999999999999"] {
-            assert_eq!(wrong.parse::<Cursor>(), Err(NotACursor), "{wrong}");
+        for invalid in ["", "-", "05f3a09c-", "05f3a09c", "5f3a09c-1", "05f3a09c-+1", "05f3a09c-99999999999999999999"] {
+            assert_eq!(invalid.parse::<Cursor>(), Err(InvalidCursor), "{invalid}");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Batch, Live};
 use rallypoint_lobby::{LobbyService, TableSnapshot, TableUpdate};
 use std::sync::Arc;
 
-/// Runs until the lobby ends.
+/// Publishes the updates of the lobby's table until the lobby ends.
 pub(crate) async fn follow(lobby: LobbyService, live: Arc<Live>) {
     let feed = lobby.servers();
     let _reset = ResetFollowing(&live);
@@ -39,11 +39,11 @@ impl Drop for ResetFollowing<'_> {
     }
 }
 
-/// Writes the events of an update and publishes both. `None` if the runtime shuts down.
+/// Serializes the events of an update, and publishes them with its snapshot. `None` if the runtime shuts down.
 async fn publish(live: &Live, update: &Arc<TableUpdate>) -> Option<()> {
     let before = live.snapshot().cursor();
-    // Events are written outside of the runtime's threads: with many servers that takes a while, and on a machine with one core
-    // the runtime has a single thread, which has to serve lists and pages meanwhile.
+    // Events are serialized on the blocking pool: with many servers that takes a while, and on a machine with one core the
+    // runtime has a single thread, which has to serve lists and pages meanwhile.
     let batch = match update.changes.is_empty() {
         true => None,
         false => {

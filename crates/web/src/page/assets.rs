@@ -46,7 +46,7 @@ pub(super) fn url(name: &str) -> &'static str {
 /// A file by its hashed name.
 pub(super) async fn serve(Path(name): Path<String>) -> Response {
     let Some((content_type, content)) = ASSETS.files.get(&name) else {
-        return Problem::not_found("there is no such file (any more): reload the page").into_response();
+        return Problem::not_found("no such file: reload the page to get the current version").into_response();
     };
     let headers = [
         (header::CONTENT_TYPE, content_type.clone()),

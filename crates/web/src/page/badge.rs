@@ -32,7 +32,7 @@ pub(super) async fn show(State(state): State<Arc<AppState>>, PathId(id): PathId)
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
     let snapshot = state.live.snapshot();
     let settings = state.settings();
-    // On another site, an image that says "offline" is better than a broken one.
+    // On another site, an image that shows "offline" is better than a broken one.
     let badge = match snapshot.record(id) {
         Some(row) => {
             let server = ServerRow::new(row, &settings, 0);

@@ -36,7 +36,7 @@ impl HistorySection {
         match tokio::task::spawn_blocking(move || History::read(&history, subject, span, now)).await {
             Ok(Ok(history)) => Self::Available(Box::new(history)),
             Ok(Err(error)) => Self::Unavailable(error.to_string()),
-            Err(_) => Self::Unavailable("it could not be read".into()),
+            Err(_) => Self::Unavailable("the read was aborted".into()),
         }
     }
 

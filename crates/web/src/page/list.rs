@@ -157,7 +157,7 @@ impl ListPage<'_> {
             Verification::NotProbed => "not queried",
             Verification::Verified => "verified",
             Verification::Differs => "differs",
-            Verification::Unreachable => "does not answer",
+            Verification::Unreachable => "does not reply",
         };
         Verification::ALL.into_iter().map(move |one| (one.code(), label(one), selected == Some(one)))
     }

@@ -59,7 +59,7 @@ pub(super) async fn one(
     PathId(id): PathId,
     RawQuery(query): RawQuery,
 ) -> Result<Response, PageError> {
-    let id: LobbyId = id.parse().map_err(|_| Problem::not_found("this is not the address of a lobby"))?;
+    let id: LobbyId = id.parse().map_err(|_| Problem::not_found("this is not a lobby ID"))?;
     let span = Span::from_query(query.as_deref());
     let history = HistorySection::read(&state, Subject::Lobby(id), span).await;
     let snapshot = state.live.snapshot();

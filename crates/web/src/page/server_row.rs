@@ -100,10 +100,10 @@ impl<'a> ServerRow<'a> {
             Verification::Verified => badge("verified", "✓", "Verified: the server's reply matches its registration"),
             Verification::Differs => {
                 let fields: Vec<_> = self.row.differences.names().collect();
-                let text = format!("Differs: the server reports other values for {}", fields.join(", "));
+                let text = format!("Differs: the server reports different values for {}", fields.join(", "));
                 badge("differs", "≠", &text)
             }
-            Verification::Unreachable => badge("unreachable", "?", "The server does not answer queries"),
+            Verification::Unreachable => badge("unreachable", "?", "The server does not reply to queries"),
         }
     }
 }

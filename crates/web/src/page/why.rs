@@ -61,7 +61,7 @@ pub(super) async fn show(
 }
 
 impl WhyPage {
-    /// The outcome that answers the question: the latest, except for repeated unregistrations of a server that is gone
+    /// The outcome that explains the current state: the latest, except for repeated unregistrations of a server that is gone
     /// already, which servers send because datagrams can be lost.
     fn decisive(outcomes: &RecentOutcomes) -> Option<&RepeatedOutcome> {
         let is_decisive = |outcome: &&RepeatedOutcome| outcome.code != "not_registered";

@@ -10,8 +10,8 @@ use tokio::net::TcpListener;
 /// Maximum number of connections waiting to be accepted; the limit of the system is usually lower.
 const BACKLOG: i32 = 4_096;
 
-/// Size in bytes of the send buffer of a connection: the default maximum of Linux, because a list of a thousand servers costs a third
-/// more CPU time in smaller pieces. Linux doubles the value for its own bookkeeping.
+/// Size in bytes of the send buffer of a connection: the default maximum of Linux, because a list of a thousand servers costs
+/// a third more CPU time in smaller pieces. Linux doubles the value for its own bookkeeping.
 const SEND_BUFFER: usize = 208 << 10;
 
 /// Why a web server cannot start.
@@ -44,12 +44,12 @@ pub(crate) fn bind(options: &WebOptions) -> Result<Vec<TcpListener>, StartError>
 fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
     if addr.is_ipv6() {
-        // IPv4 has a socket of its own.
+        // IPv4 has a separate socket.
         socket.set_only_v6(true)?;
     }
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
-    // Connections inherit it. Otherwise it grows to megabytes, for every client that does not read.
+    // Connections inherit the size. Without it the buffer grows to megabytes for every client that does not read.
     let _ = socket.set_send_buffer_size(SEND_BUFFER);
     socket.bind(&addr.into())?;
     socket.listen(BACKLOG)?;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_system_keeps_little_for_a_client_that_does_not_read() {
+    async fn the_send_buffer_of_a_connection_is_bounded() {
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let client = tokio::net::TcpStream::connect(listener.local_addr().unwrap());
         let (accepted, _client) = tokio::join!(listener.accept(), client);
