@@ -6,6 +6,7 @@
 
 mod feed;
 mod record;
+mod shards;
 mod snapshot;
 mod task;
 #[cfg(test)]
@@ -13,13 +14,14 @@ mod tests;
 
 pub use feed::{ServerFeed, Subscription};
 pub use record::{FoldedTexts, ServerRecord};
+pub(crate) use shards::ShardIndex;
 pub use snapshot::{TableSnapshot, Totals};
 pub(crate) use task::run;
 
 use crate::{WallClock, verify::VerificationResult};
 use rallypoint_lobby_proto::{Event, ListSnapshot, ListedServer, PublicId, UnlistReason};
 use rallypoint_wire::lobby::LobbyId;
-use snapshot::{SHARDS, Shard, find, position, shard_of};
+use shards::{Shards, position};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
@@ -31,7 +33,7 @@ pub const PUBLISH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Interval at which one shard is compared with its listings, so that each record is refreshed once per minute. Neither a new
 /// latency, which the lobby changes in place, nor a corrected system clock is an event.
-const REFRESH_INTERVAL: Duration = Duration::from_millis(60_000 / SHARDS as u64);
+const REFRESH_INTERVAL: Duration = Duration::from_millis(60_000 / ShardIndex::COUNT as u64);
 
 /// Maximum number of probe results that are kept for servers that are not in the table (yet).
 const EARLY_RESULTS: usize = 1_024;
@@ -73,7 +75,7 @@ pub enum TableScope {
 pub struct ServerTable {
     scope: TableScope,
     clock: WallClock,
-    shards: Box<[Shard]>,
+    shards: Shards,
     totals: Totals,
     lobbies: Arc<BTreeMap<LobbyId, Totals>>,
     published: Arc<TableSnapshot>,
@@ -85,7 +87,7 @@ pub struct ServerTable {
     results: HashMap<PublicId, VerificationResult>,
     publish_not_before: Instant,
     refresh_at: Instant,
-    refresh_shard: usize,
+    refresh_shard: ShardIndex,
 }
 
 /// A new snapshot with the changes since the previous one.
@@ -125,7 +127,7 @@ impl ServerTable {
             results: HashMap::new(),
             publish_not_before: now,
             refresh_at: now + REFRESH_INTERVAL,
-            refresh_shard: 0,
+            refresh_shard: ShardIndex::default(),
         }
     }
 
@@ -276,7 +278,7 @@ impl ServerTable {
         let lobbies = Arc::make_mut(&mut self.lobbies);
         lobbies.entry(record.lobby).or_default().add(&record);
         self.totals.add(&record);
-        let shard = Arc::make_mut(&mut self.shards[shard_of(record.id)]);
+        let shard = Arc::make_mut(&mut self.shards[ShardIndex::of(record.id)]);
         match position(shard, record.id) {
             Ok(index) => {
                 let old = std::mem::replace(&mut shard[index], record);
@@ -287,7 +289,7 @@ impl ServerTable {
     }
 
     fn remove(&mut self, id: PublicId, reason: UnlistReason) {
-        let shard = &mut self.shards[shard_of(id)];
+        let shard = &mut self.shards[ShardIndex::of(id)];
         let Ok(index) = position(shard, id) else { return };
         let old = Arc::make_mut(shard).remove(index);
         self.subtract(&old);
@@ -310,7 +312,7 @@ impl ServerTable {
     /// Refreshes the records of the next shard.
     fn refresh(&mut self) {
         let shard = self.refresh_shard;
-        self.refresh_shard = (shard + 1) % SHARDS;
+        self.refresh_shard = shard.next();
         let changed: Vec<_> = self.shards[shard].iter().filter_map(|record| record.refreshed(&self.clock)).collect();
         for record in changed {
             self.set(Arc::new(record));
@@ -319,11 +321,11 @@ impl ServerTable {
     }
 
     fn records(&self) -> impl Iterator<Item = &Arc<ServerRecord>> {
-        self.shards.iter().flat_map(|shard| shard.iter())
+        self.shards.records()
     }
 
     fn record(&self, id: PublicId) -> Option<&Arc<ServerRecord>> {
-        find(&self.shards, id)
+        self.shards.record(id)
     }
 }
 

@@ -9,7 +9,7 @@ pub use result::{Verification, VerificationResult};
 
 use crate::{
     probe::{ProbePool, ProbeReason},
-    table::{ServerFeed, ServerRecord, TableChange},
+    table::{ServerFeed, ServerRecord, ShardIndex, TableChange},
 };
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
 use rallypoint_query_proto::{Probe, ProbeOutcome, QueryReply};
@@ -42,9 +42,9 @@ pub(crate) async fn run(feed: Arc<ServerFeed>, pool: ProbePool, seed: u128) {
         }
     };
     let mut updates = feed.subscribe();
-    let mut ticks = time::interval(INTERVAL / feed.snapshot().shards() as u32);
+    let mut ticks = time::interval(INTERVAL / ShardIndex::COUNT);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut shard = 0;
+    let mut shard = ShardIndex::default();
     loop {
         tokio::select! {
             update = updates.next(&feed) => {
@@ -55,9 +55,8 @@ pub(crate) async fn run(feed: Arc<ServerFeed>, pool: ProbePool, seed: u128) {
                 }
             }
             _ = ticks.tick() => {
-                let snapshot = feed.snapshot();
-                snapshot.shard(shard).for_each(&mut probe);
-                shard = (shard + 1) % snapshot.shards();
+                feed.snapshot().shard(shard).for_each(&mut probe);
+                shard = shard.next();
             }
         }
     }

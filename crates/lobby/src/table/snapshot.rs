@@ -1,20 +1,17 @@
 //! An immutable view of all listed servers at one moment.
 
-use super::{ServerRecord, TableChange};
+use super::{
+    ServerRecord, ShardIndex, TableChange,
+    shards::{Shards, position},
+};
 use rallypoint_lobby_proto::{PublicId, UnlistReason};
 use rallypoint_wire::lobby::LobbyId;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Number of shards that the records are spread over. A change copies one shard.
-pub(super) const SHARDS: usize = 256;
-
-/// Records whose IDs begin with the same byte, sorted by ID. IDs are keyed hashes, so all shards are about equally long.
-pub(super) type Shard = Arc<Vec<Arc<ServerRecord>>>;
-
 /// All listed servers at one moment. Readers may hold on to it for as long as they need: it never changes.
 #[derive(Debug)]
 pub struct TableSnapshot {
-    pub(super) shards: Box<[Shard]>,
+    pub(super) shards: Shards,
     pub(super) totals: Totals,
     pub(super) lobbies: Arc<BTreeMap<LobbyId, Totals>>,
     pub(super) version: u64,
@@ -37,8 +34,7 @@ impl TableSnapshot {
     /// A snapshot without servers, older than any other.
     #[must_use]
     pub fn empty() -> Self {
-        let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        Self { shards, totals: Totals::default(), lobbies: Arc::default(), version: 0 }
+        Self { shards: Shards::default(), totals: Totals::default(), lobbies: Arc::default(), version: 0 }
     }
 
     /// Number of servers.
@@ -55,24 +51,18 @@ impl TableSnapshot {
 
     /// All servers, sorted by ID.
     pub fn records(&self) -> impl Iterator<Item = &Arc<ServerRecord>> {
-        self.shards.iter().flat_map(|shard| shard.iter())
+        self.shards.records()
     }
 
-    /// Number of shards. All are about equally large.
-    #[must_use]
-    pub fn shards(&self) -> usize {
-        self.shards.len()
-    }
-
-    /// The servers of one shard; empty if the number is out of range.
-    pub fn shard(&self, number: usize) -> impl Iterator<Item = &Arc<ServerRecord>> {
-        self.shards.get(number).into_iter().flat_map(|shard| shard.iter())
+    /// The servers of one shard. All shards are about equally large.
+    pub(crate) fn shard(&self, index: ShardIndex) -> impl Iterator<Item = &Arc<ServerRecord>> {
+        self.shards[index].iter()
     }
 
     /// The server with this ID.
     #[must_use]
     pub fn record(&self, id: PublicId) -> Option<&Arc<ServerRecord>> {
-        find(&self.shards, id)
+        self.shards.record(id)
     }
 
     /// Totals over all lobbies.
@@ -99,7 +89,7 @@ impl TableSnapshot {
     #[must_use]
     pub fn changes_since(&self, older: &Self) -> Vec<TableChange> {
         let mut changes = Vec::new();
-        for (before, after) in older.shards.iter().zip(&self.shards) {
+        for (before, after) in older.shards.iter().zip(self.shards.iter()) {
             if Arc::ptr_eq(before, after) {
                 continue;
             }
@@ -130,21 +120,4 @@ impl Totals {
         self.bots -= u64::from(record.bots);
         self.slots -= u64::from(record.slots);
     }
-}
-
-/// The shard that a record belongs to: the first byte of its ID.
-pub(super) fn shard_of(id: PublicId) -> usize {
-    usize::from(id.as_bytes()[0])
-}
-
-/// The record with this ID.
-pub(super) fn find(shards: &[Shard], id: PublicId) -> Option<&Arc<ServerRecord>> {
-    // There is a shard for every value of a byte.
-    let shard = &shards[shard_of(id)];
-    position(shard, id).ok().map(|index| &shard[index])
-}
-
-/// The index of a record in its shard, or where it has to be inserted.
-pub(super) fn position(shard: &[Arc<ServerRecord>], id: PublicId) -> Result<usize, usize> {
-    shard.binary_search_by_key(&id, |record| record.id)
 }

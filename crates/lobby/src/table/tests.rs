@@ -252,7 +252,7 @@ fn latency_and_wall_clock_are_refreshed_once_a_minute() {
     fixture.check();
     let record = |fixture: &Fixture| Arc::clone(fixture.table.published().records().next().unwrap());
     let wait_a_minute = |fixture: &mut Fixture| {
-        for _ in 0..=SHARDS {
+        for _ in 0..=ShardIndex::COUNT {
             // It registers again, so that its lease does not expire.
             fixture.register(1, 1, "one", 3);
             assert!(fixture.wait(REFRESH_INTERVAL).is_none_or(|update| update.changes.is_empty()));
