@@ -7,11 +7,21 @@ use std::{
     process::Command,
 };
 
+/// The target triple of this machine, as the compiler names it.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let version = String::from_utf8(output.stdout).unwrap();
+    version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
+}
+
 /// Names of all packages that the given ones are built from, without those for tests only.
 fn dependencies_of(roots: &[&str]) -> BTreeSet<String> {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    // Packages for other platforms may not have been downloaded.
+    let platform = host();
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--offline", "--locked", "--manifest-path", manifest])
+        .args(["--filter-platform", &platform])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

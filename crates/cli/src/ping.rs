@@ -69,7 +69,8 @@ Examples:
   rallypoint ping -c 5 -i 200ms session://[2001:db8::1]:45555
 
 The time limit for an answer is --timeout, but at most the interval (or a
-second, if that is longer). There are no retries: a lost datagram counts as lost.";
+second, if that is longer). There are no retries: a lost datagram counts as
+lost.";
 
 const EXIT: &str = "\
 Exit codes:

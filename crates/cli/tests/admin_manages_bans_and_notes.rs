@@ -129,7 +129,7 @@ fn errors_are_one_sentence_with_the_right_exit_code() {
     let cases: [(&[&str], i32, &str); 5] = [
         (&["unban", "203.0.113.9"], 1, "no such ban"),
         (&["unban", "somebody"], 2, "expected an address"),
-        (&["unlist", "0123456789abcdef0123456789abcdef"], 1, "no server of this ID"),
+        (&["unlist", "0123456789abcdef0123456789abcdef"], 1, "no server with this ID"),
         (&["ban", "0.0.0.0/0"], 1, "too wide"),
         (&["ban", "everybody"], 2, "expected an address"),
     ];
