@@ -59,5 +59,5 @@ fn a_false_player_count_is_reported() {
 
     let told = "\"verified\":\"differs\",\"differs\":[\"players\"]";
     wait_for("the API says so", || get(http, "/api/v1/servers").contains(told).then_some(()));
-    assert!(get(http, "/").contains("Differs: the server reports other values for players"));
+    assert!(get(http, "/").contains("Differs: the server reports different values for players"));
 }
