@@ -1,4 +1,5 @@
-// A server in a frame of another site. It polls once a minute, because the number of event streams is limited and there can be many frames.
+// A server in a frame of another site. It polls once a minute, because
+// the number of event streams is limited and there can be many frames.
 
 import { goOffline, update } from "./rows.js";
 

@@ -1,4 +1,5 @@
-// Keyboard shortcuts: / searches, arrows move through the rows, f toggles a favourite, c copies. Enter follows the focused link.
+// Keyboard shortcuts: / searches, arrows move through the rows, f toggles a favourite, c copies.
+// Enter follows the focused link.
 
 function rowOf(element) {
   return element?.closest?.("#rows tr") ?? null;

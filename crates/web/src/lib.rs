@@ -4,7 +4,8 @@
 //!
 //! * `live` turns changes of the lobby's table of servers into events.
 //! * [`filter`] selects and sorts servers, the same way for the page and the API.
-//! * `server` accepts connections within limits, and passes requests to the router of `router`, whose layers are in `middleware`.
+//! * `server` accepts connections within limits, and passes requests to the router of `router`, whose layers are in
+//!   `middleware`.
 //!
 //! ```
 //! use rallypoint_lobby::{LobbyOptions, LobbyService};

@@ -56,8 +56,8 @@ async fn show(
     Ok((headers, out.finish()).into_response())
 }
 
-/// Whether a client is in one of these networks. A loopback address counts only for local requests, not for those that a proxy on
-/// this machine forwards.
+/// Whether a client is in one of these networks. A loopback address counts only for local requests, not for those that a proxy
+/// on this machine forwards.
 fn may_read(client: ClientAddr, networks: &[IpNet]) -> bool {
     (client.is_local || !client.ip.is_loopback()) && networks.iter().any(|net| net.contains(&client.ip))
 }

@@ -75,8 +75,8 @@ pub struct WebSettings {
     pub admin_token: Option<AdminToken>,
     /// The bans of the configuration file, for the admin API to show. Default: none.
     pub bans: Vec<Ban>,
-    /// Networks that may read the metrics; empty turns them off. Default: loopback, which does not include clients of a proxy on
-    /// this machine.
+    /// Networks that may read the metrics; empty turns them off. Default: loopback, which does not include clients of a proxy
+    /// on this machine.
     pub metrics: Vec<IpNet>,
 }
 

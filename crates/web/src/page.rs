@@ -1,7 +1,7 @@
 //! The pages for browsers.
 //!
-//! Every page is rendered here, works without JavaScript, and has nothing inline. The templates escape all texts of game servers;
-//! their links lead through a page that warns.
+//! Every page is rendered here, works without JavaScript, and has nothing inline. The templates escape all texts of game
+//! servers; their links lead through a page that warns.
 
 mod assets;
 mod badge;

@@ -36,8 +36,8 @@ struct Inner {
 }
 
 impl WebService {
-    /// Starts a web server. It accepts connections when this returns; if this fails, nothing is left behind. It has to be called
-    /// within a runtime whose I/O and time drivers are enabled.
+    /// Starts a web server. It accepts connections when this returns; if this fails, nothing is left behind. It has to be
+    /// called within a runtime whose I/O and time drivers are enabled.
     pub fn start(options: WebOptions, sources: WebSources) -> Result<Self, StartError> {
         let listeners = server::bind(&options)?;
         let (shutdown, is_shut_down) = watch::channel(false);

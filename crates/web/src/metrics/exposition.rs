@@ -58,8 +58,8 @@ impl Exposition {
         self.family(name, MetricKind::Gauge, help).sample(&[], value);
     }
 
-    /// Adds a histogram of durations. Each bucket has its upper bound and the number of durations up to that, but above the bound
-    /// before; the last bound is [`Duration::MAX`].
+    /// Adds a histogram of durations. Each bucket has its upper bound and the number of durations up to that, but above the
+    /// bound before; the last bound is [`Duration::MAX`].
     pub fn histogram(&mut self, name: &str, help: &str, buckets: &[(Duration, u64)], sum: Duration) {
         self.head(name, "histogram", help);
         let mut count = 0;

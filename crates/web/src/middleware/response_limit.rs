@@ -50,8 +50,8 @@ impl IntoResponse for TooManyBytes {
     }
 }
 
-/// Counts the responses of the handlers inside, or replaces them by 503 if too many bytes are on their way. Event streams, whose
-/// length is not known, are bounded separately.
+/// Counts the responses of the handlers inside, or replaces them by 503 if too many bytes are on their way. Event streams,
+/// whose length is not known, are bounded separately.
 pub(crate) async fn limit_response_bytes(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
