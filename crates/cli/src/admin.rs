@@ -14,7 +14,7 @@ use crate::{
     stdio::{print_stderr, print_stdout},
 };
 use args::{BanArgs, BanRef, NoteArgs, UnbanArgs, UnlistArgs, Verb};
-use client::{AdminError, Client, MAX_ITEMS};
+use client::{AdminRequestError, Client, MAX_ITEMS};
 use rallypoint_udp::entropy;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
             let text = if args.json { format!("{}\n", output.json) } else { output.text };
             print_stdout(&text).map(|()| Exit::Answered)
         }
-        Err(AdminError { message, exit }) => {
+        Err(AdminRequestError { message, exit }) => {
             print_stderr(format_args!("rallypoint: {message}"));
             Ok(exit)
         }
@@ -42,7 +42,7 @@ struct Output {
     json: Value,
 }
 
-async fn execute(client: &Client, verb: &Verb) -> Result<Output, AdminError> {
+async fn execute(client: &Client, verb: &Verb) -> Result<Output, AdminRequestError> {
     let terminal = Terminal::of_stdout();
     match verb {
         Verb::Ban(args) => ban(client, args).await,
@@ -66,11 +66,11 @@ async fn execute(client: &Client, verb: &Verb) -> Result<Output, AdminError> {
             let json = client.list("/audit?", "entries", usize::from(*limit)).await?;
             Ok(Output { text: show::audit(&json, terminal), json })
         }
-        Verb::Token => Err(AdminError::local("a token is generated without a lobby")),
+        Verb::Token => Err(AdminRequestError::local("a token is generated without a lobby")),
     }
 }
 
-async fn ban(client: &Client, args: &BanArgs) -> Result<Output, AdminError> {
+async fn ban(client: &Client, args: &BanArgs) -> Result<Output, AdminRequestError> {
     let mut body = json!({ "reason": args.reason });
     match (&args.subject.network, &args.subject.name) {
         (Some(network), _) => body["network"] = network.to_string().into(),
@@ -86,7 +86,7 @@ async fn ban(client: &Client, args: &BanArgs) -> Result<Output, AdminError> {
     Ok(Output { text: format!("banned: {}\n", show::ban(&json)), json })
 }
 
-async fn unban(client: &Client, args: &UnbanArgs) -> Result<Output, AdminError> {
+async fn unban(client: &Client, args: &UnbanArgs) -> Result<Output, AdminRequestError> {
     let is_same = |text: &Value, wanted: &BanRef| text.as_str().is_some_and(|text| text.parse().as_ref() == Ok(wanted));
     let id = match (&args.ban, &args.name) {
         (Some(BanRef::Id(id)), _) => *id,
@@ -100,16 +100,16 @@ async fn unban(client: &Client, args: &UnbanArgs) -> Result<Output, AdminError> 
 }
 
 /// The ID of the first removable ban that matches.
-async fn find(client: &Client, is_match: impl Fn(&Value) -> bool) -> Result<u64, AdminError> {
+async fn find(client: &Client, is_match: impl Fn(&Value) -> bool) -> Result<u64, AdminRequestError> {
     let bans = client.list("/bans?", "bans", MAX_ITEMS).await?;
     let known: Vec<_> = bans["bans"].as_array().into_iter().flatten().filter(|ban| is_match(ban)).collect();
     known.iter().find_map(|ban| ban["id"].as_u64()).ok_or_else(|| match known.is_empty() {
-        true => AdminError::by_lobby("no such ban: rallypoint admin bans lists them"),
-        false => AdminError::by_lobby("this ban is in the configuration file of the lobby: remove it there"),
+        true => AdminRequestError::by_lobby("no such ban: rallypoint admin bans lists them"),
+        false => AdminRequestError::by_lobby("this ban is in the configuration file of the lobby: remove it there"),
     })
 }
 
-async fn unlist(client: &Client, args: &UnlistArgs) -> Result<Output, AdminError> {
+async fn unlist(client: &Client, args: &UnlistArgs) -> Result<Output, AdminRequestError> {
     let mut body = json!({ "reason": args.reason, "ban": args.ban });
     if let Some(time) = args.time {
         body["seconds"] = time.as_secs().into();
@@ -118,7 +118,7 @@ async fn unlist(client: &Client, args: &UnlistArgs) -> Result<Output, AdminError
     Ok(Output { text: show::unlisted(&json), json })
 }
 
-async fn note(client: &Client, args: &NoteArgs) -> Result<Output, AdminError> {
+async fn note(client: &Client, args: &NoteArgs) -> Result<Output, AdminRequestError> {
     let json = client.post("/notes", &json!({ "about": args.about, "text": args.text })).await?;
     Ok(Output { text: format!("note {} added\n", json["id"]), json })
 }

@@ -4,7 +4,7 @@ mod range;
 
 use crate::{error::CommandError, output::details, runtime, scan_args::ScanArgs};
 use rallypoint_query::{
-    ListSummary, ListedServer, ProbeError, ScanEvent, ServerRecord, Target, fetch_list, milliseconds, proto::Detail,
+    FetchedServer, ListSummary, ProbeError, ScanEvent, ScannedServer, Target, fetch_list, milliseconds, proto::Detail,
 };
 use range::Range;
 use std::{
@@ -134,13 +134,13 @@ async fn check(args: &Args) -> Result<CheckReport, CommandError> {
         scanner.begin_pass();
         return Ok(match scanner.next().await {
             Some(ScanEvent::Answered(server)) => server_report(args, &server),
-            Some(ScanEvent::Failed(ServerRecord { error: Some(error), .. })) => CheckReport::failed(target, &error),
+            Some(ScanEvent::Failed(ScannedServer { error: Some(error), .. })) => CheckReport::failed(target, &error),
             _ => CheckReport::failed(target, &ProbeError::NotFound),
         });
     }
     // A master list has addresses only.
     let mut players = matches!(target, Target::Lobby(_)).then_some(0u64);
-    let add = |server: ListedServer| players = players.map(|sum| sum + u64::from(server.info.players.unwrap_or(0)));
+    let add = |server: FetchedServer| players = players.map(|sum| sum + u64::from(server.info.players.unwrap_or(0)));
     let config = args.scan.config(None);
     Ok(match fetch_list(target, &config, add).await {
         Ok(summary) => list_report(args, &summary, players),
@@ -148,7 +148,7 @@ async fn check(args: &Args) -> Result<CheckReport, CommandError> {
     })
 }
 
-fn server_report(args: &Args, record: &ServerRecord) -> CheckReport {
+fn server_report(args: &Args, record: &ScannedServer) -> CheckReport {
     let info = &record.info;
     let ping = record.ping_ms();
     let mut report = CheckReport { state: CheckState::Ok, text: record.name().to_owned(), data: Vec::new() };

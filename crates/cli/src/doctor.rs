@@ -15,7 +15,7 @@ use crate::{
 pub use diagnosis::AddressScope;
 use diagnosis::{Address, Diagnosis};
 use rallypoint_query::{
-    Host, HttpUrl, ListSummary, ListedServer, LobbyAddress, ProbeError, ServerAddress, ServerRecord, Target,
+    FetchedServer, Host, HttpUrl, ListSummary, LobbyAddress, ProbeError, ScannedServer, ServerAddress, Target,
     connect_tcp, fetch_list, local_address_for, proto::Detail, resolve,
 };
 use rallypoint_wire::lobby::Transport;
@@ -227,7 +227,7 @@ impl Doctor<'_> {
             let result = match finding.result {
                 Ok(reply) => {
                     let address = ServerAddress { host: Host::Ip(probe.address.ip()), port: None, protocol: None };
-                    let mut record = ServerRecord::named(&address, 0);
+                    let mut record = ScannedServer::named(&address, 0);
                     record.apply_reply(reply);
                     Ok(summary(&record))
                 }
@@ -301,7 +301,7 @@ impl Doctor<'_> {
         let source = Target::Lobby(self.args.lobby.clone());
         let ips: Vec<_> = self.diagnosis.addresses.iter().map(|address| address.ip).collect();
         let found = &mut self.diagnosis.listed;
-        let take = |listed: ListedServer| {
+        let take = |listed: FetchedServer| {
             if listed.endpoints.iter().any(|addr| ips.contains(&addr.ip())) {
                 found.push(listed);
             }
@@ -413,7 +413,7 @@ impl Doctor<'_> {
     }
 }
 
-fn summary(record: &ServerRecord) -> String {
+fn summary(record: &ScannedServer) -> String {
     let info = &record.info;
     let players = match (info.players, info.max_players) {
         (Some(players), Some(most)) => format!(", {players}/{most} players"),

@@ -15,7 +15,7 @@ use crate::{
     stdio::print_stderr,
 };
 use filter::{Filter, SortArgs};
-use rallypoint_query::{LobbyAddress, ScanEvent, ServerRecord, Target, lobby_names, proto::Detail};
+use rallypoint_query::{LobbyAddress, ScanEvent, ScannedServer, Target, lobby_names, proto::Detail};
 use rallypoint_wire::{
     legacy,
     lobby::{LobbyId, ProtocolId},
@@ -135,7 +135,7 @@ struct Listing<'a> {
     /// Number of servers printed.
     shown: usize,
     /// Servers that are printed in the end, when they can be sorted.
-    unsorted: Vec<ServerRecord>,
+    unsorted: Vec<ScannedServer>,
     printer: Printer,
 }
 
@@ -176,7 +176,7 @@ impl Listing<'_> {
     }
 
     /// Prints a server that matches the filter, now or later. A server that does not match does not affect the exit code.
-    fn add(&mut self, server: ServerRecord) -> io::Result<Exit> {
+    fn add(&mut self, server: ScannedServer) -> io::Result<Exit> {
         if !self.args.filter.accepts(&server) {
             return Ok(Exit::Answered);
         }
@@ -189,7 +189,7 @@ impl Listing<'_> {
         Ok(exit)
     }
 
-    fn print(&mut self, server: &ServerRecord) -> io::Result<()> {
+    fn print(&mut self, server: &ScannedServer) -> io::Result<()> {
         if self.args.sort.limit.is_some_and(|limit| self.shown >= limit) {
             return Ok(());
         }

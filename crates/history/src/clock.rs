@@ -20,7 +20,7 @@ const CORRECTION: i64 = 300;
 
 /// The state of the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WallClock {
+pub(crate) struct ClockState {
     /// The last minute that was recorded; 0 if there is none.
     pub last: UnixSeconds,
     /// The last step ahead, if there was one.
@@ -47,7 +47,7 @@ pub(crate) struct Minute {
     pub wrong_after: Option<UnixSeconds>,
 }
 
-impl WallClock {
+impl ClockState {
     /// A clock that continues where a file ends.
     pub fn new(last: UnixSeconds, step: Option<Step>) -> Self {
         Self { last, step, against: 0 }
@@ -100,7 +100,7 @@ mod tests {
     /// A clock and the minutes that are recorded by it.
     #[derive(Default)]
     struct Record {
-        clock: WallClock,
+        clock: ClockState,
         minutes: BTreeSet<UnixSeconds>,
     }
 
@@ -141,9 +141,9 @@ mod tests {
 
     #[test]
     fn a_pause_of_an_hour_is_not_a_step() {
-        let mut record = Record { clock: WallClock::new(START, None), ..Record::default() };
+        let mut record = Record { clock: ClockState::new(START, None), ..Record::default() };
         record.run(START + 3_600..START + 3_660);
-        assert_eq!(record.clock, WallClock::new(START + 3_600, None));
+        assert_eq!(record.clock, ClockState::new(START + 3_600, None));
     }
 
     #[test]

@@ -10,7 +10,6 @@
 //! The caller supplies the time, in seconds since 1970. [`History`] has an example.
 #![forbid(unsafe_code)]
 
-mod batch;
 mod clock;
 mod delete;
 mod error;
@@ -23,6 +22,7 @@ mod pack;
 mod read;
 mod reader;
 mod recorder;
+mod row_batch;
 mod sample;
 mod schema;
 mod series;

@@ -5,11 +5,11 @@ mod tests;
 
 use crate::{
     HistoryEvent, Observation, Sample, Subject, SubjectLimits, UnixSeconds,
-    batch::{Batch, KnownSubject, NewSubject},
-    clock::WallClock,
+    clock::ClockState,
     event::EventKind,
     layout,
     observation::{ListChange, ListChangeKind, ObservedServer},
+    row_batch::{KnownSubject, NewSubject, RowBatch},
     subject::{Key, TOTAL},
 };
 use rallypoint_wire::lobby::LobbyId;
@@ -38,7 +38,7 @@ pub(crate) struct Recorder {
     /// Number of tracked lobbies and servers.
     counts: Counts,
     next_key: Key,
-    clock: WallClock,
+    clock: ClockState,
     /// The hour in which old subjects were last forgotten.
     forgotten_in: i64,
 }
@@ -87,7 +87,7 @@ impl Recorder {
         keep_days: u32,
         known: Vec<KnownSubject>,
         next_key: Key,
-        clock: WallClock,
+        clock: ClockState,
     ) -> Self {
         let mut recorder = Self {
             limits,
@@ -118,13 +118,13 @@ impl Recorder {
 
     /// Records the servers that are listed now. Returns `None` if this minute, or a later one, has been recorded already:
     /// clocks are sometimes set back.
-    pub fn handle_observation(&mut self, observation: &Observation) -> Option<Batch> {
+    pub fn handle_observation(&mut self, observation: &Observation) -> Option<RowBatch> {
         let now = observation.time - observation.time.rem_euclid(60);
         let wrong_after = self.clock.handle_minute(now)?.wrong_after;
         if wrong_after.is_some() {
             self.set_back(now);
         }
-        let mut batch = Batch { time: now, clock: self.clock, wrong_after, ..Batch::default() };
+        let mut batch = RowBatch { time: now, clock: self.clock, wrong_after, ..RowBatch::default() };
         for change in &observation.changes {
             // The clock may have been wrong at that moment only.
             self.handle_change(&ListChange { time: change.time.min(observation.time), ..*change }, &mut batch);
@@ -156,7 +156,7 @@ impl Recorder {
         Some(batch)
     }
 
-    fn handle_change(&mut self, change: &ListChange, batch: &mut Batch) {
+    fn handle_change(&mut self, change: &ListChange, batch: &mut RowBatch) {
         let Some(tracked) = self.tracked.get_mut(&Subject::Server(change.id)) else { return };
         match change.kind {
             ListChangeKind::Listed(lobby) if !tracked.listed => {
@@ -173,7 +173,7 @@ impl Recorder {
         &mut self,
         now: UnixSeconds,
         server: &ObservedServer<'_>,
-        batch: &mut Batch,
+        batch: &mut RowBatch,
         profiles: &mut HashMap<Subject, Profile>,
     ) {
         let subject = Subject::Server(server.id);
@@ -198,7 +198,7 @@ impl Recorder {
     }
 
     /// Records a sample of a subject with a history. Otherwise returns whether its history should begin.
-    fn handle_sample(&mut self, now: UnixSeconds, subject: Subject, sample: Sample, batch: &mut Batch) -> bool {
+    fn handle_sample(&mut self, now: UnixSeconds, subject: Subject, sample: Sample, batch: &mut RowBatch) -> bool {
         let Some(tracked) = self.tracked.get_mut(&subject) else {
             let new = WarmingUp { since: now, last: now, minutes: 0, sample };
             let waiting = self.waiting.entry(subject).or_insert(new);
@@ -212,7 +212,7 @@ impl Recorder {
     }
 
     /// Begins the histories of subjects that were listed for long enough, longest first.
-    fn promote(&mut self, now: UnixSeconds, profiles: &mut HashMap<Subject, Profile>, batch: &mut Batch) {
+    fn promote(&mut self, now: UnixSeconds, profiles: &mut HashMap<Subject, Profile>, batch: &mut RowBatch) {
         self.waiting.retain(|_, waiting| waiting.last == now);
         let ready = self.waiting.iter().filter(|(_, waiting)| waiting.minutes > self.limits.warm_up);
         let ready = ready.map(|(&subject, &WarmingUp { since, minutes, sample, .. })| Candidate {
@@ -235,7 +235,7 @@ impl Recorder {
         kind: Kind,
         candidates: Vec<Candidate>,
         profiles: &mut HashMap<Subject, Profile>,
-        batch: &mut Batch,
+        batch: &mut RowBatch,
     ) {
         let (limit, count) = match kind {
             Kind::Server => (self.limits.servers, self.counts.servers),
@@ -268,7 +268,7 @@ impl Recorder {
         absent
     }
 
-    fn start(&mut self, now: UnixSeconds, candidate: &Candidate, profile: Profile, batch: &mut Batch) {
+    fn start(&mut self, now: UnixSeconds, candidate: &Candidate, profile: Profile, batch: &mut RowBatch) {
         let Candidate { minutes, since, sample, subject } = *candidate;
         let key = self.next_key;
         self.next_key = self.next_key.saturating_add(1);
@@ -286,7 +286,7 @@ impl Recorder {
     }
 
     /// Records the removal of servers that were not among the changes.
-    fn find_missing(&mut self, now: UnixSeconds, batch: &mut Batch) {
+    fn find_missing(&mut self, now: UnixSeconds, batch: &mut RowBatch) {
         for (subject, tracked) in &mut self.tracked {
             tracked.events = 0;
             if matches!(subject, Subject::Server(_)) && tracked.listed && tracked.last != now {
@@ -296,7 +296,7 @@ impl Recorder {
     }
 
     /// Forgets subjects whose rows have all been deleted.
-    fn forget_old(&mut self, now: UnixSeconds, batch: &mut Batch) {
+    fn forget_old(&mut self, now: UnixSeconds, batch: &mut RowBatch) {
         let old = self.tracked.iter().filter(|(subject, _)| **subject != Subject::Total);
         let old = old.filter(|(_, tracked)| tracked.last < now - self.keep);
         for subject in old.map(|(subject, _)| *subject).collect::<Vec<_>>() {
@@ -310,7 +310,7 @@ impl Recorder {
         self.waiting.values_mut().for_each(|waiting| waiting.since = waiting.since.min(now - 60));
     }
 
-    fn forget(&mut self, subject: &Subject, batch: &mut Batch) {
+    fn forget(&mut self, subject: &Subject, batch: &mut RowBatch) {
         if let Some(tracked) = self.tracked.remove(subject) {
             self.counts.remove(subject);
             batch.events.retain(|(key, _)| *key != tracked.key);
@@ -333,7 +333,7 @@ impl Tracked {
         }
     }
 
-    fn take(&mut self, now: UnixSeconds, sample: Sample, batch: &mut Batch) {
+    fn take(&mut self, now: UnixSeconds, sample: Sample, batch: &mut RowBatch) {
         // A server should occur once per observation; otherwise the first counts.
         if self.last == now {
             return;
@@ -348,7 +348,7 @@ impl Tracked {
     }
 
     /// Records an event. Events beyond the maximum are applied but not recorded.
-    fn push(&mut self, time: UnixSeconds, kind: EventKind, batch: &mut Batch) {
+    fn push(&mut self, time: UnixSeconds, kind: EventKind, batch: &mut RowBatch) {
         match kind {
             EventKind::Listed(_) => self.listed = true,
             EventKind::Unlisted(_) => self.listed = false,

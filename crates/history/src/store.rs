@@ -5,10 +5,9 @@ mod quarantine;
 mod tests;
 
 use crate::{
-    HistoryError, HistoryOptions, HistoryReader, Observation,
-    batch::Batch,
-    export,
+    HistoryError, HistoryOptions, HistoryReader, Observation, export,
     recorder::Recorder,
+    row_batch::RowBatch,
     stats::SharedStats,
     write::{LoadedState, Writer},
 };
@@ -129,7 +128,7 @@ struct WriterThread {
     writer: Option<Writer>,
     /// `None` until the file has been read, and after data was lost, so that it has to be read again.
     recorder: Option<Recorder>,
-    pending: VecDeque<Batch>,
+    pending: VecDeque<RowBatch>,
     /// Whether a problem with the file has been logged.
     is_failing: bool,
     /// Whether the wall clock is behind the last recorded minute.
@@ -185,7 +184,7 @@ impl WriterThread {
         self.update_stats();
     }
 
-    fn handle_batch(&mut self, batch: Batch) {
+    fn handle_batch(&mut self, batch: RowBatch) {
         self.is_behind = false;
         if let Some(time) = batch.wrong_after {
             let after = export::rfc3339(time);

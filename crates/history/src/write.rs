@@ -2,12 +2,12 @@
 
 use crate::{
     HistoryError, HistoryOptions, Retention, Subject, UnixSeconds,
-    batch::{Batch, KnownSubject, NewSubject},
-    clock::{Step, WallClock},
+    clock::{ClockState, Step},
     delete,
     event::{EventKind, HistoryEvent},
     layout::{self, Level},
     pack::{self, Minutes},
+    row_batch::{KnownSubject, NewSubject, RowBatch},
     sample::Sum,
     schema,
     subject::Key,
@@ -34,7 +34,7 @@ pub(crate) struct Writer {
 pub(crate) struct LoadedState {
     pub known: Vec<KnownSubject>,
     pub next_key: Key,
-    pub clock: WallClock,
+    pub clock: ClockState,
 }
 
 impl Writer {
@@ -80,7 +80,7 @@ impl Writer {
         let next_key = u32::try_from(counter("next_key")?).unwrap_or(Key::MAX);
         let [before, after, minutes] = [counter(STEP[0])?, counter(STEP[1])?, counter(STEP[2])?];
         let step = Step { before, after, minutes: u32::try_from(minutes).unwrap_or(u32::MAX) };
-        let clock = WallClock::new(counter("last_minute")?, (minutes > 0).then_some(step));
+        let clock = ClockState::new(counter("last_minute")?, (minutes > 0).then_some(step));
         Ok(LoadedState { known, next_key, clock })
     }
 
@@ -91,7 +91,7 @@ impl Writer {
     }
 
     /// Writes a batch in one transaction.
-    pub fn apply(&mut self, batch: &Batch) -> Result<(), HistoryError> {
+    pub fn apply(&mut self, batch: &RowBatch) -> Result<(), HistoryError> {
         let retention = self.retention;
         let transaction = self.connection.transaction()?;
         if let Some(time) = batch.wrong_after {
@@ -171,7 +171,7 @@ fn insert_event(
     }
 }
 
-fn write_samples(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), HistoryError> {
+fn write_samples(transaction: &Transaction<'_>, batch: &RowBatch) -> Result<(), HistoryError> {
     let mut insert = transaction.prepare_cached("INSERT OR REPLACE INTO fresh VALUES (?1, ?2)")?;
     let mut data = Vec::new();
     for part in batch.samples.chunk_by(|(a, _), (b, _)| layout::part(*a) == layout::part(*b)) {

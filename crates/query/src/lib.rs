@@ -4,7 +4,7 @@
 //!
 //! * [`Target`] is a server, a lobby or a master list, as users write them: `play.example.org:6969`,
 //!   `session://[2001:db8::1]`, `lobby://lobby.example.org/gg2`, `https://lobby.example.org/bloodmasterslist.php`.
-//! * [`Scanner`] scans targets and returns a [`ScanEvent`] with a [`ServerRecord`] for each server, as it is found: thousands
+//! * [`Scanner`] scans targets and returns a [`ScanEvent`] with a [`ScannedServer`] for each server, as it is found: thousands
 //!   of servers per second, with retries, at a configurable rate.
 //! * [`SingleProbe`] probes one server on a socket of its own.
 //! * [`fetch_list`] reads a list without probing its servers.
@@ -46,9 +46,9 @@ mod error;
 pub mod http;
 mod list;
 pub mod lobby_names;
-mod record;
 mod resolve;
 mod route;
+mod scanned_server;
 mod scanner;
 mod single;
 mod target;
@@ -58,11 +58,11 @@ pub use capture::{Direction, PacketObserver, PcapWriter};
 pub use config::{Family, ScanConfig, ScanConfigError};
 pub use engine::{GroupResult, ProbeEngine, ProbeFailure, ProbeReply};
 pub use error::{ProbeError, ScanError};
-pub use list::{ListSummary, ListedServer, fetch_list};
+pub use list::{FetchedServer, ListSummary, fetch_list};
 pub use rallypoint_query_proto as proto;
-pub use record::{ReplyStats, ServerRecord, milliseconds};
 pub use resolve::resolve;
 pub use route::local_address_for;
+pub use scanned_server::{ReplyStats, ScannedServer, milliseconds};
 pub use scanner::{ScanEvent, ScanProgress, Scanner};
 pub use single::{SingleProbe, SingleProbeConfig};
 pub use target::{Host, HttpUrl, LobbyAddress, ParseTargetError, ServerAddress, Target, split_port};

@@ -18,7 +18,7 @@ use std::{
 
 /// A server in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedServer {
+pub struct FetchedServer {
     /// What the list says about the server; empty for a master list, which has addresses only.
     pub info: ServerInfo,
     /// Addresses of the server, IPv6 first. At least one.
@@ -59,7 +59,7 @@ struct Count {
 pub async fn fetch_list(
     target: &Target,
     config: &ScanConfig,
-    mut on_server: impl FnMut(ListedServer),
+    mut on_server: impl FnMut(FetchedServer),
 ) -> Result<ListSummary, ProbeError> {
     let (host, port) = match target {
         Target::Lobby(lobby) => (&lobby.host, lobby.port()),
@@ -82,7 +82,7 @@ pub async fn fetch_list(
     Ok(ListSummary { from, connect_time, servers, malformed })
 }
 
-impl ListedServer {
+impl FetchedServer {
     /// The probes of this server: empty if it cannot be probed, because games that are played over TCP have no query.
     #[must_use]
     pub fn probes(&self, detail: Detail, family: Option<Family>) -> Vec<Probe> {
@@ -106,7 +106,7 @@ impl ListedServer {
 async fn read_lobby(
     mut stream: TimedStream,
     lobby: &LobbyAddress,
-    on_server: &mut impl FnMut(ListedServer),
+    on_server: &mut impl FnMut(FetchedServer),
 ) -> Result<Count, ProbeError> {
     let mut request = Vec::new();
     ListRequest { lobby_id: lobby.id() }.emit(&mut request);
@@ -133,7 +133,7 @@ async fn read_lobby(
             match block {
                 Ok(block) if !endpoints.is_empty() => {
                     count.add_server()?;
-                    on_server(ListedServer { info: ServerInfo::from_list(&block), endpoints, protocol: None });
+                    on_server(FetchedServer { info: ServerInfo::from_list(&block), endpoints, protocol: None });
                 }
                 _ => count.add_malformed()?,
             }
@@ -144,7 +144,7 @@ async fn read_lobby(
 async fn read_legacy_lobby(
     mut stream: TimedStream,
     protocol_id: ProtocolId,
-    on_server: &mut impl FnMut(ListedServer),
+    on_server: &mut impl FnMut(FetchedServer),
 ) -> Result<Count, ProbeError> {
     let mut request = Vec::new();
     legacy::ListRequest { protocol_id }.emit(&mut request);
@@ -164,7 +164,7 @@ async fn read_legacy_lobby(
                 Ok(entry) => {
                     count.add_server()?;
                     let endpoints = vec![SocketAddr::from(entry.endpoint)];
-                    on_server(ListedServer { info: ServerInfo::from_legacy(&entry.info), endpoints, protocol: None });
+                    on_server(FetchedServer { info: ServerInfo::from_legacy(&entry.info), endpoints, protocol: None });
                 }
                 Err(_) => count.add_malformed()?,
             }
@@ -176,7 +176,7 @@ async fn read_legacy_lobby(
 async fn read_master_list(
     stream: TimedStream,
     url: &crate::HttpUrl,
-    on_server: &mut impl FnMut(ListedServer),
+    on_server: &mut impl FnMut(FetchedServer),
 ) -> Result<Count, ProbeError> {
     let body = crate::http::get_over(stream, url).await?;
     let mut lines = rallypoint_wire::bloodmasters::master_list::servers(&body);
@@ -184,7 +184,7 @@ async fn read_master_list(
     for endpoint in lines.by_ref() {
         count.add_server()?;
         let endpoints = vec![SocketAddr::from(endpoint)];
-        on_server(ListedServer { info: ServerInfo::default(), endpoints, protocol: Some(Protocol::Bloodmasters) });
+        on_server(FetchedServer { info: ServerInfo::default(), endpoints, protocol: Some(Protocol::Bloodmasters) });
     }
     count.malformed = lines.skipped();
     // A web page for people has many lines and no server.
@@ -198,7 +198,7 @@ async fn read_master_list(
 async fn read_master_list(
     _stream: TimedStream,
     _url: &crate::HttpUrl,
-    _on_server: &mut impl FnMut(ListedServer),
+    _on_server: &mut impl FnMut(FetchedServer),
 ) -> Result<Count, ProbeError> {
     Err(ProbeError::Malformed("this program was built without HTTP".into()))
 }

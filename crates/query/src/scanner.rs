@@ -1,8 +1,8 @@
 //! Scanning servers and lists, once or repeatedly.
 
 use crate::{
-    Family, ListSummary, ListedServer, PacketObserver, ProbeEngine, ProbeError, ScanConfig, ScanError, ServerAddress,
-    ServerRecord, Target,
+    Family, FetchedServer, ListSummary, PacketObserver, ProbeEngine, ProbeError, ScanConfig, ScanError, ScannedServer,
+    ServerAddress, Target,
     engine::{GroupResult, ProbeFailure},
     list::fetch_list,
     resolve::resolve,
@@ -65,14 +65,14 @@ pub enum ScanEvent {
     /// A list contains this server.
     Listed {
         /// What the list says about it.
-        server: ServerRecord,
+        server: ScannedServer,
         /// Whether it is probed as well: [`Answered`](Self::Answered) or [`Failed`](Self::Failed) follows.
         is_probed: bool,
     },
     /// A server answered.
-    Answered(ServerRecord),
-    /// A server did not answer: [`ServerRecord::error`] says why.
-    Failed(ServerRecord),
+    Answered(ScannedServer),
+    /// A server did not answer: [`ScannedServer::error`] says why.
+    Failed(ScannedServer),
     /// The list of the target with this index is complete; all of its servers were reported before.
     ListComplete(usize, ListSummary),
     /// The list of the target with this index could not be read.
@@ -101,7 +101,7 @@ enum Work {
 enum PendingServer {
     /// The target with this index.
     Named(usize),
-    Listed(Box<ServerRecord>),
+    Listed(Box<ScannedServer>),
 }
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ struct Resolved {
 
 #[derive(Debug)]
 enum ListEvent {
-    Server(usize, Box<ListedServer>),
+    Server(usize, Box<FetchedServer>),
     Done(usize, Result<ListSummary, ProbeError>),
 }
 
@@ -223,7 +223,7 @@ impl Scanner {
     }
 
     /// Probes one server again, if it can be probed; [`next`](Self::next) returns the result.
-    pub fn probe_again(&mut self, server: ServerRecord) {
+    pub fn probe_again(&mut self, server: ScannedServer) {
         let index = server.target_index;
         if matches!(self.targets.get(index), Some(Target::Server(_))) {
             return self.enqueue(PendingServer::Named(index), Work::Target(index));
@@ -284,9 +284,9 @@ impl Scanner {
         Some((self.add_pending(PendingServer::Named(index)), Work::Target(index)))
     }
 
-    fn handle_listed(&mut self, target_index: usize, listed: ListedServer) -> ScanEvent {
+    fn handle_listed(&mut self, target_index: usize, listed: FetchedServer) -> ScanEvent {
         let probes = self.probes_of(&listed);
-        let server = ServerRecord::listed(listed, target_index);
+        let server = ScannedServer::listed(listed, target_index);
         let is_probed = !probes.is_empty();
         if is_probed {
             self.enqueue(PendingServer::Listed(Box::new(server.clone())), Work::Probes(probes));
@@ -294,7 +294,7 @@ impl Scanner {
         ScanEvent::Listed { server, is_probed }
     }
 
-    fn probes_of(&self, listed: &ListedServer) -> Vec<Probe> {
+    fn probes_of(&self, listed: &FetchedServer) -> Vec<Probe> {
         let family: Option<Family> = self.config.only_family();
         self.config.detail.map_or_else(Vec::new, |detail: Detail| listed.probes(detail, family))
     }
@@ -327,7 +327,7 @@ impl Scanner {
     fn handle_result(&mut self, GroupResult { key, result }: GroupResult) -> Option<ScanEvent> {
         let mut server = match self.pending.remove(&key)? {
             PendingServer::Listed(server) => *server,
-            PendingServer::Named(index) => ServerRecord::named(self.server(index)?, index),
+            PendingServer::Named(index) => ScannedServer::named(self.server(index)?, index),
         };
         Some(match result {
             Ok(reply) => {

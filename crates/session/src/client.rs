@@ -3,7 +3,7 @@
 use crate::{
     ClientOptions, ConnectError, LinkConditions, NotAcknowledged, PolledClient, SetupError,
     driver_task::{DriverTask, PolledSession},
-    transport::DriveState,
+    socket_driver::DriveState,
 };
 use rallypoint_session_proto::{ClientEvent, ConnectionStats, DisconnectReason, LoginError, SendError};
 use rallypoint_udp::{BindError, SocketKind, UdpSocket};

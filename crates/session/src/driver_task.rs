@@ -1,6 +1,6 @@
 //! The task that drives a polled client or server for the async API, and the callers that wait for it.
 
-use crate::transport::DriveState;
+use crate::socket_driver::DriveState;
 use rallypoint_machine::SocketIndex;
 use rallypoint_udp::{UdpSocket, clock, register_udp};
 use std::{

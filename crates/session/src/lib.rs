@@ -5,7 +5,7 @@
 //!        │
 //! PolledServer, PolledClient        for game loops: no thread, no runtime, one call per frame
 //!        │
-//!    Transport                      sockets, batches, and a simulated bad network for tests
+//!    SocketDriver                   sockets, batches, and a simulated bad network for tests
 //!        │
 //!  Endpoint, Client                 rallypoint-session-proto: the protocol without sockets
 //! ```
@@ -65,7 +65,7 @@ mod polled_client;
 mod polled_server;
 #[cfg(feature = "async")]
 mod server;
-mod transport;
+mod socket_driver;
 
 #[cfg(feature = "async")]
 pub use client::SessionClient;

@@ -3,7 +3,7 @@
 use crate::{
     ClientOptions, ConnectError, LinkConditions, SetupError,
     frame_stream::FrameStream,
-    transport::{DriveState, Transport},
+    socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{Client, ClientEvent, Connection, ConnectionStats, SendError};
 use rallypoint_udp::{UdpSocket, clock, entropy};
@@ -45,7 +45,7 @@ use std::{
 /// # #[allow(unreachable_code)] Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PolledClient {
-    transport: Transport<Client>,
+    driver: SocketDriver<Client>,
     /// Maximum length of a stream message, if streams are used.
     max_stream_message: Option<usize>,
     stream: Option<FrameStream>,
@@ -78,7 +78,7 @@ impl PolledClient {
         let socket = UdpSocket::bind(local, options.receive_buffer)?;
         let client = Client::new(clock::now(), server, options.client, entropy::bytes()?)?;
         Ok(Self {
-            transport: Transport::new(client, vec![Arc::new(socket)], options.link_conditions),
+            driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
             max_stream_message: options.stream,
             stream: None,
             next_event: None,
@@ -97,12 +97,12 @@ impl PolledClient {
     pub fn flush(&mut self) {
         let now = clock::now();
         self.flush_stream(now);
-        self.transport.transmit(now);
+        self.driver.transmit(now);
     }
 
     /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
     pub fn wait(&mut self, timeout: Duration) {
-        self.transport.wait(timeout);
+        self.driver.wait(timeout);
     }
 
     /// The next event. With [`ClientEvent::Message`], the message is copied into `message`.
@@ -123,7 +123,7 @@ impl PolledClient {
     /// when there is room again.
     pub fn send(&mut self, message: &[u8]) -> Result<(), SendError> {
         let now = clock::now();
-        let client = self.transport.machine_mut();
+        let client = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return client.send(now, message) };
         let size = client.connection().ok_or(SendError::NotConnected)?.max_message();
         let stream = self.stream.get_or_insert_with(|| FrameStream::new(max));
@@ -135,7 +135,7 @@ impl PolledClient {
     pub fn close(&mut self) {
         match &mut self.stream {
             Some(stream) if !stream.is_flushed() => stream.close_reason = Some(String::new()),
-            _ => self.transport.machine_mut().close(clock::now()),
+            _ => self.driver.machine_mut().close(clock::now()),
         }
     }
 
@@ -182,12 +182,12 @@ impl PolledClient {
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         // There is always one socket.
-        self.transport.local_addrs().next().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into())
+        self.driver.local_addrs().next().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into())
     }
 
     /// Simulates a bad network from now on, or no longer.
     pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
-        self.transport.set_link_conditions(conditions);
+        self.driver.set_link_conditions(conditions);
     }
 }
 
@@ -195,18 +195,18 @@ impl PolledClient {
 #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 impl PolledClient {
     pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
-        self.transport.sockets()
+        self.driver.sockets()
     }
 
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
         self.flush_stream(now);
-        self.transport.drive(now)
+        self.driver.drive(now)
     }
 
     /// Whether [`next_event`](Self::next_event) has something. With a stream it may turn out to be an incomplete message.
     pub(crate) fn has_event(&mut self) -> bool {
         while self.next_event.is_none()
-            && let Some(event) = self.transport.poll_event()
+            && let Some(event) = self.driver.poll_event()
         {
             self.handle_event(event);
         }
@@ -219,7 +219,7 @@ impl PolledClient {
     }
 
     fn client(&self) -> &Client {
-        self.transport.machine()
+        self.driver.machine()
     }
 
     fn handle_event(&mut self, event: ClientEvent) {
@@ -242,7 +242,7 @@ impl PolledClient {
     }
 
     fn read(&mut self, message: &mut Vec<u8>) -> bool {
-        let client = self.transport.machine_mut();
+        let client = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else {
             self.is_readable = copy_message(client.recv(), message);
             return self.is_readable;
@@ -261,7 +261,7 @@ impl PolledClient {
 
     fn flush_stream(&mut self, now: Instant) {
         let Some(stream) = &mut self.stream else { return };
-        let client = self.transport.machine_mut();
+        let client = self.driver.machine_mut();
         let Some(size) = client.connection().map(Connection::max_message) else { return };
         // What does not fit stays in the stream.
         let _ = stream.flush(size, |part| client.send(now, part));

@@ -4,7 +4,7 @@ use crate::{
     LinkConditions, ServerOptions, SetupError,
     frame_stream::FrameStream,
     polled_client::copy_message,
-    transport::{self, DriveState, Transport},
+    socket_driver::{self, DriveState, SocketDriver},
 };
 use rallypoint_query_proto::{ServerInfo, SessionReplies};
 use rallypoint_session_proto::{
@@ -49,7 +49,7 @@ use std::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PolledServer {
-    transport: Transport<Endpoint>,
+    driver: SocketDriver<Endpoint>,
     /// Players with messages to read, each once; they are read in turn.
     readable: VecDeque<PlayerId>,
     /// Maximum length of a stream message, if streams are used.
@@ -75,10 +75,10 @@ impl PolledServer {
     pub fn bind(options: impl Into<ServerOptions>) -> Result<Self, SetupError> {
         let options = options.into();
         options.validate()?;
-        let sockets = transport::listen(&options.listen, options.receive_buffer)?;
+        let sockets = socket_driver::listen(&options.listen, options.receive_buffer)?;
         let endpoint = Endpoint::new(options.endpoint, entropy::bytes()?)?;
         Ok(Self {
-            transport: Transport::new(endpoint, sockets, options.link_conditions),
+            driver: SocketDriver::new(endpoint, sockets, options.link_conditions),
             readable: VecDeque::new(),
             max_stream_message: options.stream,
             streams: Vec::new(),
@@ -97,12 +97,12 @@ impl PolledServer {
     pub fn flush(&mut self) {
         let now = clock::now();
         self.flush_streams(now);
-        self.transport.transmit(now);
+        self.driver.transmit(now);
     }
 
     /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
     pub fn wait(&mut self, timeout: Duration) {
-        self.transport.wait(timeout);
+        self.driver.wait(timeout);
     }
 
     /// The next event. With [`ServerEvent::Message`], the message is copied into `message`. Players with several messages take
@@ -123,7 +123,7 @@ impl PolledServer {
     /// Copies the next message of one player into `message`. Returns false if there is none. For a server that reads its
     /// players one by one and does not call [`next_event`](Self::next_event).
     pub fn recv(&mut self, player: PlayerId, message: &mut Vec<u8>) -> bool {
-        let endpoint = self.transport.machine_mut();
+        let endpoint = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return copy_message(endpoint.recv(player), message) };
         if endpoint.connection(player).is_none() {
             return false;
@@ -146,7 +146,7 @@ impl PolledServer {
     /// follows when there is room again.
     pub fn send(&mut self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
         let now = clock::now();
-        let endpoint = self.transport.machine_mut();
+        let endpoint = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return endpoint.send(now, player, message) };
         let size = endpoint.connection(player).ok_or(SendError::UnknownPlayer)?.max_message();
         let stream = player_stream(&mut self.streams, player, max);
@@ -161,7 +161,7 @@ impl PolledServer {
     /// Ends a player's session: delivers the messages that are left, then sends a disconnect with this reason. Returns false
     /// if the player does not exist. [`ServerEvent::Disconnected`] follows.
     pub fn disconnect(&mut self, player: PlayerId, reason: &str) -> bool {
-        let endpoint = self.transport.machine_mut();
+        let endpoint = self.driver.machine_mut();
         if let Some(Some(own)) = self.streams.get_mut(usize::from(player.index()))
             && own.player == player
             && !own.stream.is_flushed()
@@ -206,17 +206,17 @@ impl PolledServer {
     /// Sets what queries are answered with.
     pub fn set_info(&mut self, info: &ServerInfo) {
         let SessionReplies { infos, players } = SessionReplies::new(info);
-        self.transport.machine_mut().set_query_replies(QueryReplies::new(infos, players));
+        self.driver.machine_mut().set_query_replies(QueryReplies::new(infos, players));
     }
 
     /// The addresses that the server listens on, with the actual ports.
     pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
-        self.transport.local_addrs()
+        self.driver.local_addrs()
     }
 
     /// Simulates a bad network from now on, or no longer.
     pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
-        self.transport.set_link_conditions(conditions);
+        self.driver.set_link_conditions(conditions);
     }
 }
 
@@ -224,18 +224,18 @@ impl PolledServer {
 #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 impl PolledServer {
     pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
-        self.transport.sockets()
+        self.driver.sockets()
     }
 
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
         self.flush_streams(now);
-        self.transport.drive(now)
+        self.driver.drive(now)
     }
 
     /// Whether [`next_event`](Self::next_event) has something. With streams it may turn out to be an incomplete message.
     pub(crate) fn has_event(&mut self) -> bool {
         while self.next_event.is_none()
-            && let Some(event) = self.transport.poll_event()
+            && let Some(event) = self.driver.poll_event()
         {
             self.handle_event(event);
         }
@@ -254,7 +254,7 @@ impl PolledServer {
     }
 
     fn endpoint(&self) -> &Endpoint {
-        self.transport.machine()
+        self.driver.machine()
     }
 
     fn handle_event(&mut self, event: ServerEvent) {
@@ -281,8 +281,8 @@ impl PolledServer {
 
     /// Sends the bytes that wait in streams, as far as there is room.
     fn flush_streams(&mut self, now: Instant) {
-        let Self { transport, streams, unflushed, .. } = self;
-        let endpoint = transport.machine_mut();
+        let Self { driver, streams, unflushed, .. } = self;
+        let endpoint = driver.machine_mut();
         unflushed.retain(|player| {
             let Some(Some(own)) = streams.get_mut(usize::from(player.index())) else { return false };
             let Some(size) = endpoint.connection(*player).map(Connection::max_message) else { return false };

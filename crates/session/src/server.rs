@@ -3,7 +3,7 @@
 use crate::{
     LinkConditions, PolledServer, ServerOptions, SetupError,
     driver_task::{DriverTask, PolledSession},
-    transport::DriveState,
+    socket_driver::DriveState,
 };
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_session_proto::{

@@ -1,11 +1,11 @@
 //! The servers as the web server displays them: the latest snapshot of the lobby's table, and the events since.
 
-mod batch;
 mod cursor;
+mod event_batch;
 mod follow;
 
-pub(crate) use batch::Batch;
 pub(crate) use cursor::Cursor;
+pub(crate) use event_batch::EventBatch;
 pub(crate) use follow::follow;
 
 use arc_swap::{ArcSwap, Guard};
@@ -35,7 +35,7 @@ pub(crate) struct Live {
     feed: Arc<ServerFeed>,
     snapshot: ArcSwap<LiveSnapshot>,
     recent: Mutex<RecentEvents>,
-    batches: broadcast::Sender<Arc<Batch>>,
+    batches: broadcast::Sender<Arc<EventBatch>>,
     is_following: AtomicBool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct LiveSnapshot {
 /// The most recent events, for clients that reconnect.
 #[derive(Debug, Default)]
 struct RecentEvents {
-    batches: VecDeque<Arc<Batch>>,
+    batches: VecDeque<Arc<EventBatch>>,
     bytes: usize,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct EventSubscription {
     /// The events after the one that the client knows; `None` if they are no longer kept.
     pub missed: Option<Vec<Bytes>>,
     /// The events from now on.
-    pub batches: broadcast::Receiver<Arc<Batch>>,
+    pub batches: broadcast::Receiver<Arc<EventBatch>>,
 }
 
 impl LiveSnapshot {
@@ -116,9 +116,9 @@ impl Live {
     }
 
     /// Publishes a snapshot and the events that lead to it.
-    fn publish(&self, table: Arc<TableSnapshot>, batch: Option<Batch>) {
+    fn publish(&self, table: Arc<TableSnapshot>, batch: Option<EventBatch>) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let cursor = batch.as_ref().map_or_else(|| self.snapshot.load().cursor, Batch::last);
+        let cursor = batch.as_ref().map_or_else(|| self.snapshot.load().cursor, EventBatch::last);
         self.snapshot.store(Arc::new(LiveSnapshot::new(table, cursor)));
         if let Some(batch) = batch.map(Arc::new) {
             recent.bytes += batch.size();

@@ -9,7 +9,7 @@ mod lobby;
 mod process;
 mod queries;
 
-pub use exposition::{Exposition, Family, MetricKind};
+pub use exposition::{Exposition, MetricFamily, MetricKind};
 pub use process::{export_process, set_process_start};
 
 use crate::{middleware::ClientAddr, problem::Problem, router::Routes, state::AppState};

@@ -32,12 +32,12 @@ pub struct Client {
 
 /// A request that failed, with the exit code.
 #[derive(Debug)]
-pub struct AdminError {
+pub struct AdminRequestError {
     pub message: String,
     pub exit: Exit,
 }
 
-impl AdminError {
+impl AdminRequestError {
     /// The lobby refused the request.
     pub fn by_lobby(message: impl Into<String>) -> Self {
         Self { message: message.into(), exit: Exit::Silent }
@@ -58,7 +58,7 @@ impl Client {
     }
 
     /// Up to `max` items of a list, fetched page by page. `path` ends with `?` or `&`.
-    pub async fn list(&self, path: &str, name: &str, max: usize) -> Result<Value, AdminError> {
+    pub async fn list(&self, path: &str, name: &str, max: usize) -> Result<Value, AdminRequestError> {
         let mut all = Vec::new();
         loop {
             let (offset, limit) = (all.len(), PAGE_SIZE.min(max - all.len()));
@@ -77,15 +77,15 @@ impl Client {
         }
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, AdminError> {
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, AdminRequestError> {
         self.send("POST", path, body.to_string().as_bytes()).await
     }
 
-    pub async fn delete(&self, path: &str) -> Result<(), AdminError> {
+    pub async fn delete(&self, path: &str) -> Result<(), AdminRequestError> {
         self.send("DELETE", path, &[]).await.map(drop)
     }
 
-    async fn send(&self, method: &str, path: &str, body: &[u8]) -> Result<Value, AdminError> {
+    async fn send(&self, method: &str, path: &str, body: &[u8]) -> Result<Value, AdminRequestError> {
         let to = HttpUrl { path: format!("/api/v1/admin{path}"), ..self.url.clone() };
         let headers = [("Authorization", &*self.authorization), ("Content-Type", "application/json")];
         let request = HttpRequest { method, headers: &headers, body };
@@ -99,14 +99,14 @@ impl Client {
             (200 | 201, Some(answer)) => Ok(answer),
             (_, Some(problem)) if problem["detail"].is_string() => {
                 let detail = problem["detail"].as_str().unwrap_or_default();
-                Err(AdminError::by_lobby(format!("{} refused: {}", self.base_url(), text::sanitize(detail))))
+                Err(AdminRequestError::by_lobby(format!("{} refused: {}", self.base_url(), text::sanitize(detail))))
             }
             _ => Err(self.failed(&ProbeError::Malformed(format!("HTTP status {status}: this is not a lobby")))),
         }
     }
 
-    fn failed(&self, error: &ProbeError) -> AdminError {
-        AdminError { message: format!("{}: {error}", self.base_url()), exit: error.into() }
+    fn failed(&self, error: &ProbeError) -> AdminRequestError {
+        AdminRequestError { message: format!("{}: {error}", self.base_url()), exit: error.into() }
     }
 
     fn base_url(&self) -> String {

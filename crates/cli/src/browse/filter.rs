@@ -1,6 +1,6 @@
 //! Filter and sort order of the table.
 
-use rallypoint_query::ServerRecord;
+use rallypoint_query::ScannedServer;
 use std::{cmp::Reverse, net::SocketAddr};
 
 /// A column of the table.
@@ -57,7 +57,7 @@ impl Column {
     }
 
     /// Sort key of a server. Unknown values come last in either direction. Equal servers are sorted by players, then by name.
-    pub fn key(self, record: &ServerRecord, is_favourite: bool, most_first: bool) -> impl Ord + use<> {
+    pub fn key(self, record: &ScannedServer, is_favourite: bool, most_first: bool) -> impl Ord + use<> {
         let text =
             |text: Option<&str>| text.filter(|text| !text.is_empty()).map(|text| SortValue::Text(text.to_lowercase()));
         let info = &record.info;
@@ -86,7 +86,7 @@ enum SortValue {
 
 impl Filter {
     /// Whether a server is shown.
-    pub fn shows(&self, record: &ServerRecord, is_favourite: bool) -> bool {
+    pub fn shows(&self, record: &ScannedServer, is_favourite: bool) -> bool {
         let info = &record.info;
         let players = info.players.unwrap_or(0);
         let is_full = info.max_players.is_some_and(|most| most > 0 && players >= most);
@@ -122,7 +122,7 @@ impl Filter {
     }
 }
 
-fn contains_word(record: &ServerRecord, word: &str) -> bool {
+fn contains_word(record: &ScannedServer, word: &str) -> bool {
     let info = &record.info;
     let texts = [&info.name, &info.map, &info.game, &info.game_name, &info.mode, &info.description, &info.version];
     let has = |text: &str| text.to_lowercase().contains(word);

@@ -13,7 +13,7 @@ use super::{
     join::JoinCommand,
 };
 use crate::host::{GAME, GAME_NAME};
-use rallypoint_query::{ProbeError, ScanEvent, ServerRecord, Target};
+use rallypoint_query::{ProbeError, ScanEvent, ScannedServer, Target};
 use rallypoint_session::PublicKey;
 use std::{
     collections::{BTreeMap, HashMap},
@@ -107,9 +107,9 @@ pub struct JoinCommands {
 pub enum Action {
     Quit,
     /// Scan all targets, and probe these servers, which are in no list.
-    Scan(Vec<ServerRecord>),
+    Scan(Vec<ScannedServer>),
     /// Probe one server again.
-    ProbeAgain(Box<ServerRecord>),
+    ProbeAgain(Box<ScannedServer>),
     Join(JoinCommand, SocketAddr),
     /// Stop the process, as other programs do on Ctrl-Z.
     Suspend,
@@ -259,13 +259,13 @@ impl Model {
     }
 
     /// The address to join a server at.
-    pub fn join_address(&self, record: &ServerRecord) -> Option<SocketAddr> {
+    pub fn join_address(&self, record: &ScannedServer) -> Option<SocketAddr> {
         let reachable = record.endpoints.iter().copied().find(|addr| (self.can_reach)(*addr));
         reachable.or(record.endpoints.first().copied()).or(record.address)
     }
 
     /// The command that joins a server. Rooms of this program need no configuration.
-    pub fn join_command(&self, record: &ServerRecord) -> Option<JoinCommand> {
+    pub fn join_command(&self, record: &ScannedServer) -> Option<JoinCommand> {
         let of_game = record.game().and_then(|game| self.joins.by_game.get(&game.to_lowercase()));
         of_game.or(self.joins.any.as_ref()).cloned().or_else(|| room_key(record).map(JoinCommand::of_room))
     }
@@ -278,7 +278,7 @@ impl Model {
 }
 
 /// The key of a room of `rallypoint host`, as it is in the list.
-fn room_key(record: &ServerRecord) -> Option<PublicKey> {
+fn room_key(record: &ScannedServer) -> Option<PublicKey> {
     let is_room = record.game().is_some_and(|game| [GAME, GAME_NAME].contains(&game));
     let key = record.info.lobby.as_ref().filter(|_| is_room)?.entry(b"x-session-key")?;
     std::str::from_utf8(key).ok()?.parse().ok()

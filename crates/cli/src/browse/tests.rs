@@ -12,7 +12,7 @@ use crate::output::terminal::columns;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rallypoint_query::{
-    ProbeError, ReplyStats, ScanEvent, ServerRecord,
+    ProbeError, ReplyStats, ScanEvent, ScannedServer,
     proto::{LobbyInfo, Player, RoundTrip, RttMethod, ServerInfo, Team},
 };
 use rallypoint_wire::lobby::Transport;
@@ -27,7 +27,7 @@ use std::time::Duration;
 const COLORS: Theme = Theme { colors: true, unicode: true };
 const PLAIN: Theme = Theme { colors: false, unicode: false };
 
-fn server(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> ServerRecord {
+fn server(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> ScannedServer {
     let address: std::net::SocketAddr = format!("192.0.2.{number}:8190").parse().unwrap();
     let info = ServerInfo {
         name: Some(name.into()),
@@ -44,7 +44,7 @@ fn server(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> ServerR
         missing: vec![],
     });
     let endpoints = vec![address];
-    ServerRecord {
+    ScannedServer {
         id: format!("udp://{address}"),
         target_index: 0,
         target: address.to_string(),

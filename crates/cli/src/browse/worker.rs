@@ -1,7 +1,7 @@
 //! Scans on a thread of its own, so that keys are never slow.
 
 use crate::{error::CommandError, runtime, scan_args::ScanArgs};
-use rallypoint_query::{ScanEvent, Scanner, ServerRecord, Target, proto::Detail};
+use rallypoint_query::{ScanEvent, ScannedServer, Scanner, Target, proto::Detail};
 use std::{
     sync::mpsc::{Receiver, SyncSender, sync_channel},
     thread::JoinHandle,
@@ -20,9 +20,9 @@ pub struct Worker {
 /// A command to the thread.
 pub enum WorkerCommand {
     /// Scan all targets, and probe these servers as well.
-    Scan(Vec<ServerRecord>),
+    Scan(Vec<ScannedServer>),
     /// Probe one server.
-    ProbeAgain(Box<ServerRecord>),
+    ProbeAgain(Box<ScannedServer>),
 }
 
 /// What the thread reports.

@@ -1,6 +1,6 @@
 //! The findings about a server and the advice that follows from them. No I/O.
 
-use rallypoint_query::{ListedServer, ProbeError, proto::Protocol};
+use rallypoint_query::{FetchedServer, ProbeError, proto::Protocol};
 use rallypoint_wire::lobby::Transport;
 use std::{
     collections::BTreeSet,
@@ -19,7 +19,7 @@ pub struct Diagnosis {
     pub is_found: bool,
     pub addresses: Vec<Address>,
     /// Entries of the list with the same addresses.
-    pub listed: Vec<ListedServer>,
+    pub listed: Vec<FetchedServer>,
     pub has_list: bool,
     /// Whether a test entry was listed, if one was registered.
     pub test: Option<bool>,
@@ -92,7 +92,7 @@ impl Diagnosis {
     }
 
     /// Entries of the list that match this server: address, port and transport, as far as given.
-    pub fn matching(&self) -> impl Iterator<Item = &ListedServer> {
+    pub fn matching(&self) -> impl Iterator<Item = &FetchedServer> {
         self.listed.iter().filter(|listed| {
             let transport = listed.info.lobby.as_ref().map(|lobby| lobby.transport);
             let fits = self.transport.is_none() || transport.is_none() || transport == self.transport;
@@ -249,13 +249,13 @@ mod tests {
         Address { ip, no_route: None, tcp, queries }
     }
 
-    fn listed(at: &str, transport: Transport) -> ListedServer {
+    fn listed(at: &str, transport: Transport) -> FetchedServer {
         let endpoints: Vec<SocketAddr> = vec![at.parse().unwrap()];
         let lobby = LobbyInfo { transport, endpoints: endpoints.clone(), protocol_id: None, entries: vec![] };
-        ListedServer { info: ServerInfo { lobby: Some(lobby), ..ServerInfo::default() }, endpoints, protocol: None }
+        FetchedServer { info: ServerInfo { lobby: Some(lobby), ..ServerInfo::default() }, endpoints, protocol: None }
     }
 
-    fn diagnosis(addresses: Vec<Address>, listed: Vec<ListedServer>) -> Diagnosis {
+    fn diagnosis(addresses: Vec<Address>, listed: Vec<FetchedServer>) -> Diagnosis {
         let (host, lobby) = ("play.example.org".into(), "lobby.example.org".into());
         let (port, is_found, has_list) = (Some(8190), true, true);
         Diagnosis { host, port, lobby, is_found, has_list, addresses, listed, ..Diagnosis::default() }

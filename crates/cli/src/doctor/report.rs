@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CheckResult {
+pub struct DoctorStep {
     /// Name of the check: `name`, `tcp`, `query`, `lobby`, `listed`, `outcomes`, `test`.
     pub step: &'static str,
     pub result: Severity,
@@ -30,7 +30,7 @@ pub enum Severity {
 /// All results so far.
 #[derive(Debug)]
 pub struct Report {
-    checks: Vec<CheckResult>,
+    checks: Vec<DoctorStep>,
     terminal: Terminal,
     is_quiet: bool,
 }
@@ -43,7 +43,7 @@ impl Report {
 
     /// Adds a result and prints it.
     pub fn push(&mut self, step: &'static str, result: Severity, text: impl Into<String>) -> Result<(), CommandError> {
-        let step = CheckResult { step, result, text: text.into() };
+        let step = DoctorStep { step, result, text: text.into() };
         if !self.is_quiet {
             let (word, style) = match step.result {
                 Severity::Ok => ("ok", Style::Good),
@@ -61,7 +61,7 @@ impl Report {
         self.checks.iter().any(|step| step.result == Severity::Problem)
     }
 
-    pub fn checks(&self) -> &[CheckResult] {
+    pub fn checks(&self) -> &[DoctorStep] {
         &self.checks
     }
 }

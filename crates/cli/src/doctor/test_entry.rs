@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use rallypoint_announce::{AnnounceConfig, AnnounceTask};
-use rallypoint_query::{ListedServer, LobbyAddress, ScanConfig, Target, fetch_list, resolve};
+use rallypoint_query::{FetchedServer, LobbyAddress, ScanConfig, Target, fetch_list, resolve};
 use rallypoint_udp::entropy;
 use rallypoint_wire::lobby::Transport;
 use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
@@ -48,7 +48,7 @@ async fn find_entry(lobby: &LobbyAddress, name: &str, asking: &ScanConfig) -> Ve
     for delay in DELAYS {
         tokio::time::sleep(delay).await;
         let source = Target::Lobby(lobby.clone());
-        let take = |listed: ListedServer| {
+        let take = |listed: FetchedServer| {
             if listed.info.name.as_deref() == Some(name) {
                 found.extend(listed.endpoints);
             }

@@ -1,7 +1,7 @@
 //! Filters and sort order of `rallypoint list`.
 
 use clap::ValueEnum;
-use rallypoint_query::ServerRecord;
+use rallypoint_query::ScannedServer;
 use std::cmp::{Ordering, Reverse};
 
 /// Which servers are shown.
@@ -68,7 +68,7 @@ pub enum Sort {
 
 impl Filter {
     /// Whether a server is shown. Unknown values do not match.
-    pub fn accepts(&self, record: &ServerRecord) -> bool {
+    pub fn accepts(&self, record: &ScannedServer) -> bool {
         let info = &record.info;
         let players = info.players.unwrap_or(0);
         let has = |wanted: &Option<String>, texts: &[&Option<String>]| {
@@ -90,7 +90,7 @@ impl Filter {
 
 impl SortArgs {
     /// Sorts servers. Equal ones are sorted by name and address, so that the order is deterministic.
-    pub fn sort(&self, records: &mut [ServerRecord]) {
+    pub fn sort(&self, records: &mut [ScannedServer]) {
         let by = self.by.unwrap_or(Sort::Players);
         records.sort_by(|a, b| {
             let order = by.compare(a, b);
@@ -101,8 +101,8 @@ impl SortArgs {
 }
 
 impl Sort {
-    fn compare(self, a: &ServerRecord, b: &ServerRecord) -> Ordering {
-        let text = |of: fn(&ServerRecord) -> Option<&str>| {
+    fn compare(self, a: &ScannedServer, b: &ScannedServer) -> Ordering {
+        let text = |of: fn(&ScannedServer) -> Option<&str>| {
             let key = |record| of(record).map(str::to_lowercase).unwrap_or_default();
             // Servers without the text come last.
             (key(a).is_empty(), key(a)).cmp(&(key(b).is_empty(), key(b)))
@@ -110,12 +110,12 @@ impl Sort {
         match self {
             Self::Players => Reverse(a.info.players).cmp(&Reverse(b.info.players)),
             Self::Ping => {
-                let ping = |record: &ServerRecord| record.ping_ms().unwrap_or(f64::INFINITY);
+                let ping = |record: &ScannedServer| record.ping_ms().unwrap_or(f64::INFINITY);
                 ping(a).total_cmp(&ping(b))
             }
             Self::Name => text(|record| Some(record.name())),
             Self::Map => text(|record| record.info.map.as_deref()),
-            Self::Game => text(ServerRecord::game),
+            Self::Game => text(ScannedServer::game),
             Self::Address => a.address.cmp(&b.address),
         }
     }
@@ -124,10 +124,10 @@ impl Sort {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rallypoint_query::ListedServer;
+    use rallypoint_query::FetchedServer;
     use rallypoint_query::proto::ServerInfo;
 
-    fn record(name: &str, players: u16, map: &str) -> ServerRecord {
+    fn record(name: &str, players: u16, map: &str) -> ScannedServer {
         let info = ServerInfo {
             name: Some(name.into()),
             map: Some(map.into()).filter(|map: &String| !map.is_empty()),
@@ -136,15 +136,15 @@ mod tests {
             password: Some(players == 3),
             ..ServerInfo::default()
         };
-        ServerRecord::listed(ListedServer { info, endpoints: vec![([192, 0, 2, 1], 7).into()], protocol: None }, 0)
+        ScannedServer::listed(FetchedServer { info, endpoints: vec![([192, 0, 2, 1], 7).into()], protocol: None }, 0)
     }
 
-    fn all() -> Vec<ServerRecord> {
+    fn all() -> Vec<ScannedServer> {
         vec![record("b", 0, "Dusk"), record("A", 3, ""), record("c", 10, "dawn"), record("a", 3, "dusk")]
     }
 
-    fn names(records: &[ServerRecord]) -> String {
-        records.iter().map(ServerRecord::name).collect()
+    fn names(records: &[ScannedServer]) -> String {
+        records.iter().map(ScannedServer::name).collect()
     }
 
     #[test]

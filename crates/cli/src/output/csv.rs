@@ -2,7 +2,7 @@
 
 use super::FailedTarget;
 use csv::{Terminator, WriterBuilder};
-use rallypoint_query::{ProbeError, ServerRecord, proto::Protocol};
+use rallypoint_query::{ProbeError, ScannedServer, proto::Protocol};
 
 /// The names of the fields.
 const FIELDS: [&str; 16] = [
@@ -30,7 +30,7 @@ pub fn header() -> String {
 }
 
 /// The line of a server.
-pub fn server(record: &ServerRecord) -> String {
+pub fn server(record: &ScannedServer) -> String {
     let info = &record.info;
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     line([

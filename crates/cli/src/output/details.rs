@@ -5,7 +5,7 @@ use super::{
     terminal::{Style, Terminal, clip, wrap},
 };
 use rallypoint_query::{
-    ServerRecord,
+    ScannedServer,
     proto::{RttMethod, ServerInfo},
 };
 
@@ -21,7 +21,7 @@ const PLAYERS: [Column; 5] = [
 ];
 
 /// A block of lines about a server, each terminated.
-pub fn server(record: &ServerRecord, terminal: Terminal) -> String {
+pub fn server(record: &ScannedServer, terminal: Terminal) -> String {
     let info = &record.info;
     let most = terminal.width.unwrap_or(usize::MAX);
     let mut text = terminal.paint(Style::Bold, &clip(record.name(), most)) + "\n";
@@ -107,7 +107,7 @@ fn game(info: &ServerInfo) -> String {
     }
 }
 
-fn address(record: &ServerRecord) -> String {
+fn address(record: &ScannedServer) -> String {
     let address = record.address.map(|address| address.to_string()).unwrap_or_default();
     record.protocol.map_or(address.clone(), |protocol| format!("{address} ({protocol})"))
 }

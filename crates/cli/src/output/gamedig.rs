@@ -1,11 +1,11 @@
 //! JSON with the keys of gamedig, for programs that were written for it.
 
 use super::{FailedTarget, json};
-use rallypoint_query::{ProbeError, ServerRecord, proto::Player};
+use rallypoint_query::{ProbeError, ScannedServer, proto::Player};
 use serde_json::{Value, json as object};
 
 /// A server with gamedig's keys; the whole record is under `raw`.
-pub fn server(record: &ServerRecord) -> Value {
+pub fn server(record: &ScannedServer) -> Value {
     if let Some(error) = &record.error {
         return failure(&record.target, error);
     }
@@ -36,6 +36,6 @@ fn failure(target: &str, error: &ProbeError) -> Value {
     object!({ "error": format!("{target}: {error}"), "raw": { "target": target, "error": error.code() } })
 }
 
-fn player_of(record: &ServerRecord, player: &Player) -> Value {
+fn player_of(record: &ScannedServer, player: &Player) -> Value {
     object!({ "name": player.name, "raw": json::PlayerJson::new(&record.info, player) })
 }

@@ -1,7 +1,7 @@
 //! The JSON form of a server. The keys are documented in docs/asking.md.
 
 use rallypoint_query::{
-    ServerRecord,
+    ScannedServer,
     proto::{Player, Protocol, RttMethod, ServerInfo},
 };
 use rallypoint_wire::{bloodmasters::Rules, lobby::Transport, text};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::{collections::BTreeMap, net::SocketAddr};
 
 /// The JSON form of a server.
-pub fn server(record: &ServerRecord) -> ServerJson<'_> {
+pub fn server(record: &ScannedServer) -> ServerJson<'_> {
     let info = &record.info;
     let reply = record.reply.as_ref();
     ServerJson {
@@ -98,7 +98,7 @@ fn entry(key: &[u8], value: &[u8]) -> (String, String) {
     (text::display(key).into_owned(), shown)
 }
 
-/// A [`ServerRecord`] as JSON.
+/// A [`ScannedServer`] as JSON.
 #[derive(Debug, Serialize)]
 pub struct ServerJson<'a> {
     target: &'a str,

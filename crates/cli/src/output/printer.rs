@@ -7,7 +7,7 @@ use super::{
     terminal::{Style, Terminal},
 };
 use crate::{error::CommandError, exit::Exit, stdio::print_stderr};
-use rallypoint_query::{ProbeError, ServerRecord};
+use rallypoint_query::{ProbeError, ScannedServer};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -113,7 +113,7 @@ impl Printer {
     }
 
     /// Prints a server. A table lists servers in the order of their targets, whatever the order of arrival.
-    pub fn server(&mut self, target_index: usize, record: &ServerRecord) -> io::Result<()> {
+    pub fn server(&mut self, target_index: usize, record: &ScannedServer) -> io::Result<()> {
         self.servers += 1;
         match self.format {
             Format::Text if self.shape == Shape::Table => {
@@ -294,7 +294,7 @@ const fn short_error(error: &ProbeError) -> &'static str {
 }
 
 /// The cells of a server in the table.
-fn row(record: &ServerRecord) -> Vec<Cell> {
+fn row(record: &ScannedServer) -> Vec<Cell> {
     let info = &record.info;
     let ping = match (record.ping_ms(), &record.error) {
         (Some(ping), _) => Cell { text: details::ping(ping), style: Style::of_ping(ping) },

@@ -1,7 +1,7 @@
 //! Events of `rallypoint watch`, as text and as JSON.
 
 use crate::output::json;
-use rallypoint_query::{ProbeError, ServerRecord};
+use rallypoint_query::{ProbeError, ScannedServer};
 use serde::Serialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, net::SocketAddr};
@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fmt, net::SocketAddr};
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchEvent {
     /// The server; `None` if the event is about a list.
-    pub server: Option<ServerRecord>,
+    pub server: Option<ScannedServer>,
     /// Index of the target that the event is about.
     pub target_index: usize,
     pub kind: WatchEventKind,
@@ -95,7 +95,7 @@ impl WatchEvent {
             event: self.kind.code(),
             list: self.server.is_none().then_some(target),
             id: record.map(|record| &*record.id),
-            name: record.map(ServerRecord::name),
+            name: record.map(ScannedServer::name),
             address: record.and_then(|record| record.address),
             at_first,
             changes: match &self.kind {
@@ -189,7 +189,7 @@ impl fmt::Display for FieldChange {
     }
 }
 
-fn summary(record: &ServerRecord) -> String {
+fn summary(record: &ScannedServer) -> String {
     let info = &record.info;
     let players = match (info.players, info.max_players) {
         (Some(players), Some(most)) if most > 0 => Some(format!("{players}/{most} players")),

@@ -2,7 +2,7 @@
 
 use super::event::{FieldChange, WatchEvent, WatchEventKind};
 use rallypoint_query::{
-    ScanEvent, ServerRecord,
+    ScanEvent, ScannedServer,
     proto::{Player, ServerInfo},
 };
 use serde_json::json;
@@ -21,7 +21,7 @@ pub struct ChangeTracker {
 
 #[derive(Debug)]
 struct TrackedServer {
-    record: ServerRecord,
+    record: ScannedServer,
     /// The last pass that found it.
     pass: u64,
 }
@@ -86,7 +86,7 @@ impl ChangeTracker {
         vec![WatchEvent { server: None, target_index, kind }]
     }
 
-    fn compare(&mut self, record: &ServerRecord) -> Vec<WatchEvent> {
+    fn compare(&mut self, record: &ScannedServer) -> Vec<WatchEvent> {
         let pass = self.pass;
         let Some(known) = self.servers.get_mut(&record.id) else {
             self.servers.insert(record.id.clone(), TrackedServer { record: record.clone(), pass });
@@ -127,7 +127,7 @@ impl ChangeTracker {
     }
 
     /// The events of a server that was not known.
-    fn first_events(&self, record: &ServerRecord) -> Vec<WatchEvent> {
+    fn first_events(&self, record: &ScannedServer) -> Vec<WatchEvent> {
         // Not `at_first` if an earlier pass has read its list completely: then the server is new.
         let at_first = self.pass == 1 || self.lists.get(&record.target_index).is_some_and(|list| !list.was_complete);
         let mut events = Vec::new();
@@ -142,7 +142,7 @@ impl ChangeTracker {
     }
 }
 
-fn about(server: ServerRecord, kind: WatchEventKind) -> WatchEvent {
+fn about(server: ScannedServer, kind: WatchEventKind) -> WatchEvent {
     WatchEvent { target_index: server.target_index, server: Some(server), kind }
 }
 
@@ -201,12 +201,12 @@ mod tests {
     };
     use std::time::Duration;
 
-    fn named(name: &str) -> ServerRecord {
+    fn named(name: &str) -> ScannedServer {
         let Ok(Target::Server(server)) = format!("session://{name}").parse() else { panic!("{name}") };
-        ServerRecord { id: name.into(), ..ServerRecord::named(&server, 0) }
+        ScannedServer { id: name.into(), ..ScannedServer::named(&server, 0) }
     }
 
-    fn online(name: &str, map: &str, players: &[&str]) -> ServerRecord {
+    fn online(name: &str, map: &str, players: &[&str]) -> ScannedServer {
         let list = players.iter().map(|name| Player { name: (*name).into(), ..Player::default() }).collect();
         let info = ServerInfo {
             name: Some(name.into()),
@@ -217,11 +217,11 @@ mod tests {
         };
         let round_trip = RoundTrip { time: Duration::from_millis(1), method: RttMethod::Echo };
         let reply = Some(ReplyStats { round_trip, retries: 0, missing: vec![] });
-        ServerRecord { info, reply, ..named(name) }
+        ScannedServer { info, reply, ..named(name) }
     }
 
-    fn silent(name: &str) -> ServerRecord {
-        ServerRecord { error: Some(ProbeError::Refused), ..named(name) }
+    fn silent(name: &str) -> ScannedServer {
+        ScannedServer { error: Some(ProbeError::Refused), ..named(name) }
     }
 
     fn complete() -> ScanEvent {

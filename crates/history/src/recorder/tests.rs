@@ -27,7 +27,7 @@ fn id(number: u8) -> PublicId {
 }
 
 fn recorder(limits: SubjectLimits) -> Recorder {
-    Recorder::new(limits, 730, Vec::new(), 1, WallClock::new(START - 60, None))
+    Recorder::new(limits, 730, Vec::new(), 1, ClockState::new(START - 60, None))
 }
 
 fn observation(minute: i64, servers: &[u8]) -> Observation {
@@ -38,7 +38,7 @@ fn observation_of(minute: i64, rows: Vec<(u8, u16, &'static str)>, changes: Vec<
     Observation { time: START + 60 * minute + 7, servers: Arc::new(Rows(rows)), changes }
 }
 
-fn new_servers(batch: &Batch) -> Vec<Subject> {
+fn new_servers(batch: &RowBatch) -> Vec<Subject> {
     batch.new.iter().map(|new| new.subject).filter(|subject| matches!(subject, Subject::Server(_))).collect()
 }
 
@@ -125,7 +125,7 @@ fn events_have_a_reason_if_the_changes_have_one() {
     recorder.handle_observation(&observation(0, &[1, 2])).unwrap();
     let went = ListChange { id: id(1), time: START + 30, kind: ListChangeKind::Unlisted(UnlistReason::Expired) };
     let batch = recorder.handle_observation(&observation_of(1, Vec::new(), vec![went])).unwrap();
-    let events_of = |batch: &Batch| batch.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>();
+    let events_of = |batch: &RowBatch| batch.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>();
     let expected = [
         HistoryEvent { time: START + 30, kind: EventKind::Unlisted(Some("expired")) },
         HistoryEvent { time: START + 60, kind: EventKind::Unlisted(None) },
@@ -231,7 +231,7 @@ fn recording_continues_after_a_restart() {
         map: "ctf_square".into(),
     };
     let mut recorder =
-        Recorder::new(SMALL, 730, vec![known(7, 1, true), known(8, 2, true)], 9, WallClock::new(START - 600, None));
+        Recorder::new(SMALL, 730, vec![known(7, 1, true), known(8, 2, true)], 9, ClockState::new(START - 600, None));
     let batch = recorder.handle_observation(&observation(0, &[1, 3])).unwrap();
     assert_eq!(batch.events, [(8, HistoryEvent { time: START, kind: EventKind::Unlisted(None) })]);
     assert!(batch.samples.iter().any(|(key, _)| *key == 7));

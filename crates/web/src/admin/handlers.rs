@@ -5,7 +5,7 @@ use crate::{
     api::{
         response::JSON,
         schema::{
-            AuditPage, BanEntry, BanPage, EntryNumber, NoteEntry, NotePage, PageParameters, ServerId, UnlistResult,
+            AuditPage, BanEntry, BanPage, EntryNumber, NoteEntry, NotePage, PageParameters, PublicIdPath, UnlistResult,
         },
     },
     middleware::ClientAddr,
@@ -191,7 +191,7 @@ pub(super) async fn unban(
 #[utoipa::path(
     post,
     path = "/api/v1/admin/servers/{id}/unlist",
-    params(ServerId),
+    params(PublicIdPath),
     request_body(content = Option<UnlistRequest>, content_type = "application/json"),
     responses(
         (status = 200, description = "The server is removed.", body = UnlistResult),

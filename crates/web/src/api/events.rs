@@ -2,7 +2,7 @@
 
 use crate::{
     filter::InvalidParameter,
-    live::{Batch, Cursor, EventSubscription},
+    live::{Cursor, EventBatch, EventSubscription},
     middleware::ClientAddr,
     problem::Problem,
     state::AppState,
@@ -133,7 +133,7 @@ struct EventStream {
     lobby: Option<LobbyId>,
     /// Events to send before any later batch.
     queue: VecDeque<Bytes>,
-    batches: broadcast::Receiver<Arc<Batch>>,
+    batches: broadcast::Receiver<Arc<EventBatch>>,
     shutdown: watch::Receiver<bool>,
     _permit: QuotaPermit,
 }

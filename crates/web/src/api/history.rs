@@ -2,7 +2,7 @@
 
 use super::{
     response,
-    schema::{HistoryParameters, HistorySeries, LobbyUuid, ServerId},
+    schema::{HistoryParameters, HistorySeries, LobbyUuid, PublicIdPath},
 };
 use crate::{filter::InvalidParameter, path_id::PathId, problem::Problem, state::AppState};
 use axum::{
@@ -26,7 +26,7 @@ const DEFAULT_RANGE: i64 = 24 * 60 * 60;
 #[utoipa::path(
     get,
     path = "/api/v1/servers/{id}/history",
-    params(ServerId, HistoryParameters),
+    params(PublicIdPath, HistoryParameters),
     responses(
         (
             status = 200,

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 /// All lobbies with their totals.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Lobbies)]
-pub(super) struct LobbyList<'a> {
+pub(super) struct LobbiesResponse<'a> {
     /// Number of servers of all lobbies.
     servers: usize,
     /// Number of players of all lobbies.
@@ -55,7 +55,7 @@ struct Lobby<'a> {
     get,
     path = "/api/v1/lobbies",
     responses(
-        (status = 200, description = "The lobbies.", body = LobbyList, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
+        (status = 200, description = "The lobbies.", body = LobbiesResponse, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
         (status = 304, description = "The client has the current version (If-None-Match)."),
     )
 )]
@@ -79,7 +79,7 @@ pub(super) async fn list(
         .collect();
     lobbies.sort_by_key(|lobby| (Reverse((lobby.players, lobby.servers)), lobby.id));
     let Totals { servers, players, bots, slots } = snapshot.totals();
-    let list = LobbyList { servers, players, bots, slots, lobbies };
+    let list = LobbiesResponse { servers, players, bots, slots, lobbies };
     Ok(response::json(&list, &headers).map(Body::from))
 }
 

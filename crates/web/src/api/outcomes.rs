@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 /// The recent outcomes of an address.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Outcomes)]
-pub(crate) struct RecentOutcomes {
+pub(crate) struct OutcomesResponse {
     /// The address.
     #[schema(value_type = String)]
     pub address: IpAddr,
@@ -57,7 +57,7 @@ pub(crate) struct RepeatedOutcome {
         ),
     ),
     responses(
-        (status = 200, description = "The outcomes, the latest last.", body = RecentOutcomes),
+        (status = 200, description = "The outcomes, the latest last.", body = OutcomesResponse),
         (status = 403, description = "It is not the client's own address."),
     )
 )]
@@ -67,12 +67,12 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let address = parse(query.as_deref().unwrap_or_default())?.unwrap_or(client.ip);
-    let outcomes = RecentOutcomes::fetch(&state, client, address).await?;
+    let outcomes = OutcomesResponse::fetch(&state, client, address).await?;
     let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     Ok((headers, serde_json::to_vec(&outcomes).unwrap_or_default()).into_response())
 }
 
-impl RecentOutcomes {
+impl OutcomesResponse {
     /// Fetches the outcomes of an address from the lobby, if this client may see them.
     pub async fn fetch(state: &AppState, client: ClientAddr, address: IpAddr) -> Result<Self, Problem> {
         let address = address.to_canonical();

@@ -147,7 +147,7 @@ enum AuditAction {
 /// The public ID of a server in a path.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(crate) struct ServerId {
+pub(crate) struct PublicIdPath {
     /// The public ID of a server.
     #[param(pattern = "^[0-9a-f]{32}$", example = "0123456789abcdef0123456789abcdef")]
     id: String,

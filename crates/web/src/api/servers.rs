@@ -3,7 +3,7 @@
 use super::{
     lobbies::no_parameters,
     response::{self, JSON},
-    schema::{ListParameters, ServerId, ServerList},
+    schema::{ListParameters, PublicIdPath, ServerList},
 };
 use crate::{
     filter::{Column, Filter, ListQuery, MAX_ROWS, QueryDefaults, Sort},
@@ -122,7 +122,7 @@ struct PlayerView<'a> {
 #[utoipa::path(
     get,
     path = "/api/v1/servers/{id}",
-    params(ServerId),
+    params(PublicIdPath),
     responses(
         (status = 200, description = "The server.", body = ServerDetails, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
         (status = 304, description = "The client has the current version (If-None-Match)."),

@@ -1,6 +1,6 @@
 //! The task that turns updates of the lobby's table into events.
 
-use super::{Batch, Live};
+use super::{EventBatch, Live};
 use rallypoint_lobby::{LobbyService, TableSnapshot, TableUpdate};
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ async fn publish(live: &Live, update: &Arc<TableUpdate>) -> Option<()> {
         true => None,
         false => {
             let update = Arc::clone(update);
-            tokio::task::spawn_blocking(move || Batch::new(&update.changes, before)).await.ok()?
+            tokio::task::spawn_blocking(move || EventBatch::new(&update.changes, before)).await.ok()?
         }
     };
     live.publish(Arc::clone(&update.snapshot), batch);

@@ -29,7 +29,7 @@ pub enum MetricKind {
 
 /// One metric, to which samples can be added.
 #[derive(Debug)]
-pub struct Family<'a> {
+pub struct MetricFamily<'a> {
     out: &'a mut String,
     name: &'static str,
 }
@@ -39,13 +39,13 @@ impl Exposition {
     pub const CONTENT_TYPE: &'static str = "text/plain; version=0.0.4; charset=utf-8";
 
     /// Begins a metric, with its help text and type.
-    pub fn family(&mut self, name: &'static str, kind: MetricKind, help: &str) -> Family<'_> {
+    pub fn family(&mut self, name: &'static str, kind: MetricKind, help: &str) -> MetricFamily<'_> {
         let kind = match kind {
             MetricKind::Counter => "counter",
             MetricKind::Gauge => "gauge",
         };
         self.head(name, kind, help);
-        Family { out: &mut self.0, name }
+        MetricFamily { out: &mut self.0, name }
     }
 
     /// Adds a counter without labels.
@@ -86,7 +86,7 @@ impl Exposition {
     }
 }
 
-impl Family<'_> {
+impl MetricFamily<'_> {
     /// Adds a sample with these labels.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
         self.out.push_str(self.name);

@@ -12,7 +12,7 @@ const MAX_EVENTS: usize = 25;
 
 /// The history of a server, of a lobby, or of all lobbies.
 #[derive(Debug)]
-pub(super) struct History {
+pub(super) struct HistoryView {
     pub summary: Option<Summary>,
     pub graph: Graph,
     pub events: Vec<HistoryEvent>,
@@ -26,14 +26,14 @@ pub(super) enum HistorySection {
     /// The history cannot be read, for this reason.
     Unavailable(String),
     /// The history could be read.
-    Available(Box<History>),
+    Available(Box<HistoryView>),
 }
 
 impl HistorySection {
     pub async fn read(state: &AppState, subject: Subject, span: Span) -> Self {
         let Some(history) = state.history.clone() else { return Self::Off };
         let now = unix_now() as UnixSeconds;
-        match tokio::task::spawn_blocking(move || History::read(&history, subject, span, now)).await {
+        match tokio::task::spawn_blocking(move || HistoryView::read(&history, subject, span, now)).await {
             Ok(Ok(history)) => Self::Available(Box::new(history)),
             Ok(Err(error)) => Self::Unavailable(error.to_string()),
             Err(_) => Self::Unavailable("the read was aborted".into()),
@@ -52,7 +52,7 @@ impl HistorySection {
     }
 }
 
-impl History {
+impl HistoryView {
     fn read(history: &HistoryReader, subject: Subject, span: Span, now: UnixSeconds) -> Result<Self, HistoryError> {
         let is_server = matches!(subject, Subject::Server(_));
         let series = history.series(&subject, now - span.seconds()..now, Resolution::Auto)?;

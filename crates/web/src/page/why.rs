@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     OutcomeAccess,
-    api::outcomes::{RecentOutcomes, RepeatedOutcome},
+    api::outcomes::{OutcomesResponse, RepeatedOutcome},
     middleware::{ClientAddr, parse_addr},
     state::AppState,
 };
@@ -28,7 +28,7 @@ struct WhyPage {
     address: String,
     /// Whether the client may see the outcomes of other addresses.
     can_choose: bool,
-    outcomes: Result<RecentOutcomes, String>,
+    outcomes: Result<OutcomesResponse, String>,
 }
 
 pub(super) async fn show(
@@ -45,7 +45,7 @@ pub(super) async fn show(
             let detail = "this is not an IP address; expected one such as 203.0.113.9 or 2001:db8::9";
             (StatusCode::BAD_REQUEST, Err(detail.to_owned()))
         }
-        Some(address) => match RecentOutcomes::fetch(&state, client, address).await {
+        Some(address) => match OutcomesResponse::fetch(&state, client, address).await {
             Ok(outcomes) => (StatusCode::OK, Ok(outcomes)),
             Err(problem) => (problem.status(), Err(problem.detail)),
         },
@@ -63,7 +63,7 @@ pub(super) async fn show(
 impl WhyPage {
     /// The outcome that explains the current state: the latest, except for repeated unregistrations of a server that is gone
     /// already, which servers send because datagrams can be lost.
-    fn decisive(outcomes: &RecentOutcomes) -> Option<&RepeatedOutcome> {
+    fn decisive(outcomes: &OutcomesResponse) -> Option<&RepeatedOutcome> {
         let is_decisive = |outcome: &&RepeatedOutcome| outcome.code != "not_registered";
         outcomes.outcomes.iter().rfind(is_decisive).or(outcomes.outcomes.last())
     }

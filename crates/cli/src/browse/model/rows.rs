@@ -2,7 +2,7 @@
 
 use super::Model;
 use rallypoint_query::{
-    ServerRecord,
+    ScannedServer,
     proto::{LobbyInfo, ServerInfo},
 };
 use rallypoint_wire::lobby::Transport;
@@ -10,7 +10,7 @@ use rallypoint_wire::lobby::Transport;
 /// A server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    pub server: ServerRecord,
+    pub server: ScannedServer,
     /// The last pass that found it.
     pub(super) pass: u32,
     /// Whether the last scan found it; otherwise it is only a favourite.
@@ -19,7 +19,7 @@ pub struct Row {
 
 impl Model {
     /// Applies what a list says. The server's own reply stays until it is probed again, so that nothing flickers.
-    pub(super) fn apply_listed(&mut self, mut server: ServerRecord, is_listed: bool) {
+    pub(super) fn apply_listed(&mut self, mut server: ScannedServer, is_listed: bool) {
         let pass = self.pass;
         match self.by_id.get(&server.id) {
             Some(&index) => {
@@ -41,10 +41,10 @@ impl Model {
     }
 
     /// Applies a server's own reply.
-    pub(super) fn apply_reply(&mut self, server: ServerRecord) {
+    pub(super) fn apply_reply(&mut self, server: ScannedServer) {
         let Some(&index) = self.by_id.get(&server.id) else { return self.apply_listed(server, true) };
         let row = &mut self.rows[index];
-        row.server = ServerRecord { target_index: row.server.target_index, ..server };
+        row.server = ScannedServer { target_index: row.server.target_index, ..server };
         // A named server is in no list: its reply shows that it exists.
         if row.server.endpoints.is_empty() {
             row.pass = self.pass;
@@ -86,7 +86,7 @@ impl Model {
 }
 
 /// A favourite before it is found: a name and an address.
-fn favourite(id: &str, name: &str) -> ServerRecord {
+fn favourite(id: &str, name: &str) -> ScannedServer {
     let (scheme, address) = id.split_once("://").unwrap_or(("", id));
     let address = address.parse().ok();
     let transport = match scheme {
@@ -101,7 +101,7 @@ fn favourite(id: &str, name: &str) -> ServerRecord {
         lobby: transport.map(lobby),
         ..ServerInfo::default()
     };
-    ServerRecord {
+    ScannedServer {
         id: id.to_owned(),
         // Of no target.
         target_index: usize::MAX,

@@ -6,7 +6,7 @@ use crate::browse::{
     model::{ListState, Model, Row},
     theme::Theme,
 };
-use rallypoint_query::ServerRecord;
+use rallypoint_query::ScannedServer;
 use ratatui::{
     Frame,
     layout::Rect,
@@ -110,11 +110,11 @@ fn line(model: &Model, row: &Row, theme: Theme, widths: &[(Column, usize)]) -> L
     Line::from(spans)
 }
 
-fn fit_name(record: &ServerRecord, wide: usize) -> String {
+fn fit_name(record: &ScannedServer, wide: usize) -> String {
     fit(record.name(), wide, false)
 }
 
-fn cell(model: &Model, row: &Row, record: &ServerRecord, theme: Theme, column: Column) -> (String, Style) {
+fn cell(model: &Model, row: &Row, record: &ScannedServer, theme: Theme, column: Column) -> (String, Style) {
     let info = &record.info;
     let text = |text: Option<&str>| (text.unwrap_or_default().to_owned(), Style::new());
     match column {
@@ -129,11 +129,11 @@ fn cell(model: &Model, row: &Row, record: &ServerRecord, theme: Theme, column: C
     }
 }
 
-pub fn address(model: &Model, record: &ServerRecord) -> String {
+pub fn address(model: &Model, record: &ScannedServer) -> String {
     model.join_address(record).map_or_else(|| record.target.clone(), |address| address.to_string())
 }
 
-fn players(record: &ServerRecord, theme: Theme) -> (String, Style) {
+fn players(record: &ScannedServer, theme: Theme) -> (String, Style) {
     let info = &record.info;
     let Some(players) = info.players else { return (String::new(), Style::new()) };
     let bots = info.bots.filter(|bots| *bots > 0).map_or(String::new(), |bots| format!("+{bots}"));
@@ -147,7 +147,7 @@ fn players(record: &ServerRecord, theme: Theme) -> (String, Style) {
     (format!("{players}{bots}{most}"), style)
 }
 
-fn ping(record: &ServerRecord, is_listed: bool, theme: Theme) -> (String, Style) {
+fn ping(record: &ScannedServer, is_listed: bool, theme: Theme) -> (String, Style) {
     match (record.ping_ms(), &record.error) {
         (Some(ping), _) if ping < 1.0 => ("<1".into(), theme.ping(ping)),
         (Some(ping), _) => (format!("{ping:.0}"), theme.ping(ping)),

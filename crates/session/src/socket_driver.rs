@@ -13,7 +13,7 @@ use std::{
 const MAX_ROUNDS: usize = 16;
 
 /// Moves datagrams between a state machine and its sockets.
-pub(crate) struct Transport<M> {
+pub(crate) struct SocketDriver<M> {
     machine: LinkConditioner<M>,
     sockets: Vec<Arc<UdpSocket>>,
     received: RecvBatch,
@@ -23,7 +23,7 @@ pub(crate) struct Transport<M> {
     blocked_socket: Option<SocketIndex>,
 }
 
-/// What a [`Transport`] waits for after [`drive`](Transport::drive).
+/// What a [`SocketDriver`] waits for after [`drive`](SocketDriver::drive).
 #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 pub(crate) struct DriveState {
     /// There is more to do at once.
@@ -34,7 +34,7 @@ pub(crate) struct DriveState {
     pub next_timeout: Option<Instant>,
 }
 
-impl<M: Machine> Transport<M> {
+impl<M: Machine> SocketDriver<M> {
     pub fn new(machine: M, sockets: Vec<Arc<UdpSocket>>, conditions: Option<LinkConditions>) -> Self {
         let mut machine = LinkConditioner::new(machine);
         machine.set_conditions(conditions);

@@ -1,15 +1,15 @@
 //! The output of the recorder.
 
-use crate::{HistoryEvent, Sample, Subject, UnixSeconds, clock::WallClock, subject::Key};
+use crate::{HistoryEvent, Sample, Subject, UnixSeconds, clock::ClockState, subject::Key};
 use rallypoint_wire::lobby::LobbyId;
 
 /// The rows that one observation adds to the file. They are written in one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Batch {
+pub(crate) struct RowBatch {
     /// The beginning of the minute.
     pub time: UnixSeconds,
     /// The state of the wall clock after this minute.
-    pub clock: WallClock,
+    pub clock: ClockState,
     /// Rows after this time are wrong, and are deleted before anything else is written.
     pub wrong_after: Option<UnixSeconds>,
     /// Subjects whose history begins.

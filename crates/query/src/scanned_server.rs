@@ -1,13 +1,13 @@
 //! What is known about one server.
 
-use crate::{ListedServer, ProbeError, ServerAddress, engine::ProbeReply};
+use crate::{FetchedServer, ProbeError, ServerAddress, engine::ProbeReply};
 use rallypoint_query_proto::{MissingPart, Protocol, RoundTrip, ServerInfo};
 use rallypoint_wire::lobby::Transport;
 use std::net::SocketAddr;
 
 /// What is known about one server: from itself, from a list, or from both.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ServerRecord {
+pub struct ScannedServer {
     /// Identifies the server from one pass to the next. For a listed server: its lowest address (IPv4 before IPv6, regardless
     /// of the order in the list) and its transport.
     pub id: String,
@@ -40,7 +40,7 @@ pub struct ReplyStats {
     pub missing: Vec<MissingPart>,
 }
 
-impl ServerRecord {
+impl ScannedServer {
     /// A server that was named and of which nothing else is known.
     #[must_use]
     pub fn named(server: &ServerAddress, target_index: usize) -> Self {
@@ -60,7 +60,7 @@ impl ServerRecord {
 
     /// A server in a list.
     #[must_use]
-    pub fn listed(listed: ListedServer, target_index: usize) -> Self {
+    pub fn listed(listed: FetchedServer, target_index: usize) -> Self {
         let address = listed.endpoints.first().copied();
         Self {
             id: listed_id(&listed),
@@ -95,8 +95,8 @@ impl ServerRecord {
     }
 
     /// The server as it is in the list, to probe it again.
-    pub(crate) fn to_listed(&self) -> ListedServer {
-        ListedServer { info: self.info.clone(), endpoints: self.endpoints.clone(), protocol: self.protocol }
+    pub(crate) fn to_listed(&self) -> FetchedServer {
+        FetchedServer { info: self.info.clone(), endpoints: self.endpoints.clone(), protocol: self.protocol }
     }
 
     /// Merges the server's own reply into what a list said.
@@ -116,7 +116,7 @@ pub fn milliseconds(time: std::time::Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
-fn listed_id(listed: &ListedServer) -> String {
+fn listed_id(listed: &FetchedServer) -> String {
     let address = listed.endpoints.iter().min().map(ToString::to_string).unwrap_or_default();
     match listed.info.lobby.as_ref().map(|lobby| lobby.transport) {
         Some(Transport::Tcp) => format!("tcp://{address}"),

@@ -15,7 +15,7 @@ use std::io::Write;
 
 /// The changes of one table update, as server-sent events.
 #[derive(Debug)]
-pub struct Batch {
+pub struct EventBatch {
     epoch: u32,
     /// The number of the first event.
     first: u64,
@@ -50,7 +50,7 @@ fn sort_key(change: &TableChange) -> (bool, LobbyId, PublicId) {
     (!matches!(change, TableChange::Unlisted(..)), record.lobby, record.id)
 }
 
-impl Batch {
+impl EventBatch {
     /// The events after `before`; `None` if there are no changes.
     pub(super) fn new(changes: &[TableChange], before: Cursor) -> Option<Self> {
         let mut changes: Vec<_> = changes.iter().collect();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     /// Registers servers, given as number and lobby, and returns the events: one batch for each slice.
-    fn batches(steps: &[&[(u8, u8)]]) -> Vec<Batch> {
+    fn batches(steps: &[&[(u8, u8)]]) -> Vec<EventBatch> {
         let mut now = Instant::now();
         let mut registry = Registry::new(Config::default(), HashKeys::default(), now).unwrap();
         let mut table = ServerTable::new(now, WallClock::new(now, SystemTime::now()), TableScope::All);
@@ -167,7 +167,7 @@ mod tests {
             registry.handle_timeout(now);
             registry.publish(now);
             table.handle_list(&registry.lists().snapshot());
-            let batch = Batch::new(&table.handle_timeout(now).unwrap().changes, cursor).unwrap();
+            let batch = EventBatch::new(&table.handle_timeout(now).unwrap().changes, cursor).unwrap();
             assert_eq!(batch.before(), cursor, "the numbers are consecutive");
             cursor = batch.last();
             batches.push(batch);
@@ -175,7 +175,7 @@ mod tests {
         batches
     }
 
-    fn text(batch: &Batch, after: u64, lobby: Option<LobbyId>) -> String {
+    fn text(batch: &EventBatch, after: u64, lobby: Option<LobbyId>) -> String {
         String::from_utf8(batch.after(after, lobby).concat()).unwrap()
     }
 
