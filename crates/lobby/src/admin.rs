@@ -160,7 +160,7 @@ impl AdminStore {
         self.change(change).await
     }
 
-    /// Takes a server off the list and bans it, and optionally its addresses, until the given time.
+    /// Removes a server from the list and bans it, and optionally its addresses, until the given time.
     pub async fn unlist(
         &self,
         server: BannedServer,
@@ -256,7 +256,7 @@ fn ban_entry(action: &str, ban: &Ban, by: IpAddr) -> AuditEntry {
     AuditEntry { until, ..entry(action, ban.subject.to_string(), ban.reason.to_string(), by) }
 }
 
-/// Completes even if the caller stops waiting: a change must not be made by half.
+/// Runs a change in a task, so that it completes even if the caller stops waiting.
 async fn uninterrupted<T: Send + 'static>(
     work: impl Future<Output = Result<T, AdminError>> + Send + 'static,
 ) -> Result<T, AdminError> {

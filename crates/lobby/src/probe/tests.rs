@@ -52,7 +52,9 @@ async fn w41_replies_of_third_parties_are_ignored() {
     for (sender, name) in [(&stranger, "forged"), (&server, "genuine")] {
         let config = ResponderConfig { session: true, ..ResponderConfig::default() };
         let info = ServerInfo { name: Some(name.into()), ..ServerInfo::default() };
-        let (mut responder, now, mut bytes) = (Responder::new(config, 7, &info).unwrap(), Instant::now(), Vec::new());
+        let mut responder = Responder::new(config, 7, &info).unwrap();
+        let now = Instant::now();
+        let mut bytes = Vec::new();
         responder.handle_datagram(now, from, &query);
         while responder.poll_transmit(now, &mut bytes).is_some() {
             sender.send_to(&bytes, from).await.unwrap();

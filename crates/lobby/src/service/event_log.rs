@@ -41,7 +41,9 @@ impl EventLog {
         if !is_logged || !self.has_room(now) {
             return;
         }
-        let (id, lobby, name) = (listing.public_id(), listing.lobby_id(), name(listing));
+        let id = listing.public_id();
+        let lobby = listing.lobby_id();
+        let name = name(listing);
         if is_full {
             let address: Vec<_> = listing.block().endpoints().map(|addr| addr.to_string()).collect();
             tracing::debug!(%id, %lobby, address = address.join(" "), name, why, "{what}");

@@ -89,7 +89,8 @@ impl Saves {
             self.state = State::Serializing { saver: SaveFileWriter::new(), began: now };
         }
         if let State::Serializing { saver, began } = &mut self.state {
-            let (mut saver, began) = (std::mem::take(saver), *began);
+            let mut saver = std::mem::take(saver);
+            let began = *began;
             let (part, saver) = match registry.save_next(now, &mut saver, SERVERS_PER_TURN) {
                 true => (Part::Last(saver.finish()), None),
                 false => (Part::More(saver.take()), Some(saver)),
@@ -123,7 +124,8 @@ impl Saves {
     pub fn finish(self, registry: &Registry) -> bool {
         let Self { data_dir, stats, mut writer, .. } = self;
         writer.end();
-        let (mut saver, mut output) = (SaveFileWriter::new(), Output::new(data_dir, stats));
+        let mut saver = SaveFileWriter::new();
+        let mut output = Output::new(data_dir, stats);
         while !registry.save_next(clock::now(), &mut saver, SERVERS_PER_TURN) {
             output.write(&Part::More(saver.take()));
         }

@@ -51,7 +51,8 @@ impl LobbyThread {
         for _ in 0..EVENTS_PER_TURN {
             match self.registry.poll_event() {
                 Some(Event::Check(request)) => {
-                    let (commands, sent) = (self.commands.clone(), Arc::clone(&self.check_bytes));
+                    let commands = self.commands.clone();
+                    let sent = Arc::clone(&self.check_bytes);
                     self.runtime.spawn(async move {
                         let result = check(request, &sent).await;
                         commands.run(move |thread, now| thread.handle_checked(now, request.target, result));
@@ -73,13 +74,13 @@ impl LobbyThread {
 
     /// Handles the end of a check. After an error of this machine the check is undecided.
     fn handle_checked(&mut self, now: Instant, target: CheckTarget, result: io::Result<CheckResult>) {
-        let verdict = result.unwrap_or_else(|error| {
+        let result = result.unwrap_or_else(|error| {
             if let Some(times) = self.check_errors.record(now) {
                 tracing::warn!(%error, times, "cannot check servers: they are checked again with their next registration");
             }
             CheckResult::Unknown
         });
-        self.registry.handle_check(now, target, verdict);
+        self.registry.handle_check(now, target, result);
     }
 
     /// Handles the end of writing a part of a save.

@@ -13,6 +13,26 @@ const BACKLOG: usize = 64;
 const RESULTS: usize = 1_024;
 
 /// The latest snapshot of the [`ServerTable`](super::ServerTable), and updates as they happen.
+///
+/// ```
+/// use rallypoint_lobby::{LobbyOptions, LobbyService};
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let any_port = vec!["127.0.0.1:0".parse()?];
+/// let options = LobbyOptions { listen: any_port, legacy: Vec::new(), ..LobbyOptions::default() };
+/// let lobby = LobbyService::start(options, &tokio::runtime::Handle::current())?;
+///
+/// let feed = lobby.servers();
+/// feed.until_current().await;
+/// for server in feed.snapshot().records() {
+///     println!("{}: {} of {} players", server.name, server.players, server.slots);
+/// }
+/// assert_eq!(feed.subscribe().snapshot.len(), 0, "no server has registered");
+/// lobby.shutdown().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ServerFeed {
     snapshot: ArcSwap<TableSnapshot>,
