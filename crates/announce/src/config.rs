@@ -1,6 +1,6 @@
 //! Which server to announce, and to which lobbies.
 
-use crate::{Announcer, LobbyHost, StartError};
+use crate::{AnnounceStartError, Announcer, LobbyHost};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, ServerId, Transport};
 use std::{num::NonZeroU16, time::Instant};
 
@@ -56,8 +56,8 @@ impl AnnounceConfig {
     /// Checks that the server can be announced as described.
     ///
     /// # Errors
-    /// [`StartError::InvalidKey`] names the key that is wrong.
-    pub fn validate(&self) -> Result<(), StartError> {
+    /// [`AnnounceStartError::InvalidKey`] names the key that is wrong.
+    pub fn validate(&self) -> Result<(), AnnounceStartError> {
         // The check depends neither on the ID nor on the time.
         self.announcer(ServerId::from_bytes([0; 16]), rallypoint_udp::clock::now()).map(drop)
     }
@@ -66,15 +66,15 @@ impl AnnounceConfig {
     ///
     /// # Errors
     /// As [`validate`](Self::validate).
-    pub fn registration_size(&self) -> Result<usize, StartError> {
+    pub fn registration_size(&self) -> Result<usize, AnnounceStartError> {
         Ok(self.announcer(ServerId::from_bytes([0; 16]), rallypoint_udp::clock::now())?.registration_size())
     }
 
     /// The state machine of this server, which does not know the addresses of its lobbies yet.
-    pub(crate) fn announcer(&self, server_id: ServerId, now: Instant) -> Result<Announcer, StartError> {
+    pub(crate) fn announcer(&self, server_id: ServerId, now: Instant) -> Result<Announcer, AnnounceStartError> {
         let invalid = |key: &str| {
             let key = key.to_owned();
-            |error| StartError::InvalidKey { key, error }
+            |error| AnnounceStartError::InvalidKey { key, error }
         };
         let Self { lobby_id, transport, port, .. } = *self;
         let name = self.name.as_bytes();

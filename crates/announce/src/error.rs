@@ -21,7 +21,7 @@ pub enum AnnounceError {
 /// Why announcing could not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum StartError {
+pub enum AnnounceStartError {
     /// [`AnnounceConfig::lobbies`](crate::AnnounceConfig::lobbies) is empty.
     #[error("no lobby is configured")]
     NoLobby,

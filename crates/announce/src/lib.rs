@@ -51,7 +51,7 @@ mod thread;
 
 pub use announcer::Announcer;
 pub use config::AnnounceConfig;
-pub use error::{AnnounceError, ParseLobbyHostError, StartError};
+pub use error::{AnnounceError, AnnounceStartError, ParseLobbyHostError};
 pub use event::{AnnounceEvent, SendFailure};
 pub use lobby_host::{LobbyHost, ResolvedLobby};
 pub use polled::PolledAnnouncer;

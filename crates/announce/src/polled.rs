@@ -1,7 +1,7 @@
 //! Announcing for game loops: one call per frame, no runtime.
 
 use crate::{
-    AnnounceConfig, AnnounceError, AnnounceEvent, Announcer, ResolvedLobby, StartError, resolver::Resolver,
+    AnnounceConfig, AnnounceError, AnnounceEvent, AnnounceStartError, Announcer, ResolvedLobby, resolver::Resolver,
     sockets::Sockets,
 };
 use rallypoint_machine::Machine;
@@ -82,9 +82,9 @@ impl PolledAnnouncer {
     ///
     /// # Errors
     /// If the configuration is not valid, or no socket can be opened.
-    pub fn new(config: AnnounceConfig) -> Result<Self, StartError> {
+    pub fn new(config: AnnounceConfig) -> Result<Self, AnnounceStartError> {
         if config.lobbies.is_empty() {
-            return Err(StartError::NoLobby);
+            return Err(AnnounceStartError::NoLobby);
         }
         let now = clock::now();
         let server_id = match config.server_id {
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_configuration_that_cannot_be_announced_is_refused() {
-        assert!(matches!(PolledAnnouncer::new(config(Vec::new())), Err(StartError::NoLobby)));
+        assert!(matches!(PolledAnnouncer::new(config(Vec::new())), Err(AnnounceStartError::NoLobby)));
         let mut config = config(vec!["127.0.0.1".parse().unwrap()]);
         config.keys.push(("protocol_id".into(), b"short".to_vec()));
         let error = PolledAnnouncer::new(config).unwrap_err();

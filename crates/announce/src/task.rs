@@ -1,6 +1,6 @@
 //! Announcing on a tokio runtime.
 
-use crate::{AnnounceConfig, AnnounceEvent, PolledAnnouncer, ResolvedLobby, StartError};
+use crate::{AnnounceConfig, AnnounceEvent, AnnounceStartError, PolledAnnouncer, ResolvedLobby};
 use rallypoint_wire::lobby::Occupancy;
 use std::{future::Future, net::SocketAddr};
 use tokio::time;
@@ -36,7 +36,7 @@ impl AnnounceTask {
     ///
     /// # Errors
     /// If the configuration is not valid, no socket can be opened, or no lobby has an address.
-    pub async fn start(config: AnnounceConfig) -> Result<Self, StartError> {
+    pub async fn start(config: AnnounceConfig) -> Result<Self, AnnounceStartError> {
         let hosts = config.lobbies.clone();
         let mut polled = PolledAnnouncer::new(config)?;
         polled.resolve_now();
@@ -44,7 +44,7 @@ impl AnnounceTask {
             sleep_until_due(&polled).await;
             polled.resolve_now();
         }
-        if polled.lobbies().is_empty() { Err(StartError::LobbyNotFound(hosts)) } else { Ok(Self { polled }) }
+        if polled.lobbies().is_empty() { Err(AnnounceStartError::LobbyNotFound(hosts)) } else { Ok(Self { polled }) }
     }
 
     /// Sends the registrations that are due, until there is something to report. Cancel-safe.

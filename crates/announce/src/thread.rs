@@ -1,6 +1,6 @@
 //! Announcing from a background thread.
 
-use crate::{AnnounceConfig, PolledAnnouncer, StartError};
+use crate::{AnnounceConfig, AnnounceStartError, PolledAnnouncer};
 use rallypoint_udp::clock;
 use rallypoint_wire::lobby::Occupancy;
 use std::{
@@ -43,13 +43,13 @@ impl AnnounceThread {
     ///
     /// # Errors
     /// If the configuration is not valid, or there is no socket or no thread to be had.
-    pub fn start(config: AnnounceConfig) -> Result<Self, StartError> {
+    pub fn start(config: AnnounceConfig) -> Result<Self, AnnounceStartError> {
         let announcer = PolledAnnouncer::new(config)?;
         let (commands, receiver) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("announce".into())
             .spawn(move || run(announcer, &receiver))
-            .map_err(StartError::Thread)?;
+            .map_err(AnnounceStartError::Thread)?;
         Ok(Self { commands, thread: Some(thread) })
     }
 

@@ -10,7 +10,7 @@ pub use args::Args;
 use crate::{error::CommandError, signals::Signals, stdio::print_stderr};
 use list_lookup::EntryMatcher;
 use listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus};
-use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceTask, LobbyHost, StartError};
+use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceStartError, AnnounceTask, LobbyHost};
 use rallypoint_wire::lobby::DEFAULT_MAX_REGISTRATION;
 use std::net::SocketAddr;
 use tokio::task::JoinSet;
@@ -33,10 +33,10 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 /// What is wrong with the description of the server is a mistake in the arguments; everything else is a failure.
-impl From<StartError> for CommandError {
-    fn from(error: StartError) -> Self {
+impl From<AnnounceStartError> for CommandError {
+    fn from(error: AnnounceStartError) -> Self {
         match error {
-            StartError::InvalidKey { .. } => Self::Usage(error.to_string()),
+            AnnounceStartError::InvalidKey { .. } => Self::Usage(error.to_string()),
             error => Self::failed(error),
         }
     }

@@ -16,7 +16,7 @@ use crate::{
     stdio::print_stdout,
 };
 use jiff::Timestamp;
-use rallypoint_lobby::{AdminFileError, LobbyOptions, LobbyService, ProbePool, StartError, TableScope};
+use rallypoint_lobby::{AdminFileError, LobbyOptions, LobbyService, LobbyStartError, ProbePool, TableScope};
 use rallypoint_web::{WebService, WebSources};
 use recording::Recording;
 use report::Reporter;
@@ -128,7 +128,7 @@ impl Server {
         }
         let sources = WebSources { lobby: service.clone(), history: recording.map(Recording::reader) };
         WebService::start(options, sources).map(Some).map_err(|error| match error {
-            rallypoint_web::StartError::Bind(error) => CommandError::bind(&error, "--http"),
+            rallypoint_web::WebStartError::Bind(error) => CommandError::bind(&error, "--http"),
             error => CommandError::failed(error),
         })
     }
@@ -205,16 +205,16 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
     }
 }
 
-fn start_error(error: &StartError) -> CommandError {
+fn start_error(error: &LobbyStartError) -> CommandError {
     match error {
-        StartError::BindLobby(error) => CommandError::bind(error, "--lobby"),
-        StartError::BindLegacy(error) => CommandError::bind(error, "--legacy"),
-        StartError::Config(_) => CommandError::Usage(error.to_string()),
-        StartError::NoAddress => CommandError::Usage(format!("{error}: set one with --lobby")),
+        LobbyStartError::BindLobby(error) => CommandError::bind(error, "--lobby"),
+        LobbyStartError::BindLegacy(error) => CommandError::bind(error, "--legacy"),
+        LobbyStartError::Config(_) => CommandError::Usage(error.to_string()),
+        LobbyStartError::NoAddress => CommandError::Usage(format!("{error}: set one with --lobby")),
         // These end with what to choose.
-        StartError::DataDir { .. }
-        | StartError::DataDirInUse { .. }
-        | StartError::AdminFile(AdminFileError::Unreadable { .. }) => {
+        LobbyStartError::DataDir { .. }
+        | LobbyStartError::DataDirInUse { .. }
+        | LobbyStartError::AdminFile(AdminFileError::Unreadable { .. }) => {
             CommandError::failed(format_args!("{error} with --data-dir"))
         }
         _ => CommandError::failed(error),

@@ -1,6 +1,6 @@
 //! The map from internal to external addresses.
 
-use crate::ConfigError;
+use crate::RegistryConfigError;
 use ipnet::IpNet;
 use rallypoint_limit::is_possible_source;
 use std::{
@@ -48,11 +48,11 @@ impl AddressMap {
 
     /// Checks every mapping. The family of a datagram decides which endpoint it sets (L9), so a mapping cannot lead to the
     /// other family.
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+    pub(crate) fn validate(&self) -> Result<(), RegistryConfigError> {
         self.0.iter().try_for_each(|map| match map {
-            map if map.port == Some(0) || map.to_port == Some(0) => Err(ConfigError::MappedPort(*map)),
-            map if map.from.addr().is_ipv4() != map.to.is_ipv4() => Err(ConfigError::MappedFamily(*map)),
-            map if !is_possible_source(map.to) => Err(ConfigError::MappedAddress(*map)),
+            map if map.port == Some(0) || map.to_port == Some(0) => Err(RegistryConfigError::MappedPort(*map)),
+            map if map.from.addr().is_ipv4() != map.to.is_ipv4() => Err(RegistryConfigError::MappedFamily(*map)),
+            map if !is_possible_source(map.to) => Err(RegistryConfigError::MappedAddress(*map)),
             _ => Ok(()),
         })
     }

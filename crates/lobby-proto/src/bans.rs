@@ -8,7 +8,7 @@ mod serde_form;
 
 pub use list::BanList;
 pub use name_pattern::NamePattern;
-pub use network::{Network, ParseNetworkError};
+pub use network::{BannedNetwork, ParseNetworkError};
 
 use crate::PublicId;
 use rallypoint_wire::{lobby::Transport, text::sanitize};
@@ -69,7 +69,7 @@ pub struct Ban {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum BanSubject {
     /// Every address of a network, or one address.
-    Network(#[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))] Network),
+    Network(#[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))] BannedNetwork),
     /// Servers whose name, as displayed, matches a pattern.
     Name(#[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))] NamePattern),
     /// One server.
@@ -142,7 +142,7 @@ impl fmt::Display for Ban {
 
 impl BanSubject {
     /// A network, unless it is too wide for a ban by hand.
-    pub fn network(network: Network) -> Result<Self, BanError> {
+    pub fn network(network: BannedNetwork) -> Result<Self, BanError> {
         let min_prefix = if network.0.addr().is_ipv4() { MIN_PREFIX_V4 } else { MIN_PREFIX_V6 };
         (network.0.prefix_len() >= min_prefix).then_some(Self::Network(network)).ok_or(BanError::TooWide)
     }

@@ -14,7 +14,7 @@ use thiserror::Error;
 ///
 /// let config = Config { lease: Duration::from_secs(60), caps: Caps { per_address: 8, ..Caps::default() }, ..Config::default() };
 /// config.validate()?;
-/// # Ok::<(), rallypoint_lobby_proto::ConfigError>(())
+/// # Ok::<(), rallypoint_lobby_proto::RegistryConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -137,7 +137,7 @@ impl Default for CheckConfig {
 /// Why a [`Config`] is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum ConfigError {
+pub enum RegistryConfigError {
     /// A value is outside its range.
     #[error("{field} must be {range}")]
     OutOfRange {
@@ -162,9 +162,10 @@ pub enum ConfigError {
 
 impl Config {
     /// Checks that every field is in its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), RegistryConfigError> {
         let seconds = |low, high| Duration::from_secs(low)..=Duration::from_secs(high);
-        let check = |ok: bool, field, range| if ok { Ok(()) } else { Err(ConfigError::OutOfRange { field, range }) };
+        let check =
+            |ok: bool, field, range| if ok { Ok(()) } else { Err(RegistryConfigError::OutOfRange { field, range }) };
         check(seconds(1, 86_400).contains(&self.lease), "lease", "between 1 second and 24 hours")?;
         let sizes = 61..=MAX_REGISTRATION;
         check(sizes.contains(&self.max_registration), "max_registration", "between 61 and 65507 bytes")?;

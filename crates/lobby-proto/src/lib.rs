@@ -46,10 +46,10 @@ mod wheel;
 
 pub use address_map::{AddressMap, Mapping};
 pub use bans::{
-    Ban, BanError, BanList, BanSubject, BannedServer, NamePattern, Network, ParseNetworkError, operator_text,
+    Ban, BanError, BanList, BanSubject, BannedNetwork, BannedServer, NamePattern, ParseNetworkError, operator_text,
 };
 pub use checks::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget};
-pub use config::{Caps, CheckConfig, Config, ConfigError};
+pub use config::{Caps, CheckConfig, Config, RegistryConfigError};
 pub use hash::HashKeys;
 pub use latest_refusals::LatestRefusal;
 pub use listed_server::{ListedServer, ListingOrigin};

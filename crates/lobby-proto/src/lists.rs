@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// // The reply to a TCP client: four bytes of count, then the servers.
 /// let reply = lists.reply(&LobbyId::GANG_GARRISON_2);
 /// assert_eq!(reply.pieces().collect::<Vec<_>>().concat(), [0, 0, 0, 0]);
-/// # Ok::<(), rallypoint_lobby_proto::ConfigError>(())
+/// # Ok::<(), rallypoint_lobby_proto::RegistryConfigError>(())
 /// ```
 #[derive(Debug)]
 pub struct PublishedLists(ArcSwap<ListSnapshot>);

@@ -28,8 +28,8 @@ pub use save::{RestoreError, SaveFileWriter};
 pub(crate) use slots::Slots;
 
 use crate::{
-    BanList, CheckRequest, CheckResult, CheckTarget, Config, ConfigError, HashKeys, LatestRefusal, ListedServer,
-    PublicId, PublishedLists, RecentOutcome, RegistrationOutcome, RegistryStats, UnlistReason,
+    BanList, CheckRequest, CheckResult, CheckTarget, Config, HashKeys, LatestRefusal, ListedServer, PublicId,
+    PublishedLists, RecentOutcome, RegistrationOutcome, RegistryConfigError, RegistryStats, UnlistReason,
     checks::Checks,
     entry::Family,
     hash::{Fingerprinter, KeyedHash},
@@ -143,7 +143,7 @@ impl Registry {
     ///
     /// # Errors
     /// If the configuration is invalid.
-    pub fn new(config: Config, keys: HashKeys, now: Instant) -> Result<Self, ConfigError> {
+    pub fn new(config: Config, keys: HashKeys, now: Instant) -> Result<Self, RegistryConfigError> {
         config.validate()?;
         let keyed = KeyedHash::new(keys.tables);
         Ok(Self {

@@ -1,7 +1,7 @@
 //! Servers in private networks: accepted in a LAN, refused by a public lobby, or listed under their public address.
 
 mod support;
-use rallypoint_lobby_proto::{AddressMap, Config, ConfigError, Mapping, RegistrationOutcome};
+use rallypoint_lobby_proto::{AddressMap, Config, Mapping, RegistrationOutcome, RegistryConfigError};
 use support::*;
 
 const PRIVATE: [&str; 6] = ["127.0.0.1", "10.1.2.3", "192.168.0.1", "169.254.0.7", "::1", "fd00::1"];
@@ -122,6 +122,6 @@ fn the_address_map_cannot_change_the_family() {
     {
         let address_map: AddressMap = [map("192.168.1.0/24", port, to, to_port)].into_iter().collect();
         let error = Config { address_map, ..Config::default() }.validate().unwrap_err();
-        assert!(matches!(error, ConfigError::MappedPort(_) | ConfigError::MappedAddress(_)), "{error}");
+        assert!(matches!(error, RegistryConfigError::MappedPort(_) | RegistryConfigError::MappedAddress(_)), "{error}");
     }
 }

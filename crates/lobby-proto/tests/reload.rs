@@ -1,7 +1,7 @@
 //! A new configuration removes only what it has to.
 
 mod support;
-use rallypoint_lobby_proto::{AddressMap, Config, ConfigError, Mapping, RegistrationOutcome, UnlistReason};
+use rallypoint_lobby_proto::{AddressMap, Config, Mapping, RegistrationOutcome, RegistryConfigError, UnlistReason};
 use support::*;
 
 #[test]
@@ -42,7 +42,7 @@ fn every_field_has_its_range() {
         let mut config = Config::default();
         change(&mut config);
         match config.validate() {
-            Err(ConfigError::OutOfRange { field, .. }) => field,
+            Err(RegistryConfigError::OutOfRange { field, .. }) => field,
             other => panic!("{other:?}"),
         }
     };

@@ -2,7 +2,7 @@
 //!
 //! Only the user of the lobby can read the files. A file is replaced completely or not at all, even if the power fails.
 
-use crate::StartError;
+use crate::LobbyStartError;
 use rallypoint_udp::entropy;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -65,10 +65,10 @@ impl Drop for NewFile {
 
 impl DataDir {
     /// Opens and locks the directory; creates it if it does not exist.
-    pub fn open(dir: &Path) -> Result<Self, StartError> {
+    pub fn open(dir: &Path) -> Result<Self, LobbyStartError> {
         let fail = |path: &Path| {
             let path = path.to_owned();
-            |source| StartError::data_dir(path, source)
+            |source| LobbyStartError::data_dir(path, source)
         };
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail(dir))?;
         let path = dir.join(LOCK);
@@ -76,8 +76,8 @@ impl DataDir {
         let lock = lock.map_err(fail(&path))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { dir: dir.to_owned(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(StartError::DataDirInUse { path: dir.to_owned() }),
-            Err(TryLockError::Error(source)) => Err(StartError::data_dir(path, source)),
+            Err(TryLockError::WouldBlock) => Err(LobbyStartError::DataDirInUse { path: dir.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(LobbyStartError::data_dir(path, source)),
         }
     }
 
@@ -87,9 +87,9 @@ impl DataDir {
     }
 
     /// The key from which public IDs are derived. It is created at the first start.
-    pub fn public_id_key(&self) -> Result<[u8; 16], StartError> {
+    pub fn public_id_key(&self) -> Result<[u8; 16], LobbyStartError> {
         let path = self.dir.join(KEY);
-        let fail = |source| StartError::data_dir(path.clone(), source);
+        let fail = |source| LobbyStartError::data_dir(path.clone(), source);
         if let Some(bytes) = self.read(KEY).map_err(fail)? {
             match bytes.try_into() {
                 Ok(key) => return Ok(key),
@@ -102,8 +102,8 @@ impl DataDir {
     }
 
     /// The saved list, if there is one.
-    pub fn servers(&self) -> Result<Option<Vec<u8>>, StartError> {
-        self.read(SERVERS).map_err(|source| StartError::data_dir(self.dir.join(SERVERS), source))
+    pub fn servers(&self) -> Result<Option<Vec<u8>>, LobbyStartError> {
+        self.read(SERVERS).map_err(|source| LobbyStartError::data_dir(self.dir.join(SERVERS), source))
     }
 
     /// Starts to write a new save of the list.

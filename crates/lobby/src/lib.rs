@@ -32,7 +32,7 @@ pub use list::{ListLimits, ListStats};
 pub use log_throttle::LogThrottle;
 pub use masked_addr::MaskedAddr;
 pub use probe::ProbePool;
-pub use service::{LobbyOptions, LobbyService, LocalAddrs, SaveStats, SocketStats, StartError};
+pub use service::{ListenAddrs, LobbyOptions, LobbyService, LobbyStartError, SaveStats, SocketStats};
 pub use table::{
     FoldedTexts, PUBLISH_INTERVAL, ServerFeed, ServerRecord, ServerTable, Subscription, TableChange, TableScope,
     TableSnapshot, TableUpdate, Totals,

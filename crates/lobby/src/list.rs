@@ -11,7 +11,7 @@ mod reply;
 mod reply_files;
 
 pub use counters::ListStats;
-pub(crate) use exchange::Protocol;
+pub(crate) use exchange::ListProtocol;
 pub(crate) use reply_files::MAX_REPLY_FILES;
 
 use crate::LogThrottle;
@@ -123,7 +123,7 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
 impl ListService {
     /// Starts serving the lists on listening sockets.
     pub fn start(
-        sockets: Vec<(Socket, Protocol)>,
+        sockets: Vec<(Socket, ListProtocol)>,
         lists: Arc<PublishedLists>,
         limits: ListLimits,
         runtime: &Handle,
@@ -176,7 +176,7 @@ impl Drop for ListService {
 }
 
 /// Accepts connections until the task is aborted.
-async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: Protocol, shared: Arc<Shared>) {
+async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: ListProtocol, shared: Arc<Shared>) {
     let mut shortage = LogThrottle::default();
     loop {
         for _ in 0..ACCEPT_BURST {
@@ -235,7 +235,7 @@ fn is_shortage(error: &io::Error) -> bool {
 
 impl Shared {
     /// Starts serving a new connection.
-    fn handle_connection(self: &Arc<Self>, socket: Socket, from: SocketAddr, protocol: Protocol) {
+    fn handle_connection(self: &Arc<Self>, socket: Socket, from: SocketAddr, protocol: ListProtocol) {
         self.counters.accepted();
         let socket = Arc::new(socket);
         let now = clock::now();

@@ -12,7 +12,7 @@ mod save;
 mod start;
 mod thread;
 
-pub use error::StartError;
+pub use error::LobbyStartError;
 pub(crate) use handle::RegistryHandle;
 pub use options::LobbyOptions;
 pub use save::SaveStats;
@@ -22,7 +22,9 @@ use crate::{
 };
 use descriptors::Descriptors;
 use probing::Probing;
-use rallypoint_lobby_proto::{Config, ConfigError, Event, ListSnapshot, PublishedLists, RecentOutcome, RegistryStats};
+use rallypoint_lobby_proto::{
+    Config, Event, ListSnapshot, PublishedLists, RecentOutcome, RegistryConfigError, RegistryStats,
+};
 use rallypoint_query_proto::ProberStats;
 use rallypoint_udp::{EventLoopThread, UdpSocket};
 use std::{
@@ -61,7 +63,7 @@ pub struct LobbyService(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    addrs: LocalAddrs,
+    addrs: ListenAddrs,
     sockets: Vec<Arc<UdpSocket>>,
     lists: Arc<PublishedLists>,
     registry: RegistryHandle,
@@ -81,7 +83,7 @@ struct Inner {
 
 /// Addresses that a lobby listens on, both UDP and TCP: the actual ports, also where port 0 was configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LocalAddrs {
+pub struct ListenAddrs {
     /// Addresses of the lobby.
     pub lobby: Vec<SocketAddr>,
     /// Addresses of the legacy lobby (L16).
@@ -106,13 +108,13 @@ impl LobbyService {
     ///
     /// The runtime serves the lists and makes checks and probes; it needs its I/O and time drivers. The registry has a thread
     /// of its own.
-    pub fn start(options: LobbyOptions, runtime: &Handle) -> Result<Self, StartError> {
+    pub fn start(options: LobbyOptions, runtime: &Handle) -> Result<Self, LobbyStartError> {
         start::start(options, runtime)
     }
 
     /// The addresses that the lobby listens on.
     #[must_use]
-    pub fn local_addrs(&self) -> &LocalAddrs {
+    pub fn local_addrs(&self) -> &ListenAddrs {
         &self.0.addrs
     }
 
@@ -185,7 +187,7 @@ impl LobbyService {
 
     /// Replaces the configuration of the registry; all servers stay listed unless the new one forbids it. Ignored after a
     /// shutdown.
-    pub async fn set_config(&self, config: Config) -> Result<(), ConfigError> {
+    pub async fn set_config(&self, config: Config) -> Result<(), RegistryConfigError> {
         self.0.registry.set_config(self.0.descriptors.limit_config(config)).await
     }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Lobby, eventually, options, server};
-use rallypoint_lobby::{LobbyOptions, LobbyService, StartError};
+use rallypoint_lobby::{LobbyOptions, LobbyService, LobbyStartError};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 /// Options of a lobby that saves to this directory every 100 ms.
@@ -162,7 +162,7 @@ fn a_data_directory_is_locked_by_its_lobby() {
     let dir = tempfile::tempdir().unwrap();
     let lobby = Lobby::start(options_in(dir.path()));
     let error = LobbyService::start(options_in(dir.path()), lobby.runtime.handle()).unwrap_err();
-    assert!(matches!(error, StartError::DataDirInUse { .. }));
+    assert!(matches!(error, LobbyStartError::DataDirInUse { .. }));
     lobby.shutdown();
     Lobby::start(options_in(dir.path())).shutdown();
 }

@@ -1,8 +1,8 @@
 //! The client side: a login, and then one connection.
 
 use crate::{
-    ClientConfig, ClientEvent, ConfigError, Connection, DisconnectReason, Encryption, LoginError, PublicKey, SendError,
-    StaticKey,
+    ClientConfig, ClientEvent, Connection, DisconnectReason, Encryption, LoginError, PublicKey, SendError,
+    SessionConfigError, StaticKey,
     connection::{Codec, ConnectionEvent, Protection, Side},
     crypto,
     rng::SecretRng,
@@ -109,7 +109,12 @@ impl Client {
     ///
     /// # Errors
     /// If a field of the configuration is out of range.
-    pub fn new(now: Instant, server: SocketAddr, config: ClientConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
+    pub fn new(
+        now: Instant,
+        server: SocketAddr,
+        config: ClientConfig,
+        seed: [u8; 32],
+    ) -> Result<Self, SessionConfigError> {
         config.validate()?;
         let mut client = Self {
             config,

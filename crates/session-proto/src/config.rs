@@ -135,7 +135,7 @@ pub struct ClientConfig {
 /// What is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConfigError {
+pub enum SessionConfigError {
     /// A number is out of range.
     #[error("{field} is {value}: use {min} to {max}")]
     Number {
@@ -184,7 +184,7 @@ impl ConnectionConfig {
     ///
     /// # Errors
     /// The first field that is out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), SessionConfigError> {
         number("window", self.window, 64..=16_384)?;
         number("batch", self.batch, 1..=64)?;
         number("thin_rate", self.thin_rate as usize, 0..=1_000_000)?;
@@ -221,7 +221,7 @@ impl EndpointConfig {
     ///
     /// # Errors
     /// The first field that is out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), SessionConfigError> {
         number("games", self.games.len(), 1..=64)?;
         self.games.iter().try_for_each(|name| game("games", name))?;
         number("max_players", self.max_players, 1..=SlotIndex::COUNT)?;
@@ -233,7 +233,7 @@ impl EndpointConfig {
             [("query_host", self.query_host), ("query_net", self.query_net), ("query_total", self.query_total)]
         {
             for rate in [budget.packets, budget.bytes].into_iter().flatten() {
-                rate.validate().map_err(|error| ConfigError::Budget { field, error })?;
+                rate.validate().map_err(|error| SessionConfigError::Budget { field, error })?;
             }
         }
         self.connection.validate()
@@ -258,9 +258,9 @@ impl ClientConfig {
     ///
     /// # Errors
     /// The first field that is out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), SessionConfigError> {
         if self.username.is_empty() || !is_login_text(&self.username) {
-            return Err(ConfigError::Username);
+            return Err(SessionConfigError::Username);
         }
         game("game", &self.game)?;
         duration("login_timeout", self.login_timeout, Duration::from_millis(500)..=Duration::from_secs(60))?;
@@ -282,24 +282,24 @@ impl Default for ConnectionConfig {
     }
 }
 
-fn number(field: &'static str, value: usize, range: RangeInclusive<usize>) -> Result<(), ConfigError> {
+fn number(field: &'static str, value: usize, range: RangeInclusive<usize>) -> Result<(), SessionConfigError> {
     if range.contains(&value) {
         return Ok(());
     }
     let [value, min, max] = [value, *range.start(), *range.end()].map(|number| number as u64);
-    Err(ConfigError::Number { field, value, min, max })
+    Err(SessionConfigError::Number { field, value, min, max })
 }
 
-fn duration(field: &'static str, value: Duration, range: RangeInclusive<Duration>) -> Result<(), ConfigError> {
+fn duration(field: &'static str, value: Duration, range: RangeInclusive<Duration>) -> Result<(), SessionConfigError> {
     if range.contains(&value) {
         return Ok(());
     }
     let (min, max) = range.into_inner();
-    Err(ConfigError::Duration { field, value, min, max })
+    Err(SessionConfigError::Duration { field, value, min, max })
 }
 
-fn game(field: &'static str, text: &str) -> Result<(), ConfigError> {
-    if is_login_text(text) { Ok(()) } else { Err(ConfigError::Game { field }) }
+fn game(field: &'static str, text: &str) -> Result<(), SessionConfigError> {
+    if is_login_text(text) { Ok(()) } else { Err(SessionConfigError::Game { field }) }
 }
 
 /// Whether a login can carry a text.

@@ -10,7 +10,7 @@ mod stateless;
 pub use queries::QueryReplies;
 
 use crate::{
-    ConfigError, Connection, EndpointConfig, EndpointStats, PlayerId, SendError, ServerEvent,
+    Connection, EndpointConfig, EndpointStats, PlayerId, SendError, ServerEvent, SessionConfigError,
     deadline_queue::DeadlineQueue, rng::SecretRng,
 };
 use dispatch::{Data, PlayerSlot};
@@ -88,7 +88,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// If a field of the configuration is out of range.
-    pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
+    pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, SessionConfigError> {
         config.validate()?;
         let mut rng = SecretRng::new(seed);
         let logins = u64::from(config.encrypted_logins);

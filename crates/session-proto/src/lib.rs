@@ -51,7 +51,7 @@ mod stats;
 mod stream;
 
 pub use client::Client;
-pub use config::{ClientConfig, ConfigError, ConnectionConfig, Encryption, EncryptionPolicy, EndpointConfig};
+pub use config::{ClientConfig, ConnectionConfig, Encryption, EncryptionPolicy, EndpointConfig, SessionConfigError};
 pub use connection::Connection;
 pub use crypto::{KeyError, PublicKey, StaticKey};
 pub use endpoint::{Endpoint, QueryReplies};

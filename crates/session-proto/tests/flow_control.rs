@@ -4,7 +4,9 @@ mod common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{Client, ClientConfig, ClientEvent, ConfigError, Encryption, Endpoint, SendError};
+use rallypoint_session_proto::{
+    Client, ClientConfig, ClientEvent, Encryption, Endpoint, SendError, SessionConfigError,
+};
 
 #[test]
 fn s22_a_receiver_that_does_not_read_blocks_the_sender() {
@@ -99,5 +101,5 @@ fn unknown_players_and_invalid_settings_are_errors() {
     assert_eq!(error.to_string(), "window is 63: use 64 to 16384");
     let config = ClientConfig::new("a\nb", "tag");
     let error = Client::new(pair.net.now(), SERVER.into(), config, [1; 32]).unwrap_err();
-    assert_eq!(error, ConfigError::Username);
+    assert_eq!(error, SessionConfigError::Username);
 }

@@ -1,6 +1,6 @@
 //! Why a server or a client cannot be set up, and why a client cannot connect.
 
-use rallypoint_session_proto::{ConfigError, LoginError};
+use rallypoint_session_proto::{LoginError, SessionConfigError};
 use rallypoint_udp::{BindError, EntropyError};
 use std::io;
 use thiserror::Error;
@@ -11,7 +11,7 @@ use thiserror::Error;
 pub enum SetupError {
     /// A setting is out of range.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] SessionConfigError),
     /// The addresses to listen on cannot be used together.
     #[error("a server listens on one address, or on one IPv4 and one IPv6 address")]
     ListenAddrs,

@@ -79,9 +79,9 @@ pub use server::SessionServer;
 
 pub use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
 pub use rallypoint_session_proto::{
-    Budget, ClientConfig, ClientEvent, ConfigError, Connection, ConnectionConfig, ConnectionStats, DisconnectReason,
-    Encryption, EncryptionPolicy, EndpointConfig, EndpointStats, KeyError, LoginError, NewPlayer, PlayerId, PublicKey,
-    Rate, SendError, ServerEvent, SlotIndex, StaticKey,
+    Budget, ClientConfig, ClientEvent, Connection, ConnectionConfig, ConnectionStats, DisconnectReason, Encryption,
+    EncryptionPolicy, EndpointConfig, EndpointStats, KeyError, LoginError, NewPlayer, PlayerId, PublicKey, Rate,
+    SendError, ServerEvent, SessionConfigError, SlotIndex, StaticKey,
 };
 pub use rallypoint_udp::{BindError, EntropyError};
 

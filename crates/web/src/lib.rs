@@ -51,5 +51,5 @@ pub use admin::{AdminToken, InvalidAdminToken};
 pub use join::{InvalidJoinLink, JoinLink};
 pub use options::{LobbyNames, OutcomeAccess, WebLimits, WebOptions, WebSettings, WebSources};
 pub use problem::Problem;
-pub use server::StartError;
+pub use server::WebStartError;
 pub use service::WebService;

@@ -3,7 +3,7 @@
 mod bind;
 mod write_timeout;
 
-pub use bind::StartError;
+pub use bind::WebStartError;
 pub(crate) use bind::bind;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! The web server as a service.
 
 use crate::{
-    StartError, WebOptions, WebSettings, WebSources,
+    WebOptions, WebSettings, WebSources, WebStartError,
     admin::AdminAccess,
     live::{self, Live},
     metrics,
@@ -38,7 +38,7 @@ struct Inner {
 impl WebService {
     /// Starts a web server. It accepts connections when this returns; if this fails, nothing is left behind. It has to be
     /// called within a runtime whose I/O and time drivers are enabled.
-    pub fn start(options: WebOptions, sources: WebSources) -> Result<Self, StartError> {
+    pub fn start(options: WebOptions, sources: WebSources) -> Result<Self, WebStartError> {
         let listeners = server::bind(&options)?;
         let (shutdown, is_shut_down) = watch::channel(false);
         metrics::set_process_start();

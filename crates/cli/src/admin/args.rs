@@ -1,7 +1,7 @@
 //! The flags of `rallypoint admin`.
 
 use crate::scan_args;
-use rallypoint_lobby_proto::{Network, ParseNetworkError, PublicId};
+use rallypoint_lobby_proto::{BannedNetwork, ParseNetworkError, PublicId};
 use rallypoint_query::HttpUrl;
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
@@ -87,7 +87,7 @@ pub struct BanArgs {
 pub struct Subject {
     /// Address or network: 203.0.113.9, 203.0.113.0/24, 2001:db8::/32
     #[arg(value_name = "NETWORK")]
-    pub network: Option<Network>,
+    pub network: Option<BannedNetwork>,
 
     /// Pattern of server names: * matches any text, ? one character
     #[arg(long, value_name = "PATTERN")]
@@ -113,7 +113,7 @@ pub enum BanRef {
     /// By its ID.
     Id(u64),
     /// By its network.
-    Network(Network),
+    Network(BannedNetwork),
     /// By the server that was unlisted.
     Server(PublicId),
 }

@@ -3,7 +3,7 @@
 use super::nearest;
 use super::setting_type::{SettingType, Value, ValueError, all, found, quoted, read_network};
 use jiff::Timestamp;
-use rallypoint_lobby_proto::{Ban, BanSubject, NamePattern, Network};
+use rallypoint_lobby_proto::{Ban, BanSubject, BannedNetwork, NamePattern};
 use toml::de::DeValue;
 
 /// The keys of one `[[ban]]`.
@@ -66,7 +66,7 @@ fn read(ban: &Value<'_>) -> Result<Ban, Vec<ValueError>> {
         let result = match name {
             "address" | "network" => text()
                 .and_then(network)
-                .map(|network| subjects.push((key.span().start, BanSubject::Network(Network(network))))),
+                .map(|network| subjects.push((key.span().start, BanSubject::Network(BannedNetwork(network))))),
             "name" => text().map(|text| subjects.push((key.span().start, BanSubject::Name(NamePattern::new(&text))))),
             "reason" => text().map(|text| reason = text),
             "until" => read_date(value).map(|date| until = Some(date)),
@@ -116,7 +116,7 @@ fn read_date(value: &Value<'_>) -> Result<Timestamp, ValueError> {
 /// The keys of a ban, one per line.
 pub fn lines(ban: &Ban) -> Vec<String> {
     let key = match &ban.subject {
-        BanSubject::Network(Network(net)) if net.prefix_len() == net.max_prefix_len() => "address",
+        BanSubject::Network(BannedNetwork(net)) if net.prefix_len() == net.max_prefix_len() => "address",
         BanSubject::Network(_) => "network",
         BanSubject::Name(_) => "name",
         BanSubject::Server(_) => "server",

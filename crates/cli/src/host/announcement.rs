@@ -9,7 +9,7 @@ use crate::{
     error::CommandError,
     stdio::{print_stderr, print_stdout},
 };
-use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceTask, Occupancy, StartError};
+use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceStartError, AnnounceTask, Occupancy};
 use rallypoint_session::PublicKey;
 use std::num::NonZeroU16;
 use tokio::task::JoinSet;
@@ -45,7 +45,7 @@ impl RoomAnnouncement {
             name: config.name.clone().into_bytes(),
         };
         let task = AnnounceTask::start(config).await.map_err(|error| match error {
-            StartError::LobbyNotFound(_) => CommandError::failed(format!("{error}, or leave out --lobby")),
+            AnnounceStartError::LobbyNotFound(_) => CommandError::failed(format!("{error}, or leave out --lobby")),
             error => error.into(),
         })?;
         let mut statuses = JoinSet::new();

@@ -164,7 +164,7 @@ impl<T: Copy> CheckQueue<T> {
 /// One lane, in which networks take turns.
 #[derive(Debug)]
 struct FairLane<T> {
-    by_site: KeyedMap<Site, Network<T>>,
+    by_site: KeyedMap<Site, SiteQueue<T>>,
     /// Networks in the order of their turns. Networks that have too many items in flight are left out.
     order: BTreeMap<Turn, Site>,
     /// Networks by their number of items; the largest is last.
@@ -177,8 +177,9 @@ struct FairLane<T> {
 /// Key of a network in the order of turns: the returns of its first item, its round, the arrival of its first item.
 type Turn = (Reverse<u8>, u64, u64);
 
+/// The waiting items of one network.
 #[derive(Debug)]
-struct Network<T> {
+struct SiteQueue<T> {
     items: BTreeMap<Priority, T>,
     /// The next round in which it takes part.
     round: u64,
@@ -194,7 +195,8 @@ impl<T: Copy> FairLane<T> {
     fn insert(&mut self, site: Site, priority: Priority, item: T) {
         let is_new = !self.by_site.contains_key(&site);
         let round = self.round + 1;
-        let network = self.by_site.entry(site).or_insert_with(|| Network { items: BTreeMap::new(), round, turn: None });
+        let network =
+            self.by_site.entry(site).or_insert_with(|| SiteQueue { items: BTreeMap::new(), round, turn: None });
         self.sizes.remove(&(network.items.len(), site));
         network.items.insert(priority, item);
         self.sizes.insert((network.items.len(), site));

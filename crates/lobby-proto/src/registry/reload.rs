@@ -2,7 +2,7 @@
 
 use super::Registry;
 use crate::{
-    Config, ConfigError, UnlistReason,
+    Config, RegistryConfigError, UnlistReason,
     entry::{EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
@@ -27,7 +27,7 @@ impl Registry {
     ///
     /// # Errors
     /// If the configuration is invalid; then nothing has changed.
-    pub fn set_config(&mut self, now: Instant, config: Config) -> Result<(), ConfigError> {
+    pub fn set_config(&mut self, now: Instant, config: Config) -> Result<(), RegistryConfigError> {
         config.validate()?;
         self.limiter.set_config(&config.limits);
         self.checks.set_config(&config.checks);

@@ -54,7 +54,7 @@ const MIN_LEASE: Duration = Duration::from_secs(35);
 ///     file.extend(writer.take()); // so that the file is never in memory as a whole
 /// }
 /// file.extend(writer.finish());
-/// # Ok::<(), rallypoint_lobby_proto::ConfigError>(())
+/// # Ok::<(), rallypoint_lobby_proto::RegistryConfigError>(())
 /// ```
 pub struct SaveFileWriter {
     bytes: Vec<u8>,

@@ -15,7 +15,7 @@ use std::{
 
 /// Protocol of the clients of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub(crate) enum ListProtocol {
     /// Document 001.
     Modern,
     /// The legacy protocol (L16).
@@ -62,7 +62,7 @@ const MAX_READS: usize = 16;
 /// State of the exchange with one client. It performs I/O on a non-blocking socket and never waits.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    protocol: Protocol,
+    protocol: ListProtocol,
     request: [u8; ListRequest::SIZE],
     filled: usize,
     reply: Option<Reply>,
@@ -73,7 +73,7 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(protocol: Protocol, now: Instant) -> Self {
+    pub fn new(protocol: ListProtocol, now: Instant) -> Self {
         Self {
             protocol,
             request: [0; _],
@@ -179,8 +179,10 @@ impl Exchange {
     fn parse_request(&self, replies: &ReplySource) -> Result<Reply, DecodeError> {
         let request = &self.request[..self.filled];
         match self.protocol {
-            Protocol::Modern => ListRequest::parse(request).map(|request| replies.modern(&request.lobby_id)),
-            Protocol::Legacy => legacy::ListRequest::parse(request).map(|request| replies.legacy(&request.protocol_id)),
+            ListProtocol::Modern => ListRequest::parse(request).map(|request| replies.modern(&request.lobby_id)),
+            ListProtocol::Legacy => {
+                legacy::ListRequest::parse(request).map(|request| replies.legacy(&request.protocol_id))
+            }
         }
     }
 

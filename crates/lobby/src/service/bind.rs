@@ -1,7 +1,7 @@
 //! The sockets of a lobby: UDP and TCP at the same port.
 
-use super::{LobbyOptions, LocalAddrs, StartError};
-use crate::list::{self, Protocol};
+use super::{ListenAddrs, LobbyOptions, LobbyStartError};
+use crate::list::{self, ListProtocol};
 use rallypoint_udp::{BindError, SocketKind, UdpSocket};
 use socket2::Socket;
 use std::{net::SocketAddr, sync::Arc};
@@ -14,16 +14,16 @@ pub(super) struct Bound {
     /// UDP sockets; those of the legacy lobby come last.
     pub udp: Vec<Arc<UdpSocket>>,
     /// Listening TCP sockets.
-    pub tcp: Vec<(Socket, Protocol)>,
+    pub tcp: Vec<(Socket, ListProtocol)>,
     /// Local addresses of the sockets.
-    pub addrs: LocalAddrs,
+    pub addrs: ListenAddrs,
 }
 
 /// Binds all sockets, or none.
-pub(super) fn bind(options: &LobbyOptions) -> Result<Bound, StartError> {
-    let mut bound = Bound { udp: Vec::new(), tcp: Vec::new(), addrs: LocalAddrs::default() };
-    let modern = options.listen.iter().map(|addr| (*addr, Protocol::Modern));
-    let legacy = options.legacy.iter().map(|addr| (*addr, Protocol::Legacy));
+pub(super) fn bind(options: &LobbyOptions) -> Result<Bound, LobbyStartError> {
+    let mut bound = Bound { udp: Vec::new(), tcp: Vec::new(), addrs: ListenAddrs::default() };
+    let modern = options.listen.iter().map(|addr| (*addr, ListProtocol::Modern));
+    let legacy = options.legacy.iter().map(|addr| (*addr, ListProtocol::Legacy));
     for (addr, protocol) in modern.chain(legacy) {
         let (udp, tcp) = match bind_both(addr, options.receive_buffer) {
             Ok(both) => both,
@@ -33,21 +33,21 @@ pub(super) fn bind(options: &LobbyOptions) -> Result<Bound, StartError> {
             }
             Err(error) => {
                 return Err(match protocol {
-                    Protocol::Modern => StartError::BindLobby(error),
-                    Protocol::Legacy => StartError::BindLegacy(error),
+                    ListProtocol::Modern => LobbyStartError::BindLobby(error),
+                    ListProtocol::Legacy => LobbyStartError::BindLegacy(error),
                 });
             }
         };
         let addrs = match protocol {
-            Protocol::Modern => &mut bound.addrs.lobby,
-            Protocol::Legacy => &mut bound.addrs.legacy,
+            ListProtocol::Modern => &mut bound.addrs.lobby,
+            ListProtocol::Legacy => &mut bound.addrs.legacy,
         };
         addrs.push(udp.local_addr());
         bound.udp.push(Arc::new(udp));
         bound.tcp.push((tcp, protocol));
     }
     if bound.addrs.lobby.is_empty() {
-        return Err(StartError::NoAddress);
+        return Err(LobbyStartError::NoAddress);
     }
     Ok(bound)
 }

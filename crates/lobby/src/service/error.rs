@@ -1,7 +1,7 @@
 //! Errors at the start of a lobby, each one sentence for the operator.
 
 use crate::AdminFileError;
-use rallypoint_lobby_proto::ConfigError;
+use rallypoint_lobby_proto::RegistryConfigError;
 use rallypoint_udp::{BindError, EntropyError};
 use std::{io, path::PathBuf};
 use thiserror::Error;
@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Why a lobby cannot start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum StartError {
+pub enum LobbyStartError {
     /// A socket of the lobby's own port cannot be bound.
     #[error(transparent)]
     BindLobby(BindError),
@@ -59,13 +59,13 @@ pub enum StartError {
     AdminFile(#[from] AdminFileError),
     /// The configuration is contradictory or out of range.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] RegistryConfigError),
     /// The system cannot create a thread or register a socket.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
 
-impl StartError {
+impl LobbyStartError {
     /// A file or directory in the data directory that cannot be used.
     pub(crate) fn data_dir(path: PathBuf, source: io::Error) -> Self {
         match source.raw_os_error() {
@@ -100,7 +100,7 @@ mod tests {
             (libc::EDQUOT, "; free some space, or choose another data directory"),
             (libc::EMFILE, "; raise the limit of open files (ulimit -n)"),
         ] {
-            let error = StartError::data_dir("data".into(), io::Error::from_raw_os_error(code));
+            let error = LobbyStartError::data_dir("data".into(), io::Error::from_raw_os_error(code));
             assert!(error.to_string().ends_with(advice), "{error}");
         }
     }

@@ -3,8 +3,8 @@
 use super::thread::LobbyThread;
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{
-    BanList, Config, ConfigError, Event, ListSnapshot, ProbedOutcome, ProbedServer, RecentOutcome, RegistrationOutcome,
-    RegistryStats,
+    BanList, Config, Event, ListSnapshot, ProbedOutcome, ProbedServer, RecentOutcome, RegistrationOutcome,
+    RegistryConfigError, RegistryStats,
 };
 use rallypoint_udp::EventLoopHandle;
 use std::{net::IpAddr, num::NonZeroU16, sync::Arc};
@@ -42,7 +42,7 @@ impl RegistryHandle {
     }
 
     /// Replaces the configuration. Ignored after a shutdown.
-    pub async fn set_config(&self, config: Config) -> Result<(), ConfigError> {
+    pub async fn set_config(&self, config: Config) -> Result<(), RegistryConfigError> {
         self.commands.call(move |thread, now| thread.registry.set_config(now, config)).await.unwrap_or(Ok(()))
     }
 

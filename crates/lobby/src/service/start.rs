@@ -1,7 +1,7 @@
 //! Starting a lobby: sockets, saved state, threads and tasks, in the order in which they depend on each other.
 
 use super::{
-    LobbyOptions, LobbyService, StartError, bind,
+    LobbyOptions, LobbyService, LobbyStartError, bind,
     descriptors::Descriptors,
     event_log::EventLog,
     handle::RegistryHandle,
@@ -34,7 +34,7 @@ use tokio::{
 const EVENT_BACKLOG: usize = 16_384;
 
 /// Starts everything, or nothing.
-pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyService, StartError> {
+pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyService, LobbyStartError> {
     let now = clock::now();
     let descriptors = Descriptors::claim(&options);
     // Datagrams that arrive while the saved list is read wait in the sockets.
@@ -52,13 +52,13 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     }
     let lists = registry.lists();
     let list_limits = descriptors.limit_list(&options.list);
-    let list = ListService::start(bound.tcp, lists.clone(), list_limits, runtime).map_err(StartError::Thread)?;
+    let list = ListService::start(bound.tcp, lists.clone(), list_limits, runtime).map_err(LobbyStartError::Thread)?;
 
     let stats = Arc::new(ArcSwap::from_pointee(registry.stats()));
     let events = broadcast::Sender::new(EVENT_BACKLOG);
     let (is_alive, alive) = watch::channel(());
     let check_bytes = Arc::new(AtomicU64::new(0));
-    let event_loop = EventLoop::new(bound.udp.clone()).map_err(StartError::Thread)?;
+    let event_loop = EventLoop::new(bound.udp.clone()).map_err(LobbyStartError::Thread)?;
     let thread = LobbyThread {
         registry,
         legacy_from: SocketIndex(bound.addrs.lobby.len()),
@@ -76,7 +76,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         has_more_events: true,
         _is_alive: is_alive,
     };
-    let thread = event_loop.spawn("lobby", thread, drop).map_err(StartError::Thread)?;
+    let thread = event_loop.spawn("lobby", thread, drop).map_err(LobbyStartError::Thread)?;
     let registry = RegistryHandle { commands: thread.handle().clone(), stats, events, alive };
 
     let admin = admin_record.map(|(dir, record)| AdminStore::new(&dir, record, registry.clone()));
@@ -84,8 +84,8 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     if let Some(data_dir) = data_dir {
         let commands = registry.commands.clone();
         let written = move || commands.run(LobbyThread::handle_written);
-        let saves =
-            Saves::start(data_dir, options.save_every, now, save_stats.clone(), written).map_err(StartError::Thread)?;
+        let saves = Saves::start(data_dir, options.save_every, now, save_stats.clone(), written)
+            .map_err(LobbyStartError::Thread)?;
         registry.commands.run(move |thread, _| thread.saves = Some(saves));
     }
 
@@ -118,7 +118,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
 }
 
 /// Restores the saved list. A file that cannot be read is renamed, and the lobby starts empty.
-fn restore(registry: &mut Registry, data_dir: &DataDir) -> Result<(), StartError> {
+fn restore(registry: &mut Registry, data_dir: &DataDir) -> Result<(), LobbyStartError> {
     let Some(save) = data_dir.servers()? else { return Ok(()) };
     match registry.restore(clock::now(), &save) {
         Ok(servers) => tracing::info!(servers, "restored the saved list"),

@@ -22,7 +22,7 @@ use axum::{
 use bytes::Bytes;
 use rallypoint_history::export::parse_time;
 use rallypoint_lobby::{AdminError, AdminStore, StoredBan, unix_now};
-use rallypoint_lobby_proto::{Ban, BanError, BanSubject, BannedServer, Network, PublicId, operator_text};
+use rallypoint_lobby_proto::{Ban, BanError, BanSubject, BannedNetwork, BannedServer, PublicId, operator_text};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     net::SocketAddr,
@@ -345,7 +345,7 @@ fn view(stored: &StoredBan, now: SystemTime) -> BanView<'_> {
 /// Parses the subject of a note: the public ID of a server, an address or a network.
 fn subject(about: &str) -> Result<String, Problem> {
     let about = about.trim();
-    let network = || about.parse::<Network>().map(|network| network.to_string());
+    let network = || about.parse::<BannedNetwork>().map(|network| network.to_string());
     about
         .parse::<PublicId>()
         .map(|id| id.to_string())

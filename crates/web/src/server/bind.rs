@@ -17,7 +17,7 @@ const SEND_BUFFER: usize = 208 << 10;
 /// Why a web server cannot start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum StartError {
+pub enum WebStartError {
     /// A socket cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -27,7 +27,7 @@ pub enum StartError {
 }
 
 /// Binds all sockets, or none.
-pub(crate) fn bind(options: &WebOptions) -> Result<Vec<TcpListener>, StartError> {
+pub(crate) fn bind(options: &WebOptions) -> Result<Vec<TcpListener>, WebStartError> {
     let mut listeners = Vec::new();
     for &addr in &options.listen {
         match listen(addr).map_err(|error| BindError::new(SocketKind::Tcp, addr, error)) {
