@@ -42,7 +42,7 @@ impl AnnounceThread {
     /// later.
     ///
     /// # Errors
-    /// If the configuration is not valid, or there is no socket or no thread to be had.
+    /// If the configuration is not valid, or no socket or thread can be created.
     pub fn start(config: AnnounceConfig) -> Result<Self, AnnounceStartError> {
         let announcer = PolledAnnouncer::new(config)?;
         let (commands, receiver) = mpsc::channel();

@@ -7,7 +7,7 @@ mod test_entry;
 use crate::{
     error::CommandError,
     output::terminal::{Terminal, wrap},
-    registration_outcomes::{self as outcomes, Outcome},
+    registration_outcomes::{self as outcomes, ReportedOutcome},
     runtime,
     scan_args::ScanArgs,
     stdio::print_stdout,
@@ -54,7 +54,7 @@ pub struct Args {
     register_test: bool,
 
     /// URL of the lobby's web API [default: port 29950 of the lobby]
-    #[arg(long, value_name = "URL", value_parser = outcomes::api)]
+    #[arg(long, value_name = "URL", value_parser = outcomes::parse_api_url)]
     api: Option<HttpUrl>,
 
     /// Print one JSON document
@@ -62,7 +62,7 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    asking: ScanArgs,
+    scan: ScanArgs,
 }
 
 const MORE: &str = "\
@@ -84,7 +84,7 @@ Exit codes:
 
 /// Runs all checks and prints their results and advice.
 pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
-    args.asking.validate()?;
+    args.scan.validate()?;
     let mut doctor = Doctor {
         args,
         report: Report::new(args.json),
@@ -157,10 +157,10 @@ impl Doctor<'_> {
 
     async fn resolve(&mut self) -> Result<bool, CommandError> {
         let host = &self.args.server.host;
-        let addrs = match resolve(host, 0, self.args.asking.config(None).only_family()).await {
+        let addrs = match resolve(host, 0, self.args.scan.config(None).only_family()).await {
             Ok(addrs) => addrs,
-            Err(trouble) => {
-                self.report.push("name", Severity::Problem, format!("{host}: {trouble}"))?;
+            Err(error) => {
+                self.report.push("name", Severity::Problem, format!("{host}: {error}"))?;
                 return Ok(false);
             }
         };
@@ -201,30 +201,30 @@ impl Doctor<'_> {
 
     /// Connects to and queries all addresses at once.
     async fn reach(&mut self) -> Result<(), CommandError> {
-        let Args { server, asking, .. } = self.args;
+        let Args { server, scan, .. } = self.args;
         let tries_tcp = server.protocol.is_none() && self.args.transport != Some(Transport::Udp);
         let port = self.diagnosis.port.filter(|_| tries_tcp);
-        let mut engine = asking.engine(Detail::Info)?;
+        let mut engine = scan.engine(Detail::Info)?;
         let mut connects = tokio::task::JoinSet::new();
-        let mut asked = Vec::new();
+        let mut probes = Vec::new();
         for (index, address) in self.diagnosis.addresses.iter().enumerate().filter(|(_, it)| it.no_route.is_none()) {
             if let Some(port) = port {
                 let addr = SocketAddr::new(address.ip, port);
-                let config = asking.config(None);
+                let config = scan.config(None);
                 connects.spawn(async move { (index, connect_tcp(&[addr], &config).await.map(drop)) });
             }
             if self.args.transport != Some(Transport::Tcp) {
                 for probe in server.probes(&[SocketAddr::new(address.ip, 0)], Detail::Players) {
-                    engine.probe(asked.len() as u64, vec![probe]);
-                    asked.push((index, probe));
+                    engine.probe(probes.len() as u64, vec![probe]);
+                    probes.push((index, probe));
                 }
             }
         }
-        while let Some(finding) = engine.next().await {
-            let Some(&(index, probe)) = usize::try_from(finding.key).ok().and_then(|key| asked.get(key)) else {
+        while let Some(group) = engine.next().await {
+            let Some(&(index, probe)) = usize::try_from(group.key).ok().and_then(|key| probes.get(key)) else {
                 continue;
             };
-            let result = match finding.result {
+            let result = match group.result {
                 Ok(reply) => {
                     let address = ServerAddress { host: Host::Ip(probe.address.ip()), port: None, protocol: None };
                     let mut record = ScannedServer::named(&address, 0);
@@ -258,9 +258,9 @@ impl Doctor<'_> {
                     // A server that answers queries need not accept connections.
                     Err(_) if transport == Some(Transport::Udp) => {}
                     // One family is enough, but players who have only the other one cannot connect.
-                    Err(trouble) => {
+                    Err(error) => {
                         let severity = if any_answers { Severity::Note } else { Severity::Problem };
-                        results.push(("tcp", severity, format!("{at}: {trouble}")));
+                        results.push(("tcp", severity, format!("{at}: {error}")));
                     }
                 }
             }
@@ -278,8 +278,8 @@ impl Doctor<'_> {
                             results.push(refused);
                         }
                     }
-                    Err(trouble) => {
-                        results.push(("query", Severity::Note, format!("{at} ({protocol} query): {trouble}")));
+                    Err(error) => {
+                        results.push(("query", Severity::Note, format!("{at} ({protocol} query): {error}")));
                     }
                 }
             }
@@ -306,7 +306,7 @@ impl Doctor<'_> {
                 found.push(listed);
             }
         };
-        let result = fetch_list(&source, &self.args.asking.config(None), take).await;
+        let result = fetch_list(&source, &self.args.scan.config(None), take).await;
         self.diagnosis.has_list = result.is_ok();
         result
     }
@@ -316,7 +316,7 @@ impl Doctor<'_> {
         let (severity, text) = match list {
             Ok(ListSummary { servers: 1, .. }) => (Severity::Ok, format!("the list of {lobby} has 1 server")),
             Ok(ListSummary { servers, .. }) => (Severity::Ok, format!("the list of {lobby} has {servers} servers")),
-            Err(trouble) => (Severity::Problem, format!("cannot fetch the list of {lobby}: {trouble}")),
+            Err(error) => (Severity::Problem, format!("cannot fetch the list of {lobby}: {error}")),
         };
         self.report.push("lobby", severity, text)
     }
@@ -349,14 +349,14 @@ impl Doctor<'_> {
 
     /// Fetches the reason from the web API of the lobby.
     async fn fetch_outcomes(&mut self) -> Result<(), CommandError> {
-        let Args { lobby, api, asking, .. } = self.args;
-        let api = api.clone().unwrap_or_else(|| outcomes::usual(lobby.host.clone()));
+        let Args { lobby, api, scan, .. } = self.args;
+        let api = api.clone().unwrap_or_else(|| outcomes::default_url(lobby.host.clone()));
         let ips: Vec<_> = self.diagnosis.addresses.iter().map(|address| address.ip).collect();
         for ip in ips {
-            match outcomes::ask(&api, Some(ip), &asking.config(None)).await {
+            match outcomes::fetch(&api, Some(ip), &scan.config(None)).await {
                 Ok(outcomes) => self.report_outcomes(&outcomes)?,
-                Err(trouble) => {
-                    let why = match trouble {
+                Err(error) => {
+                    let why = match error {
                         ProbeError::Malformed(why) => format!("gave no useful response: {why}"),
                         _ => "does not answer".into(),
                     };
@@ -372,10 +372,10 @@ impl Doctor<'_> {
     }
 
     /// Reports the decisive outcome first, then a few others, newest first.
-    fn report_outcomes(&mut self, outcomes: &[Outcome]) -> Result<(), CommandError> {
-        let about = outcomes::about(outcomes, self.diagnosis.port);
-        let decisive = outcomes::decisive(&about, self.diagnosis.port);
-        if about.is_empty() {
+    fn report_outcomes(&mut self, outcomes: &[ReportedOutcome]) -> Result<(), CommandError> {
+        let candidates = outcomes::for_port(outcomes, self.diagnosis.port);
+        let decisive = outcomes::decisive(&candidates, self.diagnosis.port);
+        if candidates.is_empty() {
             let text = if outcomes.is_empty() {
                 "the lobby received nothing from this address recently: no server registers from there"
             } else {
@@ -383,8 +383,8 @@ impl Doctor<'_> {
             };
             return self.report.push("outcomes", Severity::Note, text);
         }
-        let is_other = |outcome: &&Outcome| decisive.is_none_or(|decisive| !std::ptr::eq(*outcome, decisive));
-        let others = about.iter().rev().copied().filter(is_other).map(|other| (Severity::Note, other));
+        let is_other = |outcome: &&ReportedOutcome| decisive.is_none_or(|decisive| !std::ptr::eq(*outcome, decisive));
+        let others = candidates.iter().rev().copied().filter(is_other).map(|other| (Severity::Note, other));
         let first = decisive.map(|outcome| {
             self.diagnosis.is_refused |= outcome.refused;
             (if outcome.refused { Severity::Problem } else { Severity::Note }, outcome)
@@ -400,7 +400,7 @@ impl Doctor<'_> {
             return self.report.push("test", Severity::Note, "a test entry requires a port: HOST:PORT");
         };
         let transport = self.diagnosis.transport().unwrap_or(Transport::Tcp);
-        let listed = test_entry::register(&self.args.lobby, transport, port, &self.args.asking.config(None)).await?;
+        let listed = test_entry::register(&self.args.lobby, transport, port, &self.args.scan.config(None)).await?;
         self.diagnosis.test = Some(!listed.is_empty());
         let shown: Vec<_> = listed.iter().map(ToString::to_string).collect();
         if listed.is_empty() {

@@ -1,85 +1,92 @@
-//! Asks a lobby's web API what became of the last registrations of an address.
+//! Fetches the outcomes of an address's recent registrations from a lobby's web API.
 
 use rallypoint_query::{Host, HttpUrl, ProbeError, ScanConfig, http};
 use rallypoint_wire::text;
 use serde::Deserialize;
 use std::{fmt, net::IpAddr, num::NonZeroU16};
 
-/// Where a lobby's web server is, if its operator has not moved it.
-const HTTP: NonZeroU16 = NonZeroU16::new(29_950).expect("it is not 0");
+/// Default port of a lobby's web server.
+const DEFAULT_HTTP_PORT: NonZeroU16 = NonZeroU16::new(29_950).expect("the constant is not 0");
 
+/// Path of the endpoint, relative to the base URL of the web server.
 const PATH: &str = "/api/v1/outcomes";
 
-/// What the API answers.
+/// Body of the API's response.
 #[derive(Deserialize)]
-struct Answer {
-    outcomes: Vec<Outcome>,
+struct OutcomesResponse {
+    outcomes: Vec<ReportedOutcome>,
 }
 
-/// What became of some registrations in a row.
+/// ReportedOutcome of one or more consecutive registrations, as the lobby reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Outcome {
-    /// The reason code.
+pub struct ReportedOutcome {
+    /// Reason code.
     code: String,
-    /// The same in plain words.
+    /// Explanation of the code; empty if the lobby sends none.
     #[serde(default)]
     text: String,
-    /// The port that was to be registered, if the lobby has read that far.
+    /// Port in the registration; `None` if the lobby refused it before the port was parsed.
     pub port: Option<u16>,
-    /// Whether the lobby did not do what was asked for.
+    /// Whether the lobby refused the registration.
     #[serde(default)]
     pub refused: bool,
+    /// Number of consecutive registrations with this outcome.
     #[serde(default)]
     times: u32,
+    /// Time since the last of them, in seconds.
     seconds_ago: Option<u64>,
 }
 
-/// Where the API of a lobby is by default.
-pub fn usual(host: Host) -> HttpUrl {
-    HttpUrl { is_secure: false, host, port: HTTP, path: PATH.into() }
+/// URL of a lobby's API at the default port.
+pub fn default_url(host: Host) -> HttpUrl {
+    HttpUrl { is_secure: false, host, port: DEFAULT_HTTP_PORT, path: PATH.into() }
 }
 
-/// Where it is, as a person names it.
-pub fn api(text: &str) -> Result<HttpUrl, String> {
+/// Parses the base URL of a lobby's web server into the URL of its API.
+pub fn parse_api_url(text: &str) -> Result<HttpUrl, String> {
     let api = format!("{}{PATH}", text.trim_end_matches('/')).parse();
     api.map_err(|_| "expected the address of a web server, such as http://lobby.example.org:8080".into())
 }
 
-/// The outcomes of an address, or of whoever asks; the latest last.
-pub async fn ask(api: &HttpUrl, address: Option<IpAddr>, config: &ScanConfig) -> Result<Vec<Outcome>, ProbeError> {
+/// Fetches the outcomes of an address, or without one those of the address of this client; newest last.
+pub async fn fetch(
+    api: &HttpUrl,
+    address: Option<IpAddr>,
+    config: &ScanConfig,
+) -> Result<Vec<ReportedOutcome>, ProbeError> {
     let path = address.map_or_else(|| api.path.clone(), |ip| format!("{}?address={ip}", api.path));
-    read(&http::get(&HttpUrl { path, ..api.clone() }, config).await?)
+    parse(&http::get(&HttpUrl { path, ..api.clone() }, config).await?)
 }
 
-fn read(body: &[u8]) -> Result<Vec<Outcome>, ProbeError> {
-    let answer: Result<Answer, _> = serde_json::from_slice(body);
-    answer
-        .map(|answer| answer.outcomes)
-        .map_err(|_| ProbeError::Malformed("this version does not understand it".into()))
+fn parse(body: &[u8]) -> Result<Vec<ReportedOutcome>, ProbeError> {
+    let response: Result<OutcomesResponse, _> = serde_json::from_slice(body);
+    response
+        .map(|response| response.outcomes)
+        .map_err(|_| ProbeError::Malformed("its format is not supported by this version".into()))
 }
 
-/// Those that may be about the server with a port, or about any server if there is none. Several servers can have one
-/// address, and what was refused before the port was read may be of any of them.
-pub fn about(outcomes: &[Outcome], port: Option<u16>) -> Vec<&Outcome> {
-    let fits = |outcome: &&Outcome| port.is_none() || outcome.port.is_none() || outcome.port == port;
+/// Outcomes that may concern the server with this port, or all of them without a port. Several servers can share an
+/// address, and a registration that was refused before its port was parsed may come from any of them.
+pub fn for_port(outcomes: &[ReportedOutcome], port: Option<u16>) -> Vec<&ReportedOutcome> {
+    let fits = |outcome: &&ReportedOutcome| port.is_none() || outcome.port.is_none() || outcome.port == port;
     outcomes.iter().filter(fits).collect()
 }
 
-/// The one that says whether the lobby takes that server: the latest with its port, unless a refusal came later that may be
-/// its own.
-pub fn decisive<'a>(about: &[&'a Outcome], port: Option<u16>) -> Option<&'a Outcome> {
-    let last = about.iter().rposition(|outcome| port.is_none() || outcome.port == port);
-    match last.map(|place| about[place]) {
+/// The outcome that shows whether the lobby accepts the server: the latest with its port, unless a later refusal may concern
+/// it too.
+pub fn decisive<'a>(candidates: &[&'a ReportedOutcome], port: Option<u16>) -> Option<&'a ReportedOutcome> {
+    let last = candidates.iter().rposition(|outcome| port.is_none() || outcome.port == port);
+    match last.map(|index| candidates[index]) {
         Some(outcome) if outcome.refused => Some(outcome),
         outcome => {
-            let later = &about[last.map_or(0, |place| place + 1)..];
+            let later = &candidates[last.map_or(0, |index| index + 1)..];
             later.iter().rfind(|outcome| outcome.refused).copied().or(outcome)
         }
     }
 }
 
 /// `banned: the operator has banned this address (27 s ago, 3 times)`
-impl fmt::Display for Outcome {
+impl fmt::Display for ReportedOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::sanitize(&self.code))?;
         if !self.text.is_empty() {
@@ -103,8 +110,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_api_is_named_as_people_name_it() {
-        let shown = |text| api(text).map(|api| api.to_string());
+    fn the_url_of_the_api_follows_from_that_of_the_web_server() {
+        let shown = |text| parse_api_url(text).map(|url| url.to_string());
         assert_eq!(shown("http://lobby.example.org:8080"), Ok("http://lobby.example.org:8080/api/v1/outcomes".into()));
         assert_eq!(
             shown("http://lobby.example.org/rally/"),
@@ -112,23 +119,23 @@ mod tests {
         );
         assert!(shown("lobby.example.org").unwrap_err().contains("http://lobby.example.org:8080"));
         assert_eq!(shown("https://lobby.example.org"), Ok("https://lobby.example.org/api/v1/outcomes".into()));
-        let usual = usual(Host::Ip("2001:db8::1".parse().unwrap()));
-        assert_eq!(usual.to_string(), "http://[2001:db8::1]:29950/api/v1/outcomes");
+        let url = default_url(Host::Ip("2001:db8::1".parse().unwrap()));
+        assert_eq!(url.to_string(), "http://[2001:db8::1]:29950/api/v1/outcomes");
     }
 
     #[test]
-    fn outcomes_are_told_in_the_lobbys_words() {
+    fn outcomes_are_printed_with_the_text_of_the_lobby() {
         let body = br#"{"outcomes":[{"code":"unreachable","text":"the port is closed\u001b[2J","port":8190,
             "refused":true,"times":3,"seconds_ago":27},{"code":"checking","port":1,"times":1,"seconds_ago":7200},{"code":"x"}]}"#;
-        let shown: Vec<_> = read(body).unwrap().iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = parse(body).unwrap().iter().map(ToString::to_string).collect();
         let expected = ["unreachable: the port is closed\u{fffd}[2J (27 s ago, 3 times)", "checking (2 h ago)", "x"];
         assert_eq!(shown, expected);
-        assert!(read(b"<html>").unwrap_err().to_string().contains("does not understand"));
+        assert!(parse(b"<html>").unwrap_err().to_string().contains("not supported by this version"));
     }
 
-    /// The decisive one of some outcomes, each with a port (0: none) and whether it was refused.
+    /// The decisive one of these outcomes. Each has a code, a port (0: none) and whether it is a refusal.
     fn decided(outcomes: &[(&str, u16, bool)], port: Option<u16>) -> Option<String> {
-        let outcome = |&(code, port, refused): &(&str, u16, bool)| Outcome {
+        let outcome = |&(code, port, refused): &(&str, u16, bool)| ReportedOutcome {
             code: code.into(),
             text: String::new(),
             port: Some(port).filter(|port| *port > 0),
@@ -137,19 +144,19 @@ mod tests {
             seconds_ago: None,
         };
         let outcomes: Vec<_> = outcomes.iter().map(outcome).collect();
-        decisive(&about(&outcomes, port), port).map(ToString::to_string)
+        decisive(&for_port(&outcomes, port), port).map(ToString::to_string)
     }
 
     #[test]
     fn the_latest_outcome_of_the_port_decides() {
         let decided = |outcomes: &[_]| decided(outcomes, Some(8190)).unwrap_or_default();
         assert_eq!(decided(&[]), "");
-        assert_eq!(decided(&[("unreachable", 1, true)]), "", "of another server");
+        assert_eq!(decided(&[("unreachable", 1, true)]), "", "the outcome of another server");
         assert_eq!(decided(&[("unreachable", 8190, true), ("listed", 8190, false)]), "listed");
         assert_eq!(decided(&[("unreachable", 8190, true), ("malformed", 0, true)]), "unreachable");
-        // Goodbyes have no port, and may be of another server.
+        // Unregistrations have no port and may come from another server.
         assert_eq!(decided(&[("listed", 8190, false), ("unregistered", 0, false)]), "listed");
-        // A ban of the address is found before the port is read.
+        // A banned address is refused before the port is parsed.
         assert_eq!(decided(&[("listed", 8190, false), ("banned", 0, true)]), "banned");
         assert_eq!(decided(&[("banned", 0, true), ("listed", 8190, false)]), "listed");
     }

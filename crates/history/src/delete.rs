@@ -1,4 +1,4 @@
-//! Deletes rows that are old, wrong, or of subjects that are forgotten.
+//! Deletes rows that are old, wrong, or of deleted subjects.
 
 use crate::{
     HistoryError, Retention, UnixSeconds,

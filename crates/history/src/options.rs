@@ -34,7 +34,7 @@ pub struct Retention {
     pub minutes: u32,
     /// Number of days for which hours are kept. Default: 40.
     pub hours: u32,
-    /// Number of days for which days are kept, and after which a server that is no longer listed is forgotten. Default: 730.
+    /// Number of days for which days are kept, and after which a server that is no longer listed is deleted. Default: 730.
     pub days: u32,
 }
 

@@ -39,8 +39,8 @@ pub(crate) struct Recorder {
     counts: Counts,
     next_key: Key,
     clock: ClockState,
-    /// The hour in which old subjects were last forgotten.
-    forgotten_in: i64,
+    /// Hour in which old subjects were last deleted.
+    last_deletion_hour: i64,
 }
 
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Recorder {
             counts: Counts::default(),
             next_key: next_key.max(TOTAL + 1),
             clock,
-            forgotten_in: layout::hour(clock.last),
+            last_deletion_hour: layout::hour(clock.last),
         };
         for KnownSubject { key, subject, last, minutes, peak, listed, name, map } in known {
             recorder.counts.add(&subject);
@@ -148,9 +148,9 @@ impl Recorder {
         self.handle_sample(now, Subject::Total, total, &mut batch);
         self.promote(now, &mut profiles, &mut batch);
         self.find_missing(now, &mut batch);
-        if self.clock.is_trusted() && layout::hour(now) != self.forgotten_in {
-            self.forgotten_in = layout::hour(now);
-            self.forget_old(now, &mut batch);
+        if self.clock.is_trusted() && layout::hour(now) != self.last_deletion_hour {
+            self.last_deletion_hour = layout::hour(now);
+            self.delete_old(now, &mut batch);
         }
         batch.samples.sort_unstable_by_key(|(key, _)| *key);
         Some(batch)
@@ -242,7 +242,7 @@ impl Recorder {
             Kind::Lobby => (self.limits.lobbies, self.counts.lobbies),
         };
         let room = limit.saturating_sub(count);
-        // No subject is forgotten while the clock may be wrong.
+        // No subject is deleted while the clock may be wrong.
         let is_short = candidates.len() > room && self.clock.is_trusted();
         let mut weaker = if is_short { self.weakest(now, kind, limit) } else { Vec::new() }.into_iter();
         for (index, candidate) in candidates.into_iter().enumerate() {
@@ -250,7 +250,7 @@ impl Recorder {
                 let Some((_, weaker)) = weaker.next().filter(|(minutes, _)| *minutes < candidate.minutes) else {
                     return;
                 };
-                self.forget(&weaker, batch);
+                self.delete(&weaker, batch);
             }
             let profile = profiles.remove(&candidate.subject).unwrap_or_default();
             self.start(now, &candidate, profile, batch);
@@ -295,12 +295,12 @@ impl Recorder {
         }
     }
 
-    /// Forgets subjects whose rows have all been deleted.
-    fn forget_old(&mut self, now: UnixSeconds, batch: &mut RowBatch) {
+    /// Deletes subjects that have no rows left.
+    fn delete_old(&mut self, now: UnixSeconds, batch: &mut RowBatch) {
         let old = self.tracked.iter().filter(|(subject, _)| **subject != Subject::Total);
         let old = old.filter(|(_, tracked)| tracked.last < now - self.keep);
         for subject in old.map(|(subject, _)| *subject).collect::<Vec<_>>() {
-            self.forget(&subject, batch);
+            self.delete(&subject, batch);
         }
     }
 
@@ -310,11 +310,11 @@ impl Recorder {
         self.waiting.values_mut().for_each(|waiting| waiting.since = waiting.since.min(now - 60));
     }
 
-    fn forget(&mut self, subject: &Subject, batch: &mut RowBatch) {
+    fn delete(&mut self, subject: &Subject, batch: &mut RowBatch) {
         if let Some(tracked) = self.tracked.remove(subject) {
             self.counts.remove(subject);
             batch.events.retain(|(key, _)| *key != tracked.key);
-            batch.forgotten.push(tracked.key);
+            batch.deleted.push(tracked.key);
         }
     }
 }

@@ -14,8 +14,8 @@ pub(crate) struct RowBatch {
     pub wrong_after: Option<UnixSeconds>,
     /// Subjects whose history begins.
     pub new: Vec<NewSubject>,
-    /// Subjects whose history is deleted. A key is never both new and forgotten.
-    pub forgotten: Vec<Key>,
+    /// Subjects whose history is deleted. A key is never both new and deleted.
+    pub deleted: Vec<Key>,
     /// The samples of all subjects, in ascending order of their keys.
     pub samples: Vec<(Key, Sample)>,
     /// New maximum numbers of players.

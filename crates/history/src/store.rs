@@ -105,7 +105,8 @@ impl History {
         self.handle.clone()
     }
 
-    /// Writes the queue and stops the thread.
+    /// Writes the queue, stops the thread and waits for it. This is what dropping the value does; the method makes it
+    /// explicit.
     pub fn finish(self) {}
 }
 
@@ -243,7 +244,7 @@ impl WriterThread {
         self.shared.is_writing.store(false, Relaxed);
         let is_new = !std::mem::replace(&mut self.is_failing, true);
         if is_new {
-            tracing::warn!("{error}; nothing else is affected, and the history is tried again every minute");
+            tracing::warn!(%error, "cannot write the history; retrying every minute");
         }
         match error {
             HistoryError::Damaged(_) => {

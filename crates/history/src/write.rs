@@ -97,7 +97,7 @@ impl Writer {
         if let Some(time) = batch.wrong_after {
             delete::delete_after(&transaction, time, batch.time)?;
         }
-        for key in &batch.forgotten {
+        for key in &batch.deleted {
             delete::forget(&transaction, *key, batch.time, &retention)?;
         }
         for new in &batch.new {
@@ -231,7 +231,7 @@ fn roll_up_subject(transaction: &Transaction<'_>, hour: i64, key: i64, minutes: 
     let mut update =
         transaction.prepare_cached("UPDATE subject SET last = max(last, ?2), minutes = minutes + ?3 WHERE key = ?1")?;
     if update.execute(params![key, last, sum.up])? == 0 {
-        // The subject was forgotten in this hour.
+        // The subject was deleted in this hour.
         return Ok(());
     }
     let mut write = transaction.prepare_cached("INSERT OR REPLACE INTO block VALUES (?1, ?2, ?3, ?4)")?;

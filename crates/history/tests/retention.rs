@@ -30,7 +30,7 @@ fn minutes_hours_and_days_have_their_own_retention() {
 }
 
 #[test]
-fn a_forgotten_server_leaves_no_rows() {
+fn a_deleted_server_leaves_no_rows() {
     let folder = tempfile::tempdir().unwrap();
     let retention = Retention { minutes: 1, hours: 3, days: 10 };
     let history = History::start(HistoryOptions { retention, ..options(&folder) }).unwrap();

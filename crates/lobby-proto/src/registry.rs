@@ -4,6 +4,7 @@ mod admission;
 mod bans;
 mod batch;
 mod capacity;
+mod dispatch;
 mod endpoints;
 mod id_index;
 #[cfg(any(test, feature = "invariants"))]

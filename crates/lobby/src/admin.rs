@@ -256,7 +256,7 @@ fn ban_entry(action: &str, ban: &Ban, by: IpAddr) -> AuditEntry {
     AuditEntry { until, ..entry(action, ban.subject.to_string(), ban.reason.to_string(), by) }
 }
 
-/// Runs a change in a task, so that it completes even if the caller stops waiting.
+/// Runs a change in a task, so that it completes even if the caller stops waiting: a change must not be left half done.
 async fn uninterrupted<T: Send + 'static>(
     work: impl Future<Output = Result<T, AdminError>> + Send + 'static,
 ) -> Result<T, AdminError> {

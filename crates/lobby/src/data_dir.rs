@@ -139,13 +139,15 @@ pub(crate) fn set_file_aside(path: &Path, reason: &dyn std::fmt::Display) {
     match fs::rename(path, &aside) {
         Ok(()) => tracing::warn!(
             file = %path.display(),
+            %reason,
             kept_as = %aside.display(),
-            "cannot use a file: {reason}; it was renamed, and the lobby starts without it"
+            "unusable file renamed; starting without it"
         ),
         Err(error) => tracing::warn!(
             file = %path.display(),
+            %reason,
             %error,
-            "cannot use a file: {reason}; it cannot be renamed either, and the lobby starts without it"
+            "unusable file cannot be renamed; starting without it"
         ),
     }
 }

@@ -27,9 +27,9 @@ struct Inner {
 pub(crate) enum ProbeReason {
     /// The operator has configured it as a watched server.
     Configured,
-    /// The server wants to be probed: it has replied before, or has announced itself over TCP, whose source cannot be forged.
+    /// Requested by a server whose address is proven: it has replied before, or has announced itself over TCP.
     Requested,
-    /// A registration states how to query the server, but the source of a datagram can be forged.
+    /// Requested by a registration, whose source can be forged.
     Unconfirmed,
 }
 

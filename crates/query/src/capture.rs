@@ -36,7 +36,7 @@ impl<W: Write> PcapWriter<W> {
     /// Writes the header of the file.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// I/O errors of the writer.
     pub fn new(mut writer: W) -> io::Result<Self> {
         let mut header = Vec::new();
         pcap::emit_header(&mut header);
@@ -48,7 +48,7 @@ impl<W: Write> PcapWriter<W> {
     /// address is replaced by the one that the remote address is reached from.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// I/O errors of the writer.
     pub fn write(
         &mut self,
         direction: Direction,

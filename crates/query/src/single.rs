@@ -99,7 +99,7 @@ impl SingleProbe {
     /// from the address (multicast, port 0, ...).
     ///
     /// # Errors
-    /// Those of the socket, if [`SingleProbeConfig::fail_on_socket_error`] is set.
+    /// I/O errors of the socket, if [`SingleProbeConfig::fail_on_socket_error`] is set.
     pub async fn run(&mut self) -> io::Result<ProbeOutcome> {
         let mut out = Vec::new();
         while !self.prober.is_idle() {

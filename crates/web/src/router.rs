@@ -1,8 +1,8 @@
 //! All routes, and the layers around them.
 //!
-//! A request passes, from the outside in: the request counter of its group; for pages the conversion of errors to HTML, for the
-//! public API the CORS headers; the rate limit; the check of its `Host` header; the limit of response bytes; its handler. The
-//! limiter comes after CORS and HTML errors so that a refusal can be read by the script or the person that caused it.
+//! A request passes, from the outside in: for pages, the conversion of errors to HTML; the request counter of its group; for the
+//! public API, the CORS headers; the rate limit; the check of its `Host` header; the limit of response bytes; its handler. The
+//! rate limit is inside the HTML conversion and the CORS headers, so that people and scripts can read the reason for a refusal.
 
 use crate::{
     admin, api, health, masterlist, metrics,

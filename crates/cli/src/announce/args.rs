@@ -98,7 +98,7 @@ pub struct Args {
     pub once: bool,
 
     /// URL of the lobby's web API, which reports why a server is not listed [default: port 29950 of the lobby]
-    #[arg(long, value_name = "URL", value_parser = outcomes::api)]
+    #[arg(long, value_name = "URL", value_parser = outcomes::parse_api_url)]
     pub api: Option<HttpUrl>,
 
     /// Interval between checks whether the server is still listed [default: 1m]

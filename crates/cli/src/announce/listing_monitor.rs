@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     doctor::AddressScope,
-    registration_outcomes::{self as outcomes, Outcome},
+    registration_outcomes::{self as outcomes, ReportedOutcome},
 };
 use rallypoint_announce::{LobbyHost, ResolvedLobby};
 use rallypoint_query::{Family, Host, HttpUrl, ScanConfig, lobby_names, local_address_for};
@@ -192,17 +192,19 @@ async fn not_listed_message(summary: &str, monitor: &ListingMonitor) -> String {
 }
 
 /// The lobby's reason for not listing the server, if its web API reports one.
-async fn reported_refusal(monitor: &ListingMonitor) -> Option<Outcome> {
+async fn reported_refusal(monitor: &ListingMonitor) -> Option<ReportedOutcome> {
     let ListingMonitor { lobby, server, api, .. } = monitor;
     let mut apis: Vec<_> = api.iter().cloned().collect();
     if apis.is_empty() {
         // The API reports on the address of the client, which differs between the two families.
-        apis.extend(lobby.addrs.iter().map(|addr| outcomes::usual(Host::Ip(addr.ip()))));
+        apis.extend(lobby.addrs.iter().map(|addr| outcomes::default_url(Host::Ip(addr.ip()))));
     }
     let port = Some(server.port.get());
     for api in apis {
-        let Ok(outcomes) = outcomes::ask(&api, None, &ScanConfig::without_retries(API_TIMEOUT)).await else { continue };
-        let decisive = outcomes::decisive(&outcomes::about(&outcomes, port), port);
+        let Ok(outcomes) = outcomes::fetch(&api, None, &ScanConfig::without_retries(API_TIMEOUT)).await else {
+            continue;
+        };
+        let decisive = outcomes::decisive(&outcomes::for_port(&outcomes, port), port);
         if let Some(outcome) = decisive.filter(|outcome| outcome.refused) {
             return Some(outcome.clone());
         }

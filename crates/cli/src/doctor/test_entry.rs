@@ -16,10 +16,10 @@ pub async fn register(
     lobby: &LobbyAddress,
     transport: Transport,
     port: NonZeroU16,
-    asking: &ScanConfig,
+    scan: &ScanConfig,
 ) -> Result<Vec<SocketAddr>, CommandError> {
-    let addrs = resolve(&lobby.host, lobby.port(), asking.only_family()).await;
-    let addrs = addrs.map_err(|trouble| CommandError::failed(format!("the lobby {lobby}: {trouble}")))?;
+    let addrs = resolve(&lobby.host, lobby.port(), scan.only_family()).await;
+    let addrs = addrs.map_err(|error| CommandError::failed(format!("the lobby {lobby}: {error}")))?;
     // A random name, so that the entry can be told apart from others.
     let name = format!(
         "test of rallypoint doctor {:08x}",
@@ -30,7 +30,7 @@ pub async fn register(
     config.lobby_id = lobby.id();
     config.lobbies = addrs.into_iter().map(Into::into).collect();
     let mut task = AnnounceTask::start(config).await?;
-    let find = find_entry(lobby, &name, asking);
+    let find = find_entry(lobby, &name, scan);
     tokio::pin!(find);
     let found = loop {
         tokio::select! {
@@ -43,7 +43,7 @@ pub async fn register(
     Ok(found)
 }
 
-async fn find_entry(lobby: &LobbyAddress, name: &str, asking: &ScanConfig) -> Vec<SocketAddr> {
+async fn find_entry(lobby: &LobbyAddress, name: &str, scan: &ScanConfig) -> Vec<SocketAddr> {
     let mut found = Vec::new();
     for delay in DELAYS {
         tokio::time::sleep(delay).await;
@@ -53,7 +53,7 @@ async fn find_entry(lobby: &LobbyAddress, name: &str, asking: &ScanConfig) -> Ve
                 found.extend(listed.endpoints);
             }
         };
-        if fetch_list(&source, asking, take).await.is_ok() && !found.is_empty() {
+        if fetch_list(&source, scan, take).await.is_ok() && !found.is_empty() {
             break;
         }
     }

@@ -96,7 +96,7 @@ fn while_all_tracked_servers_are_listed_no_other_history_begins() {
     }
     for minute in 100..300 {
         let batch = recorder.handle_observation(&observation(minute, &[1, 2, 3, 4])).unwrap();
-        assert_eq!((new_servers(&batch), &batch.forgotten[..]), (vec![], &[][..]));
+        assert_eq!((new_servers(&batch), &batch.deleted[..]), (vec![], &[][..]));
     }
     // Now one of them leaves, which was listed for longer than the one that waits...
     let batch = recorder.handle_observation(&observation(300, &[2, 3, 4])).unwrap();
@@ -181,16 +181,16 @@ fn a_clock_that_is_set_back_changes_no_recorded_minute() {
 }
 
 #[test]
-fn while_the_clock_is_doubted_no_subject_is_forgotten() {
+fn while_the_clock_is_doubted_no_subject_is_deleted() {
     let mut recorder = recorder(SubjectLimits { warm_up: 0, servers: 1, ..SMALL });
     recorder.handle_observation(&observation(0, &[1])).unwrap();
     let three_years = 3 * 365 * 24 * 60;
     for minute in three_years..three_years + 59 {
         let batch = recorder.handle_observation(&observation(minute, &[2])).unwrap();
-        assert!(batch.forgotten.is_empty() && !batch.clock.is_trusted(), "neither for being old nor to make room");
+        assert!(batch.deleted.is_empty() && !batch.clock.is_trusted(), "neither for being old nor to make room");
     }
     let batch = recorder.handle_observation(&observation(three_years + 59, &[2])).unwrap();
-    assert_eq!((batch.forgotten.len(), recorder.servers()), (1, 1));
+    assert_eq!((batch.deleted.len(), recorder.servers()), (1, 1));
 }
 
 #[test]
@@ -204,13 +204,13 @@ fn a_change_is_not_later_than_the_observation_after_it() {
 }
 
 #[test]
-fn a_server_that_is_not_listed_for_two_years_is_forgotten() {
+fn a_server_that_is_not_listed_for_two_years_is_deleted() {
     let mut recorder = recorder(SubjectLimits { warm_up: 0, ..SMALL });
     recorder.handle_observation(&observation(0, &[1])).unwrap();
     let day = 24 * 60;
     let mut run = |minutes: std::ops::Range<i64>| {
         minutes
-            .map(|minute| recorder.handle_observation(&observation(minute, &[2])).unwrap().forgotten.len())
+            .map(|minute| recorder.handle_observation(&observation(minute, &[2])).unwrap().deleted.len())
             .sum::<usize>()
     };
     assert_eq!(run(730 * day - 60..730 * day + 60), 0);

@@ -17,7 +17,7 @@ pub(crate) fn set_aside(path: &Path, is_new: bool) {
     let Some(aside) = free else {
         if is_new {
             let file = path.display();
-            tracing::error!(%file, "too many damaged files beside it: no history is recorded until they are removed");
+            tracing::error!(%file, "too many damaged history files; recording is paused until they are removed");
         }
         return;
     };

@@ -54,7 +54,7 @@ pub fn options(folder: &TempDir) -> HistoryOptions {
     HistoryOptions { limits, busy_timeout: Duration::ZERO, ..HistoryOptions::new(folder.path().join("history.db")) }
 }
 
-/// Records a observation, and waits until it is written or not.
+/// Records an observation and waits until it was written or dropped.
 pub fn record(history: &History, time: UnixSeconds, rows: &[(u8, u16)]) {
     history.record(observation(time, rows));
     history.flush();

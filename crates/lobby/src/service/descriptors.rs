@@ -24,8 +24,8 @@ pub(super) struct Descriptors {
     pub others: usize,
 }
 
-/// Number of file descriptors that each purpose could use.
-struct Wanted {
+/// Number of file descriptors that each part requests.
+struct DescriptorDemand {
     connections: usize,
     checks: usize,
     probe_sockets: usize,
@@ -36,14 +36,14 @@ impl Descriptors {
     /// Raises the limit of this process as far as the system permits, and shares the descriptors out.
     pub fn claim(options: &LobbyOptions) -> Self {
         let limit = raise_limit().unwrap_or(FALLBACK);
-        let wanted = Wanted {
+        let demand = DescriptorDemand {
             connections: options.list.connections,
             checks: options.registry.checks.in_flight,
             probe_sockets: options.probe_sockets.min(ProbePool::MAX_SOCKETS),
             others: options.other_descriptors,
         };
-        let shared = Self::share(usize::try_from(limit).unwrap_or(usize::MAX), &wanted);
-        if shared.lists < wanted.connections {
+        let shared = Self::share(usize::try_from(limit).unwrap_or(usize::MAX), &demand);
+        if shared.lists < demand.connections {
             tracing::warn!(
                 limit,
                 connections = shared.lists,
@@ -53,16 +53,16 @@ impl Descriptors {
         shared
     }
 
-    /// Probes and other parts get at most an eighth of all; probes get a quarter of that, or what the other parts do not want.
-    /// Of the rest, checks get a quarter if lists want everything, and otherwise what lists do not want.
-    fn share(limit: usize, wanted: &Wanted) -> Self {
-        let shared = (wanted.probe_sockets + wanted.others).min(limit / 8);
-        let probe_sockets = wanted.probe_sockets.min(shared.saturating_sub(wanted.others).max(shared / 4));
-        let others = wanted.others.min(shared - probe_sockets);
+    /// Probes and other parts get at most an eighth of all; probes get a quarter of that, or what the other parts do not request.
+    /// Of the rest, checks get a quarter if lists request everything, and otherwise what lists do not request.
+    fn share(limit: usize, demand: &DescriptorDemand) -> Self {
+        let shared = (demand.probe_sockets + demand.others).min(limit / 8);
+        let probe_sockets = demand.probe_sockets.min(shared.saturating_sub(demand.others).max(shared / 4));
+        let others = demand.others.min(shared - probe_sockets);
         let free = limit - RESERVED.min(limit / 4) - shared;
-        let checks = (free / 4).max(free.saturating_sub(wanted.connections)).max(1);
-        let lists = free - checks.min(wanted.checks).min(free);
-        Self { lists: wanted.connections.min(lists).max(1), checks, probe_sockets, others }
+        let checks = (free / 4).max(free.saturating_sub(demand.connections)).max(1);
+        let lists = free - checks.min(demand.checks).min(free);
+        Self { lists: demand.connections.min(lists).max(1), checks, probe_sockets, others }
     }
 
     /// List limits lowered to the available descriptors.
@@ -94,7 +94,7 @@ mod tests {
     fn share(limit: usize, probe_sockets: usize, others: usize) -> Descriptors {
         let connections = ListLimits::default().connections;
         let checks = Config::default().checks.in_flight;
-        Descriptors::share(limit, &Wanted { connections, checks, probe_sockets, others })
+        Descriptors::share(limit, &DescriptorDemand { connections, checks, probe_sockets, others })
     }
 
     #[test]

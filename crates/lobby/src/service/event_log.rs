@@ -30,10 +30,10 @@ impl EventLog {
     }
 
     pub fn event(&mut self, now: Instant, event: &Event) {
-        let (what, listing, why) = match event {
+        let (what, listing, reason) = match event {
             Event::Listed(listing) => ("listed", listing, None),
             Event::Changed(listing) => ("changed", listing, None),
-            Event::Unlisted(listing, why) => ("unlisted", listing, Some(why.code())),
+            Event::Unlisted(listing, reason) => ("unlisted", listing, Some(reason.code())),
             Event::Check(_) => return,
         };
         let is_full = tracing::enabled!(Level::DEBUG);
@@ -46,9 +46,9 @@ impl EventLog {
         let name = name(listing);
         if is_full {
             let address: Vec<_> = listing.block().endpoints().map(|addr| addr.to_string()).collect();
-            tracing::debug!(%id, %lobby, address = address.join(" "), name, why, "{what}");
+            tracing::debug!(%id, %lobby, address = address.join(" "), name, reason, "{what}");
         } else {
-            tracing::info!(%id, %lobby, address = %address(listing), name, why, "{what}");
+            tracing::info!(%id, %lobby, address = %address(listing), name, reason, "{what}");
         }
     }
 

@@ -77,7 +77,7 @@ fn log_refusal(refused: &LatestRefusal, times: u64) {
         address = %MaskedAddr(refused.source),
         port = refused.port,
         times,
-        why = %refused,
+        reason = %refused,
         "refused"
     );
 }

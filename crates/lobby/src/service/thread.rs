@@ -55,7 +55,7 @@ impl LobbyThread {
                     let sent = Arc::clone(&self.check_bytes);
                     self.runtime.spawn(async move {
                         let result = check(request, &sent).await;
-                        commands.run(move |thread, now| thread.handle_checked(now, request.target, result));
+                        commands.run(move |thread, now| thread.handle_check_result(now, request.target, result));
                     });
                 }
                 Some(event) => {
@@ -73,7 +73,7 @@ impl LobbyThread {
     }
 
     /// Handles the end of a check. After an error of this machine the check is undecided.
-    fn handle_checked(&mut self, now: Instant, target: CheckTarget, result: io::Result<CheckResult>) {
+    fn handle_check_result(&mut self, now: Instant, target: CheckTarget, result: io::Result<CheckResult>) {
         let result = result.unwrap_or_else(|error| {
             if let Some(times) = self.check_errors.record(now) {
                 tracing::warn!(%error, times, "cannot check servers: they are checked again with their next registration");

@@ -127,8 +127,8 @@ impl Connection {
         self.on_received(now);
     }
 
-    /// Handles a disconnect, which anyone may have forged: the peer is asked for a sign of life, and the session ends if there
-    /// is none (S28).
+    /// Handles a disconnect, which anyone may have forged: the peer is sent a keepalive probe, and the session ends if it
+    /// does not answer (S28).
     pub(crate) fn handle_disconnect(&mut self, now: Instant, reason: &str) {
         match self.state {
             State::Open | State::Flushing { .. } if self.peer_close.is_none() => {

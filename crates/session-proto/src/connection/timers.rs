@@ -37,7 +37,7 @@ pub(super) enum Timer {
     SendRoom,
     /// The pacer admits the next message.
     Pacing,
-    /// A peer that seems to have disconnected has to be asked for a sign of life.
+    /// A peer that seems to have disconnected has to be sent a keepalive probe.
     PeerCloseProbe,
 }
 

@@ -35,7 +35,7 @@ pub struct Clients<'a> {
 
 impl<'a> Clients<'a> {
     /// Clients without records.
-    pub(super) const fn untold(count: u8) -> Self {
+    pub(super) const fn without_records(count: u8) -> Self {
         Self { bytes: &[], count }
     }
 
@@ -53,8 +53,8 @@ impl<'a> Clients<'a> {
         self.bytes
     }
 
-    /// The same records, with their number as the number of clients.
-    pub(super) fn told(self) -> Self {
+    /// The same records, with the number of records as the number of clients.
+    pub(super) fn with_own_count(self) -> Self {
         // Records are parsed from a reply or come from a `ClientsBuf`, and both count them in 8 bits.
         Self { bytes: self.bytes, count: self.iter().count() as u8 }
     }

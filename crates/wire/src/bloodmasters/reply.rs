@@ -61,7 +61,7 @@ impl<'a> Reply<'a> {
             echo,
             info,
             rules: with_clients.then_some(rules),
-            clients: if with_clients { clients.told() } else { Clients::untold(clients.count()) },
+            clients: if with_clients { clients.with_own_count() } else { Clients::without_records(clients.count()) },
             build: (info.protocol >= WITH_BUILD).then_some(build),
             warning: None,
         };
@@ -82,7 +82,7 @@ impl<'a> Reply<'a> {
 
         let echo = Echo::parse(&mut reader)?;
         let (info, clients) = Info::parse(&mut reader)?;
-        let clients = Clients::untold(clients);
+        let clients = Clients::without_records(clients);
         let mut reply = Self { echo, info, rules: None, clients, build: None, warning: None };
         reply.warning = match reply.parse_tail(&mut reader) {
             Err(cut) => Some(cut),

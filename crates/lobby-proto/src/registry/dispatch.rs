@@ -1,0 +1,66 @@
+//! Entry points for received datagrams: a refresh of a known server, or any other datagram.
+
+use super::{Registry, admission};
+use crate::{RegistrationOutcome, index::SlotIndex};
+use rallypoint_wire::lobby::{Datagram, Unregister};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Instant,
+};
+
+impl Registry {
+    /// Handles a datagram; `known` is the slot of the server whose ID it contains, if that server is registered.
+    #[inline]
+    pub(super) fn handle_from(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        bytes: &[u8],
+        known: Option<SlotIndex>,
+    ) -> RegistrationOutcome {
+        let source = from.ip().to_canonical();
+        let outcome = match known.and_then(|slot| self.refresh(now, slot, source, bytes)) {
+            Some(outcome) => outcome,
+            None => self.handle_new(now, known, source, bytes),
+        };
+        self.stats.outcomes[outcome.index()] += 1;
+        outcome
+    }
+
+    /// Handles a datagram that is not a refresh.
+    fn handle_new(
+        &mut self,
+        now: Instant,
+        known: Option<SlotIndex>,
+        source: IpAddr,
+        bytes: &[u8],
+    ) -> RegistrationOutcome {
+        let (outcome, new) = match self.admit(now, known, source, bytes.len(), admission::charge(bytes)) {
+            Err(refused) => (refused, None),
+            Ok(()) => match Datagram::parse(bytes) {
+                Err(error) => (RegistrationOutcome::Malformed(error), None),
+                Ok(Datagram::Unregister(Unregister { server_id })) => (self.unregister(now, server_id), None),
+                Ok(Datagram::Register(registration)) => {
+                    let fingerprint = self.fingerprinter.fingerprint(source, bytes);
+                    (self.register(now, source, &registration, fingerprint), Some(registration))
+                }
+            },
+        };
+        self.record_outcome(now, source, outcome, new.as_ref());
+        outcome
+    }
+
+    /// Handles a datagram that changes nothing; its outcome is `otherwise`, unless it is refused before.
+    pub(super) fn handle_without_data(
+        &mut self,
+        now: Instant,
+        source: IpAddr,
+        size: usize,
+        otherwise: RegistrationOutcome,
+    ) -> RegistrationOutcome {
+        let outcome = self.admit(now, None, source, size, size).err().unwrap_or(otherwise);
+        self.record_outcome(now, source, outcome, None);
+        self.stats.outcomes[outcome.index()] += 1;
+        outcome
+    }
+}
