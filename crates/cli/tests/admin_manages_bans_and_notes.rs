@@ -1,10 +1,10 @@
-//! The operator bans, unlists and notes, and the lobby keeps all of it.
+//! `rallypoint admin` bans, unlists and adds notes; the decisions persist across restarts and reloads.
 
 use rallypoint_harness::{Lobby, Signal, rallypoint, run, stderr, stdout};
 use serde_json::json;
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Output};
 
-/// A lobby with an operator, and where its web server is.
+/// Starts a lobby with an admin token; also returns the URL of its web server.
 fn start(home: &Path, token_file: &Path) -> (Lobby, String) {
     let setting = format!("web.admin_token_file={}", token_file.display());
     let lobby = Lobby::start_in(home, &["--http", "127.0.0.1:0", "--set", &setting]);
@@ -19,14 +19,14 @@ fn admin(home: &Path, url: &str, args: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn stdout_of(output: &Output) -> String {
     assert!(output.status.success(), "{}", stderr(output));
     stdout(output)
 }
 
 fn new_token(home: &Path) -> std::path::PathBuf {
     let file = home.join("token");
-    fs::write(&file, said(&run(home, ["admin", "token"]))).unwrap();
+    fs::write(&file, stdout_of(&run(home, ["admin", "token"]))).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     file
 }
@@ -39,11 +39,11 @@ fn decisions_take_effect_and_outlive_restart_and_reload() {
     lobby.register_port("Casino Royale", 8_190);
     lobby.register_port("Bacon Town", 8_191);
     lobby.wait_for_list("both are listed", |list| list.len() == 2);
-    assert_eq!(said(&admin(home, &url, &["bans"])), "no bans\n");
-    let text = said(&admin(home, &url, &["ban", "--name", "*casino*", "--reason", "advertising"]));
+    assert_eq!(stdout_of(&admin(home, &url, &["bans"])), "no bans\n");
+    let text = stdout_of(&admin(home, &url, &["ban", "--name", "*casino*", "--reason", "advertising"]));
     assert_eq!(text, "banned: name *casino* permanent (ban 1)\n");
     lobby.wait_for_list("it is gone", |list| list.len() == 1 && list[0].name == "Bacon Town");
-    assert_eq!(said(&admin(home, &url, &["note", "127.0.0.1", "said sorry"])), "note 2 added\n");
+    assert_eq!(stdout_of(&admin(home, &url, &["note", "127.0.0.1", "said sorry"])), "note 2 added\n");
     lobby.process().signal(Signal::HUP);
     lobby.process().wait_for_log("configuration reloaded");
     lobby.register_port("Casino Royale", 8_190);
@@ -54,13 +54,13 @@ fn decisions_take_effect_and_outlive_restart_and_reload() {
     lobby.register_port("Casino Royale", 8_190);
     lobby.register_port("Bacon Town", 8_191);
     lobby.wait_for_list("only one is listed", |list| list.len() == 1 && list[0].name == "Bacon Town");
-    let table = said(&admin(home, &url, &["bans"]));
+    let table = stdout_of(&admin(home, &url, &["bans"]));
     assert!(table.contains("name *casino*") && table.contains("advertising"), "{table}");
-    assert!(said(&admin(home, &url, &["notes", "127.0.0.1"])).contains("said sorry"));
-    assert_eq!(said(&admin(home, &url, &["unban", "--name", "*casino*"])), "ban 1 removed\n");
+    assert!(stdout_of(&admin(home, &url, &["notes", "127.0.0.1"])).contains("said sorry"));
+    assert_eq!(stdout_of(&admin(home, &url, &["unban", "--name", "*casino*"])), "ban 1 removed\n");
     lobby.register_port("Casino Royale", 8_190);
     lobby.wait_for_list("both are listed", |list| list.len() == 2);
-    let audit = said(&admin(home, &url, &["audit", "--json"]));
+    let audit = stdout_of(&admin(home, &url, &["audit", "--json"]));
     let audit: serde_json::Value = serde_json::from_str(&audit).unwrap();
     let actions: Vec<_> = audit["entries"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
     assert_eq!(actions, ["unban", "note", "ban"]);
@@ -74,18 +74,18 @@ fn an_unlisted_server_is_listed_again_after_unban() {
     lobby.register_port("Bacon Town", 8_190);
     let line = lobby.process().wait_for_log("listed id=");
     let id = line.split("id=").nth(1).unwrap().split(' ').next().unwrap();
-    let text = said(&admin(home, &url, &["unlist", id, "--reason", "wrong game"]));
+    let text = stdout_of(&admin(home, &url, &["unlist", id, "--reason", "wrong game"]));
     assert!(text.starts_with("\"Bacon Town\" is unlisted until "), "{text}");
     lobby.wait_for_list("it is gone", <[_]>::is_empty);
-    let table = said(&admin(home, &url, &["bans"]));
+    let table = stdout_of(&admin(home, &url, &["bans"]));
     assert!(table.contains("server \"Bacon Town\"") && table.contains("wrong game"), "{table}");
-    assert_eq!(said(&admin(home, &url, &["unban", id])), "ban 1 removed\n");
+    assert_eq!(stdout_of(&admin(home, &url, &["unban", id])), "ban 1 removed\n");
     lobby.register_port("Bacon Town", 8_190);
     lobby.wait_for_list("it is back", |list| list.len() == 1);
 }
 
 #[test]
-fn all_bans_are_shown_and_found_however_many_there_are() {
+fn ten_thousand_bans_are_printed_and_can_be_removed() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
     let ban = |number: u32| {
@@ -98,15 +98,15 @@ fn all_bans_are_shown_and_found_however_many_there_are() {
     let record = json!({ "version": 1, "next": 10_001, "bans": bans, "notes": [] });
     fs::write(data.join("admin.json"), record.to_string()).unwrap();
     let (_lobby, url) = start(home, &token);
-    let told = said(&admin(home, &url, &["bans", "--json"]));
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(told["bans"].as_array().unwrap().len(), 10_000);
-    assert_eq!(told["bans"][9_999]["id"], 10_000);
-    assert_eq!(said(&admin(home, &url, &["unban", "198.0.39.16"])), "ban 10000 removed\n");
+    let bans = stdout_of(&admin(home, &url, &["bans", "--json"]));
+    let bans: serde_json::Value = serde_json::from_str(&bans).unwrap();
+    assert_eq!(bans["bans"].as_array().unwrap().len(), 10_000);
+    assert_eq!(bans["bans"][9_999]["id"], 10_000);
+    assert_eq!(stdout_of(&admin(home, &url, &["unban", "198.0.39.16"])), "ban 10000 removed\n");
 }
 
 #[test]
-fn a_ban_is_found_however_its_network_is_written() {
+fn unban_accepts_any_notation_of_a_network() {
     let home = tempfile::tempdir().unwrap();
     let (home, token) = (home.path(), new_token(home.path()));
     let (_lobby, url) = start(home, &token);
@@ -115,9 +115,9 @@ fn a_ban_is_found_however_its_network_is_written() {
         ("203.0.113.7", "::ffff:203.0.113.7"),
         ("2001:db8::/32", "2001:0DB8:0:0::1/32"),
     ] {
-        said(&admin(home, &url, &["ban", ban]));
-        said(&admin(home, &url, &["unban", unban]));
-        assert_eq!(said(&admin(home, &url, &["bans"])), "no bans\n", "{ban}");
+        stdout_of(&admin(home, &url, &["ban", ban]));
+        stdout_of(&admin(home, &url, &["unban", unban]));
+        assert_eq!(stdout_of(&admin(home, &url, &["bans"])), "no bans\n", "{ban}");
     }
 }
 
@@ -163,7 +163,7 @@ fn a_token_is_never_shown() {
     let with = |value: &str, args: &[&str]| {
         rallypoint(home).arg("serve").args(args).env("RALLYPOINT_WEB_ADMIN_TOKEN", value).output().unwrap()
     };
-    let printed = said(&with(secret, &["--print-config"]));
+    let printed = stdout_of(&with(secret, &["--print-config"]));
     assert!(!printed.contains(secret) && printed.contains("# admin_token = (set"), "{printed}");
     let wrong = with("too-short", &["--check-config"]);
     assert_eq!(wrong.status.code(), Some(2));
@@ -172,7 +172,7 @@ fn a_token_is_never_shown() {
     fs::set_permissions(home.join("open"), fs::Permissions::from_mode(0o644)).unwrap();
     let setting = format!("web.admin_token_file={}", home.join("open").display());
     let checked = run(home, ["serve", "--check-config", "--set", &setting]);
-    assert!(said(&checked).contains("warning: other users of this machine can read"), "{}", stdout(&checked));
+    assert!(stdout_of(&checked).contains("warning: other users of this machine can read"), "{}", stdout(&checked));
     let both = with(secret, &["--check-config", "--set", &setting]);
     assert_eq!(both.status.code(), Some(2));
     assert!(stderr(&both).contains("web.admin_token is set as well"), "{}", stderr(&both));
@@ -187,10 +187,10 @@ fn a_token_file_readable_by_others_causes_a_warning_on_both_sides() {
     let (lobby, url) = start(home, &token);
     lobby.process().wait_for_log(warning);
     let output = admin(home, &url, &["bans"]);
-    assert_eq!(said(&output), "no bans\n");
+    assert_eq!(stdout_of(&output), "no bans\n");
     assert!(stderr(&output).contains(warning), "{}", stderr(&output));
     fs::set_permissions(&token, fs::Permissions::from_mode(0o640)).unwrap();
-    assert_eq!(stderr(&admin(home, &url, &["bans"])), "", "a group may be there just for this");
+    assert_eq!(stderr(&admin(home, &url, &["bans"])), "", "a group may exist for this purpose");
 }
 
 #[test]
@@ -199,10 +199,10 @@ fn a_new_token_takes_effect_after_a_reload_and_is_logged() {
     let (home, token) = (home.path(), new_token(home.path()));
     let (lobby, url) = start(home, &token);
     new_token(home);
-    assert_eq!(admin(home, &url, &["bans"]).status.code(), Some(1), "the old one is in force");
+    assert_eq!(admin(home, &url, &["bans"]).status.code(), Some(1), "the old token is in force until the reload");
     lobby.process().signal(Signal::HUP);
     let line = lobby.process().wait_for_log("configuration reloaded");
     assert!(line.contains("changed=\"web.admin_token\""), "{line}");
     assert!(!line.contains(fs::read_to_string(&token).unwrap().trim()), "{line}");
-    said(&admin(home, &url, &["bans"]));
+    stdout_of(&admin(home, &url, &["bans"]));
 }

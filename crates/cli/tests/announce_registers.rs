@@ -1,4 +1,4 @@
-//! `rallypoint announce` puts a server into the list, over both families, and takes it off again.
+//! `rallypoint announce` registers a server over both address families and unregisters it at the end.
 
 use rallypoint_harness::{
     Lobby, ParsedServer, Process, Signal, has_ipv6, program, rallypoint, run, skip, stderr, stdout,
@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-/// The command that announces to all addresses of a lobby.
+/// A command that announces a server to all addresses of a lobby.
 fn announce(home: &Path, lobby: &Lobby, args: &[&str]) -> Command {
     let mut command = rallypoint(home);
     command.arg("announce").args(args);
@@ -20,7 +20,7 @@ fn announce(home: &Path, lobby: &Lobby, args: &[&str]) -> Command {
 }
 
 #[test]
-fn over_both_families_until_ctrl_c() {
+fn a_server_is_listed_by_both_families_until_ctrl_c() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let args =
@@ -60,7 +60,7 @@ fn once_reports_whether_the_server_is_listed() {
 }
 
 #[test]
-fn once_fails_with_the_likely_reason_if_it_is_not() {
+fn once_fails_with_the_likely_causes_if_it_is_not_listed() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &["--set", "lobby.allow_private=false"]);
     let output = announce(home.path(), &lobby, &["--name", "x", "--port", "8190", "--transport", "udp", "--once"]);
@@ -89,9 +89,9 @@ fn the_reason_reported_by_the_lobby_replaces_likely_causes() {
     let args = ["--port", "8190", "--transport", "udp", "--lobby", &to, "--api", &api, "--once", "--key", &long];
     let output = run(home.path(), [&["announce", "--name", "Long Story"], &args[..]].concat());
     assert_eq!(output.status.code(), Some(1));
-    let told =
+    let expected =
         format!("not listed by {to} yet: the lobby reports too_large: the registration is larger than this lobby");
-    assert!(stderr(&output).contains(&told), "{output:?}");
+    assert!(stderr(&output).contains(&expected), "{output:?}");
     assert!(!stderr(&output).contains("Likely causes"), "{output:?}");
 }
 
@@ -156,7 +156,7 @@ fn a_missing_address_family_is_reported() {
 }
 
 #[test]
-fn a_signal_takes_the_server_off_the_list() {
+fn a_signal_removes_the_server_from_the_list() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     for signal in [Signal::HUP, Signal::TERM] {
@@ -174,7 +174,7 @@ fn a_signal_takes_the_server_off_the_list() {
 }
 
 #[test]
-fn without_its_terminal_it_goes_on_if_that_was_wanted() {
+fn it_continues_without_its_terminal_if_sighup_is_ignored() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let command = format!(
@@ -192,7 +192,7 @@ fn without_its_terminal_it_goes_on_if_that_was_wanted() {
 }
 
 #[test]
-fn nothing_is_claimed_of_a_lobby_that_does_not_answer() {
+fn removal_is_not_reported_if_the_lobby_does_not_answer() {
     let home = tempfile::tempdir().unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let mut command = rallypoint(home.path());
@@ -205,7 +205,7 @@ fn nothing_is_claimed_of_a_lobby_that_does_not_answer() {
 }
 
 #[test]
-fn names_can_be_seen() {
+fn a_name_has_to_be_visible() {
     let home = tempfile::tempdir().unwrap();
     for name in ["", "  "] {
         let output = run(home.path(), ["announce", "--name", name, "--port", "1"]);
@@ -229,7 +229,7 @@ fn an_unreachable_lobby_is_reported() {
 }
 
 #[test]
-fn the_id_file_keeps_a_server_the_same_server() {
+fn the_id_file_preserves_the_identity_of_a_server() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let id = home.path().join("id");

@@ -1,4 +1,4 @@
-//! `rallypoint announce` goes on looking, and says so when a lobby no longer lists the server.
+//! `rallypoint announce` keeps checking the list and reports when a lobby no longer lists the server.
 
 use rallypoint_harness::{Lobby, Process, Signal, rallypoint};
 use std::fs;

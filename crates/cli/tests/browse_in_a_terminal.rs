@@ -1,4 +1,4 @@
-//! `rallypoint browse` in a real terminal (tmux): it shows servers, obeys keys, and gives the terminal back however it ends.
+//! `rallypoint browse` in a real terminal (tmux): shows servers, handles keys, and restores the terminal on every exit.
 
 use rallypoint_harness::{Lobby, program, rallypoint, run, run_in_terminal, skip, stderr, wait_for};
 use std::{
@@ -10,16 +10,16 @@ use std::{
 
 static SERVERS: AtomicU32 = AtomicU32::new(0);
 
-/// A terminal of its own, which ends with the test.
+/// A tmux session that ends with the test.
 struct Tmux {
     folder: PathBuf,
-    /// Each has a server of its own: one that ends must not be in the way of the next.
+    /// Name of the tmux server. Each session has its own, so that one that is shutting down does not affect the next.
     server: String,
 }
 
 impl Tmux {
-    /// Runs the program in a terminal of this size, and afterwards tells how it ended and what the terminal is like. `None`
-    /// without tmux.
+    /// Runs the program in a terminal of this size, followed by a command that prints its exit code and the terminal
+    /// settings. Returns `None` if tmux is not installed.
     fn start(home: &Path, size: (u16, u16), args: &[&str]) -> Option<Self> {
         let quote = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
         let args: String = args.iter().map(|arg| format!(" {}", quote(arg))).collect();
@@ -65,7 +65,7 @@ impl Tmux {
         String::from_utf8(self.command(&["capture-pane", "-p"]).unwrap().stdout).unwrap()
     }
 
-    /// The process of the program.
+    /// Process ID of the program.
     fn program(&self) -> String {
         let shell = self.command(&["list-panes", "-F", "#{pane_pid}"]).unwrap().stdout;
         let shell = String::from_utf8(shell).unwrap();
@@ -73,7 +73,7 @@ impl Tmux {
         String::from_utf8(program).unwrap().trim().to_owned()
     }
 
-    /// Waits until all of these are on the screen.
+    /// Waits until the screen shows all of these texts.
     fn wait_for(&self, parts: &[&str]) -> String {
         wait_for(&format!("the screen shows {parts:?}"), || {
             let screen = self.screen();
@@ -81,7 +81,7 @@ impl Tmux {
         })
     }
 
-    /// Waits until none of it is on the screen.
+    /// Waits until the screen no longer shows this text.
     fn wait_for_no(&self, part: &str) {
         wait_for(&format!("the screen shows no {part:?}"), || (!self.screen().contains(part)).then_some(()));
     }
@@ -102,7 +102,7 @@ fn lobby(home: &Path) -> Lobby {
 }
 
 #[test]
-fn browsing_filtering_joining() {
+fn servers_can_be_browsed_filtered_and_joined() {
     let home = tempfile::tempdir().unwrap();
     let lobby = lobby(home.path());
     let joined = home.path().join("joined");
@@ -137,7 +137,7 @@ fn browsing_filtering_joining() {
 }
 
 #[test]
-fn a_signal_gives_the_terminal_back() {
+fn a_signal_restores_the_terminal() {
     let home = tempfile::tempdir().unwrap();
     let lobby = lobby(home.path());
     let at = format!("lobby://{}", lobby.v4());
@@ -151,7 +151,7 @@ fn a_signal_gives_the_terminal_back() {
 }
 
 #[test]
-fn it_ends_with_its_terminal() {
+fn it_exits_when_its_terminal_is_closed() {
     let home = tempfile::tempdir().unwrap();
     let lobby = lobby(home.path());
     let at = format!("lobby://{}", lobby.v4());
@@ -168,7 +168,7 @@ fn it_ends_with_its_terminal() {
 }
 
 #[test]
-fn watching_highlights_changes() {
+fn watch_mode_highlights_changes() {
     let home = tempfile::tempdir().unwrap();
     let lobby = lobby(home.path());
     let at = format!("lobby://{}", lobby.v4());
@@ -181,20 +181,20 @@ fn watching_highlights_changes() {
 }
 
 #[test]
-fn without_a_terminal_it_says_so() {
+fn a_missing_terminal_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let output = run(home.path(), ["browse", "localhost"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
-    let said = stderr(&output);
-    assert!(said.lines().count() == 1 && said.contains("browse needs a terminal"), "{said}");
+    let errors = stderr(&output);
+    assert!(errors.lines().count() == 1 && errors.contains("browse needs a terminal"), "{errors}");
     for wrong in [&["browse", "--join", "game"][..], &["browse", "a b"]] {
         assert_eq!(rallypoint(home.path()).args(wrong).output().unwrap().status.code(), Some(2), "{wrong:?}");
     }
 }
 
 #[test]
-fn a_terminal_that_cannot_draw_is_refused_in_a_sentence() {
+fn a_terminal_without_cursor_movement_is_refused() {
     let home = tempfile::tempdir().unwrap();
     for term in ["dumb", ""] {
         let shown = run_in_terminal(home.path(), 80, "browse; echo $?", &[("TERM", term)]);

@@ -1,4 +1,4 @@
-//! `check` speaks as monitoring systems expect: a line with performance data, and four exit codes.
+//! `check` follows the conventions of monitoring plugins: one line with performance data, and four exit codes.
 
 use rallypoint_harness::{
     Lobby, MockServer, QueryProtocol, SHORT_TIMEOUT, closed_udp_port, run, sample_info, stderr, stdout,
@@ -12,7 +12,7 @@ fn check(args: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn ok_with_performance_data() {
+fn ok_includes_performance_data() {
     let server = MockServer::new(QueryProtocol::Session);
     let (code, text) = check(&[&server.text(), "--warn-ping", "60000", "--crit-players", "1:"]);
     assert_eq!(code, 0, "{text}");
@@ -24,7 +24,7 @@ fn ok_with_performance_data() {
 }
 
 #[test]
-fn thresholds_raise_the_alarm() {
+fn thresholds_decide_between_warning_and_critical() {
     let server = MockServer::new(QueryProtocol::Bloodmasters);
     for (args, code, word) in [
         (&["--warn-players", "3:"][..], 1, "WARNING"),
@@ -42,7 +42,7 @@ fn thresholds_raise_the_alarm() {
 }
 
 #[test]
-fn critical_if_it_does_not_answer() {
+fn a_server_that_does_not_answer_is_critical() {
     let silent = MockServer::silent();
     for target in
         [silent.text(), closed_udp_port(), MockServer::malformed().text(), format!("lobby://{}", closed_udp_port())]
@@ -55,7 +55,7 @@ fn critical_if_it_does_not_answer() {
 }
 
 #[test]
-fn unknown_if_the_check_cannot_be_made() {
+fn a_check_that_cannot_run_is_unknown() {
     let home = tempfile::tempdir().unwrap();
     let (code, text) = check(&["no-such-name.invalid"]);
     assert_eq!(code, 3);
@@ -63,7 +63,7 @@ fn unknown_if_the_check_cannot_be_made() {
     let (code, text) = check(&["--source", "192.0.2.1", "127.0.0.1"]);
     assert_eq!(code, 3);
     assert!(text.starts_with("RALLYPOINT UNKNOWN - this machine does not have the address 192.0.2.1"), "{text}");
-    // A mistake in the configuration of the monitoring is no alarm.
+    // An error in the configuration of the monitoring system is not an alarm.
     for args in [&["check"][..], &["check", "x", "--warn-ping", "20:10"], &["check", "two words"]] {
         let output = run(home.path(), args);
         assert_eq!(output.status.code(), Some(3), "{output:?}");
@@ -81,7 +81,7 @@ fn a_name_cannot_forge_performance_data() {
 }
 
 #[test]
-fn a_lobby_by_its_list() {
+fn a_lobby_is_checked_by_its_list() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     lobby.register_port("one", 1001);
@@ -94,12 +94,13 @@ fn a_lobby_by_its_list() {
 }
 
 #[test]
-fn a_threshold_that_cannot_apply_is_told() {
+fn a_threshold_that_does_not_apply_is_reported() {
     let server = MockServer::new(QueryProtocol::Session);
     let (code, text) = check(&[&server.text(), "--warn-servers", "1:"]);
     assert_eq!(code, 3, "{text}");
-    let said = format!("RALLYPOINT UNKNOWN - {} is a server: --warn-servers and --crit-servers are for", server.text());
-    assert!(text.starts_with(&said), "{text}");
+    let expected =
+        format!("RALLYPOINT UNKNOWN - {} is a server: --warn-servers and --crit-servers are for", server.text());
+    assert!(text.starts_with(&expected), "{text}");
 }
 
 #[test]
@@ -116,9 +117,9 @@ fn a_master_list_has_no_players() {
 }
 
 #[test]
-fn a_wrong_usage_is_one_line_for_the_monitoring_system() {
+fn wrong_usage_is_reported_in_one_line_on_standard_output() {
     let home = tempfile::tempdir().unwrap();
-    for (args, said) in [
+    for (args, expected) in [
         (&["check"][..], "the following required arguments were not provided: <TARGET>"),
         (
             &["check", "host", "--warn-ping", "x"],
@@ -129,7 +130,7 @@ fn a_wrong_usage_is_one_line_for_the_monitoring_system() {
         let output = run(home.path(), args);
         let text = stdout(&output);
         assert_eq!((output.status.code(), text.lines().count()), (Some(3), 1), "{text}");
-        assert!(text.starts_with(&format!("RALLYPOINT UNKNOWN - {said}")), "{text}");
-        assert!(!output.stderr.is_empty(), "with its hints, for people");
+        assert!(text.starts_with(&format!("RALLYPOINT UNKNOWN - {expected}")), "{text}");
+        assert!(!output.stderr.is_empty(), "the hints for people are on standard error");
     }
 }

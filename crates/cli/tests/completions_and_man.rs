@@ -1,8 +1,8 @@
-//! Every command can be completed by shells, and has a manual page.
+//! Shell completions and manual pages cover every command.
 
 use rallypoint_harness::{run, stderr, stdout};
 
-/// The commands, as the help names them.
+/// All commands, as listed by `--help`.
 fn commands(home: &std::path::Path) -> Vec<String> {
     let help = stdout(&run(home, ["--help"]));
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -37,8 +37,8 @@ fn every_command_has_a_manual_page() {
         for part in [".SH NAME", ".SH SYNOPSIS", ".SH EXAMPLES", ".SH EXIT CODES"] {
             assert!(page.contains(part), "the page of {command} has no {part}");
         }
-        let told = stdout(&run(home.path(), ["man", &command]));
-        assert_eq!(told, page);
+        let printed = stdout(&run(home.path(), ["man", &command]));
+        assert_eq!(printed, page);
         assert!(program.contains(&format!("rallypoint\\-{command}(1)")), "{command}");
     }
     assert_eq!(stdout(&run(home.path(), ["man"])), program);

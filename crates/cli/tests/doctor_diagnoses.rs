@@ -1,4 +1,4 @@
-//! `rallypoint doctor` says what is wrong with a server that is not listed, and what to do.
+//! `rallypoint doctor` reports why a server is not listed, and what to do about it.
 
 use rallypoint_harness::{Lobby, Process, Signal, has_ipv6, rallypoint, run, stderr, stdout, wait_for};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// What it says, and its exit code.
+/// Runs `doctor`; returns its output and exit code.
 fn doctor(home: &Path, lobby: SocketAddr, args: &[&str]) -> (String, i32) {
     let lobby = lobby.to_string();
     let output = run(home, [&["doctor", "--lobby", &lobby], args].concat());
@@ -15,12 +15,12 @@ fn doctor(home: &Path, lobby: SocketAddr, args: &[&str]) -> (String, i32) {
     (stdout(&output), output.status.code().unwrap())
 }
 
-/// Something that has a free port of this machine, and the address with it.
+/// A free port of this machine, with its address.
 fn free_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-/// A server that answers on IPv4 and is in the list, and its address.
+/// A listed server that answers on IPv4, and its address.
 fn listed_arena(home: &Path, lobby: &Lobby) -> (Process, String) {
     let info = home.join("info.toml");
     fs::write(&info, "name = \"Arena\"\nmax_players = 8\n").unwrap();
@@ -33,7 +33,7 @@ fn listed_arena(home: &Path, lobby: &Lobby) -> (Process, String) {
 }
 
 #[test]
-fn a_healthy_server() {
+fn a_healthy_server_has_no_problems() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let (_arena, at) = listed_arena(home.path(), &lobby);
@@ -65,7 +65,7 @@ fn a_server_with_one_address_family_is_healthy() {
 }
 
 #[test]
-fn what_a_server_said_before_is_no_problem() {
+fn outcomes_of_an_unregistered_server_are_notes() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0"]);
     let api = lobby.url();
@@ -78,7 +78,7 @@ fn what_a_server_said_before_is_no_problem() {
     announce.signal(Signal::TERM);
     announce.wait();
     let args = ["127.0.0.1:8190", "--transport", "udp", "--timeout", "100ms", "--api", &api];
-    let text = wait_for("the goodbye has arrived", || {
+    let text = wait_for("the unregistration has arrived", || {
         let (text, _) = doctor(home.path(), lobby.v4(), &args);
         Some(text).filter(|text| text.contains("the lobby reports not_registered"))
     });
@@ -88,7 +88,7 @@ fn what_a_server_said_before_is_no_problem() {
 }
 
 #[test]
-fn nothing_listens() {
+fn a_closed_port_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let (at, api) = (free_port(), format!("http://{}", free_port()));
@@ -109,7 +109,7 @@ fn nothing_listens() {
 }
 
 #[test]
-fn it_is_listed_but_does_not_run() {
+fn a_listed_server_that_does_not_run_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let at = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -139,7 +139,7 @@ fn the_reason_is_fetched_from_the_lobby() {
 }
 
 #[test]
-fn it_runs_but_does_not_announce() {
+fn a_running_server_that_does_not_announce_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let game = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -156,7 +156,7 @@ fn it_runs_but_does_not_announce() {
 }
 
 #[test]
-fn the_lobby_refuses_or_is_not_there() {
+fn a_refused_test_entry_and_an_unreachable_lobby_are_reported() {
     let home = tempfile::tempdir().unwrap();
     let strict = Lobby::start_in(home.path(), &["--set", "lobby.allow_private=false"]);
     let game = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -173,7 +173,7 @@ fn the_lobby_refuses_or_is_not_there() {
 }
 
 #[test]
-fn as_json() {
+fn the_report_is_available_as_json() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let (text, code) = doctor(home.path(), lobby.v4(), &[&free_port(), "--json"]);

@@ -30,19 +30,19 @@ fn every_help_has_examples_and_exit_codes_that_fit_into_a_terminal() {
         for part in ["Usage: rallypoint", "Examples:", "Exit codes:"] {
             assert!(text.contains(part), "{args:?} has no {part:?}:\n{text}");
         }
-        // What stands before is wrapped by itself.
+        // The text before the examples is wrapped by clap.
         for line in text.lines().skip_while(|line| *line != "Examples:") {
             assert!(line.chars().count() <= 80, "{args:?} has a line that is too long: {line}");
         }
         for flag in ["--debug", "--capture", "--source", "--timeout"] {
-            let asks = ["query", "ping", "list", "check", "browse", "watch", "doctor"].contains(&args[0]);
-            assert!(!asks || text.contains(flag), "{args:?} has no {flag}");
+            let scans = ["query", "ping", "list", "check", "browse", "watch", "doctor"].contains(&args[0]);
+            assert!(!scans || text.contains(flag), "{args:?} has no {flag}");
         }
     }
 }
 
 #[test]
-fn every_verb_is_in_the_pages() {
+fn every_command_is_in_the_documentation() {
     let page = |name: &str| fs::read_to_string(format!("{DOCS}{name}")).unwrap();
     let all = page("asking.md") + &page("operating.md") + &page("session.md") + &page("../README.md");
     for verb in verbs() {
@@ -67,14 +67,14 @@ fn every_setting_is_in_the_documentation() {
     for line in help(&["serve", "--print-config"]).lines() {
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             section = format!("{name}.");
-            assert!(page.contains(&format!("[{name}]")), "docs/configuration.md does not have the section [{name}]");
+            assert!(page.contains(&format!("[{name}]")), "docs/configuration.md lacks the section [{name}]");
         } else if let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) {
             let row = if section == "lobby.names." {
                 format!("`{key}` = `{value}`")
             } else {
                 format!("| `{section}{key}` | `{value}` |")
             };
-            assert!(page.contains(&row), "docs/configuration.md does not have {row}");
+            assert!(page.contains(&row), "docs/configuration.md lacks {row}");
             keys += 1;
         }
     }
@@ -92,7 +92,7 @@ fn every_reason_code_is_in_the_documentation() {
 }
 
 #[test]
-fn the_unit_uses_flags_and_folders_that_exist() {
+fn the_systemd_unit_uses_existing_flags_and_directories() {
     let unit = fs::read_to_string(format!("{DOCS}../packaging/rallypoint.service")).unwrap();
     assert!(unit.contains("ExecStart=/usr/bin/rallypoint serve\n"), "{unit}");
     for line in ["Type=notify", "ExecReload=", "StateDirectory=rallypoint", "DynamicUser=yes"] {

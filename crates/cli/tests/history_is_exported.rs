@@ -1,4 +1,4 @@
-//! `rallypoint serve` keeps a history, which can be read while it runs and afterwards.
+//! `rallypoint serve` records a history that can be exported while it runs and afterwards.
 
 use rallypoint_harness::{Lobby, Signal, run, stderr, stdout, wait_for};
 
@@ -14,7 +14,7 @@ fn the_history_of_a_running_lobby_can_be_exported() {
     let output = run(home.path(), ["history", "export", "--server", &"0".repeat(32)]);
     assert_eq!((output.status.code(), &*stdout(&output)), (Some(1), ""), "nothing is printed about an unknown server");
     assert!(stderr(&output).contains("no history of that server or lobby"), "{}", stderr(&output));
-    // A lobby is known by its name, too.
+    // A lobby can also be selected by name.
     let output = run(home.path(), ["history", "export", "--lobby", "vanguard"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("no history of that server or lobby"), "{}", stderr(&output));
@@ -25,7 +25,7 @@ fn the_history_of_a_running_lobby_can_be_exported() {
 }
 
 #[test]
-fn a_lobby_can_go_without_one() {
+fn the_history_can_be_disabled() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &["--set", "history.enabled=false"]);
     lobby.process().signal(Signal::TERM);
@@ -38,7 +38,7 @@ fn a_lobby_can_go_without_one() {
 #[test]
 fn wrong_usage_names_the_expected_value() {
     let home = tempfile::tempdir().unwrap();
-    for (args, told) in [
+    for (args, expected) in [
         (&["history", "export", "--server", "1"][..], "32 hexadecimal digits"),
         (&["history", "export", "--from", "yesterday"], "'--from <TIME>': expected a time such as 2026-11-16"),
         (&["history", "export", "--resolution", "week"], "minute"),
@@ -47,6 +47,6 @@ fn wrong_usage_names_the_expected_value() {
     ] {
         let output = run(home.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(stderr(&output).contains(told), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{args:?}: {}", stderr(&output));
     }
 }

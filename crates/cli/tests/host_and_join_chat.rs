@@ -1,4 +1,4 @@
-//! `rallypoint host` is a room in which people who `rallypoint join` it talk with each other.
+//! Clients of `rallypoint join` chat with each other in a room of `rallypoint host`.
 
 use rallypoint_harness::{Process, Room, join, rallypoint, run, stderr};
 use std::{fs, os::unix::fs::PermissionsExt};
@@ -42,7 +42,7 @@ fn a_guest_that_rejoins_at_once_keeps_its_name() {
 }
 
 #[test]
-fn one_address_does_not_fill_the_room() {
+fn one_address_cannot_fill_the_room() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &["--max-per-address", "2"]);
     let _guests = ["alice", "bob"].map(|name| room.join(home.path(), name, &[]));
@@ -52,14 +52,14 @@ fn one_address_does_not_fill_the_room() {
 }
 
 #[test]
-fn the_key_stays_and_is_for_its_owner_only() {
+fn the_key_persists_and_only_its_owner_can_read_it() {
     let home = tempfile::tempdir().unwrap();
     let first = Room::start(home.path(), &[]);
     let file = home.path().join(".local/share/rallypoint/session.key");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let second = Room::start(home.path(), &[]);
     assert_eq!(first.key, second.key);
-    assert_ne!(fs::read_to_string(&file).unwrap().trim(), first.key, "the secret one is not the public one");
+    assert_ne!(fs::read_to_string(&file).unwrap().trim(), first.key, "the secret key is not the public key");
     let guest = join(home.path(), first.addr, "alice", &["--key", &first.key]);
     guest.wait_for_line("(encrypted, server key verified)");
     let elsewhere = tempfile::tempdir().unwrap();

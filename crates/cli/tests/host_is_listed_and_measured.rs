@@ -1,4 +1,4 @@
-//! `rallypoint host` answers queries and is in the list of a lobby while it runs.
+//! `rallypoint host` answers queries, is listed by a lobby while it runs, and exports metrics.
 
 use rallypoint_harness::{Lobby, Room, Signal, run, stderr, stdout, wait_for};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use std::{
 };
 
 #[test]
-fn from_the_lobby_to_the_players() {
+fn a_room_is_listed_and_reports_its_players() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let at = lobby.v4().to_string();
@@ -19,12 +19,12 @@ fn from_the_lobby_to_the_players() {
     let list = |args: &[&str]| stdout(&run(home.path(), [&["list", &target, "--json"][..], args].concat()));
     let listed = wait_for("it is listed", || Some(list(&[])).filter(|text| text.contains("Bacon Town")));
     assert!(listed.contains(&room.key) && listed.contains("x-session-key"), "{listed}");
-    let asked = stdout(&run(home.path(), ["query", &format!("session://{}", room.addr), "--json"]));
+    let reply = stdout(&run(home.path(), ["query", &format!("session://{}", room.addr), "--json"]));
     for part in ["Bacon Town", "alice", "rallypoint-room", "\"red\""] {
-        assert!(asked.contains(part), "{part} is not in {asked}");
+        assert!(reply.contains(part), "{part} is not in {reply}");
     }
-    let asked: Value = serde_json::from_str(&asked).unwrap();
-    let shown = &asked["servers"][0];
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    let shown = &reply["servers"][0];
     assert_eq!((&shown["version"], &shown["session"]["version"]), (&Value::Null, &json!(0)), "a room has no version");
     assert_eq!(room.host.wait_for_line("listed"), format!("-- listed by {at} as 127.0.0.1:{}", room.addr.port()));
     room.host.signal(Signal::TERM);
@@ -39,7 +39,7 @@ fn from_the_lobby_to_the_players() {
 }
 
 #[test]
-fn its_numbers_are_for_prometheus() {
+fn metrics_are_exported_for_prometheus() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &["--metrics", "127.0.0.1:0"]);
     let at: SocketAddr = room.metrics.unwrap();

@@ -1,4 +1,4 @@
-//! Whoever runs `rallypoint host` can speak, and send people away: those who are meant, and nobody else.
+//! The operator of a room sends messages and kicks guests; other guests are not affected.
 
 use rallypoint_harness::{Room, Router, join, stderr};
 use std::net::Ipv4Addr;

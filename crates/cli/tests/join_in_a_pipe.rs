@@ -1,4 +1,4 @@
-//! What is piped into `rallypoint join` is heard and answered, or it says what was not, and exits with 1.
+//! Lines piped into `join` are delivered; if any is dropped, it is reported and the exit code is 1.
 
 use rallypoint_harness::{Room, Router, join, stderr, wait_for};
 use rallypoint_session::{EndpointConfig, NewPlayer, PolledServer, ServerEvent, ServerOptions};
@@ -76,7 +76,7 @@ fn a_line_dropped_by_the_room_is_reported() {
     bot.write_line("hello");
     bot.close_stdin();
     let mut message = Vec::new();
-    // A room in which nobody may speak.
+    // A room that accepts no lines.
     wait_for("the bot has left", || {
         server.poll();
         while let Some(event) = server.next_event(&mut message) {

@@ -1,10 +1,10 @@
-//! `rallypoint join` survives a restart of the server and a new address, and shows what a hostile server says harmlessly.
+//! `rallypoint join` survives a restart of the server and a change of address, and sanitizes messages of a hostile server.
 
 use rallypoint_harness::{Room, Router, Signal, join, stderr, wait_for};
 use rallypoint_session::{EndpointConfig, NewPlayer, PolledServer, ServerEvent, ServerOptions};
 
 #[test]
-fn s32_a_restart_of_the_server_is_noticed() {
+fn s32_a_restart_of_the_server_is_detected() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     let alice = room.join(home.path(), "alice", &["--team", "red", "--key", &room.key]);
@@ -21,7 +21,7 @@ fn s32_a_restart_of_the_server_is_noticed() {
 }
 
 #[test]
-fn s31_a_new_address_in_mid_sentence_loses_nothing() {
+fn s31_a_change_of_address_during_a_message_loses_nothing() {
     let home = tempfile::tempdir().unwrap();
     let room = Room::start(home.path(), &[]);
     let router = Router::new(room.addr);
@@ -43,7 +43,7 @@ fn messages_of_a_hostile_server_are_sanitized() {
     let mut server = PolledServer::bind(ServerOptions { listen, stream: Some(8_192), ..config.into() }).unwrap();
     let guest = join(home.path(), server.local_addrs().next().unwrap(), "alice", &[]);
     let mut message = Vec::new();
-    let player = wait_for("somebody comes", || {
+    let player = wait_for("a client connects", || {
         server.poll();
         match server.next_event(&mut message) {
             Some(ServerEvent::Connected(NewPlayer { player, .. })) => Some(player),

@@ -1,4 +1,4 @@
-//! `list` shows the servers of a lobby, of a legacy lobby and of a master list; `--query` asks them, too.
+//! `list` shows the servers of a lobby, a legacy lobby or a master list; `--query` also queries each server.
 
 use rallypoint_harness::{
     Lobby, MockServer, Process, QueryProtocol, SHORT_TIMEOUT, collapse_spaces, has_ipv6, rallypoint,
@@ -14,7 +14,7 @@ use std::{
     process::Output,
 };
 
-/// Registers a server, as a game does.
+/// Registers a server in the same way as a game.
 fn register(lobby: SocketAddr, port: u16, players: u16, entries: &[(&str, &str)]) {
     let mut table = TableBuf::new();
     entries.iter().for_each(|(key, value)| table.push(key.as_bytes(), value.as_bytes()).unwrap());
@@ -64,7 +64,7 @@ fn list(home: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn the_servers_of_a_lobby() {
+fn the_servers_of_a_lobby_are_listed() {
     let home = tempfile::tempdir().unwrap();
     let lobby = three_servers(home.path());
     let output = list(home.path(), &[&lobby.v4().to_string()]);
@@ -77,7 +77,7 @@ Bacon Town       3/10  ctf_truefort  gg2      127.0.0.1:1001  udp
 ";
     assert_eq!(stdout(&output), expected);
     for addr in lobby.addrs().iter().map(|addr| format!("lobby://{addr}/gg2")) {
-        assert_eq!(stdout(&list(home.path(), &[&addr])), expected, "by both families");
+        assert_eq!(stdout(&list(home.path(), &[&addr])), expected, "over both families");
     }
     if has_ipv6() {
         let other = format!("lobby://localhost:{}", lobby.addrs()[1].port());
@@ -86,7 +86,7 @@ Bacon Town       3/10  ctf_truefort  gg2      127.0.0.1:1001  udp
 }
 
 #[test]
-fn filters_order_and_limit() {
+fn filters_order_and_limit_apply() {
     let home = tempfile::tempdir().unwrap();
     let lobby = three_servers(home.path());
     let names = |args: &[&str]| {
@@ -111,10 +111,10 @@ fn filters_order_and_limit() {
 }
 
 #[test]
-fn query_asks_every_server_too() {
+fn query_also_queries_every_server() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
-    let own = ServerInfo { name: Some("As it says itself".into()), ..sample_info() };
+    let own = ServerInfo { name: Some("Name in the reply".into()), ..sample_info() };
     let servers = [
         MockServer::with_info("127.0.0.1:0", QueryProtocol::Session, &own),
         MockServer::with_info("127.0.0.1:0", QueryProtocol::Bloodmasters, &own),
@@ -132,8 +132,8 @@ fn query_asks_every_server_too() {
     lines[1..3].sort_unstable();
     let expected = [
         "NAME PLAYERS MAP GAME PING ADDRESS PROTO",
-        "As it says itself 2/24 ctf_truefort bloodmasters # ms 127.0.0.1:PORT udp",
-        "As it says itself 2/24 ctf_truefort gg2 # ms 127.0.0.1:PORT udp",
+        "Name in the reply 2/24 ctf_truefort bloodmasters # ms 127.0.0.1:PORT udp",
+        "Name in the reply 2/24 ctf_truefort gg2 # ms 127.0.0.1:PORT udp",
         "three 1/10 silent 127.0.0.1:PORT udp",
     ];
     assert_eq!(lines, expected);
@@ -145,7 +145,7 @@ fn query_asks_every_server_too() {
     let servers = document["servers"].as_array().unwrap();
     let one = servers.iter().find(|server| server["protocol"] == "session").unwrap();
     assert_eq!(one["lobby"]["entries"]["x-hint"], "kept");
-    assert_eq!((&one["name"], &one["ping_ms"]), (&"As it says itself".into(), &"#".into()));
+    assert_eq!((&one["name"], &one["ping_ms"]), (&"Name in the reply".into(), &"#".into()));
     assert_eq!(one["player_list"].as_array().unwrap().len(), 2);
     let silent = servers.iter().find(|server| server["name"] == "three").unwrap();
     assert_eq!(silent["error"], "timed_out");
@@ -172,10 +172,10 @@ fn both_families_and_the_transport_are_shown() {
 }
 
 #[test]
-fn lines_come_while_the_list_is_still_coming() {
+fn entries_are_printed_while_the_list_is_being_received() {
     let home = tempfile::tempdir().unwrap();
     let lobby = three_servers(home.path());
-    // The bytes of a real list; then one that stops in the middle and waits.
+    // The bytes of a real list; then a server that stops in the middle of it and waits.
     let mut whole = Vec::new();
     let mut stream = std::net::TcpStream::connect(lobby.v4()).unwrap();
     let mut request = Vec::new();
@@ -217,13 +217,13 @@ fn a_lobby_is_a_target_of_query() {
 }
 
 #[test]
-fn l16_the_legacy_lobby() {
+fn l16_a_legacy_lobby_is_listed() {
     let home = tempfile::tempdir().unwrap();
     let mut command = rallypoint(home.path());
     command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0", "--http", "off"]);
     let lobby = Lobby::spawn(&mut command, 1);
     let legacy = &*lobby.legacy().to_string();
-    // By the older protocol: version 7, a port, and the info text.
+    // A registration of the legacy protocol: version 7, a port, and the info text.
     let text = b"[dusk] Old Town [3/8] - mod";
     let datagram = [&[4, 8, 15, 16, 23, 42, 7, 0xe9, 3, text.len() as u8], &text[..]].concat();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -240,11 +240,15 @@ fn l16_the_legacy_lobby() {
         format!("NAME PLAYERS MAP GAME ADDRESS\nOld Town 3/8 dusk mod {}\n", tcp.local_addr().unwrap())
     );
     let output = list(home.path(), &["--legacy", legacy]);
-    assert_eq!((&*stdout(&output), &*stderr(&output)), ("", "no servers are listed\n"), "of another version");
+    assert_eq!(
+        (&*stdout(&output), &*stderr(&output)),
+        ("", "no servers are listed\n"),
+        "the server has another version"
+    );
 }
 
-/// Answers every connection with the same bytes.
-fn says(bytes: Vec<u8>) -> SocketAddr {
+/// Starts a TCP server that sends these bytes on every connection.
+fn serve_bytes(bytes: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -258,11 +262,11 @@ fn says(bytes: Vec<u8>) -> SocketAddr {
 }
 
 #[test]
-fn l17_a_master_list() {
+fn l17_a_master_list_is_listed() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Bloodmasters);
     let page = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n{}\r\nnonsense\r\n", server.addr);
-    let target = format!("http://{}", says(page.into_bytes()));
+    let target = format!("http://{}", serve_bytes(page.into_bytes()));
     let output = list(home.path(), &[&target]);
     assert_eq!(
         collapse_spaces(&redact_ports_and_pings(&stdout(&output), &[&server])),
@@ -271,27 +275,27 @@ fn l17_a_master_list() {
     let output = list(home.path(), &[&target, "--query"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout(&output).contains("Bacon Town"), "{output:?}");
-    let output = list(home.path(), &[&format!("http://{}/x", says(b"HTTP/1.1 404 Not Found\r\n\r\n".to_vec()))]);
+    let output = list(home.path(), &[&format!("http://{}/x", serve_bytes(b"HTTP/1.1 404 Not Found\r\n\r\n".to_vec()))]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("status 404"), "{output:?}");
 }
 
 #[test]
-fn lists_that_are_none() {
+fn invalid_lists_are_reported() {
     let home = tempfile::tempdir().unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (addr, code, part) in [
-        (says(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()), 3, "is this a lobby's port (29944)?"),
-        (says(vec![0, 0, 0, 1, 0]), 3, "truncated in list"),
-        (says(vec![0, 0, 0, 0, 0]), 3, "trailing bytes"),
-        (says(Vec::new()), 3, "truncated in list"),
+        (serve_bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()), 3, "is this a lobby's port (29944)?"),
+        (serve_bytes(vec![0, 0, 0, 1, 0]), 3, "truncated in list"),
+        (serve_bytes(vec![0, 0, 0, 0, 0]), 3, "trailing bytes"),
+        (serve_bytes(Vec::new()), 3, "truncated in list"),
         (closed, 4, "nothing listens"),
     ] {
         let output = list(home.path(), &[&addr.to_string()]);
         assert_eq!((output.status.code(), &*stdout(&output)), (Some(code), ""), "{output:?}");
         assert!(stderr(&output).contains(part), "{output:?}");
     }
-    // It accepts connections (the system does), but never says anything.
+    // The operating system accepts the connections, but no reply is ever sent.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let output = list(home.path(), &["-t", "300ms", &silent.local_addr().unwrap().to_string()]);
     assert_eq!(output.status.code(), Some(1));

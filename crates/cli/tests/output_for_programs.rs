@@ -1,4 +1,4 @@
-//! JSON, lines of JSON, CSV and gamedig's keys: also what went wrong is in them, and docs/asking.md has every key.
+//! JSON, JSON lines, CSV and gamedig's format include errors, and docs/asking.md documents every key.
 
 use rallypoint_harness::{
     MockServer, QueryProtocol, closed_udp_port, redact_ports_and_pings, redact_times, run, stderr, stdout,
@@ -54,7 +54,7 @@ fn json_is_one_document() {
 }
 
 #[test]
-fn jsonl_is_an_object_on_each_line() {
+fn jsonl_has_one_object_per_line() {
     let server = MockServer::new(QueryProtocol::Bloodmasters);
     let (text, _) = query(&["--jsonl", &server.text(), &closed_udp_port()]);
     let mut types: Vec<_> = text.lines().map(|line| parsed(line)["type"].clone()).collect();
@@ -63,7 +63,7 @@ fn jsonl_is_an_object_on_each_line() {
 }
 
 #[test]
-fn csv_has_a_header_and_a_line_for_each() {
+fn csv_has_a_header_and_one_line_per_server() {
     let server = MockServer::new(QueryProtocol::Bloodmasters);
     let (text, code) = query(&["--csv", &server.text()]);
     let text = redact_ports_and_pings(&text, &[&server]);
@@ -80,7 +80,7 @@ fn csv_has_a_header_and_a_line_for_each() {
 }
 
 #[test]
-fn gamedig_has_its_own_keys() {
+fn gamedig_output_has_the_keys_of_gamedig() {
     let server = MockServer::new(QueryProtocol::Session);
     let (text, _) = query(&["--compat", "gamedig", &server.text()]);
     let value = parsed(&text);
@@ -92,13 +92,13 @@ fn gamedig_has_its_own_keys() {
     assert_eq!(value["connect"], server.text());
     assert_eq!(value["queryPort"], server.addr.port());
     assert!(value["ping"].is_u64(), "{value}");
-    // What npm's gamedig 5.3 prints has exactly these.
+    // The output of npm's gamedig 5.3 has exactly these keys.
     let keys: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
     let gamedig = "bots connect map maxplayers name numplayers password ping players queryPort raw version";
     assert_eq!(keys.join(" "), gamedig);
     let player: Vec<_> = value["players"][0].as_object().unwrap().keys().collect();
     assert_eq!(player, ["name", "raw"]);
-    // Of several servers it is a list; what failed has an error.
+    // Several servers are printed as a list; those that failed have an error.
     let (text, _) = query(&["--compat", "gamedig", &server.text(), &closed_udp_port()]);
     let list = parsed(&text);
     let errors = list.as_array().unwrap().iter().filter(|server| server["error"].is_string()).count();
@@ -108,7 +108,7 @@ fn gamedig_has_its_own_keys() {
 }
 
 #[test]
-fn whatever_fails_as_a_whole_is_an_object_too() {
+fn a_failure_of_the_whole_command_is_an_object_too() {
     let home = tempfile::tempdir().unwrap();
     for (args, code, what) in [
         (&["query", "--json", "--capture", "/nonexistent/x", "127.0.0.1"][..], 5, "local"),
@@ -127,7 +127,7 @@ fn whatever_fails_as_a_whole_is_an_object_too() {
     let message = "invalid value '0' for '--rate <N>': expected a number from 1 to 10000000";
     assert_eq!((&error["type"], &error["message"]), (&json!("error"), &json!(message)));
     let output = run(home.path(), ["query", "--rate", "0", "127.0.0.1"]);
-    assert_eq!(stdout(&output), "", "people read it on standard error");
+    assert_eq!(stdout(&output), "", "in formats for people, errors are on standard error only");
 }
 
 #[test]

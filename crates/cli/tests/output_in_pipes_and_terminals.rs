@@ -1,4 +1,4 @@
-//! A closed pipe ends it quietly; colours and a progress bar are for terminals only.
+//! A closed pipe ends the command without an error; colours and a progress bar appear in terminals only.
 
 use rallypoint_harness::{MockServer, QueryProtocol, rallypoint, run, run_in_terminal, stdout};
 use std::{
@@ -7,7 +7,7 @@ use std::{
 };
 
 #[test]
-fn a_closed_pipe_ends_it_quietly() {
+fn a_closed_pipe_is_not_an_error() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Session);
     let targets = vec![server.text(); 300];
@@ -26,7 +26,7 @@ fn a_closed_pipe_ends_it_quietly() {
 }
 
 #[test]
-fn colours_only_in_a_terminal() {
+fn colours_appear_in_a_terminal_only() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Session);
     assert!(!stdout(&run(home.path(), ["query", &server.text()])).contains('\x1b'));
@@ -39,7 +39,7 @@ fn colours_only_in_a_terminal() {
 }
 
 #[test]
-fn a_terminal_of_forty_columns() {
+fn the_table_fits_into_forty_columns() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Session);
     let command = format!("query {0} {0}", server.addr);
@@ -51,7 +51,7 @@ fn a_terminal_of_forty_columns() {
 }
 
 #[test]
-fn a_progress_bar_only_in_a_terminal_and_only_for_what_takes_long() {
+fn a_progress_bar_appears_in_a_terminal_only_and_for_long_scans_only() {
     let home = tempfile::tempdir().unwrap();
     let (silent, server) = (MockServer::silent(), MockServer::new(QueryProtocol::Session));
     let command = format!("query -t 2s {} {}", silent.addr, server.addr);

@@ -1,4 +1,4 @@
-//! `ping` asks again and again, and tells statistics at the end.
+//! `ping` queries repeatedly and prints statistics.
 
 use rallypoint_harness::{
     MockServer, Process, QueryProtocol, Signal, closed_udp_port, rallypoint, redact_ports_and_pings, run, stderr,
@@ -7,7 +7,7 @@ use rallypoint_harness::{
 use serde_json::Value;
 
 #[test]
-fn a_few_pings_and_their_statistics() {
+fn replies_and_statistics_are_printed() {
     let home = tempfile::tempdir().unwrap();
     for (speaks, name) in [(QueryProtocol::Session, "session"), (QueryProtocol::Bloodmasters, "bloodmasters")] {
         let server = MockServer::new(speaks);
@@ -29,7 +29,7 @@ fn a_few_pings_and_their_statistics() {
 }
 
 #[test]
-fn a_server_that_never_answers() {
+fn a_server_that_never_answers_is_reported_as_lost() {
     let home = tempfile::tempdir().unwrap();
     let silent = MockServer::silent();
     let output = run(home.path(), ["ping", "-c", "2", "-i", "10ms", "-t", "50ms", &silent.text()]);
@@ -43,7 +43,7 @@ fn a_server_that_never_answers() {
 }
 
 #[test]
-fn json_on_each_line() {
+fn json_has_one_object_per_line() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Session);
     let text = stdout(&run(home.path(), ["ping", "-c", "2", "-i", "10ms", "--jsonl", &server.text()]));

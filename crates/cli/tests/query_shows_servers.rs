@@ -1,4 +1,4 @@
-//! `query` shows what servers say: one in detail, several in a table, in a narrow terminal, whatever their names are.
+//! `query` prints one server in detail and several in a table, also in narrow terminals and with hostile names.
 
 use rallypoint_harness::{
     MockServer, QueryProtocol, collapse_spaces, has_ipv6, rallypoint, redact_ports_and_pings, run, sample_info, skip,
@@ -15,7 +15,7 @@ fn query(servers: &[&MockServer], args: &[&str]) -> String {
 }
 
 #[test]
-fn a_bloodmasters_server_in_detail() {
+fn a_bloodmasters_server_is_shown_in_detail() {
     let server = MockServer::new(QueryProtocol::Bloodmasters);
     let expected = "\
 Bacon Town
@@ -42,7 +42,7 @@ Bacon Town
 }
 
 #[test]
-fn a_session_server_in_detail() {
+fn a_session_server_is_shown_in_detail() {
     let server = MockServer::new(QueryProtocol::Session);
     let expected = "\
 Bacon Town
@@ -68,7 +68,7 @@ Bacon Town
 }
 
 #[test]
-fn over_ipv6() {
+fn a_server_is_queried_over_ipv6() {
     if !has_ipv6() {
         return skip("this machine has no IPv6");
     }
@@ -79,7 +79,7 @@ fn over_ipv6() {
 }
 
 #[test]
-fn several_servers_in_a_table() {
+fn several_servers_are_shown_in_a_table() {
     let servers = [MockServer::new(QueryProtocol::Bloodmasters), MockServer::new(QueryProtocol::Session)];
     let all = query(&[&servers[0], &servers[1]], &[&servers[0].text(), &servers[1].text()]);
     let lines: Vec<_> = collapse_spaces(&all).lines().map(str::to_owned).collect();
@@ -123,13 +123,13 @@ fn forty_columns_are_enough() {
             assert!(unicode_width::UnicodeWidthStr::width(line) <= 40, "{line:?} in\n{text}");
         }
         for server in &servers {
-            assert!(text.contains(&server.text()), "the address is not cut:\n{text}");
+            assert!(text.contains(&server.text()), "the address is not truncated:\n{text}");
         }
     }
 }
 
 #[test]
-fn hostile_names_do_nothing() {
+fn hostile_names_are_sanitized() {
     let evil = "\x1b[2J\u{202e}live\r\nHTTP|\u{9b}31m\"'<b>,=1+1";
     let info = ServerInfo {
         name: Some(evil.into()),

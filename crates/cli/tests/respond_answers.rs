@@ -1,4 +1,4 @@
-//! `rallypoint respond` answers queries of both protocols with what its file says, and reads it again when told to.
+//! `rallypoint respond` answers queries of both protocols from its file, and reloads the file on a signal.
 
 use rallypoint_harness::{Process, Signal, rallypoint, run, stderr, stdout, wait_for};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// Starts one on loopback: the program and where it answers, in the order of the flags.
+/// Starts `respond` on loopback; returns the process and its addresses, in the order of the flags.
 fn respond(home: &Path, info: &Path, flags: &[&str]) -> (Process, Vec<SocketAddr>) {
     let mut command = rallypoint(home);
     command.arg("respond").arg("--info").arg(info);
@@ -20,8 +20,8 @@ fn respond(home: &Path, info: &Path, flags: &[&str]) -> (Process, Vec<SocketAddr
     (program, addrs)
 }
 
-/// So many datagrams that come back for these queries, in their order.
-fn ask(to: SocketAddr, queries: &[&[u8]], count: usize) -> Vec<Vec<u8>> {
+/// Sends these queries and returns the first `count` datagrams of the replies.
+fn query(to: SocketAddr, queries: &[&[u8]], count: usize) -> Vec<Vec<u8>> {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     for query in queries {
@@ -45,22 +45,22 @@ fn both_protocols_and_a_changed_file() {
     fs::write(&info, stdout(&run(home.path(), ["respond", "--print-example"]))).unwrap();
     let (program, addrs) = respond(home.path(), &info, &["--bloodmasters", "--session"]);
 
-    // Only what was asked for is answered: the first query is of the other protocol.
-    let answers = ask(addrs[0], &[&[0x80], &BLOODMASTERS], 1);
+    // The first query belongs to the other protocol and is not answered.
+    let answers = query(addrs[0], &[&[0x80], &BLOODMASTERS], 1);
     assert!(has(&answers, "Bacon Town 24/7") && has(&answers, "Grace"));
-    assert!(has(&ask(addrs[1], &[&BLOODMASTERS, &[0x80]], 7), "ctf_truefort"));
-    assert!(has(&ask(addrs[1], &[&[0x88]], 4), "Ada"), "two teams, two players");
+    assert!(has(&query(addrs[1], &[&BLOODMASTERS, &[0x80]], 7), "ctf_truefort"));
+    assert!(has(&query(addrs[1], &[&[0x88]], 4), "Ada"), "two teams, two players");
 
     fs::write(&info, "name = \"Tofu Town\"\nmap = 7").unwrap();
     program.signal(Signal::HUP);
     program.wait_for_log("info.toml:2: ");
     program.wait_for_log("the file was not reloaded");
-    assert!(has(&ask(addrs[0], &[&BLOODMASTERS], 1), "Bacon Town 24/7"));
+    assert!(has(&query(addrs[0], &[&BLOODMASTERS], 1), "Bacon Town 24/7"));
 
     fs::write(&info, "name = \"Tofu Town\"").unwrap();
     program.signal(Signal::HUP);
     program.wait_for_log("reloaded");
-    wait_for("the new name is told", || has(&ask(addrs[0], &[&BLOODMASTERS], 1), "Tofu Town").then_some(()));
+    wait_for("replies have the new name", || has(&query(addrs[0], &[&BLOODMASTERS], 1), "Tofu Town").then_some(()));
     program.signal(Signal::TERM);
     assert_eq!(program.wait().status.code(), Some(0));
 }

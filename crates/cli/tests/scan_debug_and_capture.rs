@@ -1,10 +1,10 @@
-//! `--debug` shows every datagram, `--capture` keeps it.
+//! `--debug` prints every datagram, `--capture` writes it to a file.
 
 use rallypoint_harness::{MockServer, QueryProtocol, run, stderr, stdout};
 use std::fs;
 
 #[test]
-fn debug_shows_every_datagram() {
+fn debug_prints_every_datagram() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Bloodmasters);
     let output = run(home.path(), ["query", "--debug", &format!("bloodmasters://{}", server.addr)]);
@@ -16,7 +16,7 @@ fn debug_shows_every_datagram() {
 }
 
 #[test]
-fn a_capture_can_be_read() {
+fn a_capture_is_a_valid_pcap_file() {
     let home = tempfile::tempdir().unwrap();
     let (server, file) = (MockServer::new(QueryProtocol::Session), home.path().join("x.pcap"));
     let target = format!("session://{}", server.addr);
@@ -37,7 +37,7 @@ fn a_capture_can_be_read() {
         kinds.push(packet[28]);
         at += 16 + packet.len();
     }
-    assert_eq!(ports.iter().filter(|port| **port == server.addr.port()).count(), 2, "two questions");
+    assert_eq!(ports.iter().filter(|port| **port == server.addr.port()).count(), 2, "two queries");
     let answers = [0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x88, 0x88, 0x89, 0x89];
     assert!(answers.iter().all(|kind| kinds.contains(kind)), "{kinds:x?}");
 }

@@ -1,4 +1,4 @@
-//! The exit codes tell scripts how it went; errors are on standard error.
+//! Exit codes report the result of a scan to scripts; errors are on standard error.
 
 use rallypoint_harness::{MockServer, QueryProtocol, SHORT_TIMEOUT, closed_udp_port, run, stderr, stdout};
 
@@ -9,22 +9,22 @@ fn query(args: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
-fn zero_all_answered() {
+fn zero_if_all_answered() {
     let server = MockServer::new(QueryProtocol::Session);
     let (code, _, errors) = query(&[&server.text(), &server.text()]);
     assert_eq!((code, &*errors), (0, ""));
 }
 
 #[test]
-fn one_some_did_not_answer() {
+fn one_if_some_did_not_answer() {
     let (server, silent) = (MockServer::new(QueryProtocol::Session), MockServer::silent());
     let (code, out, errors) = query(&[&server.text(), &silent.text()]);
     assert_eq!(code, 1);
-    assert!(out.contains("Bacon Town"), "who answered is shown: {out}");
+    assert!(out.contains("Bacon Town"), "servers that answered are shown: {out}");
     let expected =
         format!("{}: no answer within 1.5 s: is it running, and does a firewall let it through?\n", silent.addr);
     assert_eq!(errors, expected);
-    // Asked in both protocols, again and again, and never with an empty datagram (B10).
+    // Queried repeatedly in both protocols, and never with an empty datagram (B10).
     silent.assert_received_no_empty_datagram();
     assert!(silent.received().len() > 4);
 }
@@ -37,7 +37,7 @@ fn one_if_a_name_cannot_be_resolved() {
 }
 
 #[test]
-fn two_wrong_usage() {
+fn two_for_wrong_usage() {
     for args in [&[][..], &["two words"], &["--no-such-flag", "x"], &["-t", "soon", "x"], &["ftp://example.org"]] {
         let (code, out, errors) = query(args);
         assert_eq!((code, &*out), (2, ""), "{args:?}");
@@ -51,7 +51,7 @@ fn two_wrong_usage() {
 }
 
 #[test]
-fn three_a_reply_was_invalid() {
+fn three_if_a_reply_was_invalid() {
     let server = MockServer::malformed();
     let (code, _, errors) = query(&[&server.text()]);
     assert_eq!(code, 3, "{errors}");
@@ -59,14 +59,14 @@ fn three_a_reply_was_invalid() {
 }
 
 #[test]
-fn four_refused() {
+fn four_if_refused() {
     let (code, _, errors) = query(&[&closed_udp_port()]);
     assert_eq!(code, 4, "{errors}");
     assert!(errors.contains("nothing listens at that port"), "{errors}");
 }
 
 #[test]
-fn five_this_machine_could_not() {
+fn five_for_errors_of_this_machine() {
     let server = MockServer::new(QueryProtocol::Session);
     for args in [&["--source", "192.0.2.1"][..], &["--capture", "/nonexistent/x.pcap"], &["--file", "/nonexistent"]] {
         let (code, _, errors) = query(&[&[&*server.text()], args].concat());
@@ -77,13 +77,13 @@ fn five_this_machine_could_not() {
 }
 
 #[test]
-fn different_reasons_are_one() {
+fn one_if_the_reasons_differ() {
     let (code, ..) = query(&[&closed_udp_port(), &MockServer::malformed().text()]);
     assert_eq!(code, 1);
 }
 
 #[test]
-fn the_help_has_them() {
+fn the_help_lists_all_exit_codes() {
     let home = tempfile::tempdir().unwrap();
     for verb in ["query", "ping", "list", "check"] {
         let help = stdout(&run(home.path(), [verb, "--help"]));

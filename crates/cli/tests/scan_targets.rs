@@ -1,4 +1,4 @@
-//! Targets come from the command line, from files and from standard input, by address and by name.
+//! Targets are read from the command line, files and standard input, as addresses and as names.
 
 use rallypoint_harness::{
     MockServer, QueryProtocol, SHORT_TIMEOUT, has_ipv6, run, run_with_input, sample_info, skip, stderr, stdout,
@@ -7,7 +7,7 @@ use rallypoint_query_proto::ServerInfo;
 use std::{fs, net::Ipv4Addr};
 
 #[test]
-fn a_file_and_standard_input() {
+fn targets_are_read_from_a_file_and_standard_input() {
     let home = tempfile::tempdir().unwrap();
     let (first, second) = (MockServer::new(QueryProtocol::Session), MockServer::new(QueryProtocol::Bloodmasters));
     let text = format!("# my servers\n\n  session://{}   # the first\r\nbloodmasters://{}\n", first.addr, second.addr);
@@ -41,12 +41,12 @@ fn an_invalid_target_in_a_file_is_reported_with_its_line() {
 }
 
 #[test]
-fn a_name_with_several_addresses_is_asked_at_all_of_them() {
+fn all_addresses_of_a_name_are_queried() {
     if !has_ipv6() {
         return skip("this machine has no IPv6");
     }
     let home = tempfile::tempdir().unwrap();
-    // It listens only at the second address of its name; at the first, somebody is silent.
+    // The server listens at the second address of its name only; the socket at the first never answers.
     let silent = MockServer::silent();
     let server =
         MockServer::with_info(&format!("[::1]:{}", silent.addr.port()), QueryProtocol::Session, &sample_info());
@@ -60,7 +60,7 @@ fn a_name_with_several_addresses_is_asked_at_all_of_them() {
 }
 
 #[test]
-fn one_family_only() {
+fn a_scan_can_be_restricted_to_one_family() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Session);
     let output = run(home.path(), ["query", "-6", &server.text()]);
@@ -70,7 +70,7 @@ fn one_family_only() {
 }
 
 #[test]
-fn a_thousand_at_once() {
+fn a_thousand_servers_are_queried_at_once() {
     let home = tempfile::tempdir().unwrap();
     let servers: Vec<_> = (0..20)
         .map(|n| {
@@ -81,7 +81,7 @@ fn a_thousand_at_once() {
             )
         })
         .collect();
-    // Every address of 127.0.0.0/8 is this machine; these servers hear only one of them, the others refuse.
+    // Every address of 127.0.0.0/8 is this machine; each server listens at one of them, and the others refuse.
     let text: String = (0..1_000)
         .map(|n| {
             format!("bloodmasters://127.0.{}.1:{}\n", if n < 20 { 0 } else { 1 + n / 20 }, servers[n % 20].addr.port())
@@ -95,10 +95,10 @@ fn a_thousand_at_once() {
 }
 
 #[test]
-fn more_than_are_asked_at_a_time() {
+fn more_targets_than_can_be_queried_at_a_time() {
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::new(QueryProtocol::Bloodmasters);
-    // The last one of 17,000 is there.
+    // Only the last of 17,000 servers answers.
     let targets = (0..17_000u32).rev();
     let text: String = targets
         .map(|n| format!("bloodmasters://{}:{}\n", Ipv4Addr::from_bits(0x7f00_0001 + n), server.addr.port()))

@@ -1,4 +1,4 @@
-//! Servers that cannot register are watched, and those that say how they can be asked are compared with what they answer.
+//! Servers that cannot register are watched; registered servers that can be queried are compared with their replies.
 
 use rallypoint_harness::{Lobby, Process, Signal, rallypoint, wait_for};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
@@ -9,7 +9,7 @@ use std::{
     path::Path,
 };
 
-/// A real server that answers questions with this.
+/// Starts a server that answers queries with this file.
 fn respond(home: &Path, flag: &str, info: &str) -> (Process, SocketAddr) {
     let file = home.join("info.toml");
     fs::write(&file, info).unwrap();
@@ -26,7 +26,7 @@ fn get(addr: SocketAddr, path: &str) -> String {
 }
 
 #[test]
-fn a_watched_server_is_in_the_list_until_the_file_no_longer_has_it() {
+fn a_watched_server_is_listed_until_it_is_removed_from_the_file() {
     let home = tempfile::tempdir().unwrap();
     let (_server, addr) = respond(home.path(), "--bloodmasters", "name = \"Blood\"\nplayers = 3\nmax_players = 8");
     let file = home.path().join("rallypoint.toml");
@@ -57,7 +57,7 @@ fn a_false_player_count_is_reported() {
     registration.emit(&mut datagram);
     UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&datagram, lobby.v4()).unwrap();
 
-    let told = "\"verified\":\"differs\",\"differs\":[\"players\"]";
-    wait_for("the API says so", || get(http, "/api/v1/servers").contains(told).then_some(()));
+    let expected = "\"verified\":\"differs\",\"differs\":[\"players\"]";
+    wait_for("the API reports the difference", || get(http, "/api/v1/servers").contains(expected).then_some(()));
     assert!(get(http, "/").contains("Differs: the server reports different values for players"));
 }

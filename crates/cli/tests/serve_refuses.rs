@@ -1,9 +1,9 @@
-//! What a lobby cannot do it says in a sentence, and with an exit code.
+//! A lobby that cannot start reports the reason in one sentence and with an exit code.
 
 use rallypoint_harness::{Lobby, rallypoint, run, stderr};
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
-/// Runs a lobby that must not start: its exit code and what it says.
+/// Runs a lobby that must not start; returns its exit code and its messages.
 fn refused(home: &Path, args: &[&str]) -> (i32, String) {
     let args = [&["serve", "--legacy", "off", "--http", "off", "--lobby", "127.0.0.1:0"], args].concat();
     let output = run(home, &args);
@@ -11,7 +11,7 @@ fn refused(home: &Path, args: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn a_port_in_use() {
+fn a_port_in_use_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     let addr = lobby.v4().to_string();
@@ -23,7 +23,7 @@ fn a_port_in_use() {
 }
 
 #[test]
-fn a_data_folder_in_use() {
+fn a_data_directory_in_use_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let _lobby = Lobby::start_in(home.path(), &[]);
     let (code, text) = refused(home.path(), &[]);
@@ -35,7 +35,7 @@ fn a_data_folder_in_use() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_written() {
+fn a_data_directory_that_cannot_be_written_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -55,7 +55,7 @@ fn a_data_folder_that_cannot_be_written() {
 }
 
 #[test]
-fn flags_that_contradict_each_other() {
+fn contradictory_flags_are_refused() {
     let home = tempfile::tempdir().unwrap();
     for args in [&["--legacy", "127.0.0.1:0"][..], &["--legacy", "127.0.0.1:0", "--legacy", "off"]] {
         let (code, text) = refused(home.path(), args);
@@ -64,13 +64,13 @@ fn flags_that_contradict_each_other() {
 }
 
 #[test]
-fn one_port_for_two_listeners() {
+fn one_port_for_two_listeners_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let check = |args: &[&str]| {
         let output = run(home.path(), [&["serve", "--check-config"], args].concat());
         (output.status.code().unwrap(), stderr(&output))
     };
-    for (args, said) in [
+    for (args, expected) in [
         (
             &["--legacy", "0.0.0.0:29944"][..],
             "lobby.listen and legacy.listen: 0.0.0.0:29944 is used twice; choose different ports",
@@ -81,7 +81,7 @@ fn one_port_for_two_listeners() {
     ] {
         let (code, text) = check(args);
         assert_eq!(code, 2);
-        assert!(text.contains(said), "{text}");
+        assert!(text.contains(expected), "{text}");
     }
     for args in [["--lobby", "127.0.0.1:0", "--legacy", "127.0.0.1:0"], ["--lobby", "[::]:7", "--legacy", "0.0.0.0:7"]]
     {
@@ -90,7 +90,7 @@ fn one_port_for_two_listeners() {
 }
 
 #[test]
-fn an_address_of_another_machine() {
+fn an_address_of_another_machine_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let (code, text) = refused(home.path(), &["--lobby", "203.0.113.1:0"]);
     assert_eq!(code, 1);
@@ -98,7 +98,7 @@ fn an_address_of_another_machine() {
 }
 
 #[test]
-fn an_error_in_the_file() {
+fn an_error_in_the_file_is_reported_with_its_line() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("rallypoint.toml");
     std::fs::write(&file, "[lobby]\n\nleese = \"70s\"\n").unwrap();
@@ -112,7 +112,7 @@ fn an_error_in_the_file() {
 }
 
 #[test]
-fn a_variable_that_is_no_text() {
+fn a_variable_that_is_not_utf8_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let value = OsStr::from_bytes(b"70s\xff");
     let output = rallypoint(home.path())
@@ -121,19 +121,19 @@ fn a_variable_that_is_no_text() {
         .env("OF_SOMEBODY_ELSE", value)
         .output()
         .unwrap();
-    let said = "rallypoint: the configuration is not valid\nRALLYPOINT_LOBBY_LEASE: not UTF-8 text\n";
-    assert_eq!((output.status.code(), &*stderr(&output)), (Some(2), said));
+    let expected = "rallypoint: the configuration is not valid\nRALLYPOINT_LOBBY_LEASE: not UTF-8 text\n";
+    assert_eq!((output.status.code(), &*stderr(&output)), (Some(2), expected));
 }
 
 #[test]
-fn a_file_that_is_not_there() {
+fn a_missing_file_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let (code, text) = refused(home.path(), &["--config", "nowhere.toml"]);
     assert_eq!((code, text.contains("nowhere.toml: the file does not exist")), (2, true), "{text}");
 }
 
 #[test]
-fn flags_and_verbs_that_do_not_exist() {
+fn unknown_flags_and_commands_are_refused_with_a_hint() {
     let home = tempfile::tempdir().unwrap();
     for (args, hint) in [
         (&["serve", "--loby", "127.0.0.1:0"][..], "--lobby"),

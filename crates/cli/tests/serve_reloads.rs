@@ -1,4 +1,4 @@
-//! SIGHUP reads the configuration again and drops nothing.
+//! SIGHUP reloads the configuration without dropping servers.
 
 use rallypoint_harness::{Lobby, Signal};
 use std::{fs, path::PathBuf};
@@ -21,11 +21,11 @@ impl Fixture {
         Self { _home: home, file, lobby }
     }
 
-    /// Gives the file a new text and has it read; waits for what the log says to that.
-    fn reload(&self, text: &str, told: &str) -> String {
+    /// Writes the file, reloads it, and returns the log line that contains `expected`.
+    fn reload(&self, text: &str, expected: &str) -> String {
         fs::write(&self.file, text).unwrap();
         self.lobby.process().signal(Signal::HUP);
-        self.lobby.process().wait_for_log(told)
+        self.lobby.process().wait_for_log(expected)
     }
 
     fn names(&self, count: usize) -> Vec<String> {
@@ -35,7 +35,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_new_ban_takes_a_server_off_the_list_and_leaves_the_others() {
+fn a_new_ban_removes_only_the_banned_server() {
     let fixture = Fixture::new();
     let line = fixture.reload("[[ban]]\nname = \"*casino*\"\nreason = \"spam\"", "configuration reloaded");
     assert!(line.contains("changed=\"ban\"") && line.contains("bans=1"), "{line}");
@@ -43,7 +43,7 @@ fn a_new_ban_takes_a_server_off_the_list_and_leaves_the_others() {
     fixture.lobby.register_port("Another casino", 8192);
     fixture.reload("", "configuration reloaded");
     fixture.lobby.register_port("Casino Royale", 8191);
-    assert_eq!(fixture.names(2).len(), 2, "and it may come back when the ban is lifted");
+    assert_eq!(fixture.names(2).len(), 2, "it is listed again when the ban is lifted");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn an_error_keeps_the_configuration_and_is_logged_with_its_line() {
 }
 
 #[test]
-fn what_needs_a_restart_is_said() {
+fn settings_that_need_a_restart_are_logged() {
     let fixture = Fixture::new();
     let line = fixture.reload("[list]\nper_address = 1", "these settings take effect only after a restart");
     assert!(line.contains("list.per_address"), "{line}");

@@ -1,4 +1,4 @@
-//! A lobby starts with nothing, says where it listens, and serves there.
+//! A lobby starts without configuration, prints its listen addresses, and serves them.
 
 use rallypoint_harness::{Lobby, Process, list, rallypoint, run, stderr, stdout};
 use rallypoint_wire::lobby::LobbyId;
@@ -13,7 +13,7 @@ fn it_needs_no_configuration_and_serves_every_address_it_prints() {
     for addr in lobby.addrs() {
         assert_eq!(list(addr, LobbyId::GANG_GARRISON_2)[0].name, "Bacon Town", "{addr}");
     }
-    assert!(home.path().join(".local/state/rallypoint").is_dir(), "the list is kept in the home folder");
+    assert!(home.path().join(".local/state/rallypoint").is_dir(), "the list is stored in the home directory");
 }
 
 #[test]
@@ -24,12 +24,12 @@ fn legacy_addresses_are_printed_after_the_lobbys() {
     for kind in ["lobby", "legacy"] {
         let line = program.next_line();
         let addr: SocketAddr = line.strip_prefix(&format!("{kind} udp+tcp ")).unwrap().parse().unwrap();
-        assert_ne!(addr.port(), 0, "the real port");
+        assert_ne!(addr.port(), 0, "the actual port is printed");
     }
 }
 
 #[test]
-fn the_environment_can_say_everything() {
+fn settings_can_come_from_the_environment() {
     let home = tempfile::tempdir().unwrap();
     let mut command = rallypoint(home.path());
     command.arg("serve").env("RALLYPOINT_LOBBY_LISTEN", "127.0.0.1:0").env("RALLYPOINT_LEGACY_LISTEN", "off");

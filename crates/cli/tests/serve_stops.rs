@@ -1,4 +1,4 @@
-//! SIGTERM and Ctrl-C end a lobby in good order, and the list survives.
+//! SIGTERM and Ctrl-C shut a lobby down cleanly, and the list survives.
 
 use rallypoint_harness::{Lobby, Signal};
 
@@ -7,7 +7,7 @@ fn the_list_is_restored_after_a_restart() {
     let home = tempfile::tempdir().unwrap();
     for (round, signal) in [Signal::TERM, Signal::INT].into_iter().enumerate() {
         let lobby = Lobby::start_in(home.path(), &[]);
-        assert_eq!(lobby.servers().len(), round, "what was there before is there at once");
+        assert_eq!(lobby.servers().len(), round, "the servers of the previous run are listed at once");
         lobby.register_port("Bacon Town", 8190 + round as u16);
         lobby.wait_for_list("the server is listed", |list| list.len() == round + 1);
         lobby.process().signal(signal);
@@ -17,7 +17,7 @@ fn the_list_is_restored_after_a_restart() {
 }
 
 #[test]
-fn a_signal_that_arrives_twice_is_one() {
+fn a_repeated_signal_has_no_further_effect() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
     lobby.process().signal_twice(Signal::TERM);

@@ -69,7 +69,7 @@ fn a_server_changes_and_players_join_and_leave() {
 }
 
 #[test]
-fn it_ends_after_the_last_pass_or_when_the_pipe_is_closed() {
+fn it_exits_after_the_last_pass_or_when_the_pipe_is_closed() {
     let home = tempfile::tempdir().unwrap();
     // A socket that never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
