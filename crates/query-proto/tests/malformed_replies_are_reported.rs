@@ -6,9 +6,9 @@ use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, Protocol, ServerQuery};
 use std::time::Instant;
 
-fn asked(question: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
+fn probed(query: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
     let (mut prober, now, mut server) = (prober(ProberConfig::default()), Instant::now(), responder(&info(4)));
-    prober.enqueue(Probe { address: address(4), query: question, tag: 4 }).unwrap();
+    prober.enqueue(Probe { address: address(4), query, tag: 4 }).unwrap();
     for (_, query) in drain(&mut prober, now) {
         server.handle_datagram(now, prober_address(), &query);
     }
@@ -18,10 +18,9 @@ fn asked(question: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
 
 #[test]
 fn only_malformed_datagrams() {
-    for (question, nonsense) in
-        [(Protocol::Bloodmasters.info(), &b"HTTP/1.1 400 Bad Request"[..]), (INFOS, b"\x99hello")]
+    for (query, nonsense) in [(Protocol::Bloodmasters.info(), &b"HTTP/1.1 400 Bad Request"[..]), (INFOS, b"\x99hello")]
     {
-        let (mut prober, mut now, _) = asked(question);
+        let (mut prober, mut now, _) = probed(query);
         prober.handle_datagram(now, address(4), b"");
         prober.handle_datagram(now, address(4), nonsense);
         assert_eq!(prober.poll_event(), None, "something better may come");
@@ -35,8 +34,8 @@ fn only_malformed_datagrams() {
 
 #[test]
 fn a_valid_reply_after_malformed_datagrams() {
-    for question in [Protocol::Bloodmasters.info(), INFOS] {
-        let (mut prober, now, answers) = asked(question);
+    for query in [Protocol::Bloodmasters.info(), INFOS] {
+        let (mut prober, now, answers) = probed(query);
         prober.handle_datagram(now, address(4), b"\x99nonsense");
         answers.iter().for_each(|answer| prober.handle_datagram(now, address(4), answer));
         let report = prober.poll_event().unwrap();
@@ -47,7 +46,7 @@ fn a_valid_reply_after_malformed_datagrams() {
 
 #[test]
 fn other_messages_are_not_replies() {
-    let (mut prober, mut now, _) = asked(SESSION);
+    let (mut prober, mut now, _) = probed(SESSION);
     // A keepalive, an acknowledgement, "disconnect", "bad login": all of them well-made.
     for message in [&b"\x33"[..], b"\xcc", b"\xff\x00", b"\x00bye", b"\xc0no"] {
         prober.handle_datagram(now, address(4), message);

@@ -15,9 +15,9 @@ fn answers(query: &[u8]) -> Vec<Vec<u8>> {
     drain(&mut server, Instant::now()).into_iter().map(|(_, bytes)| bytes).collect()
 }
 
-fn asked(question: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
+fn probed(query: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
     let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
-    prober.enqueue(Probe::new(address(4), question)).unwrap();
+    prober.enqueue(Probe::new(address(4), query)).unwrap();
     let sent = drain(&mut prober, now);
     assert_eq!(sent.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [address(4)]);
     (prober, now, answers(&sent[0].1))
@@ -25,8 +25,8 @@ fn asked(question: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
 
 #[test]
 fn a_valid_reply_from_another_address_or_port_is_ignored() {
-    for question in [Protocol::Bloodmasters.info(), INFOS] {
-        let (mut prober, now, answers) = asked(question);
+    for query in [Protocol::Bloodmasters.info(), INFOS] {
+        let (mut prober, now, answers) = probed(query);
         let mut other_port = address(4);
         other_port.set_port(4001);
         for from in [address(5), other_port, prober_address()] {
@@ -41,14 +41,14 @@ fn a_valid_reply_from_another_address_or_port_is_ignored() {
 
 #[test]
 fn an_ipv4_server_answers_through_a_dual_stack_socket() {
-    let (mut prober, now, answers) = asked(Protocol::Bloodmasters.info());
+    let (mut prober, now, answers) = probed(Protocol::Bloodmasters.info());
     prober.handle_datagram(now, "[::ffff:10.0.0.4]:4000".parse().unwrap(), &answers[0]);
     assert!(prober.poll_event().is_some());
 }
 
 #[test]
 fn b7_a_reply_with_another_echo_is_ignored() {
-    let (mut prober, now, answers) = asked(Protocol::Bloodmasters.info());
+    let (mut prober, now, answers) = probed(Protocol::Bloodmasters.info());
     let mut forged = answers[0].clone();
     for bit in 0..32 {
         forged[Echo::RANGE].copy_from_slice(&answers[0][Echo::RANGE]);
@@ -85,7 +85,7 @@ fn b7_every_query_has_its_own_echo_and_each_is_accepted() {
 
 #[test]
 fn s10_unrequested_players_are_ignored() {
-    let (mut prober, now, infos) = asked(INFOS);
+    let (mut prober, now, infos) = probed(INFOS);
     let players = answers(&[0x88]);
     assert_eq!((infos.len(), players.len()), (7, 5));
     players.iter().chain(&infos).for_each(|datagram| prober.handle_datagram(now, address(4), datagram));
@@ -102,7 +102,7 @@ fn a_flood_of_forged_replies_changes_nothing() {
     for step in 0..2_000u32 {
         net.schedule_in(ms(u64::from(step) / 20), {
             let datagram = forged[step as usize % forged.len()].clone();
-            // Also from servers that are asked by the other protocol, or not yet.
+            // Also from servers that are probed by the other protocol, or not yet.
             let number = if step % 2 == 0 { 1_000 + step } else { 3 * (step % 20) };
             let is_reply = datagram.get(2) == Some(&13);
             let from = if is_reply || number >= 1_000 { address(number) } else { address(2_000) };

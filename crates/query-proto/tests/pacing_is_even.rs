@@ -32,7 +32,7 @@ fn sent_at(per_second: u32, count: u32) -> Vec<Duration> {
     let (mut net, prober) = network(1, count, config, Link::default().delay(ms(20)).loss(0.2));
     net.record(1_000_000);
     for dead in 0..count / 4 {
-        let target = Probe::new(address(100_000 + dead), question(dead));
+        let target = Probe::new(address(100_000 + dead), query_for(dead));
         net.with(prober, |prober, _| prober.enqueue(target)).unwrap();
     }
     run(&mut net, prober);

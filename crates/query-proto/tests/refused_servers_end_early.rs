@@ -7,15 +7,15 @@ use rallypoint_netsim::Link;
 use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, Protocol, ServerQuery};
 use std::{net::SocketAddr, time::Instant};
 
-/// A server is asked; gives what was sent to it.
-fn asked(question: ServerQuery) -> (Prober, Instant, Vec<u8>) {
+/// A prober after the first query of a server, with the time and the query.
+fn probed(query: ServerQuery) -> (Prober, Instant, Vec<u8>) {
     let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
-    prober.enqueue(Probe::new(address(4), question)).unwrap();
+    prober.enqueue(Probe::new(address(4), query)).unwrap();
     let (_, query) = drain(&mut prober, now).remove(0);
     (prober, now, query)
 }
 
-/// The next thing that is sent to it.
+/// The next query that is sent to it.
 fn next(prober: &mut Prober, now: &mut Instant) -> Vec<u8> {
     loop {
         *now = prober.poll_timeout().unwrap();
@@ -37,7 +37,7 @@ fn outcome_at_the_end(prober: &mut Prober, now: &mut Instant) -> ProbeOutcome {
 
 #[test]
 fn b7_the_echo_in_a_quote_proves_a_refusal() {
-    let (mut prober, _, query) = asked(Protocol::Bloodmasters.info());
+    let (mut prober, _, query) = probed(Protocol::Bloodmasters.info());
     prober.handle_refused(address(4), &query);
     assert_eq!(outcome(&mut prober), Some(ProbeOutcome::Refused));
     assert!(prober.is_idle() && prober.poll_timeout().is_none());
@@ -46,7 +46,7 @@ fn b7_the_echo_in_a_quote_proves_a_refusal() {
 
 #[test]
 fn b7_without_the_echo_nothing_ends_before_the_deadline() {
-    let (mut prober, start, query) = asked(Protocol::Bloodmasters.info());
+    let (mut prober, start, query) = probed(Protocol::Bloodmasters.info());
     let (mut forged, mut now) = (query.clone(), start);
     forged[query.len() - 1] ^= 1;
     for _ in 0..5 {
@@ -57,13 +57,17 @@ fn b7_without_the_echo_nothing_ends_before_the_deadline() {
         }
         next(&mut prober, &mut now);
     }
-    assert_eq!(outcome_at_the_end(&mut prober, &mut now), ProbeOutcome::Refused, "it was silent, and there was a sign");
+    assert_eq!(
+        outcome_at_the_end(&mut prober, &mut now),
+        ProbeOutcome::Refused,
+        "the server was silent and a refusal was received"
+    );
     assert_eq!(now, start + prober.config().deadline);
 }
 
 #[test]
 fn two_queries_without_an_echo_have_to_be_refused() {
-    let (mut prober, mut now, query) = asked(INFOS);
+    let (mut prober, mut now, query) = probed(INFOS);
     for _ in 0..10 {
         prober.handle_refused(address(4), &query);
     }
@@ -77,7 +81,7 @@ fn two_queries_without_an_echo_have_to_be_refused() {
 
 #[test]
 fn a_port_is_closed_for_both_protocols() {
-    let (mut prober, now, query) = asked(Protocol::Bloodmasters.info());
+    let (mut prober, now, query) = probed(Protocol::Bloodmasters.info());
     prober.enqueue(Probe::new(address(4), SESSION)).unwrap();
     let now = now + ms(10);
     assert_eq!(drain(&mut prober, now).len(), 1);
@@ -90,7 +94,7 @@ fn a_port_is_closed_for_both_protocols() {
 
 #[test]
 fn a_server_that_has_sent_anything_is_not_refused() {
-    let (mut prober, mut now, query) = asked(INFOS);
+    let (mut prober, mut now, query) = probed(INFOS);
     let mut server = responder(&info(4));
     server.handle_datagram(now, prober_address(), &query);
     let (_, first) = drain(&mut server, now).remove(0);
@@ -119,7 +123,7 @@ fn forged_refusals_do_not_hide_a_server_that_answers_in_time() {
 
 #[test]
 fn a_cancelled_probe_has_no_result_and_the_next_one_starts() {
-    let (mut prober, now, _) = asked(Protocol::Bloodmasters.info());
+    let (mut prober, now, _) = probed(Protocol::Bloodmasters.info());
     let (this, other) = (Probe::new(address(4), Protocol::Bloodmasters.info()), Probe::new(address(4), INFOS));
     prober.enqueue(Probe { tag: 5, ..this }).unwrap();
     let now = now + ms(10);

@@ -23,13 +23,14 @@ fn reordered_repeated_and_delayed() {
 
 #[test]
 fn repeated_on_the_way() {
-    // Nothing tells a player packet that the network repeated from a player of the same name (S10): so here without players.
+    // A player packet that the network duplicated cannot be distinguished from a player of the same name (S10), so there are
+    // no players here.
     let link = Link::default().delay(ms(30)).jitter_reordering(ms(90)).duplicate(0.5);
     let (mut net, prober) = network(3, 0, ProberConfig::default(), link);
     for number in 0..120 {
         net.add(address(number), responder(&info(number)));
-        let question = [Protocol::Bloodmasters.info(), INFOS][number as usize % 2];
-        let target = Probe { address: address(number), query: question, tag: number.into() };
+        let query = [Protocol::Bloodmasters.info(), INFOS][number as usize % 2];
+        let target = Probe { address: address(number), query, tag: number.into() };
         net.with(prober, |prober, _| prober.enqueue(target)).unwrap();
     }
     for report in run(&mut net, prober) {
@@ -39,16 +40,16 @@ fn repeated_on_the_way() {
     assert!(stats.unsolicited > 0 && stats.redundant > 0, "{stats:?}");
 }
 
-/// Whatever one server answers arrives at another time again, from where the first one was asked, while the second one is.
+/// Replies of one server arrive a second time, from its address, while another server is probed.
 #[test]
 fn replies_to_an_earlier_probe_do_not_count_for_a_later_one() {
     let mut prober = prober(ProberConfig::default());
     let mut server = responder(&info(0));
     let now = Instant::now();
-    let ask = |prober: &mut Prober| {
+    let start_probe = |prober: &mut Prober| {
         prober.enqueue(Probe::new(address(0), Protocol::Bloodmasters.info())).unwrap();
     };
-    ask(&mut prober);
+    start_probe(&mut prober);
     for (_, query) in drain(&mut prober, now) {
         server.handle_datagram(now, prober_address(), &query);
     }
@@ -56,7 +57,7 @@ fn replies_to_an_earlier_probe_do_not_count_for_a_later_one() {
     prober.handle_datagram(now, address(0), &first[0].1);
     assert!(prober.poll_event().is_some());
 
-    ask(&mut prober);
+    start_probe(&mut prober);
     assert_eq!(drain(&mut prober, now + ms(10)).len(), 1);
     prober.handle_datagram(now, address(0), &first[0].1);
     assert!(prober.poll_event().is_none(), "it has the old echo");

@@ -14,7 +14,7 @@ use std::{
 
 const QUERIES: [&[u8]; 3] = [&[0x80], &[0x88], &[7, 0, 13, 1, 2, 3, 4]];
 
-/// Says as much as a server can say.
+/// Server information that fills every part of a reply.
 fn full() -> ServerInfo {
     let long = |byte: char| Some(byte.to_string().repeat(2_000));
     ServerInfo {
@@ -36,7 +36,7 @@ fn bytes(datagrams: &[(SocketAddr, Vec<u8>)]) -> usize {
     datagrams.iter().map(|(_, bytes)| bytes.len()).sum()
 }
 
-/// The bytes that a minute of queries draws, so many per second.
+/// Number of reply bytes in a minute of queries at a given rate per second.
 fn drawn_in_a_minute(queries: u64, mut from: impl FnMut(u64) -> IpAddr) -> usize {
     let mut responder = Responder::new(ResponderConfig::default(), 1, &full()).unwrap();
     let start = Instant::now();

@@ -12,15 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Asks server 4, of whose datagrams only those get through that the filter lets through.
-fn report(question: ServerQuery, passes: impl Fn(Duration, &[u8]) -> bool + 'static) -> ProbeResult {
+/// Probes server 4. Only those of its datagrams arrive for which `passes` returns true.
+fn report(query: ServerQuery, passes: impl Fn(Duration, &[u8]) -> bool + 'static) -> ProbeResult {
     let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default().delay(ms(10)));
     let server = address(4);
     net.add(server, responder(&info(4)));
     net.set_filter(move |packet| {
         if packet.from != server || passes(packet.at, packet.bytes) { FilterAction::Pass } else { FilterAction::Drop }
     });
-    net.with(prober, |prober, _| prober.enqueue(Probe { address: server, query: question, tag: 4 })).unwrap();
+    net.with(prober, |prober, _| prober.enqueue(Probe { address: server, query, tag: 4 })).unwrap();
     run(&mut net, prober).remove(0)
 }
 
@@ -38,7 +38,7 @@ fn s9_each_missing_info_is_named() {
         let report = report(INFOS, move |_, bytes| bytes[0] != 0x80 + part);
         let answer = own_answer(&report);
         assert_eq!(answer.missing, [MissingPart::Info(part + 1)]);
-        assert_eq!(report.retries, ProberConfig::default().retries, "it was asked again for it");
+        assert_eq!(report.retries, ProberConfig::default().retries, "it was queried again for the missing info");
         assert_eq!(answer.info.name.is_none(), part == 1);
         assert_eq!(answer.info.players.is_none(), part == 0);
         assert_eq!(answer.info.tags.is_empty(), part == 6);
@@ -105,7 +105,7 @@ fn s10_without_info_1_players_are_not_requested() {
 fn s10_an_empty_server_has_an_empty_list_of_players() {
     let empty = ServerInfo { player_list: Some(Vec::new()), players: Some(0), ..info(5) };
     let sent = exchange(&mut prober(ProberConfig::default()), &empty, address(5));
-    assert_eq!(sent.1, 1, "who plays is not asked");
+    assert_eq!(sent.1, 1, "players are not requested");
     let answer = sent.0.reply().unwrap();
     assert!(answer.is_complete());
     assert_eq!(answer.info.player_list, Some(Vec::new()));
@@ -120,7 +120,7 @@ fn s10_identical_players_are_not_merged() {
     assert_eq!(report.reply().unwrap().info.player_list, Some(twins));
 }
 
-/// Asks a server on a network that loses nothing; also says how many datagrams it took.
+/// Probes a server on a network without loss; also returns the number of queries.
 fn exchange(prober: &mut Prober, info: &ServerInfo, server: SocketAddr) -> (ProbeResult, usize) {
     let (mut responder, mut now, mut sent) = (responder(info), Instant::now(), 0);
     prober.enqueue(Probe { address: server, query: SESSION, tag: 0 }).unwrap();

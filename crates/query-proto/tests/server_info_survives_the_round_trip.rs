@@ -11,9 +11,9 @@ use rallypoint_query_proto::{
 use rallypoint_wire::bloodmasters::{GameType, Rules};
 use std::time::Instant;
 
-fn ask(info: &ServerInfo, question: ServerQuery) -> QueryReply {
+fn exchange(info: &ServerInfo, query: ServerQuery) -> QueryReply {
     let (mut prober, mut responder, mut now) = (prober(ProberConfig::default()), responder(info), Instant::now());
-    prober.enqueue(Probe::new(address(1), question)).unwrap();
+    prober.enqueue(Probe::new(address(1), query)).unwrap();
     for _ in 0..10 {
         now += ms(10);
         drain(&mut prober, now).iter().for_each(|(_, query)| responder.handle_datagram(now, prober_address(), query));
@@ -116,14 +116,14 @@ prop_compose! {
 proptest! {
     #[test]
     fn by_document_003(info in session_info()) {
-        let answer = ask(&info, SESSION);
+        let answer = exchange(&info, SESSION);
         prop_assert!(answer.is_complete());
         prop_assert_eq!(answer.info, info);
     }
 
     #[test]
     fn by_document_002(info in bloodmasters_info()) {
-        let answer = ask(&info, Protocol::Bloodmasters.info());
+        let answer = exchange(&info, Protocol::Bloodmasters.info());
         prop_assert!(answer.is_complete());
         prop_assert_eq!(answer.info, info);
     }
@@ -141,8 +141,8 @@ proptest! {
             player_list: Some(vec![named(&player)]),
             ..ServerInfo::default()
         };
-        for question in [SESSION, Protocol::Bloodmasters.info()] {
-            let answer = ask(&info, question);
+        for query in [SESSION, Protocol::Bloodmasters.info()] {
+            let answer = exchange(&info, query);
             prop_assert!(answer.is_complete());
             let shown = answer.info.name.unwrap();
             prop_assert!(!shown.contains(char::is_control));
@@ -159,16 +159,16 @@ fn b12_colour_codes_are_stripped_from_title_and_names_only() {
         player_list: Some(vec![named("^1Bob^7by")]),
         ..ServerInfo::default()
     };
-    let told = ask(&info, Protocol::Bloodmasters.info()).info;
-    assert_eq!(told.name.as_deref(), Some("Red Green"));
-    assert_eq!(told.website.as_deref(), Some("^1web^2site"));
-    assert_eq!(told.player_list.unwrap()[0].name, "Bobby");
+    let received = exchange(&info, Protocol::Bloodmasters.info()).info;
+    assert_eq!(received.name.as_deref(), Some("Red Green"));
+    assert_eq!(received.website.as_deref(), Some("^1web^2site"));
+    assert_eq!(received.player_list.unwrap()[0].name, "Bobby");
 }
 
 #[test]
 fn l5_s3_untrusted_text_is_safe_to_display() {
     let info = ServerInfo { name: Some("red\u{1b}[31m\tText\u{202e}".into()), ..ServerInfo::default() };
-    let answer = ask(&info, INFOS);
+    let answer = exchange(&info, INFOS);
     assert_eq!(answer.info.name.as_deref(), Some("red\u{fffd}[31m Text\u{fffd}"));
     let raw = answer.raw.datagrams().nth(1).unwrap();
     assert!(raw.windows(5).any(|bytes| bytes == b"\x1b[31m"), "the bytes as they came are still there");
@@ -178,17 +178,17 @@ fn l5_s3_untrusted_text_is_safe_to_display() {
 fn spectators_are_reported_if_the_protocol_has_them() {
     let watcher = Player { spectator: true, ..named("Watcher") };
     let info = ServerInfo { player_list: Some(vec![watcher, named("Alice")]), ..ServerInfo::default() };
-    let told = ask(&info, SESSION).info;
-    assert_eq!((told.players, told.player_list.unwrap().len()), (Some(1), 1));
-    let told = ask(&info, Protocol::Bloodmasters.info()).info;
-    assert_eq!((told.players, told.spectators, told.player_list.unwrap().len()), (Some(1), Some(1), 2));
+    let received = exchange(&info, SESSION).info;
+    assert_eq!((received.players, received.player_list.unwrap().len()), (Some(1), 1));
+    let received = exchange(&info, Protocol::Bloodmasters.info()).info;
+    assert_eq!((received.players, received.spectators, received.player_list.unwrap().len()), (Some(1), Some(1), 2));
 }
 
 #[test]
 fn w43_a_version_that_the_game_does_not_give_is_not_shown() {
     let own = |version_type, version| SessionInfo { version_type, version, ..SessionInfo::default() };
     for (session, shown) in [(own(0, 0), None), (own(1, 0), Some("0")), (own(0, 292), Some("292"))] {
-        let told = ask(&ServerInfo { session: Some(session), ..ServerInfo::default() }, INFOS).info;
-        assert_eq!((told.version.as_deref(), told.session), (shown, Some(session)));
+        let received = exchange(&ServerInfo { session: Some(session), ..ServerInfo::default() }, INFOS).info;
+        assert_eq!((received.version.as_deref(), received.session), (shown, Some(session)));
     }
 }

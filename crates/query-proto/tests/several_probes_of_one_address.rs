@@ -10,12 +10,12 @@ use std::time::Instant;
 #[test]
 fn both_protocols_at_one_address() {
     for length in 0..200 {
-        // A reply of 128 to 134 bytes starts like an info: it is still told apart.
+        // A reply of 128 to 134 bytes starts like an info: it is still distinguished.
         let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default().delay(ms(10)));
         let named = ServerInfo { website: Some("x".repeat(length)), ..info(4) };
         net.add(address(4), responder(&named));
-        for (tag, question) in [(1, Protocol::Bloodmasters.info()), (2, SESSION)] {
-            net.with(prober, |prober, _| prober.enqueue(Probe { address: address(4), query: question, tag })).unwrap();
+        for (tag, query) in [(1, Protocol::Bloodmasters.info()), (2, SESSION)] {
+            net.with(prober, |prober, _| prober.enqueue(Probe { address: address(4), query, tag })).unwrap();
         }
         let reports = run(&mut net, prober);
         let answers: Vec<_> = reports.iter().map(|report| report.reply().unwrap()).collect();
@@ -47,9 +47,8 @@ fn the_same_server_several_times() {
     let (mut net, prober) = network(1, 0, ProberConfig::default(), Link::default().delay(ms(10)));
     net.add(address(4), responder(&info(4)));
     for tag in 0..30 {
-        let question = question(tag);
-        net.with(prober, |prober, _| prober.enqueue(Probe { address: address(4), query: question, tag: tag.into() }))
-            .unwrap();
+        let query = query_for(tag);
+        net.with(prober, |prober, _| prober.enqueue(Probe { address: address(4), query, tag: tag.into() })).unwrap();
     }
     let reports = run(&mut net, prober);
     assert_eq!(reports.iter().map(|report| report.probe.tag).collect::<Vec<_>>(), (0..30).collect::<Vec<_>>());

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn each_is_retried_and_then_times_out() {
-    for question in [Protocol::Bloodmasters.info(), INFOS, SESSION] {
+    for query in [Protocol::Bloodmasters.info(), INFOS, SESSION] {
         let (mut prober, start) = (prober(ProberConfig::default()), Instant::now());
-        prober.enqueue(Probe { address: address(1), query: question, tag: 77 }).unwrap();
+        prober.enqueue(Probe { address: address(1), query, tag: 77 }).unwrap();
         let (mut now, mut times) = (start, Vec::new());
         while !prober.is_idle() {
             times.extend(drain(&mut prober, now).iter().map(|_| now - start));
@@ -36,7 +36,7 @@ fn a_scan_takes_as_long_as_the_deadline_of_silent_servers() {
     let config = ProberConfig { packets_per_second: 20_000, ..ProberConfig::default() };
     let (mut net, prober) = network(2, 900, config, Link::default().delay(ms(10)).loss(0.05));
     for dead in 0..100 {
-        let target = Probe { address: address(50_000 + dead), query: question(dead), tag: 5_000 };
+        let target = Probe { address: address(50_000 + dead), query: query_for(dead), tag: 5_000 };
         net.with(prober, |prober, _| prober.enqueue(target)).unwrap();
     }
     let reports = run(&mut net, prober);

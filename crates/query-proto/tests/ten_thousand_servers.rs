@@ -113,7 +113,7 @@ fn what_servers_send_is_bounded_in_total() {
             }
         }
         assert!(prober.stats().over_memory > 0);
-        assert!(prober.queued() > 13_000, "no more are asked than results can be kept");
+        assert!(prober.queued() > 13_000, "no more are probed than results can be stored");
     });
     println!("{} bytes at most", used.bytes_max);
     assert!(used.bytes_max < 80_000_000, "{} bytes", used.bytes_max);

@@ -10,25 +10,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a server that never answers sees: the times of the questions, and when it is given up, from the start.
+/// Times of the queries to a server that never answers, and of its timeout, since the start.
 #[derive(Debug, Default, PartialEq)]
-struct Life {
-    asked: Vec<Duration>,
-    given_up: Duration,
+struct Timeline {
+    queried: Vec<Duration>,
+    timed_out: Duration,
 }
 
-fn model(config: &ProberConfig, start: Duration) -> Life {
+fn model(config: &ProberConfig, start: Duration) -> Timeline {
     let (mut at, mut wait) = (Duration::ZERO, config.retry_after.as_secs_f64());
-    let mut asked = vec![start];
+    let mut queried = vec![start];
     for _ in 0..config.retries {
         at += Duration::from_secs_f64(wait);
         wait *= config.backoff;
         if at >= config.deadline {
             break;
         }
-        asked.push(start + at);
+        queried.push(start + at);
     }
-    Life { asked, given_up: start + config.deadline }
+    Timeline { queried, timed_out: start + config.deadline }
 }
 
 /// Times with fractions of a second are rounded here and there.
@@ -55,7 +55,7 @@ proptest! {
             ..ProberConfig::default()
         };
         let (mut prober, start) = (prober(config.clone()), Instant::now());
-        let mut lives: BTreeMap<u32, Life> = BTreeMap::new();
+        let mut timelines: BTreeMap<u32, Timeline> = BTreeMap::new();
         let mut plan: Vec<(Instant, u32)> = starts.iter().zip(0..).map(|(at, n)| (start + ms(*at), n)).collect();
         plan.sort_by(|a, b| b.cmp(a));
         let mut now = start;
@@ -64,34 +64,34 @@ proptest! {
             let next = plan.last().map(|(at, _)| *at).into_iter().chain(prober.poll_timeout()).min().unwrap();
             now = now.max(next);
             while let Some((_, number)) = plan.pop_if(|(at, _)| *at <= now) {
-                prober.enqueue(Probe { address: address(number), query: question(number), tag: number.into() }).unwrap();
+                prober.enqueue(Probe { address: address(number), query: query_for(number), tag: number.into() }).unwrap();
             }
             prober.handle_timeout(now);
             let mut out = Vec::new();
             while let Some(transmit) = prober.poll_transmit(now, &mut out) {
                 let number = (0..).find(|number| address(*number) == transmit.to).unwrap();
-                lives.entry(number).or_default().asked.push(now - start);
+                timelines.entry(number).or_default().queried.push(now - start);
             }
             while let Some(report) = prober.poll_event() {
                 prop_assert_eq!(&report.outcome, &ProbeOutcome::TimedOut);
-                let life = lives.get_mut(&(report.probe.tag as u32)).unwrap();
-                prop_assert_eq!(usize::from(report.retries) + 1, life.asked.len());
-                life.given_up = now - start;
+                let timeline = timelines.get_mut(&(report.probe.tag as u32)).unwrap();
+                prop_assert_eq!(usize::from(report.retries) + 1, timeline.queried.len());
+                timeline.timed_out = now - start;
             }
         }
-        prop_assert_eq!(lives.len(), starts.len());
-        for (number, life) in lives {
-            let expected = model(&config, life.asked[0]);
-            prop_assert!(life.asked[0] >= ms(starts[number as usize]));
-            prop_assert!(life.asked[0] < ms(starts[number as usize] + 2));
+        prop_assert_eq!(timelines.len(), starts.len());
+        for (number, timeline) in timelines {
+            let expected = model(&config, timeline.queried[0]);
+            prop_assert!(timeline.queried[0] >= ms(starts[number as usize]));
+            prop_assert!(timeline.queried[0] < ms(starts[number as usize] + 2));
             // A turn of a millisecond may pass between the time for a retry and its sending, and is not caught up with.
             let late = Duration::from_millis(2 * u64::from(retries) + 2);
-            prop_assert!(is_near(life.given_up, expected.given_up), "{:?} {:?}", life, expected);
-            prop_assert!(life.asked.len() <= expected.asked.len(), "{:?} {:?}", life, expected);
-            let due = expected.asked.iter().filter(|at| **at + late < expected.given_up).count();
-            prop_assert!(life.asked.len() >= due, "{:?} {:?}", life, expected);
-            for (asked, expected) in life.asked.iter().zip(&expected.asked) {
-                prop_assert!(*asked + Duration::from_micros(50) >= *expected && *asked <= *expected + late);
+            prop_assert!(is_near(timeline.timed_out, expected.timed_out), "{:?} {:?}", timeline, expected);
+            prop_assert!(timeline.queried.len() <= expected.queried.len(), "{:?} {:?}", timeline, expected);
+            let due = expected.queried.iter().filter(|at| **at + late < expected.timed_out).count();
+            prop_assert!(timeline.queried.len() >= due, "{:?} {:?}", timeline, expected);
+            for (queried, expected) in timeline.queried.iter().zip(&expected.queried) {
+                prop_assert!(*queried + Duration::from_micros(50) >= *expected && *queried <= *expected + late);
             }
         }
     }

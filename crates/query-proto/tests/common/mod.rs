@@ -79,12 +79,12 @@ pub fn prober(config: ProberConfig) -> Prober {
     Prober::new(config, [42; 32]).unwrap()
 }
 
-/// Which protocol the server with this number is asked by.
-pub fn question(number: u32) -> ServerQuery {
+/// Query by which the server with this number is probed.
+pub fn query_for(number: u32) -> ServerQuery {
     [Protocol::Bloodmasters.info(), INFOS, SESSION][number as usize % 3]
 }
 
-/// A network with servers 0 to `count`, and a prober that is to ask all of them. Their numbers are the tags.
+/// A network with servers 0 to `count`, and a prober with a probe of each. Their numbers are the tags.
 pub fn network(seed: u64, count: u32, config: ProberConfig, link: Link) -> (Network, Node<Prober>) {
     let mut net = Network::new(seed);
     net.set_default_link(link);
@@ -94,17 +94,17 @@ pub fn network(seed: u64, count: u32, config: ProberConfig, link: Link) -> (Netw
     let prober = net.add(prober_address(), prober(config));
     net.with(prober, |prober, _| {
         for number in 0..count {
-            let target = Probe { address: address(number), query: question(number), tag: number.into() };
+            let target = Probe { address: address(number), query: query_for(number), tag: number.into() };
             prober.enqueue(target).unwrap();
         }
     });
     (net, prober)
 }
 
-/// Runs until every server is done; gives the reports in the order of the tags.
+/// Runs until every probe has ended; returns the results in the order of their tags.
 pub fn run(net: &mut Network, prober: Node<Prober>) -> Vec<ProbeResult> {
     let done = net.run_while(Duration::from_secs(3600), |net| !net.machine(prober).is_idle());
-    assert!(done, "the prober comes to an end");
+    assert!(done, "the prober becomes idle");
     let mut reports: Vec<ProbeResult> = net.take_events(prober).into_iter().map(|(_, report)| report).collect();
     reports.sort_by_key(|report| report.probe.tag);
     reports
