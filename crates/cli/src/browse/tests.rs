@@ -244,7 +244,7 @@ fn the_selected_server_stays_selected() {
     model.prepare_frame();
     assert_eq!(chosen(&model), "Bacon Town 24/7", "with others around it");
     let (_, row) = model.selected().unwrap();
-    assert!(row.server.reply.is_some(), "what it said stays until it says something else");
+    assert!(row.server.reply.is_some(), "the last reply is kept until the next one");
     model.finish_scan();
     model.prepare_frame();
     assert_eq!(names(&mut model).len(), 2, "who is not listed any more is gone");
@@ -262,8 +262,8 @@ fn favourites_stay_when_they_are_not_listed() {
 
     let targets = ["lobby://lobby.example.org".parse().unwrap()];
     let mut again = Model::new(&targets, Favourites::load(&file).unwrap(), JoinCommands::default(), |_| true);
-    let Action::Scan(asked) = again.start_scan() else { panic!("not a scan") };
-    assert_eq!(asked.len(), 1, "it is asked although no list has it");
+    let Action::Scan(targets) = again.start_scan() else { panic!("not a scan") };
+    assert_eq!(targets.len(), 1, "it is probed although no list has it");
     again.finish_scan();
     assert_eq!(names(&mut again), ["Bacon Town 24/7"]);
     assert!(picture(&mut again, COLORS, 80, 24).contains("Currently not in any list"));
