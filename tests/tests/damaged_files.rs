@@ -18,7 +18,7 @@ fn lobby_after(damage: impl Fn(&mut Vec<u8>)) -> Lobby {
 
 fn assert_renamed(lobby: &mut Lobby) {
     assert_eq!(lobby.names(), [""; 0]);
-    lobby.wait_until_logged("it was renamed");
+    lobby.wait_until_logged("unusable file renamed");
     assert!(lobby.log().contains("WARN"), "{}", lobby.log());
     assert!(lobby.data("servers.save.damaged-1").exists());
     // Afterwards everything works.

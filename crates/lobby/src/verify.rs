@@ -9,7 +9,7 @@ pub use result::{Verification, VerificationResult};
 
 use crate::{
     probe::{ProbePool, ProbeReason},
-    table::{ServerFeed, ServerRecord, ShardIndex, TableChange},
+    table::{ServerFeed, ServerRecord, ShardIndex, Subscription, TableChange},
 };
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
 use rallypoint_query_proto::{Probe, ProbeOutcome, QueryReply};
@@ -24,7 +24,10 @@ use tokio::time::{self, MissedTickBehavior};
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Probes new servers at once and all servers once per minute, until the lobby ends. The seed has to be unpredictable.
-pub(crate) async fn run(feed: Arc<ServerFeed>, pool: ProbePool, seed: u128) {
+///
+/// `updates` is a subscription from before the first registration: a server that is listed before this task first runs would
+/// otherwise wait for its turn, up to a minute.
+pub(crate) async fn run(feed: Arc<ServerFeed>, mut updates: Subscription, pool: ProbePool, seed: u128) {
     let mut schedule = ProbeSchedule::new(seed);
     let mut probe = |record: &Arc<ServerRecord>| {
         let targets: Vec<_> = targets(record).collect();
@@ -41,7 +44,6 @@ pub(crate) async fn run(feed: Arc<ServerFeed>, pool: ProbePool, seed: u128) {
             });
         }
     };
-    let mut updates = feed.subscribe();
     let mut ticks = time::interval(INTERVAL / ShardIndex::COUNT);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut shard = ShardIndex::default();

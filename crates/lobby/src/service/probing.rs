@@ -31,7 +31,8 @@ impl Probing {
         runtime: &Handle,
     ) -> Self {
         let pool = ProbePool::new(sockets);
-        let verifier = runtime.spawn(verify::run(Arc::clone(&feed), pool.clone(), seed)).abort_handle();
+        let verify = verify::run(Arc::clone(&feed), feed.subscribe(), pool.clone(), seed);
+        let verifier = runtime.spawn(verify).abort_handle();
         let context = WatchContext { registry, pool: pool.clone(), feed };
         let announcements = Announcements::new(context.clone(), seed.rotate_left(32));
         let watcher = Mutex::new(Some(Watcher::new(context, runtime.clone())));
