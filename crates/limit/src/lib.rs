@@ -72,7 +72,7 @@
 //! * *Neighbours* share the budget of their /24, /56 or /48: one of them can use it up. In return, the owner of a whole /24 or
 //!   /48 can never have more than its budget, nor more than 256 reserved slots.
 //! * The budgets of *addresses and networks that are forgotten* start full again. To gain by this, an attacker has to send from
-//!   so many others that have used more of theirs that the total is the limit anyway.
+//!   enough others, each of which has used more of its budget, that the total is the limit anyway.
 #![forbid(unsafe_code)]
 
 mod address;

@@ -164,7 +164,7 @@ pub fn other<C: Library>(size: usize, frame: Duration, count: u32) -> Cost {
     while client.received().len() < count as usize {
         now += frame;
         meter.of(0, || {
-            // As many as it accepts in a step, but not so many that they only fill its queue.
+            // As many as it accepts in a step, but few enough that they do not merely fill its queue.
             let most = (sent + 256).min(client.received().len() as u32 + 2_048).min(count);
             while sent < most && server.send(now, &numbered(sent, size)) {
                 sent += 1;
