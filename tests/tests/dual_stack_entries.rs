@@ -25,19 +25,3 @@ fn l9_two_families_one_entry() {
     lobby.unregister(&server);
     lobby.wait_until_listed(&[]);
 }
-
-#[test]
-fn l9_the_port_may_differ_between_the_families() {
-    if !has_ipv6() {
-        return skip("this machine has no IPv6");
-    }
-    let lobby = Lobby::start();
-    let server = GameServer::named("both");
-    lobby.register(&server.clone().port(8191).from_ip("::1"));
-    lobby.register(&server);
-    eventually("both families are listed", || {
-        lobby.server("both").is_some_and(|both| {
-            both.v4 == Some("127.0.0.1:8190".parse().unwrap()) && both.v6 == Some("[::1]:8191".parse().unwrap())
-        })
-    });
-}

@@ -1,11 +1,8 @@
 //! Old Gang Garrison 2 servers and clients use the legacy port, and share the list with new ones (L16).
 
-use rallypoint_harness::{GameServer, Lobby, TcpPort, connect, eventually, has_ipv6, read_to_end, send_request};
+use rallypoint_harness::{GameServer, Lobby, eventually, has_ipv6, send_request};
 use rallypoint_wire::legacy::{ListEntry, entries};
-use std::{
-    io::Write,
-    net::{IpAddr, SocketAddr, UdpSocket},
-};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// The protocol of a one-byte version: dea41970-4cea-a588-df40-62faef6f1738 plus the version.
 fn protocol(version: u8) -> [u8; 16] {
@@ -77,80 +74,4 @@ fn l16_a_new_server_is_listed_for_old_clients() {
     let other = [&[128][..], &[7; 16]].concat();
     eventually("it is listed under its new protocol", || list(&lobby, &other) == expected);
     assert_eq!(list(&lobby, &[41]), []);
-}
-
-#[test]
-fn l16_old_clients_get_only_servers_they_can_join() {
-    let lobby = Lobby::with(&["checks.enabled=false"]);
-    let shown = GameServer::named("shown").tcp(8_190).key("protocol_id", protocol(41));
-    lobby.register(&GameServer::named("no protocol").tcp(8_191));
-    let another_game = shown.clone().restarted().renamed("another game").tcp(8_192);
-    lobby.register(&another_game.in_lobby(rallypoint_wire::lobby::LobbyId::from_bytes([9; 16])));
-    if has_ipv6() {
-        lobby.register(&shown.clone().restarted().renamed("IPv6 only").from_ip("::1"));
-    }
-    lobby.register(&shown);
-    eventually("it is listed", || !list(&lobby, &[41]).is_empty());
-    assert_eq!(list(&lobby, &[41]).len(), 1);
-}
-
-#[test]
-fn l16_a_list_has_at_most_255_servers() {
-    let lobby = Lobby::with(&["checks.enabled=false"]);
-    let servers = GameServer::many(300).map(|server| server.key("protocol_id", protocol(41)));
-    lobby.register_all(&servers.collect::<Vec<_>>());
-    assert_eq!(lobby.names().len(), 300);
-    assert_eq!(list(&lobby, &[41]).len(), 255);
-}
-
-#[test]
-fn l16_a_request_in_pieces() {
-    let lobby = Lobby::with(&["checks.enabled=false"]);
-    send(&lobby, "127.2.2.2", &registration(&[&[128][..], &[7; 16]].concat(), 8_190, "Bacon Town"));
-    lobby.wait_until_listed(&["Bacon Town"]);
-    let mut client = connect(lobby.legacy());
-    client.set_nodelay(true).unwrap();
-    for byte in [&[128][..], &[7; 16], b"more"].concat() {
-        client.write_all(&[byte]).unwrap();
-    }
-    assert_eq!(read_to_end(&mut client)[0], 1);
-}
-
-#[test]
-fn l12_old_servers_are_checked_for_reachability() {
-    let lobby = Lobby::with(&["checks.retry=1s"]);
-    let port = TcpPort::closed("127.0.0.1");
-    let datagram = registration(&[41], port.number(), "Bacon Town [3/10]");
-    send(&lobby, "127.0.0.1", &datagram);
-    let open = TcpPort::open("127.0.0.1");
-    send(&lobby, "127.0.0.1", &registration(&[41], open.number(), "Open Town [3/10]"));
-    lobby.wait_until_listed(&["Open Town"]);
-    port.listen();
-    eventually("it is listed once it is reachable", || {
-        send(&lobby, "127.0.0.1", &datagram);
-        lobby.names() == ["Bacon Town", "Open Town"]
-    });
-}
-
-#[test]
-fn w15_an_old_server_is_identified_by_its_endpoint_and_expires() {
-    let lobby = Lobby::with(&["checks.enabled=false", "lobby.lease=2s"]);
-    send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "before"));
-    lobby.wait_until_listed(&["before"]);
-    send(&lobby, "127.2.2.2", &registration(&[41], 8_190, "after"));
-    lobby.wait_until_listed(&["after"]);
-    lobby.wait_until_listed(&[]);
-}
-
-#[test]
-fn w7_malformed_datagrams_are_ignored() {
-    let lobby = Lobby::with(&["checks.enabled=false"]);
-    let good = registration(&[41], 8_190, "Bacon Town [3/10]");
-    for length in 0..good.len() {
-        send(&lobby, "127.2.2.2", &good[..length]);
-    }
-    send(&lobby, "127.2.2.2", &[&good[..], &[0]].concat());
-    send(&lobby, "127.2.2.2", &registration(&[41], 0, "port 0"));
-    send(&lobby, "127.3.3.3", &registration(&[41], 8_190, "last"));
-    lobby.wait_until_listed(&["last"]);
 }

@@ -3,13 +3,6 @@
 use rallypoint_harness::{GameServer, Lobby, has_ipv6};
 
 #[test]
-fn private_sources_are_accepted_by_default() {
-    let lobby = Lobby::start();
-    lobby.register(&GameServer::named("local"));
-    lobby.wait_until_listed(&["local"]);
-}
-
-#[test]
 fn a_public_lobby_rejects_them() {
     // One address is mapped to a public one, so that there is a server to wait for.
     let lobby = Lobby::with(&["lobby.allow_private=false", "lobby.address_map=127.6.0.1=203.0.113.6"]);

@@ -38,7 +38,7 @@ pub struct Args {
     )]
     lobbies: Vec<String>,
 
-    /// The list to read, if the lobby does not name it: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
+    /// The list to read, for lobbies given without one: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
     #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
     lobby_id: Option<LobbyId>,
 

@@ -45,7 +45,7 @@ pub struct Args {
 
     /// Number of passes; by default, until Ctrl-C
     #[arg(long, value_name = "N", value_parser = crate::number::number::<u64>(1..=u64::MAX))]
-    looks: Option<u64>,
+    passes: Option<u64>,
 
     #[command(flatten)]
     scan: ScanArgs,
@@ -73,7 +73,7 @@ Events:
   Each has .time and .event, and .id, .name, .address of the server, or .list.
 
 Exit codes:
-  0  ended by Ctrl-C, or after --looks passes
+  0  ended by Ctrl-C, or after --passes passes
   1  it could not start or continue; the last line says why
   2  wrong usage";
 
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     args.scan.validate()?;
     let targets = args.targets.targets()?;
     let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal() && browse::can_draw();
-    if is_terminal && !args.lines && !args.jsonl && args.looks.is_none() {
+    if is_terminal && !args.lines && !args.jsonl && args.passes.is_none() {
         return browse::watch(&args.scan, targets, args.interval);
     }
     runtime::block_on(print_events(args, targets))
@@ -121,7 +121,7 @@ async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandEr
             Some(error) => return Err(CommandError::failed(error)),
             None => {}
         }
-        if args.looks.is_some_and(|passes| pass >= passes) {
+        if args.passes.is_some_and(|passes| pass >= passes) {
             break;
         }
     }

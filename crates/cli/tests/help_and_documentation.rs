@@ -14,7 +14,11 @@ fn help(args: &[&str]) -> String {
 
 /// All commands, as listed by `--help`.
 fn verbs() -> Vec<String> {
-    let text = help(&["--help"]);
+    commands(&help(&["--help"]))
+}
+
+/// The commands that a help text lists.
+fn commands(text: &str) -> Vec<String> {
     let commands = text.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).filter(|verb| verb != "help").collect()
@@ -38,6 +42,26 @@ fn every_help_has_examples_and_exit_codes_that_fit_into_a_terminal() {
             let scans = ["query", "ping", "list", "check", "browse", "watch", "doctor"].contains(&args[0]);
             assert!(!scans || text.contains(flag), "{args:?} has no {flag}");
         }
+    }
+}
+
+/// The help of every command as a whole, so that a change of a text shows up in a review: `INSTA_UPDATE=always` rewrites
+/// the snapshots.
+#[test]
+fn help_texts_are_reviewed_as_a_whole() {
+    let mut pages = vec![("rallypoint".to_owned(), help(&["--help"]))];
+    for verb in verbs() {
+        let text = help(&[&verb, "--help"]);
+        let subcommands = commands(&text);
+        for subcommand in subcommands {
+            pages.push((format!("{verb}_{subcommand}"), help(&[&verb, &subcommand, "--help"])));
+        }
+        pages.push((verb, text));
+    }
+    for (name, text) in pages {
+        // clap indents empty lines of long help texts.
+        let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        insta::assert_snapshot!(format!("help_{name}"), text);
     }
 }
 

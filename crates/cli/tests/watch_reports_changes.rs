@@ -74,7 +74,7 @@ fn it_exits_after_the_last_pass_or_when_the_pipe_is_closed() {
     // A socket that never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let target = format!("session://{}", silent.local_addr().unwrap());
-    let args = ["watch", &target, "--looks", "2", "-i", "1ms", "-t", "50ms", "--jsonl"];
+    let args = ["watch", &target, "--passes", "2", "-i", "1ms", "-t", "50ms", "--jsonl"];
     let output = run(home.path(), args);
     assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""));
     let lines = stdout(&output);

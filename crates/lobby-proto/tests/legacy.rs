@@ -63,7 +63,7 @@ fn l16_a_legacy_server_is_checked_and_shown_in_both_lists() {
 }
 
 #[test]
-fn l16_a_legacy_server_is_refreshed_and_expires() {
+fn w15_a_legacy_server_is_refreshed_and_expires() {
     let mut lobby = Lobby::unchecked();
     let datagram = registration(41, 8190, "Bacon Town [0/10]");
     assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), RegistrationOutcome::Listed);

@@ -80,7 +80,7 @@ fn registrations_beyond_the_budget_are_refused() {
 }
 
 #[test]
-fn a_refresh_is_not_charged() {
+fn w16_a_refresh_is_not_charged() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     for _ in 0..10_000 {

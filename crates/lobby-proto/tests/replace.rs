@@ -57,7 +57,7 @@ fn l8_another_port_or_transport_is_another_server() {
 }
 
 #[test]
-fn l8_a_new_id_at_one_endpoint_replaces_the_whole_old_entry() {
+fn w12_a_new_id_at_one_endpoint_replaces_the_whole_old_entry() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.register("2001:db8::9", &udp(1));

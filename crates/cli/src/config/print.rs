@@ -8,6 +8,9 @@ use super::{
 };
 use std::fmt::Write;
 
+/// Maximum length of a comment line, without the leading `# `.
+const COMMENT_WIDTH: usize = 100;
+
 /// Every setting with its value and description: a file that results in the same configuration, and a template.
 pub fn print(settings: &Settings) -> String {
     let mut out = String::new();
@@ -38,7 +41,7 @@ pub fn print(settings: &Settings) -> String {
 
 fn comment(out: &mut String, setting: &Setting) {
     let restart = if setting.reloads { "" } else { "; needs a restart" };
-    for line in wrap(&format!("{} ({}{restart})", setting.about, setting.expects)) {
+    for line in textwrap::wrap(&format!("{} ({}{restart})", setting.about, setting.expects), COMMENT_WIDTH) {
         let _ = writeln!(out, "# {line}");
     }
 }
@@ -71,20 +74,4 @@ fn watch_tables(out: &mut String, setting: &Setting, settings: &Settings) {
     for target in &settings.watch {
         let _ = writeln!(out, "[[watch]]\n{}", watch::lines(target).join("\n"));
     }
-}
-
-/// Lines of at most 100 characters.
-fn wrap(text: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.len() + word.len() < 100 => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
