@@ -68,7 +68,7 @@ fn help_texts_are_reviewed_as_a_whole() {
 #[test]
 fn every_command_is_in_the_documentation() {
     let page = |name: &str| fs::read_to_string(format!("{DOCS}{name}")).unwrap();
-    let all = page("asking.md") + &page("operating.md") + &page("session.md") + &page("../README.md");
+    let all = page("querying.md") + &page("operating.md") + &page("session.md") + &page("../README.md");
     for verb in verbs() {
         let is_for_shells = matches!(&*verb, "completions" | "man" | "respond");
         assert!(is_for_shells || all.contains(&format!("rallypoint {verb} ")), "no page explains {verb}");

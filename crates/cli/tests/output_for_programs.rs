@@ -1,4 +1,4 @@
-//! JSON, JSON lines, CSV and gamedig's format include errors, and docs/asking.md documents every key.
+//! JSON, JSON lines, CSV and gamedig's format include errors, and docs/querying.md documents every key.
 
 use rallypoint_harness::{
     MockServer, QueryProtocol, closed_udp_port, redact_ports_and_pings, redact_times, run, stderr, stdout,
@@ -132,14 +132,14 @@ fn a_failure_of_the_whole_command_is_an_object_too() {
 
 #[test]
 fn every_key_is_in_the_documentation() {
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/asking.md")).unwrap();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/querying.md")).unwrap();
     let servers = [MockServer::new(QueryProtocol::Session), MockServer::new(QueryProtocol::Bloodmasters)];
     let (text, _) = query(&["--json", &servers[0].text(), &servers[1].text(), &closed_udp_port()]);
     let mut keys = BTreeSet::new();
     collect(&parsed(&text), &mut keys);
     assert!(keys.len() > 40, "{keys:?}");
     for key in keys {
-        assert!(page.contains(&format!("`{key}`")), "docs/asking.md does not explain `{key}`");
+        assert!(page.contains(&format!("`{key}`")), "docs/querying.md does not explain `{key}`");
     }
 }
 

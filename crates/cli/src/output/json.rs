@@ -1,4 +1,4 @@
-//! The JSON form of a server. The keys are documented in docs/asking.md.
+//! The JSON form of a server. The keys are documented in docs/querying.md.
 
 use rallypoint_query::{
     ScannedServer,
