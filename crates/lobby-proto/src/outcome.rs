@@ -86,7 +86,7 @@ impl RegistrationOutcome {
         "too_many_lobbies",
         "registry_full",
         "memory_full",
-        "known_by_asking",
+        "listed_by_query",
     ];
 
     /// The reason code for metrics, logs and the API. It is stable.

@@ -53,7 +53,7 @@ fn w38_a_registration_does_not_replace_a_watched_server() {
     lobby.send(&common::registration("Bait", addr.port(), Transport::Udp, keys));
     eventually("the owner can read the reason", || {
         let outcomes = lobby.runtime.block_on(lobby.recent_outcomes([127, 0, 0, 1].into()));
-        outcomes.last().is_some_and(|recent| recent.outcome.code() == "known_by_asking")
+        outcomes.last().is_some_and(|recent| recent.outcome.code() == "listed_by_query")
     });
     assert_eq!(lobby.names(), ["Watched"]);
 }

@@ -64,7 +64,7 @@ impl ProbeError {
             Self::TimedOut(_) => "timed_out",
             Self::Refused => "refused",
             Self::Malformed(_) => "malformed",
-            Self::NotProbed(_) => "not_askable",
+            Self::NotProbed(_) => "unusable_address",
             Self::NoRoute(_) => "no_route",
             Self::Tls(_) => "tls_failed",
         }

@@ -2,7 +2,7 @@
 
 const NO_NAME = "(no name)";
 
-const SIGNS = { unasked: "", verified: "✓", differs: "≠", unreachable: "?" };
+const SIGNS = { not_queried: "", verified: "✓", differs: "≠", unreachable: "?" };
 
 function verifiedText({ verified, origin, differs }) {
   if (verified === "verified") {

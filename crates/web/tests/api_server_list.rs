@@ -48,7 +48,7 @@ fn a_server_has_the_field_names_of_gamedig() {
         "ping": null,
         "since": null,
         "origin": "registered",
-        "verified": "unasked",
+        "verified": "not_queried",
         "raw": {
             "name": "Bacon Town",
             "map": "ctf_truefort",

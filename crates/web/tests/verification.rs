@@ -92,5 +92,5 @@ fn unreachable_and_unqueried_servers_are_distinguished() {
     // A server without the key x-query is not probed.
     site.register(&Server::new(2, "Quiet"));
     let list = site.wait_for("/api/v1/servers?q=quiet", |list| list["total"] == 1);
-    assert_eq!(list["servers"][0]["verified"], "unasked");
+    assert_eq!(list["servers"][0]["verified"], "not_queried");
 }

@@ -40,7 +40,7 @@ impl Verification {
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
-            Self::NotProbed => "unasked",
+            Self::NotProbed => "not_queried",
             Self::Verified => "verified",
             Self::Differs => "differs",
             Self::Unreachable => "unreachable",

@@ -93,7 +93,7 @@ impl<'a> ServerRow<'a> {
     pub fn verified(&self) -> VerifiedBadge {
         let badge = |class, sign, text: &str| VerifiedBadge { class, sign, text: text.to_owned() };
         match self.row.verification {
-            Verification::NotProbed => badge("unasked", "", ""),
+            Verification::NotProbed => badge("not_queried", "", ""),
             Verification::Verified if self.row.origin != ListingOrigin::Registered => {
                 badge("verified", "✓", "Verified: the lobby queried the server itself")
             }
