@@ -82,7 +82,7 @@ enum Switch {
 #[serde(rename_all = "snake_case")]
 #[schema(as = Verified)]
 pub(crate) enum VerificationName {
-    Unasked,
+    NotQueried,
     Verified,
     Differs,
     Unreachable,
