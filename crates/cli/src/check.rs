@@ -110,7 +110,7 @@ impl Args {
     /// Rejects thresholds for values that the target does not have: they would never raise an alarm.
     fn validate(&self) -> Result<(), CommandError> {
         let has_servers = !matches!(self.target, Target::Server(_));
-        let has_players = !matches!(self.target, Target::MasterList(_));
+        let has_players = !matches!(self.target, Target::WebList(_));
         let is_wanted = |warn: &Option<Range>, crit: &Option<Range>| warn.is_some() || crit.is_some();
         let target = &self.target;
         if !has_servers && is_wanted(&self.warn_servers, &self.crit_servers) {

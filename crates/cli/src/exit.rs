@@ -26,7 +26,7 @@ pub const HELP: &str = "\
 Exit codes:
   0  all answered
   1  some did not answer, could not be resolved, or failed for different reasons
-  2  wrong usage
+  2  wrong usage, or lines of a file that are not targets
   3  a reply was invalid
   4  refused: the machine answers, but nothing listens at that port; also if
      other targets answered

@@ -24,7 +24,7 @@ use std::{fmt, io};
 
 /// List the servers of a lobby
 ///
-/// By default, as the lobby describes them. With --query every server is queried as well, which adds its ping and its
+/// All lists of the lobby, unless one is named. Servers are shown as the lobby describes them. With --query every server is queried as well, which adds its ping and its
 /// current state. * marks servers that require a password.
 #[derive(clap::Args)]
 #[command(after_long_help = format!("{MORE}\n\n{}", exit::HELP))]
@@ -33,12 +33,12 @@ pub struct Args {
     // Not a doc comment, because of the brackets.
     #[arg(value_name = "LOBBY", env = "RALLYPOINT_LOBBY", value_delimiter = ',', default_value = "localhost")]
     #[arg(
-        help = "Lobbies: host, host:port, lobby://host[:port][/lobby], or the http:// or https:// URL of a Bloodmasters \
-                  master list"
+        help = "Lobbies: host, host:port, lobby://host[:port][/list], or the http:// or https:// URL of a lobby's page or of \
+                  a Bloodmasters master list"
     )]
     lobbies: Vec<String>,
 
-    /// The list to read, for lobbies given without one: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
+    /// Read only this list of lobbies given without one: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: all]
     #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
     lobby_id: Option<LobbyId>,
 
@@ -80,6 +80,7 @@ Examples:
   rallypoint list lobby.example.org --query --not-empty --sort ping --limit 10
   rallypoint list lobby://lobby.example.org/vanguard --jsonl
   rallypoint list --legacy lobby.example.org
+  rallypoint list https://lobby.example.org/
   rallypoint list https://lobby.example.org/bloodmasterslist.php --query
 
 Environment:

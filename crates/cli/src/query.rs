@@ -5,12 +5,12 @@ use crate::{
     exit::{self, Exit},
     interactive_scan::{InteractiveScan, print_failure},
     output::{
-        OutputArgs, Printer, Shape,
+        FailedTarget, OutputArgs, Printer, Shape,
         printer::{exit_of_output, print_command_error},
     },
     runtime,
     scan_args::ScanArgs,
-    target_args::TargetArgs,
+    target_args::{InvalidLine, ReadTargets, TargetArgs},
 };
 use rallypoint_query::{ProbeError, ScanEvent, Target, proto::Detail};
 use std::io;
@@ -56,19 +56,27 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 
 fn try_run(args: &Args) -> Result<Exit, CommandError> {
     args.scan.validate()?;
-    let targets = args.targets.targets()?;
-    let is_single = matches!(&targets[..], [Target::Server(_)]);
+    let ReadTargets { targets, invalid } = args.targets.read()?;
+    let is_single = matches!(&targets[..], [Target::Server(_)]) && invalid.is_empty();
     let shape = if args.details || is_single { Shape::Details } else { Shape::Table };
     let mut printer = Printer::new(args.output.format(), shape, is_single);
     let detail = if args.no_players { Detail::Info } else { Detail::Players };
     runtime::block_on(async {
         let scan = InteractiveScan::start(args.scan.scanner(targets, Some(detail))?)?;
-        exit_of_output(print_results(scan, &mut printer).await)
+        exit_of_output(print_results(scan, invalid, &mut printer).await)
     })
 }
 
-async fn print_results(mut scan: InteractiveScan, printer: &mut Printer) -> io::Result<Exit> {
+async fn print_results(
+    mut scan: InteractiveScan,
+    invalid: Vec<InvalidLine>,
+    printer: &mut Printer,
+) -> io::Result<Exit> {
     printer.begin()?;
+    let has_invalid_lines = !invalid.is_empty();
+    for InvalidLine { place, message } in invalid {
+        printer.failed_target(FailedTarget { target: place, address: None, error: "invalid_target", message })?;
+    }
     let mut exit = Exit::Answered;
     while let Some(event) = scan.next(printer).await? {
         exit = exit.and(match event {
@@ -88,5 +96,5 @@ async fn print_results(mut scan: InteractiveScan, printer: &mut Printer) -> io::
         });
     }
     printer.end()?;
-    Ok(scan.exit(exit))
+    Ok(if has_invalid_lines { Exit::Usage } else { scan.exit(exit) })
 }

@@ -10,7 +10,8 @@ use crate::{
     runtime,
     scan_args::{ScanArgs, time},
     signals::Signals,
-    target_args::TargetArgs,
+    stdio::print_stderr,
+    target_args::{ReadTargets, TargetArgs},
 };
 use event::{Tone, WatchEvent};
 use jiff::{Timestamp, Zoned};
@@ -80,7 +81,8 @@ Exit codes:
 /// Runs the command until Ctrl-C.
 pub fn run(args: &Args) -> Result<(), CommandError> {
     args.scan.validate()?;
-    let targets = args.targets.targets()?;
+    let ReadTargets { targets, invalid } = args.targets.read()?;
+    invalid.iter().for_each(|line| print_stderr(line));
     let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal() && browse::can_draw();
     if is_terminal && !args.lines && !args.jsonl && args.passes.is_none() {
         return browse::watch(&args.scan, targets, args.interval);

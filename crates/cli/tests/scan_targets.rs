@@ -26,10 +26,17 @@ fn targets_are_read_from_a_file_and_standard_input() {
 }
 
 #[test]
-fn an_invalid_target_in_a_file_is_reported_with_its_line() {
+fn an_invalid_target_in_a_file_is_reported_with_its_line_and_the_others_are_queried() {
     let home = tempfile::tempdir().unwrap();
-    let output = run_with_input(home.path(), &["query", "-"], "localhost\nftp://example.org\n");
+    let server = MockServer::new(QueryProtocol::Session);
+    let input = format!("session://{}\nftp://example.org\n", server.text());
+    let output = run_with_input(home.path(), &["query", "-", "--jsonl"], &input);
     assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stdout(&output).contains("\"ping_ms\"") && stdout(&output).contains("invalid_target"),
+        "{}",
+        stdout(&output)
+    );
     let errors = stderr(&output);
     assert!(
         errors.contains("standard input:2: \"ftp://example.org\" is not a target: unknown scheme ftp://"),

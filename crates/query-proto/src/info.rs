@@ -112,24 +112,33 @@ impl ServerInfo {
         self.teams.iter().find(|team| team.id == id).map(|team| &*team.name)
     }
 
-    /// Fills unknown fields from `other`: what a server says about itself, for example, from what a lobby says about it.
+    /// Fills unknown fields from `other`: what a server says about itself, for example, from what a lobby says about it. A name
+    /// whose letters this server's protocol cannot express ("??????") is replaced by the complete one, too.
     pub fn fill_from(&mut self, other: &Self) {
         fn fill<T: Clone>(mine: &mut Option<T>, other: &Option<T>) {
             if mine.is_none() {
                 mine.clone_from(other);
             }
         }
+        fn fill_text(mine: &mut Option<String>, other: &Option<String>) {
+            if let (Some(text), Some(full)) = (&*mine, other)
+                && is_degraded(text, full)
+            {
+                *mine = None;
+            }
+            fill(mine, other);
+        }
         fn fill_list<T: Clone>(mine: &mut Vec<T>, other: &[T]) {
             if mine.is_empty() {
                 mine.extend_from_slice(other);
             }
         }
-        fill(&mut self.name, &other.name);
-        fill(&mut self.description, &other.description);
+        fill_text(&mut self.name, &other.name);
+        fill_text(&mut self.description, &other.description);
         fill(&mut self.game, &other.game);
-        fill(&mut self.game_name, &other.game_name);
-        fill(&mut self.mode, &other.mode);
-        fill(&mut self.map, &other.map);
+        fill_text(&mut self.game_name, &other.game_name);
+        fill_text(&mut self.mode, &other.mode);
+        fill_text(&mut self.map, &other.map);
         fill(&mut self.version, &other.version);
         fill(&mut self.website, &other.website);
         fill(&mut self.password, &other.password);
@@ -147,9 +156,50 @@ impl ServerInfo {
     }
 }
 
+/// Whether a text is `full` with a question mark for every letter, or for every byte of a letter, outside of ASCII. It may be
+/// cut off, because many protocols have short fields.
+fn is_degraded(text: &str, full: &str) -> bool {
+    let matches = |marks_per_letter: fn(char) -> usize| {
+        let mut rest = text.chars();
+        let mut has_marks = false;
+        for letter in full.chars() {
+            let marks = if letter.is_ascii() { 0 } else { marks_per_letter(letter) };
+            has_marks |= marks > 0;
+            let expected = if marks > 0 { '?' } else { letter };
+            for _ in 0..marks.max(1) {
+                match rest.next() {
+                    Some(c) if c == expected => {}
+                    Some(_) => return false,
+                    None => return has_marks,
+                }
+            }
+        }
+        has_marks && rest.next().is_none()
+    };
+    text.contains('?') && (matches(|_| 1) || matches(char::len_utf8))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fill_from_replaces_a_name_that_the_protocol_cannot_express() {
+        for (own, listed, expected) in [
+            ("??????", "東京サーバー", "東京サーバー"),
+            ("??????????????????", "東京サーバー", "東京サーバー"),
+            ("M?nchen", "München", "München"),
+            ("Caf? des Art", "Café des Artistes", "Café des Artistes"),
+            ("Who? Me", "Who? Me", "Who? Me"),
+            ("Really?", "München", "Really?"),
+            ("??????", "another server", "??????"),
+        ] {
+            let named = |name: &str| ServerInfo { name: Some(name.into()), ..ServerInfo::default() };
+            let mut info = named(own);
+            info.fill_from(&named(listed));
+            assert_eq!(info.name.as_deref(), Some(expected), "{own} and {listed}");
+        }
+    }
 
     #[test]
     fn fill_from_keeps_known_fields() {

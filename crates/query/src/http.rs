@@ -33,8 +33,11 @@ use tokio::{
 /// Maximum size of a response header, in bytes.
 const MAX_HEADER: usize = 16 << 10;
 
-/// Maximum size of a response body, in bytes. A list of a hundred thousand servers is smaller.
+/// Maximum size of a response body, in bytes.
 const MAX_BODY: usize = 4 << 20;
+
+/// Maximum size of a list, in bytes: larger than that of a hundred thousand servers.
+pub(crate) const MAX_LIST: usize = 128 << 20;
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +61,30 @@ pub struct HttpResponse {
     pub body: Vec<u8>,
 }
 
+impl HttpResponse {
+    /// The body of a response with status 200.
+    ///
+    /// # Errors
+    /// If the status is another one.
+    pub fn into_body(self) -> Result<Vec<u8>, ProbeError> {
+        match (self.status, self.location) {
+            (200, _) => Ok(self.body),
+            (_, Some(location)) => {
+                Err(ProbeError::Malformed(format!("it has moved to {}: use that address", text::sanitize(&location))))
+            }
+            (status, None) => Err(ProbeError::Malformed(format!("the page answers with status {status}"))),
+        }
+    }
+}
+
 /// Reads a document.
 ///
 /// # Errors
 /// If the connection fails, or the status is not 200.
 pub async fn get(url: &HttpUrl, config: &ScanConfig) -> Result<Vec<u8>, ProbeError> {
-    get_over(open(url, config).await?, url).await
+    let request = HttpRequest { method: "GET", headers: &[("Accept", "text/plain")], body: &[] };
+    let response = send(url, request, config).await?;
+    response.into_body()
 }
 
 /// Sends a request, and returns the response whatever its status is.
@@ -71,36 +92,25 @@ pub async fn get(url: &HttpUrl, config: &ScanConfig) -> Result<Vec<u8>, ProbeErr
 /// # Errors
 /// If the connection fails, or the response is not valid HTTP or is too large.
 pub async fn send(url: &HttpUrl, request: HttpRequest<'_>, config: &ScanConfig) -> Result<HttpResponse, ProbeError> {
-    send_over(open(url, config).await?, url, request).await
-}
-
-/// Reads a document over an existing connection.
-pub(crate) async fn get_over(stream: TimedStream, url: &HttpUrl) -> Result<Vec<u8>, ProbeError> {
-    let request = HttpRequest { method: "GET", headers: &[("Accept", "text/plain")], body: &[] };
-    let response = send_over(stream, url, request).await?;
-    match (response.status, response.location) {
-        (200, _) => Ok(response.body),
-        (_, Some(location)) => {
-            Err(ProbeError::Malformed(format!("it has moved to {}: use that address", text::sanitize(&location))))
-        }
-        (status, None) => Err(ProbeError::Malformed(format!("the page answers with status {status}"))),
-    }
+    send_over(open(url, config).await?, url, request, MAX_BODY).await
 }
 
 async fn open(url: &HttpUrl, config: &ScanConfig) -> Result<TimedStream, ProbeError> {
     connect(&resolve(&url.host, url.port.get(), config.only_family()).await?, config).await
 }
 
-async fn send_over(
+/// Sends a request over an existing connection, for a response of a limited size.
+pub(crate) async fn send_over(
     TimedStream { stream, timeout, .. }: TimedStream,
     url: &HttpUrl,
     request: HttpRequest<'_>,
+    max_body: usize,
 ) -> Result<HttpResponse, ProbeError> {
     if url.is_secure {
         let stream = within(timeout, tls::connect(stream, &url.host)).await?;
-        exchange(stream, timeout, url, request).await
+        exchange(stream, timeout, url, request, max_body).await
     } else {
-        exchange(stream, timeout, url, request).await
+        exchange(stream, timeout, url, request, max_body).await
     }
 }
 
@@ -110,6 +120,7 @@ async fn exchange(
     limit: Duration,
     url: &HttpUrl,
     request: HttpRequest<'_>,
+    max_body: usize,
 ) -> Result<HttpResponse, ProbeError> {
     let request = build(url, request)?;
     let handshake = http1::Builder::new().max_buf_size(MAX_HEADER).handshake(TokioIo::new(stream));
@@ -119,7 +130,7 @@ async fn exchange(
     tasks.spawn(connection);
     let response =
         within(limit, async { sender.send_request(request).await.map_err(|error| from_hyper(&error, limit)) });
-    read(response.await?, limit).await
+    read(response.await?, limit, max_body).await
 }
 
 fn build(url: &HttpUrl, request: HttpRequest<'_>) -> Result<Request<Full<Bytes>>, ProbeError> {
@@ -143,7 +154,7 @@ fn invalid_request() -> ProbeError {
     ProbeError::Malformed("the URL or a header contains invalid characters".into())
 }
 
-async fn read(response: Response<Incoming>, limit: Duration) -> Result<HttpResponse, ProbeError> {
+async fn read(response: Response<Incoming>, limit: Duration, max_body: usize) -> Result<HttpResponse, ProbeError> {
     let status = response.status().as_u16();
     let location = response.headers().get(header::LOCATION);
     let location = location.map(|location| String::from_utf8_lossy(location.as_bytes()).into_owned());
@@ -154,8 +165,8 @@ async fn read(response: Response<Incoming>, limit: Duration) -> Result<HttpRespo
         let Some(frame) = frame else { return Ok(HttpResponse { status, location, body }) };
         let frame = frame.map_err(|error| from_hyper(&error, limit))?;
         let Ok(data) = frame.into_data() else { continue };
-        if body.len() + data.len() > MAX_BODY {
-            return Err(ProbeError::Malformed(format!("it is larger than {} MiB", MAX_BODY >> 20)));
+        if body.len() + data.len() > max_body {
+            return Err(ProbeError::Malformed(format!("it is larger than {} MiB", max_body >> 20)));
         }
         body.extend_from_slice(&data);
     }

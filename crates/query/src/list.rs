@@ -1,16 +1,13 @@
-//! Reading the list of a lobby, of a legacy lobby (L16), or a Bloodmasters master list (L17).
+//! Reading lists: of a lobby, of a legacy lobby (L16), of a lobby's web page or API, and Bloodmasters master lists (L17).
 
-use crate::{
-    Family, LobbyAddress, ProbeError, ScanConfig, Target,
-    resolve::resolve,
-    target::candidates,
-    tcp::{TimedStream, connect},
-};
+mod all_lists;
+mod lobby;
+#[cfg(feature = "http")]
+mod web;
+
+use crate::{Family, LobbyAddress, ProbeError, ScanConfig, Target, resolve::resolve, target::candidates, tcp::connect};
 use rallypoint_query_proto::{Detail, Probe, Protocol, ServerInfo, ServerQuery};
-use rallypoint_wire::{
-    legacy,
-    lobby::{ListBlock, ListReader, ListRequest, ProtocolId, Transport},
-};
+use rallypoint_wire::lobby::{LobbyId, Transport};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
@@ -25,6 +22,8 @@ pub struct FetchedServer {
     pub endpoints: Vec<SocketAddr>,
     /// Protocol of the server, if the list implies it.
     pub protocol: Option<Protocol>,
+    /// The list of the lobby that contains the server, if it is known.
+    pub list: Option<LobbyId>,
 }
 
 /// A list that was read completely.
@@ -43,8 +42,6 @@ pub struct ListSummary {
 /// Maximum number of entries in a list.
 const MAX_SERVERS: usize = 1_000_000;
 
-const READ_BUFFER: usize = 64 << 10;
-
 /// Number of valid and invalid entries of a list.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
@@ -62,9 +59,10 @@ pub async fn fetch_list(
     mut on_server: impl FnMut(FetchedServer),
 ) -> Result<ListSummary, ProbeError> {
     let (host, port) = match target {
+        Target::Lobby(lobby) if lobby.id.is_none() => return all_lists::fetch(lobby, config, on_server).await,
         Target::Lobby(lobby) => (&lobby.host, lobby.port()),
         Target::LegacyLobby(lobby, _) => (&lobby.host, lobby.legacy_port()),
-        Target::MasterList(url) => (&url.host, url.port.get()),
+        Target::WebList(url) => return fetch_from_web(url, config, on_server).await,
         Target::Server(_) => return Err(ProbeError::Malformed("a server has no list".into())),
     };
     let addrs = resolve(host, port, config.only_family()).await?;
@@ -73,13 +71,24 @@ pub async fn fetch_list(
     let connect_time = start.elapsed();
     let from = stream.peer;
     let Count { servers, malformed } = match target {
-        Target::Lobby(lobby) => read_lobby(stream, lobby, &mut on_server).await?,
-        Target::LegacyLobby(_, protocol) => read_legacy_lobby(stream, *protocol, &mut on_server).await?,
-        Target::MasterList(url) => read_master_list(stream, url, &mut on_server).await?,
+        Target::LegacyLobby(_, protocol) => lobby::read_legacy_lobby(stream, *protocol, &mut on_server).await?,
+        Target::Lobby(LobbyAddress { id: Some(id), .. }) => lobby::read_lobby(stream, *id, &mut on_server).await?,
         // Cannot happen: returned above.
-        Target::Server(_) => Count::default(),
+        Target::Lobby(_) | Target::WebList(_) | Target::Server(_) => Count::default(),
     };
     Ok(ListSummary { from, connect_time, servers, malformed })
+}
+
+#[cfg(feature = "http")]
+use web::fetch as fetch_from_web;
+
+#[cfg(not(feature = "http"))]
+async fn fetch_from_web(
+    _url: &crate::HttpUrl,
+    _config: &ScanConfig,
+    _on_server: impl FnMut(FetchedServer),
+) -> Result<ListSummary, ProbeError> {
+    Err(ProbeError::Malformed("this program was built without HTTP".into()))
 }
 
 impl FetchedServer {
@@ -101,106 +110,6 @@ impl FetchedServer {
         let probe = |addr: SocketAddr, protocol: Protocol| Probe::new(addr, ServerQuery { protocol, detail });
         endpoints.flat_map(|addr| protocols.iter().map(move |protocol| probe(*addr, *protocol))).collect()
     }
-}
-
-async fn read_lobby(
-    mut stream: TimedStream,
-    lobby: &LobbyAddress,
-    on_server: &mut impl FnMut(FetchedServer),
-) -> Result<Count, ProbeError> {
-    let mut request = Vec::new();
-    ListRequest { lobby_id: lobby.id() }.emit(&mut request);
-    stream.write_all(&request).await?;
-    let mut reader = ListReader::new();
-    let mut buffer = vec![0; READ_BUFFER];
-    let mut count = Count::default();
-    loop {
-        let read = stream.read(&mut buffer).await?;
-        if read == 0 {
-            return match reader.finish() {
-                Ok(()) => Ok(count),
-                // What arrived did not begin like a list.
-                Err(error) if count.servers == 0 => Err(ProbeError::Malformed(format!(
-                    "{error}; is this a lobby's port ({})?",
-                    rallypoint_wire::lobby::PORT
-                ))),
-                Err(error) => Err(error.into()),
-            };
-        }
-        reader.push(&buffer[..read]);
-        while let Some(block) = reader.next_block() {
-            let endpoints: Vec<_> = block.iter().flat_map(ListBlock::endpoints).collect();
-            match block {
-                Ok(block) if !endpoints.is_empty() => {
-                    count.add_server()?;
-                    on_server(FetchedServer { info: ServerInfo::from_list(&block), endpoints, protocol: None });
-                }
-                _ => count.add_malformed()?,
-            }
-        }
-    }
-}
-
-async fn read_legacy_lobby(
-    mut stream: TimedStream,
-    protocol_id: ProtocolId,
-    on_server: &mut impl FnMut(FetchedServer),
-) -> Result<Count, ProbeError> {
-    let mut request = Vec::new();
-    legacy::ListRequest { protocol_id }.emit(&mut request);
-    stream.write_all(&request).await?;
-    let mut reader = legacy::ListReader::new();
-    let mut buffer = vec![0; READ_BUFFER];
-    let mut count = Count::default();
-    loop {
-        let read = stream.read(&mut buffer).await?;
-        if read == 0 {
-            reader.finish()?;
-            return Ok(count);
-        }
-        reader.push(&buffer[..read]);
-        while let Some(entry) = reader.next_entry() {
-            match entry {
-                Ok(entry) => {
-                    count.add_server()?;
-                    let endpoints = vec![SocketAddr::from(entry.endpoint)];
-                    on_server(FetchedServer { info: ServerInfo::from_legacy(&entry.info), endpoints, protocol: None });
-                }
-                Err(_) => count.add_malformed()?,
-            }
-        }
-    }
-}
-
-#[cfg(feature = "http")]
-async fn read_master_list(
-    stream: TimedStream,
-    url: &crate::HttpUrl,
-    on_server: &mut impl FnMut(FetchedServer),
-) -> Result<Count, ProbeError> {
-    let body = crate::http::get_over(stream, url).await?;
-    let mut lines = rallypoint_wire::bloodmasters::master_list::servers(&body);
-    let mut count = Count::default();
-    for endpoint in lines.by_ref() {
-        count.add_server()?;
-        let endpoints = vec![SocketAddr::from(endpoint)];
-        on_server(FetchedServer { info: ServerInfo::default(), endpoints, protocol: Some(Protocol::Bloodmasters) });
-    }
-    count.malformed = lines.skipped();
-    // A web page for people has many lines and no server.
-    if count.servers == 0 && count.malformed > 0 {
-        return Err(ProbeError::Malformed("it is not a list of servers".into()));
-    }
-    Ok(count)
-}
-
-#[cfg(not(feature = "http"))]
-async fn read_master_list(
-    _stream: TimedStream,
-    _url: &crate::HttpUrl,
-    _on_server: &mut impl FnMut(FetchedServer),
-) -> Result<Count, ProbeError> {
-    Err(ProbeError::Malformed("this program was built without HTTP".into()))
 }
 
 impl Count {

@@ -2,7 +2,7 @@
 
 use crate::{FetchedServer, ProbeError, ServerAddress, engine::ProbeReply};
 use rallypoint_query_proto::{MissingPart, Protocol, RoundTrip, ServerInfo};
-use rallypoint_wire::lobby::Transport;
+use rallypoint_wire::lobby::{LobbyId, Transport};
 use std::net::SocketAddr;
 
 /// What is known about one server: from itself, from a list, or from both.
@@ -27,6 +27,8 @@ pub struct ScannedServer {
     pub error: Option<ProbeError>,
     /// All addresses in the list.
     pub endpoints: Vec<SocketAddr>,
+    /// The list of the lobby that contains the server, if it is known.
+    pub list: Option<LobbyId>,
 }
 
 /// How a server answered.
@@ -55,6 +57,7 @@ impl ScannedServer {
             reply: None,
             error: None,
             endpoints: Vec::new(),
+            list: None,
         }
     }
 
@@ -72,6 +75,7 @@ impl ScannedServer {
             reply: None,
             error: None,
             endpoints: listed.endpoints,
+            list: listed.list,
         }
     }
 
@@ -96,7 +100,12 @@ impl ScannedServer {
 
     /// The server as it is in the list, to probe it again.
     pub(crate) fn to_listed(&self) -> FetchedServer {
-        FetchedServer { info: self.info.clone(), endpoints: self.endpoints.clone(), protocol: self.protocol }
+        FetchedServer {
+            info: self.info.clone(),
+            endpoints: self.endpoints.clone(),
+            protocol: self.protocol,
+            list: self.list,
+        }
     }
 
     /// Merges the server's own reply into what a list said.

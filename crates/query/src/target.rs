@@ -3,7 +3,7 @@
 use crate::lobby_names;
 use rallypoint_query_proto::{Detail, Probe, Protocol, ServerQuery};
 use rallypoint_wire::{
-    bloodmasters, legacy,
+    legacy,
     lobby::{self, LobbyId, ProtocolId},
 };
 use std::{
@@ -33,8 +33,8 @@ pub enum Target {
     /// A lobby that speaks the legacy protocol (L16), which lists only servers with this protocol ID. Has no written form of
     /// its own.
     LegacyLobby(LobbyAddress, ProtocolId),
-    /// `http://host:port/path` or `https://...`: a Bloodmasters master list (L17).
-    MasterList(HttpUrl),
+    /// `http://host:port/path` or `https://...`: the page or the API of a lobby, or a Bloodmasters master list (L17).
+    WebList(HttpUrl),
 }
 
 /// Address of a game server.
@@ -55,7 +55,7 @@ pub struct LobbyAddress {
     pub host: Host,
     /// TCP port; `None` means the default port of the protocol.
     pub port: Option<NonZeroU16>,
-    /// The list; `None` means that of Gang Garrison 2.
+    /// The list; `None` means all lists that the lobby is known to have.
     pub id: Option<LobbyId>,
 }
 
@@ -121,12 +121,6 @@ impl LobbyAddress {
     pub fn legacy_port(&self) -> u16 {
         self.port.map_or(legacy::PORT, NonZeroU16::get)
     }
-
-    /// The ID of the list.
-    #[must_use]
-    pub fn id(&self) -> LobbyId {
-        self.id.unwrap_or(LobbyId::GANG_GARRISON_2)
-    }
 }
 
 impl FromStr for Target {
@@ -138,7 +132,7 @@ impl FromStr for Target {
         let scheme = scheme.to_ascii_lowercase();
         match &*scheme {
             "lobby" => rest.parse().map(Self::Lobby),
-            "http" | "https" => text.parse().map(Self::MasterList),
+            "http" | "https" => text.parse().map(Self::WebList),
             _ => match scheme.parse() {
                 Ok(protocol) => server(rest.trim_end_matches('/'), Some(protocol)),
                 Err(_) => Err(ParseTargetError(format!("unknown scheme {scheme}://: use {}", schemes()))),
@@ -180,13 +174,12 @@ impl HttpUrl {
     }
 }
 
-/// `http://host[:port][/path]` or `https://...`. Without a path, that of a Bloodmasters master list.
+/// `http://host[:port][/path]` or `https://...`.
 impl FromStr for HttpUrl {
     type Err = ParseTargetError;
 
     fn from_str(text: &str) -> Result<Self, ParseTargetError> {
-        let expected =
-            || ParseTargetError("expected a URL such as https://lobby.example.org/bloodmasterslist.php".into());
+        let expected = || ParseTargetError("expected a URL such as https://lobby.example.org/".into());
         let (scheme, rest) = text.trim().split_once("://").ok_or_else(expected)?;
         let is_secure = match &*scheme.to_ascii_lowercase() {
             "http" => false,
@@ -199,7 +192,7 @@ impl FromStr for HttpUrl {
             return Err(expected());
         }
         let path = match path.split('#').next().unwrap_or_default() {
-            "" | "/" => bloodmasters::master_list::PATH.to_owned(),
+            "" => "/".to_owned(),
             path if path.starts_with('?') => format!("/{path}"),
             path => path.to_owned(),
         };
@@ -299,7 +292,7 @@ impl fmt::Display for Target {
         match self {
             Self::Server(server) => server.fmt(f),
             Self::Lobby(lobby) | Self::LegacyLobby(lobby, _) => lobby.fmt(f),
-            Self::MasterList(url) => url.fmt(f),
+            Self::WebList(url) => url.fmt(f),
         }
     }
 }
@@ -336,10 +329,10 @@ mod tests {
             ("lobby://l/Rallypoint rooms", "lobby://l/rooms"),
             ("lobby://l/1CCF16B1-436d-856f-504d-cc1af306aaa7", "lobby://l/gg2"),
             ("lobby://l/1CCF16B1-436d-856f-504d-cc1af306aaa8", "lobby://l/1ccf16b1-436d-856f-504d-cc1af306aaa8"),
-            ("http://lobby.example.org", "http://lobby.example.org/bloodmasterslist.php"),
+            ("http://lobby.example.org", "http://lobby.example.org/"),
             ("http://lobby.example.org:8080/list?x=1", "http://lobby.example.org:8080/list?x=1"),
             ("HTTPS://lobby.example.org/list", "https://lobby.example.org/list"),
-            ("https://lobby.example.org:80/", "https://lobby.example.org:80/bloodmasterslist.php"),
+            ("https://lobby.example.org:80/", "https://lobby.example.org:80/"),
         ] {
             let target: Target = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(target.to_string(), shown);
@@ -374,8 +367,8 @@ mod tests {
             ),
             ("lobby://example.org/nonsense", "gg2"),
             ("lobby://", "lobby.example.org"),
-            ("http://example.org/a b", "bloodmasterslist.php"),
-            ("http://example.org/a\r\nHost: x", "bloodmasterslist.php"),
+            ("http://example.org/a b", "expected a URL"),
+            ("http://example.org/a\r\nHost: x", "expected a URL"),
         ] {
             let error = wrong.parse::<Target>().unwrap_err().to_string();
             assert!(error.contains(part), "{wrong}: {error}");

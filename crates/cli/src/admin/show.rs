@@ -9,7 +9,7 @@ use rallypoint_wire::text;
 use serde_json::Value;
 
 const fn column(title: &'static str, least: usize, drop: u8) -> Column {
-    Column { title, right: false, least, drop }
+    Column { title, right: false, least, drop, if_different: false }
 }
 
 pub fn bans(answer: &Value, terminal: Terminal) -> String {

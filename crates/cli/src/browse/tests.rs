@@ -54,6 +54,7 @@ fn server(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> Scanned
         reply,
         error: None,
         endpoints,
+        list: None,
     }
 }
 

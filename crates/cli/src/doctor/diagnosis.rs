@@ -252,7 +252,12 @@ mod tests {
     fn listed(at: &str, transport: Transport) -> FetchedServer {
         let endpoints: Vec<SocketAddr> = vec![at.parse().unwrap()];
         let lobby = LobbyInfo { transport, endpoints: endpoints.clone(), protocol_id: None, entries: vec![] };
-        FetchedServer { info: ServerInfo { lobby: Some(lobby), ..ServerInfo::default() }, endpoints, protocol: None }
+        FetchedServer {
+            info: ServerInfo { lobby: Some(lobby), ..ServerInfo::default() },
+            endpoints,
+            protocol: None,
+            list: None,
+        }
     }
 
     fn diagnosis(addresses: Vec<Address>, listed: Vec<FetchedServer>) -> Diagnosis {

@@ -136,7 +136,10 @@ mod tests {
             password: Some(players == 3),
             ..ServerInfo::default()
         };
-        ScannedServer::listed(FetchedServer { info, endpoints: vec![([192, 0, 2, 1], 7).into()], protocol: None }, 0)
+        ScannedServer::listed(
+            FetchedServer { info, endpoints: vec![([192, 0, 2, 1], 7).into()], protocol: None, list: None },
+            0,
+        )
     }
 
     fn all() -> Vec<ScannedServer> {

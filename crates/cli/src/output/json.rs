@@ -1,7 +1,7 @@
 //! The JSON form of a server. The keys are documented in docs/querying.md.
 
 use rallypoint_query::{
-    ScannedServer,
+    ScannedServer, lobby_names,
     proto::{Player, Protocol, RttMethod, ServerInfo},
 };
 use rallypoint_wire::{bloodmasters::Rules, lobby::Transport, text};
@@ -56,6 +56,7 @@ pub fn server(record: &ScannedServer) -> ServerJson<'_> {
                 Transport::Tcp => "tcp",
                 Transport::Udp => "udp",
             },
+            list: record.list.map(lobby_names::short_name),
             protocol_id: lobby.protocol_id.map(|id| id.to_string()),
             entries: lobby.entries.iter().map(|(key, value)| entry(key, value)).collect(),
         }),
@@ -188,6 +189,7 @@ impl<'a> PlayerJson<'a> {
 #[derive(Debug, Serialize)]
 struct LobbyJson {
     transport: &'static str,
+    list: Option<String>,
     protocol_id: Option<String>,
     entries: BTreeMap<String, String>,
 }

@@ -7,7 +7,7 @@ use super::{
     terminal::{Style, Terminal},
 };
 use crate::{error::CommandError, exit::Exit, stdio::print_stderr};
-use rallypoint_query::{ProbeError, ScannedServer};
+use rallypoint_query::{ProbeError, ScannedServer, lobby_names};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -70,17 +70,18 @@ pub struct ListNote {
     pub connect_ms: f64,
 }
 
-const COLUMNS: [Column; 8] = [
-    Column { title: "NAME", right: false, least: 8, drop: 0 },
-    Column { title: "PLAYERS", right: true, least: 7, drop: 1 },
-    Column { title: "MAP", right: false, least: 8, drop: 3 },
-    Column { title: "GAME", right: false, least: 6, drop: 4 },
-    Column { title: "PING", right: true, least: 7, drop: 2 },
+const COLUMNS: [Column; 9] = [
+    Column { title: "NAME", right: false, least: 8, drop: 0, if_different: false },
+    Column { title: "PLAYERS", right: true, least: 7, drop: 1, if_different: false },
+    Column { title: "MAP", right: false, least: 8, drop: 3, if_different: false },
+    Column { title: "GAME", right: false, least: 6, drop: 4, if_different: false },
+    Column { title: "LIST", right: false, least: 4, drop: 5, if_different: true },
+    Column { title: "PING", right: true, least: 7, drop: 2, if_different: false },
     // A truncated address is useless: the longest IPv4 address has room in a terminal of 40 columns.
-    Column { title: "ADDRESS", right: false, least: 21, drop: 0 },
-    Column { title: "PROTO", right: false, least: 3, drop: 5 },
+    Column { title: "ADDRESS", right: false, least: 21, drop: 0, if_different: false },
+    Column { title: "PROTO", right: false, least: 3, drop: 6, if_different: false },
     // The longest IPv6 address.
-    Column { title: "ALSO AT", right: false, least: 47, drop: 6 },
+    Column { title: "ALSO AT", right: false, least: 47, drop: 7, if_different: false },
 ];
 
 impl Printer {
@@ -318,6 +319,7 @@ fn row(record: &ScannedServer) -> Vec<Cell> {
         Cell { text: details::occupancy(info), style },
         info.map.as_deref().unwrap_or_default().into(),
         record.game().unwrap_or_default().into(),
+        record.list.map(lobby_names::short_name).unwrap_or_default().into(),
         ping,
         address.map(|address| address.to_string()).unwrap_or_default().into(),
         transport.unwrap_or_default().into(),

@@ -1,4 +1,7 @@
 //! Tables with aligned columns, as wide as the terminal.
+//!
+//! Our own, because the usual crates (comfy-table, tabled) wrap or truncate cells in a narrow terminal; none of them leaves out
+//! the least important columns.
 
 use super::terminal::{Style, Terminal, columns, fit};
 
@@ -12,6 +15,8 @@ pub struct Column {
     pub least: usize,
     /// Order in which columns are left out if there is no room: higher numbers first, 0 never.
     pub drop: u8,
+    /// Whether the column is left out if all its cells are the same.
+    pub if_different: bool,
 }
 
 /// A cell of a table.
@@ -52,7 +57,8 @@ impl Table {
     pub fn render(&self, terminal: Terminal) -> String {
         let most = if terminal.width.is_none() { MOST } else { usize::MAX };
         let natural: Vec<usize> = (0..self.columns.len()).map(|n| self.natural(n).min(most)).collect();
-        let mut shown: Vec<usize> = (0..self.columns.len()).filter(|n| natural[*n] > 0).collect();
+        let mut shown: Vec<usize> =
+            (0..self.columns.len()).filter(|n| natural[*n] > 0 && !self.is_redundant(*n)).collect();
         let widths = loop {
             let wanted: Vec<_> = shown.iter().map(|n| natural[*n].max(columns(self.columns[*n].title))).collect();
             let least: Vec<_> =
@@ -77,6 +83,13 @@ impl Table {
             self.line(&mut text, terminal, &shown, &widths, &cells);
         }
         text
+    }
+
+    /// Whether a column is shown only if its cells differ, and they do not.
+    fn is_redundant(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().filter_map(|row| row.get(column));
+        let first = cells.next();
+        self.columns[column].if_different && cells.all(|cell| Some(cell) == first)
     }
 
     /// Width of the longest cell of a column.
@@ -128,10 +141,10 @@ mod tests {
     use super::*;
 
     const COLUMNS: [Column; 4] = [
-        Column { title: "NAME", right: false, least: 8, drop: 0 },
-        Column { title: "PING", right: true, least: 4, drop: 1 },
-        Column { title: "MAP", right: false, least: 6, drop: 3 },
-        Column { title: "NONE", right: false, least: 6, drop: 2 },
+        Column { title: "NAME", right: false, least: 8, drop: 0, if_different: false },
+        Column { title: "PING", right: true, least: 4, drop: 1, if_different: false },
+        Column { title: "MAP", right: false, least: 6, drop: 3, if_different: false },
+        Column { title: "NONE", right: false, least: 6, drop: 2, if_different: false },
     ];
 
     fn table() -> Table {

@@ -112,5 +112,6 @@ fn favourite(id: &str, name: &str) -> ScannedServer {
         reply: None,
         error: None,
         endpoints,
+        list: None,
     }
 }

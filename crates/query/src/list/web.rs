@@ -1,0 +1,204 @@
+//! Reading a list over HTTP: from the API of a lobby, which its page leads to, or from a Bloodmasters master list (L17).
+
+use super::{Count, FetchedServer, ListSummary};
+use crate::{
+    Host, HttpUrl, ProbeError, ScanConfig,
+    http::{self, HttpRequest, HttpResponse},
+    resolve::resolve,
+    tcp::connect,
+};
+use rallypoint_query_proto::{LobbyInfo, Protocol, ServerInfo};
+use rallypoint_wire::{
+    bloodmasters::master_list,
+    lobby::{LobbyId, Transport},
+    text,
+};
+use serde_json::Value;
+use std::{
+    net::SocketAddr,
+    num::NonZeroU16,
+    time::{Duration, Instant},
+};
+
+/// Default port of a lobby's page and API.
+const HTTP_PORT: NonZeroU16 = NonZeroU16::new(29_950).expect("29950 is not 0");
+
+/// Maximum number of responses that a list is divided into.
+const MAX_PARTS: usize = 1_000;
+
+/// Reads the list that a URL leads to: itself, or the API beside a page.
+pub(super) async fn fetch(
+    url: &HttpUrl,
+    config: &ScanConfig,
+    mut on_server: impl FnMut(FetchedServer),
+) -> Result<ListSummary, ProbeError> {
+    let mut failure = None;
+    for path in candidates(&url.path) {
+        let Fetched { response, from, connect_time } = get(url, &path, config).await?;
+        let count = match response.into_body() {
+            Ok(body) => read(url, &path, body, config, &mut on_server).await,
+            Err(error) => Err(error),
+        };
+        match count {
+            Ok(Count { servers, malformed }) => return Ok(ListSummary { from, connect_time, servers, malformed }),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    Err(failure.unwrap_or_else(not_a_list))
+}
+
+/// The lists that the API of a lobby reports.
+pub(super) async fn lists(host: &Host, config: &ScanConfig) -> Result<Vec<LobbyId>, ProbeError> {
+    let url = HttpUrl { is_secure: false, host: host.clone(), port: HTTP_PORT, path: "/api/v1/lobbies".into() };
+    let body: Value = serde_json::from_slice(&http::get(&url, config).await?).map_err(|_| not_a_list())?;
+    let lobbies = body["lobbies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let with_servers = lobbies.iter().filter(|lobby| lobby["servers"].as_u64().is_some_and(|servers| servers > 0));
+    Ok(with_servers.filter_map(|lobby| lobby["id"].as_str()?.parse().ok()).collect())
+}
+
+/// Where the list of a URL may be, in the order of trying: the document itself, the API beside it (a page may be below the
+/// root of its site), the API at the root, and the master list of a site without an API.
+fn candidates(path: &str) -> Vec<String> {
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    let directory = &path[..=path.rfind('/').unwrap_or(0)];
+    let mut candidates = Vec::new();
+    if directory != path {
+        candidates.push(query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}")));
+    }
+    // Of the parameters of a page, only its list applies to the API.
+    let list = query.and_then(|query| query.split('&').find(|parameter| parameter.starts_with("lobby=")));
+    let parameters = list.map_or_else(String::new, |list| format!("?{list}"));
+    candidates.push(format!("{directory}api/v1/servers{parameters}"));
+    if directory != "/" {
+        candidates.push(format!("/api/v1/servers{parameters}"));
+    }
+    if directory == path {
+        candidates.push(format!("{}{}", directory.trim_end_matches('/'), master_list::PATH));
+    }
+    candidates
+}
+
+struct Fetched {
+    response: HttpResponse,
+    from: SocketAddr,
+    connect_time: Duration,
+}
+
+async fn get(url: &HttpUrl, path: &str, config: &ScanConfig) -> Result<Fetched, ProbeError> {
+    let url = HttpUrl { path: path.to_owned(), ..url.clone() };
+    let addrs = resolve(&url.host, url.port.get(), config.only_family()).await?;
+    let start = Instant::now();
+    let stream = connect(&addrs, config).await?;
+    let connect_time = start.elapsed();
+    let from = stream.peer;
+    let request = HttpRequest { method: "GET", headers: &[("Accept", "application/json, text/plain")], body: &[] };
+    let response = http::send_over(stream, &url, request, http::MAX_LIST).await?;
+    Ok(Fetched { response, from, connect_time })
+}
+
+/// Reads a document, and the rest of a list that the API returns in parts.
+async fn read(
+    url: &HttpUrl,
+    path: &str,
+    body: Vec<u8>,
+    config: &ScanConfig,
+    on_server: &mut impl FnMut(FetchedServer),
+) -> Result<Count, ProbeError> {
+    if body.first() != Some(&b'{') {
+        return read_master_list(&body, on_server);
+    }
+    let mut count = Count::default();
+    let mut next = body;
+    for _ in 0..MAX_PARTS {
+        let part: Value = serde_json::from_slice(&next).map_err(|_| not_a_list())?;
+        let servers = part["servers"].as_array().ok_or_else(not_a_list)?;
+        for value in servers {
+            match server(value) {
+                Some(server) => {
+                    count.add_server()?;
+                    on_server(server);
+                }
+                None => count.add_malformed()?,
+            }
+        }
+        let read = part["offset"].as_u64().unwrap_or(0).saturating_add(servers.len() as u64);
+        if servers.is_empty() || read >= part["total"].as_u64().unwrap_or(0) {
+            break;
+        }
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let Fetched { response, .. } = get(url, &format!("{path}{separator}offset={read}"), config).await?;
+        next = response.into_body()?;
+    }
+    Ok(count)
+}
+
+/// A server of the API.
+fn server(value: &Value) -> Option<FetchedServer> {
+    let text_of =
+        |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(|text| text::sanitize(text).into_owned());
+    let number = |key: &str| value[key].as_u64().and_then(|number| number.try_into().ok());
+    let address = |family: &str| value["addresses"][family].as_str().and_then(|text| text.parse::<SocketAddr>().ok());
+    let endpoints: Vec<_> = [address("ipv6"), address("ipv4")].into_iter().flatten().collect();
+    let entries = value["raw"].as_object().into_iter().flatten();
+    let lobby = LobbyInfo {
+        transport: if value["transport"] == "tcp" { Transport::Tcp } else { Transport::Udp },
+        endpoints: endpoints.clone(),
+        protocol_id: value["protocol_id"].as_str().and_then(|id| id.parse().ok()),
+        entries: entries.filter_map(|(key, value)| Some((key.clone().into_bytes(), value.as_str()?.into()))).collect(),
+    };
+    let info = ServerInfo {
+        name: text_of("name"),
+        game: text_of("game"),
+        game_name: text_of("game_name"),
+        map: text_of("map"),
+        version: text_of("version"),
+        website: text_of("website"),
+        password: value["password"].as_bool(),
+        players: number("numplayers"),
+        max_players: number("maxplayers"),
+        bots: number("numbots"),
+        lobby: Some(lobby),
+        ..ServerInfo::default()
+    };
+    let list = value["lobby"].as_str().and_then(|id| id.parse().ok());
+    (!endpoints.is_empty()).then_some(FetchedServer { info, endpoints, protocol: None, list })
+}
+
+fn read_master_list(body: &[u8], on_server: &mut impl FnMut(FetchedServer)) -> Result<Count, ProbeError> {
+    let mut lines = master_list::servers(body);
+    let mut count = Count::default();
+    for endpoint in lines.by_ref() {
+        count.add_server()?;
+        let endpoints = vec![SocketAddr::from(endpoint)];
+        let protocol = Some(Protocol::Bloodmasters);
+        on_server(FetchedServer { info: ServerInfo::default(), endpoints, protocol, list: None });
+    }
+    count.malformed = lines.skipped();
+    // A web page for people has many lines and no server.
+    if count.servers == 0 && count.malformed > 0 {
+        return Err(not_a_list());
+    }
+    Ok(count)
+}
+
+fn not_a_list() -> ProbeError {
+    ProbeError::Malformed("it is neither the page of a lobby nor a list of servers".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_leads_to_the_api_beside_it() {
+        for (path, expected) in [
+            ("/", vec!["/api/v1/servers", "/bloodmasterslist.php"]),
+            ("/?lobby=a&page=2", vec!["/api/v1/servers?lobby=a", "/bloodmasterslist.php"]),
+            ("/games/", vec!["/games/api/v1/servers", "/api/v1/servers", "/games/bloodmasterslist.php"]),
+            ("/servers/1", vec!["/servers/1", "/servers/api/v1/servers", "/api/v1/servers"]),
+            ("/list.php?x=1", vec!["/list.php?x=1", "/api/v1/servers"]),
+        ] {
+            assert_eq!(candidates(path), expected, "{path}");
+        }
+    }
+}
