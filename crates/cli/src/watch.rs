@@ -82,7 +82,7 @@ Exit codes:
 pub fn run(args: &Args) -> Result<(), CommandError> {
     args.scan.validate()?;
     let ReadTargets { targets, invalid } = args.targets.read()?;
-    invalid.iter().for_each(|line| print_stderr(line));
+    invalid.iter().for_each(print_stderr);
     let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal() && browse::can_draw();
     if is_terminal && !args.lines && !args.jsonl && args.passes.is_none() {
         return browse::watch(&args.scan, targets, args.interval);
