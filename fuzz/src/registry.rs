@@ -27,12 +27,12 @@ pub fn run(data: &[u8]) {
 }
 
 const SOURCES: [&str; 8] = [
-    "203.0.113.1:9",
-    "203.0.113.2:9",
+    "9.9.9.1:9",
+    "9.9.9.2:9",
     "192.168.0.1:9",
-    "[2001:db8::1]:9",
-    "[2001:db8::2]:9",
-    "[::ffff:203.0.113.1]:9",
+    "[2620:fe::1]:9",
+    "[2620:fe::2]:9",
+    "[::ffff:9.9.9.1]:9",
     "127.0.0.1:9",
     "0.0.0.0:9",
 ];
@@ -121,11 +121,11 @@ fn config(choice: u8) -> Config {
         config.named_lobbies = [LobbyId::GANG_GARRISON_2].into_iter().collect();
     }
     if is_set(4) {
-        let (from, to) = ("192.168.0.0/16".parse().expect("a network"), "203.0.113.1".parse().expect("an address"));
+        let (from, to) = ("192.168.0.0/16".parse().expect("a network"), "9.9.9.1".parse().expect("an address"));
         config.address_map = [Mapping { from, port: None, to, to_port: None }].into_iter().collect();
     }
     if is_set(5) {
-        let network = BanSubject::Network("203.0.113.2/32".parse().expect("a network"));
+        let network = BanSubject::Network("9.9.9.2/32".parse().expect("a network"));
         let ban = |subject| Ban { subject, reason: "".into(), until: None };
         let bans = [network, BanSubject::Name(NamePattern::new("cas*"))].map(ban);
         config.bans = BanList::new(bans, Instant::now(), SystemTime::UNIX_EPOCH);

@@ -30,7 +30,8 @@ pub struct Config {
     pub checks: CheckConfig,
     /// External addresses of servers in a private network.
     pub address_map: AddressMap,
-    /// Whether servers with loopback and private addresses are accepted. Default: yes, for lobbies in a LAN.
+    /// Whether servers with loopback, private and other special-purpose addresses are accepted. Default: yes, for lobbies in a
+    /// LAN. Addresses that the address map lists are not examined.
     pub allow_private: bool,
     /// Budgets of each address, each network and all sources together. Each key of a registration beyond 16 is charged as
     /// 16 additional bytes.

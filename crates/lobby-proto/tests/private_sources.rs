@@ -24,8 +24,34 @@ fn a_public_lobby_refuses_them() {
     for from in PRIVATE {
         assert_eq!(lobby.register(from, &udp(1)), RegistrationOutcome::PrivateSource, "{from}");
     }
-    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("9.9.9.9", &udp(1)), RegistrationOutcome::Listed);
     assert_eq!(lobby.recent_outcomes(ip("10.1.2.3"))[0].outcome.code(), "private_source");
+}
+
+/// Addresses that no player can reach, or that a gateway of the lobby's own network translates to private ones, are neither
+/// checked nor listed.
+#[test]
+fn a_public_lobby_refuses_special_purpose_addresses() {
+    let mut lobby = Lobby::with(|config| config.allow_private = false);
+    for from in [
+        "198.18.0.1",
+        "192.0.0.9",
+        "203.0.113.9",
+        "fec0::1",
+        "64:ff9b::192.168.1.1",
+        "64:ff9b:1::1",
+        "2002:c0a8:101::1",
+        "2001:0:a00:1::1",
+        "::9.9.9.9",
+        "100::1",
+        "2001:db8::1",
+    ] {
+        assert_eq!(lobby.register(from, &tcp(1)), RegistrationOutcome::PrivateSource, "{from}");
+    }
+    assert_eq!((lobby.checks().len(), lobby.list().len()), (0, 0));
+    for (id, from) in (1..).zip(["64:ff9b::9.9.9.9", "2002:909:909::1", "2620:fe::9"]) {
+        assert_eq!(lobby.register(from, &udp(id)), RegistrationOutcome::Listed, "{from}");
+    }
 }
 
 #[test]

@@ -94,9 +94,9 @@ fn a_lobby_that_becomes_public_removes_private_endpoints() {
     let mut lobby = Lobby::default();
     lobby.register("192.168.0.1", &udp(1));
     lobby.register("192.168.0.2", &udp(2));
-    lobby.register("2001:db8::2", &udp(2));
+    lobby.register("2620:fe::2", &udp(2));
     lobby.set(|config| config.allow_private = false);
-    assert_eq!(lobby.list(), ["[2001:db8::2]:8190 udp server 2"]);
+    assert_eq!(lobby.list(), ["[2620:fe::2]:8190 udp server 2"]);
     assert_eq!((lobby.stats().registered, lobby.unlisted(UnlistReason::Banned)), (1, 1));
 }
 

@@ -113,8 +113,8 @@ fn table() -> Vec<Setting> {
         LIVE "lobby.max_registration": number(61..=MAX_REGISTRATION as u64) => registry.max_registration,
             "Maximum size of a registration in bytes.";
         LIVE "lobby.allow_private": BoolType => registry.allow_private,
-            "Whether servers with loopback and private addresses are accepted. A public lobby should set this to \
-             false.";
+            "Whether servers with loopback, private and other special-purpose addresses are accepted. A public lobby \
+             should set this to false.";
         LIVE "lobby.address_map": mappings() => address_map,
             "Public addresses of servers that the lobby sees under private ones: \"private=public\". With a port on \
              the left side an entry applies to one server only. The first matching entry is used.";

@@ -1,5 +1,6 @@
 //! The findings about a server and the advice that follows from them. No I/O.
 
+use rallypoint_limit::is_public;
 use rallypoint_query::{FetchedServer, ProbeError, proto::Protocol};
 use rallypoint_wire::lobby::Transport;
 use std::{
@@ -50,15 +51,11 @@ pub enum AddressScope {
 
 impl AddressScope {
     pub fn of(ip: IpAddr) -> Self {
-        let private = match ip {
-            _ if ip.is_loopback() => return Self::Loopback,
-            IpAddr::V4(v4) => {
-                let [a, b, ..] = v4.octets();
-                v4.is_private() || v4.is_link_local() || v4.is_unspecified() || a == 100 && (64..128).contains(&b)
-            }
-            IpAddr::V6(v6) => v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_unspecified(),
-        };
-        if private { Self::Private } else { Self::Public }
+        match ip.to_canonical() {
+            ip if ip.is_loopback() => Self::Loopback,
+            ip if is_public(ip) => Self::Public,
+            _ => Self::Private,
+        }
     }
 }
 
@@ -274,17 +271,17 @@ mod tests {
 
     #[test]
     fn a_healthy_server_needs_no_advice() {
-        let open = address("198.51.100.1", Some(Ok(())), Some(Err(TIMED_OUT)));
-        let tcp = diagnosis(vec![open], vec![listed("198.51.100.1:8190", Transport::Tcp)]);
+        let open = address("9.9.9.9", Some(Ok(())), Some(Err(TIMED_OUT)));
+        let tcp = diagnosis(vec![open], vec![listed("9.9.9.9:8190", Transport::Tcp)]);
         assert_eq!((tcp.transport(), advice(&tcp)), (Some(Transport::Tcp), String::new()));
-        let answers = address("198.51.100.1", Some(Err(ProbeError::Refused)), Some(Ok(())));
-        let udp = diagnosis(vec![answers], vec![listed("198.51.100.1:8190", Transport::Udp)]);
+        let answers = address("9.9.9.9", Some(Err(ProbeError::Refused)), Some(Ok(())));
+        let udp = diagnosis(vec![answers], vec![listed("9.9.9.9:8190", Transport::Udp)]);
         assert_eq!((udp.transport(), advice(&udp)), (Some(Transport::Udp), String::new()));
     }
 
     #[test]
     fn each_problem_has_its_advice() {
-        let public = "198.51.100.1";
+        let public = "9.9.9.9";
         let not_found = Diagnosis { is_found: false, ..diagnosis(vec![], vec![]) };
         assert!(advice(&not_found).contains("has no address"));
         let closed =
@@ -311,8 +308,8 @@ mod tests {
         let no_list = Diagnosis { has_list: false, ..diagnosis(vec![address(public, Some(Ok(())), None)], vec![]) };
         assert!(advice(&no_list).contains("The list of lobby.example.org cannot be fetched"));
         let elsewhere =
-            diagnosis(vec![address(public, Some(Ok(())), None)], vec![listed("198.51.100.1:8191", Transport::Tcp)]);
-        assert!(advice(&elsewhere).contains("other servers at the same address: 198.51.100.1:8191"));
+            diagnosis(vec![address(public, Some(Ok(())), None)], vec![listed("9.9.9.9:8191", Transport::Tcp)]);
+        assert!(advice(&elsewhere).contains("other servers at the same address: 9.9.9.9:8191"));
         let mut far = address(public, None, None);
         far.no_route = Some("no IPv4".into());
         assert!(advice(&diagnosis(vec![far], vec![])).contains("on another machine"));
@@ -320,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_test_entry_narrows_down_the_problem() {
-        let tested = |test| Diagnosis { test, ..diagnosis(vec![address("198.51.100.1", Some(Ok(())), None)], vec![]) };
+        let tested = |test| Diagnosis { test, ..diagnosis(vec![address("9.9.9.9", Some(Ok(())), None)], vec![]) };
         assert!(
             advice(&tested(Some(true)))
                 .ends_with("rallypoint announce --name NAME --port 8190 --lobby lobby.example.org")
@@ -340,7 +337,9 @@ mod tests {
             ("100.128.0.1", AddressScope::Public),
             ("fd00::1", AddressScope::Private),
             ("fe80::1", AddressScope::Private),
-            ("2001:db8::1", AddressScope::Public),
+            ("fec0::1", AddressScope::Private),
+            ("64:ff9b::192.168.0.1", AddressScope::Private),
+            ("2620:fe::9", AddressScope::Public),
         ] {
             assert_eq!(AddressScope::of(ip.parse().unwrap()), scope, "{ip}");
         }

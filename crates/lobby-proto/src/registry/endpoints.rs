@@ -6,7 +6,7 @@ use crate::{
     entry::{Addr, CheckMethod, EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
-use rallypoint_limit::Lan;
+use rallypoint_limit::{Lan, is_public};
 use rallypoint_wire::lobby::{Registration, Transport};
 use std::{net::IpAddr, num::NonZeroU16, time::Instant};
 
@@ -18,6 +18,11 @@ impl Registry {
         // `Config::validate` rejects an address map with port 0.
         let external = Addr { ip: external.ip(), port: NonZeroU16::new(external.port()).unwrap_or(port) };
         EndpointEntry { internal, external }
+    }
+
+    /// Whether an endpoint is refused because it is not public. What the address map lists is the operator's decision.
+    pub(super) fn is_private_refused(&self, endpoint: &EndpointEntry) -> bool {
+        !self.config.allow_private && endpoint.internal == endpoint.external && !is_public(endpoint.external.ip)
     }
 
     /// Sets the endpoint of one family. Returns which endpoints of the server have to be checked now: those whose address or

@@ -6,7 +6,7 @@ use crate::{
     entry::{EndpointState, Family},
     index::SlotIndex,
 };
-use rallypoint_limit::{Lan, is_possible_source, is_public};
+use rallypoint_limit::{Lan, is_possible_source};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
@@ -172,12 +172,11 @@ impl Registry {
 
     /// The reason why no server at this endpoint is accepted, if none is.
     fn endpoint_refusal(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
-        let external = self.endpoint(ip, port).external;
-        if self.is_address_banned(now, ip) || self.is_endpoint_banned(now, (external, Transport::Udp)) {
+        let endpoint = self.endpoint(ip, port);
+        if self.is_address_banned(now, ip) || self.is_endpoint_banned(now, (endpoint.external, Transport::Udp)) {
             return Some(RegistrationOutcome::Banned);
         }
-        let is_refused = !self.config.allow_private && !is_public(external.ip);
-        is_refused.then_some(RegistrationOutcome::PrivateSource)
+        self.is_private_refused(&endpoint).then_some(RegistrationOutcome::PrivateSource)
     }
 
     /// The server ID for a label, which cannot be guessed: it would allow removing the server from the list.

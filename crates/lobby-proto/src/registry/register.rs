@@ -6,7 +6,7 @@ use crate::{
     entry::{CheckMethod, ColdEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
-use rallypoint_limit::{Lan, Site, is_public};
+use rallypoint_limit::{Lan, Site};
 use rallypoint_wire::lobby::{ListBlock, LobbyId, Registration, TableBuf};
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
@@ -29,7 +29,7 @@ impl Registry {
         if self.is_server_banned(now, self.public_id(new.server_id())) || self.is_endpoint_banned(now, key) {
             return RegistrationOutcome::Banned;
         }
-        if !self.config.allow_private && !is_public(endpoint.external.ip) {
+        if self.is_private_refused(&endpoint) {
             return RegistrationOutcome::PrivateSource;
         }
         let known = self.slots.find(new.server_id());

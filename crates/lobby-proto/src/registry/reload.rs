@@ -6,7 +6,6 @@ use crate::{
     entry::{EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
-use rallypoint_limit::is_public;
 use std::time::Instant;
 
 /// Number of entries that are compared with the new configuration in one call, so that datagrams never wait long.
@@ -63,8 +62,8 @@ impl Registry {
             return;
         }
         for family in Family::ALL {
-            let external = self.slots.cold(slot).endpoints[family].map(|endpoint| endpoint.external.ip);
-            if !self.config.allow_private && external.is_some_and(|ip| !is_public(ip)) {
+            let endpoint = self.slots.cold(slot).endpoints[family];
+            if endpoint.is_some_and(|endpoint| self.is_private_refused(&endpoint)) {
                 self.drop_endpoint(slot, family);
             }
         }

@@ -38,12 +38,12 @@ pub struct Knobs {
 }
 
 pub const SOURCES: [&str; 7] =
-    ["203.0.113.1", "203.0.113.2", "192.168.0.1", "2001:db8::1", "2001:db8::2", "::ffff:203.0.113.1", "0.0.0.0"];
+    ["9.9.9.1", "9.9.9.2", "192.168.0.1", "2620:fe::1", "2620:fe::2", "::ffff:9.9.9.1", "0.0.0.0"];
 pub const PRIVATE: &str = "192.168.0.1";
-pub const BANNED: &str = "203.0.113.2";
-pub const EXEMPT: &str = "2001:db8::2";
+pub const BANNED: &str = "9.9.9.2";
+pub const EXEMPT: &str = "2620:fe::2";
 /// The external address of the private source, which is also the address of another server.
-pub const OUTSIDE: &str = "203.0.113.1";
+pub const OUTSIDE: &str = "9.9.9.1";
 /// A named lobby, for small caps.
 pub const NAMED: u32 = 1;
 pub const BAD_NAME: &str = "casino";
