@@ -40,7 +40,6 @@ pub(crate) fn private_routes() -> Routes {
 
 fn open_routes() -> OpenRoutes {
     OpenRoutes::default()
-        .routes(routes!(lobbies::list))
         .routes(routes!(history::lobby))
         .routes(routes!(servers::one))
         .routes(routes!(history::server))
@@ -49,7 +48,7 @@ fn open_routes() -> OpenRoutes {
 }
 
 fn long_open_routes() -> OpenRoutes {
-    OpenRoutes::default().routes(routes!(servers::list))
+    OpenRoutes::default().routes(routes!(servers::list)).routes(routes!(lobbies::list))
 }
 
 fn event_open_routes() -> OpenRoutes {

@@ -28,6 +28,7 @@
 
 mod admin;
 mod api;
+mod evicting_quota;
 pub mod filter;
 mod health;
 mod join;

@@ -8,6 +8,7 @@ mod badge;
 mod error;
 mod facets;
 mod format;
+mod front_page;
 mod graph;
 mod history;
 mod layout;
@@ -19,6 +20,8 @@ mod status;
 mod why;
 
 pub(crate) use error::error_page;
+pub(crate) use facets::FacetCache;
+pub(crate) use front_page::FrontPage;
 
 use crate::router::Routes;
 use axum::routing::get;

@@ -10,6 +10,7 @@
 use crate::{
     api::servers::{full_list, write_list},
     live::{Live, LiveSnapshot},
+    render_limiter::{RenderTurn, TooManyWaiting},
 };
 use arc_swap::ArcSwapOption;
 use axum::http::HeaderValue;
@@ -64,11 +65,16 @@ pub(crate) struct PrebuiltList {
 }
 
 impl PrebuiltLists {
-    /// The list of one lobby, or of all lobbies.
-    pub async fn list(&self, live: &Live, lobby: Option<LobbyId>) -> Arc<PrebuiltList> {
+    /// The list of one lobby, or of all lobbies. If it has to be built, that is done in the turn of the client.
+    pub async fn list(
+        &self,
+        live: &Live,
+        lobby: Option<LobbyId>,
+        turn: &RenderTurn<'_>,
+    ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
         match lobby {
-            None => self.all.current(live, None).await,
-            Some(lobby) => self.slot(live, lobby).current(live, Some(lobby)).await,
+            None => self.all.current(live, None, turn).await,
+            Some(lobby) => self.slot(live, lobby).current(live, Some(lobby), turn).await,
         }
     }
 
@@ -94,14 +100,24 @@ impl PrebuiltLists {
 }
 
 impl Slot {
-    async fn current(&self, live: &Live, lobby: Option<LobbyId>) -> Arc<PrebuiltList> {
+    async fn current(
+        &self,
+        live: &Live,
+        lobby: Option<LobbyId>,
+        turn: &RenderTurn<'_>,
+    ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
         if let Some(list) = self.fresh(live) {
-            return list;
+            return Ok(list);
         }
+        // The turn comes before the lock: a client whose turn is late must not keep others from building the list.
+        let _permit = match turn.wait().await {
+            Ok(permit) => permit,
+            Err(refused) => return self.list.load_full().ok_or(refused),
+        };
         let _building = self.building.lock().await;
         // Another request may have built it in the meantime.
         if let Some(list) = self.fresh(live) {
-            return list;
+            return Ok(list);
         }
         let snapshot = Arc::clone(&live.snapshot());
         let build = move || Arc::new(PrebuiltList::new(&snapshot, lobby));
@@ -111,7 +127,7 @@ impl Slot {
             Err(_) => Arc::new(PrebuiltList::new(&live.snapshot(), lobby)),
         };
         self.list.store(Some(Arc::clone(&list)));
-        list
+        Ok(list)
     }
 
     /// The list of this slot if it is current, or not old enough for another one.
@@ -142,7 +158,11 @@ impl PrebuiltList {
     }
 
     /// The list compressed with gzip, by the first request for it.
-    pub async fn gzip(&self) -> &Bytes {
+    pub async fn gzip(&self, turn: &RenderTurn<'_>) -> Result<&Bytes, TooManyWaiting> {
+        if let Some(gzip) = self.gzip.get() {
+            return Ok(gzip);
+        }
+        let _permit = turn.wait().await?;
         let compress = || async {
             let started = Instant::now();
             let json = self.json.clone();
@@ -150,7 +170,7 @@ impl PrebuiltList {
             self.cost.fetch_add(started.elapsed().as_micros() as u64, Ordering::Relaxed);
             gzip
         };
-        self.gzip.get_or_init(compress).await
+        Ok(self.gzip.get_or_init(compress).await)
     }
 }
 

@@ -1,25 +1,36 @@
 //! Accepts connections within limits, and closes those that take too long.
 
 mod bind;
-mod write_timeout;
+mod client_stream;
+mod connection;
+mod response_body;
 
 pub use bind::WebStartError;
 pub(crate) use bind::bind;
+pub(crate) use connection::{Connection, Phase};
 
 use crate::{
+    evicting_quota::QuotaClient,
     middleware::{ClientAddr, add_response_headers},
     state::AppState,
 };
 use axum::{Router, body::Body};
+use client_stream::ClientStream;
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use response_body::ResponseBody;
+use std::{
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
 };
 use tower_service::Service;
-use write_timeout::WriteTimeout;
 
 /// Pause after a failed accept, such as for want of file descriptors, until some connections may have been closed.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -82,6 +93,8 @@ impl Acceptor {
                 Err(error) if is_connection_error(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept HTTP connections; retrying");
+                    // Frees a descriptor for the next attempt.
+                    self.state.quotas.connections.evict_one(Instant::now());
                     tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             }
@@ -89,18 +102,20 @@ impl Acceptor {
     }
 
     fn spawn_connection(&self, tcp: TcpStream, peer: SocketAddr) {
-        let is_exempt = self.state.is_connection_exempt(peer.ip());
+        let client = QuotaClient { ip: peer.ip(), is_exempt: self.state.is_connection_exempt(peer.ip()) };
+        let now = Instant::now();
+        let shared = Arc::new(Connection::new(now));
         // Connections over the limit are closed without a response: writing one would cost more than the connection.
-        let Some(permit) = self.state.quotas.connections.take(peer.ip(), is_exempt) else { return };
+        let Some(permit) = self.state.quotas.connections.take(client, 1, &shared, now) else { return };
         let state = Arc::clone(&self.state);
         let router = self.router.clone();
         let mut shutdown = self.shutdown.clone();
         let task = self.task.clone();
         tokio::spawn(async move {
-            let service = service_fn(|request| respond(&state, &router, request, peer));
+            let service = service_fn(|request| respond(&state, &router, request, peer, &shared));
             // Without TCP_NODELAY only latency suffers.
             let _ = tcp.set_nodelay(true);
-            let io = TokioIo::new(WriteTimeout::new(tcp, state.limits.stall_timeout));
+            let io = TokioIo::new(ClientStream::new(tcp, state.limits.stall_timeout, Arc::clone(&shared)));
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(state.limits.request_timeout)
@@ -108,12 +123,18 @@ impl Acceptor {
                 .max_headers(MAX_HEADERS)
                 .serve_connection(io, service);
             let mut connection = std::pin::pin!(connection);
-            let result = tokio::select! {
-                result = connection.as_mut() => result,
-                () = shut_down(&mut shutdown) => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
+            let serve = async {
+                tokio::select! {
+                    result = connection.as_mut() => result,
+                    () = shut_down(&mut shutdown) => {
+                        connection.as_mut().graceful_shutdown();
+                        connection.await
+                    }
                 }
+            };
+            let result = tokio::select! {
+                result = serve => result,
+                () = shared.evicted() => Ok(()),
             };
             if let Err(error) = result {
                 tracing::trace!(%error, "an HTTP connection ended with an error");
@@ -130,11 +151,15 @@ async fn respond(
     router: &Router,
     request: Request<Incoming>,
     peer: SocketAddr,
-) -> Result<axum::response::Response, Infallible> {
+    connection: &Arc<Connection>,
+) -> Result<axum::http::Response<ResponseBody>, Infallible> {
+    connection.start_response();
     let mut request = request.map(Body::new);
     let client = ClientAddr::resolve(peer.ip(), request.headers(), &state.settings().trusted_proxies);
     request.extensions_mut().insert(client);
-    router.clone().call(request).await.map(add_response_headers)
+    request.extensions_mut().insert(Arc::clone(connection));
+    let response = router.clone().call(request).await.map(add_response_headers)?;
+    Ok(response.map(|body| ResponseBody::new(body, Arc::clone(connection))))
 }
 
 /// Waits until the server shuts down.

@@ -3,17 +3,21 @@
 use crate::{
     WebLimits, WebSettings,
     admin::AdminAccess,
+    evicting_quota::{EvictingQuota, QuotaClient, QuotaLimits},
     live::Live,
     middleware::{ClientAddr, ClientRateLimiter, request_count::RequestCounters},
+    page::{FacetCache, FrontPage},
     prebuilt_lists::PrebuiltLists,
     render_limiter::RenderLimiter,
 };
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_history::HistoryReader;
-use rallypoint_limit::Quota;
 use rallypoint_lobby::LobbyService;
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::sync::watch;
+
+/// Age from which on a response that its client has not received makes room for others.
+const SLOW_READER: Duration = Duration::from_secs(1);
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(crate) struct AppState {
     pub quotas: Quotas,
     pub rate_limiter: ClientRateLimiter,
     pub render_limiter: RenderLimiter,
+    pub facet_cache: FacetCache,
+    pub front_page: FrontPage,
     pub request_counters: RequestCounters,
     /// True once the server is shutting down.
     pub shutdown: watch::Receiver<bool>,
@@ -37,13 +43,13 @@ pub(crate) struct AppState {
 #[derive(Debug)]
 pub(crate) struct Quotas {
     /// Open connections.
-    pub connections: Quota,
+    pub connections: EvictingQuota,
     /// Open event streams.
-    pub event_streams: Quota,
+    pub event_streams: EvictingQuota,
     /// Bytes of responses that were made for one client each and that it has not received yet.
-    pub response_bytes: Quota,
+    pub response_bytes: EvictingQuota,
     /// Bytes of prebuilt lists that a client has not received yet.
-    pub shared_list_bytes: Quota,
+    pub shared_list_bytes: EvictingQuota,
 }
 
 impl AppState {
@@ -54,6 +60,11 @@ impl AppState {
     /// Whether a client is exempt from the limits per address.
     pub fn is_exempt(&self, client: ClientAddr) -> bool {
         self.settings().exempt.iter().any(|net| net.contains(&client.ip))
+    }
+
+    /// A client as the quotas see it.
+    pub fn quota_client(&self, client: ClientAddr) -> QuotaClient {
+        QuotaClient { ip: client.ip, is_exempt: self.is_exempt(client) }
     }
 
     /// Whether a peer is exempt from the limit of connections per address. A trusted proxy is, because it connects for many
@@ -67,11 +78,20 @@ impl AppState {
 
 impl Quotas {
     pub fn new(limits: &WebLimits) -> Self {
+        let evicting = |max, max_per_customer, min_age| {
+            EvictingQuota::new(QuotaLimits { max, max_per_customer, min_age, evicts_own: true })
+        };
+        let event_streams = QuotaLimits {
+            max: limits.listeners,
+            max_per_customer: limits.listeners_per_address,
+            min_age: Duration::ZERO,
+            evicts_own: false,
+        };
         Self {
-            connections: Quota::new(limits.connections, limits.per_address),
-            event_streams: Quota::new(limits.listeners, limits.listeners_per_address),
-            response_bytes: Quota::new(limits.answer_bytes, limits.answer_bytes_per_address),
-            shared_list_bytes: Quota::new(usize::MAX, limits.list_bytes_per_address),
+            connections: evicting(limits.connections, limits.per_address, Duration::ZERO),
+            event_streams: EvictingQuota::new(event_streams),
+            response_bytes: evicting(limits.answer_bytes, limits.answer_bytes_per_address, SLOW_READER),
+            shared_list_bytes: evicting(usize::MAX, limits.list_bytes_per_address, Duration::ZERO),
         }
     }
 }

@@ -6,7 +6,7 @@ use common::{Server, Site};
 use rallypoint_limit::Rate;
 use rallypoint_web::WebOptions;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, io::Write};
 
 #[test]
 fn an_invalid_parameter_is_named() {
@@ -137,6 +137,32 @@ fn a_second_host_header_is_refused() {
     for path in ["/metrics", "/", "/api/v1/servers"] {
         assert_eq!(site.request("GET", path, &[("host", "evil.example")]).status, 400, "{path}");
     }
+}
+
+/// RFC 9112: an HTTP/1.1 request has exactly one valid `Host`.
+#[test]
+fn a_missing_or_invalid_host_is_refused() {
+    let site = Site::start();
+    let status = |head: &str| {
+        let mut tcp = common::connect(site.addr());
+        tcp.write_all(format!("GET /healthz {head}connection: close\r\n\r\n").as_bytes()).unwrap();
+        common::read_response(&mut std::io::BufReader::new(tcp), false).unwrap().status
+    };
+    assert_eq!(status("HTTP/1.1\r\n"), 400);
+    for host in ["a b", "a/b", "user@localhost", "[::1"] {
+        assert_eq!(status(&format!("HTTP/1.1\r\nhost: {host}\r\n")), 400, "{host}");
+    }
+    for host in ["localhost", "example.org:29950", "[::1]:29950", ""] {
+        assert_eq!(status(&format!("HTTP/1.1\r\nhost: {host}\r\n")), 200, "{host}");
+    }
+    assert_eq!(status("HTTP/1.0\r\n"), 200);
+}
+
+#[test]
+fn a_query_with_very_many_parameters_is_refused() {
+    let site = Site::start();
+    let query: Vec<_> = (0..1_000).map(|number| format!("a{number}")).collect();
+    assert_eq!(site.get(&format!("/?{}", query.join("&"))).status, 400);
 }
 
 #[test]

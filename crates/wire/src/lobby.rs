@@ -7,12 +7,14 @@ mod block;
 mod id;
 mod list;
 mod registration;
+mod revision;
 mod table;
 
 pub use block::{Endpoint, ListBlock};
 pub use id::{LobbyId, ProtocolId, ServerId};
 pub use list::{ListReader, ListRequest, blocks, emit_list};
 pub use registration::{Datagram, Layout, Occupancy, Registration, Transport, Unregister};
+pub use revision::Revision;
 pub use table::{Entries, Entry, EntryError, Table, TableBuf};
 
 /// Port of the lobby, UDP and TCP.

@@ -162,11 +162,13 @@ fn table() -> Vec<Setting> {
             "Links that start a game and join a server, by lobby: {address}, {ip} and {port} are replaced.";
         START "web.connections": number(AT_LEAST_1) => web.limits.connections,
             "Maximum number of HTTP connections. At most an eighth of the system's limit of open files, less the \
-             sockets for probing servers (up to 512).";
+             sockets for probing servers (up to 512). A new connection beyond it closes one without a request, or one of \
+             the network that has most; those of this machine and of web.exempt stay open.";
         START "web.per_address": number(AT_LEAST_1) => web.limits.per_address,
             "Maximum number of HTTP connections per IPv4 address or IPv6 /56.";
         START "web.listeners": number(AT_LEAST_1) => web.limits.listeners,
-            "Maximum number of connections that receive live events.";
+            "Maximum number of connections that receive live events. Beyond it, a network that has few closes one of the \
+             network that has most.";
         START "web.listeners_per_address": number(AT_LEAST_1) => web.limits.listeners_per_address,
             "Maximum number of live event connections per IPv4 address or IPv6 /56.";
         START "web.answer_bytes": number(1 << 20..=1 << 40) => web.limits.answer_bytes,

@@ -1,10 +1,12 @@
 //! `GET /api/v1/events`: changes as server-sent events.
 
 use crate::{
+    evicting_quota::EvictingPermit,
     filter::InvalidParameter,
-    live::{Cursor, EventBatch, EventSubscription},
+    live::{Cursor, EventSubscription},
     middleware::ClientAddr,
     problem::Problem,
+    server::Connection,
     state::AppState,
 };
 use axum::{
@@ -16,17 +18,15 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body::Frame;
-use rallypoint_limit::QuotaPermit;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
-    collections::VecDeque,
     convert::Infallible,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::Duration,
+    time::{Duration, Instant},
 };
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 /// Interval between comment lines while nothing changes. They keep proxies from closing the stream, and detect clients that are
 /// gone.
@@ -71,24 +71,27 @@ const RECONNECT_DELAY: u32 = 2_000;
 pub(crate) async fn stream(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
+    Extension(connection): Extension<Arc<Connection>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let EventQuery { lobby, after } = EventQuery::parse(query.as_deref().unwrap_or_default(), &headers)?;
-    let permit = state.quotas.event_streams.take(client.ip, state.is_exempt(client)).ok_or_else(|| {
+    let streams = &state.quotas.event_streams;
+    let permit = streams.take(state.quota_client(client), 1, &connection, Instant::now()).ok_or_else(|| {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many event streams are open: try again later")
     })?;
-    let EventSubscription { cursor, missed, batches } = state.live.subscribe(after, lobby);
-    let first_event = match (after, &missed) {
+    let (subscription, start) = state.live.events().subscribe(after, lobby);
+    let first_event = match (after, start) {
         (None, _) => Some("hello"),
-        (Some(_), None) => Some("reset"),
-        (Some(_), Some(_)) => None,
+        (Some(_), Err(_)) => Some("reset"),
+        (Some(_), Ok(_)) => None,
     };
+    let cursor = subscription.cursor();
     let first_event =
         first_event.map(|name| format!("id: {cursor}\nevent: {name}\ndata: {{\"cursor\":\"{cursor}\"}}\n\n"));
-    let mut queue = VecDeque::from(missed.unwrap_or_default());
-    queue.push_front(format!("retry: {RECONNECT_DELAY}\n\n{}", first_event.unwrap_or_default()).into());
-    let stream = EventStream { lobby, queue, batches, shutdown: state.shutdown.clone(), _permit: permit };
+    let head = format!("retry: {RECONNECT_DELAY}\n\n{}", first_event.unwrap_or_default()).into();
+    let shutdown = state.shutdown.clone();
+    let stream = EventStream { head: Some(head), subscription, shutdown, _permit: permit };
     let mut response = Response::new(Body::new(EventBody(Box::pin(stream.next()))));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -130,31 +133,31 @@ impl EventQuery {
 
 /// An open event stream.
 struct EventStream {
-    lobby: Option<LobbyId>,
-    /// Events to send before any later batch.
-    queue: VecDeque<Bytes>,
-    batches: broadcast::Receiver<Arc<EventBatch>>,
+    /// The first bytes of the stream, until they are sent.
+    head: Option<Bytes>,
+    subscription: EventSubscription,
     shutdown: watch::Receiver<bool>,
-    _permit: QuotaPermit,
+    _permit: EvictingPermit,
 }
 
 impl EventStream {
     /// The next bytes. `None` ends the stream: when the server shuts down, and when a slow client has lost events. The client
     /// reconnects and resumes, as long as the missed events are kept.
     async fn next(mut self) -> Option<(Bytes, Self)> {
+        if let Some(head) = self.head.take() {
+            return Some((head, self));
+        }
+        let heartbeat_at = tokio::time::Instant::now() + HEARTBEAT_INTERVAL;
         loop {
-            if let Some(events) = self.queue.pop_front() {
+            if let Some(events) = self.subscription.poll_events().ok()? {
                 return Some((events, self));
             }
-            let batch = tokio::select! {
-                batch = tokio::time::timeout(HEARTBEAT_INTERVAL, self.batches.recv()) => batch,
+            tokio::select! {
+                () = self.subscription.changed() => continue,
+                () = tokio::time::sleep_until(heartbeat_at) => {}
                 _ = self.shutdown.wait_for(|shutdown| *shutdown) => return None,
-            };
-            match batch {
-                Ok(Ok(batch)) => self.queue.extend(batch.after(0, self.lobby)),
-                Ok(Err(_)) => return None,
-                Err(_) => self.queue.push_back(Bytes::from_static(b":\n\n")),
             }
+            return Some((Bytes::from_static(b":\n\n"), self));
         }
     }
 }
@@ -162,7 +165,7 @@ impl EventStream {
 type NextEvents = Pin<Box<dyn Future<Output = Option<(Bytes, EventStream)>> + Send>>;
 
 /// The body of an event stream. It waits for the next events only after the previous ones were passed to the connection, so
-/// nothing is queued for a slow client.
+/// nothing is kept for a slow client but its position.
 struct EventBody(NextEvents);
 
 impl HttpBody for EventBody {

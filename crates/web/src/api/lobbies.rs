@@ -1,13 +1,21 @@
 //! `GET /api/v1/lobbies`
 
 use super::response;
-use crate::{filter::InvalidParameter, json::text, problem::Problem, state::AppState};
+use crate::{
+    filter::InvalidParameter,
+    json::text,
+    middleware::{ClientAddr, response_limit::count_response},
+    problem::Problem,
+    server::Connection,
+    state::AppState,
+};
 use axum::{
-    body::Body,
+    Extension,
     extract::{RawQuery, State},
     http::HeaderMap,
     response::Response,
 };
+use bytes::Bytes;
 use rallypoint_lobby::Totals;
 use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
@@ -57,14 +65,23 @@ struct Lobby<'a> {
     responses(
         (status = 200, description = "The lobbies.", body = LobbiesResponse, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
         (status = 304, description = "The client has the current version (If-None-Match)."),
+        (status = 503, description = "Too many long responses are being rendered or sent; Retry-After is the time to wait in seconds."),
     )
 )]
 pub(super) async fn list(
     State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
+    Extension(connection): Extension<Arc<Connection>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     no_parameters(query.as_deref())?;
+    let limiter = state.render_limiter.clone();
+    let render = move || count_response(&state, client, &connection, all_lobbies(&state, &headers));
+    Ok(limiter.run(client, render).await)
+}
+
+fn all_lobbies(state: &AppState, headers: &HeaderMap) -> axum::http::Response<Bytes> {
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     let names = &settings.names;
@@ -80,7 +97,7 @@ pub(super) async fn list(
     lobbies.sort_by_key(|lobby| (Reverse((lobby.players, lobby.servers)), lobby.id));
     let Totals { servers, players, bots, slots } = snapshot.totals();
     let list = LobbiesResponse { servers, players, bots, slots, lobbies };
-    Ok(response::json(&list, &headers).map(Body::from))
+    response::json(&list, headers)
 }
 
 /// Refuses any parameter, at addresses that have none: a client that sends one expects it to have an effect.

@@ -15,6 +15,8 @@ use crate::{
     },
     path_id::PathId,
     problem::Problem,
+    render_limiter::RenderTurn,
+    server::Connection,
     state::AppState,
 };
 use axum::{
@@ -22,7 +24,7 @@ use axum::{
     body::Body,
     extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, header},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use rallypoint_wire::lobby::LobbyId;
@@ -56,35 +58,44 @@ pub(crate) const DEFAULTS: QueryDefaults = QueryDefaults {
     responses(
         (status = 200, description = "The servers.", body = ServerList, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
         (status = 304, description = "The client has the current version (If-None-Match)."),
-        (status = 503, description = "Too many long responses are being sent; Retry-After is the time to wait in seconds."),
+        (status = 503, description = "Too many long responses are being rendered or sent; Retry-After is the time to wait in seconds."),
     )
 )]
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
+    Extension(connection): Extension<Arc<Connection>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let mut query = ListQuery::parse(query.as_deref().unwrap_or_default(), &DEFAULTS)?;
     if let Some(lobby) = prebuilt_lobby(&query) {
-        let list = state.prebuilt_lists.list(&state.live, lobby).await;
+        let turn = RenderTurn { limiter: &state.render_limiter, client };
+        let list = match state.prebuilt_lists.list(&state.live, lobby, &turn).await {
+            Ok(list) => list,
+            Err(refused) => return Ok(refused.into_response()),
+        };
         let mut response = if response::accepts_gzip(&headers) {
-            let mut response = response::with_etag(list.gzip().await.clone(), JSON, &list.gzip_etag, &headers);
+            let gzip = match list.gzip(&turn).await {
+                Ok(gzip) => gzip.clone(),
+                Err(refused) => return Ok(refused.into_response()),
+            };
+            let mut response = response::with_etag(gzip, JSON, &list.gzip_etag, &headers);
             response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             response
         } else {
             response::with_etag(list.json.clone(), JSON, &list.etag, &headers)
         };
         response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-        return Ok(count_shared_response(&state, client, response));
+        return Ok(count_shared_response(&state, client, &connection, response));
     }
     query.limit = query.limit.min(MAX_OWN_ROWS);
     let limiter = state.render_limiter.clone();
     let render = move || {
         let list = write_list(&query, &state.live.snapshot(), MAX_OWN_BYTES);
-        count_response(&state, client, response::with_content_etag(list, JSON, &headers))
+        count_response(&state, client, &connection, response::with_content_etag(list, JSON, &headers))
     };
-    Ok(limiter.run(render).await)
+    Ok(limiter.run(client, render).await)
 }
 
 /// One server: the fields of a list, and what the lobby found by probing it.

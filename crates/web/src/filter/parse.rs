@@ -8,6 +8,9 @@ use rallypoint_wire::text;
 /// Maximum length in characters of a text to search for: names are hardly longer.
 const MAX_TEXT: usize = 200;
 
+/// Maximum number of parameters: each is compared with those before it.
+const MAX_PARAMETERS: usize = 100;
+
 /// Maximum number of IDs in a query.
 const MAX_IDS: usize = 500;
 
@@ -40,14 +43,23 @@ pub struct InvalidParameter {
 }
 
 impl ListQuery {
+    /// The query without parameters.
+    #[must_use]
+    pub fn defaults(defaults: &QueryDefaults) -> Self {
+        Self { filter: Filter::default(), sort: defaults.sort, offset: 0, limit: defaults.limit }
+    }
+
     /// Parses a query string.
     pub fn parse(text: &str, defaults: &QueryDefaults) -> Result<Self, InvalidParameter> {
-        let mut query = Self { filter: Filter::default(), sort: defaults.sort, offset: 0, limit: defaults.limit };
+        let mut query = Self::defaults(defaults);
         let mut page = 1;
         let mut names = Vec::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             if names.contains(&name) {
                 return Err(InvalidParameter::repeated(&name));
+            }
+            if names.len() >= MAX_PARAMETERS {
+                return Err(InvalidParameter::new(&name, &format!("expected at most {MAX_PARAMETERS} parameters")));
             }
             query.set_parameter(&name, &value, defaults, &mut page)?;
             names.push(name);

@@ -68,6 +68,19 @@ impl EventBatch {
         (!events.is_empty()).then(|| Self { epoch: before.epoch, first, bytes: bytes.into(), events })
     }
 
+    /// A batch of one event with these bytes.
+    #[cfg(test)]
+    pub(super) fn of_event(before: Cursor, lobby: LobbyId, bytes: Vec<u8>) -> Self {
+        let events = vec![BatchEvent { is_listed: true, lobby, end: bytes.len() }];
+        Self { epoch: before.epoch, first: before.number + 1, bytes: bytes.into(), events }
+    }
+
+    /// Whether nothing but the batch refers to its bytes.
+    #[cfg(test)]
+    pub(super) fn is_unshared(&self) -> bool {
+        self.bytes.is_unique()
+    }
+
     /// The last event of the batch.
     #[must_use]
     pub fn last(&self) -> Cursor {
@@ -92,9 +105,10 @@ impl EventBatch {
         self.events.len()
     }
 
-    /// The events after this number, of all lobbies or of one, ready to send. May be empty.
+    /// The first events after this number, of all lobbies or of one, ready to send, with the number of the last event that they
+    /// cover. They are at most `max_bytes` long, or a single event. `None` if the batch has no more of them.
     #[must_use]
-    pub fn after(&self, number: u64, lobby: Option<LobbyId>) -> Vec<Bytes> {
+    pub fn after(&self, number: u64, lobby: Option<LobbyId>, max_bytes: usize) -> Option<(Bytes, u64)> {
         let skip = usize::try_from((number + 1).saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.len());
         let of_lobby = |is_listed: bool, lobby: LobbyId| {
             let from = self.events.partition_point(|event| (event.is_listed, event.lobby) < (is_listed, lobby));
@@ -106,8 +120,12 @@ impl EventBatch {
             Some(lobby) => [of_lobby(false, lobby), of_lobby(true, lobby)],
         };
         let start = |event: usize| event.checked_sub(1).map_or(0, |before| self.events[before].end);
-        let selected = ranges.into_iter().map(|(from, to)| (from.max(skip), to)).filter(|(from, to)| from < to);
-        selected.map(|(from, to)| self.bytes.slice(start(from)..start(to))).collect()
+        let mut selected = ranges.into_iter().map(|(from, to)| (from.max(skip), to)).filter(|(from, to)| from < to);
+        let (from, to) = selected.next()?;
+        let max_end = start(from).saturating_add(max_bytes);
+        let fitting = from + self.events[from..to].partition_point(|event| event.end <= max_end);
+        let to = fitting.max(from + 1);
+        Some((self.bytes.slice(start(from)..start(to)), self.first + to as u64 - 1))
     }
 }
 
@@ -175,8 +193,19 @@ mod tests {
         batches
     }
 
+    /// The events after a number, fetched in pieces of at most this length.
+    fn pieces(batch: &EventBatch, mut after: u64, lobby: Option<LobbyId>, max_bytes: usize) -> Vec<Bytes> {
+        std::iter::from_fn(|| {
+            let (bytes, last) = batch.after(after, lobby, max_bytes)?;
+            assert!(last > after && last <= batch.last().number);
+            after = last;
+            Some(bytes)
+        })
+        .collect()
+    }
+
     fn text(batch: &EventBatch, after: u64, lobby: Option<LobbyId>) -> String {
-        String::from_utf8(batch.after(after, lobby).concat()).unwrap()
+        String::from_utf8(pieces(batch, after, lobby, usize::MAX).concat()).unwrap()
     }
 
     #[test]
@@ -198,16 +227,33 @@ mod tests {
         let servers: Vec<_> = (0..9).map(|number| (number, number % 3)).collect();
         let batches = batches(&[&servers]);
         let batch = &batches[0];
-        let parts: Vec<_> = (0..3).flat_map(|number| batch.after(0, Some(lobby(number)))).collect();
-        assert_eq!(parts.concat(), batch.after(0, None).concat());
-        assert!(batch.after(0, Some(lobby(9))).is_empty());
-        let count = |pieces: Vec<Bytes>| pieces.concat().windows(2).filter(|pair| pair == b"\n\n").count();
+        let parts: Vec<_> = (0..3).map(|number| text(batch, 0, Some(lobby(number)))).collect();
+        assert_eq!(parts.concat(), text(batch, 0, None));
+        assert_eq!(batch.after(0, Some(lobby(9)), usize::MAX), None);
+        let count = |events: String| events.matches("\n\n").count();
         for number in 0..=10u64 {
-            assert_eq!(count(batch.after(number, None)), 9usize.saturating_sub(number as usize), "after {number}");
+            assert_eq!(count(text(batch, number, None)), 9usize.saturating_sub(number as usize), "after {number}");
             let middle = (6usize.saturating_sub(number as usize)).min(3);
-            assert_eq!(count(batch.after(number, Some(lobby(1)))), middle, "of the second lobby after {number}");
+            assert_eq!(count(text(batch, number, Some(lobby(1)))), middle, "of the second lobby after {number}");
         }
-        assert!(batch.after(u64::MAX - 1, None).is_empty());
+        assert_eq!(batch.after(u64::MAX - 1, None, usize::MAX), None);
+    }
+
+    #[test]
+    fn events_are_sent_in_pieces_of_limited_length() {
+        let servers: Vec<_> = (0..9).map(|number| (number, number % 3)).collect();
+        let moved: Vec<_> = (0..9).map(|number| (number, (number + 1) % 3)).collect();
+        for batch in batches(&[&servers, &moved]) {
+            for lobby in [None, Some(lobby(1))] {
+                let all = text(&batch, 0, lobby);
+                let longest = all.split_inclusive("\n\n").map(str::len).max().unwrap();
+                for max_bytes in [1, longest, 2 * longest, usize::MAX] {
+                    let pieces = pieces(&batch, 0, lobby, max_bytes);
+                    assert_eq!(pieces.concat(), all.as_bytes());
+                    assert!(pieces.iter().all(|piece| piece.len() <= max_bytes.max(longest)));
+                }
+            }
+        }
     }
 
     #[test]

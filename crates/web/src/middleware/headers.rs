@@ -3,7 +3,7 @@
 use crate::problem::Problem;
 use axum::{
     extract::Request,
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, Version, header, uri::Authority},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -42,11 +42,24 @@ fn with_options(allow: &HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("{},OPTIONS", allow.to_str().ok()?)).ok()
 }
 
-/// Refuses requests with more than one `Host` header (RFC 9112): a proxy may have checked the other one.
+/// Refuses requests with more than one `Host` header, because a proxy may have checked the other one, and requests of HTTP/1.1
+/// without one or with one that is no host (RFC 9112).
 pub(crate) async fn require_single_host(request: Request, next: Next) -> Response {
-    if request.headers().get_all(header::HOST).iter().nth(1).is_some() {
-        let detail = "a request must have exactly one Host header (RFC 9112)";
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let is_valid = match (hosts.next(), hosts.next()) {
+        (None, _) => request.version() < Version::HTTP_11,
+        (Some(host), None) => {
+            host.is_empty() || Authority::try_from(host.as_bytes()).is_ok_and(|host| !has_user(&host))
+        }
+        (Some(_), Some(_)) => false,
+    };
+    if !is_valid {
+        let detail = "a request must have exactly one valid Host header (RFC 9112)";
         return Problem::new(StatusCode::BAD_REQUEST, detail).into_response();
     }
     next.run(request).await
+}
+
+fn has_user(host: &Authority) -> bool {
+    host.as_str().contains('@')
 }

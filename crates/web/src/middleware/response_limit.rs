@@ -1,7 +1,7 @@
 //! Limits the bytes of responses that clients have not received yet: they are held in memory.
 
 use super::ClientAddr;
-use crate::{problem::Problem, state::AppState};
+use crate::{evicting_quota::EvictingPermit, problem::Problem, server::Connection, state::AppState};
 use axum::{
     Extension,
     body::{Body, to_bytes},
@@ -12,8 +12,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body::Body as _;
-use rallypoint_limit::{Quota, QuotaPermit};
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 /// Size in bytes from which on a response is counted. Shorter ones are bounded by the number of connections.
 const MIN_COUNTED: usize = 16 << 10;
@@ -28,7 +27,7 @@ const RETRY_AFTER: u32 = 5;
 struct CountedBytes {
     bytes: Bytes,
     /// Released with the last reference to the bytes.
-    _permit: QuotaPermit,
+    _permit: EvictingPermit,
 }
 
 impl AsRef<[u8]> for CountedBytes {
@@ -55,6 +54,7 @@ impl IntoResponse for TooManyBytes {
 pub(crate) async fn limit_response_bytes(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
+    Extension(connection): Extension<Arc<Connection>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -64,27 +64,42 @@ pub(crate) async fn limit_response_bytes(
     let (parts, body) = response.into_parts();
     // The whole body is in memory already, because its size is known; reading it does not wait.
     let Ok(bytes) = to_bytes(body, size).await else { return TooManyBytes.into_response() };
-    count_response(&state, client, Response::from_parts(parts, bytes))
+    count_response(&state, client, &connection, Response::from_parts(parts, bytes))
 }
 
-/// Counts a response that was made for one client, until it has received the last byte of it.
-pub(crate) fn count_response(state: &AppState, client: ClientAddr, response: Response<Bytes>) -> Response {
-    let size = response.body().len();
-    count(&state.quotas.response_bytes, size, state, client, response)
+/// Counts a response that was made for one client, until it has received the last byte of it. If there are too many bytes, the
+/// connections of slow readers are closed.
+pub(crate) fn count_response(
+    state: &AppState,
+    client: ClientAddr,
+    connection: &Arc<Connection>,
+    response: Response<Bytes>,
+) -> Response {
+    let quota = &state.quotas.response_bytes;
+    count(response, |size| quota.take(state.quota_client(client), size, connection, Instant::now()))
 }
 
 /// Counts a response whose bytes all clients share: there is one copy, but while the list changes, each client can hold on to
 /// another version of it. A list that is longer than the limit can still be sent, one at a time.
-pub(crate) fn count_shared_response(state: &AppState, client: ClientAddr, response: Response<Bytes>) -> Response {
-    let size = response.body().len().min(state.limits.list_bytes_per_address);
-    count(&state.quotas.shared_list_bytes, size, state, client, response)
+pub(crate) fn count_shared_response(
+    state: &AppState,
+    client: ClientAddr,
+    connection: &Arc<Connection>,
+    response: Response<Bytes>,
+) -> Response {
+    let quota = &state.quotas.shared_list_bytes;
+    count(response, |size| {
+        let size = size.min(state.limits.list_bytes_per_address);
+        quota.take(state.quota_client(client), size, connection, Instant::now())
+    })
 }
 
-fn count(quota: &Quota, size: usize, state: &AppState, client: ClientAddr, response: Response<Bytes>) -> Response {
-    if response.body().len() < MIN_COUNTED {
+fn count(response: Response<Bytes>, take: impl FnOnce(usize) -> Option<EvictingPermit>) -> Response {
+    let size = response.body().len();
+    if size < MIN_COUNTED {
         return response.map(Body::from);
     }
-    match quota.take_many(client.ip, state.is_exempt(client), size) {
+    match take(size) {
         Some(permit) => response.map(|bytes| Body::from(Bytes::from_owner(CountedBytes { bytes, _permit: permit }))),
         None => TooManyBytes.into_response(),
     }

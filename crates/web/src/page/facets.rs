@@ -2,18 +2,31 @@
 
 use crate::{WebSettings, filter::Filter};
 use rallypoint_lobby::TableSnapshot;
-use std::{cmp::Reverse, collections::HashMap};
+use rallypoint_wire::lobby::LobbyId;
+use std::{
+    cmp::Reverse,
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 
 /// Maximum number of suggestions for each field: the most common values.
 const MAX_SUGGESTIONS: usize = 50;
+
+/// Counting may take at most one part in this many of the time, because it takes a pass over all servers.
+const COUNT_TIME_SHARE: u32 = 20;
+
+/// Maximum age of counts of an earlier snapshot, whatever counting costs.
+const MAX_AGE: Duration = Duration::from_secs(10);
+
+/// Maximum number of lobbies whose counts are kept.
+const MAX_LOBBIES: usize = 64;
 
 /// The lobbies, and the most common values of each text field.
 #[derive(Debug)]
 pub(super) struct Facets {
     pub lobbies: Vec<LobbyChoice>,
-    pub games: Vec<String>,
-    pub maps: Vec<String>,
-    pub versions: Vec<String>,
+    pub values: Arc<CommonValues>,
 }
 
 #[derive(Debug)]
@@ -24,43 +37,114 @@ pub(super) struct LobbyChoice {
     pub is_selected: bool,
 }
 
-impl Facets {
-    pub fn of(snapshot: &TableSnapshot, filter: &Filter, settings: &WebSettings) -> Self {
+/// The most common values of the servers of one lobby, or of all.
+#[derive(Debug)]
+pub(super) struct CommonValues {
+    /// The lobbies with the most servers, and their number; only if the values are those of all lobbies.
+    lobbies: Vec<(LobbyId, usize)>,
+    pub games: Vec<String>,
+    pub maps: Vec<String>,
+    pub versions: Vec<String>,
+}
+
+/// The most common values, counted once for each snapshot and lobby.
+#[derive(Debug, Default)]
+pub(crate) struct FacetCache(Mutex<HashMap<Option<LobbyId>, Counted>>);
+
+#[derive(Clone, Debug)]
+struct Counted {
+    version: u64,
+    counted_at: Instant,
+    cost: Duration,
+    values: Arc<CommonValues>,
+}
+
+impl FacetCache {
+    /// The values to suggest for a filter.
+    pub(super) fn facets(&self, snapshot: &TableSnapshot, filter: &Filter, settings: &WebSettings) -> Facets {
+        let all = self.values(snapshot, None);
+        let mut lobbies = all.lobbies.clone();
+        if let Some(selected) = filter.lobby
+            && !lobbies.iter().any(|(id, _)| *id == selected)
+        {
+            lobbies.push((selected, snapshot.lobbies().get(&selected).map_or(0, |totals| totals.servers)));
+        }
+        let choice = |(id, servers): (LobbyId, usize)| LobbyChoice {
+            id: id.to_string(),
+            name: settings.names.short(&id),
+            servers,
+            is_selected: filter.lobby == Some(id),
+        };
+        // A client can request any UUID: values are kept only for lobbies that exist.
+        let values = match filter.lobby.filter(|lobby| snapshot.lobbies().contains_key(lobby)) {
+            None if filter.lobby.is_some() => Arc::new(CommonValues::count(&TableSnapshot::empty(), None)),
+            lobby => self.values(snapshot, lobby),
+        };
+        Facets { lobbies: lobbies.into_iter().map(choice).collect(), values }
+    }
+
+    fn values(&self, snapshot: &TableSnapshot, lobby: Option<LobbyId>) -> Arc<CommonValues> {
+        let version = snapshot.version();
+        if let Some(counted) = self.counted().get(&lobby)
+            && counted.is_fresh(version)
+        {
+            return Arc::clone(&counted.values);
+        }
+        let counted_at = Instant::now();
+        let values = Arc::new(CommonValues::count(snapshot, lobby));
+        let counted = Counted { version, counted_at, cost: counted_at.elapsed(), values: Arc::clone(&values) };
+        let mut cache = self.counted();
+        if cache.len() > MAX_LOBBIES && !cache.contains_key(&lobby) {
+            cache.retain(|lobby, counted| lobby.is_none() || counted.is_fresh(version));
+            if cache.len() > MAX_LOBBIES {
+                cache.retain(|lobby, _| lobby.is_none());
+            }
+        }
+        cache.insert(lobby, counted);
+        values
+    }
+
+    fn counted(&self) -> MutexGuard<'_, HashMap<Option<LobbyId>, Counted>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counted {
+    fn is_fresh(&self, version: u64) -> bool {
+        self.version == version || self.counted_at.elapsed() < (self.cost * COUNT_TIME_SHARE).min(MAX_AGE)
+    }
+}
+
+impl CommonValues {
+    fn count(snapshot: &TableSnapshot, lobby: Option<LobbyId>) -> Self {
         let mut games = HashMap::new();
         let mut maps = HashMap::new();
         let mut versions = HashMap::new();
-        for row in snapshot.records().filter(|row| filter.lobby.is_none_or(|lobby| lobby == row.lobby)) {
+        for row in snapshot.records().filter(|row| lobby.is_none_or(|lobby| lobby == row.lobby)) {
             *games.entry(&*row.game).or_insert(0) += 1;
             *maps.entry(&*row.map).or_insert(0) += 1;
             *versions.entry(&*row.version).or_insert(0) += 1;
         }
-        let lobbies = lobbies(snapshot, filter, settings);
+        let mut lobbies = Vec::new();
+        if lobby.is_none() {
+            lobbies.extend(snapshot.lobbies().iter().map(|(id, totals)| (*id, totals.servers)));
+            lobbies.sort_by_key(|(_, servers)| Reverse(*servers));
+            lobbies.truncate(MAX_SUGGESTIONS);
+        }
         Self { lobbies, games: most_common(games), maps: most_common(maps), versions: most_common(versions) }
     }
-}
-
-/// The lobbies with the most servers, and the selected one.
-fn lobbies(snapshot: &TableSnapshot, filter: &Filter, settings: &WebSettings) -> Vec<LobbyChoice> {
-    let mut all: Vec<_> = snapshot.lobbies().iter().map(|(id, totals)| (*id, totals.servers)).collect();
-    all.sort_by_key(|(_, servers)| Reverse(*servers));
-    all.truncate(MAX_SUGGESTIONS);
-    if let Some(selected) = filter.lobby
-        && !all.iter().any(|(id, _)| *id == selected)
-    {
-        all.push((selected, snapshot.lobbies().get(&selected).map_or(0, |totals| totals.servers)));
-    }
-    let choice = |(id, servers)| LobbyChoice {
-        id: rallypoint_wire::lobby::LobbyId::to_string(&id),
-        name: settings.names.short(&id),
-        servers,
-        is_selected: filter.lobby == Some(id),
-    };
-    all.into_iter().map(choice).collect()
 }
 
 /// The non-empty values with the highest counts.
 fn most_common(counts: HashMap<&str, usize>) -> Vec<String> {
     let mut counts: Vec<_> = counts.into_iter().filter(|(text, _)| !text.is_empty()).collect();
-    counts.sort_unstable_by_key(|(text, count)| (Reverse(*count), *text));
-    counts.into_iter().take(MAX_SUGGESTIONS).map(|(text, _)| text.to_owned()).collect()
+    let by_count = |(text, count): &(&str, usize)| (Reverse(*count), text.to_string());
+    if counts.len() > MAX_SUGGESTIONS {
+        counts.select_nth_unstable_by(MAX_SUGGESTIONS, |(text, count), (other, other_count)| {
+            other_count.cmp(count).then(text.cmp(other))
+        });
+        counts.truncate(MAX_SUGGESTIONS);
+    }
+    counts.sort_by_cached_key(by_count);
+    counts.into_iter().map(|(text, _)| text.to_owned()).collect()
 }

@@ -12,6 +12,7 @@ use crate::{
     filter::{Column, ListQuery, QueryDefaults, Sort},
     live::Cursor,
     middleware::{ClientAddr, response_limit::count_response},
+    server::Connection,
     state::AppState,
 };
 use askama::Template;
@@ -19,7 +20,7 @@ use axum::{
     Extension,
     extract::{RawQuery, State},
     http::{HeaderMap, StatusCode},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use rallypoint_lobby::{Totals, Verification, unix_now};
@@ -95,6 +96,7 @@ struct SortChoice {
 pub(super) async fn show(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
+    Extension(connection): Extension<Arc<Connection>>,
     RawQuery(text): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
@@ -103,12 +105,33 @@ pub(super) async fn show(
     let favourites_only =
         form_urlencoded::parse(text.as_bytes()).any(|(name, value)| name == "favourites" && value == "1");
     let accepts_gzip = accepts_gzip(&headers);
+    let is_front_page = !favourites_only && query == ListQuery::defaults(&DEFAULTS);
+    if is_front_page && let Some(page) = state.front_page.fresh(&state, accepts_gzip) {
+        return Ok(count_response(&state, client, &connection, page));
+    }
     let limiter = state.render_limiter.clone();
-    let render = move || {
-        let page = list_page(&state, &query, favourites_only);
-        count_response(&state, client, compress(page, accepts_gzip))
+    let permit = match limiter.acquire(client).await {
+        Ok(permit) => permit,
+        Err(refused) => {
+            let stale = is_front_page.then(|| state.front_page.stale(&state, accepts_gzip)).flatten();
+            return Ok(
+                stale.map_or_else(|| refused.into_response(), |page| count_response(&state, client, &connection, page))
+            );
+        }
     };
-    Ok(limiter.run(render).await)
+    let render = move || {
+        let render = || compress(list_page(&state, &query, favourites_only), accepts_gzip);
+        let page = match is_front_page {
+            // Another request may have rendered it in the meantime.
+            true => state
+                .front_page
+                .fresh(&state, accepts_gzip)
+                .unwrap_or_else(|| state.front_page.render(&state, accepts_gzip, render)),
+            false => render(),
+        };
+        count_response(&state, client, &connection, page)
+    };
+    Ok(permit.run(render).await)
 }
 
 fn list_page(state: &AppState, query: &ListQuery, favourites_only: bool) -> axum::http::Response<Bytes> {
@@ -126,7 +149,7 @@ fn list_page(state: &AppState, query: &ListQuery, favourites_only: bool) -> axum
         layout: Layout::new("Servers", "/").with_script("list.js"),
         totals: snapshot.totals(),
         favourites_only,
-        facets: Facets::of(&snapshot, &query.filter, &settings),
+        facets: state.facet_cache.facets(&snapshot, &query.filter, &settings),
         sorts: sorts(query.sort),
         headings: headings.collect(),
         rows: selection.rows.iter().map(|row| ServerRow::new(row, &settings, now)).collect(),

@@ -13,6 +13,7 @@ use crate::{
     api::response::accepts_gzip,
     filter::{Column, Filter, ListQuery, Sort},
     middleware::{ClientAddr, response_limit::count_response},
+    server::Connection,
     state::AppState,
 };
 use askama::Template;
@@ -47,11 +48,16 @@ struct Table<'a> {
 pub(super) async fn show(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
+    Extension(connection): Extension<Arc<Connection>>,
     headers: HeaderMap,
 ) -> Response {
     let limiter = state.render_limiter.clone();
     let accepts_gzip = accepts_gzip(&headers);
-    limiter.run(move || count_response(&state, client, compress(status_page(&state), accepts_gzip))).await
+    let render = move || {
+        let page = compress(status_page(&state), accepts_gzip);
+        count_response(&state, client, &connection, page)
+    };
+    limiter.run(client, render).await
 }
 
 fn status_page(state: &AppState) -> axum::http::Response<Bytes> {

@@ -23,7 +23,7 @@ const REGISTER: [u8; 16] = hex(b"b5dae2e8424f9ed00fcb8c21c7ca1352");
 const UNREGISTER: [u8; 16] = hex(b"488984ac45dc86e1990198dd1c01c064");
 
 /// Flag bit 0. The other bits are reserved and are not forwarded (L2).
-const PASSWORD: u16 = 0x0001;
+pub(super) const PASSWORD: u16 = 0x0001;
 
 /// A datagram to the lobby's UDP port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

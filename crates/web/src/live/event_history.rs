@@ -1,0 +1,211 @@
+//! The most recent events, which all event streams share.
+
+use super::{Cursor, EventBatch};
+use bytes::Bytes;
+use rallypoint_wire::lobby::LobbyId;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::watch;
+
+/// Maximum number of bytes of past events that are kept for clients that are behind or reconnect. A busy lobby of a thousand
+/// servers produces some 30 kB per second, so this is enough for minutes; a client that was away for longer fetches the list
+/// again.
+const KEPT_BYTES: usize = 8 << 20;
+
+/// Maximum number of bytes of events that a client is given at once, unless a single event is longer. What it is given stays in
+/// memory until it has received it, with the batch it is a part of.
+const MAX_PIECE: usize = 64 << 10;
+
+/// The most recent events.
+#[derive(Debug)]
+pub(crate) struct EventHistory {
+    recent: Mutex<RecentEvents>,
+    /// The last event; listeners wait for it to change.
+    last: watch::Sender<Cursor>,
+}
+
+#[derive(Debug, Default)]
+struct RecentEvents {
+    batches: VecDeque<EventBatch>,
+    bytes: usize,
+}
+
+/// The position of a client in the events. It holds none of them: a client that does not read costs no memory here, and loses
+/// its place when the events at its position are no longer kept.
+#[derive(Debug)]
+pub(crate) struct EventSubscription {
+    history: Arc<EventHistory>,
+    lobby: Option<LobbyId>,
+    /// The last event that was returned or skipped.
+    position: Cursor,
+    last: watch::Receiver<Cursor>,
+}
+
+/// The events after the position of a client are no longer kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventsLost;
+
+impl EventHistory {
+    /// A history without events, after `before`.
+    pub fn new(before: Cursor) -> Self {
+        Self { recent: Mutex::default(), last: watch::Sender::new(before) }
+    }
+
+    /// Number of subscriptions.
+    pub fn subscriptions(&self) -> usize {
+        self.last.receiver_count()
+    }
+
+    /// Adds the events that lead to a snapshot. `store` publishes that snapshot with the last event; it is called under the lock,
+    /// so that a subscription that starts now includes either both or none.
+    pub fn publish(&self, batch: Option<EventBatch>, store: impl FnOnce(Cursor)) {
+        let mut recent = self.recent();
+        let last = batch.as_ref().map_or_else(|| *self.last.borrow(), EventBatch::last);
+        store(last);
+        if let Some(batch) = batch {
+            recent.bytes += batch.size();
+            recent.batches.push_back(batch);
+            while recent.bytes > KEPT_BYTES
+                && let Some(oldest) = recent.batches.pop_front()
+            {
+                recent.bytes -= oldest.size();
+            }
+            self.last.send_replace(last);
+        }
+    }
+
+    /// Subscribes to the events after the last one that the client has received. If these are no longer kept, the subscription
+    /// starts with the next event.
+    pub fn subscribe(
+        self: &Arc<Self>,
+        after: Option<Cursor>,
+        lobby: Option<LobbyId>,
+    ) -> (EventSubscription, Result<(), EventsLost>) {
+        let recent = self.recent();
+        let last = self.last.subscribe();
+        let now = *last.borrow();
+        let is_kept = |after: Cursor| {
+            after.epoch == now.epoch && (recent.kept_after(now.number)..=now.number).contains(&after.number)
+        };
+        let position = after.filter(|after| is_kept(*after));
+        let start = if after.is_some() && position.is_none() { Err(EventsLost) } else { Ok(()) };
+        let position = position.unwrap_or(now);
+        (EventSubscription { history: Arc::clone(self), lobby, position, last }, start)
+    }
+
+    fn recent(&self) -> MutexGuard<'_, RecentEvents> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EventSubscription {
+    /// The last event that was returned or skipped.
+    pub fn cursor(&self) -> Cursor {
+        self.position
+    }
+
+    /// The next events, if there are any.
+    pub fn poll_events(&mut self) -> Result<Option<Bytes>, EventsLost> {
+        let recent = self.history.recent();
+        let last = *self.last.borrow_and_update();
+        if self.position.number < recent.kept_after(last.number) {
+            return Err(EventsLost);
+        }
+        let first = recent.batches.partition_point(|batch| batch.last().number <= self.position.number);
+        for batch in recent.batches.iter().skip(first) {
+            if let Some((events, number)) = batch.after(self.position.number, self.lobby, MAX_PIECE) {
+                self.position.number = number;
+                return Ok(Some(events));
+            }
+            self.position.number = batch.last().number;
+        }
+        Ok(None)
+    }
+
+    /// Waits until there are events after those that were examined last.
+    pub async fn changed(&mut self) {
+        if self.last.changed().await.is_err() {
+            // The history exists as long as the subscription.
+            std::future::pending().await
+        }
+    }
+}
+
+impl RecentEvents {
+    /// The number of the event after which all are kept; `last` is that of the last event.
+    fn kept_after(&self, last: u64) -> u64 {
+        self.batches.front().map_or(last, |batch| batch.before().number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Cursor = Cursor { epoch: 7, number: 0 };
+
+    fn lobby(number: u8) -> LobbyId {
+        LobbyId::from_bytes([number; 16])
+    }
+
+    /// A history with this many batches of one event of 100 kB, in two lobbies by turns.
+    fn history(count: u8) -> Arc<EventHistory> {
+        let history = Arc::new(EventHistory::new(START));
+        (0..count).for_each(|number| publish(&history, number));
+        history
+    }
+
+    fn publish(history: &EventHistory, number: u8) {
+        let before = *history.last.borrow();
+        history.publish(Some(EventBatch::of_event(before, lobby(number % 2), vec![number; 100_000])), |_| {});
+    }
+
+    fn rest(subscription: &mut EventSubscription) -> Vec<u8> {
+        std::iter::from_fn(|| subscription.poll_events().unwrap()).map(|bytes| bytes[0]).collect()
+    }
+
+    #[test]
+    fn a_subscription_resumes_after_an_event() {
+        let history = history(6);
+        let at = |number| Some(Cursor { number, ..START });
+        for after in 0..=6 {
+            let (mut all, start) = history.subscribe(at(after), None);
+            assert_eq!(start, Ok(()));
+            assert_eq!(rest(&mut all), (after as u8..6).collect::<Vec<_>>());
+            assert_eq!(all.cursor(), Cursor { number: 6, ..START });
+        }
+        let (mut of_lobby, _) = history.subscribe(at(2), Some(lobby(1)));
+        assert_eq!(rest(&mut of_lobby), [3, 5]);
+        let (mut new, start) = history.subscribe(None, None);
+        assert_eq!((start, rest(&mut new)), (Ok(()), vec![]));
+        publish(&history, 6);
+        assert_eq!((rest(&mut new), rest(&mut of_lobby)), (vec![6], vec![]));
+        for unknown in [Cursor { number: 8, ..START }, Cursor { epoch: 8, number: 3 }] {
+            let (subscription, start) = history.subscribe(Some(unknown), None);
+            assert_eq!((start, subscription.cursor().number), (Err(EventsLost), 7));
+        }
+    }
+
+    #[test]
+    fn subscriptions_that_are_not_read_keep_no_events() {
+        let history = history(80);
+        let mut unread: Vec<_> =
+            (0..80).map(|number| history.subscribe(Some(Cursor { number, ..START }), None).0).collect();
+        // Each of them has seen some of the oldest events.
+        for subscription in &mut unread {
+            assert!(subscription.poll_events().unwrap().is_some());
+        }
+        for number in 0..170 {
+            publish(&history, number);
+        }
+        let recent = history.recent();
+        assert!(recent.bytes <= KEPT_BYTES && recent.batches.len() <= 83);
+        assert!(recent.batches.iter().all(EventBatch::is_unshared), "no subscription refers to events");
+        drop(recent);
+        for subscription in &mut unread {
+            assert_eq!(subscription.poll_events(), Err(EventsLost));
+        }
+    }
+}

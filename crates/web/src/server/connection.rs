@@ -1,0 +1,111 @@
+//! The state of a connection that its task shares with the limits it counts towards.
+
+use std::{
+    sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU64,
+        Ordering::{AcqRel, Acquire, Relaxed},
+    },
+    time::{Duration, Instant},
+};
+use tokio::sync::Notify;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// It has not completed a request yet.
+    New,
+    /// Its last response is sent, and it has no next request.
+    Idle,
+    /// The last bytes of its response are on their way to the system.
+    Ending,
+    /// A request is being answered.
+    Busy,
+}
+
+/// A connection: its phase, its last progress, and the means to close it from another task. It is an extension of every
+/// request.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    opened: Instant,
+    phase: AtomicU8,
+    /// Last change of the phase, or last write that the system accepted, in microseconds after `opened`.
+    progress: AtomicU64,
+    is_evicted: AtomicBool,
+    evicted: Notify,
+}
+
+impl Connection {
+    pub fn new(now: Instant) -> Self {
+        Self {
+            opened: now,
+            phase: AtomicU8::new(Phase::New as u8),
+            progress: AtomicU64::new(0),
+            is_evicted: AtomicBool::new(false),
+            evicted: Notify::new(),
+        }
+    }
+
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Relaxed) {
+            0 => Phase::New,
+            1 => Phase::Idle,
+            2 => Phase::Ending,
+            _ => Phase::Busy,
+        }
+    }
+
+    /// Last change of the phase, or last write that the system accepted.
+    pub fn progress_at(&self) -> Instant {
+        self.opened + Duration::from_micros(self.progress.load(Relaxed))
+    }
+
+    /// Records that a request has arrived.
+    pub fn start_response(&self) {
+        self.set_phase(Phase::Busy);
+    }
+
+    /// Records that the response is complete in memory, though not yet passed to the system.
+    pub fn end_response(&self) {
+        self.change_phase(Phase::Busy, Phase::Ending);
+    }
+
+    /// Records that the system has accepted all bytes so far.
+    pub fn flushed(&self) {
+        if self.phase() == Phase::Ending {
+            self.change_phase(Phase::Ending, Phase::Idle);
+        }
+    }
+
+    /// Records that the system has accepted some bytes.
+    pub fn record_progress(&self) {
+        self.progress.store(self.opened.elapsed().as_micros() as u64, Relaxed);
+    }
+
+    /// Closes the connection: its task ends, and what the client has not received is discarded.
+    pub fn evict(&self) {
+        if !self.is_evicted.swap(true, AcqRel) {
+            self.evicted.notify_one();
+        }
+    }
+
+    pub fn is_evicted(&self) -> bool {
+        self.is_evicted.load(Acquire)
+    }
+
+    /// Waits until the connection is evicted.
+    pub async fn evicted(&self) {
+        self.evicted.notified().await;
+    }
+
+    fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+        self.record_progress();
+    }
+
+    fn change_phase(&self, from: Phase, to: Phase) {
+        if self.phase.compare_exchange(from as u8, to as u8, Relaxed, Relaxed).is_ok() {
+            self.record_progress();
+        }
+    }
+}
