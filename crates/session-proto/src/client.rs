@@ -1,12 +1,15 @@
 //! The client side: a login, and then one connection.
 
+mod backoff;
+
 use crate::{
     ClientConfig, ClientEvent, Connection, DisconnectReason, Encryption, LoginError, PublicKey, SendError,
     SessionConfigError, StaticKey,
-    connection::{Codec, ConnectionEvent, Protection, Side},
-    crypto,
+    connection::{Codec, ConnectionEvent, Protection, ReceiveBuffer, Side},
+    crypto, reason,
     rng::SecretRng,
 };
+use backoff::Backoff;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{
     Control, Grant, KEY_FIELD, KeyOffer, Login, LoginSuccess, Name, REVISION, ServerDatagram, Text,
@@ -25,16 +28,16 @@ const MAX_LOGIN_RETRY: Duration = Duration::from_secs(1);
 /// Time for which a refusal waits for a success that proves it to be forged (S19).
 const REFUSAL_DELAY: Duration = Duration::from_millis(250);
 
-/// Delay before a client logs in again after it has lost its session.
-const RECONNECT_DELAY: Duration = Duration::from_millis(250);
-
 /// Maximum number of events that wait to be polled.
 const MAX_EVENTS: usize = 64;
+
+/// Maximum number of ended sessions whose messages are kept until they are read.
+const MAX_UNREAD_SESSIONS: usize = 2;
 
 /// The client side of a session.
 ///
 /// * Getters: [`connection`](Self::connection), [`is_connected`](Self::is_connected), [`is_closed`](Self::is_closed),
-///   [`undelivered`](Self::undelivered), [`server`](Self::server).
+///   [`undelivered`](Self::undelivered), [`session_count`](Self::session_count), [`server`](Self::server).
 /// * In: [`handle_datagram`](Machine::handle_datagram), [`handle_timeout`](Machine::handle_timeout).
 /// * Commands: [`send`](Self::send), [`recv`](Self::recv), [`close`](Self::close).
 /// * Out: after each call in and each command, drain [`poll_transmit`](Machine::poll_transmit), then
@@ -68,10 +71,18 @@ pub struct Client {
     events: VecDeque<ClientEvent>,
     /// Whether [`ClientEvent::Message`] waits to be polled.
     has_message_event: bool,
+    /// The messages of each ended session whose [`ClientEvent::Disconnected`] waits to be polled (W51).
+    unread: VecDeque<Option<ReceiveBuffer>>,
+    /// Whether [`ClientEvent::Message`] was raised again for the oldest ended session.
+    has_raised_unread: bool,
     /// The application has closed the client: it does not reconnect.
     is_closing: bool,
     /// Number of undelivered messages of earlier sessions.
     undelivered: usize,
+    backoff: Backoff,
+    /// When the current session, or the last one, started.
+    connected_at: Instant,
+    session_count: u64,
 }
 
 enum State {
@@ -123,8 +134,13 @@ impl Client {
             state: State::Closed,
             events: VecDeque::new(),
             has_message_event: false,
+            unread: VecDeque::new(),
+            has_raised_unread: false,
             is_closing: false,
             undelivered: 0,
+            backoff: Backoff::default(),
+            connected_at: now,
+            session_count: 0,
         };
         client.log_in(now);
         Ok(client)
@@ -142,7 +158,7 @@ impl Client {
         self.connection().is_some()
     }
 
-    /// Whether the client is closed for good: there will be no further events.
+    /// Whether the client is closed for good: when the pending events are polled, there will be no further ones.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
@@ -153,6 +169,13 @@ impl Client {
     #[must_use]
     pub fn undelivered(&self) -> usize {
         self.undelivered + self.connection().map_or(0, Connection::undelivered)
+    }
+
+    /// Number of sessions so far, the current one included: it changes when the client has logged in again, before the events
+    /// that report it are polled.
+    #[must_use]
+    pub fn session_count(&self) -> u64 {
+        self.session_count
     }
 
     /// The server's address.
@@ -173,8 +196,12 @@ impl Client {
         }
     }
 
-    /// The next message. Its bytes stay valid until the next call.
+    /// The next message. Its bytes stay valid until the next call. After the end of a session, the messages that are left can
+    /// still be read; [`ClientEvent::Disconnected`] follows the last one, and then the next session.
     pub fn recv(&mut self) -> Option<&[u8]> {
+        if let Some(unread) = self.unread.front_mut() {
+            return unread.as_mut()?.read();
+        }
         let State::Connected(connection) = &mut self.state else { return None };
         connection.reopen_window();
         connection.recv()
@@ -258,6 +285,8 @@ impl Client {
         let mut connection = Connection::new(now, &self.config.connection, codec, self.server, rtt);
         connection.send_login_proof(now);
         self.state = State::Connected(Box::new(connection));
+        self.connected_at = now;
+        self.session_count += 1;
         self.push_event(ClientEvent::Connected);
     }
 
@@ -299,6 +328,8 @@ impl Client {
                 }
                 ConnectionEvent::Writable => self.push_event(ClientEvent::Writable),
                 ConnectionEvent::Closing => self.push_event(ClientEvent::Closing),
+                // A server does not move.
+                ConnectionEvent::AddressUnconfirmed => {}
                 ConnectionEvent::Closed(reason) => self.end_session(now, reason),
             }
         }
@@ -306,14 +337,36 @@ impl Client {
 
     fn end_session(&mut self, now: Instant, reason: DisconnectReason) {
         let is_unwanted = match &reason {
-            DisconnectReason::ClosedByPeer(text) => text == "unknown session" || text == "slot taken",
+            DisconnectReason::ClosedByPeer(text) => reason::is_passing(text),
             DisconnectReason::Closed => false,
             _ => true,
         };
-        let reconnects = self.config.reconnect && is_unwanted && !self.is_closing;
         self.undelivered = self.undelivered();
-        self.state = if reconnects { State::WaitingToReconnect(now + RECONNECT_DELAY) } else { State::Closed };
+        self.backoff.on_session_end(now.saturating_duration_since(self.connected_at));
+        let State::Connected(connection) = std::mem::replace(&mut self.state, State::Closed) else { return };
+        // The messages of the next session have an event of their own.
+        self.has_message_event = false;
+        if is_unwanted && !self.is_closing {
+            self.retry_login(now);
+        }
+        // This happens only if events are not polled at all.
+        if self.events.len() >= MAX_EVENTS {
+            return;
+        }
+        // Messages of sessions long ago are dropped: the application evidently does not read them.
+        let kept = self.unread.len().saturating_sub(MAX_UNREAD_SESSIONS - 1);
+        self.unread.iter_mut().take(kept).for_each(|unread| *unread = None);
+        let is_unread = reason != DisconnectReason::Closed && connection.is_readable();
+        self.unread.push_back(is_unread.then(|| connection.into_unread()));
         self.events.push_back(ClientEvent::Disconnected(reason));
+    }
+
+    /// Logs in again after a while, if the client reconnects. Otherwise it stays closed.
+    fn retry_login(&mut self, now: Instant) {
+        if self.config.reconnect {
+            let delay = self.backoff.next_delay(self.rng.u64());
+            self.state = State::WaitingToReconnect(now + delay);
+        }
     }
 
     /// Queues an event that may be raised any number of times: it is dropped if events are not polled.
@@ -351,9 +404,10 @@ impl Machine for Client {
                     None => None,
                 };
                 if let Some(error) = failure {
-                    let reconnects = self.config.reconnect && error == LoginError::TimedOut;
-                    self.state =
-                        if reconnects { State::WaitingToReconnect(now + RECONNECT_DELAY) } else { State::Closed };
+                    self.state = State::Closed;
+                    if error.is_passing() {
+                        self.retry_login(now);
+                    }
                     self.push_event(ClientEvent::LoginFailed(error));
                 }
             }
@@ -388,6 +442,15 @@ impl Machine for Client {
     }
 
     fn poll_event(&mut self) -> Option<ClientEvent> {
+        // The end of a session is reported when its messages are read.
+        if matches!(self.events.front(), Some(ClientEvent::Disconnected(_))) {
+            if self.unread.front().is_some_and(|unread| unread.as_ref().is_some_and(ReceiveBuffer::is_readable)) {
+                let is_raised = std::mem::replace(&mut self.has_raised_unread, true);
+                return (!is_raised).then_some(ClientEvent::Message);
+            }
+            self.unread.pop_front();
+            self.has_raised_unread = false;
+        }
         let event = self.events.pop_front()?;
         if event == ClientEvent::Message {
             self.has_message_event = false;

@@ -17,6 +17,10 @@ pub struct ConnectionConfig {
     /// Time without sending after which a keepalive is sent (S29). From 0.5 s to 30 s, and at most a third of
     /// [`idle_timeout`](Self::idle_timeout); 2 s by default.
     pub keepalive: Duration,
+    /// Time without a new ack, although a message waits for one, after which the session ends (W52). A peer whose application
+    /// reads nothing for a while, for example because it loads a level, acknowledges nothing once its window is full. From 5 s
+    /// to an hour; 30 s by default.
+    pub ack_timeout: Duration,
     /// Rate in bytes per second below which a stream counts as thin: its messages are resent early and, under loss, sent twice
     /// (S25). From 0, which disables it, to 1,000,000; 32,000 by default.
     pub thin_rate: u32,
@@ -57,8 +61,7 @@ pub struct EndpointConfig {
     pub games: Vec<String>,
     /// Maximum number of players. From 1 to 255; 64 by default.
     pub max_players: usize,
-    /// Maximum number of players from one address, or one IPv6 /64. Players who left within the last 10 s count. From 1 to
-    /// 255; 32 by default.
+    /// Maximum number of players from one address, or one IPv6 /64. From 1 to 255; 32 by default.
     pub max_per_address: usize,
     /// Which logins are accepted.
     pub encryption: EncryptionPolicy,
@@ -126,7 +129,8 @@ pub struct ClientConfig {
     pub encryption: Encryption,
     /// Time after which an unanswered login fails (S12). From 0.5 s to 60 s; 5 s by default.
     pub login_timeout: Duration,
-    /// Whether to log in again when the session ends without either side having closed it.
+    /// Whether to log in again when the session ends without either side having closed it, and when a login is not answered
+    /// or refused for a reason that can pass: the server is full, or the address has as many sessions as it may have (W50).
     pub reconnect: bool,
     /// Settings of the connection.
     pub connection: ConnectionConfig,
@@ -190,7 +194,8 @@ impl ConnectionConfig {
         number("thin_rate", self.thin_rate as usize, 0..=1_000_000)?;
         duration("idle_timeout", self.idle_timeout, Duration::from_secs(3)..=Duration::from_mins(5))?;
         let max_keepalive = Duration::from_secs(30).min(self.idle_timeout / 3);
-        duration("keepalive", self.keepalive, Duration::from_millis(500)..=max_keepalive)
+        duration("keepalive", self.keepalive, Duration::from_millis(500)..=max_keepalive)?;
+        duration("ack_timeout", self.ack_timeout, Duration::from_secs(5)..=Duration::from_hours(1))
     }
 }
 
@@ -275,6 +280,7 @@ impl Default for ConnectionConfig {
             ordered: true,
             idle_timeout: Duration::from_secs(10),
             keepalive: Duration::from_secs(2),
+            ack_timeout: Duration::from_secs(30),
             thin_rate: 32_000,
             batch: 32,
             first_number: 0,

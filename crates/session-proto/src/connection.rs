@@ -8,6 +8,8 @@ mod pacer;
 mod path;
 mod path_challenge;
 mod pending_acks;
+mod proof;
+mod proven_addresses;
 mod receive_buffer;
 mod recovery;
 mod redundancy;
@@ -17,6 +19,7 @@ mod timers;
 mod transmit;
 
 pub(crate) use codec::{Codec, Protection, Side};
+pub(crate) use receive_buffer::ReceiveBuffer;
 
 use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
 use congestion::CongestionController;
@@ -24,7 +27,6 @@ use pacer::Pacer;
 use path::Path;
 use pending_acks::PendingAcks;
 use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, SlotIndex, Uid};
-use receive_buffer::ReceiveBuffer;
 use recovery::Recovery;
 use redundancy::Redundancy;
 use rtt::RttEstimator;
@@ -164,6 +166,14 @@ struct Liveness {
     owes_keepalive_ack: bool,
     /// Number of keepalives to come that are replaced by the last message.
     tail_resends: u8,
+    /// The time of the last new ack, or of the transmission of the first message after it, if a message waits for an ack.
+    awaiting_ack_since: Option<Instant>,
+    /// When a new message was last sent: it proves who sends it.
+    last_proof: Instant,
+    /// When a message was last received.
+    last_data: Instant,
+    /// Whether something was received that may belong to another session.
+    is_suspicious: bool,
 }
 
 /// Events that have not been polled yet.
@@ -172,6 +182,7 @@ struct PendingEvents {
     readable: bool,
     writable: bool,
     closing: bool,
+    unconfirmed: bool,
     closed: bool,
 }
 
@@ -182,6 +193,8 @@ pub(crate) enum ConnectionEvent {
     Readable,
     Writable,
     Closing,
+    /// The peer has not confirmed its address, which another session claims (W54).
+    AddressUnconfirmed,
     Closed(DisconnectReason),
 }
 
@@ -269,6 +282,14 @@ impl Connection {
         &self.codec.protection
     }
 
+    /// The messages that can still be read after the end of the session (W51).
+    pub(crate) fn into_unread(self) -> ReceiveBuffer {
+        let mut unread = self.receive.buffer;
+        unread.release_read();
+        unread.drop_waiting();
+        unread
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed(_))
     }
@@ -291,7 +312,7 @@ impl Connection {
             rtt.sample(now, sample);
         }
         Self {
-            path: Path::new(peer),
+            path: Path::new(now, peer),
             state: State::Open,
             peer_close: None,
             send: SendSide {
@@ -318,6 +339,10 @@ impl Connection {
                 last_keepalive_ack: None,
                 owes_keepalive_ack: false,
                 tail_resends: 0,
+                awaiting_ack_since: None,
+                last_proof: now,
+                last_data: now,
+                is_suspicious: false,
             },
             events: PendingEvents::default(),
             stats: ConnectionStats::default(),
@@ -395,6 +420,12 @@ impl Connection {
         }
     }
 
+    /// Sends disconnects and ends the session, without delivering the messages that are left.
+    fn give_up(&mut self, now: Instant, reason: DisconnectReason) {
+        let text = reason.to_string();
+        self.state = State::Disconnecting { left: DISCONNECTS, next: now, reason, text };
+    }
+
     /// Starts to send disconnects if everything is delivered or the time for that is up.
     fn finish_flush(&mut self, now: Instant) {
         if let State::Flushing { until, reason, text } = &mut self.state
@@ -436,6 +467,9 @@ impl Connection {
         }
         if std::mem::take(&mut events.closing) {
             return Some(ConnectionEvent::Closing);
+        }
+        if std::mem::take(&mut events.unconfirmed) {
+            return Some(ConnectionEvent::AddressUnconfirmed);
         }
         match &self.state {
             State::Closed(reason) if std::mem::take(&mut events.closed) => {

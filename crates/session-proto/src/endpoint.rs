@@ -1,5 +1,7 @@
 //! The server side of one socket.
 
+mod address_claims;
+mod departed;
 mod dispatch;
 mod half_open;
 mod login;
@@ -13,6 +15,7 @@ use crate::{
     Connection, EndpointConfig, EndpointStats, PlayerId, SendError, ServerEvent, SessionConfigError,
     deadline_queue::DeadlineQueue, rng::SecretRng,
 };
+use departed::DepartedPlayers;
 use dispatch::{Data, PlayerSlot};
 use foldhash::quality::FixedState;
 use half_open::HalfOpenTable;
@@ -33,9 +36,13 @@ use std::{
 /// logins are not answered.
 const MAX_EVENTS: usize = 8 * SlotIndex::COUNT;
 
+/// Share of the memory for messages that unread messages of players who have left may take: a quarter.
+const DEPARTED_SHARE: usize = 4;
+
 /// The server side of one socket: queries, logins, and up to 255 players.
 ///
-/// * Getters: [`stats`](Self::stats), [`players`](Self::players), [`connection`](Self::connection).
+/// * Getters: [`stats`](Self::stats), [`players`](Self::players), [`connection`](Self::connection),
+///   [`is_readable`](Self::is_readable).
 /// * In: [`handle_datagram`](Machine::handle_datagram), [`handle_timeout`](Machine::handle_timeout).
 /// * Commands: [`send`](Self::send), [`recv`](Self::recv), [`disconnect`](Self::disconnect),
 ///   [`set_query_replies`](Self::set_query_replies).
@@ -68,7 +75,11 @@ pub struct Endpoint {
     slots: Vec<Option<Box<PlayerSlot>>>,
     player_count: usize,
     allocator: SlotAllocator,
+    /// The session at each address: at most one.
     by_address: HashMap<SocketAddr, SlotIndex, FixedState>,
+    /// Further addresses that sessions send from (W53).
+    alternates: HashMap<SocketAddr, SlotIndex, FixedState>,
+    departed: DepartedPlayers,
     half_open: HalfOpenTable,
     /// Limits the encrypted logins of all addresses together.
     encrypted_logins: TokenBuckets<u64>,
@@ -97,6 +108,8 @@ impl Endpoint {
             player_count: 0,
             allocator: SlotAllocator::new(config.max_players, config.max_per_address, rng.u64()),
             by_address: HashMap::with_hasher(FixedState::with_seed(rng.u64())),
+            alternates: HashMap::with_hasher(FixedState::with_seed(rng.u64())),
+            departed: DepartedPlayers::new(config.memory / DEPARTED_SHARE),
             half_open: HalfOpenTable::new(config.half_open, rng.u64()),
             encrypted_logins: TokenBuckets::new(Rate::per_second(logins, logins), 8, rng.u128()),
             stateless: StatelessReplies::new(rng.u128(), rng.u128()),
@@ -119,7 +132,7 @@ impl Endpoint {
             logins_evicted: self.half_open.evicted,
             half_open: self.half_open.len(),
             players: self.player_count,
-            memory: self.memory,
+            memory: self.memory + self.departed.memory(),
             ..self.stats
         }
     }
@@ -148,8 +161,20 @@ impl Endpoint {
         sent
     }
 
-    /// The next message of a player. Its bytes stay valid until the next call.
+    /// Whether a message of a player can be read. That is possible after the end of the session as well, until
+    /// [`ServerEvent::Disconnected`] is raised.
+    #[must_use]
+    pub fn is_readable(&self, player: PlayerId) -> bool {
+        self.connection(player).map_or_else(|| self.departed.is_readable(player), Connection::is_readable)
+    }
+
+    /// The next message of a player. Its bytes stay valid until the next call. After the end of a session, the messages that
+    /// are left can still be read; the end is reported after the last one.
     pub fn recv(&mut self, player: PlayerId) -> Option<&[u8]> {
+        if self.slot(player).is_none() {
+            let Self { departed, events, .. } = self;
+            return departed.recv(player, |player, reason| events.push_back(ServerEvent::Disconnected(player, reason)));
+        }
         if self.slot(player)?.connection.reopen_window() {
             self.update_slot(player.index);
         }

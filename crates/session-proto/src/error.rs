@@ -1,5 +1,7 @@
 //! Why logins fail, messages are refused, and sessions end.
 
+use crate::reason;
+
 /// Why a session ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -23,6 +25,9 @@ pub enum DisconnectReason {
     /// Too many messages could not be decrypted (S30).
     #[error("too many messages could not be decrypted")]
     DecryptionFailures,
+    /// The peer has not acknowledged anything for the ack timeout although there was something to acknowledge (W52).
+    #[error("nothing was acknowledged for too long")]
+    AckTimeout,
 }
 
 /// Why a message cannot be sent.
@@ -67,4 +72,16 @@ pub enum LoginError {
     /// The server refused the login. The reason comes from the network: escape it before it is shown.
     #[error("the server refused the login: {0}")]
     Refused(String),
+}
+
+impl LoginError {
+    /// Whether a later login may succeed: there was no answer, the server is full, or the address has as many sessions as it
+    /// may have (W50).
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::TimedOut => true,
+            Self::Refused(text) => reason::is_passing(text),
+        }
+    }
 }

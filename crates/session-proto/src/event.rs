@@ -23,10 +23,11 @@ pub enum ClientEvent {
     /// The server seems to have ended the session. The datagram that announces it may be forged: either
     /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
     Closing,
-    /// The session has ended. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another login follows, unless
+    /// The session has ended, and all its messages are read. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another login follows, unless
     /// one of the two sides closed the session.
     Disconnected(DisconnectReason),
-    /// The login failed.
+    /// The login failed. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another one follows, if that can
+    /// help: [`LoginError::is_passing`].
     LoginFailed(LoginError),
 }
 
@@ -49,7 +50,8 @@ pub enum ServerEvent {
     Closing(PlayerId),
     /// The player has a new address (S31).
     Moved(PlayerId, SocketAddr),
-    /// The player's session has ended.
+    /// The player's session has ended, and all its messages are read, unless this side ended it: then those that were not
+    /// read are dropped.
     Disconnected(PlayerId, DisconnectReason),
 }
 

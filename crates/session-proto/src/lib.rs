@@ -46,6 +46,7 @@ mod deadline_queue;
 mod endpoint;
 mod error;
 mod event;
+mod reason;
 mod rng;
 mod stats;
 mod stream;

@@ -173,7 +173,7 @@ impl SessionClient {
         self.driver.with(|client| client.is_connected())
     }
 
-    /// Whether the client is closed for good: there will be no further events.
+    /// Whether the client is closed for good: when the pending events are polled, there will be no further ones.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.driver.with(|client| client.is_closed())

@@ -49,6 +49,18 @@ impl FrameStream {
         }
     }
 
+    /// The same stream to the peer, with a new one from the peer.
+    pub fn into_writer(self, max_message: usize) -> Self {
+        Self { reader: StreamReader::new(max_message), ..self }
+    }
+
+    /// Starts a new stream to the peer. Returns whether bytes of the old one were not sent.
+    pub fn reset_writer(&mut self, max_message: usize) -> bool {
+        let is_lost = !self.is_flushed();
+        self.writer = StreamWriter::new(max_message);
+        is_lost
+    }
+
     /// Sends the bytes that wait, as far as there is room.
     pub fn flush(
         &mut self,
@@ -60,6 +72,11 @@ impl FrameStream {
 
     pub fn is_flushed(&self) -> bool {
         self.writer.pending() == 0
+    }
+
+    /// Copies the next complete message of those that were pulled already.
+    pub fn read_buffered(&mut self, message: &mut Vec<u8>) -> bool {
+        self.read(message, |_| None).unwrap_or(false)
     }
 
     /// Copies the next complete message into `message` and returns true, or false if there is none; `pull` passes the next

@@ -61,6 +61,7 @@ mod frame_stream;
 mod link_conditioner;
 mod local_addrs;
 mod options;
+mod player_streams;
 mod polled_client;
 mod polled_server;
 #[cfg(feature = "async")]

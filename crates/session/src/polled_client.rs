@@ -49,6 +49,9 @@ pub struct PolledClient {
     /// Maximum length of a stream message, if streams are used.
     max_stream_message: Option<usize>,
     stream: Option<FrameStream>,
+    /// The session that the outgoing half of the stream belongs to, as [`Client::session_count`] counts them. The incoming half
+    /// may belong to the session before, until its messages are read.
+    stream_session: u64,
     /// The next event, if it is polled already.
     next_event: Option<ClientEvent>,
     is_readable: bool,
@@ -81,6 +84,7 @@ impl PolledClient {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
             max_stream_message: options.stream,
             stream: None,
+            stream_session: 0,
             next_event: None,
             is_readable: false,
             has_lost_stream_data: false,
@@ -107,13 +111,30 @@ impl PolledClient {
 
     /// The next event. With [`ClientEvent::Message`], the message is copied into `message`.
     pub fn next_event(&mut self, message: &mut Vec<u8>) -> Option<ClientEvent> {
-        if self.has_event() && self.next_event.is_some() {
-            return self.next_event.take();
+        loop {
+            let has_event = self.has_event();
+            let is_message = match &self.next_event {
+                None => self.is_readable && self.read(message),
+                // Complete messages of a stream come before its end.
+                Some(ClientEvent::Disconnected(_)) => {
+                    self.stream.as_mut().is_some_and(|stream| stream.read_buffered(message))
+                }
+                Some(_) => false,
+            };
+            if is_message {
+                return Some(ClientEvent::Message);
+            }
+            if let Some(event) = self.next_event.take() {
+                if matches!(event, ClientEvent::Disconnected(_)) {
+                    self.end_stream();
+                }
+                return Some(event);
+            }
+            // Reading the last message may have raised an event.
+            if !has_event {
+                return None;
+            }
         }
-        if self.is_readable && self.read(message) {
-            return Some(ClientEvent::Message);
-        }
-        None
     }
 
     /// Sends a message, reliably. It leaves with the next [`flush`](Self::flush) or [`poll`](Self::poll).
@@ -126,15 +147,20 @@ impl PolledClient {
         let client = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return client.send(now, message) };
         let size = client.connection().ok_or(SendError::NotConnected)?.max_message();
+        let session = client.session_count();
         let stream = self.stream.get_or_insert_with(|| FrameStream::new(max));
+        if std::mem::replace(&mut self.stream_session, session) != session {
+            self.has_lost_stream_data |= stream.reset_writer(max);
+        }
         stream.write(message, size, |part| client.send(now, part))
     }
 
     /// Ends the session: delivers the messages that are left, then disconnects. Call [`poll`](Self::poll) until
     /// [`is_closed`](Self::is_closed): it takes a moment.
     pub fn close(&mut self) {
+        let is_current = self.stream_session == self.client().session_count() && self.is_connected();
         match &mut self.stream {
-            Some(stream) if !stream.is_flushed() => stream.close_reason = Some(String::new()),
+            Some(stream) if is_current && !stream.is_flushed() => stream.close_reason = Some(String::new()),
             _ => self.driver.machine_mut().close(clock::now()),
         }
     }
@@ -145,7 +171,7 @@ impl PolledClient {
         self.client().is_connected()
     }
 
-    /// Whether the client is closed for good: there will be no further events.
+    /// Whether the client is closed for good: when the pending events are polled, there will be no further ones.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.client().is_closed()
@@ -230,15 +256,21 @@ impl PolledClient {
                 return;
             }
             ClientEvent::Writable => self.flush_stream(clock::now()),
-            ClientEvent::Connected | ClientEvent::Disconnected(_) => {
-                // A new session is a new stream.
-                self.has_lost_stream_data |= self.stream.as_ref().is_some_and(|stream| !stream.is_flushed());
-                self.stream = None;
-                self.is_readable = false;
-            }
             _ => {}
         }
         self.next_event = Some(event);
+    }
+
+    /// A new session is a new stream.
+    fn end_stream(&mut self) {
+        // The application may have started the next one already.
+        let is_current = self.stream_session == self.client().session_count() && self.client().is_connected();
+        match (self.stream.take(), self.max_stream_message) {
+            (Some(stream), Some(max)) if is_current => self.stream = Some(stream.into_writer(max)),
+            (Some(stream), _) => self.has_lost_stream_data |= !stream.is_flushed(),
+            _ => {}
+        }
+        self.is_readable = false;
     }
 
     fn read(&mut self, message: &mut Vec<u8>) -> bool {
@@ -262,6 +294,9 @@ impl PolledClient {
     fn flush_stream(&mut self, now: Instant) {
         let Some(stream) = &mut self.stream else { return };
         let client = self.driver.machine_mut();
+        if client.session_count() != self.stream_session {
+            return;
+        }
         let Some(size) = client.connection().map(Connection::max_message) else { return };
         // What does not fit stays in the stream.
         let _ = stream.flush(size, |part| client.send(now, part));

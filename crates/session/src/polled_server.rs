@@ -2,13 +2,14 @@
 
 use crate::{
     LinkConditions, ServerOptions, SetupError,
-    frame_stream::FrameStream,
+    player_streams::PlayerStreams,
     polled_client::copy_message,
     socket_driver::{self, DriveState, SocketDriver},
 };
 use rallypoint_query_proto::{ServerInfo, SessionReplies};
 use rallypoint_session_proto::{
-    Connection, ConnectionStats, Endpoint, EndpointStats, PlayerId, QueryReplies, SendError, ServerEvent,
+    Connection, ConnectionStats, DisconnectReason, Endpoint, EndpointStats, PlayerId, QueryReplies, SendError,
+    ServerEvent,
 };
 use rallypoint_udp::{UdpSocket, clock, entropy};
 use std::{
@@ -54,17 +55,11 @@ pub struct PolledServer {
     readable: VecDeque<PlayerId>,
     /// Maximum length of a stream message, if streams are used.
     max_stream_message: Option<usize>,
-    /// The streams of the players, by slot.
-    streams: Vec<Option<Box<PlayerStream>>>,
+    streams: PlayerStreams,
     /// Players whose streams have something to send, each once.
     unflushed: Vec<PlayerId>,
-    /// The next event, if it is polled already.
-    next_event: Option<ServerEvent>,
-}
-
-struct PlayerStream {
-    player: PlayerId,
-    stream: FrameStream,
+    /// Events that are polled already.
+    events: VecDeque<ServerEvent>,
 }
 
 impl PolledServer {
@@ -81,9 +76,9 @@ impl PolledServer {
             driver: SocketDriver::new(endpoint, sockets, options.link_conditions),
             readable: VecDeque::new(),
             max_stream_message: options.stream,
-            streams: Vec::new(),
+            streams: PlayerStreams::default(),
             unflushed: Vec::new(),
-            next_event: None,
+            events: VecDeque::new(),
         })
     }
 
@@ -108,32 +103,42 @@ impl PolledServer {
     /// The next event. With [`ServerEvent::Message`], the message is copied into `message`. Players with several messages take
     /// turns.
     pub fn next_event(&mut self, message: &mut Vec<u8>) -> Option<ServerEvent> {
-        if self.has_event() && self.next_event.is_some() {
-            return self.next_event.take();
-        }
-        while let Some(player) = self.readable.pop_front() {
+        loop {
+            if self.has_event()
+                && let Some(event) = self.events.pop_front()
+            {
+                return Some(event);
+            }
+            let player = self.readable.pop_front()?;
             if self.recv(player, message) {
                 self.readable.push_back(player);
                 return Some(ServerEvent::Message(player));
             }
+            // Reading the last message may have raised an event.
         }
-        None
     }
 
     /// Copies the next message of one player into `message`. Returns false if there is none. For a server that reads its
-    /// players one by one and does not call [`next_event`](Self::next_event).
+    /// players one by one and does not call [`next_event`](Self::next_event). Messages can be read after the end of a session
+    /// as well, until [`ServerEvent::Disconnected`] is raised.
     pub fn recv(&mut self, player: PlayerId, message: &mut Vec<u8>) -> bool {
         let endpoint = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return copy_message(endpoint.recv(player), message) };
-        if endpoint.connection(player).is_none() {
+        let is_live = endpoint.connection(player).is_some();
+        if !is_live && !endpoint.is_readable(player) && !self.streams.contains(player) {
             return false;
         }
-        let stream = player_stream(&mut self.streams, player, max);
+        let stream = self.streams.get_or_insert(player, is_live, max);
         match stream.read(message, |reader| endpoint.recv(player).map(|part| reader.push(part))) {
-            Ok(is_complete) => is_complete,
+            Ok(true) => true,
+            Ok(false) => {
+                self.events.extend(self.streams.take_end(player).map(|why| ServerEvent::Disconnected(player, why)));
+                false
+            }
             Err(error) => {
                 // The rest of the stream cannot be read.
                 endpoint.disconnect(clock::now(), player, &error.to_string());
+                self.events.extend(self.streams.take_end(player).map(|why| ServerEvent::Disconnected(player, why)));
                 false
             }
         }
@@ -149,7 +154,7 @@ impl PolledServer {
         let endpoint = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return endpoint.send(now, player, message) };
         let size = endpoint.connection(player).ok_or(SendError::UnknownPlayer)?.max_message();
-        let stream = player_stream(&mut self.streams, player, max);
+        let stream = self.streams.get_or_insert(player, true, max);
         let was_flushed = stream.is_flushed();
         let sent = stream.write(message, size, |part| endpoint.send(now, player, part));
         if was_flushed && !stream.is_flushed() {
@@ -162,12 +167,11 @@ impl PolledServer {
     /// if the player does not exist. [`ServerEvent::Disconnected`] follows.
     pub fn disconnect(&mut self, player: PlayerId, reason: &str) -> bool {
         let endpoint = self.driver.machine_mut();
-        if let Some(Some(own)) = self.streams.get_mut(usize::from(player.index()))
-            && own.player == player
-            && !own.stream.is_flushed()
+        if let Some(stream) = self.streams.get_mut(player)
+            && !stream.is_flushed()
             && endpoint.connection(player).is_some()
         {
-            own.stream.close_reason = Some(reason.to_owned());
+            stream.close_reason = Some(reason.to_owned());
             return true;
         }
         endpoint.disconnect(clock::now(), player, reason)
@@ -234,18 +238,24 @@ impl PolledServer {
 
     /// Whether [`next_event`](Self::next_event) has something. With streams it may turn out to be an incomplete message.
     pub(crate) fn has_event(&mut self) -> bool {
-        while self.next_event.is_none()
+        while self.events.is_empty()
             && let Some(event) = self.driver.poll_event()
         {
             self.handle_event(event);
         }
-        self.next_event.is_some() || !self.readable.is_empty()
+        !self.events.is_empty() || !self.readable.is_empty()
     }
 
     /// The next event that is not a message, for callers that read messages player by player.
     pub(crate) fn next_event_without_messages(&mut self) -> Option<ServerEvent> {
         self.readable.clear();
-        self.next_event.take()
+        self.events.pop_front()
+    }
+
+    /// Whether a player has a session, or datagrams of it that can be read after its end.
+    pub(crate) fn is_active(&self, player: PlayerId) -> bool {
+        let endpoint = self.endpoint();
+        endpoint.connection(player).is_some() || endpoint.is_readable(player)
     }
 
     /// Whether there is room for a message to this player, or no connection to wait for.
@@ -260,23 +270,28 @@ impl PolledServer {
     fn handle_event(&mut self, event: ServerEvent) {
         match event {
             // The messages are read in turn, after the other events.
-            ServerEvent::Message(player) => {
-                if !self.readable.contains(&player) {
-                    self.readable.push_back(player);
-                }
-                return;
+            ServerEvent::Message(player) => self.mark_readable(player),
+            // Complete messages of a stream come before its end, unless this side has ended it.
+            ServerEvent::Disconnected(player, why)
+                if why != DisconnectReason::Closed && self.streams.contains(player) =>
+            {
+                let dropped = self.streams.end(player, why);
+                self.events.extend(dropped.map(|(player, why)| ServerEvent::Disconnected(player, why)));
+                self.mark_readable(player);
             }
             ServerEvent::Disconnected(player, _) => {
                 self.readable.retain(|readable| *readable != player);
-                if let Some(slot) = self.streams.get_mut(usize::from(player.index()))
-                    && slot.as_ref().is_some_and(|own| own.player == player)
-                {
-                    *slot = None;
-                }
+                self.streams.remove(player);
+                self.events.push_back(event);
             }
-            _ => {}
+            _ => self.events.push_back(event),
         }
-        self.next_event = Some(event);
+    }
+
+    fn mark_readable(&mut self, player: PlayerId) {
+        if !self.readable.contains(&player) {
+            self.readable.push_back(player);
+        }
     }
 
     /// Sends the bytes that wait in streams, as far as there is room.
@@ -284,37 +299,18 @@ impl PolledServer {
         let Self { driver, streams, unflushed, .. } = self;
         let endpoint = driver.machine_mut();
         unflushed.retain(|player| {
-            let Some(Some(own)) = streams.get_mut(usize::from(player.index())) else { return false };
+            let Some(stream) = streams.get_mut(*player) else { return false };
             let Some(size) = endpoint.connection(*player).map(Connection::max_message) else { return false };
-            if own.player != *player {
-                return false;
-            }
             // What does not fit stays in the stream.
-            let _ = own.stream.flush(size, |part| endpoint.send(now, *player, part));
-            if own.stream.is_flushed()
-                && let Some(reason) = own.stream.close_reason.take()
+            let _ = stream.flush(size, |part| endpoint.send(now, *player, part));
+            if stream.is_flushed()
+                && let Some(reason) = stream.close_reason.take()
             {
                 endpoint.disconnect(now, *player, &reason);
             }
-            !own.stream.is_flushed()
+            !stream.is_flushed()
         });
     }
-}
-
-/// The stream of a player; a new one if the slot's stream belongs to an earlier player.
-fn player_stream(
-    streams: &mut Vec<Option<Box<PlayerStream>>>,
-    player: PlayerId,
-    max_message: usize,
-) -> &mut FrameStream {
-    let slot = usize::from(player.index());
-    if streams.len() <= slot {
-        streams.resize_with(slot + 1, || None);
-    }
-    // In range: the vector was just made long enough.
-    let own = streams[slot].take().filter(|own| own.player == player);
-    let own = own.unwrap_or_else(|| Box::new(PlayerStream { player, stream: FrameStream::new(max_message) }));
-    &mut streams[slot].insert(own).stream
 }
 
 impl fmt::Debug for PolledServer {

@@ -118,11 +118,12 @@ impl SessionServer {
         self.driver.wait_for(ServerInterest::Event, attempt).await
     }
 
-    /// Copies the next message of a player into `message`. Returns false when the player's session has ended.
+    /// Copies the next message of a player into `message`. Returns false when the player's session has ended and all its
+    /// messages are read.
     pub async fn recv(&self, player: PlayerId, message: &mut Vec<u8>) -> bool {
         let attempt = |server: &mut PolledServer| {
             let received = server.recv(player, message);
-            (received || server.connection(player).is_none()).then_some(received)
+            (received || !server.is_active(player)).then_some(received)
         };
         self.driver.wait_for(ServerInterest::Message(player), attempt).await
     }

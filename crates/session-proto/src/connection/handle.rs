@@ -40,6 +40,8 @@ impl Connection {
         match self.receive.buffer.insert(now, number, request_delay, allowance, fill) {
             Insertion::New { is_newest, has_gap } => {
                 self.on_received(now);
+                self.liveness.last_data = now;
+                self.liveness.is_suspicious |= has_gap && input.is_none();
                 if self.receive.buffer.is_readable() {
                     self.events.readable = true;
                 }
@@ -49,16 +51,19 @@ impl Connection {
             }
             Insertion::Duplicate => {
                 self.on_received(now);
+                self.liveness.is_suspicious |= input.is_none();
                 self.stats.duplicates += 1;
                 self.receive.acks.on_duplicate(now, number);
                 DataDisposition::Known
             }
             Insertion::AboveWindow => {
                 self.stats.dropped += 1;
+                self.liveness.is_suspicious |= input.is_none();
                 DataDisposition::Known
             }
             Insertion::Rejected => {
                 self.stats.dropped += 1;
+                self.liveness.is_suspicious = true;
                 self.receive.decryption_failures += u32::from(self.is_encrypted());
                 if self.receive.decryption_failures >= MAX_DECRYPTION_FAILURES {
                     self.end(DisconnectReason::DecryptionFailures);
@@ -90,6 +95,7 @@ impl Connection {
         self.prepare_challenge(now);
         let Some(newest) = newest else { return };
         self.receive.awaits_first_ack = false;
+        self.liveness.awaiting_ack_since = self.send.buffer.oldest_sent().map(|_| now);
         self.on_progress(now);
         // Only the newest is measured: an ack also repeats numbers whose first ack may have been lost long ago.
         if let Some(rtt) = newest.rtt {
@@ -104,6 +110,8 @@ impl Connection {
 
     pub(crate) fn handle_resend_request(&mut self, now: Instant, numbers: NumberList<'_>) {
         self.on_received(now);
+        // The server may want to know whether this client is still at its address (W54).
+        self.liveness.is_suspicious = true;
         let min_interval = self.rtt.smoothed() / 2;
         for number in numbers.iter() {
             if let Some(losses) = self.send.buffer.on_request(now, number, min_interval) {

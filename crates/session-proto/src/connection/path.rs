@@ -6,9 +6,13 @@
 use super::{
     Connection, State,
     path_challenge::{ChallengeState, MAX_PREPARED, PathChallenge},
+    proven_addresses::ProvenAddresses,
 };
-use rallypoint_wire::session::MessageNumber;
-use std::{net::SocketAddr, time::Instant};
+use rallypoint_wire::session::{Control, MessageNumber, NumberListBuf};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 /// Bytes that may be sent to an unvalidated address for each byte received from it.
 const AMPLIFICATION_LIMIT: usize = 3;
@@ -17,6 +21,20 @@ const AMPLIFICATION_LIMIT: usize = 3;
 /// counted.
 const HEADERS: usize = 28;
 
+/// A peer that returns to an address this soon after leaving it alternates between addresses (W53).
+const ALTERNATION: Duration = Duration::from_secs(2);
+
+/// Time for which a peer that alternated between addresses is expected to do so again.
+const ALTERNATION_MEMORY: Duration = Duration::from_secs(10);
+
+/// A peer that alternates is sent to the same address as long as data came from there within this time.
+const STAY: Duration = Duration::from_millis(500);
+
+/// Interval of the datagrams by which a peer is asked to confirm its address, and limits of the time that it is given (W54).
+const CONFIRMATION_INTERVAL: Duration = Duration::from_millis(200);
+const MIN_CONFIRMATION_TIME: Duration = Duration::from_secs(1);
+const MAX_CONFIRMATION_TIME: Duration = Duration::from_secs(3);
+
 /// The network path to the peer.
 #[derive(Debug)]
 pub(super) struct Path {
@@ -24,6 +42,24 @@ pub(super) struct Path {
     pub peer: SocketAddr,
     /// Set while the current address is unvalidated.
     validation: Option<Validation>,
+    /// Addresses that were validated before.
+    proven: ProvenAddresses,
+    /// The last address that the peer left before it was validated, and when.
+    left_unvalidated: Option<(SocketAddr, Instant)>,
+    /// When data last came from the current address.
+    last_data: Instant,
+    /// The peer alternates between addresses, and probably will until this time.
+    alternates_until: Option<Instant>,
+    doubt: Option<Doubt>,
+}
+
+/// Why it is uncertain that the peer is at its address (W54).
+#[derive(Clone, Copy, Debug)]
+enum Doubt {
+    /// The peer has left its address, and where it is now is not settled: nothing is sent.
+    Left,
+    /// Another session claims the address. Until a deadline the peer is asked to confirm that it is there.
+    Contested { until: Instant, probe_at: Instant, is_held: bool },
 }
 
 #[derive(Debug)]
@@ -42,8 +78,16 @@ struct Validation {
 }
 
 impl Path {
-    pub fn new(peer: SocketAddr) -> Self {
-        Self { peer, validation: None }
+    pub fn new(now: Instant, peer: SocketAddr) -> Self {
+        Self {
+            peer,
+            validation: None,
+            proven: ProvenAddresses::default(),
+            left_unvalidated: None,
+            last_data: now,
+            alternates_until: None,
+            doubt: None,
+        }
     }
 
     /// Charges a datagram to the credit. Returns false if it must not be sent.
@@ -58,7 +102,29 @@ impl Path {
 
     /// Whether nothing may be sent until something is received.
     pub fn is_exhausted(&self) -> bool {
-        self.validation.as_ref().is_some_and(|validation| validation.is_exhausted)
+        self.is_held() || self.validation.as_ref().is_some_and(|validation| validation.is_exhausted)
+    }
+
+    /// Whether nothing is sent because the peer may not be at its address.
+    fn is_held(&self) -> bool {
+        matches!(self.doubt, Some(Doubt::Left | Doubt::Contested { is_held: true, .. }))
+    }
+
+    /// When a peer whose address is contested has to be asked again, or has not confirmed it in time.
+    pub fn confirmation_at(&self) -> Option<Instant> {
+        match self.doubt {
+            Some(Doubt::Contested { until, probe_at, .. }) => Some(until.min(probe_at)),
+            _ => None,
+        }
+    }
+
+    /// Whether the time to confirm a contested address is up. Nothing more is sent there then.
+    pub fn expire_confirmation(&mut self, now: Instant) -> bool {
+        let is_expired = matches!(self.doubt, Some(Doubt::Contested { until, .. }) if now >= until);
+        if is_expired {
+            self.doubt = Some(Doubt::Left);
+        }
+        is_expired
     }
 
     /// The next message of the challenge to send.
@@ -106,17 +172,114 @@ impl Connection {
         self.path.validation.as_ref().map_or(self.path.peer, |validation| validation.validated)
     }
 
+    /// Whether the peer is at this address, as far as is known.
+    pub(crate) fn is_at(&self, addr: SocketAddr) -> bool {
+        self.path.peer == addr && !matches!(self.path.doubt, Some(Doubt::Left))
+    }
+
+    /// Data came from the current address of the peer.
+    pub(crate) fn on_data_from_peer(&mut self, now: Instant) {
+        self.path.last_data = now;
+    }
+
+    /// Whether the session stays where it is although its newest message came from another address: the peer alternates
+    /// between the two (W53).
+    pub(crate) fn stays_at_peer(&mut self, now: Instant) -> bool {
+        let path = &mut self.path;
+        if path.doubt.is_some() || now.saturating_duration_since(path.last_data) >= STAY {
+            return false;
+        }
+        let alternates = path.alternates_until.is_some_and(|until| now < until);
+        if alternates {
+            path.alternates_until = Some(now + ALTERNATION_MEMORY);
+        }
+        alternates
+    }
+
+    /// Whether the peer has proved lately that it receives what is sent to this address.
+    pub(crate) fn has_proven(&self, now: Instant, addr: SocketAddr) -> bool {
+        self.path.proven.left_at(now, addr).is_some()
+    }
+
+    /// The peer has left its address: nothing is sent until it is known where it is (W54).
+    pub(crate) fn leave_address(&mut self) {
+        self.path.doubt = Some(Doubt::Left);
+    }
+
+    /// Another session claims the address of the peer, which is asked to confirm that it is there. With `is_held` nothing else
+    /// is sent meanwhile.
+    pub(crate) fn contest_address(&mut self, now: Instant, is_held: bool) {
+        if self.path.doubt.is_none() {
+            let time = (3 * self.rtt.base_rto()).clamp(MIN_CONFIRMATION_TIME, MAX_CONFIRMATION_TIME);
+            self.path.doubt = Some(Doubt::Contested { until: now + time, probe_at: now, is_held });
+        }
+    }
+
+    /// The peer is at its address.
+    pub(crate) fn confirm_address(&mut self) {
+        self.path.doubt = None;
+    }
+
+    /// Whether nothing is sent because the peer may not be at its address.
+    pub(crate) fn is_held(&self) -> bool {
+        self.path.is_held()
+    }
+
+    /// Appends a request for a message that the peer has sent before. Its answer carries the rand, or is sealed: only the peer
+    /// can give it. Returns true if there is something to send.
+    pub(super) fn emit_confirmation_probe(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+        let Some(Doubt::Contested { probe_at, .. }) = &mut self.path.doubt else { return false };
+        if now < *probe_at {
+            return false;
+        }
+        *probe_at = now + CONFIRMATION_INTERVAL;
+        let start = out.len();
+        let mut list = NumberListBuf::new();
+        list.push(self.receive.buffer.newest());
+        Control::Resend(list.as_list()).emit(out);
+        if !self.path.charge(out.len() - start) {
+            out.truncate(start);
+        }
+        out.len() > start
+    }
+
     /// Moves the session to a new address of the peer (S31). `random` must be unpredictable.
     pub(crate) fn migrate(&mut self, now: Instant, peer: SocketAddr, random: u64) {
         let validated = self.validated_peer();
         let since = self.path.unvalidated_since().unwrap_or(now);
+        let left_proven = self.path.proven.left_at(now, peer).filter(|_| self.path.peer != peer);
+        let left_unvalidated = self.path.left_unvalidated.filter(|(left, _)| *left == peer).map(|(_, at)| at);
+        if self.path.validation.is_none() {
+            self.path.proven.insert(now, self.path.peer);
+        } else {
+            self.path.left_unvalidated = Some((self.path.peer, now));
+        }
+        let left_at = left_proven.or(left_unvalidated);
+        let alternates = left_at.is_some_and(|at| now.saturating_duration_since(at) < ALTERNATION);
+        if alternates {
+            self.path.alternates_until = Some(now + ALTERNATION_MEMORY);
+        }
         self.path.peer = peer;
+        self.path.last_data = now;
+        self.path.doubt = None;
+        if self.has_proven(now, peer) {
+            self.path.validation = None;
+            if !alternates {
+                self.start_on_path(now);
+            }
+            return;
+        }
         self.path.validation =
             Some(Validation { validated, since, challenge: None, random, credit: 0, is_exhausted: false });
+        self.start_on_path(now);
+        self.prepare_challenge(now);
+    }
+
+    /// Forgets what was measured on another path.
+    fn start_on_path(&mut self, now: Instant) {
         self.rtt.forget_path();
         self.congestion.on_new_path(now);
         self.on_progress(now);
-        self.prepare_challenge(now);
     }
 
     /// Grants an unvalidated address a multiple of the bytes that were received from it.

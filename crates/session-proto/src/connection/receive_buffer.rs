@@ -157,9 +157,7 @@ impl ReceiveBuffer {
 
     /// The next message for the application. Its bytes stay valid until the next call.
     pub fn read(&mut self) -> Option<&[u8]> {
-        if let Some(done) = self.reading.take() {
-            self.blocks.free(done);
-        }
+        self.release_read();
         let message = self.ready.pop_front()?;
         self.reading = Some(message.block);
         self.blocks.get(message.block)?.get(..usize::from(message.len))
@@ -167,6 +165,33 @@ impl ReceiveBuffer {
 
     pub fn is_readable(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    /// The highest number that was received; the one before the first if there is none.
+    pub fn newest(&self) -> MessageNumber {
+        self.base.plus((self.entries.len() as u32).wrapping_sub(1))
+    }
+
+    /// Number of messages that can be read.
+    pub fn readable(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Frees the memory of the message that was read last.
+    pub fn release_read(&mut self) {
+        if let Some(done) = self.reading.take() {
+            self.blocks.free(done);
+        }
+    }
+
+    /// Drops messages that wait for an earlier one: it will not arrive any more.
+    pub fn drop_waiting(&mut self) {
+        for entry in self.entries.drain(..) {
+            if let Entry::Waiting(message) = entry {
+                self.blocks.free(message.block);
+            }
+        }
+        self.holes.clear();
     }
 
     /// When the next missing number has to be requested.

@@ -13,6 +13,10 @@ pub(super) enum Timer {
     Idle,
     /// A new address of the peer was not validated in time (W34).
     PathValidation,
+    /// Nothing was acked for the ack timeout (W52).
+    AckTimeout,
+    /// The peer has to confirm its address, which another session claims (W54).
+    Confirmation,
     /// Messages that are left at the close were not delivered in time (S28).
     Flush,
     /// The peer's disconnect is confirmed by its silence (S28).
@@ -33,6 +37,8 @@ pub(super) enum Timer {
     Probe,
     /// A client without answers has to send a new message.
     RebindProbe,
+    /// A client has to show that it is still at its address (W54).
+    Proof,
     /// A blocked sender has room again.
     SendRoom,
     /// The pacer admits the next message.
@@ -53,6 +59,8 @@ impl Connection {
         let ending = [
             self.deadline(Timer::Idle),
             self.deadline(Timer::PathValidation),
+            self.deadline(Timer::AckTimeout),
+            self.deadline(Timer::Confirmation),
             self.deadline(Timer::Flush),
             self.deadline(Timer::PeerClose),
         ];
@@ -72,6 +80,7 @@ impl Connection {
             self.deadline(Timer::Copy),
             self.deadline(Timer::Probe),
             self.deadline(Timer::RebindProbe),
+            self.deadline(Timer::Proof),
             self.deadline(Timer::SendRoom),
             self.deadline(Timer::Pacing),
             self.deadline(Timer::PeerCloseProbe),
@@ -89,6 +98,10 @@ impl Connection {
         if let Some(close) = self.peer_close.take_if(|close| now >= close.until) {
             return self.end(DisconnectReason::ClosedByPeer(close.reason));
         }
+        if self.state == State::Open && self.is_expired(now, Timer::AckTimeout) {
+            return self.give_up(now, DisconnectReason::AckTimeout);
+        }
+        self.events.unconfirmed |= self.path.expire_confirmation(now);
         self.finish_flush(now);
         if self.is_expired(now, Timer::SendRoom) {
             self.release(now);
@@ -111,6 +124,13 @@ impl Connection {
             self.recovery.rebind_probe =
                 self.send.buffer.unsent() > 0 || (!self.has_used_all_numbers() && self.push(now, &[]));
         }
+        if self.is_expired(now, Timer::Proof) {
+            self.liveness.last_proof = now;
+            self.liveness.is_suspicious = false;
+            if !self.has_used_all_numbers() {
+                self.push(now, &[]);
+            }
+        }
     }
 
     fn is_expired(&self, now: Instant, timer: Timer) -> bool {
@@ -122,6 +142,9 @@ impl Connection {
         match timer {
             Timer::Idle => Some(self.liveness.last_received + self.config.idle_timeout),
             Timer::PathValidation => self.path.unvalidated_since().map(|since| since + self.config.idle_timeout),
+            Timer::AckTimeout => self.liveness.awaiting_ack_since.map(|since| since + self.config.ack_timeout),
+            Timer::Confirmation => self.path.confirmation_at(),
+            Timer::Proof => self.proof_at(),
             Timer::Flush => match self.state {
                 State::Flushing { until, .. } => Some(until),
                 _ => None,

@@ -3,7 +3,7 @@
 use super::{Connection, DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL, State, handle::REQUEST_DELAY};
 use crate::connection::redundancy::Redundancy;
 use rallypoint_machine::Transmit;
-use rallypoint_wire::session::{Control, MessageNumber, NumberListBuf};
+use rallypoint_wire::session::{Control, MAX_DATAGRAM, MessageNumber, NumberListBuf};
 use std::time::Instant;
 
 /// Maximum number of bytes in a batch: a system sends at most the size of the largest datagram in one call.
@@ -32,6 +32,12 @@ impl Connection {
         self.send.paced_until = None;
         let mut count = 1;
         let mut segment = None;
+        if self.emit_confirmation_probe(now, out) {
+            let len = out.len() - start;
+            self.stats.datagrams_sent += 1;
+            self.stats.bytes_sent += len as u64;
+            return Some(Transmit::one(self.path.peer, len));
+        }
         if self.path.is_exhausted() && !matches!(self.state, State::Disconnecting { .. }) {
             return None;
         }
@@ -245,7 +251,12 @@ impl Connection {
             Transmission::First => {
                 self.path.on_sent(number);
                 self.recovery.rebind_probe = false;
-                self.liveness.tail_resends = TAIL_RESENDS;
+                // A message without bytes that is missing is requested when the next one arrives.
+                let is_empty = len <= MAX_DATAGRAM - self.max_message();
+                self.liveness.tail_resends = if is_empty { 0 } else { TAIL_RESENDS };
+                self.liveness.awaiting_ack_since.get_or_insert(now);
+                self.liveness.last_proof = now;
+                self.liveness.is_suspicious = false;
             }
             _ if self.recovery.probe_oldest => self.recovery.probe_oldest = false,
             _ => self.recovery.probe_next = false,

@@ -1,6 +1,6 @@
 //! Player slots: which datagram belongs to which connection, and what follows from it.
 
-use super::{Endpoint, MAX_EVENTS};
+use super::{Endpoint, MAX_EVENTS, address_claims::AddressClaims};
 use crate::{
     Connection, DisconnectReason, PlayerId, ServerEvent,
     connection::{ConnectionEvent, DataDisposition, Protection},
@@ -18,6 +18,7 @@ pub(super) struct PlayerSlot {
     pub has_writable_event: bool,
     /// Memory of the connection as last counted by the endpoint.
     pub memory: usize,
+    pub claims: AddressClaims,
 }
 
 /// A data datagram, plain or encrypted.
@@ -34,7 +35,14 @@ pub(super) struct Data<'a> {
 
 impl PlayerSlot {
     pub fn new(connection: Connection) -> Self {
-        Self { connection, is_ready: false, has_message_event: false, has_writable_event: false, memory: 0 }
+        Self {
+            connection,
+            is_ready: false,
+            has_message_event: false,
+            has_writable_event: false,
+            memory: 0,
+            claims: AddressClaims::default(),
+        }
     }
 
     pub fn player(&self) -> PlayerId {
@@ -61,7 +69,7 @@ impl Endpoint {
 
     /// Number of bytes by which the memory for messages may grow (S22).
     pub(super) fn allowance(&self) -> usize {
-        self.config.memory.saturating_sub(self.memory)
+        self.config.memory.saturating_sub(self.memory + self.departed.memory())
     }
 
     /// Updates the queues after a change to a connection: it may have something to send, and its deadline may differ.
@@ -92,25 +100,52 @@ impl Endpoint {
                 // This happens only if events are not polled at all.
                 ConnectionEvent::Closing if self.events.len() >= MAX_EVENTS => {}
                 ConnectionEvent::Closing => self.events.push_back(ServerEvent::Closing(player)),
+                ConnectionEvent::AddressUnconfirmed => {
+                    self.vacate_address(now, index);
+                    return self.collect_events(now, index);
+                }
                 ConnectionEvent::Closed(reason) => return self.free_slot(now, index, reason),
             }
         }
     }
 
     fn free_slot(&mut self, now: Instant, index: SlotIndex, reason: DisconnectReason) {
+        self.withdraw_claim(index);
+        let claimant = self.take_contest(index);
         let Some(slot) = self.slots.get_mut(usize::from(index)).and_then(Option::take) else { return };
         let player = slot.player();
         self.player_count -= 1;
         self.memory -= slot.memory;
         self.deadlines.set(index, None);
-        self.forget_address(slot.connection.peer(), index);
+        let addr = slot.connection.peer();
+        if self.by_address.get(&addr) == Some(&index) {
+            self.by_address.remove(&addr);
+        }
+        self.remove_alternates(index, &slot.claims);
+        if let Some(claimant) = claimant {
+            self.grant_claim(now, claimant, addr);
+        }
         // A client that timed out or was replaced and still sends is told that its session is gone.
         let is_silenced = matches!(
             reason,
-            DisconnectReason::Closed | DisconnectReason::ClosedByPeer(_) | DisconnectReason::NumbersExhausted
+            DisconnectReason::Closed
+                | DisconnectReason::ClosedByPeer(_)
+                | DisconnectReason::NumbersExhausted
+                | DisconnectReason::AckTimeout
         );
         self.allocator.release(now, index, is_silenced.then_some(player.uid));
-        self.events.push_back(ServerEvent::Disconnected(player, reason));
+        // An application that ends a session has no use for the messages of the player.
+        if reason == DisconnectReason::Closed || !slot.connection.is_readable() {
+            self.events.push_back(ServerEvent::Disconnected(player, reason));
+            return;
+        }
+        if !slot.has_message_event {
+            self.events.push_back(ServerEvent::Message(player));
+        }
+        let Self { departed, events, .. } = self;
+        departed.insert(player, reason, slot.connection.into_unread(), |player, reason| {
+            events.push_back(ServerEvent::Disconnected(player, reason));
+        });
     }
 
     pub(super) fn handle_data(&mut self, now: Instant, from: SocketAddr, length: usize, data: &Data<'_>) {
@@ -128,12 +163,13 @@ impl Endpoint {
         slot.connection.count_received(length);
         let disposition =
             slot.connection.handle_data(now, data.number, data.bytes, data.seal_input.as_ref(), allowance);
-        // A session never moves to the address of another player: a forged source would cut that player off.
-        if disposition == DataDisposition::Newest
-            && slot.connection.peer() != from
-            && !self.by_address.contains_key(&from)
-        {
-            self.migrate(now, data.index, from);
+        let is_newest = disposition == DataDisposition::Newest;
+        if disposition == DataDisposition::Foreign {
+            // It proves nothing.
+        } else if slot.connection.is_at(from) {
+            self.confirm_address(now, data.index, is_newest);
+        } else if is_newest {
+            self.handle_new_address(now, data.index, from);
         }
         if disposition != DataDisposition::Foreign {
             self.grant_credit(data.index, from, length);
@@ -152,21 +188,18 @@ impl Endpoint {
     }
 
     /// Moves a session to the address that its newest message came from (S31).
-    fn migrate(&mut self, now: Instant, index: SlotIndex, to: SocketAddr) {
+    pub(super) fn migrate(&mut self, now: Instant, index: SlotIndex, to: SocketAddr) {
+        self.withdraw_claim(index);
         let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
         let old = slot.connection.peer();
         slot.connection.migrate(now, to, self.rng.u64());
         let player = slot.player();
-        self.forget_address(old, index);
         self.by_address.insert(to, index);
         if self.events.len() < MAX_EVENTS {
             self.events.push_back(ServerEvent::Moved(player, to));
         }
-    }
-
-    fn forget_address(&mut self, addr: SocketAddr, index: SlotIndex) {
-        if self.by_address.get(&addr) == Some(&index) {
-            self.by_address.remove(&addr);
+        if old != to {
+            self.release_address(now, index, old);
         }
     }
 
@@ -178,14 +211,18 @@ impl Endpoint {
         length: usize,
         control: Option<Control<'_>>,
     ) {
-        let Some(&index) = self.by_address.get(&from) else {
+        let slot = self.slot_at(from).and_then(|index| self.slots.get_mut(usize::from(index))?.as_mut());
+        // While it is uncertain which session is at an address, its control datagrams belong to none (W54).
+        let Some(slot) = slot.filter(|slot| !slot.connection.is_held()) else {
             self.stats.strays += 1;
             return;
         };
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
         let connection = &mut slot.connection;
+        let index = connection.index();
         connection.count_received(length);
-        connection.grant_credit(length);
+        if connection.is_at(from) {
+            connection.grant_credit(length);
+        }
         match control {
             Some(Control::Ack(numbers)) => connection.handle_ack(now, numbers),
             Some(Control::Resend(numbers)) => connection.handle_resend_request(now, numbers),
@@ -200,7 +237,7 @@ impl Endpoint {
     /// Handles data of a session that does not exist: the reply tells a client at once that the server has restarted (S32).
     pub(super) fn handle_unknown_session(&mut self, now: Instant, from: SocketAddr, length: usize, data: &Data<'_>) {
         self.stats.strays += 1;
-        if !self.allocator.is_silenced(data.index, data.uid) {
+        if !self.allocator.is_silenced(now, data.index, data.uid) {
             self.stateless.reject_unknown_session(now, from, length);
         }
     }

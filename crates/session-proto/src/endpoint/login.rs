@@ -9,15 +9,13 @@ use crate::{
     Connection, DisconnectReason, EncryptionPolicy, NewPlayer, ServerEvent,
     connection::{Codec, DataDisposition, Protection, Side},
     crypto::{self, HpkeMode, PublicKey, Secret},
+    reason,
 };
 use rallypoint_limit::Lan;
 #[cfg(feature = "rsa")]
 use rallypoint_wire::session::KEY_FIELD;
 use rallypoint_wire::session::{Grant, KeyOffer, Login, LoginSuccess, REVISION, Rand, SlotIndex, Uid};
 use std::{net::SocketAddr, time::Instant};
-
-/// Slots freed within the last 10 s count as well, so that an address cannot use up all of them by joining and leaving.
-const TOO_MANY: &str = "too many from your address, including those who left within the last 10 seconds";
 
 /// Why a login gets no success.
 enum Refusal {
@@ -78,13 +76,15 @@ impl Endpoint {
         if self.events.len() >= MAX_EVENTS {
             return Err(Refusal::Overloaded);
         }
-        if !self.allocator.has_room_for(now, Lan::of(id.0.ip())) {
-            return Err(Refusal::new(TOO_MANY));
+        // The session that this address has ends when the new one proves itself (S13), so its slot can be promised.
+        let own = self.by_address.get(&id.0).copied();
+        if !self.allocator.has_room_for(Lan::of(id.0.ip()), own) {
+            return Err(Refusal::new(reason::TOO_MANY));
         }
         let random = self.rng.u64();
         let half_open = &self.half_open;
-        let Some(index) = self.allocator.choose(now, |index| half_open.is_promised(index), random) else {
-            return Err(Refusal::new("this server is full"));
+        let Some(index) = self.allocator.choose(now, |index| half_open.is_promised(index), own, random) else {
+            return Err(Refusal::new(reason::FULL));
         };
         let uid = self.new_uid();
         let rand = self.rng.rand();
@@ -196,11 +196,14 @@ impl Endpoint {
             self.stats.strays += 1;
             return;
         }
-        let has_room = self.allocator.has_room_for(now, Lan::of(from.ip()));
-        if !has_room || !self.allocator.is_free(now, data.index) {
+        let own = self.by_address.get(&from).copied();
+        let has_room = self.allocator.has_room_for(Lan::of(from.ip()), own);
+        let is_available = self.allocator.is_free(data.index) || own == Some(data.index);
+        if !has_room || !is_available {
             // The slot was promised to another login as well, which was faster: the client has to log in again.
             self.half_open.remove(data.uid);
-            return self.stateless.disconnect(from, length, if has_room { "slot taken" } else { TOO_MANY });
+            let text = if has_room { reason::SLOT_TAKEN } else { reason::TOO_MANY };
+            return self.stateless.disconnect(from, length, text);
         }
         connection.count_received(length);
         self.add_player(now, from, connection, data.uid);
@@ -211,6 +214,10 @@ impl Endpoint {
         let index = login.index;
         // The client at this address has restarted (S13).
         if let Some(old) = self.by_address.remove(&from) {
+            self.withdraw_claim(old);
+            if let Some(claimant) = self.take_contest(old) {
+                self.reject_claim(claimant);
+            }
             if let Some(Some(slot)) = self.slots.get_mut(usize::from(old)) {
                 slot.connection.end(DisconnectReason::Replaced);
             }

@@ -8,17 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time for which a freed slot is not reused: late datagrams of its last player are still under way.
-const QUARANTINE: Duration = Duration::from_secs(10);
+/// Time for which a freed slot is not reused while there are others: late datagrams of its last player are still under way.
+const REST: Duration = Duration::from_secs(10);
 
-/// Allocates slots, lowest index first.
+/// Allocates slots, lowest index first. Slots that were freed lately rest, and are used only if there are no others.
 pub(super) struct SlotAllocator {
     free: SlotSet,
-    /// Freed slots, and when each can be reused.
-    quarantined: VecDeque<(Instant, SlotIndex)>,
-    /// Sessions whose late datagrams are not answered while their slot is in quarantine (S28).
-    silenced: [Option<Uid>; SlotIndex::COUNT],
-    /// The holder of each slot, until the end of the slot's quarantine.
+    /// Freed slots and the end of their rest, the earliest first.
+    resting: VecDeque<(Instant, SlotIndex)>,
+    /// For each slot, a session whose late datagrams are not answered until this time (S28).
+    silenced: [Option<(Uid, Instant)>; SlotIndex::COUNT],
+    /// The holder of each slot that is taken.
     holders: [Option<Lan>; SlotIndex::COUNT],
     /// Number of slots of each holder.
     held: HashMap<Lan, usize, FixedState>,
@@ -32,7 +32,7 @@ impl SlotAllocator {
         (0..=u8::MAX).take(count).filter_map(SlotIndex::new).for_each(|index| free.insert(index));
         Self {
             free,
-            quarantined: VecDeque::new(),
+            resting: VecDeque::new(),
             silenced: [None; _],
             holders: [None; _],
             held: HashMap::with_hasher(FixedState::with_seed(seed)),
@@ -40,60 +40,65 @@ impl SlotAllocator {
         }
     }
 
-    /// Whether a holder can have one more slot.
-    pub fn has_room_for(&mut self, now: Instant, holder: Lan) -> bool {
-        self.end_quarantines(now);
-        self.held.get(&holder).is_none_or(|held| *held < self.max_per_holder)
+    /// Whether a holder can have one more slot, if it gives `replaced` back.
+    pub fn has_room_for(&self, holder: Lan, replaced: Option<SlotIndex>) -> bool {
+        let is_replacing = replaced.is_some_and(|index| self.holders[usize::from(index)] == Some(holder));
+        is_replacing || self.held.get(&holder).is_none_or(|held| *held < self.max_per_holder)
     }
 
-    /// The lowest free slot that is not promised to another login; if there is none, a random free one.
-    pub fn choose(&mut self, now: Instant, is_promised: impl Fn(SlotIndex) -> bool, random: u64) -> Option<SlotIndex> {
-        self.end_quarantines(now);
-        let unpromised = self.free.iter().find(|&index| !is_promised(index));
-        unpromised.or_else(|| {
-            let count = self.free.iter().count() as u64;
-            self.free.iter().nth((random % count.max(1)) as usize)
+    /// The lowest spare slot that is not promised to another login; then the one that has rested longest; then the slot
+    /// `own`, which the player of the login has already; and if all are promised, a random one.
+    pub fn choose(
+        &mut self,
+        now: Instant,
+        is_promised: impl Fn(SlotIndex) -> bool,
+        own: Option<SlotIndex>,
+        random: u64,
+    ) -> Option<SlotIndex> {
+        self.end_rests(now);
+        let all = || self.free.iter().chain(self.resting.iter().map(|(_, index)| *index));
+        all().find(|index| !is_promised(*index)).or(own).or_else(|| {
+            let count = all().count() as u64;
+            all().nth((random % count.max(1)) as usize)
         })
     }
 
-    /// Whether a slot can be taken.
-    pub fn is_free(&mut self, now: Instant, index: SlotIndex) -> bool {
-        self.end_quarantines(now);
-        self.free.contains(index)
+    /// Whether no player has a slot.
+    pub fn is_free(&self, index: SlotIndex) -> bool {
+        self.holders[usize::from(index)].is_none()
     }
 
     pub fn take(&mut self, index: SlotIndex, holder: Lan) {
         self.free.remove(index);
-        self.silenced[usize::from(index)] = None;
+        self.resting.retain(|(_, resting)| *resting != index);
         self.holders[usize::from(index)] = Some(holder);
         *self.held.entry(holder).or_default() += 1;
     }
 
-    /// Frees a slot, which is then in quarantine. Late datagrams of the session `silenced` are not answered.
+    /// Frees a slot, which rests from now on. Late datagrams of the session `silenced` are not answered meanwhile.
     pub fn release(&mut self, now: Instant, index: SlotIndex, silenced: Option<Uid>) {
-        self.quarantined.push_back((now + QUARANTINE, index));
-        self.silenced[usize::from(index)] = silenced;
+        self.resting.push_back((now + REST, index));
+        self.silenced[usize::from(index)] = silenced.map(|uid| (uid, now + REST));
+        if let Some(holder) = self.holders[usize::from(index)].take()
+            && let Some(held) = self.held.get_mut(&holder)
+        {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(&holder);
+            }
+        }
     }
 
-    pub fn is_silenced(&self, index: SlotIndex, uid: Uid) -> bool {
-        self.silenced[usize::from(index)] == Some(uid)
+    pub fn is_silenced(&self, now: Instant, index: SlotIndex, uid: Uid) -> bool {
+        self.silenced[usize::from(index)].is_some_and(|(silenced, until)| silenced == uid && now < until)
     }
 
-    fn end_quarantines(&mut self, now: Instant) {
-        while let Some(&(at, index)) = self.quarantined.front()
+    fn end_rests(&mut self, now: Instant) {
+        while let Some(&(at, index)) = self.resting.front()
             && at <= now
         {
-            self.quarantined.pop_front();
+            self.resting.pop_front();
             self.free.insert(index);
-            self.silenced[usize::from(index)] = None;
-            if let Some(holder) = self.holders[usize::from(index)].take()
-                && let Some(held) = self.held.get_mut(&holder)
-            {
-                *held -= 1;
-                if *held == 0 {
-                    self.held.remove(&holder);
-                }
-            }
         }
     }
 }
@@ -109,10 +114,6 @@ impl SlotSet {
 
     fn remove(&mut self, index: SlotIndex) {
         self.0[usize::from(index) / 64] &= !(1 << (usize::from(index) % 64));
-    }
-
-    fn contains(&self, index: SlotIndex) -> bool {
-        self.0[usize::from(index) / 64] & 1 << (usize::from(index) % 64) != 0
     }
 
     /// The members, lowest first.
@@ -136,44 +137,60 @@ mod tests {
     }
 
     #[test]
-    fn w35_slots_in_quarantine_count_for_their_last_holder() {
+    fn w35_a_holder_has_a_limited_number_of_slots_and_can_replace_its_own() {
         let now = Instant::now();
         let mut slots = SlotAllocator::new(9, 2, 0);
-        for _ in 0..2 {
-            assert!(slots.has_room_for(now, holder(1)));
-            let index = slots.choose(now, |_| false, 0).unwrap();
-            slots.take(index, holder(1));
-            slots.release(now, index, None);
-        }
-        assert!(!slots.has_room_for(now, holder(1)) && slots.has_room_for(now, holder(2)));
-        assert!(slots.has_room_for(now + QUARANTINE, holder(1)) && slots.held.is_empty());
+        let indices: Vec<_> = (0..2)
+            .map(|_| {
+                assert!(slots.has_room_for(holder(1), None));
+                let index = slots.choose(now, |_| false, None, 0).unwrap();
+                slots.take(index, holder(1));
+                index
+            })
+            .collect();
+        assert!(!slots.has_room_for(holder(1), None) && slots.has_room_for(holder(2), None));
+        assert!(slots.has_room_for(holder(1), Some(indices[0])), "one slot for another");
+        slots.release(now, indices[0], None);
+        assert!(slots.has_room_for(holder(1), None), "slots at rest keep no player out, so they do not count");
+        slots.release(now, indices[1], None);
+        assert!(slots.held.is_empty());
     }
 
     #[test]
-    fn s17_the_lowest_slot_that_was_not_freed_lately_is_chosen() {
+    fn s17_the_lowest_slot_that_was_not_freed_lately_is_chosen_and_then_the_one_that_has_rested_longest() {
         let now = Instant::now();
-        let mut slots = SlotAllocator::new(3, 3, 0);
-        let choose = |slots: &mut SlotAllocator, now| slots.choose(now, |_| false, 0).map(SlotIndex::get);
-        for index in 0..3 {
-            assert_eq!(choose(&mut slots, now), Some(index));
-            slots.take(SlotIndex::new(index).unwrap(), holder(1));
+        let mut slots = SlotAllocator::new(4, 4, 0);
+        let choose = |slots: &mut SlotAllocator, now| slots.choose(now, |_| false, None, 0).map(SlotIndex::get);
+        let index = |index| SlotIndex::new(index).unwrap();
+        for expected in 0..3 {
+            assert_eq!(choose(&mut slots, now), Some(expected));
+            slots.take(index(expected), holder(1));
         }
-        assert_eq!(choose(&mut slots, now), None);
-        let first = SlotIndex::new(0).unwrap();
         let uid = Uid::new(7);
-        slots.release(now, first, Some(uid));
-        assert!(slots.is_silenced(first, uid) && !slots.is_silenced(first, Uid::new(8)));
-        assert_eq!(choose(&mut slots, now + Duration::from_millis(9_999)), None);
-        assert_eq!(choose(&mut slots, now + QUARANTINE), Some(0));
-        assert!(!slots.is_silenced(first, uid));
+        slots.release(now, index(2), Some(uid));
+        slots.release(now, index(0), None);
+        assert!(slots.is_silenced(now, index(2), uid) && !slots.is_silenced(now, index(2), Uid::new(8)));
+        assert_eq!(choose(&mut slots, now), Some(3), "spare");
+        slots.take(index(3), holder(1));
+        assert_eq!(choose(&mut slots, now), Some(2), "rested longest");
+        slots.take(index(2), holder(1));
+        assert!(slots.is_silenced(now, index(2), uid), "although another player has the slot");
+        assert_eq!(choose(&mut slots, now), Some(0));
+        slots.take(index(0), holder(1));
+        assert_eq!(choose(&mut slots, now), None, "full");
+        assert_eq!(slots.choose(now, |_| false, Some(index(1)), 0), Some(index(1)), "its own slot");
+        slots.release(now, index(3), None);
+        slots.release(now, index(1), None);
+        assert_eq!(choose(&mut slots, now + REST), Some(1), "all have rested");
+        assert!(!slots.is_silenced(now + REST, index(2), uid));
     }
 
     #[test]
     fn s14_a_slot_is_promised_twice_only_if_all_are_promised() {
         let now = Instant::now();
         let mut slots = SlotAllocator::new(200, 200, 0);
-        assert_eq!(slots.choose(now, |index| index.get() < 77, 0).map(SlotIndex::get), Some(77));
-        assert_eq!(slots.choose(now, |_| true, 199).map(SlotIndex::get), Some(199));
-        assert_eq!(slots.choose(now, |_| true, 200).map(SlotIndex::get), Some(0));
+        assert_eq!(slots.choose(now, |index| index.get() < 77, None, 0).map(SlotIndex::get), Some(77));
+        assert_eq!(slots.choose(now, |_| true, None, 199).map(SlotIndex::get), Some(199));
+        assert_eq!(slots.choose(now, |_| true, None, 200).map(SlotIndex::get), Some(0));
     }
 }

@@ -1,5 +1,6 @@
 //! Replies to addresses without a session, within budgets (S16, S32).
 
+use crate::reason;
 use rallypoint_limit::{Net, Rate, TokenBuckets};
 use rallypoint_wire::session::{ServerDatagram, Text};
 use std::{collections::VecDeque, net::SocketAddr, time::Instant};
@@ -59,7 +60,7 @@ impl StatelessReplies {
     /// Answers data of a session that does not exist.
     pub fn reject_unknown_session(&mut self, now: Instant, to: SocketAddr, received: usize) {
         if self.unknown_session.take(now, Net::of(to.ip())) {
-            self.disconnect(to, received, "unknown session");
+            self.disconnect(to, received, reason::UNKNOWN_SESSION);
         }
     }
 

@@ -35,6 +35,8 @@ pub struct ServerApp {
     pub echoes: bool,
     /// Does not read messages.
     pub is_stalled: bool,
+    /// Neither reads messages nor polls events.
+    pub is_busy: bool,
 }
 
 /// The application on top of a client.
@@ -42,7 +44,11 @@ pub struct ClientApp {
     pub client: Client,
     pub received: Vec<(Instant, Vec<u8>)>,
     pub events: Vec<(Instant, ClientEvent)>,
+    /// Number of messages received before each event.
+    pub received_before_event: Vec<usize>,
     pub is_stalled: bool,
+    /// Neither reads messages nor polls events.
+    pub is_busy: bool,
 }
 
 impl ServerApp {
@@ -57,6 +63,7 @@ impl ServerApp {
             events: Vec::new(),
             echoes: false,
             is_stalled: false,
+            is_busy: false,
         }
     }
 
@@ -78,7 +85,9 @@ impl ServerApp {
 
     /// Polls all events and reads all messages.
     pub fn poll(&mut self, now: Instant) {
-        while let Some(event) = self.endpoint.poll_event() {
+        while !self.is_busy
+            && let Some(event) = self.endpoint.poll_event()
+        {
             if let ServerEvent::Message(player) = event {
                 self.read_player(now, player);
             } else {
@@ -102,7 +111,14 @@ impl ServerApp {
 impl ClientApp {
     pub fn new(now: Instant, server: SocketAddr, config: ClientConfig, seed: u8) -> Self {
         let client = Client::new(now, server, config, [seed; 32]).unwrap();
-        Self { client, received: Vec::new(), events: Vec::new(), is_stalled: false }
+        Self {
+            client,
+            received: Vec::new(),
+            events: Vec::new(),
+            received_before_event: Vec::new(),
+            is_stalled: false,
+            is_busy: false,
+        }
     }
 
     pub fn has(&self, event: &ClientEvent) -> bool {
@@ -110,7 +126,9 @@ impl ClientApp {
     }
 
     pub fn poll(&mut self, now: Instant) {
-        while let Some(event) = self.client.poll_event() {
+        while !self.is_busy
+            && let Some(event) = self.client.poll_event()
+        {
             if event == ClientEvent::Message {
                 while !self.is_stalled
                     && let Some(message) = self.client.recv().map(<[u8]>::to_vec)
@@ -119,6 +137,7 @@ impl ClientApp {
                 }
             } else {
                 self.events.push((now, event));
+                self.received_before_event.push(self.received.len());
             }
         }
     }

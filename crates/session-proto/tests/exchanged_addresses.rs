@@ -1,0 +1,209 @@
+//! Players whose NAT gives them each other's ports get their own messages again, or a clean new login, within 10 s (W54).
+
+mod common;
+
+use common::*;
+use rallypoint_netsim::{Link, Network, Node};
+use rallypoint_session_proto::{ClientConfig, DisconnectReason, Encryption, PlayerId, ServerEvent};
+use std::{net::SocketAddr, time::Duration};
+
+/// What the players and the server send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Traffic {
+    BothWays,
+    OnlyServer,
+    None,
+}
+
+/// Players behind one NAT, each named by the first byte of its messages.
+struct Household {
+    net: Network,
+    server: Node<ServerApp>,
+    clients: Vec<Node<ClientApp>>,
+    players: Vec<PlayerId>,
+    traffic: Traffic,
+    frame: u32,
+}
+
+/// For each player, the one whose port it gets.
+const ORDERS: [&[usize]; 3] = [&[1, 0], &[1, 2, 0], &[1, 0, 3, 4, 2]];
+
+fn port(number: usize) -> SocketAddr {
+    ([203, 0, 113, 1], 1_000 + number as u16).into()
+}
+
+impl Household {
+    fn connect(seed: u64, encryption: &Encryption, count: usize, traffic: Traffic) -> Self {
+        let mut net = Network::new(seed);
+        net.set_default_link(Link::default().delay(ms(25)));
+        let server = net.add(SERVER, ServerApp::new(server_config()));
+        let mut household = Self { net, server, clients: Vec::new(), players: Vec::new(), traffic, frame: 0 };
+        for number in 0..count {
+            let config = ClientConfig { reconnect: true, ..client_config(encryption.clone()) };
+            let app = ClientApp::new(household.net.now(), SERVER.into(), config, number as u8);
+            household.clients.push(household.net.add(port(number), app));
+            household.net.run_for(secs(1));
+            let app = household.net.machine(server);
+            let joined = app.endpoint.players().find(|player| !household.players.contains(player));
+            household.players.push(joined.expect("a new player"));
+            // Their message numbers differ.
+            household.play(ms(300));
+        }
+        household.play(secs(2));
+        household
+    }
+
+    fn send_frame(&mut self) {
+        self.frame += 1;
+        for number in 0..self.clients.len() {
+            let message = [&[number as u8], &self.frame.to_le_bytes()[..]].concat();
+            if self.traffic == Traffic::BothWays {
+                self.net.with(self.clients[number], |app, now| {
+                    let _ = app.client.send(now, &message);
+                });
+            }
+            if self.traffic != Traffic::None
+                && let Some(player) = self.players.get(number).copied()
+            {
+                self.net.with(self.server, |app, now| {
+                    let _ = app.endpoint.send(now, player, &message);
+                });
+            }
+        }
+    }
+
+    /// Plays for a while: 60 frames per second. A player who logs in again is the one at its address.
+    fn play(&mut self, duration: Duration) {
+        let end = self.net.now() + duration;
+        while self.net.now() < end {
+            self.send_frame();
+            self.net.run_for(Duration::from_micros(16_667));
+            self.find_players();
+        }
+    }
+
+    /// The players after logins: the endpoint knows them by the address that they logged in from.
+    fn find_players(&mut self) {
+        for number in 0..self.clients.len() {
+            let app = self.net.machine(self.server);
+            if app.endpoint.connection(self.players[number]).is_some() {
+                continue;
+            }
+            let addr = self.net.address(self.clients[number]);
+            let is_here = |player: &PlayerId| {
+                let connection = app.endpoint.connection(*player);
+                connection.is_some_and(|connection| connection.validated_peer() == addr)
+            };
+            let others = self.players.clone();
+            if let Some(player) = app.endpoint.players().filter(|player| !others.contains(player)).find(is_here) {
+                self.players[number] = player;
+            }
+        }
+    }
+
+    /// The router restarts: player `number` gets the port of player `order[number]`.
+    fn exchange_ports(&mut self, order: &[usize]) {
+        for (number, client) in self.clients.iter().enumerate() {
+            self.net.rebind(*client, port(100 + number));
+        }
+        for (client, to) in self.clients.iter().zip(order) {
+            self.net.rebind(*client, port(*to));
+        }
+    }
+
+    fn received(&self, number: usize) -> Vec<(usize, u32)> {
+        let received = &self.net.machine(self.clients[number]).received;
+        received
+            .iter()
+            .filter(|(_, message)| message.len() == 5)
+            .map(|(_, message)| (usize::from(message[0]), u32::from_le_bytes(*message.last_chunk().unwrap())))
+            .collect()
+    }
+
+    /// Number of messages that a player received although they were for another one.
+    fn wrong(&self, number: usize) -> usize {
+        self.received(number).iter().filter(|(player, _)| *player != number).count()
+    }
+
+    /// Whether a player has all messages that were sent to it from this frame on, except those under way.
+    fn is_served_since(&self, number: usize, frame: u32) -> bool {
+        let received = self.received(number);
+        let frames = received.iter().filter(|(player, at)| *player == number && *at >= frame).map(|(_, at)| *at);
+        frames.eq(frame..=self.frame)
+    }
+}
+
+#[test]
+fn w54_players_who_swap_ports_get_their_own_messages() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        for (traffic, most_wrong) in [(Traffic::BothWays, 6), (Traffic::OnlyServer, 24), (Traffic::None, 0)] {
+            let orders = if traffic == Traffic::OnlyServer { &ORDERS[..1] } else { &ORDERS };
+            for (seed, &order) in (1..).zip(orders) {
+                let mut household = Household::connect(seed, &encryption, order.len(), traffic);
+                household.exchange_ports(order);
+                household.play(secs(10));
+                household.traffic = Traffic::BothWays;
+                let frame = household.frame + 1;
+                household.play(secs(5));
+                household.net.run_for(ms(200));
+                for number in 0..order.len() {
+                    let wrong = household.wrong(number);
+                    let context = format!("{encryption:?}, {traffic:?}, {order:?}, player {number}: {wrong} wrong");
+                    assert!(wrong <= if encryption == Encryption::Plain { most_wrong } else { 0 }, "{context}");
+                    assert!(household.is_served_since(number, frame), "{context}");
+                }
+                let app = household.net.machine(household.server);
+                assert_eq!(app.endpoint.stats().players, order.len());
+                let moved = app.events.iter().filter(|(_, event)| matches!(event, ServerEvent::Moved(..))).count();
+                assert!(moved + app.disconnects().len() >= order.len(), "each change is reported");
+            }
+        }
+    }
+}
+
+#[test]
+fn w54_a_player_who_gets_the_port_of_a_vanished_one_is_not_deaf() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        for (traffic, most_wrong) in [(Traffic::BothWays, 6), (Traffic::OnlyServer, 24), (Traffic::None, 0)] {
+            for absent in [ms(10), secs(1), secs(5)] {
+                let mut household = Household::connect(1, &encryption, 2, traffic);
+                household.net.remove(household.clients.pop().unwrap());
+                household.play(absent);
+                household.net.rebind(household.clients[0], port(1));
+                let start = household.net.now();
+                // Idle players are found after three keepalives.
+                let settled = if traffic == Traffic::None { secs(10) } else { secs(5) };
+                household.play(settled);
+                household.traffic = Traffic::BothWays;
+                let frame = household.frame + 1;
+                household.play(secs(2));
+                household.net.run_for(ms(200));
+                let wrong = household.wrong(0);
+                let context = format!("{encryption:?}, {traffic:?}, {absent:?}: {wrong} wrong");
+                assert!(wrong <= if encryption == Encryption::Plain { most_wrong } else { 0 }, "{context}");
+                assert!(household.is_served_since(0, frame), "{context}");
+                household.play(secs(10).saturating_sub(household.net.now() - start));
+                household.net.run_for(secs(5));
+                let app = household.net.machine(household.server);
+                assert_eq!(app.disconnects(), [DisconnectReason::TimedOut], "{context}");
+            }
+        }
+    }
+}
+
+#[test]
+fn w54_a_new_player_at_the_port_of_a_vanished_one_is_served_at_once() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut household = Household::connect(1, &encryption, 2, Traffic::BothWays);
+        household.net.remove(household.clients.pop().unwrap());
+        household.play(secs(1));
+        let app = ClientApp::new(household.net.now(), SERVER.into(), client_config(encryption), 9);
+        household.clients.push(household.net.add(port(1), app));
+        household.play(secs(1));
+        let frame = household.frame + 1;
+        household.play(secs(5));
+        household.net.run_for(ms(200));
+        assert!(household.is_served_since(1, frame));
+        assert_eq!(household.net.machine(household.server).disconnects(), [DisconnectReason::Replaced]);
+    }
+}
