@@ -8,12 +8,17 @@ pub mod server_id;
 pub use args::Args;
 
 use crate::{error::CommandError, signals::Signals, stdio::print_stderr};
-use list_lookup::EntryMatcher;
-use listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus};
+use listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus, Presence, find_in_list};
 use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceStartError, AnnounceTask, LobbyHost};
 use rallypoint_wire::lobby::DEFAULT_MAX_REGISTRATION;
-use std::net::SocketAddr;
-use tokio::task::JoinSet;
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+use tokio::{task::JoinSet, time::timeout};
+
+/// Time limit for the check whether a lobby has removed the server, at the end.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Announces a server until a signal arrives.
 pub fn run(args: &Args) -> Result<(), CommandError> {
@@ -53,13 +58,22 @@ struct Announcement<'a> {
     was_listed: bool,
     /// Whether a check has found it missing.
     was_missing: bool,
+    start: Instant,
 }
 
 impl<'a> Announcement<'a> {
     async fn start(args: &'a Args, config: AnnounceConfig) -> Result<Self, CommandError> {
         let signals = Signals::to_end().map_err(CommandError::failed)?;
         let task = AnnounceTask::start(config).await?;
-        Ok(Self { args, task, signals, listed_by: Vec::new(), was_listed: false, was_missing: false })
+        Ok(Self {
+            args,
+            task,
+            signals,
+            listed_by: Vec::new(),
+            was_listed: false,
+            was_missing: false,
+            start: Instant::now(),
+        })
     }
 
     async fn run(mut self) -> Result<(), CommandError> {
@@ -76,10 +90,10 @@ impl<'a> Announcement<'a> {
                 () = self.signals.stop() => return self.stop().await,
                 event = self.task.next_event() => self.report_event(&event),
                 Some(Ok((monitor, status))) = statuses.join_next() => {
-                    let is_listed = self.report_status(&monitor, &status);
-                    all_listed &= is_listed;
+                    self.report_status(&monitor, &status);
+                    all_listed &= status.presence() == Presence::Listed;
                     if !self.args.once {
-                        statuses.spawn(monitor.next_change(is_listed));
+                        statuses.spawn(monitor.next_change(status.presence()));
                     }
                 }
             }
@@ -103,16 +117,15 @@ impl<'a> Announcement<'a> {
     fn start_monitors(&self) -> JoinSet<(ListingMonitor, ListingStatus)> {
         let mut statuses = JoinSet::new();
         if !self.args.no_check {
-            let Args { lobby_id, transport, port, .. } = *self.args;
-            let name = self.args.name.clone().into_bytes();
             let interval = self.args.check_every.unwrap_or(DEFAULT_INTERVAL);
             for lobby in self.task.lobbies() {
                 let monitor = ListingMonitor {
                     lobby: lobby.clone(),
-                    server: EntryMatcher { lobby_id, transport, port, name: name.clone() },
+                    server: self.args.entry_matcher(),
                     x_query: self.args.x_query(),
                     api: self.args.api.clone(),
                     interval,
+                    start: self.start,
                 };
                 statuses.spawn(monitor.initial_status());
             }
@@ -120,10 +133,13 @@ impl<'a> Announcement<'a> {
         statuses
     }
 
-    /// Prints a new status and returns whether the server is listed.
-    fn report_status(&mut self, monitor: &ListingMonitor, status: &ListingStatus) -> bool {
+    /// Prints a new status.
+    fn report_status(&mut self, monitor: &ListingMonitor, status: &ListingStatus) {
         let host = &monitor.lobby.host;
-        self.listed_by.retain(|other| other != host);
+        // A lobby that does not answer may still list the server.
+        if status.presence() != Presence::Unknown {
+            self.listed_by.retain(|other| other != host);
+        }
         match status {
             ListingStatus::Listed(text) => {
                 self.args.print(text);
@@ -134,15 +150,35 @@ impl<'a> Announcement<'a> {
                 print_stderr(text);
                 self.was_missing = true;
             }
+            ListingStatus::Unknown(text) => {
+                print_stderr(text);
+                self.was_missing |= !self.was_listed;
+            }
         }
-        matches!(status, ListingStatus::Listed(_))
     }
 
     async fn stop(self) -> Result<(), CommandError> {
-        let Self { args, task, mut signals, listed_by, was_listed, was_missing } = self;
+        let Self { args, task, mut signals, listed_by, was_listed, was_missing, .. } = self;
+        let listed_by: Vec<_> =
+            task.lobbies().iter().filter(|lobby| listed_by.contains(&lobby.host)).cloned().collect();
         // A second Ctrl-C skips the pause before the repetition.
         task.stop(signals.stop()).await;
         // Lobbies do not acknowledge an unregistration, so the message claims only what was observed.
+        let server = args.entry_matcher();
+        for lobby in &listed_by {
+            let find = timeout(REMOVAL_TIMEOUT, find_in_list(lobby, &server));
+            let is_removed = tokio::select! {
+                found = find => matches!(found, Ok(Ok(listed)) if listed.is_empty()),
+                () = signals.stop() => false,
+            };
+            if !is_removed {
+                let host = &lobby.host;
+                print_stderr(format_args!(
+                    "{host} does not confirm the removal; it may list the server for up to 70 s"
+                ));
+                return Ok(());
+            }
+        }
         args.print(match () {
             () if !listed_by.is_empty() => "removed from the list",
             () if was_listed => "stopped; the server was no longer listed",

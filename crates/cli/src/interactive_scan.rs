@@ -101,7 +101,19 @@ impl InteractiveScan {
 
     /// Prints a list that could not be read.
     pub fn print_list_failure(&self, index: usize, error: &ProbeError, printer: &mut Printer) -> io::Result<Exit> {
-        print_failure(self.target_name(index), None, error, printer)
+        print_failure(self.target_name(index), None, error, error.to_string(), printer)
+    }
+}
+
+/// What to tell about a server that was queried in vain.
+pub fn query_failure(error: &ProbeError) -> String {
+    match error {
+        ProbeError::Refused => {
+            "refused: nothing answers queries at that UDP port; is it the right one, and is the server \
+                                running? Games that use TCP only cannot be queried, but rallypoint doctor checks them"
+                .into()
+        }
+        error => error.to_string(),
     }
 }
 
@@ -110,8 +122,9 @@ pub fn print_failure(
     target: String,
     address: Option<SocketAddr>,
     error: &ProbeError,
+    message: String,
     printer: &mut Printer,
 ) -> io::Result<Exit> {
-    printer.failed_target(FailedTarget { target, address, error: error.code(), message: error.to_string() })?;
+    printer.failed_target(FailedTarget { target, address, error: error.code(), message })?;
     Ok(error.into())
 }

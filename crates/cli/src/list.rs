@@ -155,6 +155,7 @@ impl Listing<'_> {
         let exit = scan.exit(exit);
         if self.shown == 0 && exit == Exit::Answered && self.args.output.is_text() {
             print_stderr(match self.listed {
+                0 if self.args.legacy => "no servers of this version are listed; --protocol-id selects another".into(),
                 0 => "no servers are listed".into(),
                 1 => "1 server is listed, but it does not match".into(),
                 listed => format!("{listed} servers are listed, but none of them matches"),

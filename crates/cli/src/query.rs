@@ -3,13 +3,14 @@
 use crate::{
     error::CommandError,
     exit::{self, Exit},
-    interactive_scan::{InteractiveScan, print_failure},
+    interactive_scan::{InteractiveScan, print_failure, query_failure},
     output::{
         FailedTarget, OutputArgs, Printer, Shape,
         printer::{exit_of_output, print_command_error},
     },
     runtime,
     scan_args::ScanArgs,
+    stdio::print_stderr,
     target_args::{InvalidLine, ReadTargets, TargetArgs},
 };
 use rallypoint_query::{ProbeError, ScanEvent, Target, proto::Detail};
@@ -78,14 +79,16 @@ async fn print_results(
         printer.failed_target(FailedTarget { target: place, address: None, error: "invalid_target", message })?;
     }
     let mut exit = Exit::Answered;
+    let mut is_empty = true;
     while let Some(event) = scan.next(printer).await? {
+        is_empty &= matches!(event, ScanEvent::ListComplete(..));
         exit = exit.and(match event {
             // Printed with the result of its probe, which says more.
             ScanEvent::Listed { is_probed: true, .. } => Exit::Answered,
             // A named server, which is in no list.
             ScanEvent::Failed(server) if server.endpoints.is_empty() => {
                 let error = server.error.as_ref().unwrap_or(&ProbeError::NotFound);
-                print_failure(server.target.clone(), server.address, error, printer)?
+                print_failure(server.target.clone(), server.address, error, query_failure(error), printer)?
             }
             ScanEvent::Listed { server, .. } | ScanEvent::Answered(server) | ScanEvent::Failed(server) => {
                 printer.server(server.target_index, &server)?;
@@ -96,5 +99,8 @@ async fn print_results(
         });
     }
     printer.end()?;
+    if is_empty && exit == Exit::Answered && printer.is_text() {
+        print_stderr("no servers are listed");
+    }
     Ok(if has_invalid_lines { Exit::Usage } else { scan.exit(exit) })
 }

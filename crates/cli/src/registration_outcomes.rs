@@ -3,7 +3,7 @@
 use rallypoint_query::{Host, HttpUrl, ProbeError, ScanConfig, http};
 use rallypoint_wire::text;
 use serde::Deserialize;
-use std::{fmt, net::IpAddr, num::NonZeroU16};
+use std::{fmt, net::IpAddr, num::NonZeroU16, time::Duration};
 
 /// Default port of a lobby's web server.
 const DEFAULT_HTTP_PORT: NonZeroU16 = NonZeroU16::new(29_950).expect("the constant is not 0");
@@ -17,7 +17,7 @@ struct OutcomesResponse {
     outcomes: Vec<ReportedOutcome>,
 }
 
-/// ReportedOutcome of one or more consecutive registrations, as the lobby reports it.
+/// Outcome of one or more consecutive registrations, as the lobby reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ReportedOutcome {
     /// Reason code.
@@ -66,10 +66,26 @@ fn parse(body: &[u8]) -> Result<Vec<ReportedOutcome>, ProbeError> {
 }
 
 /// Outcomes that may concern the server with this port, or all of them without a port. Several servers can share an
-/// address, and a registration that was refused before its port was parsed may come from any of them.
+/// address, and a registration that was refused before its port was parsed may come from any of them. Unregistrations have no
+/// port either, but say nothing about another server.
 pub fn for_port(outcomes: &[ReportedOutcome], port: Option<u16>) -> Vec<&ReportedOutcome> {
-    let fits = |outcome: &&ReportedOutcome| port.is_none() || outcome.port.is_none() || outcome.port == port;
+    let fits = |outcome: &&ReportedOutcome| {
+        port.is_none()
+            || outcome.port == port
+            || outcome.port.is_none() && outcome.refused && !outcome.is_unregistration()
+    };
     outcomes.iter().filter(fits).collect()
+}
+
+impl ReportedOutcome {
+    fn is_unregistration(&self) -> bool {
+        matches!(&*self.code, "unregistered" | "not_registered")
+    }
+
+    /// Whether it is that of a registration within this time.
+    pub fn is_within(&self, time: Duration) -> bool {
+        self.seconds_ago.is_none_or(|seconds| Duration::from_secs(seconds) <= time)
+    }
 }
 
 /// The outcome that shows whether the lobby accepts the server: the latest with its port, unless a later refusal may concern
@@ -94,8 +110,8 @@ impl fmt::Display for ReportedOutcome {
         }
         let Some(seconds) = self.seconds_ago else { return Ok(()) };
         match seconds {
-            0..100 => write!(f, " ({seconds} s ago")?,
-            100..6_000 => write!(f, " ({} min ago", seconds / 60)?,
+            0..120 => write!(f, " ({seconds} s ago")?,
+            120..7_200 => write!(f, " ({} min ago", seconds / 60)?,
             _ => write!(f, " ({} h ago", seconds / 3_600)?,
         }
         if self.times > 1 {

@@ -43,7 +43,9 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     let log = Log::start(loaded.settings.log);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(CommandError::failed)?;
-    let result = runtime.block_on(Server { sources, log, settings: loaded.settings.clone() }.run(&loaded, data_dir));
+    let settings = loaded.settings.clone();
+    let server = Server { sources, log, initial_settings: settings.clone(), settings };
+    let result = runtime.block_on(server.run(&loaded, data_dir));
     // After a second signal, do not wait for tasks.
     runtime.shutdown_background();
     result
@@ -53,6 +55,9 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
 struct Server {
     sources: Sources,
     log: Log,
+    /// Settings at the start: those that need a restart are still in effect.
+    initial_settings: Settings,
+    /// Settings of the last successful load.
     settings: Settings,
 }
 
@@ -160,8 +165,10 @@ impl Server {
             web.set_settings(new.web().settings);
         }
         self.log.set_level(new.log.level);
-        let (now, later) = changes(&self.settings, &new);
-        let changed = if now.is_empty() { "nothing".into() } else { now.join(", ") };
+        let (now, _) = changes(&self.settings, &new);
+        // A setting that needs a restart keeps its first value until then, whatever the reloads in between.
+        let (_, later) = changes(&self.initial_settings, &new);
+        let changed = if now.is_empty() { "none".into() } else { now.join(", ") };
         info!(changed, bans = new.all_bans().count(), "configuration reloaded");
         if !later.is_empty() {
             warn!("these settings take effect only after a restart: {}", later.join(", "));

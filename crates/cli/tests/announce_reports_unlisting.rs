@@ -22,3 +22,20 @@ fn a_banned_server_is_reported_as_no_longer_listed() {
     assert_eq!(program.next_line(), "stopped; the server was no longer listed");
     assert_eq!(program.wait().status.code(), Some(0));
 }
+
+#[test]
+fn a_lobby_that_stops_answering_is_reported() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start();
+    let to = lobby.v4().to_string();
+    let args = ["--name", "Bacon Town", "--port", "8190", "--transport", "udp", "--check-every", "50ms"];
+    let program = Process::spawn(rallypoint(home.path()).args(["announce", "--lobby", &to]).args(args));
+    program.next_line();
+    assert_eq!(program.next_line(), format!("listed by {to} as 127.0.0.1:8190"));
+
+    lobby.stop();
+    program.wait_for_log(&format!("cannot fetch the list of {to}: the connection was refused"));
+    program.signal(Signal::TERM);
+    program.wait_for_log("does not confirm the removal");
+    assert_eq!(program.wait().status.code(), Some(0));
+}

@@ -167,7 +167,7 @@ fn both_families_and_the_transport_are_shown() {
     let output = list(home.path(), &[&lobby.v4().to_string()]);
     assert_eq!(
         collapse_spaces(&stdout(&output)),
-        "NAME PLAYERS ADDRESS PROTO ALSO AT\nBoth 0/0 127.0.0.1:8190 udp [::1]:8190\n"
+        "NAME PLAYERS ADDRESS PROTO ALSO AT\nBoth 0 127.0.0.1:8190 udp [::1]:8190\n"
     );
 }
 
@@ -242,7 +242,7 @@ fn l16_a_legacy_lobby_is_listed() {
     let output = list(home.path(), &["--legacy", legacy]);
     assert_eq!(
         (&*stdout(&output), &*stderr(&output)),
-        ("", "no servers are listed\n"),
+        ("", "no servers of this version are listed; --protocol-id selects another\n"),
         "the server has another version"
     );
 }

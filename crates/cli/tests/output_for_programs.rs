@@ -47,7 +47,7 @@ fn json_is_one_document() {
         }],
         "errors": [{
             "target": dead, "address": dead, "error": "refused",
-            "message": "refused: nothing listens at that port; is it the right one, and is the server running?",
+            "message": "refused: nothing answers queries at that UDP port; is it the right one, and is the server running? Games that use TCP only cannot be queried, but rallypoint doctor checks them",
         }],
     });
     assert_eq!(parsed(&text), expected);

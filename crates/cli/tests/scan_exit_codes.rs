@@ -62,7 +62,7 @@ fn three_if_a_reply_was_invalid() {
 fn four_if_refused() {
     let (code, _, errors) = query(&[&closed_udp_port()]);
     assert_eq!(code, 4, "{errors}");
-    assert!(errors.contains("nothing listens at that port"), "{errors}");
+    assert!(errors.contains("nothing answers queries at that UDP port"), "{errors}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ export function matches(server, parameters) {
     is("verified", server.verified) &&
     is("game", server.game, server.game_name) &&
     !(parameters.has("not_empty") && server.numplayers === 0) &&
-    !(parameters.has("not_full") && server.numplayers >= server.maxplayers) &&
+    !(parameters.has("not_full") && server.maxplayers > 0 && server.numplayers >= server.maxplayers) &&
     !(parameters.has("no_password") && server.password) &&
     !(parameters.has("both_families") && !(server.addresses.ipv4 && server.addresses.ipv6)) &&
     words.every((word) => texts.some((text) => text.includes(word)))

@@ -22,7 +22,9 @@ export function nameOf(server) {
 
 function players(server) {
   const bots = server.numbots > 0 ? ` + ${server.numbots}` : "";
-  return `${server.numplayers}${bots} / ${server.maxplayers}`;
+  // A registration without a number of slots has 0.
+  const slots = server.maxplayers > 0 ? ` / ${server.maxplayers}` : "";
+  return `${server.numplayers}${bots}${slots}`;
 }
 
 function playersInWords(server) {

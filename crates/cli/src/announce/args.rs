@@ -1,5 +1,6 @@
 //! The flags of `rallypoint announce`.
 
+use super::list_lookup::EntryMatcher;
 use crate::{error::CommandError, registration_outcomes as outcomes, scan_args::time};
 use rallypoint_announce::{AnnounceConfig, LobbyHost};
 use rallypoint_query::{HttpUrl, lobby_names};
@@ -144,6 +145,12 @@ const MAX_NAME: usize = 200;
 const KNOWN_KEYS: [&str; 7] = ["name", "game", "game_short", "game_ver", "game_url", "map", "protocol_id"];
 
 impl Args {
+    /// Recognises the server in a list.
+    pub fn entry_matcher(&self) -> EntryMatcher {
+        let Self { lobby_id, transport, port, .. } = *self;
+        EntryMatcher { lobby_id, transport, port, name: self.name.clone().into_bytes() }
+    }
+
     /// The server as the arguments describe it.
     pub fn config(&self, id: ServerId) -> Result<AnnounceConfig, CommandError> {
         let length = self.name.chars().count();

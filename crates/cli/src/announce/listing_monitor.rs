@@ -11,7 +11,11 @@ use crate::{
 use rallypoint_announce::{LobbyHost, ResolvedLobby};
 use rallypoint_query::{Family, Host, HttpUrl, ScanConfig, lobby_names, local_address_for};
 use rallypoint_wire::lobby::{LobbyId, Transport};
-use std::{io, net::SocketAddr, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 /// Delays before the checks after the start: soon, because the user is waiting; after the announcer's second registration,
 /// in case the first was lost; and after the 5 seconds that a lobby takes to check whether a TCP server is reachable (L12).
@@ -24,6 +28,9 @@ const UNLISTED_INTERVAL: Duration = Duration::from_secs(30);
 /// Default interval between checks while the server is listed: short enough to report soon that it is gone, and long enough
 /// for lists that are not small.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Number of requests for the reason why a listed server was removed, until it registers again.
+const REFUSAL_CHECKS: u32 = 6;
 
 /// Time limit for a request to the lobby's web API.
 const API_TIMEOUT: Duration = Duration::from_secs(3);
@@ -42,6 +49,8 @@ pub struct ListingMonitor {
     pub api: Option<HttpUrl>,
     /// Interval between checks while the server is listed.
     pub interval: Duration,
+    /// When the server began to register.
+    pub start: Instant,
 }
 
 /// Whether one lobby lists the server, with a message for the user.
@@ -49,6 +58,8 @@ pub struct ListingMonitor {
 pub enum ListingStatus {
     Listed(String),
     NotListed(String),
+    /// The list cannot be read.
+    Unknown(String),
 }
 
 impl ListingMonitor {
@@ -72,53 +83,109 @@ impl ListingMonitor {
         }
         let host = &lobby.host;
         let status = match last {
-            Ok(listed) if !listed.is_empty() => ListingStatus::Listed(listed_message(lobby, server, &listed)),
-            Ok(_) => ListingStatus::NotListed(not_listed_message(&format!("not listed by {host} yet"), &self).await),
-            Err(error) => {
-                ListingStatus::NotListed(format!("cannot fetch the list of {host}: {}", describe_error(&error)))
+            Ok(listed) if listed.is_empty() => {
+                let reason = reported_refusal(&self).await.refusal();
+                let summary = format!("not listed by {host} yet");
+                ListingStatus::NotListed(not_listed_message(&summary, &self, reason, false).await)
             }
+            found => self.status(found, Presence::Missing).await,
         };
         (self, status)
     }
 
     /// The next status that differs from the last one, however long that takes.
-    pub async fn next_change(mut self, was_listed: bool) -> (Self, ListingStatus) {
-        let mut presence = Presence { was_listed, was_missing: false };
+    pub async fn next_change(mut self, last: Presence) -> (Self, ListingStatus) {
+        let mut detector = ChangeDetector { last, is_suspected: false };
         loop {
             let interval = self.interval;
-            let is_steady = was_listed && !presence.was_missing;
+            let is_steady = last == Presence::Listed && !detector.is_suspected;
             tokio::time::sleep(if is_steady { interval } else { interval.min(UNLISTED_INTERVAL) }).await;
             resolve_again(&mut self.lobby).await;
-            let Ok(listed) = find_in_list(&self.lobby, &self.server).await else {
-                // A lobby that does not answer says nothing about the server.
-                continue;
+            let found = find_in_list(&self.lobby, &self.server).await;
+            let presence = match &found {
+                Ok(listed) if listed.is_empty() => Presence::Missing,
+                Ok(_) => Presence::Listed,
+                Err(_) => Presence::Unknown,
             };
-            if presence.handle_check(!listed.is_empty()) {
-                let status = if was_listed {
-                    let summary = format!("no longer listed by {}", self.lobby.host);
-                    ListingStatus::NotListed(not_listed_message(&summary, &self).await)
-                } else {
-                    ListingStatus::Listed(listed_message(&self.lobby, &self.server, &listed))
-                };
+            if detector.handle_check(presence) {
+                let status = self.status(found, last).await;
                 return (self, status);
             }
         }
     }
+
+    async fn status(&self, found: io::Result<Vec<SocketAddr>>, last: Presence) -> ListingStatus {
+        let host = &self.lobby.host;
+        match found {
+            Ok(listed) if listed.is_empty() && last == Presence::Listed => {
+                let summary = format!("no longer listed by {host}");
+                // The lobby reports the reason with the outcome of the next registration.
+                let reason = self.wait_for_refusal().await;
+                ListingStatus::NotListed(not_listed_message(&summary, self, reason, true).await)
+            }
+            Ok(listed) if listed.is_empty() => {
+                let reason = reported_refusal(self).await.refusal();
+                ListingStatus::NotListed(
+                    not_listed_message(&format!("not listed by {host}"), self, reason, false).await,
+                )
+            }
+            Ok(listed) => ListingStatus::Listed(listed_message(&self.lobby, &self.server, &listed)),
+            Err(error) => ListingStatus::Unknown(format!(
+                "cannot fetch the list of {host}: {} The server continues to register.",
+                describe_error(&error)
+            )),
+        }
+    }
+
+    /// The lobby's reason for removing the server, as soon as its web API reports one, but not after the next registration.
+    async fn wait_for_refusal(&self) -> Option<ReportedOutcome> {
+        for _ in 0..REFUSAL_CHECKS {
+            match reported_refusal(self).await {
+                ApiReport::Refusal(outcome) => return Some(outcome),
+                ApiReport::NoRefusal => tokio::time::sleep(UNLISTED_INTERVAL / REFUSAL_CHECKS).await,
+                ApiReport::NoAnswer => break,
+            }
+        }
+        reported_refusal(self).await.refusal()
+    }
 }
 
-/// Detects that a server has appeared in a list or disappeared from it.
-struct Presence {
-    was_listed: bool,
-    /// Whether the last check did not find the server.
-    was_missing: bool,
+/// What a check of a list found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// The server is in the list.
+    Listed,
+    /// The server is not in the list.
+    Missing,
+    /// The list could not be read.
+    Unknown,
 }
 
-impl Presence {
-    /// Returns whether the result of a check is a change. A server counts as gone when it was missing twice in a row: a
-    /// lobby that has just been restarted lists it only after its next registration.
-    fn handle_check(&mut self, is_listed: bool) -> bool {
-        let was_missing = std::mem::replace(&mut self.was_missing, !is_listed);
-        if self.was_listed { was_missing && !is_listed } else { is_listed }
+impl ListingStatus {
+    /// What the check found.
+    pub const fn presence(&self) -> Presence {
+        match self {
+            Self::Listed(_) => Presence::Listed,
+            Self::NotListed(_) => Presence::Missing,
+            Self::Unknown(_) => Presence::Unknown,
+        }
+    }
+}
+
+/// Detects that a server has appeared in a list or disappeared from it, and that a lobby has stopped answering.
+struct ChangeDetector {
+    /// What was reported last.
+    last: Presence,
+    /// Whether the last check differed from what was reported.
+    is_suspected: bool,
+}
+
+impl ChangeDetector {
+    /// Returns whether the result of a check is a change. A server counts as gone, and a lobby as silent, when two checks in a
+    /// row found that: a lobby that has just been restarted lists a server only after its next registration.
+    fn handle_check(&mut self, presence: Presence) -> bool {
+        let was_suspected = std::mem::replace(&mut self.is_suspected, presence != self.last);
+        presence != self.last && (presence == Presence::Listed || was_suspected)
     }
 }
 
@@ -149,7 +216,7 @@ fn listed_message(lobby: &ResolvedLobby, server: &EntryMatcher, listed: &[Socket
 ///
 /// # Errors
 /// If none answers: the error of the first address.
-async fn find_in_list(lobby: &ResolvedLobby, server: &EntryMatcher) -> io::Result<Vec<SocketAddr>> {
+pub async fn find_in_list(lobby: &ResolvedLobby, server: &EntryMatcher) -> io::Result<Vec<SocketAddr>> {
     let mut first_error = None;
     for addr in &lobby.addrs {
         match find_entry(*addr, server).await {
@@ -168,7 +235,12 @@ fn missing_family(lobby: &ResolvedLobby, listed: &[SocketAddr]) -> Option<Family
 
 /// Explains why the server is not listed. The protocol has no answers, so the causes are those observed on this machine,
 /// then those reported by the lobby's web API, and without such a report the likely ones.
-async fn not_listed_message(summary: &str, monitor: &ListingMonitor) -> String {
+async fn not_listed_message(
+    summary: &str,
+    monitor: &ListingMonitor,
+    reason: Option<ReportedOutcome>,
+    was_listed: bool,
+) -> String {
     let ListingMonitor { lobby, server, .. } = monitor;
     let host = &lobby.host;
     let port = server.port;
@@ -176,10 +248,10 @@ async fn not_listed_message(summary: &str, monitor: &ListingMonitor) -> String {
     if server.transport == Transport::Tcp && !is_port_open_locally(port).await {
         causes.push(format!("TCP port {port} of this machine accepts no connections; is the game server running?"));
     }
-    match reported_refusal(monitor).await {
+    match reason {
         Some(outcome) if causes.is_empty() => return format!("{summary}: the lobby reports {outcome}"),
         Some(outcome) => causes.push(format!("the lobby reports {outcome}")),
-        None => causes.extend(likely_causes(monitor)),
+        None => causes.extend(likely_causes(monitor, was_listed)),
     }
     let lines: String = causes.iter().enumerate().map(|(n, cause)| format!("\n  {}. {cause}", n + 1)).collect();
     let transport = if server.transport == Transport::Udp { " --transport udp" } else { "" };
@@ -191,8 +263,26 @@ async fn not_listed_message(summary: &str, monitor: &ListingMonitor) -> String {
     )
 }
 
-/// The lobby's reason for not listing the server, if its web API reports one.
-async fn reported_refusal(monitor: &ListingMonitor) -> Option<ReportedOutcome> {
+/// What the lobby's web API says about the registrations of the server.
+enum ApiReport {
+    /// Its reason for not listing the server.
+    Refusal(ReportedOutcome),
+    NoRefusal,
+    /// There is no API, or it is somewhere else.
+    NoAnswer,
+}
+
+impl ApiReport {
+    fn refusal(self) -> Option<ReportedOutcome> {
+        match self {
+            Self::Refusal(outcome) => Some(outcome),
+            Self::NoRefusal | Self::NoAnswer => None,
+        }
+    }
+}
+
+/// Asks the lobby's web API for its reason not to list the server.
+async fn reported_refusal(monitor: &ListingMonitor) -> ApiReport {
     let ListingMonitor { lobby, server, api, .. } = monitor;
     let mut apis: Vec<_> = api.iter().cloned().collect();
     if apis.is_empty() {
@@ -200,26 +290,31 @@ async fn reported_refusal(monitor: &ListingMonitor) -> Option<ReportedOutcome> {
         apis.extend(lobby.addrs.iter().map(|addr| outcomes::default_url(Host::Ip(addr.ip()))));
     }
     let port = Some(server.port.get());
+    let mut report = ApiReport::NoAnswer;
     for api in apis {
         let Ok(outcomes) = outcomes::fetch(&api, None, &ScanConfig::without_retries(API_TIMEOUT)).await else {
             continue;
         };
+        report = ApiReport::NoRefusal;
         let decisive = outcomes::decisive(&outcomes::for_port(&outcomes, port), port);
-        if let Some(outcome) = decisive.filter(|outcome| outcome.refused) {
-            return Some(outcome.clone());
+        // Outcomes from before the start are those of other servers at this address.
+        let is_own = |outcome: &&ReportedOutcome| outcome.is_within(monitor.start.elapsed() + Duration::from_secs(1));
+        if let Some(outcome) = decisive.filter(|outcome| outcome.refused).filter(is_own) {
+            return ApiReport::Refusal(outcome.clone());
         }
     }
-    None
+    report
 }
 
 /// What usually keeps a server off the list, most likely first.
-fn likely_causes(monitor: &ListingMonitor) -> Vec<String> {
+fn likely_causes(monitor: &ListingMonitor, was_listed: bool) -> Vec<String> {
     let ListingMonitor { lobby, server, x_query, .. } = monitor;
     let port = server.port;
     let mut causes = Vec::new();
     let sources = lobby.addrs.iter().filter_map(|addr| local_address_for(*addr).ok());
     if let Some(source) = sources.into_iter().find(|ip| AddressScope::of(*ip) != AddressScope::Public)
         && lobby.addrs.iter().all(|addr| AddressScope::of(addr.ip()) != AddressScope::Public)
+        && !was_listed
     {
         causes.push(format!("the lobby may not accept servers with private addresses; it sees this one at {source}"));
     }
@@ -244,8 +339,8 @@ fn describe_error(error: &io::Error) -> String {
         io::ErrorKind::ConnectionRefused => {
             "the connection was refused; is it the right lobby (--lobby), and is it running?".into()
         }
-        io::ErrorKind::TimedOut => "it did not answer in time".into(),
-        _ => error.to_string(),
+        io::ErrorKind::TimedOut => "it did not answer in time.".into(),
+        _ => format!("{error}."),
     }
 }
 
@@ -254,13 +349,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_gone_when_two_checks_in_a_row_missed_it() {
-        let changes = |was_listed, checks: &[bool]| {
-            let mut presence = Presence { was_listed, was_missing: false };
-            checks.iter().map(|is_listed| presence.handle_check(*is_listed)).collect::<Vec<_>>()
+    fn a_server_is_gone_and_a_lobby_silent_when_two_checks_in_a_row_found_that() {
+        use Presence::{Listed, Missing, Unknown};
+        let changes = |last, checks: &[Presence]| {
+            let mut detector = ChangeDetector { last, is_suspected: false };
+            checks.iter().map(|presence| detector.handle_check(*presence)).collect::<Vec<_>>()
         };
-        assert_eq!(changes(true, &[true, false, true, false, false]), [false, false, false, false, true]);
-        assert_eq!(changes(false, &[false, false, true]), [false, false, true]);
+        assert_eq!(changes(Listed, &[Listed, Missing, Listed, Missing, Missing]), [false, false, false, false, true]);
+        assert_eq!(changes(Listed, &[Unknown, Listed, Unknown, Unknown]), [false, false, false, true]);
+        assert_eq!(changes(Missing, &[Missing, Missing, Listed]), [false, false, true]);
+        assert_eq!(changes(Unknown, &[Unknown, Unknown, Listed]), [false, false, true]);
+        assert_eq!(changes(Unknown, &[Missing, Missing]), [false, true]);
     }
 
     #[test]

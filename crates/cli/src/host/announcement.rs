@@ -11,7 +11,7 @@ use crate::{
 };
 use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceStartError, AnnounceTask, Occupancy};
 use rallypoint_session::PublicKey;
-use std::num::NonZeroU16;
+use std::{num::NonZeroU16, time::Instant};
 use tokio::task::JoinSet;
 
 /// Query protocol of rooms: lobbies query a room before they list it.
@@ -56,6 +56,7 @@ impl RoomAnnouncement {
                 x_query: Some(X_QUERY.to_owned()),
                 api: None,
                 interval: DEFAULT_INTERVAL,
+                start: Instant::now(),
             };
             statuses.spawn(monitor.initial_status());
         }
@@ -76,13 +77,13 @@ impl RoomAnnouncement {
                     event => print_stderr(event),
                 },
                 Some(Ok((monitor, status))) = self.statuses.join_next() => {
-                    let is_listed = matches!(status, ListingStatus::Listed(_));
+                    let presence = status.presence();
                     match status {
                         // A closed standard output is no reason to stop serving.
                         ListingStatus::Listed(text) => drop(print_stdout(&format!("-- {text}\n"))),
-                        ListingStatus::NotListed(text) => print_stderr(text),
+                        ListingStatus::NotListed(text) | ListingStatus::Unknown(text) => print_stderr(text),
                     }
-                    self.statuses.spawn(monitor.next_change(is_listed));
+                    self.statuses.spawn(monitor.next_change(presence));
                 }
             }
         }

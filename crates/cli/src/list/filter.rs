@@ -76,7 +76,8 @@ impl Filter {
             let wanted = wanted.to_lowercase();
             texts.iter().any(|text| text.as_ref().is_some_and(|text| text.to_lowercase().contains(&wanted)))
         };
-        let is_full = info.max_players.is_some_and(|most| players >= most);
+        // Registrations without a number of slots have 0: then it is unknown whether the server is full.
+        let is_full = info.max_players.is_some_and(|most| most > 0 && players >= most);
         let unwanted = self.not_empty && players == 0
             || self.not_full && is_full
             || self.no_password && info.password == Some(true);

@@ -78,11 +78,11 @@ pub fn ping(milliseconds: f64) -> String {
     }
 }
 
-/// Players and maximum: `3/24`.
+/// Players and maximum: `3/24`. A maximum of 0 means that the server does not report one.
 pub fn occupancy(info: &ServerInfo) -> String {
     match (info.players, info.max_players) {
+        (Some(players), Some(0) | None) => players.to_string(),
         (Some(players), Some(most)) => format!("{players}/{most}"),
-        (Some(players), None) => players.to_string(),
         (None, Some(most)) => format!("?/{most}"),
         (None, None) => String::new(),
     }

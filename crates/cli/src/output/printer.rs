@@ -103,6 +103,11 @@ impl Printer {
         }
     }
 
+    /// Whether the output is for people.
+    pub const fn is_text(&self) -> bool {
+        matches!(self.format, Format::Text)
+    }
+
     /// Prints what comes before all results.
     pub fn begin(&mut self) -> io::Result<()> {
         match self.format {

@@ -137,7 +137,7 @@ impl ServerRecord {
     /// Whether all player slots are taken.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.players >= self.slots
+        self.slots > 0 && self.players >= self.slots
     }
 
     /// The API's word for the transport protocol.

@@ -64,10 +64,15 @@ pub(super) async fn read_legacy_lobby(
     let mut reader = legacy::ListReader::new();
     let mut buffer = vec![0; READ_BUFFER];
     let mut count = Count::default();
+    // Passed on when the list is complete: almost any bytes begin like a legacy list, and it has at most 255 servers.
+    let mut servers = Vec::new();
     loop {
         let read = stream.read(&mut buffer).await?;
         if read == 0 {
-            reader.finish()?;
+            reader.finish().map_err(|error| {
+                ProbeError::Malformed(format!("{error}; is this the port of a legacy lobby ({})?", legacy::PORT))
+            })?;
+            servers.into_iter().for_each(on_server);
             return Ok(count);
         }
         reader.push(&buffer[..read]);
@@ -76,7 +81,7 @@ pub(super) async fn read_legacy_lobby(
                 Ok(entry) => {
                     count.add_server()?;
                     let endpoints = vec![SocketAddr::from(entry.endpoint)];
-                    on_server(FetchedServer {
+                    servers.push(FetchedServer {
                         info: ServerInfo::from_legacy(&entry.info),
                         endpoints,
                         protocol: None,

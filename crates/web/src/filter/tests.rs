@@ -139,7 +139,7 @@ impl TestQuery {
             && same(&self.exact[1], game)
             && same(&self.exact[2], version)
             && (!not_empty || players > 0)
-            && (!not_full || players < slots)
+            && (!not_full || slots == 0 || players < slots)
             && (!no_password || !password)
             && (!both || server.families == (true, true))
     }

@@ -47,7 +47,9 @@ impl<'a> ServerRow<'a> {
     /// Players, bots and slots: "5 + 2 / 16".
     pub fn players(&self) -> String {
         let ServerRecord { players, bots, slots, .. } = self.row;
-        if *bots > 0 { format!("{players} + {bots} / {slots}") } else { format!("{players} / {slots}") }
+        let people = if *bots > 0 { format!("{players} + {bots}") } else { players.to_string() };
+        // A registration without a number of slots has 0.
+        if *slots > 0 { format!("{people} / {slots}") } else { people }
     }
 
     /// Players, bots and slots in words, for screen readers.
