@@ -37,6 +37,9 @@ pub enum SendError {
     /// The send window is full: wait for the writable event (S26).
     #[error("the send window is full: wait until it is writable")]
     WouldBlock,
+    /// The send window stayed full for the send timeout of the async API: the message is not sent (W52).
+    #[error("the send window stayed full for too long")]
+    TimedOut,
     /// The message is longer than a datagram of this session can carry (S33).
     #[error("a message of {length} bytes is too large: the limit is {limit} bytes; use a stream for more")]
     TooLarge {

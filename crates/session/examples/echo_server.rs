@@ -3,8 +3,8 @@
 //! `cargo run -p rallypoint-session --example echo_server 127.0.0.1:45555`
 // xtask: not run
 
-use rallypoint_session::{EndpointConfig, ServerEvent, ServerInfo, ServerOptions, SessionServer, generate_static_key};
-use std::error::Error;
+use rallypoint_session::{EndpointConfig, PlayerId, ServerInfo, ServerOptions, SessionServer, generate_static_key};
+use std::{error::Error, sync::Arc};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -31,18 +31,24 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ..ServerInfo::default()
     });
 
-    let mut message = Vec::new();
+    // Each player has a task of its own, so that one who reads nothing holds up no other.
+    let server = Arc::new(server);
     loop {
-        match server.next_event(&mut message).await {
-            ServerEvent::Connected(new) => println!("{:?} connected: {:?}", new.player, new.username),
-            ServerEvent::Message(player) => {
-                // Waits while the player's window is full. The player may have left in the meantime.
-                if let Err(error) = server.send(player, &message).await {
-                    println!("{player:?}: cannot reply: {error}");
-                }
-            }
-            ServerEvent::Disconnected(player, reason) => println!("{player:?} left: {:?}", reason.to_string()),
-            _ => {}
+        let new = server.accept().await;
+        println!("{:?} connected: {:?}", new.player, new.username);
+        tokio::spawn(echo(server.clone(), new.player));
+    }
+}
+
+/// Serves one player until its session ends.
+async fn echo(server: Arc<SessionServer>, player: PlayerId) {
+    let mut message = Vec::new();
+    while server.recv(player, &mut message).await {
+        // Waits while the player's window is full, for `send_timeout` at most.
+        if let Err(error) = server.send(player, &message).await {
+            println!("{player:?}: cannot reply: {error}");
+            server.disconnect(player, "too slow");
         }
     }
+    println!("{player:?} left");
 }

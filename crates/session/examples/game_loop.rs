@@ -6,8 +6,8 @@
 //! `cargo run -p rallypoint-session --example game_loop`
 
 use rallypoint_session::{
-    ClientConfig, ClientEvent, ClientOptions, EndpointConfig, LinkConditions, PolledClient, PolledServer, ServerEvent,
-    ServerOptions,
+    ClientConfig, ClientEvent, ClientOptions, EndpointConfig, LinkConditions, PolledClient, PolledServer, SendError,
+    ServerEvent, ServerOptions,
 };
 use std::{error::Error, thread::sleep, time::Duration};
 
@@ -32,7 +32,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         while let Some(event) = server.next_event(&mut message) {
             match event {
                 ServerEvent::Connected(new) => println!("{:?} connected", new.username),
-                ServerEvent::Message(player) => server.send(player, &message)?,
+                ServerEvent::Message(player) => {
+                    // A player whose window is full misses this position, and holds up no other.
+                    if let Err(error) = server.send(player, &message) {
+                        println!("{player:?}: {error}");
+                    }
+                }
                 _ => {}
             }
         }
@@ -51,7 +56,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         if client.is_connected() {
             angle += 0.05;
             let position = [angle.sin(), angle.cos()].map(f32::to_le_bytes);
-            client.send(position.as_flattened())?;
+            match client.send(position.as_flattened()) {
+                // The window is full: this position is skipped.
+                Ok(()) | Err(SendError::WouldBlock) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         client.flush();
         sleep(FRAME);

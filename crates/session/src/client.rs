@@ -7,7 +7,12 @@ use crate::{
 };
 use rallypoint_session_proto::{ClientEvent, ConnectionStats, DisconnectReason, LoginError, SendError};
 use rallypoint_udp::{BindError, SocketKind, UdpSocket};
-use std::{fmt, io, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    fmt, io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::net::ToSocketAddrs;
 
 /// A client of the session protocol. A task of the runtime drives it; its methods can be called from any task.
@@ -25,6 +30,7 @@ use tokio::net::ToSocketAddrs;
 /// ```
 pub struct SessionClient {
     driver: DriverTask<PolledClient>,
+    send_timeout: Duration,
 }
 
 /// What a caller waits for.
@@ -78,6 +84,7 @@ impl SessionClient {
     }
 
     async fn connect_to(server: SocketAddr, options: ClientOptions) -> Result<Self, ConnectError> {
+        let send_timeout = options.send_timeout;
         let client = PolledClient::connect_to(server, options)?;
         let local = client.local_addr();
         let driver = DriverTask::start(client)
@@ -88,7 +95,7 @@ impl SessionClient {
             _ => None,
         };
         driver.wait_for(ClientInterest::Event, attempt).await?;
-        Ok(Self { driver })
+        Ok(Self { driver, send_timeout })
     }
 
     /// The next message. Other events are dropped. At the end of the session this fails, unless the client reconnects: then
@@ -126,16 +133,17 @@ impl SessionClient {
         self.driver.wait_for(ClientInterest::Event, attempt).await
     }
 
-    /// Sends a message, reliably. Waits while the window is full.
+    /// Sends a message, reliably. Waits while the window is full, for [`send_timeout`](ClientOptions::send_timeout) at most.
     ///
     /// # Errors
-    /// If the message is too large or empty, or there is no session.
+    /// If the message is too large or empty, there is no session, or there was no room in time: then the message is not sent.
     pub async fn send(&self, message: &[u8]) -> Result<(), SendError> {
         let attempt = |client: &mut PolledClient| match client.send(message) {
             Err(SendError::WouldBlock) => None,
             result => Some(result),
         };
-        let sent = self.driver.wait_for(ClientInterest::Room, attempt).await;
+        let sent = self.driver.wait_for(ClientInterest::Room, attempt);
+        let sent = tokio::time::timeout(self.send_timeout, sent).await.unwrap_or(Err(SendError::TimedOut));
         self.driver.wake();
         sent
     }

@@ -28,7 +28,10 @@
 //!     server.poll();
 //!     while let Some(event) = server.next_event(&mut message) {
 //!         if let ServerEvent::Connected(new) = event {
-//!             server.send(new.player, format!("hello {}", new.username).as_bytes())?;
+//!             // One player's failure is not the server's: the player may have left, or its window may be full.
+//!             if let Err(error) = server.send(new.player, format!("hello {}", new.username).as_bytes()) {
+//!                 println!("{:?}: {error}", new.player);
+//!             }
 //!         }
 //!     }
 //!     server.flush();

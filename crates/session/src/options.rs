@@ -1,8 +1,14 @@
 //! Options of servers and clients.
 
 use crate::{LinkConditions, SetupError};
-use rallypoint_session_proto::{ClientConfig, EndpointConfig};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use rallypoint_session_proto::{ClientConfig, EndpointConfig, SessionConfigError};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+/// How long the async `send` waits for room in the window: much longer than any outage that a game survives.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Size of the receive buffer that is requested for a server: messages of 255 players for a quarter of a second.
 const SERVER_RECEIVE_BUFFER: usize = 4 << 20;
@@ -30,6 +36,9 @@ pub struct ServerOptions {
     /// datagrams (S33). Both sides have to set the same value and deliver messages in order. From 1 to 2^28 - 1; `None` by
     /// default: a message has to fit into a datagram.
     pub stream: Option<usize>,
+    /// How long [`SessionServer::send`](crate::SessionServer::send) waits while the window of a player is full. From 1 ms to an
+    /// hour; 10 s by default.
+    pub send_timeout: Duration,
     /// A simulated bad network, for tests.
     pub link_conditions: Option<LinkConditions>,
     /// Size of the socket's receive buffer in bytes, which holds datagrams while the program is busy. 4 MiB by default.
@@ -50,6 +59,9 @@ pub struct ClientOptions {
     pub client: ClientConfig,
     /// As [`ServerOptions::stream`].
     pub stream: Option<usize>,
+    /// How long [`SessionClient::send`](crate::SessionClient::send) waits while the window is full. From 1 ms to an hour; 10 s by
+    /// default.
+    pub send_timeout: Duration,
     /// A simulated bad network, for tests.
     pub link_conditions: Option<LinkConditions>,
     /// Address to send from, of the same family as the server's. Any address and port by default.
@@ -61,6 +73,7 @@ pub struct ClientOptions {
 impl ServerOptions {
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.endpoint.validate()?;
+        validate_send_timeout(self.send_timeout)?;
         validate_stream(self.stream, self.endpoint.connection.ordered)?;
         let count = |is_v4: bool| self.listen.iter().filter(|addr| addr.is_ipv4() == is_v4).count();
         if self.listen.is_empty() || count(true) > 1 || count(false) > 1 {
@@ -73,8 +86,18 @@ impl ServerOptions {
 impl ClientOptions {
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.client.validate()?;
+        validate_send_timeout(self.send_timeout)?;
         validate_stream(self.stream, self.client.connection.ordered)
     }
+}
+
+fn validate_send_timeout(value: Duration) -> Result<(), SessionConfigError> {
+    let min = Duration::from_millis(1);
+    let max = Duration::from_hours(1);
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(SessionConfigError::Duration { field: "send_timeout", value, min, max })
 }
 
 fn validate_stream(max_length: Option<usize>, is_ordered: bool) -> Result<(), SetupError> {
@@ -89,12 +112,26 @@ impl From<EndpointConfig> for ServerOptions {
     fn from(endpoint: EndpointConfig) -> Self {
         let port = rallypoint_wire::session::PORT;
         let listen = vec![(Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()];
-        Self { listen, endpoint, stream: None, link_conditions: None, receive_buffer: SERVER_RECEIVE_BUFFER }
+        Self {
+            listen,
+            endpoint,
+            stream: None,
+            send_timeout: SEND_TIMEOUT,
+            link_conditions: None,
+            receive_buffer: SERVER_RECEIVE_BUFFER,
+        }
     }
 }
 
 impl From<ClientConfig> for ClientOptions {
     fn from(client: ClientConfig) -> Self {
-        Self { client, stream: None, link_conditions: None, local: None, receive_buffer: CLIENT_RECEIVE_BUFFER }
+        Self {
+            client,
+            stream: None,
+            send_timeout: SEND_TIMEOUT,
+            link_conditions: None,
+            local: None,
+            receive_buffer: CLIENT_RECEIVE_BUFFER,
+        }
     }
 }

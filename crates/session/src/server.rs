@@ -23,8 +23,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
 /// A server of the session protocol.
 ///
 /// A task of the runtime drives it; its methods can be called from any task. Either one loop calls
-/// [`next_event`](Self::next_event), or every player has a task of its own, with [`accept`](Self::accept) and
-/// [`recv`](Self::recv).
+/// [`next_event`](Self::next_event) and replies with [`try_send`](Self::try_send), or every player has a task of its own, with
+/// [`accept`](Self::accept), [`recv`](Self::recv) and [`send`](Self::send). One loop that waits in `send` would let a player
+/// who reads nothing hold up all others.
 ///
 /// ```
 /// use rallypoint_session::{ClientConfig, EndpointConfig, ServerEvent, ServerOptions, SessionClient, SessionServer};
@@ -41,7 +42,11 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
 /// loop {
 ///     match server.next_event(&mut message).await {
 ///         ServerEvent::Connected(new) => assert_eq!(new.username, "alice"),
-///         ServerEvent::Message(player) => break server.send(player, &message).await?,
+///         ServerEvent::Message(player) => match server.try_send(player, &message) {
+///             Ok(()) => break,
+///             // The player's window is full, or it has left: the others are served all the same.
+///             Err(error) => println!("{player:?}: {error}"),
+///         },
 ///         _ => {}
 ///     }
 /// }
@@ -50,6 +55,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
 /// ```
 pub struct SessionServer {
     driver: DriverTask<PolledServer>,
+    send_timeout: Duration,
 }
 
 /// What a caller waits for.
@@ -92,11 +98,13 @@ impl SessionServer {
     /// # Errors
     /// If an option is invalid, or a socket cannot be bound.
     pub async fn bind(options: impl Into<ServerOptions>) -> Result<Self, SetupError> {
+        let options = options.into();
+        let send_timeout = options.send_timeout;
         let server = PolledServer::bind(options)?;
         // There is always a socket.
         let addr = server.local_addrs().next().unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
         let driver = DriverTask::start(server).map_err(|error| BindError::new(SocketKind::Udp, addr, error))?;
-        Ok(Self { driver })
+        Ok(Self { driver, send_timeout })
     }
 
     /// The next event. With [`ServerEvent::Message`], the message is copied into `message`. Cancel safe: it can be used in a
@@ -128,16 +136,19 @@ impl SessionServer {
         self.driver.wait_for(ServerInterest::Message(player), attempt).await
     }
 
-    /// Sends a message to a player, reliably. Waits while the window is full.
+    /// Sends a message to a player, reliably. Waits while the window is full, for
+    /// [`send_timeout`](ServerOptions::send_timeout) at most.
     ///
     /// # Errors
-    /// If the message is too large or empty, or the player does not exist any more.
+    /// If the message is too large or empty, the player does not exist any more, or there was no room in time: then the
+    /// message is not sent.
     pub async fn send(&self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
         let attempt = |server: &mut PolledServer| match server.send(player, message) {
             Err(SendError::WouldBlock) => None,
             result => Some(result),
         };
-        let sent = self.driver.wait_for(ServerInterest::Room(player), attempt).await;
+        let sent = self.driver.wait_for(ServerInterest::Room(player), attempt);
+        let sent = tokio::time::timeout(self.send_timeout, sent).await.unwrap_or(Err(SendError::TimedOut));
         self.driver.wake();
         sent
     }

@@ -98,6 +98,24 @@ async fn s26_sending_waits_while_the_window_is_full() {
 }
 
 #[tokio::test]
+async fn w52_waiting_for_room_ends_after_the_send_timeout() {
+    let timeout = Duration::from_millis(100);
+    let server = ServerOptions { send_timeout: timeout, ..server_options() };
+    let client = ClientOptions { send_timeout: timeout, ..client_options(Encryption::Plain) };
+    let (server, client) = pair(server, client).await;
+    let player = server.accept().await.player;
+    // Nothing arrives any more, so nothing is acknowledged.
+    client.set_link_conditions(Some(LinkConditions { loss: 1.0, ..LinkConditions::default() }));
+    while server.try_send(player, b"full").is_ok() {}
+    while client.try_send(b"full").is_ok() {}
+    assert_eq!(server.send(player, b"more").await, Err(SendError::TimedOut));
+    assert_eq!(client.send(b"more").await, Err(SendError::TimedOut));
+    let options = ServerOptions { send_timeout: Duration::ZERO, ..server_options() };
+    let error = SessionServer::bind(options).await.unwrap_err();
+    assert_eq!(error.to_string(), "send_timeout is 0ns: use 1ms to 3600s");
+}
+
+#[tokio::test]
 async fn waiting_for_room_ends_when_the_player_is_disconnected() {
     let (server, client) = pair(server_options(), client_options(Encryption::Plain)).await;
     let player = server.accept().await.player;

@@ -1,8 +1,14 @@
 //! The examples are short enough to read at a glance, and work together.
 
+mod common;
+
+use common::until;
+use rallypoint_session::{ClientConfig, ClientEvent, Encryption, PolledClient};
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Command, Stdio},
+    net::{SocketAddr, UdpSocket},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/");
@@ -22,14 +28,38 @@ fn example(name: &str) -> Command {
     Command::new(folder.join(name))
 }
 
+/// A running echo server, with its key and address.
+struct EchoServer {
+    process: Child,
+    key: String,
+    addr: String,
+}
+
+impl EchoServer {
+    fn start() -> Self {
+        let mut process = example("echo_server").arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let key = lines.next().unwrap().strip_prefix("key: ").unwrap().to_owned();
+        let addr = lines.next().unwrap().strip_prefix("listening: ").unwrap().to_owned();
+        // Its output is read until it ends.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, key, addr }
+    }
+}
+
+impl Drop for EchoServer {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 #[test]
 fn the_echo_client_receives_its_lines_from_the_echo_server() {
-    let mut server = example("echo_server").arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let key = lines.next().unwrap().strip_prefix("key: ").unwrap().to_owned();
-    let addr = lines.next().unwrap().strip_prefix("listening: ").unwrap().to_owned();
-    assert_eq!(key.len(), 64);
-    for args in [&[&*addr][..], &[&addr, &key]] {
+    let server = EchoServer::start();
+    assert_eq!(server.key.len(), 64);
+    for args in [&[&*server.addr][..], &[&server.addr, &server.key]] {
         let mut client =
             example("echo_client").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         client.stdin.take().unwrap().write_all(b"hello\nworld\n").unwrap();
@@ -38,6 +68,86 @@ fn the_echo_client_receives_its_lines_from_the_echo_server() {
         assert!(output.status.success(), "{text}");
         assert!(text.starts_with("\"hello\" after ") && text.contains("\n\"world\" after "), "{text}");
     }
-    server.kill().unwrap();
-    server.wait().unwrap();
+}
+
+/// Connects to the echo server; `forward` is called again and again meanwhile.
+fn connect(addr: SocketAddr, mut forward: impl FnMut()) -> PolledClient {
+    let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("alice", "echo") };
+    let mut client = PolledClient::connect(addr, config).unwrap();
+    until("the client is connected", || {
+        client.poll();
+        forward();
+        client.next_event(&mut Vec::new()) == Some(ClientEvent::Connected)
+    });
+    client
+}
+
+/// A network between a client and the server in which the client's acks are lost.
+struct WithoutAcks {
+    to_client: UdpSocket,
+    to_server: UdpSocket,
+    client: Option<SocketAddr>,
+}
+
+impl WithoutAcks {
+    fn new(server: SocketAddr) -> Self {
+        let [to_client, to_server] = [(); 2].map(|()| {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket
+        });
+        to_server.connect(server).unwrap();
+        Self { to_client, to_server, client: None }
+    }
+
+    /// Forwards everything that has arrived. What a socket does not take is lost.
+    fn forward(&mut self) {
+        let mut datagram = [0; 600];
+        while let Ok((length, from)) = self.to_client.recv_from(&mut datagram) {
+            self.client = Some(from);
+            if datagram[0] != 0xff {
+                let _ = self.to_server.send(&datagram[..length]);
+            }
+        }
+        while let Ok(length) = self.to_server.recv(&mut datagram) {
+            if let Some(client) = self.client {
+                let _ = self.to_client.send_to(&datagram[..length], client);
+            }
+        }
+    }
+}
+
+#[test]
+fn w52_a_player_that_acknowledges_nothing_does_not_stop_the_echo_server() {
+    let server = EchoServer::start();
+    let addr = server.addr.parse().unwrap();
+    let mut network = WithoutAcks::new(addr);
+    let mut hostile = connect(network.to_client.local_addr().unwrap(), || network.forward());
+    // The replies fill the window of its session: 4,096 messages.
+    let mut sent = 0;
+    until("the hostile player has sent more than its window", || {
+        hostile.poll();
+        while hostile.next_event(&mut Vec::new()).is_some() {}
+        while sent < 6_000 && hostile.send(&[7; 100]).is_ok() {
+            sent += 1;
+        }
+        hostile.flush();
+        network.forward();
+        sent == 6_000
+    });
+    let mut honest = connect(addr, || {});
+    let start = Instant::now();
+    for number in 0..100u32 {
+        honest.send(&number.to_le_bytes()).unwrap();
+        let mut message = Vec::new();
+        until("the message is sent back", || {
+            hostile.poll();
+            network.forward();
+            honest.poll();
+            honest.next_event(&mut message) == Some(ClientEvent::Message)
+        });
+        assert_eq!(message, number.to_le_bytes());
+    }
+    // A wait for the hostile player takes 10 s and more.
+    assert!(start.elapsed() < Duration::from_secs(9), "{:?}", start.elapsed());
 }
