@@ -7,7 +7,7 @@ use crate::{
 use rallypoint_wire::{
     DecodeError,
     legacy::{Counts, Info, ListEntry, MAX_SERVERS, Registration as LegacyRegistration, emit_list},
-    lobby::{EntryError, LobbyId, Occupancy, ProtocolId, Registration, ServerId, TableBuf, Transport},
+    lobby::{EntryError, ListBlock, LobbyId, Occupancy, ProtocolId, Registration, ServerId, TableBuf, Transport},
 };
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
@@ -84,11 +84,18 @@ type Age = (Instant, PublicId);
 
 #[derive(Debug)]
 struct Protocol {
-    /// The part of the reply for each server.
-    servers: BTreeMap<Age, Box<[u8]>>,
+    servers: BTreeMap<Age, LegacyServer>,
     serial: u64,
     /// The last server in the reply, if the reply was full: those after it are not shown.
     last_shown: Option<Age>,
+}
+
+#[derive(Debug)]
+struct LegacyServer {
+    server: Arc<ListedServer>,
+    /// Its part of the reply, once it was needed: a table can have hundreds of keys, so it is not written again for the changes
+    /// of other servers.
+    reply: Option<Option<Box<[u8]>>>,
 }
 
 impl LegacyReplies {
@@ -102,9 +109,8 @@ impl LegacyReplies {
         }
     }
 
-    pub fn insert(&mut self, server: &ListedServer) {
-        let Some(id) = protocol_of(server) else { return };
-        let Some(bytes) = reply_entry(server) else { return };
+    pub fn insert(&mut self, server: &Arc<ListedServer>) {
+        let Some(id) = server.legacy_protocol else { return };
         let shown = self.protocols.len() - self.waiting.len();
         let protocol = self.protocols.entry(id).or_insert_with(|| {
             self.serial += 1;
@@ -114,7 +120,7 @@ impl LegacyReplies {
             Protocol { servers: BTreeMap::new(), serial: self.serial, last_shown: None }
         });
         let age = (server.since, server.public_id);
-        protocol.servers.insert(age, bytes);
+        protocol.servers.insert(age, LegacyServer { server: server.clone(), reply: None });
         let is_visible = protocol.is_in_reply(age) && !self.waiting.contains_key(&protocol.serial);
         if is_visible {
             self.mark_dirty(id);
@@ -122,15 +128,15 @@ impl LegacyReplies {
     }
 
     /// Replaces the data of a listed server.
-    pub fn replace(&mut self, old: &ListedServer, new: &ListedServer) {
-        if protocol_of(old) != protocol_of(new) {
+    pub fn replace(&mut self, old: &ListedServer, new: &Arc<ListedServer>) {
+        if old.legacy_protocol != new.legacy_protocol {
             self.remove(old);
         }
         self.insert(new);
     }
 
     pub fn remove(&mut self, server: &ListedServer) {
-        let Some(id) = protocol_of(server) else { return };
+        let Some(id) = server.legacy_protocol else { return };
         let Some(protocol) = self.protocols.get_mut(&id) else { return };
         let age = (server.since, server.public_id);
         if protocol.servers.remove(&age).is_none() {
@@ -199,19 +205,23 @@ impl Protocol {
     }
 
     fn reply(&mut self) -> Arc<[u8]> {
-        let mut reply = vec![self.servers.len().min(MAX_SERVERS) as u8];
-        self.servers.values().take(MAX_SERVERS).for_each(|bytes| reply.extend_from_slice(bytes));
+        let mut reply = vec![0];
+        for LegacyServer { server, reply: part } in self.servers.values_mut().take(MAX_SERVERS) {
+            if let Some(part) = part.get_or_insert_with(|| reply_entry(server)) {
+                reply[0] += 1;
+                reply.extend_from_slice(part);
+            }
+        }
         self.last_shown = self.servers.keys().nth(MAX_SERVERS - 1).copied();
         reply.into()
     }
 }
 
 /// The protocol under which a server is shown to legacy clients: only servers of Gang Garrison 2 with an IPv4 endpoint are.
-fn protocol_of(server: &ListedServer) -> Option<ProtocolId> {
-    if server.lobby_id != LobbyId::GANG_GARRISON_2 {
+pub(crate) fn protocol_of(lobby: LobbyId, block: &ListBlock<'_>) -> Option<ProtocolId> {
+    if lobby != LobbyId::GANG_GARRISON_2 {
         return None;
     }
-    let block = server.block();
     block.v4?;
     block.table.get(b"protocol_id")?.try_into().ok().map(ProtocolId::from_bytes)
 }

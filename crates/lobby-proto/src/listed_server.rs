@@ -3,8 +3,9 @@
 use crate::{
     PublicId,
     entry::{Addr, Family, PerFamily},
+    legacy,
 };
-use rallypoint_wire::lobby::{ListBlock, LobbyId};
+use rallypoint_wire::lobby::{ListBlock, LobbyId, ProtocolId};
 use std::{
     net::SocketAddr,
     sync::atomic::{AtomicU32, Ordering},
@@ -53,6 +54,8 @@ pub struct ListedServer {
     /// In microseconds, or [`NOT_MEASURED`]. It differs with every check and is no reason to publish a new list, so it is
     /// the only field that is changed in place.
     latency: AtomicU32,
+    /// The protocol under which legacy clients see the server (L16), if they do; it is part of the block.
+    pub(crate) legacy_protocol: Option<ProtocolId>,
     /// The server's block of the list reply, including the length.
     pub(crate) block: Box<[u8]>,
     /// The addresses before the address map; `None` for most servers, whose addresses the map does not change.
@@ -120,9 +123,11 @@ impl ListedServer {
             since,
             origin: ListingOrigin::Registered,
             latency: AtomicU32::new(NOT_MEASURED),
+            legacy_protocol: None,
             block: block.into(),
             internal: None,
         }
+        .with_legacy_protocol()
     }
 
     /// The same server with another origin.
@@ -138,7 +143,17 @@ impl ListedServer {
     /// The same server in a lobby with a block, either of which may be new.
     pub(crate) fn updated(&self, lobby_id: LobbyId, block: &[u8]) -> Self {
         let latency = self.latency.load(Ordering::Relaxed).into();
-        Self { lobby_id, latency, block: block.into(), internal: self.internal.clone(), ..*self }
+        Self { lobby_id, latency, block: block.into(), internal: self.internal.clone(), ..*self }.with_legacy_protocol()
+    }
+
+    /// The same server with a revised block: the same endpoints, `name` and `protocol_id`.
+    pub(crate) fn revised(&self, block: Box<[u8]>) -> Self {
+        let latency = self.latency.load(Ordering::Relaxed).into();
+        Self { latency, block, internal: self.internal.clone(), ..*self }
+    }
+
+    fn with_legacy_protocol(self) -> Self {
+        Self { legacy_protocol: legacy::protocol_of(self.lobby_id, &self.block()), ..self }
     }
 
     /// Estimated memory use of an entry with this block, in bytes.

@@ -20,6 +20,7 @@ mod refresh;
 mod register;
 mod reload;
 mod removal;
+mod revise;
 mod save;
 mod slots;
 mod tombstones;

@@ -14,7 +14,7 @@ use rallypoint_wire::lobby::{LobbyId, Registration};
 const BLOCK_HEADER: usize = 64;
 
 /// Servers with no more data than this, in bytes, may still be updated when the memory is used up.
-const MODEST: usize = 1_024;
+pub(super) const MODEST: usize = 1_024;
 
 /// What is counted against the caps.
 #[derive(Debug)]
@@ -60,6 +60,11 @@ impl SpaceRequest {
 }
 
 impl Registry {
+    /// Counts the memory of an entry whose server has changed; `before` is what was counted for it until now.
+    pub(super) fn recharge_memory(&mut self, slot: SlotIndex, before: usize) {
+        self.usage.memory = self.usage.memory - before + self.slots.cold(slot).server.memory();
+    }
+
     /// The cap that a request would exceed, if any, taking into account the space that its own entry and the replaced one
     /// would free.
     pub(super) fn find_cap_reached(

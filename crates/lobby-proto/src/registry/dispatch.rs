@@ -19,32 +19,62 @@ impl Registry {
         known: Option<SlotIndex>,
     ) -> RegistrationOutcome {
         let source = from.ip().to_canonical();
-        let outcome = match known.and_then(|slot| self.refresh(now, slot, source, bytes)) {
-            Some(outcome) => outcome,
-            None => self.handle_new(now, known, source, bytes),
+        let outcome = match known {
+            None => self.handle_new(now, source, bytes),
+            Some(slot) => {
+                let fingerprint = self.fingerprinter.fingerprint(source, bytes);
+                match self.refresh(now, slot, source, fingerprint) {
+                    Some(outcome) => outcome,
+                    None => self.handle_known(now, slot, source, bytes, fingerprint),
+                }
+            }
         };
         self.stats.outcomes[outcome.index()] += 1;
         outcome
     }
 
-    /// Handles a datagram that is not a refresh.
-    fn handle_new(
+    /// Handles a datagram of a registered server that is not a refresh.
+    fn handle_known(
         &mut self,
         now: Instant,
-        known: Option<SlotIndex>,
+        slot: SlotIndex,
         source: IpAddr,
         bytes: &[u8],
+        fingerprint: u64,
     ) -> RegistrationOutcome {
-        let (outcome, new) = match self.admit(now, known, source, bytes.len(), admission::charge(bytes)) {
-            Err(refused) => (refused, None),
-            Ok(()) => match Datagram::parse(bytes) {
-                Err(error) => (RegistrationOutcome::Malformed(error), None),
-                Ok(Datagram::Unregister(Unregister { server_id })) => (self.unregister(now, server_id), None),
-                Ok(Datagram::Register(registration)) => {
-                    let fingerprint = self.fingerprinter.fingerprint(source, bytes);
-                    (self.register(now, source, &registration, fingerprint), Some(registration))
-                }
-            },
+        if let Err(refused) = self.admit(now, Some(slot), source, bytes.len(), admission::charge(bytes)) {
+            self.record_outcome(now, source, refused, None);
+            return refused;
+        }
+        if let Some((outcome, port)) = self.revise(now, slot, source, bytes, fingerprint) {
+            if outcome != RegistrationOutcome::Refreshed {
+                self.outcomes.record_for_owner(now, source, outcome, port.get(), None);
+            }
+            return outcome;
+        }
+        self.handle_admitted(now, source, bytes)
+    }
+
+    /// Handles a datagram that is not one of a registered server.
+    fn handle_new(&mut self, now: Instant, source: IpAddr, bytes: &[u8]) -> RegistrationOutcome {
+        match self.admit(now, None, source, bytes.len(), admission::charge(bytes)) {
+            Ok(()) => self.handle_admitted(now, source, bytes),
+            Err(refused) => {
+                self.record_outcome(now, source, refused, None);
+                refused
+            }
+        }
+    }
+
+    /// Parses and handles a datagram.
+    fn handle_admitted(&mut self, now: Instant, source: IpAddr, bytes: &[u8]) -> RegistrationOutcome {
+        let (outcome, new) = match Datagram::parse(bytes) {
+            Err(error) => (RegistrationOutcome::Malformed(error), None),
+            Ok(Datagram::Unregister(Unregister { server_id })) => (self.unregister(now, server_id), None),
+            Ok(Datagram::Register(registration)) => {
+                let fingerprint = self.fingerprinter.fingerprint(source, bytes);
+                (self.register(now, source, &registration, fingerprint), Some(registration))
+            }
         };
         self.record_outcome(now, source, outcome, new.as_ref());
         outcome

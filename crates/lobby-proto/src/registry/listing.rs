@@ -34,10 +34,10 @@ impl Registry {
             buffer.clear();
             new.map_or(ListBlock { v4, v6, ..shown }, |new| block_of(new, v4, v6)).emit(buffer);
             if **buffer != *cold.server.block || is_moved {
-                self.usage.memory -= cold.server.memory();
+                let before = cold.server.memory();
                 let server = cold.server.updated(cold.server.lobby_id, buffer);
                 cold.server = Arc::new(server.with_internal(internal));
-                self.usage.memory += cold.server.memory();
+                self.recharge_memory(slot, before);
                 if new.is_some() {
                     // The last registration counts: an earlier one of the other family is not a refresh of it (L8).
                     self.slots.hot_mut(slot).fingerprints = PerFamily::default();

@@ -9,7 +9,8 @@ use crate::{
 use std::{net::IpAddr, time::Instant};
 
 impl Registry {
-    /// Extends the lease if the registration is byte for byte, and from the same address, the one before. This costs less
+    /// Extends the lease if the registration is byte for byte, and from the same address, the one before, according to its
+    /// fingerprint. This costs less
     /// than checking a budget, so no budget is checked.
     #[inline]
     pub(super) fn refresh(
@@ -17,9 +18,8 @@ impl Registry {
         now: Instant,
         slot: SlotIndex,
         source: IpAddr,
-        bytes: &[u8],
+        fingerprint: u64,
     ) -> Option<RegistrationOutcome> {
-        let fingerprint = self.fingerprinter.fingerprint(source, bytes);
         let family = Family::of(source);
         let hot = self.slots.hot_mut(slot);
         if hot.fingerprints[family] != fingerprint {

@@ -1,0 +1,67 @@
+//! The common change: a listed server has another player count or map, and everything else stays as it is.
+
+use super::{Event, Registry, capacity::MODEST};
+use crate::{
+    ListingOrigin, RegistrationOutcome,
+    entry::{Addr, EndpointState, Family, PerFamily},
+    index::SlotIndex,
+};
+use rallypoint_wire::lobby::Revision;
+use std::{net::IpAddr, num::NonZeroU16, sync::Arc, time::Instant};
+
+impl Registry {
+    /// Applies a registration that is a [`Revision`] of the one before, by the same server at the same endpoint. The result is the
+    /// same as that of [`register`](Self::register), but nothing is parsed, checked or looked up that cannot have changed. `None`
+    /// if it has to be parsed.
+    pub(super) fn revise(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        source: IpAddr,
+        bytes: &[u8],
+        fingerprint: u64,
+    ) -> Option<(RegistrationOutcome, NonZeroU16)> {
+        let family = Family::of(source);
+        let cold = self.slots.cold(slot);
+        let server = &cold.server;
+        let position = cold.position?;
+        let is_registered = server.origin == ListingOrigin::Registered;
+        // While a new configuration is applied, an entry may have been banned.
+        if self.review.is_some() || self.slots.hot(slot).states[family] != EndpointState::Listed || !is_registered {
+            return None;
+        }
+        let revision = Revision::compare(bytes, &server.lobby_id, &server.block)?;
+        let port = revision.port()?;
+        let endpoint = cold.endpoints[family].filter(|endpoint| endpoint.internal == Addr { ip: source, port })?;
+        // The address map may have changed.
+        if self.endpoint(source, port) != endpoint || !self.has_memory_for(server.block.len(), revision.block_size()) {
+            return None;
+        }
+        let outcome = if revision.is_same() {
+            RegistrationOutcome::Refreshed
+        } else {
+            let server = Arc::new(server.revised(revision.block()));
+            let cold = self.slots.cold_mut(slot);
+            let before = cold.server.memory();
+            cold.server = server.clone();
+            self.recharge_memory(slot, before);
+            self.lists.replace(position, server.clone());
+            self.emit(now, Event::Changed(server));
+            // The last registration counts: an earlier one of the other family is not a refresh of it (L8).
+            self.slots.hot_mut(slot).fingerprints = PerFamily::default();
+            RegistrationOutcome::Changed
+        };
+        let lease = self.wheel.deadline(now, self.config.lease);
+        // The lease may be shorter than that of the last registration.
+        self.wheel.schedule(slot, lease);
+        let hot = self.slots.hot_mut(slot);
+        hot.fingerprints[family] = fingerprint;
+        hot.deadlines[family] = lease;
+        Some((outcome, port))
+    }
+
+    /// Whether a block may change its size without an examination of the caps.
+    fn has_memory_for(&self, old: usize, new: usize) -> bool {
+        new <= old || new <= MODEST && self.usage.memory + 2 * (new - old) <= self.config.caps.memory
+    }
+}
