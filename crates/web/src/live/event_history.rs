@@ -128,7 +128,7 @@ impl EventSubscription {
     pub async fn changed(&mut self) {
         if self.last.changed().await.is_err() {
             // The history exists as long as the subscription.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -86,9 +86,9 @@ impl<T> RenderQueue<T> {
         let last = (0..self.waiting.len()).max_by(|&one, &other| {
             let rank = |index: usize| {
                 let ip = self.waiting[index].ip;
-                let site = self.sites.get(Site::of(ip), now) + count(&|other| Site::of(other) == Site::of(ip));
+                let site = self.sites.get(&Site::of(ip), now) + count(&|other| Site::of(other) == Site::of(ip));
                 let customer =
-                    self.customers.get(Customer::of(ip), now) + count(&|other| Customer::of(other) == Customer::of(ip));
+                    self.customers.get(&Customer::of(ip), now) + count(&|other| Customer::of(other) == Customer::of(ip));
                 (site, customer, self.waiting[index].number)
             };
             let (one, other) = (rank(one), rank(other));
@@ -101,8 +101,8 @@ impl<T> RenderQueue<T> {
     pub fn pop(&mut self, now: Instant) -> Option<(IpAddr, T)> {
         let next = (0..self.waiting.len()).min_by(|&one, &other| {
             let (one, other) = (&self.waiting[one], &self.waiting[other]);
-            let site = |waiting: &Waiting<T>| self.sites.get(Site::of(waiting.ip), now);
-            let customer = |waiting: &Waiting<T>| self.customers.get(Customer::of(waiting.ip), now);
+            let site = |waiting: &Waiting<T>| self.sites.get(&Site::of(waiting.ip), now);
+            let customer = |waiting: &Waiting<T>| self.customers.get(&Customer::of(waiting.ip), now);
             let order = site(one).total_cmp(&site(other)).then_with(|| customer(one).total_cmp(&customer(other)));
             order.then(one.number.cmp(&other.number))
         })?;
@@ -130,8 +130,8 @@ impl<T> RenderQueue<T> {
 }
 
 impl<K: Eq + Hash> UsedTime<K> {
-    fn get(&self, key: K, now: Instant) -> f64 {
-        self.0.get(&key).map_or(0.0, |used| decayed(*used, now))
+    fn get(&self, key: &K, now: Instant) -> f64 {
+        self.0.get(key).map_or(0.0, |used| decayed(*used, now))
     }
 
     fn add(&mut self, key: K, seconds: f64, now: Instant) {
@@ -235,7 +235,7 @@ mod tests {
             render(&mut queue, &mut now);
         }
         assert!(queue.sites.0.len() <= MAX_REMEMBERED && queue.customers.0.len() <= MAX_REMEMBERED);
-        let used = queue.sites.get(Site::of(ip("9.1.1.0")), now);
+        let used = queue.sites.get(&Site::of(ip("9.1.1.0")), now);
         assert!(used < NEGLIGIBLE, "{used}");
     }
 }
