@@ -105,6 +105,11 @@ struct LoginAttempt {
     retry_delay: Duration,
     /// When a refusal becomes final, and its reason.
     refusal: Option<(Instant, String)>,
+    /// Number of fields that the current key did not open, and number of keys before it.
+    #[cfg(feature = "rsa")]
+    rsa_failures: u32,
+    #[cfg(feature = "rsa")]
+    rsa_keys: u32,
 }
 
 /// The client's key of one login.
@@ -217,6 +222,12 @@ impl Client {
         }
     }
 
+    /// Mixes fresh entropy into the state from which secrets are drawn: a copy of an earlier state does not reveal what is
+    /// drawn from then on (W66). `rallypoint-session` calls it now and then.
+    pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        self.rng.mix(entropy);
+    }
+
     fn log_in(&mut self, now: Instant) {
         let (key, field) = self.new_login_key();
         let username = Name::cut(&self.config.username);
@@ -232,7 +243,28 @@ impl Client {
             retry_at: now,
             retry_delay: LOGIN_RETRY,
             refusal: None,
+            #[cfg(feature = "rsa")]
+            rsa_failures: 0,
+            #[cfg(feature = "rsa")]
+            rsa_keys: 1,
         }));
+    }
+
+    /// Counts a field that the key of an RSA login does not open. After a few of them the login starts over with a new key, and
+    /// after a few keys no further field is opened: the login runs into its deadline.
+    #[cfg(feature = "rsa")]
+    fn handle_rsa_failure(&mut self, now: Instant) {
+        let State::LoggingIn(attempt) = &mut self.state else { return };
+        attempt.rsa_failures += 1;
+        let deadline = attempt.deadline;
+        let rsa_keys = attempt.rsa_keys;
+        if attempt.rsa_failures >= crypto::rsa::MAX_FAILURES && rsa_keys < crypto::rsa::MAX_KEYS {
+            self.log_in(now);
+            if let State::LoggingIn(attempt) = &mut self.state {
+                attempt.deadline = deadline;
+                attempt.rsa_keys = rsa_keys + 1;
+            }
+        }
     }
 
     /// A key for one login, and the key field of that login.
@@ -274,7 +306,12 @@ impl Client {
             }
             #[cfg(feature = "rsa")]
             (LoginKey::Rsa(key), Grant::Encrypted(field)) => {
-                let Some((secret, _)) = key.open_grant(field) else { return };
+                if attempt.rsa_failures >= crypto::rsa::MAX_FAILURES {
+                    return;
+                }
+                let Some((secret, _)) = key.open_grant(field, &mut self.rng) else {
+                    return self.handle_rsa_failure(now);
+                };
                 Protection::for_client(&secret)
             }
             _ => return,

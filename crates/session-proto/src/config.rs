@@ -73,8 +73,9 @@ pub struct EndpointConfig {
     /// Maximum number of logins that wait for their first message (S14). From 16 to 65,536; 8,192 by default. Each takes about
     /// 1 kB, allocated when needed.
     pub half_open: usize,
-    /// Maximum number of encrypted logins that are answered per second; each costs about 0.1 ms. From 1 to 1,000,000; 2,000 by
-    /// default.
+    /// Maximum number of encrypted logins that are answered per second; each costs about 0.1 ms. A fifth of it is for logins
+    /// that are seen for the first time, a fifth for known addresses, and the rest for repeated logins (W65); at least one per
+    /// second for each. From 1 to 1,000,000; 2,000 by default.
     pub encrypted_logins: u32,
     /// Budget of query replies per address, in bytes (S11). By default a burst of 24 kB, which is the longest reply to either
     /// query, and 4 kB per second.

@@ -13,7 +13,10 @@ mod proven_addresses;
 mod receive_buffer;
 mod recovery;
 mod redundancy;
+mod resend_budget;
+mod resend_requests;
 mod rtt;
+mod rtt_sample_filter;
 mod send_buffer;
 mod timers;
 mod transmit;
@@ -29,7 +32,9 @@ use pending_acks::PendingAcks;
 use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, SlotIndex, Uid};
 use recovery::Recovery;
 use redundancy::Redundancy;
+use resend_budget::ResendBudget;
 use rtt::RttEstimator;
+use rtt_sample_filter::RttSampleFilter;
 use send_buffer::SendBuffer;
 use std::{
     net::SocketAddr,
@@ -135,12 +140,18 @@ struct PeerClose {
 #[derive(Debug)]
 struct SendSide {
     buffer: SendBuffer,
+    /// Which round-trip times are believed.
+    samples: RttSampleFilter,
+    /// Budget of what resend requests draw.
+    served: ResendBudget,
     redundancy: Redundancy,
     pacer: Pacer,
     /// The time before which the pacer admits nothing.
     paced_until: Option<Instant>,
     /// A message was refused because the window was full.
     is_blocked: bool,
+    /// Acked messages are freed early: the connections of the endpoint use much of its memory.
+    is_memory_scarce: bool,
     /// Where datagrams are written before they are stored.
     scratch: Vec<u8>,
 }
@@ -154,7 +165,7 @@ struct ReceiveSide {
     reopened: Option<MessageNumber>,
     /// Until its first message is acked, a client cannot tell data of this plain session from data of an earlier one.
     awaits_first_ack: bool,
-    decryption_failures: u32,
+    decryption_failures: u64,
 }
 
 /// Keepalives and the times that they depend on.
@@ -198,15 +209,17 @@ pub(crate) enum ConnectionEvent {
     Closed(DisconnectReason),
 }
 
-/// Whether a data datagram belongs to the session.
+/// Whether a data datagram proves that it comes from the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataDisposition {
     /// It does, and its number is above all received before.
     Newest,
-    /// It may, but proves nothing new.
-    Known,
-    /// It does not.
-    Foreign,
+    /// It does: its number was not received before.
+    New,
+    /// It is genuine, but was received before, and may be a replay (W64).
+    Duplicate,
+    /// It does not: it may be a forgery, or was dropped before it was opened.
+    Unproven,
 }
 
 /// Getters.
@@ -274,6 +287,11 @@ impl Connection {
         self.send.buffer.memory() + self.receive.buffer.memory()
     }
 
+    /// Sets whether acked messages are freed early, from the next timeout, ack or message on.
+    pub(crate) fn set_memory_scarce(&mut self, is_scarce: bool) {
+        self.send.is_memory_scarce = is_scarce;
+    }
+
     pub(crate) fn uid(&self) -> Uid {
         self.codec.uid
     }
@@ -317,10 +335,13 @@ impl Connection {
             peer_close: None,
             send: SendSide {
                 buffer: SendBuffer::new(first, config.window, reserve),
+                samples: RttSampleFilter::new(login_rtt),
+                served: ResendBudget::new(now),
                 redundancy: Redundancy::new(now, config.thin_rate),
                 pacer: Pacer::new(now),
                 paced_until: None,
                 is_blocked: false,
+                is_memory_scarce: false,
                 scratch: Vec::with_capacity(MAX_DATAGRAM),
             },
             receive: ReceiveSide {

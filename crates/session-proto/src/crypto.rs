@@ -12,9 +12,10 @@ pub use key::{KeyError, PublicKey, StaticKey};
 
 use aws_lc_rs::{digest, hmac};
 use rallypoint_wire::session::{KEY_FIELD, Rand, SlotIndex, Uid};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-/// The secret that the server seals to the client, and from which all keys of a session are derived.
+/// 32 secret bytes: the secret that the server seals to the client, and everything that is derived from it. They are wiped
+/// when they are dropped, and unlike an array they are not copied by accident.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
 
 /// The two keys of a session, one for each direction.
@@ -31,13 +32,11 @@ const ENC: usize = 32;
 
 impl SessionKeys {
     pub fn new(secret: &Secret) -> Self {
-        let mut prk = hkdf_extract(&[], &[&secret[..]]);
-        let keys = Self {
+        let prk = hkdf_extract(&[], &[&secret[..]]);
+        Self {
             to_server: ChaCha::new(&hkdf_expand(&prk, &[b"c2s"])),
             to_client: ChaCha::new(&hkdf_expand(&prk, &[b"s2c"])),
-        };
-        prk.zeroize();
-        keys
+        }
     }
 }
 
@@ -52,16 +51,14 @@ pub(crate) fn seal_grant(
     secret: &Secret,
     rand: Rand,
 ) -> Option<[u8; KEY_FIELD]> {
-    let mut plain = [0; SEALED];
-    plain[..32].copy_from_slice(&secret[..]);
-    plain[32..40].copy_from_slice(&rand.expose().to_le_bytes());
-    let mut field = [0; KEY_FIELD];
+    // The secret is written to the place where it is sealed, so that no copy of it remains.
+    let mut field = Zeroizing::new([0; KEY_FIELD]);
     field[..ENC].copy_from_slice(ephemeral.public().as_bytes());
     let (message, tag) = field[ENC..].split_last_chunk_mut()?;
-    message.copy_from_slice(&plain);
-    plain.zeroize();
-    hpke::seal(mode, client, ephemeral, info, message, tag)?;
-    Some(field)
+    message[..32].copy_from_slice(&secret[..]);
+    message[32..40].copy_from_slice(&rand.expose().to_le_bytes());
+    hpke::seal(mode, client, ephemeral, info, &[], message, tag)?;
+    Some(*field)
 }
 
 /// Opens the server's key field of a login success. `None` if it was not made for this login by the right server.
@@ -74,13 +71,13 @@ pub(crate) fn open_grant(
     let (enc, sealed) = field.split_first_chunk::<ENC>()?;
     let (message, tag) = sealed.split_last_chunk()?;
     let mode = pinned.map_or(HpkeMode::Base, HpkeMode::Auth);
-    let mut plain = [0; SEALED];
-    hpke::open(&mode, &PublicKey::new(*enc), client, info, message, tag, &mut plain)?;
-    let secret = Secret::new(*plain.first_chunk()?);
+    let mut plain = Zeroizing::new([0; SEALED]);
+    hpke::open(&mode, &PublicKey::new(*enc), client, info, &[], message, tag, &mut plain[..])?;
+    let mut secret = Secret::default();
+    secret.copy_from_slice(&plain[..32]);
     let rand = Rand::new(u64::from_le_bytes(*plain[32..].first_chunk()?));
     // The flags belong to later revisions: a server that sets one means something that this client does not know.
     let is_known = plain[40..].iter().all(|&byte| byte == 0);
-    plain.zeroize();
     is_known.then_some((secret, rand))
 }
 
@@ -95,25 +92,25 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     out
 }
 
-pub(crate) fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+pub(crate) fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> Secret {
     let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
     parts.iter().for_each(|part| context.update(part));
-    let mut out = [0; 32];
+    let mut out = Secret::default();
     out.copy_from_slice(context.sign().as_ref());
     out
 }
 
 /// HKDF-Extract of RFC 5869.
-pub(crate) fn hkdf_extract(salt: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+pub(crate) fn hkdf_extract(salt: &[u8], parts: &[&[u8]]) -> Secret {
     hmac_sha256(salt, parts)
 }
 
 /// The first block of HKDF-Expand of RFC 5869: no key here is longer than its 32 bytes.
-pub(crate) fn hkdf_expand(prk: &[u8; 32], info: &[&[u8]]) -> [u8; 32] {
-    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, prk));
+pub(crate) fn hkdf_expand(prk: &Secret, info: &[&[u8]]) -> Secret {
+    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &prk[..]));
     info.iter().for_each(|part| context.update(part));
     context.update(&[1]);
-    let mut out = [0; 32];
+    let mut out = Secret::default();
     out.copy_from_slice(context.sign().as_ref());
     out
 }

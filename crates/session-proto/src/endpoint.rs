@@ -5,6 +5,7 @@ mod departed;
 mod dispatch;
 mod half_open;
 mod login;
+mod login_admission;
 mod queries;
 mod slot_allocator;
 mod stateless;
@@ -19,8 +20,8 @@ use departed::DepartedPlayers;
 use dispatch::{Data, PlayerSlot};
 use foldhash::quality::FixedState;
 use half_open::HalfOpenTable;
+use login_admission::LoginAdmission;
 use queries::QueryResponder;
-use rallypoint_limit::{Rate, TokenBuckets};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{ClientDatagram, SlotIndex};
 use slot_allocator::SlotAllocator;
@@ -81,8 +82,7 @@ pub struct Endpoint {
     alternates: HashMap<SocketAddr, SlotIndex, FixedState>,
     departed: DepartedPlayers,
     half_open: HalfOpenTable,
-    /// Limits the encrypted logins of all addresses together.
-    encrypted_logins: TokenBuckets<u64>,
+    admission: LoginAdmission,
     stateless: StatelessReplies,
     queries: QueryResponder,
     /// Slots that may have something to send, each once.
@@ -102,7 +102,6 @@ impl Endpoint {
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, SessionConfigError> {
         config.validate()?;
         let mut rng = SecretRng::new(seed);
-        let logins = u64::from(config.encrypted_logins);
         Ok(Self {
             slots: std::iter::repeat_with(|| None).take(config.max_players).collect(),
             player_count: 0,
@@ -111,7 +110,7 @@ impl Endpoint {
             alternates: HashMap::with_hasher(FixedState::with_seed(rng.u64())),
             departed: DepartedPlayers::new(config.memory / DEPARTED_SHARE),
             half_open: HalfOpenTable::new(config.half_open, rng.u64()),
-            encrypted_logins: TokenBuckets::new(Rate::per_second(logins, logins), 8, rng.u128()),
+            admission: LoginAdmission::new(config.encrypted_logins, [rng.u128(), rng.u128()], rng.u64()),
             stateless: StatelessReplies::new(rng.u128(), rng.u128()),
             queries: QueryResponder::new(&config, rng.u128()),
             ready: VecDeque::new(),
@@ -188,6 +187,12 @@ impl Endpoint {
         slot.connection.close(now, reason);
         self.update_slot(player.index);
         true
+    }
+
+    /// Mixes fresh entropy into the state from which secrets are drawn: a copy of an earlier state does not reveal what is
+    /// drawn from then on (W66). `rallypoint-session` calls it now and then.
+    pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        self.rng.mix(entropy);
     }
 
     /// Sets the replies to queries.

@@ -28,6 +28,9 @@ pub enum DisconnectReason {
     /// The peer has not acknowledged anything for the ack timeout although there was something to acknowledge (W52).
     #[error("nothing was acknowledged for too long")]
     AckTimeout,
+    /// A message is missing that the peer no longer has: the messages after it can never be delivered (W63).
+    #[error("a message was lost for good")]
+    Stalled,
 }
 
 /// Why a message cannot be sent.

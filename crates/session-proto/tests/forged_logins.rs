@@ -3,8 +3,9 @@
 mod common;
 
 use common::*;
-use rallypoint_netsim::{Link, Rng};
-use rallypoint_session_proto::Encryption;
+use rallypoint_netsim::{Link, Node, Rng};
+use rallypoint_session_proto::{Encryption, EndpointConfig};
+use std::time::Duration;
 
 fn login(name: &str, encrypted: bool) -> Vec<u8> {
     let mut bytes = vec![if encrypted { 0x0f } else { 0x03 }, 0];
@@ -66,6 +67,47 @@ fn s14_a_flood_of_forged_logins_does_not_block_the_last_slot() {
 #[test]
 fn s14_a_flood_of_encrypted_logins_locks_no_player_out() {
     flood(true, false);
+}
+
+/// 60 honest encrypted logins within a second, while `flood` sends 4,000 forged ones per second, one every 250 us: ten times
+/// what is answered. Returns how many of them succeed within 5 s.
+fn honest_logins(mut flood: impl FnMut(&mut Pair, u64)) -> usize {
+    let config = EndpointConfig { encrypted_logins: 400, ..server_config() };
+    let link = Link::default().delay(ms(25)).jitter(ms(5));
+    let mut pair = Pair::start(1, link, config, client_config(Encryption::Plain));
+    let mut clients = Vec::new();
+    for round in 0..22_000_u64 {
+        flood(&mut pair, round);
+        if round >= 2_000 && round % 67 == 0 && clients.len() < 60 {
+            let number = clients.len() as u8;
+            let config = client_config(Encryption::Encrypted);
+            let client = ClientApp::new(pair.net.now(), SERVER.into(), config, 10 + number);
+            clients.push(pair.net.add(([20, number, 0, 1], 1_000), client));
+        }
+        pair.net.run_for(Duration::from_micros(250));
+    }
+    let is_connected = |client: &&Node<ClientApp>| pair.net.machine(**client).client.is_connected();
+    clients.iter().filter(is_connected).count()
+}
+
+/// A forged login of its own for each number, from an address of its own.
+fn inject_forged(pair: &mut Pair, number: u64) {
+    let [a, b, c, d, ..] = (number * 0x9e37_79b9).to_le_bytes();
+    let from = ([11 + a % 100, b, c, d], 1 + (number % 60_000) as u16);
+    pair.net.inject(from, SERVER, &login(&format!("bot{number}"), true));
+}
+
+#[test]
+fn w65_honest_encrypted_logins_succeed_during_a_flood_of_ten_times_the_limit() {
+    let succeeded = honest_logins(inject_forged);
+    assert!(succeeded >= 57, "{succeeded} of 60");
+}
+
+#[test]
+fn w65_honest_encrypted_logins_succeed_during_a_flood_of_repeated_logins() {
+    // Every forged login is sent four times, 100 ms apart.
+    let succeeded = honest_logins(|pair, round| inject_forged(pair, (round / 4).saturating_sub(100 * (round % 4))));
+    assert!(succeeded >= 57, "{succeeded} of 60");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::*;
+use common::{forge::*, *};
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::{ClientEvent, Encryption, LoginError};
 
@@ -22,4 +22,41 @@ fn s30_rsa_logins_succeed_where_they_are_allowed_and_are_refused_elsewhere() {
             assert_eq!(pair.server_received().len(), 1);
         }
     }
+}
+
+#[test]
+fn s30_a_key_is_used_for_few_fields_that_it_does_not_open() {
+    let mut config = server_config();
+    config.rsa_1024 = true;
+    let mut pair = Pair::start(1, Link::default().delay(ms(25)), config, client_config(Encryption::Rsa1024));
+    let tap = Wiretap::attach(&mut pair.net);
+    pair.net.isolate(pair.client, true);
+    let mut forged = vec![0x0f, 0, 1, 1, 1, 1];
+    forged.extend([7; 128]);
+    for _ in 0..40 {
+        pair.net.inject(SERVER, CLIENT, &forged);
+        pair.net.run_for(ms(1));
+    }
+    pair.net.run_for(secs(1));
+    let logins: std::collections::HashSet<Vec<u8>> = tap.sent(CLIENT, &[0x0f]).into_iter().collect();
+    assert_eq!(logins.len(), 2, "the second and the third key, after four fields each");
+    // The third key has seen its share, too: the login can no longer succeed.
+    pair.net.isolate(pair.client, false);
+    pair.net.run_for(secs(5));
+    assert!(pair.client().has(&ClientEvent::LoginFailed(LoginError::TimedOut)));
+}
+
+#[test]
+fn s30_a_few_forged_fields_do_not_stop_a_login() {
+    let mut config = server_config();
+    config.rsa_1024 = true;
+    let mut pair = Pair::start(1, Link::default().delay(ms(25)), config, client_config(Encryption::Rsa1024));
+    let mut forged = vec![0x0f, 0, 1, 1, 1, 1];
+    forged.extend([7; 128]);
+    for _ in 0..6 {
+        pair.net.inject(SERVER, CLIENT, &forged);
+        pair.net.run_for(ms(1));
+    }
+    pair.net.run_for(secs(2));
+    assert!(pair.client().client.is_connected());
 }

@@ -59,6 +59,7 @@
 mod client;
 #[cfg(feature = "async")]
 mod driver_task;
+mod entropy_refresh;
 mod error;
 mod frame_stream;
 mod link_conditioner;

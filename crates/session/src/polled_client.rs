@@ -2,6 +2,7 @@
 
 use crate::{
     ClientOptions, ConnectError, LinkConditions, SetupError,
+    entropy_refresh::EntropyRefresh,
     frame_stream::FrameStream,
     socket_driver::{DriveState, SocketDriver},
 };
@@ -46,6 +47,7 @@ use std::{
 /// ```
 pub struct PolledClient {
     driver: SocketDriver<Client>,
+    entropy: EntropyRefresh,
     /// Maximum length of a stream message, if streams are used.
     max_stream_message: Option<usize>,
     stream: Option<FrameStream>,
@@ -82,6 +84,7 @@ impl PolledClient {
         let client = Client::new(clock::now(), server, options.client, entropy::bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
+            entropy: EntropyRefresh::default(),
             max_stream_message: options.stream,
             stream: None,
             stream_session: 0,
@@ -225,6 +228,9 @@ impl PolledClient {
     }
 
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
+        if let Some(entropy) = self.entropy.poll(now) {
+            self.driver.machine_mut().mix_entropy(&entropy);
+        }
         self.flush_stream(now);
         self.driver.drive(now)
     }

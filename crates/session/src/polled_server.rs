@@ -2,6 +2,7 @@
 
 use crate::{
     LinkConditions, ServerOptions, SetupError,
+    entropy_refresh::EntropyRefresh,
     player_streams::PlayerStreams,
     polled_client::copy_message,
     socket_driver::{self, DriveState, SocketDriver},
@@ -51,6 +52,7 @@ use std::{
 /// ```
 pub struct PolledServer {
     driver: SocketDriver<Endpoint>,
+    entropy: EntropyRefresh,
     /// Players with messages to read, each once; they are read in turn.
     readable: VecDeque<PlayerId>,
     /// Maximum length of a stream message, if streams are used.
@@ -74,6 +76,7 @@ impl PolledServer {
         let endpoint = Endpoint::new(options.endpoint, entropy::bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(endpoint, sockets, options.link_conditions),
+            entropy: EntropyRefresh::default(),
             readable: VecDeque::new(),
             max_stream_message: options.stream,
             streams: PlayerStreams::default(),
@@ -232,6 +235,9 @@ impl PolledServer {
     }
 
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
+        if let Some(entropy) = self.entropy.poll(now) {
+            self.driver.machine_mut().mix_entropy(&entropy);
+        }
         self.flush_streams(now);
         self.driver.drive(now)
     }

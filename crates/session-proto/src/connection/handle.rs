@@ -1,18 +1,21 @@
 //! What a connection does with the datagrams that it is given.
 
-use super::{Connection, DataDisposition, PEER_CLOSE_TIMEOUT, PeerClose, State, receive_buffer::Insertion};
-use crate::{DisconnectReason, connection::send_buffer::AckedMessage};
+use super::{
+    Connection, DataDisposition, PEER_CLOSE_TIMEOUT, PeerClose, State,
+    receive_buffer::Insertion,
+    resend_requests::request_delay,
+    send_buffer::{AckEffect, AckedMessage},
+};
+use crate::DisconnectReason;
 use rallypoint_wire::session::{MessageNumber, NumberList, SealInput};
 use std::time::{Duration, Instant};
-
-/// Smallest delay before a missing message is requested; on long paths it is an eighth of the round-trip time (S25).
-pub(super) const REQUEST_DELAY: Duration = Duration::from_millis(10);
 
 /// Minimum interval between answers to keepalives (S29).
 const KEEPALIVE_ACK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Decryption failures after which the session is closed (S30).
-const MAX_DECRYPTION_FAILURES: u32 = 1 << 16;
+/// Decryption failures after which the session is closed: the integrity limit of RFC 9001 for this cipher (S30). With fewer,
+/// a forger could end a session by sending datagrams that cannot be opened.
+const MAX_DECRYPTION_FAILURES: u64 = 1 << 36;
 
 impl Connection {
     /// Handles a data datagram that names this session; in a plain session its rand is already verified. `allowance` is the
@@ -32,9 +35,9 @@ impl Connection {
             || (self.is_encrypted() && number.get() >= MessageNumber::ENCRYPTED_END.get())
         {
             self.stats.dropped += 1;
-            return DataDisposition::Foreign;
+            return DataDisposition::Unproven;
         }
-        let request_delay = REQUEST_DELAY.max(self.rtt.smoothed() / 8);
+        let request_delay = request_delay(self.rtt.smoothed());
         let codec = &self.codec;
         let fill = |out: &mut [u8]| codec.open(input, bytes, out);
         match self.receive.buffer.insert(now, number, request_delay, allowance, fill) {
@@ -47,37 +50,63 @@ impl Connection {
                 }
                 self.stats.messages_received += 1;
                 self.receive.acks.on_message(now, number, has_gap);
-                if is_newest { DataDisposition::Newest } else { DataDisposition::Known }
+                if is_newest { DataDisposition::Newest } else { DataDisposition::New }
             }
+            // A duplicate may be a replay: it is acked again, and proves nothing (W64).
             Insertion::Duplicate => {
-                self.on_received(now);
+                self.stats.datagrams_received += 1;
                 self.liveness.is_suspicious |= input.is_none();
                 self.stats.duplicates += 1;
                 self.receive.acks.on_duplicate(now, number);
-                DataDisposition::Known
+                self.end_silence(now);
+                DataDisposition::Duplicate
             }
             Insertion::AboveWindow => {
                 self.stats.dropped += 1;
                 self.liveness.is_suspicious |= input.is_none();
-                DataDisposition::Known
+                DataDisposition::Unproven
+            }
+            Insertion::Stalled => {
+                self.stats.dropped += 1;
+                let reason = DisconnectReason::Stalled;
+                let text = reason.to_string();
+                self.start_closing(now, reason, text);
+                DataDisposition::Unproven
             }
             Insertion::Rejected => {
                 self.stats.dropped += 1;
                 self.liveness.is_suspicious = true;
-                self.receive.decryption_failures += u32::from(self.is_encrypted());
+                self.receive.decryption_failures += u64::from(self.is_encrypted());
                 if self.receive.decryption_failures >= MAX_DECRYPTION_FAILURES {
                     self.end(DisconnectReason::DecryptionFailures);
                 }
-                DataDisposition::Foreign
+                DataDisposition::Unproven
             }
         }
     }
 
     pub(crate) fn handle_ack(&mut self, now: Instant, numbers: NumberList<'_>) {
         let mut newest: Option<AckedMessage> = None;
+        numbers.iter().for_each(|number| self.path.on_ack(number));
+        // No peer acks a message that was not sent, so such an ack is forged as a whole (W62).
+        if numbers.iter().any(|number| self.send.buffer.is_unsent(number)) {
+            self.stats.dropped += 1;
+            return self.prepare_challenge(now);
+        }
+        if let Some(repeated) = numbers.iter().next().and_then(|number| self.send.buffer.repeated_ack(now, number)) {
+            self.send.samples.on_repeated_ack(now, repeated);
+        }
+        let floor = self.send.samples.floor();
+        let mut early = None;
         for number in numbers.iter() {
-            self.path.on_ack(number);
-            let Some(acked) = self.send.buffer.on_ack(now, number, self.rtt.min()) else { continue };
+            let acked = match self.send.buffer.on_ack(now, number, self.rtt.min(), floor) {
+                AckEffect::None => continue,
+                AckEffect::Early(since) => {
+                    early = Some(since);
+                    continue;
+                }
+                AckEffect::Acked(acked) => acked,
+            };
             self.congestion.on_ack(now, acked.len);
             if let Some(lost) = acked.first_lost {
                 self.send.redundancy.on_first_transmission(now, lost, self.rtt.smoothed());
@@ -93,12 +122,17 @@ impl Connection {
         }
         self.on_received(now);
         self.prepare_challenge(now);
+        if let Some(rtt) = early {
+            self.send.samples.on_early_ack(now, rtt);
+        }
         let Some(newest) = newest else { return };
+        self.send.served.on_progress(now);
         self.receive.awaits_first_ack = false;
         self.liveness.awaiting_ack_since = self.send.buffer.oldest_sent().map(|_| now);
         self.on_progress(now);
         // Only the newest is measured: an ack also repeats numbers whose first ack may have been lost long ago.
         if let Some(rtt) = newest.rtt {
+            self.send.samples.on_sample(rtt);
             self.rtt.sample(now, rtt);
         }
         self.congestion.on_acks_done(now, newest.snapshot, self.send.buffer.in_flight(), &self.rtt);
@@ -108,14 +142,20 @@ impl Connection {
         self.finish_flush(now);
     }
 
+    /// Handles a resend request, which anyone may have forged: it is served within a budget of bytes (W61).
     pub(crate) fn handle_resend_request(&mut self, now: Instant, numbers: NumberList<'_>) {
         self.on_received(now);
         // The server may want to know whether this client is still at its address (W54).
         self.liveness.is_suspicious = true;
+        let is_waiting = self.send.buffer.oldest_sent().is_some();
+        let stuck_after = is_waiting.then(|| self.rtt.base_rto());
+        self.send.served.refill(now, self.congestion.rate(), stuck_after);
         let min_interval = self.rtt.smoothed() / 2;
         for number in numbers.iter() {
-            if let Some(losses) = self.send.buffer.on_request(now, number, min_interval) {
-                self.on_losses(now, losses);
+            let credit = self.send.served.credit();
+            if let Some(requested) = self.send.buffer.on_request(now, number, min_interval, credit) {
+                self.send.served.charge(now, requested.len, requested.is_acked);
+                self.on_losses(now, requested.losses);
                 self.on_progress(now);
             }
         }
@@ -166,12 +206,16 @@ impl Connection {
         self.liveness.last_received = now;
         self.stats.datagrams_received += 1;
         self.recovery.unanswered_since = None;
-        // After a silence the network is back, at least in this direction: the oldest message is resent at once.
+        self.end_silence(now);
+        // A peer that sends has not disconnected.
+        self.peer_close = None;
+    }
+
+    /// After a silence the network is back, at least in this direction: the oldest message is resent at once.
+    fn end_silence(&mut self, now: Instant) {
         let is_due = |sent_at: Instant| now.saturating_duration_since(sent_at) >= self.rtt.smoothed() / 2;
         if self.recovery.is_silent && self.send.buffer.oldest_sent().is_some_and(|(_, sent_at)| is_due(sent_at)) {
             self.recovery.probe_oldest = true;
         }
-        // A peer that sends has not disconnected.
-        self.peer_close = None;
     }
 }

@@ -1,6 +1,7 @@
 //! Received messages on their way to the application: put in order, each delivered once (S22, S27).
 
-use rallypoint_wire::session::MessageNumber;
+use super::resend_requests::ResendRequests;
+use rallypoint_wire::session::{MessageNumber, NumberListBuf};
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -8,6 +9,15 @@ use std::{
 
 /// Size of a block in bytes: enough for the largest message.
 const BLOCK: usize = 504;
+
+/// Time for which the oldest message may be missing while the peer sends messages above the window (W63).
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Interval at which messages above the window are opened, to see whether the peer really sends them.
+const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Length of the shortest header of a data datagram, which is what the budget of requests counts.
+const MIN_HEADER: usize = 11;
 
 /// What [`ReceiveBuffer::insert`] did with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +33,8 @@ pub(crate) enum Insertion {
     Duplicate,
     /// The number lies above the window. The message is dropped without an ack, which is the flow control.
     AboveWindow,
+    /// As above, and the oldest missing message has not arrived for [`STALL_TIMEOUT`]: the peer no longer has it.
+    Stalled,
     /// `fill` rejected the message: nothing has changed.
     Rejected,
 }
@@ -58,11 +70,11 @@ enum Entry {
     Waiting(StoredMessage),
 }
 
-/// A missing number, and when to request it.
+/// The window is full because the oldest message is missing.
 #[derive(Clone, Copy, Debug)]
-struct Hole {
-    number: MessageNumber,
-    request_at: Instant,
+struct Stall {
+    since: Instant,
+    last_check: Instant,
 }
 
 /// The receive window, and the messages that are ready to be read.
@@ -79,8 +91,11 @@ pub(crate) struct ReceiveBuffer {
     /// The block that the application is reading.
     reading: Option<BlockIndex>,
     blocks: Blocks,
-    /// Missing numbers in the order in which they are requested.
-    holes: VecDeque<Hole>,
+    requests: ResendRequests,
+    /// The number after the newest one that the peer has sent, whether that was stored or lies above the window.
+    sent_end: MessageNumber,
+    /// Set while the oldest message is missing and messages above the window arrive.
+    stall: Option<Stall>,
     /// A message above the window was dropped, so the peer has to be notified when there is room again.
     has_dropped: bool,
 }
@@ -95,13 +110,15 @@ impl ReceiveBuffer {
             ready: VecDeque::new(),
             reading: None,
             blocks: Blocks::default(),
-            holes: VecDeque::new(),
+            requests: ResendRequests::new(first),
+            sent_end: first,
+            stall: None,
             has_dropped: false,
         }
     }
 
     /// Stores a message if its number is new and inside the window. `fill` writes the message into the given bytes and returns
-    /// its length, or `None` to reject it.
+    /// its length, or `None` to reject it. It is called for every message that has an effect, a duplicate included.
     ///
     /// Numbers that are skipped are requested after `request_delay`. `allowance` is the number of bytes by which the memory
     /// may grow.
@@ -114,25 +131,36 @@ impl ReceiveBuffer {
         fill: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Insertion {
         let offset = number.distance_from(self.base) as usize;
-        if number.is_before(self.base) {
-            return Insertion::Duplicate;
-        }
-        if offset + self.ready.len() >= self.window || (!self.blocks.has_free() && allowance < BLOCK && offset > 0) {
+        let is_before = number.is_before(self.base);
+        let is_above = !is_before
+            && (offset + self.ready.len() >= self.window
+                || (!self.blocks.has_free() && allowance < BLOCK && offset > 0));
+        if is_above && !self.is_stall_check_due(now) {
             self.has_dropped = true;
             return Insertion::AboveWindow;
-        }
-        if !matches!(self.entries.get(offset), None | Some(Entry::Missing)) {
-            return Insertion::Duplicate;
         }
         let block = self.blocks.allocate();
         let Some(len) = self.blocks.get_mut(block).and_then(|bytes| fill(bytes)) else {
             self.blocks.free(block);
             return Insertion::Rejected;
         };
+        if self.sent_end.is_before(number.next()) {
+            self.sent_end = number.next();
+        }
+        if is_above {
+            self.blocks.free(block);
+            self.has_dropped = true;
+            self.requests.on_dropped(len + MIN_HEADER);
+            self.track_holes(now + request_delay);
+            return self.check_stall(now);
+        }
+        if is_before || !matches!(self.entries.get(offset), None | Some(Entry::Missing)) {
+            self.blocks.free(block);
+            return Insertion::Duplicate;
+        }
         let is_newest = offset >= self.entries.len();
-        for missing in self.entries.len()..offset {
+        for _ in self.entries.len()..offset {
             self.entries.push_back(Entry::Missing);
-            self.holes.push_back(Hole { number: self.base.plus(missing as u32), request_at: now + request_delay });
         }
         let message = StoredMessage { block, len: len as u16 };
         let entry = match (len, self.is_ordered) {
@@ -151,7 +179,13 @@ impl ReceiveBuffer {
             Some(missing) => *missing = entry,
             None => self.entries.push_back(entry),
         }
-        self.advance();
+        let has_advanced = self.advance();
+        self.requests.on_message(now, number, len + MIN_HEADER, has_advanced);
+        if self.base.is_before(self.sent_end) {
+            self.track_holes(now + request_delay);
+        } else {
+            self.requests.clear(self.base);
+        }
         Insertion::New { is_newest, has_gap: !self.entries.is_empty() }
     }
 
@@ -191,25 +225,17 @@ impl ReceiveBuffer {
                 self.blocks.free(message.block);
             }
         }
-        self.holes.clear();
+        self.requests.clear(self.base);
     }
 
-    /// When the next missing number has to be requested.
+    /// When missing numbers have to be requested.
     pub fn request_at(&self) -> Option<Instant> {
-        self.holes.front().map(|hole| hole.request_at)
+        self.requests.due()
     }
 
-    /// Takes the next missing number that is due for a request; it is due again after `retry_after`.
-    pub fn next_request(&mut self, now: Instant, retry_after: Duration) -> Option<MessageNumber> {
-        while let Some(hole) = self.holes.front().copied().filter(|hole| hole.request_at <= now) {
-            self.holes.pop_front();
-            let offset = hole.number.distance_from(self.base) as usize;
-            if matches!(self.entries.get(offset), Some(Entry::Missing)) {
-                self.holes.push_back(Hole { request_at: now + retry_after, ..hole });
-                return Some(hole.number);
-            }
-        }
-        None
+    /// Adds the missing numbers that are due to a request.
+    pub fn emit_requests(&mut self, now: Instant, rtt: Duration, list: &mut NumberListBuf) {
+        self.requests.emit(now, rtt, list);
     }
 
     /// The number to request once half of the window is free again after a message was dropped above it.
@@ -226,7 +252,9 @@ impl ReceiveBuffer {
         self.blocks.in_use() * BLOCK
     }
 
-    fn advance(&mut self) {
+    /// Moves the window over the messages that are no longer missing. Returns whether it has moved.
+    fn advance(&mut self) -> bool {
+        let before = self.base;
         while let Some(entry) = self.entries.front() {
             match *entry {
                 Entry::Missing => break,
@@ -236,9 +264,36 @@ impl ReceiveBuffer {
             self.entries.pop_front();
             self.base = self.base.next();
         }
-        if self.entries.is_empty() {
-            self.holes.clear();
+        let has_advanced = self.base != before;
+        if has_advanced {
+            self.stall = None;
         }
+        has_advanced
+    }
+
+    /// Has the oldest missing numbers requested at `request_at`.
+    fn track_holes(&mut self, request_at: Instant) {
+        let base = self.base;
+        let entries = &self.entries;
+        let is_missing = |number: MessageNumber| {
+            matches!(entries.get(number.distance_from(base) as usize), None | Some(Entry::Missing))
+        };
+        let window_end = base.plus(self.window as u32);
+        let end = if self.sent_end.is_before(window_end) { self.sent_end } else { window_end };
+        self.requests.track(base, end, request_at, is_missing);
+    }
+
+    /// Whether a message above the window has to be opened because the oldest one is missing, and not because the application
+    /// does not read.
+    fn is_stall_check_due(&self, now: Instant) -> bool {
+        self.ready.is_empty() && self.stall.is_none_or(|stall| now >= stall.last_check + STALL_CHECK_INTERVAL)
+    }
+
+    /// The peer has sent a message above the window although the oldest one is missing.
+    fn check_stall(&mut self, now: Instant) -> Insertion {
+        let since = self.stall.map_or(now, |stall| stall.since);
+        self.stall = Some(Stall { since, last_check: now });
+        if now >= since + STALL_TIMEOUT { Insertion::Stalled } else { Insertion::AboveWindow }
     }
 }
 
@@ -337,6 +392,12 @@ mod tests {
         assert_eq!(put(&mut buffer, now, 1), Insertion::Duplicate);
     }
 
+    fn request(buffer: &mut ReceiveBuffer, now: Instant) -> Vec<u32> {
+        let mut list = NumberListBuf::new();
+        buffer.emit_requests(now, Duration::from_millis(40), &mut list);
+        list.as_list().iter().map(MessageNumber::get).collect()
+    }
+
     #[test]
     fn s25_a_missing_number_is_requested_until_it_arrives() {
         let now = Instant::now();
@@ -346,13 +407,12 @@ mod tests {
         put(&mut buffer, now, 3);
         let due = now + REQUEST_DELAY;
         assert_eq!(buffer.request_at(), Some(due));
-        let retry_after = Duration::from_millis(50);
-        assert_eq!(buffer.next_request(now, retry_after), None);
-        assert_eq!(buffer.next_request(due, retry_after).map(MessageNumber::get), Some(1));
-        assert_eq!(buffer.next_request(due, retry_after).map(MessageNumber::get), Some(2));
-        assert_eq!(buffer.next_request(due, retry_after), None);
+        let retry_after = Duration::from_millis(60);
+        assert!(request(&mut buffer, now).is_empty());
+        assert_eq!(request(&mut buffer, due), [1, 2]);
+        assert!(request(&mut buffer, due).is_empty());
         put(&mut buffer, now, 1);
-        assert_eq!(buffer.next_request(due + retry_after, retry_after).map(MessageNumber::get), Some(2));
+        assert_eq!(request(&mut buffer, due + retry_after), [2]);
         put(&mut buffer, now, 2);
         assert_eq!(buffer.request_at(), None);
     }

@@ -1,6 +1,10 @@
 //! Loss detection, probes, and what is sent while nothing comes back (S24, S25, S31).
 
-use super::{Connection, Side, handle::REQUEST_DELAY, send_buffer::LossCount};
+use super::{
+    Connection, Side,
+    resend_requests::REQUEST_DELAY,
+    send_buffer::{LossCount, Retention},
+};
 use std::time::{Duration, Instant};
 
 /// Interval at which the oldest message is resent while nothing comes back (S25).
@@ -23,6 +27,10 @@ const REBIND_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Bytes of resends of a thin stream that may be sent at once after a silence: five seconds of a game's traffic.
 const BURST_AFTER_SILENCE: usize = 48_000;
+
+/// Minimum time for which acked messages are kept, up to four windows of them. With acks that are forged during an outage of
+/// a few seconds, nothing is lost (W63).
+const MIN_RETENTION: Duration = Duration::from_secs(10);
 
 /// State of loss recovery.
 #[derive(Debug)]
@@ -107,24 +115,26 @@ impl Connection {
         self.rtt.thin_timeout() + self.send.redundancy.ack_slack() + tolerance
     }
 
-    /// Frees messages that were acked two timeouts ago (S24). On a fast stream, where that would be too many, they are freed
-    /// earlier, but not before the receiver could have requested them twice.
+    /// Frees messages that were acked long ago, beyond a whole window of them (S24). On a fast stream, where that would be too
+    /// many, they are freed earlier, but not before the receiver could have requested them twice.
     pub(super) fn release(&mut self, now: Instant) {
-        let (after, hurried) = self.retention();
-        self.send.buffer.release(now, after, hurried);
+        let is_disputed = self.send.served.is_disputed(now, MIN_RETENTION);
+        self.send.buffer.release(now, Retention { is_disputed, ..self.retention() });
     }
 
-    /// How long acked messages are kept, and how long if many are.
-    fn retention(&self) -> (Duration, Duration) {
-        let after = 2 * self.rtt.base_rto();
-        let hurried = 2 * (self.rtt.smoothed() + 4 * self.rtt.variation() + 2 * REQUEST_DELAY);
-        (after, hurried)
+    /// How long acked messages are kept.
+    fn retention(&self) -> Retention {
+        Retention {
+            after: MIN_RETENTION.max(2 * self.rtt.base_rto()),
+            hurried: 2 * (self.rtt.smoothed() + 4 * self.rtt.variation() + 2 * REQUEST_DELAY),
+            is_memory_scarce: self.send.is_memory_scarce,
+            is_disputed: false,
+        }
     }
 
     /// When a blocked sender has room again although no ack arrives.
     pub(super) fn release_at(&self) -> Option<Instant> {
-        let (after, hurried) = self.retention();
-        self.send.buffer.release_at(after, hurried).filter(|_| self.send.is_blocked)
+        self.send.buffer.release_at(self.retention()).filter(|_| self.send.is_blocked)
     }
 
     /// The peer has acked something new, or there was nothing for it to ack.

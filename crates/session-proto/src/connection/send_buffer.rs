@@ -7,6 +7,7 @@
 use super::{
     congestion::DeliverySnapshot,
     datagram_ring::{DatagramRing, Span},
+    resend_budget::ResendCredit,
 };
 use rallypoint_wire::session::MessageNumber;
 use std::{
@@ -14,12 +15,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Number of last messages that are kept however long ago they were acked: a receiver whose message was acked by a forger may
-/// notice the hole only when the next message arrives (S24).
+/// Number of last messages that are kept even if memory is scarce: a receiver whose message was acked by a forger may notice
+/// the hole only when the next message arrives (S24).
 const MIN_KEPT: usize = 64;
 
 /// Beyond this number of windows, acked messages are kept for a shorter time.
-const HURRIED_WINDOWS: usize = 2;
+const HURRIED_WINDOWS: usize = 4;
 
 /// Maximum number of windows that are kept, acked messages included.
 const MAX_WINDOWS: usize = 16;
@@ -45,6 +46,8 @@ struct Message {
     transmissions: u16,
     /// Whether a copy was sent, without a reason to assume that the original was lost.
     is_copied: bool,
+    /// Whether an ack was ignored because it came too early; `acked_at` is its time.
+    is_acked_early: bool,
     /// Whether it was the first message of a loss event, after a single transmission without a copy.
     is_single_loss: bool,
     /// Position of its last transmission in the order of all transmissions.
@@ -55,6 +58,16 @@ struct Message {
     /// Neighbours in the list of messages in flight.
     previous: Option<MessageNumber>,
     next: Option<MessageNumber>,
+}
+
+/// Effect of an ack on a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AckEffect {
+    /// The message is unknown, or was acked before.
+    None,
+    /// The ack came sooner after the transmission than it can, and was ignored.
+    Early(Duration),
+    Acked(AckedMessage),
 }
 
 /// Effect of an ack on a message that was not acked before.
@@ -70,6 +83,33 @@ pub(crate) struct AckedMessage {
     pub first_lost: Option<bool>,
     /// Whether it was resent although the ack came too soon to be caused by the resend.
     pub is_spurious: bool,
+}
+
+/// How long acked messages are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retention {
+    pub after: Duration,
+    /// The time if many messages are kept or memory is scarce.
+    pub hurried: Duration,
+    /// Whether no whole window can be kept.
+    pub is_memory_scarce: bool,
+    /// Whether all messages are kept, as long as they are not many: the peer says that it lacks acked ones.
+    pub is_disputed: bool,
+}
+
+/// The times between the transmission of a message and two acks of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RepeatedAck {
+    pub first: Duration,
+    pub second: Duration,
+}
+
+/// A message that is resent because the peer requested it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestedMessage {
+    pub losses: LossCount,
+    pub len: usize,
+    pub is_acked: bool,
 }
 
 /// Messages that were declared lost.
@@ -179,6 +219,7 @@ impl SendBuffer {
             is_queued: false,
             transmissions: 0,
             is_copied: false,
+            is_acked_early: false,
             is_single_loss: false,
             order: 0,
             sent_at: now,
@@ -281,15 +322,22 @@ impl SendBuffer {
     }
 
     /// The peer acks a message. Numbers that were never sent are ignored (S23).
-    pub fn on_ack(&mut self, now: Instant, number: MessageNumber, min_rtt: Duration) -> Option<AckedMessage> {
-        let message = self.get_mut(number)?;
+    ///
+    /// An ack that arrives within `floor` of the transmission cannot come from the peer, and is ignored (W62).
+    pub fn on_ack(&mut self, now: Instant, number: MessageNumber, min_rtt: Duration, floor: Duration) -> AckEffect {
+        let Some(message) = self.get_mut(number) else { return AckEffect::None };
         let status = message.status;
         if matches!(status, Status::Unsent | Status::Acked) {
-            return None;
+            return AckEffect::None;
         }
         let since = now.saturating_duration_since(message.sent_at);
         let is_of_last = since >= min_rtt * 3 / 4;
         let is_single = message.transmissions == 1;
+        if is_single && since < floor {
+            message.acked_at = now;
+            message.is_acked_early = true;
+            return AckEffect::Early(since);
+        }
         let is_spurious = message.transmissions == 2 && !is_of_last;
         let acked = AckedMessage {
             len: u64::from(message.span.len),
@@ -313,24 +361,54 @@ impl SendBuffer {
         while self.get(self.oldest_unacked).is_some_and(|message| message.status == Status::Acked) {
             self.oldest_unacked = self.oldest_unacked.next();
         }
-        Some(acked)
+        AckEffect::Acked(acked)
     }
 
-    /// The peer requests a message. It is resent, acked or not, but not twice within `min_interval` (S24, S25).
-    pub fn on_request(&mut self, now: Instant, number: MessageNumber, min_interval: Duration) -> Option<LossCount> {
+    /// The peer requests a message. It is resent, acked or not, but not twice within `min_interval` (S24, S25), and only with
+    /// credit (W61).
+    pub fn on_request(
+        &mut self,
+        now: Instant,
+        number: MessageNumber,
+        min_interval: Duration,
+        credit: ResendCredit,
+    ) -> Option<RequestedMessage> {
         let message = self.get_mut(number)?;
+        let is_acked = message.status == Status::Acked;
         if message.transmissions == 0
             || message.is_queued
             || now.saturating_duration_since(message.sent_at) < min_interval
+            || !(if is_acked { credit.acked } else { credit.unacked })
         {
             return None;
         }
+        let len = usize::from(message.span.len);
         if message.status == Status::InFlight {
-            return Some(self.declare_lost(number, true));
+            return Some(RequestedMessage { losses: self.declare_lost(number, true), len, is_acked });
         }
         message.is_queued = true;
         self.resends.push_back(number);
-        Some(LossCount::default())
+        Some(RequestedMessage { losses: LossCount::default(), len, is_acked })
+    }
+
+    /// Whether a number was never sent.
+    pub fn is_unsent(&self, number: MessageNumber) -> bool {
+        match self.get(number) {
+            Some(message) => message.transmissions == 0,
+            None => !number.is_before(self.base),
+        }
+    }
+
+    /// The ack of a message that was acked before, if the message was sent only once, so that one of the two acks shows how
+    /// long the round trip took.
+    pub fn repeated_ack(&self, now: Instant, number: MessageNumber) -> Option<RepeatedAck> {
+        let message = self.get(number)?;
+        let was_acked = message.status == Status::Acked || message.is_acked_early;
+        let is_clear = was_acked && message.transmissions == 1 && !message.is_copied;
+        is_clear.then(|| RepeatedAck {
+            first: message.acked_at.saturating_duration_since(message.sent_at),
+            second: now.saturating_duration_since(message.sent_at),
+        })
     }
 
     /// Declares messages lost: `threshold` later transmissions are acked; or one is, and `loss_delay` has passed; or `timeout`
@@ -368,10 +446,10 @@ impl SendBuffer {
         by_ack.into_iter().chain(by_timeout).min()
     }
 
-    /// Frees messages that were acked `after` ago, if everything older is acked (S24); if many are kept, after the shorter
-    /// time `hurried`.
-    pub fn release(&mut self, now: Instant, after: Duration, hurried: Duration) {
-        while let Some(at) = self.release_at(after, hurried)
+    /// Frees messages that were acked `after` ago, if everything older is acked, and `kept` later messages are kept (S24); if
+    /// many are kept, after the shorter time `hurried`.
+    pub fn release(&mut self, now: Instant, retention: Retention) {
+        while let Some(at) = self.release_at(retention)
             && at <= now
             && let Some(message) = self.messages.pop_front()
         {
@@ -381,10 +459,15 @@ impl SendBuffer {
     }
 
     /// When the oldest message can be freed.
-    pub fn release_at(&self, after: Duration, hurried: Duration) -> Option<Instant> {
-        let is_releasable = self.messages.len() > MIN_KEPT && self.base != self.oldest_unacked;
+    pub fn release_at(&self, retention: Retention) -> Option<Instant> {
+        let kept = if retention.is_memory_scarce { MIN_KEPT } else { self.window };
+        let is_releasable = self.messages.len() > kept && self.base != self.oldest_unacked;
         let message = self.messages.front().filter(|_| is_releasable)?;
-        let after = if self.messages.len() > HURRIED_WINDOWS * self.window { hurried.min(after) } else { after };
+        let is_hurried = retention.is_memory_scarce || self.messages.len() > HURRIED_WINDOWS * self.window;
+        if retention.is_disputed && !is_hurried {
+            return None;
+        }
+        let after = if is_hurried { retention.hurried.min(retention.after) } else { retention.after };
         (message.status == Status::Acked && !message.is_queued).then(|| message.acked_at + after)
     }
 

@@ -103,7 +103,7 @@ impl Connection {
         }
         self.events.unconfirmed |= self.path.expire_confirmation(now);
         self.finish_flush(now);
-        if self.is_expired(now, Timer::SendRoom) {
+        if self.send.is_memory_scarce || self.is_expired(now, Timer::SendRoom) {
             self.release(now);
             self.notify_writable();
         }

@@ -1,6 +1,6 @@
 //! What a connection sends: control datagrams first, then messages.
 
-use super::{Connection, DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL, State, handle::REQUEST_DELAY};
+use super::{Connection, DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL, State};
 use crate::connection::redundancy::Redundancy;
 use rallypoint_machine::Transmit;
 use rallypoint_wire::session::{Control, MAX_DATAGRAM, MessageNumber, NumberListBuf};
@@ -126,12 +126,7 @@ impl Connection {
         if let Some(number) = self.receive.reopened.take() {
             list.push(number);
         }
-        let retry_after = self.rtt.smoothed() * 5 / 4 + REQUEST_DELAY;
-        while !list.is_full()
-            && let Some(number) = self.receive.buffer.next_request(now, retry_after)
-        {
-            list.push(number);
-        }
+        self.receive.buffer.emit_requests(now, self.rtt.smoothed(), &mut list);
         if list.as_list().is_empty() {
             return false;
         }
@@ -266,6 +261,7 @@ impl Connection {
         let in_flight = self.send.buffer.in_flight();
         if in_flight == 0 && transmission == Transmission::First && self.send.buffer.oldest_sent().is_none() {
             self.on_progress(now);
+            self.send.served.on_progress(now);
         }
         let snapshot = self.congestion.on_send(now, in_flight);
         self.send.buffer.on_sent(now, number, snapshot);

@@ -1,9 +1,8 @@
 //! X25519 keys: the static key of a server, and the ephemeral keys of a login.
 
-use super::sha256;
+use super::{Secret, sha256};
 use aws_lc_rs::agreement::{PrivateKey, UnparsedPublicKey, X25519, agree};
 use std::{fmt, str::FromStr, sync::Arc};
-use zeroize::Zeroizing;
 
 /// The public half of a key: a server publishes it (`x-session-key`, E2), and a client pins it. Written as 64 hex digits.
 ///
@@ -35,7 +34,7 @@ pub struct PublicKey([u8; 32]);
 pub struct StaticKey {
     private: Arc<PrivateKey>,
     public: PublicKey,
-    bytes: Zeroizing<[u8; 32]>,
+    bytes: Secret,
 }
 
 /// Why a text or bytes cannot be used as a key.
@@ -76,8 +75,11 @@ impl StaticKey {
     /// # Errors
     /// If the cryptography library rejects them, which it does not for any 32 bytes today.
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        let bytes = Zeroizing::new(bytes);
-        let private = PrivateKey::from_private_key(&X25519, &*bytes).map_err(|_| KeyError::Rejected)?;
+        Self::from_secret(Secret::new(bytes))
+    }
+
+    pub(crate) fn from_secret(bytes: Secret) -> Result<Self, KeyError> {
+        let private = PrivateKey::from_private_key(&X25519, &bytes[..]).map_err(|_| KeyError::Rejected)?;
         let public = private.compute_public_key().map_err(|_| KeyError::Rejected)?;
         let public = PublicKey(public.as_ref().try_into().map_err(|_| KeyError::Rejected)?);
         Ok(Self { private: Arc::new(private), public, bytes })
@@ -96,10 +98,15 @@ impl StaticKey {
     }
 
     /// The shared secret of this key and a public one; `None` if the public one makes it zero.
-    pub(crate) fn agree(&self, public: &PublicKey) -> Option<[u8; 32]> {
+    pub(crate) fn agree(&self, public: &PublicKey) -> Option<Secret> {
         let theirs = UnparsedPublicKey::new(&X25519, public.0);
-        let shared: Result<[u8; 32], ()> = agree(&self.private, theirs, (), |point| point.try_into().map_err(|_| ()));
-        shared.ok().filter(|point| point.iter().fold(0, |any, byte| any | byte) != 0)
+        let mut shared = Secret::default();
+        let agreed: Result<(), ()> = agree(&self.private, theirs, (), |point| {
+            shared.copy_from_slice(point.get(..32).ok_or(())?);
+            Ok(())
+        });
+        let is_zero = shared.iter().fold(0, |any, byte| any | byte) == 0;
+        agreed.ok().filter(|()| !is_zero).map(|()| shared)
     }
 }
 

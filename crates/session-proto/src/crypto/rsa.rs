@@ -1,7 +1,7 @@
 //! RSA-1024 (S30): for compatibility, obsolete, and off by default.
 //!
 //! A determined attacker can factor 1024 bits. The timing of a private operation may also leak the key (RUSTSEC-2023-0071):
-//! here it is the client's key, made for one login and used once, so a leaked key is of no further use.
+//! here it is the client's key, made for one login and used for at most four fields, and the operation is blinded.
 
 use super::Secret;
 use crate::rng::SecretRng;
@@ -16,6 +16,13 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 const EXPONENT: u32 = 65_537;
+
+/// Number of fields that cannot be opened after which a key is replaced: whoever can measure the time of many of them could
+/// learn something about the key.
+pub(crate) const MAX_FAILURES: u32 = 4;
+
+/// Number of keys that a login uses. Making one takes a while, so a forger must not be able to request any number of them.
+pub(crate) const MAX_KEYS: u32 = 3;
 
 /// The client's key pair of one login.
 pub(crate) struct RsaKey {
@@ -39,11 +46,15 @@ impl RsaKey {
         &self.modulus
     }
 
-    /// Opens the server's key field of a login success.
-    pub fn open_grant(&self, field: &[u8; KEY_FIELD]) -> Option<(Secret, Rand)> {
-        let plain = Zeroizing::new(self.private.decrypt(Oaep::<Sha256>::new(), field).ok()?);
-        let (secret, rand) = plain.split_first_chunk()?;
-        Some((Secret::new(*secret), Rand::new(u64::from_le_bytes(rand.try_into().ok()?))))
+    /// Opens the server's key field of a login success. The private operation is blinded with numbers from `rng`, so that its
+    /// timing does not depend on the key and the field alone.
+    pub fn open_grant(&self, field: &[u8; KEY_FIELD], rng: &mut SecretRng) -> Option<(Secret, Rand)> {
+        let plain = self.private.decrypt_blinded(&mut RsaRng(rng), Oaep::<Sha256>::new(), field);
+        let plain = Zeroizing::new(plain.ok()?);
+        let (opened, rand) = plain.split_first_chunk::<32>()?;
+        let mut secret = Secret::default();
+        secret.copy_from_slice(opened);
+        Some((secret, Rand::new(u64::from_le_bytes(rand.try_into().ok()?))))
     }
 }
 
@@ -87,8 +98,7 @@ impl TryRng for RsaRng<'_> {
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
         for chunk in bytes.chunks_mut(32) {
-            let drawn = Zeroizing::new(self.0.bytes::<32>());
-            chunk.copy_from_slice(&drawn[..chunk.len()]);
+            self.0.fill(chunk);
         }
         Ok(())
     }
@@ -152,10 +162,11 @@ mod tests {
         let q = number("prime_q", 512);
         let key = RsaKey::from_private(RsaPrivateKey::from_p_q(p, q, BoxedUint::from(EXPONENT)).unwrap()).unwrap();
         assert_eq!(key.modulus(), &modulus);
-        let (opened, opened_rand) = key.open_grant(&field).unwrap();
+        let mut rng = SecretRng::new([1; 32]);
+        let (opened, opened_rand) = key.open_grant(&field, &mut rng).unwrap();
         assert_eq!((*opened, opened_rand), (*secret, rand));
         let mut forged = field;
         forged[77] ^= 1;
-        assert!(key.open_grant(&forged).is_none());
+        assert!(key.open_grant(&forged, &mut rng).is_none());
     }
 }

@@ -81,6 +81,7 @@ impl Endpoint {
         }
         self.memory = self.memory - slot.memory + slot.connection.memory();
         slot.memory = slot.connection.memory();
+        slot.connection.set_memory_scarce(self.memory > self.config.memory / 2);
         self.deadlines.set(index, slot.connection.poll_timeout());
     }
 
@@ -164,14 +165,14 @@ impl Endpoint {
         let disposition =
             slot.connection.handle_data(now, data.number, data.bytes, data.seal_input.as_ref(), allowance);
         let is_newest = disposition == DataDisposition::Newest;
-        if disposition == DataDisposition::Foreign {
-            // It proves nothing.
+        if disposition == DataDisposition::Unproven {
+            // It proves nothing. A duplicate may be the answer of an owner that was asked whether it is there (W54).
         } else if slot.connection.is_at(from) {
             self.confirm_address(now, data.index, is_newest);
         } else if is_newest {
             self.handle_new_address(now, data.index, from);
         }
-        if disposition != DataDisposition::Foreign {
+        if matches!(disposition, DataDisposition::Newest | DataDisposition::New) {
             self.grant_credit(data.index, from, length);
         }
         self.update_slot(data.index);

@@ -26,6 +26,8 @@ pub(super) struct HalfOpenLogin {
     pub rand: Rand,
     /// The secret from which the keys of an encrypted session are derived.
     pub secret: Option<Secret>,
+    /// Whether it is probably not forged (W65).
+    pub is_trusted: bool,
     pub username: String,
     pub game: String,
     /// The answer: byte for byte the same for the same login (S12).
@@ -42,8 +44,9 @@ pub(super) struct HalfOpenTable {
     by_login: HashMap<LoginId, Uid, FixedState>,
     /// UIDs in the order of expiry. Some of them may be gone already.
     expiry: VecDeque<(Instant, Uid)>,
-    /// Number of logins that each slot is promised to.
+    /// Number of logins that each slot is promised to, and number of trusted ones among them.
     promises: [u32; SlotIndex::COUNT],
+    trusted_promises: [u32; SlotIndex::COUNT],
     pub evicted: u64,
 }
 
@@ -57,6 +60,7 @@ impl HalfOpenTable {
             by_login: HashMap::with_hasher(hasher),
             expiry: VecDeque::new(),
             promises: [0; _],
+            trusted_promises: [0; _],
             evicted: 0,
         }
     }
@@ -69,9 +73,11 @@ impl HalfOpenTable {
         self.by_uid.contains_key(&uid)
     }
 
-    /// Whether a slot is promised to a login.
-    pub fn is_promised(&self, index: SlotIndex) -> bool {
-        self.promises[usize::from(index)] > 0
+    /// Whether a slot is promised to a login. A trusted one need not care about promises to others, which are hardly ever
+    /// kept.
+    pub fn is_promised(&self, index: SlotIndex, is_trusted: bool) -> bool {
+        let promises = if is_trusted { &self.trusted_promises } else { &self.promises };
+        promises[usize::from(index)] > 0
     }
 
     /// The login with these bytes from this address.
@@ -92,6 +98,7 @@ impl HalfOpenTable {
         }
         let uid = login.uid;
         self.promises[usize::from(login.index)] += 1;
+        self.trusted_promises[usize::from(login.index)] += u32::from(login.is_trusted);
         self.by_login.insert(login.id, uid);
         self.expiry.push_back((now + LIFETIME, uid));
         self.by_uid.insert(uid, login);
@@ -102,6 +109,8 @@ impl HalfOpenTable {
         self.by_login.remove(&login.id);
         let promises = &mut self.promises[usize::from(login.index)];
         *promises = promises.saturating_sub(1);
+        let trusted = &mut self.trusted_promises[usize::from(login.index)];
+        *trusted = trusted.saturating_sub(u32::from(login.is_trusted));
         Some(login)
     }
 

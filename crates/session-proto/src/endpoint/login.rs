@@ -73,6 +73,7 @@ impl Endpoint {
             _ => {}
         }
         let offer = login.key.map(KeyOffer::parse).transpose().map_err(|error| Refusal::new(error.to_string()))?;
+        let suite = offer.map(|offer| self.check_offer(offer)).transpose()?;
         if self.events.len() >= MAX_EVENTS {
             return Err(Refusal::Overloaded);
         }
@@ -81,20 +82,25 @@ impl Endpoint {
         if !self.allocator.has_room_for(Lan::of(id.0.ip()), own) {
             return Err(Refusal::new(reason::TOO_MANY));
         }
+        let is_trusted = match &suite {
+            Some(_) => self.admission.admit(now, &id).ok_or(Refusal::Overloaded)?.is_trusted,
+            None => false,
+        };
         let random = self.rng.u64();
         let half_open = &self.half_open;
-        let Some(index) = self.allocator.choose(now, |index| half_open.is_promised(index), own, random) else {
+        let is_promised = |index| half_open.is_promised(index, is_trusted);
+        let Some(index) = self.allocator.choose(now, is_promised, own, random) else {
             return Err(Refusal::new(reason::FULL));
         };
         let uid = self.new_uid();
         let rand = self.rng.rand();
         let mut reply = Vec::new();
-        let secret = match offer {
+        let secret = match suite {
             None => {
                 LoginSuccess { index, uid, grant: Grant::Plain(rand) }.emit(&mut reply);
                 None
             }
-            Some(offer) => Some(self.emit_encrypted_success(now, bytes, offer, index, uid, rand, &mut reply)?),
+            Some(suite) => Some(self.emit_encrypted_success(bytes, &suite, index, uid, rand, &mut reply)?),
         };
         self.half_open.insert(
             now,
@@ -104,6 +110,7 @@ impl Endpoint {
                 uid,
                 rand,
                 secret,
+                is_trusted,
                 username: username.to_owned(),
                 game: game.to_owned(),
                 reply: reply.clone(),
@@ -115,34 +122,28 @@ impl Endpoint {
     }
 
     /// Appends the success of an encrypted login, and returns the secret that it seals.
-    #[expect(clippy::too_many_arguments, reason = "they are the fields of the answer")]
     fn emit_encrypted_success(
         &mut self,
-        now: Instant,
         login: &[u8],
-        offer: KeyOffer<'_>,
+        suite: &Suite,
         index: SlotIndex,
         uid: Uid,
         rand: Rand,
         out: &mut Vec<u8>,
     ) -> Result<Secret, Refusal> {
-        let suite = self.check_offer(offer)?;
-        if !self.encrypted_logins.take(now, 0) {
-            return Err(Refusal::Overloaded);
-        }
         let secret = self.rng.secret();
         let field = match suite {
             Suite::Hpke { public, is_pinned } => {
                 let ephemeral = self.rng.key();
                 let mode = match &self.config.static_key {
-                    Some(own) if is_pinned => HpkeMode::Auth(own),
+                    Some(own) if *is_pinned => HpkeMode::Auth(own),
                     _ => HpkeMode::Base,
                 };
                 let info = crypto::hpke_info(login, index, uid);
-                crypto::seal_grant(&mode, &public, &ephemeral, &info, &secret, rand)
+                crypto::seal_grant(&mode, public, &ephemeral, &info, &secret, rand)
             }
             #[cfg(feature = "rsa")]
-            Suite::Rsa(modulus) => crypto::rsa::seal_grant(&modulus, &secret, rand, &mut self.rng),
+            Suite::Rsa(modulus) => crypto::rsa::seal_grant(modulus, &secret, rand, &mut self.rng),
         };
         let field = field.ok_or_else(|| Refusal::new("the public key is invalid"))?;
         LoginSuccess { index, uid, grant: Grant::Encrypted(&field) }.emit(out);
@@ -192,7 +193,7 @@ impl Endpoint {
         let mut connection = Connection::new(now, &self.config.connection, codec, from, rtt);
         let disposition =
             connection.handle_data(now, data.number, data.bytes, data.seal_input.as_ref(), self.allowance());
-        if disposition == DataDisposition::Foreign {
+        if matches!(disposition, DataDisposition::Unproven | DataDisposition::Duplicate) {
             self.stats.strays += 1;
             return;
         }
@@ -226,6 +227,7 @@ impl Endpoint {
         let new = PlayerSlot::new(connection);
         let player = new.player();
         self.allocator.take(index, Lan::of(from.ip()));
+        self.admission.on_proven(from.ip());
         self.player_count += 1;
         self.by_address.insert(from, index);
         if let Some(slot) = self.slots.get_mut(usize::from(index)) {

@@ -1,0 +1,175 @@
+//! Which acks come too early to be genuine (W62).
+//!
+//! Acks are not authenticated, and an ack that is forged right after the transmission would make a path seem shorter than it
+//! is: the congestion window would shrink to nothing, and everything sent earlier would count as lost. So an ack that comes
+//! much sooner than usual is ignored, until there are several of them, and only if the peer has not acked one of those
+//! messages at the usual time as well.
+
+use super::send_buffer::RepeatedAck;
+use std::time::{Duration, Instant};
+
+/// Number of early acks that are believed.
+const CONFIRMATIONS: u32 = 8;
+
+/// Time within which they have to arrive.
+const CONFIRMATION_WINDOW: Duration = Duration::from_secs(10);
+
+/// Time for which no early ack is believed after one was found to be forged.
+const DISTRUST_PERIOD: Duration = Duration::from_secs(2);
+
+/// Below this nothing is too early: it is shorter than the pauses of the hosts at both ends.
+const MIN_FLOOR: Duration = Duration::from_millis(2);
+
+/// Knows the usual round-trip time.
+#[derive(Debug)]
+pub(crate) struct RttSampleFilter {
+    /// The usual round-trip time: an average that follows short ones quickly and long ones slowly, so that on a path with
+    /// jitter it is near the minimum. `None` before the first.
+    usual: Option<Duration>,
+    /// Whether `usual` only says what the login took.
+    is_provisional: bool,
+    early: Option<EarlyAcks>,
+    distrust_until: Option<Instant>,
+}
+
+/// Early acks that are not believed yet.
+#[derive(Clone, Copy, Debug)]
+struct EarlyAcks {
+    count: u32,
+    since: Instant,
+    /// The longest round-trip time among them.
+    longest: Duration,
+}
+
+impl RttSampleFilter {
+    /// Starts with a part of the round-trip time of the login, which includes the time of resends.
+    pub fn new(login_rtt: Option<Duration>) -> Self {
+        Self { usual: login_rtt.map(|rtt| rtt / 8), is_provisional: true, early: None, distrust_until: None }
+    }
+
+    /// Starts over on a new path.
+    pub fn forget_path(&mut self) {
+        *self = Self::new(None);
+    }
+
+    /// Acks that arrive sooner than this after the transmission are too early.
+    #[inline]
+    pub fn floor(&self) -> Duration {
+        let floor = self.usual.unwrap_or_default() * 3 / 4;
+        if floor < MIN_FLOOR { Duration::ZERO } else { floor }
+    }
+
+    /// A round-trip time above the floor was measured.
+    #[inline]
+    pub fn on_sample(&mut self, rtt: Duration) {
+        self.usual = Some(match self.usual {
+            _ if std::mem::take(&mut self.is_provisional) => rtt,
+            None => rtt,
+            Some(usual) if rtt < usual => usual - (usual - rtt) / 4,
+            Some(usual) => usual + (rtt - usual) / 256,
+        });
+    }
+
+    /// An ack arrived that is too early.
+    #[cold]
+    pub fn on_early_ack(&mut self, now: Instant, rtt: Duration) {
+        if self.distrust_until.is_some_and(|until| now < until) {
+            return;
+        }
+        let usual = self.usual.unwrap_or_default();
+        let first = EarlyAcks { count: 0, since: now, longest: Duration::ZERO };
+        let early = self.early.filter(|early| now < early.since + CONFIRMATION_WINDOW).unwrap_or(first);
+        let early = EarlyAcks { count: early.count + 1, longest: early.longest.max(rtt), ..early };
+        // An ack that shows the first of them to be forged has had the time to arrive.
+        let is_confirmed = early.count >= CONFIRMATIONS && now >= early.since + usual + usual / 2;
+        self.early = Some(early).filter(|_| !is_confirmed);
+        if is_confirmed {
+            self.usual = Some(early.longest);
+        }
+    }
+
+    /// A message is acked for the second time, as the first number of an ack, so not as a repetition: one of the acks is
+    /// forged. The peer cannot ack before the message arrives, so it is the earlier one.
+    pub fn on_repeated_ack(&mut self, now: Instant, acks: RepeatedAck) {
+        // Acks that overtake each other are a little apart.
+        if acks.first < acks.second * 7 / 8 && acks.first < self.floor() * 4 / 3 {
+            self.early = None;
+            self.distrust_until = Some(now + DISTRUST_PERIOD);
+            let usual = self.usual.unwrap_or_default();
+            self.usual = Some(usual + acks.second.min(2 * usual).saturating_sub(usual) / 4);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// A filter that has seen round trips of 50 ms.
+    fn filter() -> RttSampleFilter {
+        let mut filter = RttSampleFilter::new(Some(ms(100)));
+        (0..1_000).for_each(|_| filter.on_sample(ms(50)));
+        filter
+    }
+
+    #[test]
+    fn w62_single_early_acks_are_not_believed() {
+        let now = Instant::now();
+        let mut filter = filter();
+        for second in 0..60 {
+            filter.on_early_ack(now + ms(2_000 * second), ms(1));
+            assert!(filter.floor() > ms(35));
+            filter.on_sample(ms(49));
+        }
+    }
+
+    #[test]
+    fn w62_early_acks_are_believed_if_nothing_contradicts_them() {
+        let mut now = Instant::now();
+        let mut filter = filter();
+        for _ in 0..CONFIRMATIONS {
+            assert!(filter.floor() > ms(35));
+            now += ms(16);
+            filter.on_early_ack(now, ms(20));
+        }
+        assert_eq!(filter.floor(), ms(15));
+    }
+
+    #[test]
+    fn w62_early_acks_are_not_believed_if_the_messages_are_acked_again() {
+        let mut now = Instant::now();
+        let mut filter = filter();
+        for _ in 0..1_000 {
+            now += ms(5);
+            filter.on_early_ack(now, ms(1));
+            filter.on_repeated_ack(now, RepeatedAck { first: ms(1), second: ms(50) });
+            assert!(filter.floor() > ms(35));
+        }
+    }
+
+    #[test]
+    fn w62_acks_that_are_forged_a_little_too_early_do_not_lower_the_floor_for_long() {
+        let now = Instant::now();
+        let mut filter = filter();
+        for _ in 0..1_000 {
+            filter.on_sample(filter.floor());
+            filter.on_repeated_ack(now, RepeatedAck { first: filter.floor(), second: ms(50) });
+            assert!(filter.floor() > ms(25), "{:?}", filter.floor());
+        }
+    }
+
+    #[test]
+    fn w62_acks_on_a_path_with_jitter_are_not_too_early() {
+        let mut filter = filter();
+        let mut early = 0;
+        for number in 0..10_000_u64 {
+            let rtt = ms(50 + number * 7_919 % 100);
+            if rtt < filter.floor() { early += 1 } else { filter.on_sample(rtt) }
+        }
+        assert!(early < 10, "{early} of 10,000");
+    }
+}

@@ -1,0 +1,186 @@
+//! Forged acks neither slow a session down nor lose its messages, and a stream that can never continue ends with a reason
+//! (S24, W62, W63).
+
+mod common;
+
+use common::{forge::*, *};
+use rallypoint_netsim::Link;
+use rallypoint_session_proto::{Connection, DisconnectReason, Encryption};
+use std::time::Duration;
+
+/// A download from the server through 2 MB/s, RTT 50 ms.
+struct Download {
+    pair: Pair,
+    tap: Wiretap,
+    sent: u32,
+}
+
+impl Download {
+    fn start(encryption: Encryption) -> Self {
+        let mut pair = Pair::connect(5, Link::default().delay(ms(25)).bottleneck(16_000_000, 100_000), encryption);
+        let tap = Wiretap::attach(&mut pair.net);
+        let mut download = Self { pair, tap, sent: 0 };
+        download.run_for(secs(5), |_, _| {});
+        download
+    }
+
+    /// Lets time pass in steps of 1 ms, with the send window always full. Returns the goodput in bytes per second.
+    fn run_for(&mut self, duration: Duration, mut forge: impl FnMut(&mut Pair, u32)) -> f64 {
+        let before = self.pair.client().received.len();
+        let end = self.pair.net.now() + duration;
+        while self.pair.net.now() < end {
+            let server = self.pair.server;
+            self.pair.net.with(server, |app, now| {
+                let player = app.player();
+                while app.endpoint.send(now, player, &numbered(self.sent, 400)).is_ok() {
+                    self.sent += 1;
+                }
+            });
+            if let Some(newest) = newest_number(&self.tap.sent(SERVER, &[PLAIN, SEALED])) {
+                forge(&mut self.pair, newest);
+            }
+            self.tap.clear();
+            self.pair.net.run_for(ms(1));
+        }
+        (self.pair.client().received.len() - before) as f64 * 400.0 / duration.as_secs_f64()
+    }
+
+    fn stats(&self) -> rallypoint_session_proto::ConnectionStats {
+        let server = self.pair.server();
+        server.endpoint.connection(server.player()).map(Connection::stats).unwrap()
+    }
+
+    /// Waits until everything that was sent has arrived, in order.
+    fn finish(mut self) {
+        let count = self.sent as usize;
+        let client = self.pair.client;
+        self.pair.net.run_while(secs(60), |net| net.machine(client).received.len() < count);
+        let received = self.pair.client().received.iter().map(|(_, message)| number_of(message));
+        let arrived = self.pair.client().received.len();
+        assert!(received.eq(0..self.sent), "{arrived} of {count}, {:?}", self.pair.client().events);
+    }
+}
+
+#[test]
+fn w62_a_forged_ack_of_a_message_just_sent_does_not_slow_a_download() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut download = Download::start(encryption);
+        let before = download.run_for(secs(3), |_, _| {});
+        let mut forged = false;
+        let after = download.run_for(secs(3), |pair, newest| {
+            if !std::mem::replace(&mut forged, true) {
+                pair.net.inject(CLIENT, SERVER, &number_list(ACK, [newest]));
+            }
+        });
+        let stats = download.stats();
+        assert!(stats.rtt_min >= ms(37), "{stats:?}");
+        assert!(after > 0.9 * before, "{after} instead of {before} bytes per second");
+        download.finish();
+    }
+}
+
+#[test]
+fn w62_a_stream_of_forged_acks_does_not_slow_a_download() {
+    // The newest number, some of the newest, and numbers that are not sent yet, every 10 ms.
+    for ahead in [0, 30] {
+        let mut download = Download::start(Encryption::Plain);
+        let before = download.run_for(secs(3), |_, _| {});
+        let mut round = 0;
+        let after = download.run_for(secs(6), |pair, newest| {
+            round += 1;
+            if round % 10 == 0 {
+                let numbers = newest.saturating_sub(20) + ahead..=newest + ahead;
+                pair.net.inject(CLIENT, SERVER, &number_list(ACK, numbers));
+            }
+        });
+        let stats = download.stats();
+        assert!(stats.rtt_min >= ms(37), "{stats:?}");
+        assert!(after > 0.8 * before, "{after} instead of {before} bytes per second, {ahead} ahead");
+        download.finish();
+    }
+}
+
+#[test]
+fn w62_a_path_that_becomes_shorter_is_noticed() {
+    let mut pair = Pair::plain(1, Link::default().delay(ms(100)));
+    let play = |pair: &mut Pair| {
+        for number in 0..120 {
+            pair.server_send(&numbered(number, 80));
+            pair.net.run_for(ms(16));
+        }
+    };
+    play(&mut pair);
+    pair.net.set_default_link(Link::default().delay(ms(10)));
+    play(&mut pair);
+    let server = pair.server();
+    let stats = server.endpoint.connection(server.player()).unwrap().stats();
+    assert!(stats.rtt_min < ms(50) && stats.rtt.unwrap() < ms(60), "{stats:?}");
+}
+
+#[test]
+fn w63_forged_acks_over_an_outage_lose_no_message_of_a_game() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut pair = Pair::connect(3, Link::default().delay(ms(25)), encryption);
+        let mut next = 0;
+        let mut play = |pair: &mut Pair, messages: u32, is_forged: bool| {
+            for _ in 0..messages {
+                pair.client_send(&numbered(next, 100));
+                pair.server_send(&numbered(next, 100));
+                next += 1;
+                if is_forged {
+                    for number in next.saturating_sub(40)..next + 5 {
+                        pair.net.inject(CLIENT, SERVER, &number_list(ACK, [number]));
+                        pair.net.inject(SERVER, CLIENT, &number_list(ACK, [number]));
+                    }
+                }
+                pair.net.run_for(Duration::from_micros(16_667));
+            }
+        };
+        play(&mut pair, 120, false);
+        pair.net.partition(pair.client, pair.server, true);
+        play(&mut pair, 90, true);
+        pair.net.partition(pair.client, pair.server, false);
+        play(&mut pair, 120, false);
+        pair.net.run_for(secs(5));
+        let server: Vec<u32> = pair.server_received().iter().map(|(_, message)| number_of(message)).collect();
+        let client: Vec<u32> = pair.client().received.iter().map(|(_, message)| number_of(message)).collect();
+        assert!(server.iter().copied().eq(0..330), "{} of 330", server.len());
+        assert!(client.iter().copied().eq(0..330), "{} of 330", client.len());
+    }
+}
+
+#[test]
+fn w63_forged_acks_over_an_outage_lose_no_message_of_a_download() {
+    let mut download = Download::start(Encryption::Plain);
+    let (client, server) = (download.pair.client, download.pair.server);
+    download.pair.net.partition(client, server, true);
+    download.run_for(ms(1_500), |pair, newest| {
+        // Everything that was sent within the last 100 ms.
+        for first in (newest.saturating_sub(500)..newest).step_by(60) {
+            pair.net.inject(CLIENT, SERVER, &number_list(ACK, first..(first + 60).min(newest)));
+        }
+    });
+    download.pair.net.partition(client, server, false);
+    download.finish();
+}
+
+#[test]
+fn w63_a_stream_that_hangs_ends_with_a_reason() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        // The client never sends the numbers 0 to 9, and fills the window behind them.
+        let mut config = client_config(encryption);
+        config.connection.first_number = 10;
+        config.connection.window = 256;
+        let mut server = server_config();
+        server.connection.window = 64;
+        let mut pair = Pair::start(1, Link::default().delay(ms(10)), server, config);
+        pair.wait_for_player();
+        for number in 0..100 {
+            pair.client_send(&numbered(number, 40));
+        }
+        pair.net.run_for(secs(8));
+        assert_eq!(pair.server().disconnects(), []);
+        pair.net.run_for(secs(8));
+        assert_eq!(pair.server().disconnects(), [DisconnectReason::Stalled]);
+    }
+}

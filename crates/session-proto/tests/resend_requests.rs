@@ -1,0 +1,110 @@
+//! Resend requests are few, and so is what they draw: neither asking for missing messages nor answering such a request can
+//! be used to flood a path (S25, W60, W61).
+
+mod common;
+
+use common::{forge::*, *};
+use rallypoint_netsim::Link;
+use rallypoint_session_proto::{ClientConfig, Encryption, EndpointConfig};
+use std::net::SocketAddr;
+
+fn start(server: EndpointConfig, client: ClientConfig) -> (Pair, Wiretap) {
+    let mut pair = Pair::start(1, Link::default().delay(ms(10)), server, client);
+    let tap = Wiretap::attach(&mut pair.net);
+    pair.wait_for_player();
+    (pair, tap)
+}
+
+#[test]
+fn w60_one_message_far_ahead_draws_few_requests_from_a_server() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        // The client starts with number 4,094.
+        let mut config = client_config(encryption);
+        config.connection.first_number = 4_094;
+        let (mut pair, tap) = start(server_config(), config);
+        for _ in 0..20 {
+            pair.net.run_for(secs(1));
+            let received = tap.bytes(CLIENT, &[PLAIN, SEALED]);
+            let requested = tap.bytes(SERVER, &[RESEND]);
+            assert!(requested > 0, "the oldest holes are requested");
+            assert!(requested <= 2 * received, "{requested} bytes of requests for {received} bytes of data");
+        }
+    }
+}
+
+#[test]
+fn w60_one_message_far_ahead_draws_few_requests_from_a_client() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut pair = Pair::connect(1, Link::default().delay(ms(10)), encryption);
+        pair.net.run_for(secs(1));
+        // The server sends 500 messages, and only the last of them arrives, however often they are resent.
+        let number = |bytes: &[u8]| u32::from_le_bytes(bytes[5..9].try_into().unwrap());
+        let is_dropped = move |from: SocketAddr, bytes: &[u8]| {
+            from == SERVER.into() && matches!(bytes[0], PLAIN | SEALED) && number(bytes) < 499
+        };
+        let tap = Wiretap::attach_dropping(&mut pair.net, is_dropped);
+        (0..500).for_each(|number| pair.server_send(&numbered(number, 10)));
+        for _ in 0..9 {
+            pair.net.run_for(secs(1));
+            let received = tap.bytes(SERVER, &[PLAIN, SEALED]);
+            let requested = tap.bytes(CLIENT, &[RESEND]);
+            assert!(requested > 0, "the oldest holes are requested");
+            assert!(requested <= 2 * received, "{requested} bytes of requests for {received} bytes of data");
+        }
+    }
+}
+
+#[test]
+fn w60_a_lossy_path_draws_fewer_bytes_of_requests_than_of_data() {
+    let (mut pair, tap) = start(server_config(), client_config(Encryption::Encrypted));
+    pair.net.run_for(secs(1));
+    tap.clear();
+    let server = pair.server;
+    let client = pair.client;
+    pair.net.set_link(client, server, Link::default().delay(ms(10)).loss(0.5));
+    for number in 0..1_500 {
+        pair.client_send(&numbered(number, 40));
+        pair.net.run_for(ms(5));
+    }
+    let sent = tap.bytes(CLIENT, &[SEALED]);
+    let requested = tap.bytes(SERVER, &[RESEND]);
+    assert!(requested <= sent / 2, "{requested} bytes of requests for {sent} bytes of data");
+    pair.net.set_link(client, server, Link::default().delay(ms(10)));
+    pair.net.run_for(secs(5));
+    assert_eq!(pair.server_received().len(), 1_500);
+}
+
+#[test]
+fn w61_a_forged_resend_request_draws_few_bytes() {
+    for in_flight in [false, true] {
+        let (mut pair, tap) = start(server_config(), client_config(Encryption::Plain));
+        pair.net.run_for(secs(1));
+        for number in 0..63 {
+            pair.server_send(&numbered(number, 480));
+        }
+        pair.net.run_for(if in_flight { ms(15) } else { secs(2) });
+        tap.clear();
+        pair.net.inject(CLIENT, SERVER, &number_list(RESEND, 0..63));
+        pair.net.run_for(ms(4));
+        let drawn = tap.bytes(SERVER, &[PLAIN]);
+        assert!(drawn > 0 && drawn <= 4 * 508, "{drawn} bytes, in flight: {in_flight}");
+    }
+}
+
+#[test]
+fn w61_a_flood_of_forged_resend_requests_draws_little() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let (mut pair, tap) = start(server_config(), client_config(encryption));
+        for number in 0..63 {
+            pair.server_send(&numbered(number, 480));
+        }
+        pair.net.run_for(secs(2));
+        tap.clear();
+        for _ in 0..10_000 {
+            pair.net.inject(CLIENT, SERVER, &number_list(RESEND, 0..63));
+            pair.net.run_for(ms(1));
+        }
+        let drawn = tap.bytes(SERVER, &[PLAIN, SEALED]);
+        assert!(drawn < 10 * 9_000, "{drawn} bytes in 10 s");
+    }
+}
