@@ -38,7 +38,10 @@ pub fn with_wrong_seal(datagram: &[u8]) -> Vec<u8> {
 
 /// What the two nodes of a [`Pair`] have sent, as an attacker on the path sees it.
 #[derive(Clone, Default)]
-pub struct Wiretap(Rc<RefCell<Vec<(SocketAddr, Duration, Vec<u8>)>>>);
+pub struct Wiretap(Rc<RefCell<Log>>);
+
+/// Datagrams and their senders.
+type Log = Vec<(SocketAddr, Vec<u8>)>;
 
 impl Wiretap {
     /// Records everything that is sent from now on.
@@ -54,7 +57,7 @@ impl Wiretap {
             if is_dropped(packet.from, packet.bytes) {
                 return FilterAction::Drop;
             }
-            log.borrow_mut().push((packet.from, packet.at, packet.bytes.clone()));
+            log.borrow_mut().push((packet.from, packet.bytes.clone()));
             FilterAction::Pass
         });
         tap
@@ -69,8 +72,8 @@ impl Wiretap {
         let from = from.into();
         let log = self.0.borrow();
         log.iter()
-            .filter(|(sender, _, bytes)| *sender == from && kinds.contains(&bytes[0]))
-            .map(|(.., bytes)| bytes.clone())
+            .filter(|(sender, bytes)| *sender == from && kinds.contains(&bytes[0]))
+            .map(|(_, bytes)| bytes.clone())
             .collect()
     }
 
