@@ -41,7 +41,7 @@ fn decisions_take_effect_and_outlive_restart_and_reload() {
     lobby.wait_for_list("both are listed", |list| list.len() == 2);
     assert_eq!(stdout_of(&admin(home, &url, &["bans"])), "no bans\n");
     let text = stdout_of(&admin(home, &url, &["ban", "--name", "*casino*", "--reason", "advertising"]));
-    assert_eq!(text, "banned: name *casino* permanent (ban 1)\n");
+    assert_eq!(text, "banned: name *casino* permanently (ban 1)\n");
     lobby.wait_for_list("it is gone", |list| list.len() == 1 && list[0].name == "Bacon Town");
     assert_eq!(stdout_of(&admin(home, &url, &["note", "127.0.0.1", "said sorry"])), "note 2 added\n");
     lobby.process().signal(Signal::HUP);
@@ -147,7 +147,7 @@ fn errors_are_one_sentence_with_the_right_exit_code() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("this is not the operator's token"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("wrong admin token"), "{}", stderr(&output));
     assert!(!stderr(&output).contains("not-the-token"), "a token is never repeated");
     let line = lobby.process().wait_for_log("wrong token for the admin API");
     assert!(line.contains("address=127.0.0.x") && line.contains("times=1"), "{line}");

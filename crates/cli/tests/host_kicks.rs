@@ -17,7 +17,7 @@ fn the_operator_can_chat_and_kick() {
     assert_eq!(code, Some(1));
     assert!(complaint.contains("the server closed the connection: kicked: too loud"), "{complaint}");
     alice.wait_for_line("-- bob left (kicked: too loud)");
-    room.host.wait_for_line("-- bob was kicked; the network is banned for 10 minutes");
+    room.host.wait_for_line("-- bob was kicked; their network is banned for 10 minutes");
     let exit = join(home.path(), room.addr, "bob", &[]).wait();
     let (code, complaint) = (exit.status.code(), stderr(&exit));
     assert!(code == Some(1) && complaint.contains("kicked; you can join again in 10 min"), "{complaint}");

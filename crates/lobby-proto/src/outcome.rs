@@ -147,7 +147,7 @@ impl fmt::Display for RegistrationOutcome {
             Self::Changed => f.write_str("the server is in the list, with its new data"),
             Self::Refreshed => f.write_str("the server is in the list"),
             Self::Checking => f.write_str("the lobby is checking whether the server is reachable; it will be listed if so"),
-            Self::Unregistered => f.write_str("the server was removed from the list by its owner"),
+            Self::Unregistered => f.write_str("the owner unregistered the server"),
             Self::NotRegistered => f.write_str("an unregistration for a server that is not in the list"),
             Self::JustUnregistered => {
                 f.write_str("the server unregistered less than 3 seconds ago; wait a moment and register again")

@@ -18,6 +18,7 @@ use utoipa::ToSchema;
 /// assert_eq!(problem.into_response().headers()["content-type"], "application/problem+json");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(description = "What is wrong with a request (RFC 9457).")]
 pub struct Problem {
     /// Always `about:blank`.
     #[serde(rename = "type")]

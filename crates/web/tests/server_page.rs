@@ -101,5 +101,5 @@ fn an_unknown_server_is_404() {
     let site = Site::start();
     let response = site.get(&format!("/servers/{}", "0".repeat(32)));
     assert_eq!(response.status, 404);
-    assert!(response.text().contains("this server is not, or no longer, in the list"));
+    assert!(response.text().contains("this server is not in the list (any more)"));
 }

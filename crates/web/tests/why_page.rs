@@ -28,7 +28,7 @@ fn an_unregistration_is_not_shown_as_a_failure() {
     site.unregister(1);
     let is_shown = |html: &String| html.contains("<code>not_registered</code>");
     let html = wait_until("both unregistrations are shown", || Some(site.get("/why").text()).filter(is_shown));
-    let notice = "<p class=\"notice calm\">the server was removed from the list by its owner";
+    let notice = "<p class=\"notice calm\">the owner unregistered the server";
     assert!(html.contains(notice), "{html}");
 }
 

@@ -56,7 +56,7 @@ pub fn audit(answer: &Value, terminal: Terminal) -> String {
 
 /// One ban in one line.
 pub fn ban(ban: &Value) -> String {
-    let until = ban["until"].as_u64().map_or("permanent".into(), |until| format!("until {}", time(until)));
+    let until = ban["until"].as_u64().map_or("permanently".into(), |until| format!("until {}", time(until)));
     format!("{} {until} (ban {})", subject(ban), ban["id"])
 }
 

@@ -116,7 +116,7 @@ fn exposition(stats: &EndpointStats) -> String {
     out.gauge("rallypoint_session_half_open", "Logins waiting for their first message.", stats.half_open);
     out.counter("rallypoint_session_datagrams_total", "Received datagrams.", stats.datagrams);
     let help = "Received datagrams that are malformed or belong to no session.";
-    let mut family = out.family("rallypoint_session_useless_total", MetricKind::Counter, help);
+    let mut family = out.family("rallypoint_session_discarded_total", MetricKind::Counter, help);
     for (kind, count) in [("malformed", stats.malformed), ("stray", stats.strays)] {
         family.sample(&[("kind", kind)], count);
     }

@@ -180,7 +180,7 @@ impl<P: Copy + PartialEq> Room<P> {
                         self.actions.push(RoomAction::Kick(id, reason.clone()));
                         self.handle_leave(id, &reason);
                         let minutes = KICK_BAN.as_secs() / 60;
-                        self.log(format!("-- {name} was kicked; the network is banned for {minutes} minutes"));
+                        self.log(format!("-- {name} was kicked; their network is banned for {minutes} minutes"));
                     }
                     None => self.log(format!("-- no guest is called {name:?}; /who lists them")),
                 }

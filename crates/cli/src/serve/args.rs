@@ -139,7 +139,7 @@ fn addr(text: &str) -> Result<SocketAddr, &'static str> {
 fn addr_or_off(text: &str) -> Result<AddrOrOff, &'static str> {
     match text {
         "off" => Ok(AddrOrOff::Off),
-        _ => addr(text).map(AddrOrOff::Addr).map_err(|_| "expected an address with a port, such as [::]:29942, or off"),
+        _ => addr(text).map(AddrOrOff::Addr).map_err(|_| "expected an address with a port, such as [::]:29950, or off"),
     }
 }
 

@@ -26,9 +26,9 @@ pub(crate) fn set_aside(path: &Path, is_new: bool) {
         let _ = fs::rename(with_suffix(path, suffix), with_suffix(&aside, suffix));
     }
     match result {
-        Ok(()) => tracing::warn!(kept_as = %aside.display(), "the damaged history was moved aside; a new one begins"),
+        Ok(()) => tracing::warn!(kept_as = %aside.display(), "the damaged history was renamed; a new one was created"),
         Err(_) if !is_new => {}
-        Err(error) => tracing::warn!(file = %path.display(), %error, "the damaged history cannot be moved aside"),
+        Err(error) => tracing::warn!(file = %path.display(), %error, "the damaged history cannot be renamed"),
     }
 }
 

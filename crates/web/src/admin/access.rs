@@ -109,7 +109,7 @@ impl IntoResponse for Refusal {
                     "this address requires the operator's token, in one header \"Authorization: Bearer TOKEN\"";
                 (StatusCode::UNAUTHORIZED, detail, challenge)
             }
-            Self::WrongToken => (StatusCode::UNAUTHORIZED, "this is not the operator's token", challenge),
+            Self::WrongToken => (StatusCode::UNAUTHORIZED, "wrong admin token", challenge),
             Self::TooManyWrongTokens => {
                 let detail = "too many wrong tokens from your address: wait a minute";
                 (StatusCode::TOO_MANY_REQUESTS, detail, (header::RETRY_AFTER, GUESSES.per.as_secs().into()))

@@ -150,7 +150,7 @@ pub(crate) async fn one(
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
     let snapshot = state.live.snapshot();
     let settings = state.settings();
-    let row = snapshot.record(id).ok_or_else(|| Problem::not_found("this server is not, or no longer, in the list"))?;
+    let row = snapshot.record(id).ok_or_else(|| Problem::not_found("this server is not in the list (any more)"))?;
     let info = row.info.as_deref();
     let players = info.and_then(|info| info.player_list.as_deref()).unwrap_or_default();
     let players = players.iter().map(|player| PlayerView {

@@ -10,7 +10,7 @@ use axum::{
 
 /// Handles requests that no route matches.
 pub(crate) async fn not_found() -> Problem {
-    Problem::not_found("there is nothing at this address")
+    Problem::not_found("there is no page at this address")
 }
 
 /// Handles methods that a route does not have, and OPTIONS. axum adds the methods that it has as `Allow`.

@@ -125,7 +125,7 @@ fn parse(id: &str) -> Result<PublicId, PageError> {
 }
 
 fn not_listed() -> PageError {
-    Problem::not_found("this server is not, or no longer, in the list").into()
+    Problem::not_found("this server is not in the list (any more)").into()
 }
 
 /// The players, if the server was probed and reported them.

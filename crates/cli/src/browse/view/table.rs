@@ -167,7 +167,7 @@ fn empty_table(model: &Model, wide: usize) -> Vec<String> {
     }
     if texts.is_empty() {
         texts.push(if model.filter.is_active() && !model.rows().is_empty() {
-            format!("No server matches: {}. Esc shows all.", model.filter.describe())
+            format!("No server matches the filter: {}. Esc shows all.", model.filter.describe())
         } else if model.is_scanning {
             "Scanning...".into()
         } else {
