@@ -45,24 +45,35 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
         let section = measure(workspace, suite)?;
         println!("{section}");
         if !only_print {
-            let path = workspace.root.join(DOCUMENT);
-            // The first suite creates the document.
-            let document = fs::read_to_string(&path).unwrap_or(FIRST_LINES.into());
-            let document = with_section(&document, suite.name, &section)?;
-            fs::write(&path, document).map_err(Stop::while_doing(&format!("write {DOCUMENT}")))?;
+            write_section(workspace, suite.name, &section)?;
         }
     }
     Ok(())
+}
+
+/// Writes a section into the document, in place of the one of the same name.
+pub fn write_section(workspace: &Workspace, name: &str, section: &str) -> Result<(), Stop> {
+    let path = workspace.root.join(DOCUMENT);
+    // The first suite creates the document.
+    let document = fs::read_to_string(&path).unwrap_or(FIRST_LINES.into());
+    let document = with_section(&document, name, section)?;
+    fs::write(&path, document).map_err(Stop::while_doing(&format!("write {DOCUMENT}")))
+}
+
+/// Builds a package in release mode.
+pub fn build(workspace: &Workspace, package: &str) -> Result<(), Stop> {
+    let status = workspace.cargo().args(["build", "--release", "--package", package]).status();
+    match status.map_err(Stop::while_doing("run cargo"))?.success() {
+        true => Ok(()),
+        false => Err(Stop::Failed(format!("{package} could not be built"))),
+    }
 }
 
 fn measure(workspace: &Workspace, suite: &Suite) -> Result<String, Stop> {
     let Suite { name, features, starts } = suite;
     workspace.heading(&format!("bench {name}"));
     if let Some(package) = starts {
-        let status = workspace.cargo().args(["build", "--release", "--package", package]).status();
-        if !status.map_err(Stop::while_doing("run cargo"))?.success() {
-            return Err(Stop::Failed(format!("the suite {name} needs {package}, which could not be built")));
-        }
+        build(workspace, package)?;
     }
     let mut command = workspace.cargo();
     command.args(["run", "--release", "--package", "rallypoint-bench", "--bin", name, "--features", features]);

@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: runs libFuzzer on every target, with a stable toolchain.
 
-use crate::{Stop, args::Args, requirements, workspace::Workspace};
+use crate::{Stop, args::Args, bench, requirements, workspace::Workspace};
 use std::{
     fs,
     io::{BufRead, BufReader},
@@ -22,6 +22,7 @@ const MAX_SECONDS_PER_INPUT: u32 = 10;
 
 pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     let seconds: u32 = args.value("--seconds")?.unwrap_or(60);
+    let executions: Option<u64> = args.value("--executions")?;
     let jobs: usize = args.value("--jobs")?.unwrap_or(1);
     let sanitizer = args.value("--sanitizer")?.unwrap_or("none".into());
     let minimise = args.flag("--minimise");
@@ -35,27 +36,46 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
         return Err(Stop::Failed("the fuzz targets do not build".into()));
     }
 
-    workspace.heading(&format!("{} for {seconds} s each", targets.join(", ")));
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _ in 0..jobs.min(targets.len()).max(1) {
-            scope.spawn(|| {
-                while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = fuzzer.fuzz(target, seconds, minimise);
-                    if let Ok(report) = &result {
-                        println!("{}", report.line(target));
-                    }
-                    results.lock().expect("no thread panics while it holds the lock").push(result);
-                }
-            });
+    let mut totals: Vec<Report> = targets.iter().map(|_| Report::default()).collect();
+    loop {
+        workspace.heading(&format!("{} for {seconds} s each", targets.join(", ")));
+        let reports = fuzzer.fuzz_all(&targets, seconds, minimise, jobs)?;
+        totals.iter_mut().zip(reports).for_each(|(total, report)| total.add(report));
+        let count = totals.iter().filter(|report| report.finding.is_some()).count();
+        if count > 0 {
+            return Err(Stop::Failed(format!("{count} of {} targets failed on an input", targets.len())));
         }
-    });
-
-    let reports = results.into_inner().expect("all threads have ended").into_iter().collect::<Result<Vec<_>, _>>()?;
-    match reports.iter().filter(|report| report.finding.is_some()).count() {
-        0 => Ok(()),
-        count => Err(Stop::Failed(format!("{count} of {} targets failed on an input", reports.len()))),
+        let Some(wanted) = executions else { return Ok(()) };
+        let total: u64 = totals.iter().map(|report| report.executions).sum();
+        println!("{total} of {wanted} executions");
+        if total >= wanted {
+            return bench::write_section(workspace, "fuzz", &section(&targets, &totals));
+        }
     }
+}
+
+/// The table of all targets, for the document.
+fn section(targets: &[String], reports: &[Report]) -> String {
+    let total: u64 = reports.iter().map(|report| report.executions).sum();
+    let mut section = format!(
+        "{} executions over all targets together, without a finding.\n\n| target | executions | coverage |\n|---|---:|---:|\n",
+        thousands(total)
+    );
+    for (target, report) in targets.iter().zip(reports) {
+        section.push_str(&format!(
+            "| {target} | {} | {} |\n",
+            thousands(report.executions),
+            thousands(report.coverage)
+        ));
+    }
+    section
+}
+
+/// A number with commas.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
 /// All targets, or the requested one.
@@ -88,6 +108,29 @@ impl Fuzzer<'_> {
 
     fn directory(&self) -> PathBuf {
         self.workspace.target.join("fuzz")
+    }
+
+    /// Fuzzes each target once, some of them at the same time. The reports are in the order of the targets.
+    fn fuzz_all(&self, targets: &[String], seconds: u32, minimise: bool, jobs: usize) -> Result<Vec<Report>, Stop> {
+        let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        thread::scope(|scope| {
+            for _ in 0..jobs.min(targets.len()).max(1) {
+                scope.spawn(|| {
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(target) = targets.get(at) else { return };
+                        let result = self.fuzz(target, seconds, minimise);
+                        if let Ok(report) = &result {
+                            println!("{}", report.line(target));
+                        }
+                        results.lock().expect("no thread panics while it holds the lock").push((at, result));
+                    }
+                });
+            }
+        });
+        let mut results = results.into_inner().expect("all threads have ended");
+        results.sort_by_key(|(at, _)| *at);
+        results.into_iter().map(|(_, result)| result).collect()
     }
 
     fn fuzz(&self, target: &str, seconds: u32, minimise: bool) -> Result<Report, Stop> {
@@ -190,6 +233,11 @@ impl Report {
         format!("{target:20} {executions:>12} executions {per_second:>9}/s   coverage {coverage:>6}   {finding}")
     }
 
+    /// Adds a later run of the same target.
+    fn add(&mut self, later: Self) {
+        *self = Self { executions: self.executions + later.executions, ..later };
+    }
+
     fn read(&mut self, line: String) {
         let is_after_finding = self.finding.is_some();
         if let Some(count) = line.strip_prefix("stat::number_of_executed_units:") {
@@ -244,6 +292,15 @@ mod tests {
         assert_eq!((report.executions, report.per_second, report.coverage), (590_488, 98_414, 52));
         assert_eq!(report.finding, None);
         assert!(report.line("reader").contains("590488 executions"));
+    }
+
+    #[test]
+    fn executions_of_all_runs_are_counted() {
+        let mut total = Report { executions: 1_000_000, coverage: 50, ..Report::default() };
+        total.add(Report { executions: 234_567, coverage: 52, ..Report::default() });
+        let section = section(&["reader".into()], &[total]);
+        assert!(section.starts_with("1,234,567 executions over all targets"), "{section}");
+        assert!(section.contains("| reader | 1,234,567 | 52 |"), "{section}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod hygiene;
 mod progress;
 mod requirements;
 mod skipped;
+mod soak;
 mod steps;
 #[cfg(test)]
 mod temporary;
@@ -30,8 +31,9 @@ cargo xtask test [--quick | --full] [--list] [--only STEP]...
       cargo xtask test --list           the steps, and the command behind each
       cargo xtask test --only clippy    one step
 
-cargo xtask fuzz [--seconds N] [--jobs N] [--sanitizer NAME] [--minimise] [TARGET]
-    Fuzzes one target or all of them for N seconds each (default: 60). A failing input is reported together with the
+cargo xtask fuzz [--seconds N] [--executions N] [--jobs N] [--sanitizer NAME] [--minimise] [TARGET]
+    Fuzzes one target or all of them for N seconds each (default: 60). With --executions, round after round, until all
+    targets together have run that many inputs; the table goes into docs/benchmarks.md. A failing input is reported together with the
     commands that keep it as an ordinary test, and the exit code is 1.
       cargo xtask fuzz --seconds 300 --jobs 2     all targets for five minutes each, two at a time
       cargo xtask fuzz --minimise                 afterwards, keep in fuzz/corpus only the inputs that add coverage
@@ -41,6 +43,10 @@ cargo xtask bench [--print] [SUITE]
     Measures one suite or all of them in release mode, and writes their sections of docs/benchmarks.md.
       cargo xtask bench                 all suites
       cargo xtask bench --print wire    one suite, printed only
+
+cargo xtask soak [--minutes N] [--print]
+    Runs a lobby for N minutes (default: 60) under load, churn, junk, slow clients, reloads and restarts, and watches its
+    memory, descriptors and latencies. The table goes into docs/benchmarks.md; if one of them grows, the exit code is 1.
 ";
 
 /// Why a task ended early: one sentence for the user.
@@ -81,8 +87,9 @@ fn run(mut arguments: Vec<String>) -> Result<(), Stop> {
         "test" => steps::run(&workspace, args),
         "fuzz" => fuzz::run(&workspace, args),
         "bench" => bench::run(&workspace, args),
+        "soak" => soak::run(&workspace, args),
         _ => Err(Stop::Usage(format!(
-            "unknown task `{verb}`; the tasks are test, fuzz and bench (see cargo xtask --help)"
+            "unknown task `{verb}`; the tasks are test, fuzz, bench and soak (see cargo xtask --help)"
         ))),
     }
 }
@@ -112,6 +119,9 @@ mod tests {
             "--minimise",
             "bench",
             "--print",
+            "soak",
+            "--minutes",
+            "--executions",
         ] {
             assert!(HELP.contains(word), "{word}");
         }

@@ -123,6 +123,12 @@ pub trait Machine {
     fn max_datagram(&self) -> usize {
         MAX_UDP_PAYLOAD
     }
+
+    /// Whether the machine uses [`ReceivedDatagram::received_at`]. The system then records the time of each datagram, where it
+    /// can; that costs some instructions each. By default it does not.
+    fn uses_receive_times(&self) -> bool {
+        false
+    }
 }
 
 /// The datagrams that one [`Machine::poll_transmit`] appended to the buffer.

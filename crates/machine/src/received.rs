@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{IpAddr, SocketAddr},
+    time::Instant,
 };
 
 /// Position of a socket in the list of sockets that the event loop was given.
@@ -16,6 +17,8 @@ pub struct ReceivedDatagram<'a> {
     pub from: SocketAddr,
     /// Address of this machine that the datagram was sent to, if the socket reports it.
     pub local: Option<IpAddr>,
+    /// When the system received the datagram, if it reports that: earlier than the datagram was taken from its queue.
+    pub received_at: Option<Instant>,
     /// Payload: only its beginning if the datagram was longer than the receive buffer.
     pub bytes: &'a [u8],
     /// Length of the whole payload, in bytes.

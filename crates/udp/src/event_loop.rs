@@ -125,7 +125,13 @@ impl<M: Machine + Send + 'static> EventLoop<M> {
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
             let mut poll_fds = vec![waker.poll_fd()];
             poll_fds.extend(sockets.iter().map(|socket| PollFd::readable(&**socket)));
-            let incoming = RecvBatch::new(machine.max_datagram());
+            if machine.uses_receive_times() {
+                for socket in &sockets {
+                    // A system without this reports none.
+                    let _ = socket.enable_receive_times();
+                }
+            }
+            let incoming = new_batch(&machine);
             let outgoing = SendBatch::default();
             Running { machine, on_event, sockets, poll_fds, waker, receiver, incoming, outgoing }.run()
         })?;
@@ -222,6 +228,15 @@ struct Running<M, F> {
     outgoing: SendBatch,
 }
 
+fn new_batch(machine: &impl Machine) -> RecvBatch {
+    let max_datagram = machine.max_datagram();
+    if machine.uses_receive_times() {
+        RecvBatch::with_receive_times(max_datagram)
+    } else {
+        RecvBatch::new(max_datagram)
+    }
+}
+
 impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
     fn run(mut self) -> M {
         let mut is_busy = false;
@@ -229,7 +244,7 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
         loop {
             let until = if is_busy { Some(last_turn) } else { self.machine.poll_timeout() };
             self.wait(until);
-            let now = clock::now();
+            let mut now = clock::now();
             self.recv(now);
             if until.is_some_and(|until| now.saturating_duration_since(until.max(last_turn)) > SUSPENSION) {
                 self.catch_up(now);
@@ -239,7 +254,7 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
             if self.machine.poll_timeout().is_some_and(|at| at <= now) {
                 self.machine.handle_timeout(now);
             }
-            let has_more_to_send = self.transmit(now);
+            let has_more_to_send = self.transmit(&mut now);
             self.machine.handle_turn_end(now);
             while let Some(event) = self.machine.poll_event() {
                 (self.on_event)(event);
@@ -258,7 +273,7 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
 
     fn recv(&mut self, now: Instant) {
         if self.incoming.max_datagram() != self.machine.max_datagram() {
-            self.incoming = RecvBatch::new(self.machine.max_datagram());
+            self.incoming = new_batch(&self.machine);
         }
         for (index, (socket, poll_fd)) in self.sockets.iter().zip(&self.poll_fds[1..]).enumerate() {
             if poll_fd.has_error() {
@@ -303,12 +318,14 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
     }
 
     /// Sends what the machine has to send. While a socket's buffer is full, nothing more is taken from the machine. Returns
-    /// whether there may be more to send at once.
-    fn transmit(&mut self, now: Instant) -> bool {
+    /// whether there may be more to send at once. `now` is the time of the last batch.
+    fn transmit(&mut self, now: &mut Instant) -> bool {
         let mut sent = 0;
         let mut full = self.outgoing.flush(&self.sockets);
         while full.is_none() && sent < MAX_PER_TURN {
-            self.outgoing.fill(BATCH_SIZE, |out| self.machine.poll_transmit(now, out));
+            // Receiving and sending a batch takes a part of a millisecond, by which measured round trips would be too long.
+            *now = clock::now();
+            self.outgoing.fill(BATCH_SIZE, |out| self.machine.poll_transmit(*now, out));
             if self.outgoing.is_empty() {
                 break;
             }

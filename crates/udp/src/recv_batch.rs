@@ -1,11 +1,18 @@
 //! Receives many datagrams per system call.
 
 use crate::{
-    MAX_COALESCED, UdpSocket,
+    MAX_COALESCED, UdpSocket, clock,
     sys::{self, BATCH_SIZE, BufferInfo, RawAddr},
 };
 use rallypoint_machine::ReceivedDatagram;
-use std::{io, net::Ipv4Addr};
+use std::{
+    io,
+    net::Ipv4Addr,
+    time::{Duration, Instant, SystemTime},
+};
+
+/// Age of a received datagram from which on its time is not believed.
+const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Number of buffers of a batch that accepts coalesced datagrams.
 const COALESCED_BUFFERS: usize = 64;
@@ -37,6 +44,8 @@ pub struct RecvBatch {
     filled: usize,
     /// Number of datagrams in them.
     count: usize,
+    /// The times of both clocks at which the batch was received, if its datagrams have times.
+    clocks: Option<(Instant, Duration)>,
 }
 
 impl RecvBatch {
@@ -55,6 +64,13 @@ impl RecvBatch {
         Self::with(MAX_COALESCED, COALESCED_BUFFERS, Some(Box::new([BufferInfo::default(); BATCH_SIZE])))
     }
 
+    /// Makes room for datagrams of at most `max_datagram` bytes and for the times at which they arrived (see
+    /// [`UdpSocket::enable_receive_times`]).
+    #[must_use]
+    pub fn with_receive_times(max_datagram: usize) -> Self {
+        Self::with(max_datagram, BATCH_SIZE, Some(Box::new([BufferInfo::default(); BATCH_SIZE])))
+    }
+
     fn with(max_datagram: usize, buffers: usize, infos: Option<Box<[BufferInfo; BATCH_SIZE]>>) -> Self {
         Self {
             buffers: vec![0; buffers * stride(max_datagram)],
@@ -64,6 +80,7 @@ impl RecvBatch {
             infos,
             filled: 0,
             count: 0,
+            clocks: None,
         }
     }
 
@@ -91,6 +108,8 @@ impl RecvBatch {
         match sys::recv(socket.fd(), buffers) {
             Ok(filled) => {
                 self.filled = filled;
+                let has_times = self.infos.as_ref().is_some_and(|infos| filled > 0 && infos[0].received.is_some());
+                self.clocks = has_times.then(clocks).flatten();
                 self.count = match &self.infos {
                     None => filled,
                     Some(_) => (0..filled).map(|buffer| self.datagrams_in(buffer)).sum(),
@@ -124,6 +143,14 @@ impl RecvBatch {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.filled == self.buffers.len() / stride(self.max_datagram)
+    }
+
+    /// The time at which the system received a datagram, on the clock of [`Instant`]. `None` if its own clock was set meanwhile, so
+    /// that the time is in the future or long ago.
+    fn instant(&self, received: Duration) -> Option<Instant> {
+        let (now, since_epoch) = self.clocks?;
+        let age = since_epoch.checked_sub(received).filter(|age| *age < MAX_AGE)?;
+        now.checked_sub(age)
     }
 
     fn datagrams_in(&self, buffer: usize) -> usize {
@@ -161,10 +188,11 @@ impl<'a> Iterator for Iter<'a> {
         // Every datagram has a sender of one of the two families. Should one have none, no address is charged for it.
         let from = batch.names[buffer].parse().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into());
         (self.buffer, self.offset) = if offset + len < total { (buffer, offset + len) } else { (buffer + 1, 0) };
-        let local = batch.infos.as_ref().and_then(|infos| infos[buffer].local);
+        let info = batch.infos.as_ref().map(|infos| infos[buffer]).unwrap_or_default();
+        let received_at = info.received.and_then(|at| batch.instant(at));
         // In range: a buffer is longer than `max_datagram`, and no more than that is taken from its start.
         let bytes = &batch.buffers[start..][..len.min(batch.max_datagram.saturating_sub(offset))];
-        Some(ReceivedDatagram { from, local, bytes, len })
+        Some(ReceivedDatagram { from, local: info.local, received_at, bytes, len })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -173,6 +201,12 @@ impl<'a> Iterator for Iter<'a> {
 }
 
 impl ExactSizeIterator for Iter<'_> {}
+
+/// The current time of both clocks: the monotonic one, and that by which the system records the times of datagrams.
+fn clocks() -> Option<(Instant, Duration)> {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some((clock::now(), since_epoch))
+}
 
 /// Distance between the starts of two buffers: whole cache lines, and not a multiple of a page, because then the first bytes
 /// of all datagrams would compete for the same cache sets.

@@ -84,6 +84,13 @@ impl UdpSocket {
         sys::enable_gro(self.fd()).is_ok()
     }
 
+    /// Makes the system report when it received each datagram, if it can; returns whether it can.
+    /// [`RecvBatch::with_receive_times`](crate::RecvBatch::with_receive_times) and
+    /// [`RecvBatch::with_gro`](crate::RecvBatch::with_gro) have room for it.
+    pub fn enable_receive_times(&self) -> bool {
+        sys::enable_receive_times(self.fd()).is_ok()
+    }
+
     /// Makes the system report the address of this machine that each datagram was sent to.
     /// [`RecvBatch::with_gro`](crate::RecvBatch::with_gro) has room for it.
     ///

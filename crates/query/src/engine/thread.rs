@@ -141,7 +141,8 @@ impl Machine for ProbeThread {
                 let local = self.sockets[socket.0].local_addr();
                 observer.observe(Direction::Received, local, datagram.from, datagram.bytes);
             }
-            self.prober.handle_datagram(now, datagram.from, datagram.bytes);
+            // The prober uses the time for the round trip only, so it may be in the past.
+            self.prober.handle_datagram(datagram.received_at.unwrap_or(now), datagram.from, datagram.bytes);
         }
     }
 
@@ -197,6 +198,10 @@ impl Machine for ProbeThread {
 
     fn max_datagram(&self) -> usize {
         Prober::MAX_DATAGRAM
+    }
+
+    fn uses_receive_times(&self) -> bool {
+        true
     }
 }
 

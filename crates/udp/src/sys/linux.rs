@@ -18,7 +18,9 @@ mod sigpipe;
 mod waker;
 
 pub(crate) use error_queue::{enable_error_queue, recv_error};
-pub(crate) use options::{dropped, enable_gro, enable_local_addr, force_recv_buffer_size, supports_gso};
+pub(crate) use options::{
+    dropped, enable_gro, enable_local_addr, enable_receive_times, force_recv_buffer_size, supports_gso,
+};
 pub use poll::{PollFd, poll};
 pub(crate) use raw_addr::RawAddr;
 #[cfg(feature = "async")]

@@ -87,8 +87,8 @@ impl<T> RenderQueue<T> {
             let rank = |index: usize| {
                 let ip = self.waiting[index].ip;
                 let site = self.sites.get(&Site::of(ip), now) + count(&|other| Site::of(other) == Site::of(ip));
-                let customer =
-                    self.customers.get(&Customer::of(ip), now) + count(&|other| Customer::of(other) == Customer::of(ip));
+                let customer = self.customers.get(&Customer::of(ip), now)
+                    + count(&|other| Customer::of(other) == Customer::of(ip));
                 (site, customer, self.waiting[index].number)
             };
             let (one, other) = (rank(one), rank(other));

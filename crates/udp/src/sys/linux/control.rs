@@ -2,10 +2,10 @@
 
 use std::ptr;
 
-/// Room for the control messages of one buffer: one with a number, and one with an address of either family.
+/// Room for the control messages of one buffer: one with a number, one with an address of either family, and one with a time.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-pub(super) struct ControlBuffer([u8; 64]);
+pub(super) struct ControlBuffer([u8; 96]);
 
 impl ControlBuffer {
     pub fn zeroed() -> Self {

@@ -13,6 +13,11 @@ pub(crate) fn enable_local_addr(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<(
     set_int(fd, level, option, 1)
 }
 
+/// Makes the system report when it received each datagram.
+pub(crate) fn enable_receive_times(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+}
+
 /// Makes the system put datagrams of one sender that arrive together into one buffer (GRO).
 pub(crate) fn enable_gro(fd: BorrowedFd<'_>) -> io::Result<()> {
     set_int(fd, libc::SOL_UDP, libc::UDP_GRO, 1)

@@ -11,6 +11,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::fd::{AsRawFd, BorrowedFd},
     ptr,
+    time::Duration,
 };
 
 /// Control information about a buffer that the system has filled.
@@ -20,6 +21,8 @@ pub(crate) struct BufferInfo {
     pub segment_size: u16,
     /// Address of this machine that the datagrams were sent to, if the socket reports it.
     pub local: Option<IpAddr>,
+    /// When the system received the buffer, as time since the Unix epoch, if the socket reports it.
+    pub received: Option<Duration>,
 }
 
 /// The memory that [`recv`] fills.
@@ -88,6 +91,12 @@ unsafe fn read_info(header: &libc::msghdr) -> BufferInfo {
                 // SAFETY: an integer has no invalid bit patterns.
                 let size = unsafe { message.read::<libc::c_int>() };
                 info.segment_size = size.and_then(|size| u16::try_from(size).ok()).unwrap_or(0);
+            }
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                // SAFETY: a structure of integers has no invalid bit patterns.
+                let time = unsafe { message.read::<libc::timespec>() };
+                info.received = time
+                    .and_then(|time| Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?)));
             }
             (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                 // SAFETY: a structure of integers has no invalid bit patterns.

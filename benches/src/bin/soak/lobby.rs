@@ -1,0 +1,149 @@
+//! The lobby: its process, restarts, and what it uses.
+
+use rallypoint_bench::Failure;
+use std::{
+    env, fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// Time limit for starting and stopping.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// A running `rallypoint serve`, which keeps its addresses across restarts.
+pub struct Lobby {
+    child: Child,
+    addrs: Addrs,
+    dir: TempDir,
+}
+
+/// The addresses of a lobby.
+#[derive(Clone, Copy)]
+pub struct Addrs {
+    /// UDP and TCP.
+    pub lobby: SocketAddr,
+    pub web: SocketAddr,
+}
+
+/// What the process uses at one moment.
+pub struct Sample {
+    /// Resident memory in bytes.
+    pub memory: u64,
+    /// Number of open descriptors.
+    pub descriptors: u64,
+}
+
+impl Lobby {
+    pub fn start() -> Result<Self, Failure> {
+        // Both listeners exist at the same time, so that the ports differ.
+        let listeners = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+        let addrs = Addrs { lobby: listeners[0].local_addr()?, web: listeners[1].local_addr()? };
+        drop(listeners);
+        let dir = TempDir::new()?;
+        fs::write(dir.path().join("rallypoint.toml"), "")?;
+        let child = spawn(&dir, addrs)?;
+        let lobby = Self { child, addrs, dir };
+        lobby.wait_until_ready()?;
+        Ok(lobby)
+    }
+
+    pub fn addrs(&self) -> Addrs {
+        self.addrs
+    }
+
+    /// Stops the lobby as a service manager does, and starts it again.
+    pub fn restart(&mut self) -> Result<(), Failure> {
+        self.signal("TERM")?;
+        let start = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            if start.elapsed() > TIME_LIMIT {
+                return Err(Failure("the lobby does not stop".into()));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.child = spawn(&self.dir, self.addrs)?;
+        self.wait_until_ready()
+    }
+
+    /// Changes the configuration, and makes the lobby read it again.
+    pub fn reload(&self) -> Result<(), Failure> {
+        let path = self.dir.path().join("rallypoint.toml");
+        let is_changed = fs::read_to_string(&path)?.is_empty();
+        let config = "[[ban]]\nnetwork = \"127.66.0.0/16\"\nreason = \"soak\"\n";
+        fs::write(path, if is_changed { config } else { "" })?;
+        self.signal("HUP")
+    }
+
+    pub fn sample(&self) -> Result<Sample, Failure> {
+        let process = PathBuf::from(format!("/proc/{}", self.child.id()));
+        let status = fs::read_to_string(process.join("status"))?;
+        let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next());
+        let kilobytes: u64 = kilobytes.and_then(|number| number.parse().ok()).unwrap_or(0);
+        let descriptors = fs::read_dir(process.join("fd"))?.count() as u64;
+        Ok(Sample { memory: 1_024 * kilobytes, descriptors })
+    }
+
+    /// Number of servers in the list.
+    pub fn listed(&self) -> Result<u64, Failure> {
+        let metrics = get(self.addrs.web, "/metrics")?;
+        let listed = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("rallypoint_servers_listed ")?.trim().parse::<f64>().ok());
+        Ok(listed.unwrap_or(0.0) as u64)
+    }
+
+    fn wait_until_ready(&self) -> Result<(), Failure> {
+        let start = Instant::now();
+        while get(self.addrs.web, "/readyz").is_err() {
+            if start.elapsed() > TIME_LIMIT {
+                return Err(Failure("the lobby does not start".into()));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    fn signal(&self, name: &str) -> Result<(), Failure> {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(Failure(format!("the lobby has ended: it cannot be sent SIG{name}")))
+        }
+    }
+}
+
+impl Drop for Lobby {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(dir: &TempDir, addrs: Addrs) -> Result<Child, Failure> {
+    // Built into the same directory as this program.
+    let mut command = Command::new(env::current_exe()?.with_file_name("rallypoint"));
+    command.args(["serve", "--legacy", "off", "--lobby", &addrs.lobby.to_string(), "--http", &addrs.web.to_string()]);
+    command.arg("--config").arg(dir.path().join("rallypoint.toml")).arg("--data-dir").arg(dir.path());
+    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
+}
+
+/// The body of a page.
+pub fn get(web: SocketAddr, path: &str) -> Result<String, Failure> {
+    let mut tcp = TcpStream::connect(web)?;
+    tcp.set_read_timeout(Some(Duration::from_secs(10)))?;
+    write!(tcp, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut response = Vec::new();
+    tcp.read_to_end(&mut response)?;
+    let response = String::from_utf8_lossy(&response);
+    match response.split_once("\r\n\r\n") {
+        Some((head, body)) if head.starts_with("HTTP/1.1 200") => Ok(body.into()),
+        Some((head, _)) => Err(Failure(format!("{path}: {}", head.lines().next().unwrap_or_default()))),
+        None => Err(Failure(format!("{path}: no response"))),
+    }
+}
