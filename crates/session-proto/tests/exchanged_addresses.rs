@@ -172,7 +172,7 @@ fn w54_a_player_who_gets_the_port_of_a_vanished_one_is_not_deaf() {
                 household.net.rebind(household.clients[0], port(1));
                 let start = household.net.now();
                 // Idle players are found after three keepalives.
-                let settled = if traffic == Traffic::None { secs(10) } else { secs(5) };
+                let settled = if traffic == Traffic::None { secs(10) } else { secs(6) };
                 household.play(settled);
                 household.traffic = Traffic::BothWays;
                 let frame = household.frame + 1;

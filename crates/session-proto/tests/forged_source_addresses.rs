@@ -140,3 +140,132 @@ fn s31_a_claimed_address_is_not_validated() {
         assert_eq!(addrs(&wire), (addr(4), addr(4)));
     }
 }
+
+/// Ten forgers claim the address of a victim for 30 s, 50 times per second each. Returns the longest time that a message to the
+/// victim took, and asserts that all of them arrived.
+fn delay_under_claims(encryption: &Encryption, victim_sends: bool) -> std::time::Duration {
+    let mut wire = Wire::new();
+    let mut victim = wire.client(encryption.clone(), 1);
+    wire.connect(&mut victim, addr(1));
+    let player = wire.server.player();
+    let mut forgers: Vec<_> = (10..20).map(|seed| (wire.client(encryption.clone(), seed), addr(seed))).collect();
+    forgers.iter_mut().for_each(|(forger, from)| wire.connect(forger, *from));
+    let mut sent = Vec::new();
+    let mut received = Vec::new();
+    for number in 0..1_500 {
+        for (forger, _) in &mut forgers {
+            if forger.send(wire.now, b"claim").is_ok() {
+                wire.deliver_to_server(forger, addr(1));
+            }
+        }
+        sent.push(wire.now);
+        wire.server.endpoint.send(wire.now, player, &numbered(number, 40)).unwrap();
+        if victim_sends {
+            victim.send(wire.now, &numbered(number, 40)).unwrap();
+        }
+        let mut clients: Vec<_> = forgers.iter_mut().map(|(forger, from)| (forger, *from)).collect();
+        clients.push((&mut victim, addr(1)));
+        wire.step(&mut clients);
+        while let Some(message) = victim.recv() {
+            assert_eq!(number_of(message), received.len() as u32);
+            received.push(wire.now);
+        }
+    }
+    for _ in 0..20 {
+        wire.step(&mut [(&mut victim, addr(1))]);
+        while let Some(message) = victim.recv() {
+            assert_eq!(number_of(message), received.len() as u32);
+            received.push(wire.now);
+        }
+    }
+    assert_eq!(received.len(), sent.len());
+    assert_eq!(wire.server.disconnects(), [] as [DisconnectReason; 0]);
+    let connection = wire.server.endpoint.connection(player).unwrap();
+    assert_eq!((connection.peer(), connection.validated_peer()), (addr(1), addr(1)));
+    sent.iter().zip(&received).map(|(sent, received)| *received - *sent).max().unwrap()
+}
+
+#[test]
+fn w54_claims_to_the_address_of_a_player_hardly_delay_its_messages() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        for victim_sends in [true, false] {
+            let delay = delay_under_claims(&encryption, victim_sends);
+            assert!(delay <= ms(200), "{encryption:?}, the victim sends: {victim_sends}: {delay:?}");
+        }
+    }
+}
+
+#[test]
+fn w54_a_player_that_was_cut_off_gets_its_address_back_from_a_forger() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut wire = Wire::new();
+        let mut victim = wire.client(encryption.clone(), 1);
+        wire.connect(&mut victim, addr(1));
+        let player = wire.server.player();
+        let mut forger = wire.client(encryption, 2);
+        wire.connect(&mut forger, addr(2));
+        // The victim's network fails for 4 s, in which a forger claims its address.
+        for _ in 0..200 {
+            forger.send(wire.now, b"claim").unwrap();
+            wire.deliver_to_server(&mut forger, addr(1));
+            wire.step(&mut []);
+        }
+        // It is back, and the forger goes on.
+        for number in 0..100 {
+            let _ = forger.send(wire.now, b"claim");
+            wire.deliver_to_server(&mut forger, addr(1));
+            wire.server.endpoint.send(wire.now, player, &numbered(number, 40)).unwrap();
+            victim.send(wire.now, &numbered(number, 40)).unwrap();
+            wire.step(&mut [(&mut victim, addr(1))]);
+        }
+        let mut received = 0;
+        for _ in 0..20 {
+            wire.step(&mut [(&mut victim, addr(1))]);
+            while victim.recv().is_some() {
+                received += 1;
+            }
+        }
+        assert_eq!(received, 100);
+        assert!(wire.server.endpoint.connection(player).is_some_and(|connection| connection.peer() == addr(1)));
+    }
+}
+
+#[test]
+fn w54_claims_are_no_amplifier() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let mut wire = Wire::new();
+        let mut clients: Vec<_> = (1..=4).map(|seed| (wire.client(encryption.clone(), seed), addr(seed))).collect();
+        clients.iter_mut().for_each(|(client, from)| wire.connect(client, *from));
+        // They claim the address of a host that is no player, and then that of each other there.
+        let target = addr(99);
+        let mut spoofed = 0;
+        let mut reflected = 0;
+        let mut datagram = Vec::new();
+        for _ in 0..1_500 {
+            for (client, _) in &mut clients {
+                let _ = client.send(wire.now, b"claim");
+                while client.poll_transmit(wire.now, &mut datagram).is_some() {
+                    spoofed += datagram.len() + 28;
+                    wire.server.handle_datagram(wire.now, target, &datagram);
+                    datagram.clear();
+                }
+            }
+            let players: Vec<_> = wire.server.endpoint.players().collect();
+            for player in players {
+                let _ = wire.server.endpoint.send(wire.now, player, &[7; 400]);
+            }
+            wire.now += ms(20);
+            clients.iter_mut().for_each(|(client, _)| client.handle_timeout(wire.now));
+            wire.server.handle_timeout(wire.now);
+            wire.server.poll(wire.now);
+            while let Some(transmit) = wire.server.poll_transmit(wire.now, &mut datagram) {
+                let parts = transmit.datagrams(&datagram).count();
+                if transmit.to == target {
+                    reflected += transmit.len + 28 * parts;
+                }
+                datagram.clear();
+            }
+        }
+        assert!(reflected <= 3 * spoofed, "{encryption:?}: {reflected} bytes for {spoofed}");
+    }
+}

@@ -35,6 +35,11 @@ const CONFIRMATION_INTERVAL: Duration = Duration::from_millis(200);
 const MIN_CONFIRMATION_TIME: Duration = Duration::from_secs(1);
 const MAX_CONFIRMATION_TIME: Duration = Duration::from_secs(3);
 
+/// In a plain session the peer is given this time, and until no message came from it for the second time: its session ends
+/// if it does not answer.
+const PLAIN_CONFIRMATION_TIME: Duration = Duration::from_millis(1_500);
+const PLAIN_SILENCE: Duration = Duration::from_secs(5);
+
 /// The network path to the peer.
 #[derive(Debug)]
 pub(super) struct Path {
@@ -105,6 +110,18 @@ impl Path {
         self.is_held() || self.validation.as_ref().is_some_and(|validation| validation.is_exhausted)
     }
 
+    /// Remembers the address that the peer is about to leave.
+    fn remember_peer(&mut self, now: Instant) {
+        if matches!(self.doubt, Some(Doubt::Left)) {
+            return;
+        }
+        if self.validation.is_none() {
+            self.proven.insert(now, self.peer);
+        } else {
+            self.left_unvalidated = Some((self.peer, now));
+        }
+    }
+
     /// Whether nothing is sent because the peer may not be at its address.
     fn is_held(&self) -> bool {
         matches!(self.doubt, Some(Doubt::Left | Doubt::Contested { is_held: true, .. }))
@@ -122,6 +139,7 @@ impl Path {
     pub fn expire_confirmation(&mut self, now: Instant) -> bool {
         let is_expired = matches!(self.doubt, Some(Doubt::Contested { until, .. }) if now >= until);
         if is_expired {
+            self.remember_peer(now);
             self.doubt = Some(Doubt::Left);
         }
         is_expired
@@ -202,7 +220,8 @@ impl Connection {
     }
 
     /// The peer has left its address: nothing is sent until it is known where it is (W54).
-    pub(crate) fn leave_address(&mut self) {
+    pub(crate) fn leave_address(&mut self, now: Instant) {
+        self.path.remember_peer(now);
         self.path.doubt = Some(Doubt::Left);
     }
 
@@ -210,8 +229,12 @@ impl Connection {
     /// is sent meanwhile.
     pub(crate) fn contest_address(&mut self, now: Instant, is_held: bool) {
         if self.path.doubt.is_none() {
-            let time = (3 * self.rtt.base_rto()).clamp(MIN_CONFIRMATION_TIME, MAX_CONFIRMATION_TIME);
-            self.path.doubt = Some(Doubt::Contested { until: now + time, probe_at: now, is_held });
+            let until = if self.is_encrypted() {
+                now + (3 * self.rtt.base_rto()).clamp(MIN_CONFIRMATION_TIME, MAX_CONFIRMATION_TIME)
+            } else {
+                (now + PLAIN_CONFIRMATION_TIME).max(self.path.last_data + PLAIN_SILENCE)
+            };
+            self.path.doubt = Some(Doubt::Contested { until, probe_at: now, is_held });
         }
     }
 
@@ -247,13 +270,9 @@ impl Connection {
     pub(crate) fn migrate(&mut self, now: Instant, peer: SocketAddr, random: u64) {
         let validated = self.validated_peer();
         let since = self.path.unvalidated_since().unwrap_or(now);
-        let left_proven = self.path.proven.left_at(now, peer).filter(|_| self.path.peer != peer);
+        let left_proven = self.path.proven.left_at(now, peer);
         let left_unvalidated = self.path.left_unvalidated.filter(|(left, _)| *left == peer).map(|(_, at)| at);
-        if self.path.validation.is_none() {
-            self.path.proven.insert(now, self.path.peer);
-        } else {
-            self.path.left_unvalidated = Some((self.path.peer, now));
-        }
+        self.path.remember_peer(now);
         let left_at = left_proven.or(left_unvalidated);
         let alternates = left_at.is_some_and(|at| now.saturating_duration_since(at) < ALTERNATION);
         if alternates {

@@ -8,13 +8,14 @@
 //! * If messages of the owner come from elsewhere as well, it is not, and the claim is granted at once.
 //! * Otherwise the owner is asked to resend a message. Its answer proves that it is there, and refutes the claim.
 //! * If there is no answer for one to three seconds, the claim is granted. An owner that turns up later is found by its next
-//!   message, as with every change of address.
+//!   message, as with every change of address. A plain session would take messages of the claimant for its own, so it is given
+//!   until it was silent for five seconds, and then ends: its client logs in again.
 //!
 //! Meanwhile nothing else is sent to the claimed address. An owner that has refuted a claim is immune to that for a while: a
 //! forger can cost it one round trip, and no more.
 
 use super::Endpoint;
-use crate::PlayerId;
+use crate::{DisconnectReason, PlayerId};
 use rallypoint_wire::session::SlotIndex;
 use std::{
     net::SocketAddr,
@@ -80,7 +81,10 @@ impl Endpoint {
     /// The owner of an address has not confirmed that it is there.
     pub(super) fn vacate_address(&mut self, now: Instant, owner: SlotIndex) {
         let Some(Some(slot)) = self.slots.get_mut(usize::from(owner)) else { return };
-        slot.connection.leave_address();
+        if !slot.connection.is_encrypted() {
+            return slot.connection.end(DisconnectReason::TimedOut);
+        }
+        slot.connection.leave_address(now);
         let addr = slot.connection.peer();
         self.release_address(now, owner, addr);
     }
@@ -143,7 +147,7 @@ impl Endpoint {
         let Some(Some(slot)) = self.slots.get_mut(usize::from(owner)) else { return };
         // The owner sends from elsewhere, or has never shown that it is at the claimed address, while the claimant has.
         if slot.claims.claimed.is_some() || (is_own && slot.connection.is_unvalidated()) {
-            slot.connection.leave_address();
+            slot.connection.leave_address(now);
             slot.claims.contested_by = None;
             self.by_address.remove(&addr);
             self.update_slot(owner);
@@ -159,7 +163,7 @@ impl Endpoint {
         let Some(Some(slot)) = self.slots.get_mut(usize::from(claimant)) else { return };
         slot.claims.claimed = Some(addr);
         let left = slot.connection.peer();
-        slot.connection.leave_address();
+        slot.connection.leave_address(now);
         // Another session may have been waiting for the address that this one has evidently left.
         if slot.claims.contested_by.is_some() {
             self.release_address(now, claimant, left);
