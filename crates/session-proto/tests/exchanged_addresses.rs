@@ -137,8 +137,7 @@ impl Household {
 fn w54_players_who_swap_ports_get_their_own_messages() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         for (traffic, most_wrong) in [(Traffic::BothWays, 6), (Traffic::OnlyServer, 24), (Traffic::None, 0)] {
-            let orders = if traffic == Traffic::OnlyServer { &ORDERS[..1] } else { &ORDERS };
-            for (seed, &order) in (1..).zip(orders) {
+            for (seed, order) in (1..).zip(ORDERS) {
                 let mut household = Household::connect(seed, &encryption, order.len(), traffic);
                 household.exchange_ports(order);
                 household.play(secs(10));

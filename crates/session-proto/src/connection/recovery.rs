@@ -134,7 +134,15 @@ impl Connection {
 
     /// When a blocked sender has room again although no ack arrives.
     pub(super) fn release_at(&self) -> Option<Instant> {
-        self.send.buffer.release_at(self.retention()).filter(|_| self.send.is_blocked)
+        if !self.send.is_blocked {
+            return None;
+        }
+        let retention = self.retention();
+        let at = self.send.buffer.release_at(retention)?;
+        let Some(disputed_until) = self.send.served.disputed_until(MIN_RETENTION) else { return Some(at) };
+        // If many messages are kept, a dispute does not hold them.
+        let in_dispute = self.send.buffer.release_at(Retention { is_disputed: true, ..retention });
+        Some(in_dispute.unwrap_or(at.max(disputed_until)))
     }
 
     /// The peer has acked something new, or there was nothing for it to ack.

@@ -77,7 +77,12 @@ impl ResendBudget {
 
     /// Whether an acked message was resent within the last `period`: its ack, and others, may be forged.
     pub fn is_disputed(&self, now: Instant, period: Duration) -> bool {
-        self.last_disputed.is_some_and(|at| now.saturating_duration_since(at) < period)
+        self.disputed_until(period).is_some_and(|until| now < until)
+    }
+
+    /// When no acked message will have been resent for this period.
+    pub fn disputed_until(&self, period: Duration) -> Option<Instant> {
+        self.last_disputed.map(|at| at + period)
     }
 }
 
