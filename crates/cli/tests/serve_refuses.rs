@@ -54,6 +54,20 @@ fn a_data_directory_that_cannot_be_written_is_reported() {
     }
 }
 
+/// The bans would be lost without anyone noticing.
+#[test]
+fn a_damaged_file_of_bans_is_reported() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("admin.json"), "{\"version\":1,").unwrap();
+    let (code, text) = refused(home.path(), &["--data-dir", home.path().to_str().unwrap()]);
+    assert_eq!(code, 1);
+    assert!(
+        text.contains("admin.json is damaged") && text.contains("move it away to start without the bans"),
+        "{text}"
+    );
+    assert!(home.path().join("admin.json").exists());
+}
+
 #[test]
 fn contradictory_flags_are_refused() {
     let home = tempfile::tempdir().unwrap();

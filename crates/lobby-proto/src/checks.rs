@@ -1,16 +1,17 @@
 //! Reachability checks: which servers to check, when, and the results (L12).
 //!
 //! The source of a registration can be forged, so a check is traffic that an attacker can cause. It is bounded: in the number
-//! of concurrent checks, and per minute for each address and network; a target never has two checks at a time. The order in
-//! which waiting targets are checked is decided in [`queue`].
+//! of concurrent checks, per second in all, and per minute for each address and network; a target never has two checks at a
+//! time. The order in which waiting targets are checked is decided in [`queue`].
 
 mod queue;
+mod total_rate;
 
 use crate::{
     CheckConfig,
     hash::{KeyedHash, KeyedMap},
     index::EntryKey,
-    wheel::{Tick, TimerWheel},
+    wheel::{GRAIN, Tick, TimerWheel},
 };
 use queue::{CheckQueue, LANES, Lane, Ticket};
 use rallypoint_limit::{Host, Net, Rate, Site, TokenBuckets};
@@ -19,6 +20,7 @@ use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
+use total_rate::TotalRate;
 
 /// The target of a reachability check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +103,9 @@ pub(crate) struct Checks {
     in_flight: usize,
     per_address: TokenBuckets<Host>,
     per_network: TokenBuckets<Net>,
+    total: TotalRate,
+    /// Checks that are given up by this tick were in flight while the program was halted: see [`handle_gap`](Self::handle_gap).
+    distrusted_until: Tick,
     now: Tick,
     stats: CheckStats,
 }
@@ -126,6 +131,8 @@ struct KnownResult {
     result: CheckResult,
     valid_until: Tick,
     expires: Tick,
+    /// The entry that replies of this target prove to be real, if the target is not its own port.
+    owner: Option<EntryKey>,
 }
 
 /// Number of prefixes whose budget is remembered. Only checks that are made use it, so a small table is enough.
@@ -165,6 +172,8 @@ impl Checks {
             in_flight: 0,
             per_address: TokenBuckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
             per_network: TokenBuckets::new(per_minute(config.per_network), PREFIXES, u128::from(seed) << 64),
+            total: TotalRate::default(),
+            distrusted_until: Tick::default(),
             now: Tick::default(),
             stats: CheckStats::default(),
         }
@@ -261,7 +270,7 @@ impl Checks {
     pub fn vouch(&mut self, now: Instant, wheel: &TimerWheel, target: CheckTarget) {
         let expires = wheel.deadline(now, REMEMBER_REACHABLE);
         let result = CheckResult::Reachable(Duration::ZERO);
-        self.remember(target, KnownResult { result, valid_until: wheel.tick(now), expires });
+        self.remember(target, KnownResult { result, valid_until: wheel.tick(now), expires, owner: None });
     }
 
     fn remember(&mut self, target: CheckTarget, known: KnownResult) {
@@ -272,6 +281,19 @@ impl Checks {
         expiry.push_back((known.expires, target));
         self.known.insert(target, known);
         self.forget_while(|known, _| known.len() > MAX_KNOWN);
+    }
+
+    /// Whether a target has replied within the last hour.
+    pub fn was_reachable(&self, target: &CheckTarget) -> bool {
+        matches!(self.known.get(target), Some(KnownResult { result: CheckResult::Reachable(_), .. }))
+    }
+
+    /// Whether the replies of a target prove that this entry is real: if it is the only one, or the first, that has named it.
+    pub fn claim_target(&mut self, target: &CheckTarget, key: EntryKey, exists: impl Fn(EntryKey) -> bool) -> bool {
+        let Some(known) = self.known.get_mut(target) else { return false };
+        let owner = known.owner.filter(|&owner| exists(owner)).unwrap_or(key);
+        known.owner = Some(owner);
+        owner == key
     }
 
     /// When the result for a target becomes outdated, if there is one.
@@ -286,7 +308,10 @@ impl Checks {
         wheel: &TimerWheel,
         is_wanted: impl Fn(EntryKey, &CheckTarget) -> bool,
     ) -> Option<CheckRequest> {
-        while self.in_flight < config.in_flight {
+        while self.in_flight < config.in_flight
+            && self.queue.len() > 0
+            && self.total.is_available(self.now, config.total)
+        {
             let target = self.queue.pop(config.in_flight.div_ceil(SITE_SHARE))?;
             let wanted = self
                 .pending
@@ -302,6 +327,7 @@ impl Checks {
             pending.stage = Stage::InFlight(overdue);
             self.overdue.push_back((overdue, target));
             self.in_flight += 1;
+            self.total.take();
             self.stats.started += 1;
             let is_busy = !is_proven && self.queue.len() > config.in_flight;
             let timeout = if is_busy { config.timeout.min(BUSY_TIMEOUT) } else { config.timeout };
@@ -310,8 +336,8 @@ impl Checks {
         None
     }
 
-    /// Records the result of a check and returns the entries that waited for it. Results that were not requested are
-    /// ignored.
+    /// Records the result of a check and returns the entries that waited for it, and the result that applies to them. Results
+    /// that were not requested are ignored.
     pub fn handle_result(
         &mut self,
         now: Instant,
@@ -319,11 +345,13 @@ impl Checks {
         config: &CheckConfig,
         target: CheckTarget,
         result: CheckResult,
-    ) -> Vec<EntryKey> {
+    ) -> (Vec<EntryKey>, CheckResult) {
         self.now = wheel.tick(now);
-        if !self.pending.get(&target).is_some_and(PendingCheck::is_in_flight) {
-            return Vec::new();
-        }
+        let Some(Stage::InFlight(overdue)) = self.pending.get(&target).map(|pending| pending.stage) else {
+            return (Vec::new(), result);
+        };
+        let is_distrusted = result == CheckResult::Unreachable && overdue <= self.distrusted_until;
+        let result = if is_distrusted { CheckResult::Unknown } else { result };
         let waiters = self.pending.remove(&target).map_or(Vec::new(), |pending| pending.waiters);
         self.in_flight -= 1;
         self.queue.finish(Site::of(target.addr.ip()));
@@ -338,12 +366,24 @@ impl Checks {
             }
             CheckResult::Unknown => {
                 self.stats.undecided += 1;
-                return waiters;
+                return (waiters, result);
             }
         };
         let expires = wheel.deadline(now, valid.saturating_add(remembered));
-        self.remember(target, KnownResult { result, valid_until: wheel.deadline(now, valid), expires });
-        waiters
+        let owner = self.known.get(&target).and_then(|known| known.owner);
+        self.remember(target, KnownResult { result, valid_until: wheel.deadline(now, valid), expires, owner });
+        (waiters, result)
+    }
+
+    /// Handles the end of a time in which the program was halted. A server may have replied to a check that was in flight
+    /// without the program noticing in time, so a failure of such a check means nothing.
+    pub fn handle_gap(&mut self, now: Instant, wheel: &TimerWheel, config: &CheckConfig) {
+        self.distrusted_until = wheel.deadline(now, config.timeout.saturating_add(GRACE));
+    }
+
+    /// When the next check can be made, if the total rate is all that it waits for.
+    pub fn next_start(&self) -> Option<Tick> {
+        self.total.is_awaited().then(|| self.now.plus(GRAIN))
     }
 
     /// The target of a check whose result should have been reported by now.
@@ -391,6 +431,7 @@ impl Checks {
     }
 }
 
+#[cfg(any(test, feature = "invariants"))]
 impl PendingCheck {
     fn is_in_flight(&self) -> bool {
         matches!(self.stage, Stage::InFlight(_))

@@ -42,11 +42,15 @@ pub struct Config {
     pub bans: BanList,
 }
 
-/// Maximum numbers of servers and lobbies. Registrations beyond them are refused with a reason code.
+/// Maximum numbers of servers and lobbies. Registrations beyond them are refused with a reason code, unless another server
+/// has to give way (W45).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Servers per source: per IPv4 address or IPv6 /64. At least 1; default 32.
     pub per_address: usize,
+    /// Servers per network (IPv4 /24 or IPv6 /48), and the memory that they use, in percent of [`total`](Self::total) and
+    /// [`memory`](Self::memory). A network can always have 1,000 servers and 4 MiB. 1 to 100; default 10.
+    pub network_percent: u32,
     /// Servers per lobby. At least 1; default 1,000,000.
     pub per_lobby: usize,
     /// Servers in all. 1 to 16,000,000; default 1,000,000.
@@ -87,6 +91,9 @@ pub struct CheckConfig {
     pub per_address: u32,
     /// Checks per minute and target network (/24 or /56). At least 1; default 600.
     pub per_network: u32,
+    /// Checks per second in all, in bursts of a quarter of a second. At least 1; default 500. Who is checked first is
+    /// decided before: a flood of forged registrations delays only its own checks (W33).
+    pub total: u32,
 }
 
 impl Default for Config {
@@ -110,6 +117,7 @@ impl Default for Caps {
     fn default() -> Self {
         Self {
             per_address: 32,
+            network_percent: 10,
             per_lobby: 1_000_000,
             total: 1_000_000,
             lobbies: 10_000,
@@ -131,6 +139,7 @@ impl Default for CheckConfig {
             waiting: 10_000,
             per_address: 60,
             per_network: 600,
+            total: 500,
         }
     }
 }
@@ -171,6 +180,7 @@ impl Config {
         let sizes = 61..=MAX_REGISTRATION;
         check(sizes.contains(&self.max_registration), "max_registration", "between 61 and 65507 bytes")?;
         check(self.caps.per_address > 0, "caps.per_address", "at least 1")?;
+        check((1..=100).contains(&self.caps.network_percent), "caps.network_percent", "between 1 and 100")?;
         check(self.caps.per_lobby > 0, "caps.per_lobby", "at least 1")?;
         check((1..=16_000_000).contains(&self.caps.total), "caps.total", "between 1 and 16000000")?;
         check(self.caps.lobbies > 0, "caps.lobbies", "at least 1")?;
@@ -185,6 +195,7 @@ impl Config {
         check(checks.waiting >= 4, "checks.waiting", "at least 4")?;
         check(checks.per_address > 0, "checks.per_address", "at least 1")?;
         check(checks.per_network > 0, "checks.per_network", "at least 1")?;
+        check(checks.total > 0, "checks.total", "at least 1")?;
         self.address_map.validate()?;
         Ok(self.limits.validate()?)
     }

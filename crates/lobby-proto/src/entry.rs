@@ -7,6 +7,7 @@ use crate::{
     ListedServer,
     checks::{CheckKind, CheckTarget},
     lists::ListPosition,
+    registry::{ChainLinks, DisplacedServer},
     wheel::Tick,
 };
 use rallypoint_wire::lobby::{Registration, ServerId, Transport};
@@ -18,7 +19,7 @@ use std::{
 };
 
 /// An address family. A server has at most one endpoint and one lease of each (L9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
     V4,
     V6,
@@ -104,6 +105,18 @@ pub(crate) enum EndpointState {
     Listed,
 }
 
+/// The evidence that a server is real and not forged. It decides which servers give way when a cap is reached (W45).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Standing {
+    /// There is nothing but its registrations, whose source can be forged.
+    Unproven,
+    /// A server was listed at its endpoint shortly before it registered. This counts for a while: see
+    /// [`Registry::standing`](crate::Registry::standing).
+    Known,
+    /// It has replied to a check or a query since it registered.
+    Proven,
+}
+
 /// The part of an entry that a refresh does not touch.
 #[derive(Debug)]
 pub(crate) struct ColdEntry {
@@ -117,12 +130,23 @@ pub(crate) struct ColdEntry {
     pub server: Arc<ListedServer>,
     /// Position in the list; `None` if the server is not listed.
     pub position: Option<ListPosition>,
+    pub standing: Standing,
+    /// When the entry was created.
+    pub admitted: Tick,
+    /// The links of an entry that is not proven.
+    pub links: ChainLinks,
+    /// The proven server whose endpoint this one has taken, if there is one.
+    pub displaced: Option<Box<DisplacedServer>>,
 }
 
 impl ColdEntry {
-    /// An entry without endpoints, whose serial number [`Slots::insert`](crate::registry::Slots::insert) sets.
-    pub fn new(transport: Transport, check: Option<CheckMethod>, server: Arc<ListedServer>) -> Self {
+    /// An unproven entry without endpoints, whose serial number [`Slots::insert`](crate::registry::Slots::insert) sets.
+    pub fn new(transport: Transport, check: Option<CheckMethod>, server: Arc<ListedServer>, admitted: Tick) -> Self {
         Self {
+            standing: Standing::Unproven,
+            admitted,
+            links: ChainLinks::default(),
+            displaced: None,
             serial: 0,
             transport,
             check,

@@ -135,6 +135,11 @@ impl ListedServer {
         Self { origin, ..self }
     }
 
+    /// The same server, registered since another time.
+    pub(crate) fn with_since(self, since: Instant) -> Self {
+        Self { since, ..self }
+    }
+
     /// The same server with other addresses before the address map.
     pub(crate) fn with_internal(self, internal: Option<Box<InternalAddrs>>) -> Self {
         Self { internal, ..self }

@@ -61,11 +61,15 @@ pub enum RegistrationOutcome {
     /// The lobby queries the server at this endpoint itself and lists its replies. A registration proves less: its source
     /// can be forged (W38).
     ListedByQuery,
+    /// Another host of the internal network is listed at the same external address and port (W44).
+    EndpointTaken,
+    /// The maximum share of all servers, or of their memory, is registered from this network.
+    NetworkFull,
 }
 
 impl RegistrationOutcome {
     /// All reason codes, in the order of [`index`](Self::index), for counters.
-    pub const CODES: [&str; 21] = [
+    pub const CODES: [&str; 23] = [
         "listed",
         "changed",
         "refreshed",
@@ -87,6 +91,8 @@ impl RegistrationOutcome {
         "registry_full",
         "memory_full",
         "listed_by_query",
+        "endpoint_taken",
+        "network_full",
     ];
 
     /// The reason code for metrics, logs and the API. It is stable.
@@ -120,6 +126,8 @@ impl RegistrationOutcome {
             Self::RegistryFull => 18,
             Self::MemoryFull => 19,
             Self::ListedByQuery => 20,
+            Self::EndpointTaken => 21,
+            Self::NetworkFull => 22,
         }
     }
 
@@ -181,6 +189,12 @@ impl fmt::Display for RegistrationOutcome {
             Self::ListedByQuery => {
                 f.write_str("the lobby queries the server at this address and port itself, and lists its replies")
             }
+            Self::EndpointTaken => f.write_str(
+                "another host of this internal network is listed at the same external address and port: use another port",
+            ),
+            Self::NetworkFull => {
+                f.write_str("too many servers are registered from this network (IPv4 /24, IPv6 /48)")
+            }
         }
     }
 }
@@ -203,11 +217,14 @@ pub enum UnlistReason {
     Banned,
     /// It was in the list because the lobby queried it, which it no longer does.
     Unwatched,
+    /// A cap was reached, and it gave way to a server with a better claim (W45).
+    Evicted,
 }
 
 impl UnlistReason {
     /// All reason codes, in the order of the variants, for counters.
-    pub const CODES: [&str; 7] = ["expired", "unregistered", "replaced", "moved", "unreachable", "banned", "unwatched"];
+    pub const CODES: [&str; 8] =
+        ["expired", "unregistered", "replaced", "moved", "unreachable", "banned", "unwatched", "evicted"];
 
     /// The reason code for metrics, logs and the API. It is stable.
     #[must_use]

@@ -4,8 +4,12 @@ mod admission;
 mod bans;
 mod batch;
 mod capacity;
+mod chains;
 mod dispatch;
+mod displaced;
 mod endpoints;
+mod eviction;
+mod gap;
 mod id_index;
 #[cfg(any(test, feature = "invariants"))]
 mod invariants;
@@ -21,10 +25,14 @@ mod register;
 mod reload;
 mod removal;
 mod revise;
+mod sample_set;
 mod save;
+mod seen_filter;
 mod slots;
 mod tombstones;
 
+pub(crate) use chains::ChainLinks;
+pub(crate) use displaced::DisplacedServer;
 pub use probed::{ProbedOutcome, ProbedServer};
 pub use save::{RestoreError, SaveFileWriter};
 pub(crate) use slots::Slots;
@@ -34,12 +42,14 @@ use crate::{
     PublishedLists, RecentOutcome, RegistrationOutcome, RegistryConfigError, RegistryStats, UnlistReason,
     checks::Checks,
     entry::Family,
-    hash::{Fingerprinter, KeyedHash},
+    hash::{Fingerprinter, KeyedHash, KeyedMap},
     index::{EntryKey, SlotIndex},
     lists::ListBuilder,
     wheel::TimerWheel,
 };
 use capacity::Usage;
+use eviction::SeenEndpoints;
+use gap::GapDetector;
 use outcomes::OutcomeLog;
 use publishing::{EventQueue, PublishTimer};
 use rallypoint_limit::Limiter;
@@ -104,7 +114,11 @@ pub struct Registry {
     fingerprinter: Fingerprinter,
     slots: Slots,
     wheel: TimerWheel,
+    gaps: GapDetector,
     usage: Usage,
+    seen: SeenEndpoints,
+    /// The entries that keep a displaced server, by the ID of that server.
+    displaced_by_id: KeyedMap<ServerId, SlotIndex>,
     tombstones: Tombstones,
     limiter: Limiter,
     checks: Checks,
@@ -153,7 +167,10 @@ impl Registry {
             fingerprinter: Fingerprinter::new(keyed),
             slots: Slots::new(keyed),
             wheel: TimerWheel::new(now),
+            gaps: GapDetector::new(now),
             usage: Usage::new(keyed),
+            seen: SeenEndpoints::new(keyed),
+            displaced_by_id: keyed.map(),
             tombstones: Tombstones::new(keyed),
             limiter: Limiter::new(&config.limits, u128::from(keys.tables)),
             checks: Checks::new(&config.checks, keyed, keys.tables),
@@ -234,7 +251,8 @@ impl Registry {
 
     /// Handles the result of a check that was requested by [`Event::Check`].
     pub fn handle_check(&mut self, now: Instant, target: CheckTarget, result: CheckResult) {
-        for waiter in self.checks.handle_result(now, &self.wheel, &self.config.checks, target, result) {
+        let (waiters, result) = self.checks.handle_result(now, &self.wheel, &self.config.checks, target, result);
+        for waiter in waiters {
             for family in Family::ALL {
                 if self.slots.contains(waiter) && self.check_target(waiter.slot, family) == Some(target) {
                     self.apply_check(now, waiter.slot, family, target, result);
@@ -246,6 +264,7 @@ impl Registry {
     /// Handles the passing of time: leases end, checks are repeated, the lists are published.
     pub fn handle_timeout(&mut self, now: Instant) {
         let reached = self.wheel.tick(now);
+        self.detect_gap(now);
         while let Some(target) = self.checks.take_overdue(reached) {
             self.handle_check(now, target, CheckResult::Unreachable);
         }
@@ -258,6 +277,7 @@ impl Registry {
         self.buffers.due = due;
         self.continue_review(now);
         self.tombstones.forget_expired(now);
+        self.seen.forget_expired(reached);
         if self.publish_timer.is_due(now) {
             self.publish(now);
         }
@@ -268,7 +288,8 @@ impl Registry {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let review = self.review.map(|review| review.since);
         let overdue = self.checks.next_overdue().map(|tick| self.wheel.instant(tick));
-        [self.wheel.next(), self.publish_timer.at(), review, overdue].into_iter().flatten().min()
+        let check = self.checks.next_start().map(|tick| self.wheel.instant(tick));
+        [self.wheel.next(), self.publish_timer.at(), review, overdue, check].into_iter().flatten().min()
     }
 
     /// The next event. Checks come first.

@@ -29,6 +29,8 @@ pub struct RegistryStats {
     pub dropped_events: u64,
     /// Number of times the lists were published.
     pub publishes: u64,
+    /// Number of times the registry was not called for two seconds or more, after which no lease ended for 35 seconds.
+    pub gaps: u64,
 }
 
 impl RegistryStats {

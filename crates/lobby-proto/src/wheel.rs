@@ -127,6 +127,17 @@ impl Tick {
         Self::from_grains(u64::from(self.0) + nanoseconds(time).div_ceil(GRAIN_NS))
     }
 
+    /// The tick that is `time` before this one, or the first one.
+    pub fn minus(self, time: Duration) -> Self {
+        let grains = u32::try_from(nanoseconds(time).div_ceil(GRAIN_NS)).unwrap_or(u32::MAX);
+        Self(self.0.saturating_sub(grains))
+    }
+
+    /// Number of ticks since an earlier one; zero if it is later.
+    pub const fn since(self, earlier: Self) -> u32 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// The tick with this number, at most the last one before [`NEVER`].
     #[inline]
     fn from_grains(grains: u64) -> Self {

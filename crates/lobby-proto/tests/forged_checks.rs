@@ -204,3 +204,40 @@ fn an_evicted_check_is_requested_again_by_the_next_registration() {
     let next = lobby.checks();
     assert_eq!(next[0].addr.ip(), address(3), "it has returned");
 }
+
+/// A check of a closed port ends at once, so a bound on those in flight alone would not bound their rate.
+#[test]
+fn checks_have_a_total_rate_behind_the_lanes() {
+    let mut attack = Attack::new();
+    attack.lobby.set(|config| (config.checks.total, config.checks.in_flight) = (40, 1_000));
+    attack.lobby.register(HONEST, &tcp(7));
+    attack.step(std::iter::empty());
+    assert!(attack.is_listed());
+    let before = attack.begun;
+    attack.lobby.set(|config| config.checks.keep = secs(1));
+    for second in 0..60 {
+        attack.forge_new(1);
+        // Every check fails at once.
+        for (_, request) in std::mem::take(&mut attack.open) {
+            attack.lobby.report(request.target, CheckResult::Unreachable);
+        }
+        if second % 30 == 0 {
+            attack.lobby.register(HONEST, &tcp(7));
+        }
+    }
+    let rate = (attack.begun - before) as f64 / 60.0;
+    assert!((38.0..=40.5).contains(&rate), "{rate} checks per second");
+    assert!(attack.is_listed(), "its checks are in a lane of their own");
+}
+
+#[test]
+fn a_low_total_rate_is_kept_and_delays_no_check_for_ever() {
+    let mut lobby = Lobby::with(|config| config.checks.total = 1);
+    (0..10).for_each(|n| assert_eq!(lobby.register(address(n), &tcp(n.into())), RegistrationOutcome::Checking));
+    let mut begun = lobby.checks().len();
+    for _ in 0..40 {
+        lobby.wait(ms(250));
+        begun += lobby.checks().len();
+    }
+    assert_eq!(begun, 10);
+}

@@ -58,7 +58,6 @@ impl Both {
             bans_network: false,
             bans_name: false,
             bans_server: false,
-            has_small_caps: false,
         };
         let now = Instant::now();
         let model = Model {
@@ -70,7 +69,6 @@ impl Both {
             waiters: Vec::new(),
             under_way: Vec::new(),
             outcomes: Default::default(),
-            opened: Vec::new(),
         };
         Self { registry: Registry::new(knobs.config(), KEYS, now).unwrap(), model, now }
     }
@@ -78,8 +76,10 @@ impl Both {
     fn run(&mut self, op: &Op) {
         match *op {
             Op::Register { from, server } => {
+                let proven: Vec<_> = (0..5).filter(|&id| self.registry.is_proven(udp(id).server_id())).collect();
                 let outcome = self.send(SOURCES[from], &server.server().datagram());
-                let expected = self.model.register(self.now, ip(SOURCES[from]), server);
+                let is_proven = |id| proven.contains(&id);
+                let expected = self.model.register(self.now, ip(SOURCES[from]), server, is_proven);
                 self.compare_outcome(outcome, expected);
             }
             Op::Unregister { from, id } => {
@@ -99,7 +99,7 @@ impl Both {
             }
             Op::Set(knobs) => {
                 self.registry.set_config(self.now, knobs.config()).unwrap();
-                self.model.set(knobs);
+                self.model.set(self.now, knobs);
             }
             Op::Restart => self.restart(),
         }
@@ -135,8 +135,6 @@ impl Both {
     fn restart(&mut self) {
         let mut saver = SaveFileWriter::new();
         while !self.registry.save_next(self.now, &mut saver, 1) {}
-        // The order in which they are restored is unspecified, so all of them have to fit.
-        self.model.knobs.has_small_caps = false;
         self.registry = Registry::new(self.model.knobs.config(), KEYS, self.now).unwrap();
         self.registry.restore(self.now, &saver.finish()).unwrap();
         self.model.restart(self.now);
@@ -149,7 +147,8 @@ impl Both {
         let listings = lists.lobbies().flat_map(|(_, list)| list.servers());
         let places = |listing: &Arc<ListedServer>| {
             let is_tcp = listing.block().transport == Transport::Tcp;
-            listing.block().endpoints().map(move |at| (at.ip(), at.port(), is_tcp))
+            let query = String::from_utf8_lossy(listing.block().table.get(b"x-query").unwrap_or_default()).into_owned();
+            listing.block().endpoints().map(move |at| (at.ip(), at.port(), is_tcp, query.clone()))
         };
         listings.flat_map(places).collect()
     }
@@ -252,9 +251,8 @@ fn knobs() -> impl Strategy<Value = Knobs> {
         any::<bool>(),
         any::<bool>(),
         (rarely(), rarely(), rarely()),
-        any::<bool>(),
     )
-        .prop_map(|(lease, allow_private, checks, is_exempt, is_mapped, bans, has_small_caps)| Knobs {
+        .prop_map(|(lease, allow_private, checks, is_exempt, is_mapped, bans)| Knobs {
             lease,
             allow_private,
             checks,
@@ -263,7 +261,6 @@ fn knobs() -> impl Strategy<Value = Knobs> {
             bans_network: bans.0,
             bans_name: bans.1,
             bans_server: bans.2,
-            has_small_caps,
         })
 }
 

@@ -21,6 +21,8 @@ fn assert_does_not_grow(lobby: &mut Lobby, mut step: impl FnMut(&mut Lobby, u32)
             lobby.wait(secs(400));
             lobby.settle(REACHABLE);
             lobby.wait(secs(400));
+            let now = lobby.now;
+            lobby.handle_timeout(now);
             lobby.events();
         });
         used.bytes_current

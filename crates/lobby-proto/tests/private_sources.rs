@@ -124,17 +124,6 @@ fn a_listed_server_has_the_internal_address_of_a_mapped_endpoint() {
 }
 
 #[test]
-fn l8_internal_servers_under_one_external_endpoint_replace_each_other() {
-    let mapping = map("192.168.1.0/24", None, "203.0.113.5", None);
-    let mut lobby = Lobby::with(|config| config.address_map = [mapping].into_iter().collect());
-    for _ in 0..10 {
-        assert_eq!(lobby.register("192.168.1.10", &udp(1)), RegistrationOutcome::Listed);
-        assert_eq!(lobby.register("192.168.1.11", &udp(2)), RegistrationOutcome::Listed);
-    }
-    assert_eq!(lobby.list(), ["203.0.113.5:8190 udp server 2"]);
-}
-
-#[test]
 fn the_address_map_cannot_change_the_family() {
     for (from, to) in [("192.168.1.0/24", "2001:db8::5"), ("fd00::/8", "203.0.113.5")] {
         let address_map: AddressMap = [map(from, None, to, None)].into_iter().collect();
@@ -150,4 +139,35 @@ fn the_address_map_cannot_change_the_family() {
         let error = Config { address_map, ..Config::default() }.validate().unwrap_err();
         assert!(matches!(error, RegistryConfigError::MappedPort(_) | RegistryConfigError::MappedAddress(_)), "{error}");
     }
+}
+
+/// Two hosts behind one external address: the second one must choose another port.
+#[test]
+fn w44_an_internal_host_does_not_replace_the_server_of_another_one() {
+    let mut lobby = Lobby::with(|config| {
+        config.address_map = [map("192.168.1.0/24", None, "203.0.113.5", None)].into_iter().collect();
+    });
+    lobby.register("192.168.1.10", &udp(1));
+    assert_eq!(lobby.register("192.168.1.11", &udp(2)), RegistrationOutcome::EndpointTaken);
+    assert_eq!(lobby.list(), ["203.0.113.5:8190 udp server 1"]);
+    assert_eq!(lobby.register("192.168.1.11", &udp(2).port(8191)), RegistrationOutcome::Listed);
+    // A known server cannot move there either.
+    assert_eq!(lobby.register("192.168.1.11", &udp(2)), RegistrationOutcome::EndpointTaken);
+    // L8: a restarted server replaces its own entry.
+    assert_eq!(lobby.register("192.168.1.10", &udp(3)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.list(), ["203.0.113.5:8190 udp server 3", "203.0.113.5:8191 udp server 2"]);
+    lobby.wait(secs(70) + GRAIN);
+    assert_eq!(lobby.register("192.168.1.11", &udp(2)), RegistrationOutcome::Listed, "the place is free");
+}
+
+/// Sources outside can be forged, also the external address itself.
+#[test]
+fn w44_a_mapped_host_precedes_the_external_address_itself() {
+    let mut lobby = Lobby::with(|config| {
+        config.address_map = [map("192.168.1.0/24", None, "203.0.113.5", None)].into_iter().collect();
+    });
+    lobby.register("203.0.113.5", &udp(1));
+    assert_eq!(lobby.register("192.168.1.10", &udp(2)), RegistrationOutcome::Listed);
+    assert_eq!(lobby.register("203.0.113.5", &udp(1)), RegistrationOutcome::EndpointTaken);
+    assert_eq!(lobby.list(), ["203.0.113.5:8190 udp server 2"]);
 }

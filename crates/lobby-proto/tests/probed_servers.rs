@@ -200,7 +200,8 @@ fn a_refused_server_is_not_listed() {
         ProbedOutcome::Refused(RegistrationOutcome::PrivateSource)
     );
     let mut lobby = Lobby::with(|config| config.caps.total = 1);
-    lobby.register(HERE, &udp(1));
+    lobby.register(HERE, &tcp(1));
+    lobby.settle(REACHABLE);
     assert_eq!(watch(&mut lobby, &watched("a", &[HERE])), ProbedOutcome::Refused(RegistrationOutcome::RegistryFull));
     for nowhere in [&[][..], &["0.0.0.0"], &[HERE, "ff02::1"]] {
         assert_eq!(
@@ -208,6 +209,16 @@ fn a_refused_server_is_not_listed() {
             ProbedOutcome::Refused(RegistrationOutcome::InvalidSource)
         );
     }
+}
+
+/// What has replied is no forgery.
+#[test]
+fn w45_an_unproven_server_gives_way_to_one_that_has_replied() {
+    let mut lobby = Lobby::with(|config| config.caps.total = 1);
+    lobby.register("198.51.100.7", &udp(1));
+    assert!(matches!(watch(&mut lobby, &watched("a", &[HERE])), ProbedOutcome::Listed(_)));
+    assert_eq!(lobby.stats().registered, 1);
+    assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::RegistryFull);
 }
 
 #[test]

@@ -7,11 +7,7 @@ mod record;
 pub use audit::AuditEntry;
 pub use record::{AdminRecord, Note, StoredBan};
 
-use crate::{
-    data_dir::{replace_file, set_file_aside},
-    service::RegistryHandle,
-    wall_clock::unix_now,
-};
+use crate::{data_dir::replace_file, service::RegistryHandle, wall_clock::unix_now};
 use arc_swap::{ArcSwap, Guard};
 use audit::AuditLog;
 use rallypoint_lobby_proto::{Ban, BanSubject, BannedServer};
@@ -112,10 +108,22 @@ pub enum AdminFileError {
     /// The file was written by a later version of this program.
     #[error("{} was written by a later version of this program: use that one, or move the file away", .0.display())]
     TooNew(PathBuf),
+    /// The file is damaged. Without it all bans of the operator would be lost, so the lobby does not start.
+    #[error(
+        "{} is damaged: {source}; restore it from a backup, or move it away to start without the bans that it contains",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
 }
 
 impl AdminRecord {
-    /// Reads the record of a data directory. A file that cannot be parsed is renamed, with a warning.
+    /// Reads the record of a data directory. There need not be one, but one that cannot be parsed is an error: a lobby must not
+    /// forget whom its operator has banned.
     pub(crate) fn load(dir: &Path) -> Result<Self, AdminFileError> {
         let path = dir.join(FILE);
         let bytes = match fs::read(&path) {
@@ -127,10 +135,7 @@ impl AdminRecord {
         if record::version(&bytes).is_some_and(|version| version > Self::VERSION) {
             return Err(AdminFileError::TooNew(path));
         }
-        Ok(serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-            set_file_aside(&path, &error);
-            Self::default()
-        }))
+        serde_json::from_slice(&bytes).map_err(|source| AdminFileError::Damaged { path, source })
     }
 }
 
@@ -296,6 +301,18 @@ mod tests {
             go.send(()).unwrap();
             is_done.await.unwrap();
         });
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_and_is_not_touched() {
+        for content in ["", "{\"version\":1,", "[]", "{\"version\":1,\"next\":1,\"bans\":[{}],\"notes\":[]}"] {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join(FILE), content).unwrap();
+            let error = AdminRecord::load(dir.path()).unwrap_err();
+            assert!(matches!(error, AdminFileError::Damaged { .. }), "{content}");
+            assert!(error.to_string().contains("is damaged"), "{error}");
+            assert_eq!(fs::read_to_string(dir.path().join(FILE)).unwrap(), content);
+        }
     }
 
     #[test]

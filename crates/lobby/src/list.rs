@@ -121,18 +121,19 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
 }
 
 impl ListService {
-    /// Starts serving the lists on listening sockets.
+    /// Starts serving the lists on listening sockets. Popular replies are kept in files of at most `file_bytes` together.
     pub fn start(
         sockets: Vec<(Socket, ListProtocol)>,
         lists: Arc<PublishedLists>,
         limits: ListLimits,
+        file_bytes: usize,
         runtime: &Handle,
     ) -> io::Result<Self> {
         let _entered = runtime.enter();
         let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((register_socket(Arc::new(socket))?, protocol)));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         let shared = Arc::new(Shared {
-            replies: ReplySource::new(lists),
+            replies: ReplySource::new(lists, file_bytes),
             connections: Arc::new(ConnectionTable::new(&limits)),
             limits,
             drain_queue: DrainQueue::default(),

@@ -4,6 +4,7 @@
 //! without waiting, together with the changes since the previous one. The cost of a change hardly depends on the number of
 //! servers: records are kept in shards, of which a change copies one.
 
+mod answer_budget;
 mod feed;
 mod record;
 mod shards;
@@ -19,6 +20,8 @@ pub use snapshot::{TableSnapshot, Totals};
 pub(crate) use task::run;
 
 use crate::{WallClock, verify::VerificationResult};
+use answer_budget::{AnswerBudget, AnswerCharge};
+use rallypoint_limit::Site;
 use rallypoint_lobby_proto::{Event, ListSnapshot, ListedServer, PublicId, UnlistReason};
 use rallypoint_wire::lobby::LobbyId;
 use shards::{Shards, position};
@@ -37,6 +40,9 @@ const REFRESH_INTERVAL: Duration = Duration::from_millis(60_000 / ShardIndex::CO
 
 /// Maximum number of probe results that are kept for servers that are not in the table (yet).
 const EARLY_RESULTS: usize = 1_024;
+
+/// Memory for replies to probes, unless the owner of a table sets it.
+const DEFAULT_ANSWER_BYTES: usize = 256 << 20;
 
 /// The servers that a table contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,7 +90,8 @@ pub struct ServerTable {
     /// Whether something changed that is not an event.
     is_stale: bool,
     /// Probe results by server. They outlive changes of the registration.
-    results: HashMap<PublicId, VerificationResult>,
+    results: HashMap<PublicId, (VerificationResult, AnswerCharge)>,
+    answers: AnswerBudget,
     publish_not_before: Instant,
     refresh_at: Instant,
     refresh_shard: ShardIndex,
@@ -125,10 +132,19 @@ impl ServerTable {
             touched: HashMap::new(),
             is_stale: false,
             results: HashMap::new(),
+            answers: AnswerBudget::new(DEFAULT_ANSWER_BYTES),
             publish_not_before: now,
             refresh_at: now + REFRESH_INTERVAL,
             refresh_shard: ShardIndex::default(),
         }
+    }
+
+    /// Sets the memory for replies of servers to probes, in bytes; 256 MiB by default. Player lists have half of it, a network
+    /// (/24 or /48) has a sixteenth of it.
+    #[must_use]
+    pub fn with_answer_bytes(mut self, bytes: usize) -> Self {
+        self.answers = AnswerBudget::new(bytes);
+        self
     }
 
     /// The last published snapshot.
@@ -177,12 +193,12 @@ impl ServerTable {
         let id = result.id;
         let Some(record) = self.record(id).cloned() else {
             if self.results.len() < self.totals.servers + EARLY_RESULTS {
-                self.results.insert(id, result);
+                self.keep_result(None, result);
             }
             return;
         };
-        let new = record.with_verification(&result);
-        self.results.insert(id, result);
+        let network = record.addresses().next().map(|addr| Site::of(addr.ip()));
+        let new = record.with_verification(self.keep_result(network, result));
         // Player names are displayed on the server's own page only; lists change with the verification alone.
         let is_event = (record.verification, record.differences) != (new.verification, new.differences);
         if is_event || record.info != new.info {
@@ -192,6 +208,16 @@ impl ServerTable {
         if is_event {
             self.touched.entry(id).or_default();
         }
+    }
+
+    /// Keeps the result of probing a server in this network, as far as there is memory for it.
+    fn keep_result(&mut self, network: Option<Site>, mut result: VerificationResult) -> &VerificationResult {
+        if let Some((_, charge)) = self.results.remove(&result.id) {
+            self.answers.release(charge);
+        }
+        let (info, charge) = self.answers.charge(network, result.info.take());
+        result.info = info;
+        &self.results.entry(result.id).insert_entry((result, charge)).into_mut().0
     }
 
     /// Handles the current system time, which can be set at any time: for instance some time after the start of a machine
@@ -260,7 +286,7 @@ impl ServerTable {
             return;
         }
         let mut record = ServerRecord::new(listing, &self.clock);
-        if let Some(result) = self.results.get(&id) {
+        if let Some((result, _)) = self.results.get(&id) {
             record = record.with_verification(result);
         }
         self.set(Arc::new(record));
@@ -293,7 +319,9 @@ impl ServerTable {
         let Ok(index) = position(shard, id) else { return };
         let old = Arc::make_mut(shard).remove(index);
         self.subtract(&old);
-        self.results.remove(&id);
+        if let Some((_, charge)) = self.results.remove(&id) {
+            self.answers.release(charge);
+        }
         self.touched.insert(id, Some(reason));
     }
 

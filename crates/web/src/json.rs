@@ -94,8 +94,8 @@ struct Addresses {
 #[derive(Debug)]
 struct Table<'a>(&'a ServerRecord);
 
-/// A server as JSON. It is written once per record, for the first reader.
-pub(crate) fn server(record: &ServerRecord) -> &Bytes {
+/// A server as JSON. It is written once per record, for the first reader, unless it is unusually large.
+pub(crate) fn server(record: &ServerRecord) -> Bytes {
     record.encoded(|record| serde_json::to_vec(&ServerView::new(record)).unwrap_or_else(|_| b"null".to_vec()).into())
 }
 

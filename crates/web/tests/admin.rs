@@ -348,15 +348,6 @@ fn a_change_that_cannot_be_written_is_not_applied() {
 }
 
 #[test]
-fn a_corrupt_file_is_renamed_and_replaced() {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("admin.json"), "{\"version\":1,").unwrap();
-    let site = site(dir.path());
-    assert_eq!(request(&site, "GET", "/bans", &Value::Null).json()["bans"], json!([]));
-    assert!(dir.path().join("admin.json.damaged-1").exists());
-}
-
-#[test]
 fn the_openapi_document_describes_the_admin_api() {
     let dir = tempfile::tempdir().unwrap();
     let site = site(dir.path());

@@ -185,6 +185,9 @@ fn table() -> Vec<Setting> {
 
         LIVE "caps.per_address": number(AT_LEAST_1) => registry.caps.per_address,
             "Maximum number of servers per IPv4 address or IPv6 /64.";
+        LIVE "caps.network_percent": number(1..=100) => registry.caps.network_percent,
+            "Maximum share of all servers (caps.total) and of their memory (caps.memory) that one network (IPv4 /24, \
+             IPv6 /48) can have, in percent. Every network can have 1000 servers and 4 MiB.";
         LIVE "caps.per_lobby": number(AT_LEAST_1) => registry.caps.per_lobby, "Maximum number of servers per lobby.";
         LIVE "caps.total": number(1..=16_000_000) => registry.caps.total, "Maximum number of servers in all lobbies.";
         LIVE "caps.lobbies": number(AT_LEAST_1) => registry.caps.lobbies,
@@ -213,6 +216,8 @@ fn table() -> Vec<Setting> {
             "Maximum number of checks per minute for one address: the sender of a registration can be forged.";
         LIVE "checks.per_network": number(U32) => registry.checks.per_network,
             "Maximum number of checks per minute for one network (IPv4 /24, IPv6 /56).";
+        LIVE "checks.total": number(U32) => registry.checks.total,
+            "Maximum number of checks per second in all.";
 
         LIVE "limits.exempt": networks() => limit_exempt, "Networks exempt from these limits.";
         LIVE "limits.reserved_percent": number(0..=90) => registry.limits.reserved_percent,

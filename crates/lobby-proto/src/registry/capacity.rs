@@ -1,14 +1,16 @@
 //! The caps on servers, lobbies and memory, and the usage that is counted against them.
 
-use super::{Registry, lobby_table::LobbyTable};
+use super::{Registry, Slots, chains::Chain, lobby_table::LobbyTable, sample_set::SampleSet};
 use crate::{
-    RegistrationOutcome,
-    hash::{KeyedHash, KeyedMap, decrement},
+    Caps, RegistrationOutcome,
+    entry::{Family, Standing},
+    hash::{KeyedHash, KeyedMap},
     index::SlotIndex,
     listed_server::memory_of,
 };
 use rallypoint_limit::{Lan, Site};
 use rallypoint_wire::lobby::{LobbyId, Registration};
+use std::{collections::hash_map::Entry, net::IpAddr};
 
 /// Size of a block in the list besides the table: its length, two endpoints, occupancy and so on.
 const BLOCK_HEADER: usize = 64;
@@ -16,55 +18,179 @@ const BLOCK_HEADER: usize = 64;
 /// Servers with no more data than this, in bytes, may still be updated when the memory is used up.
 pub(super) const MODEST: usize = 1_024;
 
-/// What is counted against the caps.
+/// Servers that every network (/24 or /48) may have, whatever its share of the whole is. There are networks with 750.
+const MIN_PER_NETWORK: usize = 1_000;
+
+/// Memory that the servers of every network may use, in bytes, whatever its share of the whole is.
+const MIN_NETWORK_MEMORY: usize = 4 << 20;
+
+/// What is counted against the caps, and the entries that are not proven, which give way when a cap is reached.
 #[derive(Debug)]
 pub(super) struct Usage {
     pub lobbies: LobbyTable,
-    /// Number of registered endpoints per source.
-    pub per_lan: KeyedMap<Lan, usize>,
+    pub sources: KeyedMap<Lan, SourceUsage>,
+    pub networks: KeyedMap<Site, NetworkUsage>,
+    /// Entries that are not proven.
+    pub unproven: SampleSet,
     /// Estimated memory use of all entries, in bytes.
     pub memory: usize,
 }
 
+/// The use of one source: an IPv4 address or an IPv6 /64.
+#[derive(Debug, Default)]
+pub(super) struct SourceUsage {
+    /// Number of registered endpoints, and of those that displaced servers will return to.
+    pub endpoints: u32,
+    /// The newest entry that is not proven.
+    pub newest: Option<SlotIndex>,
+}
+
+/// The use of one network: a /24 or a /48.
+#[derive(Debug, Default)]
+pub(super) struct NetworkUsage {
+    /// Number of registered endpoints, and of those that displaced servers will return to.
+    pub endpoints: u32,
+    /// Estimated memory use of the servers with these endpoints, in bytes.
+    pub memory: usize,
+    /// The newest entry that is not proven.
+    pub newest: Option<SlotIndex>,
+}
+
 impl Usage {
     pub fn new(keyed: KeyedHash) -> Self {
-        Self { lobbies: LobbyTable::new(keyed), per_lan: keyed.map(), memory: 0 }
+        Self {
+            lobbies: LobbyTable::new(keyed),
+            sources: keyed.map(),
+            networks: keyed.map(),
+            unproven: SampleSet::new(keyed),
+            memory: 0,
+        }
     }
 
-    pub fn charge_lan(&mut self, lan: Lan) {
-        *self.per_lan.entry(lan).or_default() += 1;
+    /// Counts an endpoint at this address, of a server with this estimated memory use.
+    pub fn charge(&mut self, ip: IpAddr, memory: usize) {
+        self.sources.entry(Lan::of(ip)).or_default().endpoints += 1;
+        let network = self.networks.entry(Site::of(ip)).or_default();
+        network.endpoints += 1;
+        network.memory += memory;
     }
 
-    pub fn uncharge_lan(&mut self, lan: Lan) {
-        decrement(&mut self.per_lan, lan);
+    pub fn uncharge(&mut self, ip: IpAddr, memory: usize) {
+        if let Entry::Occupied(mut source) = self.sources.entry(Lan::of(ip)) {
+            source.get_mut().endpoints -= 1;
+            if source.get().endpoints == 0 {
+                source.remove();
+            }
+        }
+        if let Entry::Occupied(mut entry) = self.networks.entry(Site::of(ip)) {
+            let network = entry.get_mut();
+            network.endpoints -= 1;
+            network.memory -= memory;
+            if network.endpoints == 0 {
+                entry.remove();
+            }
+        }
+    }
+
+    /// Adds the endpoint of an entry that is not proven to the chains of its source and network.
+    pub fn link(&mut self, slots: &mut Slots, slot: SlotIndex, ip: IpAddr) {
+        let family = Family::of(ip);
+        if let Some(source) = self.sources.get_mut(&Lan::of(ip)) {
+            slots.link(Chain::Source(family), &mut source.newest, slot);
+        }
+        if let Some(network) = self.networks.get_mut(&Site::of(ip)) {
+            slots.link(Chain::Network(family), &mut network.newest, slot);
+        }
+    }
+
+    pub fn unlink(&mut self, slots: &mut Slots, slot: SlotIndex, ip: IpAddr) {
+        let family = Family::of(ip);
+        if let Some(source) = self.sources.get_mut(&Lan::of(ip)) {
+            slots.unlink(Chain::Source(family), &mut source.newest, slot);
+        }
+        if let Some(network) = self.networks.get_mut(&Site::of(ip)) {
+            slots.unlink(Chain::Network(family), &mut network.newest, slot);
+        }
+    }
+
+    /// Number of endpoints of a source.
+    pub fn endpoints(&self, lan: Lan) -> usize {
+        self.sources.get(&lan).map_or(0, |source| source.endpoints as usize)
+    }
+}
+
+/// A cap that a request would exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cap {
+    /// Servers of one source.
+    Address(IpAddr),
+    /// Servers of one network, or their memory.
+    Network(IpAddr),
+    /// Servers of one lobby.
+    Lobby(LobbyId),
+    /// Lobbies.
+    Lobbies,
+    /// Lobbies that one network has opened.
+    LobbiesOfNetwork,
+    /// Servers.
+    Total,
+    Memory,
+}
+
+impl Cap {
+    /// The outcome of a registration that is refused because of this cap.
+    pub const fn outcome(self) -> RegistrationOutcome {
+        match self {
+            Self::Address(_) => RegistrationOutcome::AddressFull,
+            Self::Network(_) => RegistrationOutcome::NetworkFull,
+            Self::Lobby(_) => RegistrationOutcome::LobbyFull,
+            Self::Lobbies | Self::LobbiesOfNetwork => RegistrationOutcome::TooManyLobbies,
+            Self::Total => RegistrationOutcome::RegistryFull,
+            Self::Memory => RegistrationOutcome::MemoryFull,
+        }
+    }
+}
+
+impl Caps {
+    /// Maximum number of servers of one network.
+    fn servers_per_network(&self) -> usize {
+        self.share_of(self.total).max(MIN_PER_NETWORK)
+    }
+
+    /// Maximum memory use of the servers of one network, in bytes.
+    fn memory_per_network(&self) -> usize {
+        self.share_of(self.memory).max(MIN_NETWORK_MEMORY)
+    }
+
+    fn share_of(&self, whole: usize) -> usize {
+        (whole as u128 * u128::from(self.network_percent) / 100) as usize
     }
 }
 
 /// The space that a server needs.
 pub(super) struct SpaceRequest {
     /// The source whose servers are counted; `None` if the server is not charged.
-    pub lan: Option<Lan>,
+    pub source: Option<IpAddr>,
     pub lobby: LobbyId,
     /// The network that is charged if the lobby is new.
     pub opener: Option<Site>,
     /// Size of the server's block in the list, in bytes.
     pub size: usize,
+    /// Whether a server was listed at this endpoint before, which raises the number of lobbies that its network can open: the
+    /// others may have been opened by forged registrations.
+    pub is_former: bool,
 }
 
 impl SpaceRequest {
     /// The space for a server that is not charged to a source.
     pub fn uncharged(new: &Registration<'_>) -> Self {
         // The block is at most this much larger than the table.
-        Self { lan: None, lobby: new.lobby_id(), opener: None, size: new.table().size() + BLOCK_HEADER }
+        let size = new.table().size() + BLOCK_HEADER;
+        Self { source: None, lobby: new.lobby_id(), opener: None, size, is_former: false }
     }
 }
 
 impl Registry {
-    /// Counts the memory of an entry whose server has changed; `before` is what was counted for it until now.
-    pub(super) fn recharge_memory(&mut self, slot: SlotIndex, before: usize) {
-        self.usage.memory = self.usage.memory - before + self.slots.cold(slot).server.memory();
-    }
-
     /// The cap that a request would exceed, if any, taking into account the space that its own entry and the replaced one
     /// would free.
     pub(super) fn find_cap_reached(
@@ -72,39 +198,52 @@ impl Registry {
         request: &SpaceRequest,
         known: Option<SlotIndex>,
         replaced: Option<SlotIndex>,
-    ) -> Option<RegistrationOutcome> {
+    ) -> Option<Cap> {
         let caps = &self.config.caps;
         let own = || known.into_iter().chain(replaced);
         let lobby_of = |slot| self.slots.cold(slot).server.lobby_id;
         if own().next().is_none() && self.slots.len() >= caps.total {
-            return Some(RegistrationOutcome::RegistryFull);
+            return Some(Cap::Total);
         }
         match self.usage.lobbies.servers(request.lobby) {
             Some(count) if count >= caps.per_lobby && !own().any(|slot| lobby_of(slot) == request.lobby) => {
-                return Some(RegistrationOutcome::LobbyFull);
+                return Some(Cap::Lobby(request.lobby));
             }
             None if !self.config.named_lobbies.contains(&request.lobby) => {
                 let closing = self.lobbies_only_of(known, replaced);
                 let open = self.usage.lobbies.open_without(request.opener, closing);
-                if open.total >= caps.lobbies || open.by_network >= caps.lobbies_per_network {
-                    return Some(RegistrationOutcome::TooManyLobbies);
+                let per_network = caps.lobbies_per_network.saturating_mul(if request.is_former { 2 } else { 1 });
+                if open.by_network >= per_network {
+                    return Some(Cap::LobbiesOfNetwork);
+                }
+                if open.total >= caps.lobbies {
+                    return Some(Cap::Lobbies);
                 }
             }
             _ => {}
         }
-        if let Some(lan) = request.lan {
-            let count = self.usage.per_lan.get(&lan).copied().unwrap_or(0);
-            if count >= caps.per_address && !own().any(|slot| self.is_from_lan(slot, lan)) {
-                return Some(RegistrationOutcome::AddressFull);
+        let freed: usize = own().map(|slot| self.slots.cold(slot).server.memory()).sum();
+        let needed = memory_of(request.size);
+        if let Some(ip) = request.source {
+            let is_new_here = |is_here: &dyn Fn(IpAddr) -> bool| !own().any(|slot| self.is_charged_at(slot, is_here));
+            let lan = Lan::of(ip);
+            if self.usage.endpoints(lan) >= caps.per_address && is_new_here(&|ip| Lan::of(ip) == lan) {
+                return Some(Cap::Address(ip));
+            }
+            let site = Site::of(ip);
+            if let Some(network) = self.usage.networks.get(&site)
+                && is_new_here(&|ip| Site::of(ip) == site)
+                && (network.endpoints as usize >= caps.servers_per_network()
+                    || network.memory + needed > caps.memory_per_network())
+            {
+                return Some(Cap::Network(ip));
             }
         }
-        let freed: usize = own().map(|slot| self.slots.cold(slot).server.memory()).sum();
         let others = self.usage.memory - freed;
-        let needed = memory_of(request.size);
         // Registered servers can be updated within reason even if others have used up the rest.
         let extra = if freed > 0 && request.size <= MODEST { caps.memory / 8 } else { 0 };
         let is_full = needed > freed && others + needed > caps.memory.saturating_add(extra);
-        is_full.then_some(RegistrationOutcome::MemoryFull)
+        is_full.then_some(Cap::Memory)
     }
 
     /// The lobbies that would be empty without these servers.
@@ -118,9 +257,51 @@ impl Registry {
         empty.into_iter().flatten()
     }
 
-    fn is_from_lan(&self, slot: SlotIndex, lan: Lan) -> bool {
+    /// Whether an entry has an endpoint, in this place, that counts towards the caps of its source.
+    fn is_charged_at(&self, slot: SlotIndex, is_here: &dyn Fn(IpAddr) -> bool) -> bool {
         let cold = self.slots.cold(slot);
         let mut endpoints = cold.endpoints.iter().flatten();
-        cold.server.origin.is_charged() && endpoints.any(|endpoint| Lan::of(endpoint.internal.ip) == lan)
+        cold.server.origin.is_charged() && endpoints.any(|endpoint| is_here(endpoint.internal.ip))
+    }
+
+    /// Counts an endpoint towards the caps of its source, if its server is charged.
+    pub(super) fn charge_endpoint(&mut self, slot: SlotIndex, source: IpAddr) {
+        let cold = self.slots.cold(slot);
+        let is_unproven = cold.standing < Standing::Proven;
+        if cold.server.origin.is_charged() {
+            self.usage.charge(source, cold.server.memory());
+            if is_unproven {
+                self.usage.link(&mut self.slots, slot, source);
+            }
+        }
+    }
+
+    pub(super) fn uncharge_endpoint(&mut self, slot: SlotIndex, source: IpAddr) {
+        let cold = self.slots.cold(slot);
+        let memory = cold.server.memory();
+        let is_unproven = cold.standing < Standing::Proven;
+        if cold.server.origin.is_charged() {
+            if is_unproven {
+                self.usage.unlink(&mut self.slots, slot, source);
+            }
+            self.usage.uncharge(source, memory);
+        }
+    }
+
+    /// Counts the memory of an entry whose data has changed, in place of `before` bytes.
+    pub(super) fn recharge_memory(&mut self, slot: SlotIndex, before: usize) {
+        let cold = self.slots.cold(slot);
+        let after = cold.server.memory();
+        if before == after {
+            return;
+        }
+        self.usage.memory = self.usage.memory - before + after;
+        if cold.server.origin.is_charged() {
+            for endpoint in cold.endpoints.iter().flatten() {
+                if let Some(network) = self.usage.networks.get_mut(&Site::of(endpoint.internal.ip)) {
+                    network.memory = network.memory - before + after;
+                }
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     entry::{Addr, CheckMethod, EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
-use rallypoint_limit::{Lan, is_public};
+use rallypoint_limit::is_public;
 use rallypoint_wire::lobby::{Registration, Transport};
 use std::{net::IpAddr, num::NonZeroU16, time::Instant};
 
@@ -25,6 +25,17 @@ impl Registry {
         !self.config.allow_private && endpoint.internal == endpoint.external && !is_public(endpoint.external.ip)
     }
 
+    /// Whether a server at this endpoint may replace an entry that is listed at the same external address (W44). The source of
+    /// a registration identifies a host; behind an address map several hosts share an external address, and one of them must
+    /// not take the place of another. A mapped host precedes one that merely sends from the external address.
+    pub(super) fn may_replace(&self, slot: SlotIndex, new: EndpointEntry) -> bool {
+        let old = self.slots.cold(slot).endpoints[Family::of(new.external.ip)];
+        old.is_none_or(|old| {
+            let is_mapped = |endpoint: EndpointEntry| endpoint.internal.ip != endpoint.external.ip;
+            old.internal.ip == new.internal.ip || (is_mapped(new) && !is_mapped(old))
+        })
+    }
+
     /// Sets the endpoint of one family. Returns which endpoints of the server have to be checked now: those whose address or
     /// transport is new, those that are to be checked in a new way (W14), and the one that registers if it is not listed.
     pub(super) fn set_endpoint(
@@ -35,14 +46,21 @@ impl Registry {
         new: EndpointEntry,
         registration: &Registration<'_>,
     ) -> PerFamily<bool> {
-        let old = self.slots.cold(slot).endpoints[family];
+        let cold = self.slots.cold(slot);
+        let old = cold.endpoints[family];
         let state = self.slots.hot(slot).states[family];
-        self.drop_endpoint(slot, family);
-        let is_new_transport = self.change_transport(now, slot, registration.transport());
-        self.slots.bind((new.external, registration.transport()), slot);
-        self.charge_lan(slot, new.internal.ip);
+        let is_new_transport = cold.transport != registration.transport();
+        if old == Some(new) && !is_new_transport {
+            self.slots.hot_mut(slot).fingerprints[family] = 0;
+        } else {
+            self.note_departure(now, slot, family);
+            self.drop_endpoint(slot, family);
+            self.change_transport(now, slot, registration.transport());
+            self.slots.bind((new.external, registration.transport()), slot);
+            self.charge_endpoint(slot, new.internal.ip);
+            self.slots.cold_mut(slot).endpoints[family] = Some(new);
+        }
         let cold = self.slots.cold_mut(slot);
-        cold.endpoints[family] = Some(new);
         // A server that did not register itself has been queried by the caller.
         let check = CheckMethod::of(registration).filter(|_| cold.server.origin == ListingOrigin::Registered);
         let is_new_check = std::mem::replace(&mut cold.check, check) != check;
@@ -69,32 +87,21 @@ impl Registry {
         let cold = self.slots.cold_mut(slot);
         if let Some(endpoint) = cold.endpoints[family].take() {
             let key = (endpoint.external, cold.transport);
-            let is_charged = cold.server.origin.is_charged();
             self.slots.unbind(key, slot);
-            if is_charged {
-                self.usage.uncharge_lan(Lan::of(endpoint.internal.ip));
-            }
+            self.uncharge_endpoint(slot, endpoint.internal.ip);
         }
         let hot = self.slots.hot_mut(slot);
         hot.states[family] = EndpointState::Absent;
         hot.fingerprints[family] = 0;
     }
 
-    /// Counts an endpoint towards the cap of its source, if its server is charged.
-    pub(super) fn charge_lan(&mut self, slot: SlotIndex, source: IpAddr) {
-        if self.slots.cold(slot).server.origin.is_charged() {
-            self.usage.charge_lan(Lan::of(source));
-        }
-    }
-
     /// Changes the transport, which belongs to the server and not to the endpoint. An endpoint of the other family is kept,
-    /// unless another server has registered the same address with the new transport, or it is banned. Returns whether the
-    /// transport is a new one.
-    fn change_transport(&mut self, now: Instant, slot: SlotIndex, transport: Transport) -> bool {
+    /// unless another server has registered the same address with the new transport, or it is banned.
+    fn change_transport(&mut self, now: Instant, slot: SlotIndex, transport: Transport) {
         let cold = self.slots.cold(slot);
         let old = cold.transport;
         if old == transport {
-            return false;
+            return;
         }
         let endpoints = cold.endpoints;
         for family in Family::ALL {
@@ -108,6 +115,5 @@ impl Registry {
             }
         }
         self.slots.cold_mut(slot).transport = transport;
-        true
     }
 }

@@ -1,12 +1,17 @@
 //! Servers that do not register: the caller queries them and passes their replies to the registry.
 
-use super::{Registry, bans::BanCandidate, capacity::SpaceRequest};
+use super::{
+    Registry,
+    bans::BanCandidate,
+    capacity::SpaceRequest,
+    eviction::{Applicant, Claim},
+};
 use crate::{
     ListingOrigin, PublicId, RegistrationOutcome, UnlistReason,
     entry::{EndpointState, Family},
     index::SlotIndex,
 };
-use rallypoint_limit::{Lan, is_possible_source};
+use rallypoint_limit::is_possible_source;
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
@@ -116,19 +121,23 @@ impl Registry {
             Ok(new) => new,
             Err(error) => return ProbedOutcome::Refused(RegistrationOutcome::Malformed(error)),
         };
-        let known = self.slots.find(id);
-        let owner = |ip: &IpAddr| self.slots.at_endpoint((self.endpoint(*ip, port).external, Transport::Udp));
-        let mut owners: Vec<_> = probed.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect();
+        let owners = self.owners(id, probed);
         if owners.iter().any(|&slot| self.slots.cold(slot).server.origin >= probed.origin) {
-            known.into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
+            self.slots.find(id).into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
             return ProbedOutcome::Taken;
         }
-        if let Some(refused) = self.probed_refusal(now, (known, owners.first().copied()), probed, &new) {
+        if let Err(refused) = self.admit_probed(now, probed, &new) {
             return ProbedOutcome::Refused(refused);
         }
+        let known = self.slots.find(id);
+        // A server that was displaced by an evicted one may have returned.
+        let mut owners = self.owners(id, probed);
         owners.sort_unstable();
         owners.dedup();
-        owners.into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
+        for slot in owners {
+            self.take_displaced(slot);
+            self.remove(now, slot, UnlistReason::Replaced);
+        }
         let slot = known.unwrap_or_else(|| self.create(now, None, &new, probed.origin));
         self.move_lobby(now, slot, None, lobby);
         let deadline = self.wheel.deadline(now, probed.lease);
@@ -146,28 +155,36 @@ impl Registry {
         ProbedOutcome::Listed(server.public_id)
     }
 
-    /// The reason why a server that has replied is refused, if it is.
-    fn probed_refusal(
-        &self,
+    /// The registered servers with other IDs at the endpoints of a server that has replied.
+    fn owners(&self, id: ServerId, probed: &ProbedServer) -> Vec<SlotIndex> {
+        let known = self.slots.find(id);
+        let owner = |ip: &IpAddr| self.slots.at_endpoint((self.endpoint(*ip, probed.port).external, Transport::Udp));
+        probed.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect()
+    }
+
+    /// Decides whether a server that has replied is accepted, and makes room for it: what has replied is no forgery, so it has
+    /// the best claim.
+    fn admit_probed(
+        &mut self,
         now: Instant,
-        (known, replaced): (Option<SlotIndex>, Option<SlotIndex>),
         probed: &ProbedServer,
         new: &Registration<'_>,
-    ) -> Option<RegistrationOutcome> {
+    ) -> Result<(), RegistrationOutcome> {
         if self.is_name_banned(now, new.name()) || self.is_server_banned(now, self.public_id(new.server_id())) {
-            return Some(RegistrationOutcome::Banned);
+            return Err(RegistrationOutcome::Banned);
         }
         if let Some(refused) = probed.ips.iter().find_map(|ip| self.endpoint_refusal(now, *ip, probed.port)) {
-            return Some(refused);
+            return Err(refused);
         }
-        let cap_reached = |lan| {
-            let request = SpaceRequest { lan, ..SpaceRequest::uncharged(new) };
-            self.find_cap_reached(&request, known, replaced)
-        };
-        match probed.origin.is_charged() {
-            true => probed.ips.iter().find_map(|ip| cap_reached(Some(Lan::of(*ip)))),
-            false => cap_reached(None),
+        for &ip in &probed.ips {
+            let known = self.slots.find(new.server_id());
+            let replaced = self.owners(new.server_id(), probed).first().copied();
+            let key = (self.endpoint(ip, probed.port).external, Transport::Udp);
+            let source = probed.origin.is_charged().then_some(ip);
+            let request = SpaceRequest { source, ..SpaceRequest::uncharged(new) };
+            self.make_room(now, request, Applicant { key, target: None, known, replaced }, Some(Claim::Former))?;
         }
+        Ok(())
     }
 
     /// The reason why no server at this endpoint is accepted, if none is.

@@ -105,6 +105,9 @@ impl Registry {
         }
         let before = self.slots.hot(slot).states[family];
         self.set_state(slot, family, result);
+        if let CheckResult::Reachable(_) = result {
+            self.prove_by_check(slot, family, target);
+        }
         self.update_list(now, slot, None, UnlistReason::Unreachable);
         let after = self.slots.hot(slot).states[family];
         if let (EndpointState::Listed, Some(until)) = (after, self.checks.valid_until(&target)) {
@@ -114,6 +117,22 @@ impl Registry {
             let is_listed = after == EndpointState::Listed;
             let outcome = if is_listed { RegistrationOutcome::Listed } else { RegistrationOutcome::Unreachable };
             self.record_check(now, slot, family, outcome);
+        }
+        self.yield_to_displaced(now, slot, family, false);
+    }
+
+    /// Records that a server has replied to its check, unless the reply may be that of another server: of the one that it has
+    /// displaced, or of one that named the same port for queries before.
+    fn prove_by_check(&mut self, slot: SlotIndex, family: Family, target: CheckTarget) {
+        let cold = self.slots.cold(slot);
+        let key = self.slots.key(slot);
+        let is_own_port =
+            cold.endpoints[family].is_some_and(|endpoint| endpoint.internal.port.get() == target.addr.port());
+        let slots = &self.slots;
+        if cold.displaced.is_none()
+            && (is_own_port || self.checks.claim_target(&target, key, |key| slots.contains(key)))
+        {
+            self.prove(slot);
         }
     }
 

@@ -1,12 +1,12 @@
 //! A registration that is not a refresh: which server it replaces, and the new state of its entry.
 
-use super::{Registry, capacity::SpaceRequest, listing::block_of};
+use super::{Registry, capacity::SpaceRequest, eviction::Applicant, listing::block_of};
 use crate::{
     ListedServer, ListingOrigin, RegistrationOutcome, UnlistReason,
-    entry::{CheckMethod, ColdEntry, EndpointState, Family, PerFamily},
+    entry::{CheckMethod, ColdEntry, EndpointState, Family, PerFamily, Standing},
     index::SlotIndex,
 };
-use rallypoint_limit::{Lan, Site};
+use rallypoint_limit::Site;
 use rallypoint_wire::lobby::{ListBlock, LobbyId, Registration, TableBuf};
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
@@ -37,29 +37,45 @@ impl Registry {
         if replaced.is_some_and(|slot| self.slots.cold(slot).server.origin != ListingOrigin::Registered) {
             return RegistrationOutcome::ListedByQuery;
         }
+        if replaced.is_some_and(|slot| !self.may_replace(slot, endpoint)) {
+            return RegistrationOutcome::EndpointTaken;
+        }
         let opener = Some(Site::of(source));
-        let request = SpaceRequest { lan: Some(Lan::of(source)), opener, ..SpaceRequest::uncharged(new) };
-        if let Some(refused) = self.find_cap_reached(&request, known, replaced) {
-            return refused;
-        }
+        let request = SpaceRequest { source: Some(source), opener, ..SpaceRequest::uncharged(new) };
+        let target = CheckMethod::of(new).map(|method| method.target(endpoint.internal));
+        let claim = match self.make_room(now, request, Applicant { key, target, known, replaced }, None) {
+            Ok(claim) => claim,
+            Err(refused) => return refused,
+        };
+        // A server that was displaced by an evicted one may have returned.
+        let known = self.slots.find(new.server_id());
+        let replaced = self.slots.at_endpoint(key).filter(|&slot| Some(slot) != known);
+        let family = Family::of(source);
+        self.forget_displaced(new.server_id(), Some(key));
         // L8: a restarted server has a new ID, and must be visible at once.
-        if let Some(old) = replaced {
-            self.remove(now, old, UnlistReason::Replaced);
-        }
+        let displaced = replaced.and_then(|old| self.displace(now, old, family));
         let slot = known.unwrap_or_else(|| self.create(now, opener, new, ListingOrigin::Registered));
+        if known.is_none() {
+            self.grant_claim(slot, claim);
+        }
         self.move_lobby(now, slot, opener, new.lobby_id());
         let was_listed = self.slots.cold(slot).position.is_some();
-        let family = Family::of(source);
         let needs_check = self.set_endpoint(now, slot, family, endpoint, new);
         let lease = self.wheel.deadline(now, self.config.lease);
         self.slots.hot_mut(slot).deadlines[family] = lease;
         self.wheel.schedule(slot, lease);
+        self.release_displaced(now, slot);
+        if let Some(displaced) = displaced {
+            self.keep_displaced(now, slot, displaced);
+        }
         let is_refused = PerFamily::from_fn(|family| needs_check[family] && !self.request_check(now, slot, family));
         let is_changed = self.update_list(now, slot, Some(new), UnlistReason::Unreachable);
         if !is_refused[family] {
             self.slots.hot_mut(slot).fingerprints[family] = fingerprint;
         }
-        match self.slots.hot(slot).states[family] {
+        let state = self.slots.hot(slot).states[family];
+        self.yield_to_displaced(now, slot, family, is_refused[family]);
+        match state {
             EndpointState::Listed if !was_listed => RegistrationOutcome::Listed,
             EndpointState::Listed if is_changed => RegistrationOutcome::Changed,
             EndpointState::Listed => RegistrationOutcome::Refreshed,
@@ -77,6 +93,10 @@ impl Registry {
         new: &Registration<'_>,
         origin: ListingOrigin,
     ) -> SlotIndex {
+        if self.slots.len() == 0 {
+            // Without entries there is no timeout.
+            self.gaps.touch(now);
+        }
         self.join_lobby(opener, new.lobby_id());
         // The table is written when the server is listed: that is the expensive part, and should be done once.
         self.buffers.block.clear();
@@ -84,8 +104,11 @@ impl Registry {
         let public_id = self.public_id(new.server_id());
         let server = ListedServer::new(public_id, new.lobby_id(), now, &self.buffers.block).with_origin(origin);
         self.usage.memory += server.memory();
-        let cold = ColdEntry::new(new.transport(), CheckMethod::of(new), Arc::new(server));
-        self.slots.insert(new.server_id(), cold)
+        let standing = if origin == ListingOrigin::Registered { Standing::Unproven } else { Standing::Proven };
+        let cold = ColdEntry::new(new.transport(), CheckMethod::of(new), Arc::new(server), self.wheel.tick(now));
+        let slot = self.slots.insert(new.server_id(), ColdEntry { standing, ..cold });
+        self.link_entry(slot);
+        slot
     }
 
     /// Adds a server to a lobby; `opener` is charged if the lobby is new.
@@ -98,10 +121,12 @@ impl Registry {
         let old = self.slots.cold(slot).server.lobby_id;
         if old != lobby {
             self.unlist(now, slot, UnlistReason::Moved);
+            self.unlink_entry(slot);
             self.usage.lobbies.leave(old);
             self.join_lobby(opener, lobby);
             let cold = self.slots.cold_mut(slot);
             cold.server = Arc::new(cold.server.updated(lobby, &cold.server.block));
+            self.link_entry(slot);
             self.slots.hot_mut(slot).fingerprints = PerFamily::default();
         }
     }

@@ -67,6 +67,7 @@ impl Registry {
                 self.drop_endpoint(slot, family);
             }
         }
+        self.release_displaced(now, slot);
         if self.slots.hot(slot).states == PerFamily::<EndpointState>::default() {
             self.remove(now, slot, UnlistReason::Banned);
             return;

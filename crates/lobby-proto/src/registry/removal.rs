@@ -11,22 +11,31 @@ use std::time::Instant;
 
 impl Registry {
     pub(super) fn unregister(&mut self, now: Instant, id: ServerId) -> RegistrationOutcome {
-        let Some(slot) = self.slots.find(id) else { return RegistrationOutcome::NotRegistered };
-        self.remove(now, slot, UnlistReason::Unregistered);
+        match self.slots.find(id) {
+            Some(slot) => self.remove(now, slot, UnlistReason::Unregistered),
+            None if self.forget_displaced(id, None) => {}
+            None => return RegistrationOutcome::NotRegistered,
+        }
         self.tombstones.insert(now, id);
         RegistrationOutcome::Unregistered
     }
 
     /// Removes a server from the registry.
     pub(super) fn remove(&mut self, now: Instant, slot: SlotIndex, reason: UnlistReason) {
+        let displaced = self.take_displaced(slot);
         self.unlist(now, slot, reason);
         for family in Family::ALL {
+            self.note_departure(now, slot, family);
             self.drop_endpoint(slot, family);
         }
+        self.unlink_entry(slot);
         let server = &self.slots.cold(slot).server;
         self.usage.lobbies.leave(server.lobby_id);
         self.usage.memory -= server.memory();
         self.slots.remove(slot);
+        if let Some(displaced) = displaced {
+            self.return_displaced(now, *displaced);
+        }
     }
 
     /// Handles the deadline of an entry, which a refresh may have extended in the meantime.
@@ -35,12 +44,15 @@ impl Registry {
             return;
         }
         let reached = self.wheel.tick(now);
+        self.extend_by_grace(slot, reached);
         for family in Family::ALL {
             let hot = self.slots.hot(slot);
             if hot.states[family] != EndpointState::Absent && hot.deadlines[family] <= reached {
+                self.note_departure(now, slot, family);
                 self.drop_endpoint(slot, family);
             }
         }
+        self.release_displaced(now, slot);
         let hot = self.slots.hot(slot);
         let leased = Family::ALL.into_iter().filter(|&family| hot.states[family] != EndpointState::Absent);
         let Some(next) = leased.map(|family| hot.deadlines[family]).min() else {

@@ -5,6 +5,7 @@ use crate::{
     ListingOrigin, RegistrationOutcome,
     entry::{Addr, EndpointState, Family, PerFamily},
     index::SlotIndex,
+    listed_server::memory_of,
 };
 use rallypoint_wire::lobby::Revision;
 use std::{net::IpAddr, num::NonZeroU16, sync::Arc, time::Instant};
@@ -62,6 +63,6 @@ impl Registry {
 
     /// Whether a block may change its size without an examination of the caps.
     fn has_memory_for(&self, old: usize, new: usize) -> bool {
-        new <= old || new <= MODEST && self.usage.memory + 2 * (new - old) <= self.config.caps.memory
+        new <= old || new <= MODEST && self.usage.memory + memory_of(new) - memory_of(old) <= self.config.caps.memory
     }
 }

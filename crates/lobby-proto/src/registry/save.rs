@@ -14,10 +14,9 @@
 use super::{Registry, capacity::SpaceRequest};
 use crate::{
     ListedServer, ListingOrigin,
-    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily},
+    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, Standing},
     index::SlotIndex,
 };
-use rallypoint_limit::Lan;
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
     lobby::{ListBlock, LobbyId, MAX_BLOCK, ServerId},
@@ -39,7 +38,7 @@ const ORIGIN_SHIFT: u8 = 6;
 
 /// Minimum lease of a restored server. However little was left of its lease, a server has the chance to refresh: servers do
 /// so every 30 seconds.
-const MIN_LEASE: Duration = Duration::from_secs(35);
+pub(super) const MIN_LEASE: Duration = Duration::from_secs(35);
 
 /// Writes the save file of a registry step by step. The registry continues between the steps, so a million servers can be
 /// saved without a pause.
@@ -184,8 +183,8 @@ impl Registry {
         let size = block.len();
         let is_taken = |endpoint: &EndpointEntry| self.slots.at_endpoint((endpoint.external, transport)).is_some();
         let is_full = |endpoint: &EndpointEntry| {
-            let lan = saved.origin.is_charged().then(|| Lan::of(endpoint.internal.ip));
-            let request = SpaceRequest { lan, lobby: saved.lobby_id, opener: None, size };
+            let source = saved.origin.is_charged().then_some(endpoint.internal.ip);
+            let request = SpaceRequest { source, lobby: saved.lobby_id, opener: None, size, is_former: true };
             self.find_cap_reached(&request, None, None).is_some()
         };
         if self.slots.find(saved.id).is_some()
@@ -199,7 +198,7 @@ impl Registry {
             let family = Family::of(endpoint.internal.ip);
             let deadline = self.wheel.deadline(now, left.clamp(MIN_LEASE, self.config.lease.max(MIN_LEASE)));
             self.slots.bind((endpoint.external, transport), slot);
-            self.charge_lan(slot, endpoint.internal.ip);
+            self.charge_endpoint(slot, endpoint.internal.ip);
             self.slots.cold_mut(slot).endpoints[family] = Some(endpoint);
             let hot = self.slots.hot_mut(slot);
             hot.states[family] = EndpointState::Listed;
@@ -207,6 +206,8 @@ impl Registry {
             self.wheel.schedule(slot, deadline);
             if let Some(target) = self.check_target(slot, family) {
                 self.checks.vouch(now, &self.wheel, target);
+                // It was listed, so it had replied to a check.
+                self.prove(slot);
             }
         }
         self.review_entry(now, slot);
@@ -222,7 +223,11 @@ impl Registry {
         let transport = saved.block.transport;
         let check = CheckMethod::for_server(transport, saved.block.table.get(b"x-query"));
         let check = check.filter(|_| saved.origin == ListingOrigin::Registered);
-        self.slots.insert(saved.id, ColdEntry::new(transport, check, Arc::new(server)))
+        let standing = if saved.origin == ListingOrigin::Registered { Standing::Known } else { Standing::Proven };
+        let cold = ColdEntry::new(transport, check, Arc::new(server), self.wheel.tick(now));
+        let slot = self.slots.insert(saved.id, ColdEntry { standing, ..cold });
+        self.link_entry(slot);
+        slot
     }
 }
 

@@ -6,7 +6,6 @@ use rallypoint_lobby_proto::{
 };
 use rallypoint_wire::lobby::Transport;
 use std::{
-    collections::BTreeSet,
     net::{IpAddr, SocketAddr},
     time::{Duration, Instant},
 };
@@ -34,7 +33,6 @@ pub struct Knobs {
     pub bans_network: bool,
     pub bans_name: bool,
     pub bans_server: bool,
-    pub has_small_caps: bool,
 }
 
 pub const SOURCES: [&str; 7] =
@@ -44,8 +42,6 @@ pub const BANNED: &str = "9.9.9.2";
 pub const EXEMPT: &str = "2620:fe::2";
 /// The external address of the private source, which is also the address of another server.
 pub const OUTSIDE: &str = "9.9.9.1";
-/// A named lobby, for small caps.
-pub const NAMED: u32 = 1;
 pub const BAD_NAME: &str = "casino";
 /// The UDP endpoint of a server that is banned individually.
 pub const BAD_PLACE: (&str, u16) = (OUTSIDE, 2);
@@ -93,6 +89,7 @@ impl Knobs {
         (config.checks.keep, config.checks.retry) = (KEEP, RETRY);
         (config.checks.per_address, config.checks.per_network) = (1_000_000, 1_000_000);
         (config.checks.in_flight, config.checks.waiting) = (1_000_000, 1_000_000);
+        config.checks.total = 100_000_000;
         if self.is_exempt {
             config.checks.exempt = networks(&[&format!("{EXEMPT}/128")]);
         }
@@ -113,21 +110,7 @@ impl Knobs {
         let server = BanSubject::Server(server);
         let bans = [(self.bans_network, network), (self.bans_name, name), (self.bans_server, server)];
         config.bans = permanent(bans.into_iter().filter(|(is_set, _)| *is_set).map(|(_, subject)| ban(subject)));
-        if self.has_small_caps {
-            let caps = &mut config.caps;
-            (caps.per_address, caps.per_lobby, caps.total, caps.lobbies) = (2, 3, 4, 2);
-            caps.lobbies_per_network = 1;
-            config.named_lobbies = [lobby(NAMED)].into_iter().collect();
-        }
         config
-    }
-
-    pub fn caps(&self) -> [usize; 5] {
-        if self.has_small_caps { [2, 3, 4, 2, 1] } else { [32, 1_000_000, 1_000_000, 10_000, 100] }
-    }
-
-    fn is_named(&self, lobby: u32) -> bool {
-        self.has_small_caps && lobby == NAMED
     }
 
     pub fn outside(&self, inside: (IpAddr, u16)) -> (IpAddr, u16) {
@@ -165,17 +148,26 @@ pub struct Entry {
     pub says: Says,
     /// IPv4 and IPv6.
     pub endpoints: [Option<Endpoint>; 2],
+    /// The proven server whose endpoint this one has taken (W45), and that endpoint.
+    pub displaced: Option<Box<(Entry, (IpAddr, u16))>>,
 }
 
 impl Entry {
+    /// Whether it has displaced a server that is checked in another way.
+    fn yields(&self) -> bool {
+        let probe = |says: &Says| says.target((ip("0.0.0.0"), 1));
+        self.displaced.as_ref().is_some_and(|displaced| probe(&displaced.0.says) != probe(&self.says))
+    }
+
     /// The addresses at which the lobby itself reaches the listed endpoints.
     fn reached(&self) -> [Option<(IpAddr, u16)>; 2] {
         self.endpoints.map(|endpoint| Some(endpoint.filter(|endpoint| endpoint.state == State::Listed)?.inside))
     }
 }
 
-/// A listed endpoint: address, port, and whether it is TCP.
-pub type Place = (IpAddr, u16, bool);
+/// A listed endpoint: address, port, whether it is TCP, and how its server is queried: one that has displaced another differs in
+/// that when it yields (W45).
+pub type Place = (IpAddr, u16, bool, String);
 
 pub struct Model {
     pub began: Instant,
@@ -188,24 +180,6 @@ pub struct Model {
     /// Checks in flight, and when they are overdue.
     pub under_way: Vec<(CheckTarget, Instant)>,
     pub outcomes: [u64; RegistrationOutcome::CODES.len()],
-    /// Open lobbies: whether they were named when they were opened, and the network that opened them, if it is known.
-    pub opened: Vec<(u32, bool, Option<String>)>,
-}
-
-/// A LAN is an IPv4 address or an IPv6 /64; a site is a /24 or a /48.
-fn cut(ip: IpAddr, v4: usize, v6: usize) -> String {
-    match ip {
-        IpAddr::V4(ip) => format!("{:?}", &ip.octets()[..v4]),
-        IpAddr::V6(ip) => format!("{:?}", &ip.octets()[..v6]),
-    }
-}
-
-fn home(ip: IpAddr) -> String {
-    cut(ip, 4, 8)
-}
-
-fn network(ip: IpAddr) -> String {
-    cut(ip, 3, 6)
 }
 
 impl Model {
@@ -238,18 +212,80 @@ impl Model {
         self.entries.iter().position(|entry| entry.says.id == id)
     }
 
-    pub fn remove(&mut self, at: usize) {
+    /// Removes an entry, and lets the one that it has displaced return.
+    pub fn remove(&mut self, now: Instant, at: usize) {
+        if let Some(displaced) = self.take(at).displaced {
+            self.return_displaced(now, displaced.0);
+        }
+    }
+
+    fn take(&mut self, at: usize) -> Entry {
         let entry = self.entries.swap_remove(at);
         self.waiters.retain(|(_, id, _)| *id != entry.says.id);
-        self.close_empty();
+        entry
     }
 
-    fn close_empty(&mut self) {
-        let entries = &self.entries;
-        self.opened.retain(|(lobby, ..)| entries.iter().any(|entry| entry.says.lobby == *lobby));
+    fn is_occupied(&self, outside: (IpAddr, u16), is_tcp: bool) -> bool {
+        let is_there = |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| endpoint.outside == outside);
+        self.entries.iter().any(|entry| entry.says.is_tcp == is_tcp && is_there(entry))
     }
 
-    pub fn register(&mut self, now: Instant, from: IpAddr, says: Says) -> RegistrationOutcome {
+    /// W45: the former server is listed for the rest of its lease.
+    fn return_displaced(&mut self, now: Instant, mut entry: Entry) {
+        let reached = self.reached(now);
+        for endpoint in &mut entry.endpoints {
+            *endpoint = endpoint.filter(|endpoint| {
+                endpoint.ends > reached
+                    && !self.is_occupied(endpoint.outside, entry.says.is_tcp)
+                    && !self.knobs.is_private(endpoint.outside)
+            });
+        }
+        let is_gone = entry.endpoints.iter().all(Option::is_none) || self.is_banned(&entry);
+        if !is_gone {
+            self.entries.push(entry);
+        }
+    }
+
+    /// Forgets a displaced server, unless it was displaced at this place.
+    fn forget_displaced(&mut self, id: u128, except: Option<((IpAddr, u16), bool)>) -> bool {
+        let holds = |entry: &Entry| {
+            entry.displaced.as_ref().is_some_and(|displaced| {
+                displaced.0.says.id == id && Some((displaced.1, displaced.0.says.is_tcp)) != except
+            })
+        };
+        let holder = self.entries.iter().position(holds);
+        holder.inspect(|&at| self.entries[at].displaced = None).is_some()
+    }
+
+    /// Lets a displaced server return when the entry that displaced it has left its endpoint.
+    fn release(&mut self, now: Instant, at: usize) {
+        let entry = &self.entries[at];
+        let Some((former, taken)) = entry.displaced.as_deref() else { return };
+        let is_there = entry.endpoints.iter().flatten().any(|endpoint| endpoint.outside == *taken);
+        let is_expired = former.endpoints.iter().flatten().all(|endpoint| endpoint.ends <= self.reached(now));
+        if !is_there || entry.says.is_tcp != former.says.is_tcp || is_expired {
+            let displaced = self.entries[at].displaced.take().unwrap();
+            self.return_displaced(now, displaced.0);
+        }
+    }
+
+    fn is_banned(&self, entry: &Entry) -> bool {
+        let knobs = self.knobs;
+        let mut endpoints = entry.endpoints.iter().flatten();
+        let is_from_banned = endpoints.clone().any(|endpoint| endpoint.inside.0 == ip(BANNED));
+        knobs.bans_network && is_from_banned
+            || knobs.bans_name && entry.says.has_bad_name
+            || endpoints.any(|endpoint| knobs.is_bad_place(endpoint.outside, &entry.says))
+    }
+
+    /// `is_proven` tells whether a check has reached the server with this ID, which depends on when the registry repeats it.
+    pub fn register(
+        &mut self,
+        now: Instant,
+        from: IpAddr,
+        says: Says,
+        is_proven: impl Fn(u128) -> bool,
+    ) -> RegistrationOutcome {
         let from = from.to_canonical();
         if from == ip("0.0.0.0") {
             return RegistrationOutcome::InvalidSource;
@@ -275,31 +311,55 @@ impl Model {
             let is_there = entry.endpoints.iter().flatten().any(|endpoint| endpoint.outside == outside);
             is_there && entry.says.is_tcp == says.is_tcp && entry.says.id != says.id
         });
-        if let Some(refused) = self.at_cap(from, says, known, replaced) {
-            return refused;
+        // W44
+        let is_mapped = |inside: IpAddr, outside: IpAddr| inside != outside;
+        let is_taken = |entry: &Entry| {
+            let there = entry.endpoints.iter().flatten().find(|endpoint| endpoint.outside == outside).unwrap();
+            let is_first = is_mapped(from, outside.0) && !is_mapped(there.inside.0, outside.0);
+            there.inside.0 != from && !is_first
+        };
+        if replaced.is_some_and(|at| is_taken(&self.entries[at])) {
+            return RegistrationOutcome::EndpointTaken;
         }
-        if let Some(replaced) = replaced {
-            self.remove(replaced);
-        }
-        let at = self.find(says.id).unwrap_or_else(|| {
-            self.entries.push(Entry { says, endpoints: [None; 2] });
-            self.entries.len() - 1
+        self.forget_displaced(says.id, Some((outside, says.is_tcp)));
+        let displaced = replaced.and_then(|replaced| {
+            let mut old = self.take(replaced);
+            let is_same_place =
+                |displaced: &(Entry, (IpAddr, u16))| displaced.1 == outside && displaced.0.says.is_tcp == says.is_tcp;
+            let inherited = old.displaced.take_if(|displaced| is_same_place(displaced));
+            if let Some(former) = old.displaced.take() {
+                self.return_displaced(now, former.0);
+            }
+            for endpoint in &mut old.endpoints {
+                *endpoint = endpoint.filter(|endpoint| endpoint.state == State::Listed);
+            }
+            old.endpoints[1 - usize::from(from.is_ipv6())] = None;
+            let is_there = old.endpoints.iter().flatten().any(|endpoint| endpoint.outside == outside);
+            (is_there && is_proven(old.says.id)).then(|| Box::new((old, outside))).or(inherited)
         });
-        let before = self.entries[at].clone();
-        // It leaves its lobby before it opens another one.
-        self.entries[at].says.lobby = says.lobby;
-        self.close_empty();
-        if self.opened.iter().all(|(open, ..)| *open != says.lobby) {
-            let is_named = self.knobs.is_named(says.lobby);
-            self.opened.push((says.lobby, is_named, (!is_named).then(|| network(from))));
+        if known.is_none() {
+            self.entries.push(Entry { says, endpoints: [None; 2], displaced: None });
         }
+        let at = self.find(says.id).unwrap();
+        let before = self.entries[at].clone();
         let is_new_in_lobby = self.shown(&before).is_none() || before.says.lobby != says.lobby;
         self.update(now, at, says, inside, outside);
-        let entry = &self.entries[at];
+        self.release(now, at);
+        let at = self.find(says.id).unwrap();
+        if let Some(displaced) = displaced.filter(|displaced| displaced.0.says.id != says.id && !is_proven(says.id))
+            && self.entries[at].displaced.is_none()
+        {
+            self.entries[at].displaced = Some(displaced);
+        }
+        let entry = self.entries[at].clone();
         let family = usize::from(from.is_ipv6());
         // The internal address has changed, though the list shows the same.
-        let is_changed = self.shown(&before) != self.shown(entry) || before.reached() != entry.reached();
-        match entry.endpoints[family].unwrap().state {
+        let is_changed = self.shown(&before) != self.shown(&entry) || before.reached() != entry.reached();
+        let state = entry.endpoints[family].unwrap().state;
+        if state == State::Unreachable && entry.yields() {
+            self.remove(now, at);
+        }
+        match state {
             State::Listed if is_new_in_lobby => RegistrationOutcome::Listed,
             State::Listed if is_changed => RegistrationOutcome::Changed,
             State::Listed => RegistrationOutcome::Refreshed,
@@ -355,49 +415,13 @@ impl Model {
         }
     }
 
-    pub fn at_cap(
-        &self,
-        from: IpAddr,
-        says: Says,
-        known: Option<usize>,
-        replaced: Option<usize>,
-    ) -> Option<RegistrationOutcome> {
-        let [per_address, per_lobby, total, lobbies, lobbies_per_network] = self.knobs.caps();
-        let is_ours = |at: usize| Some(at) == known || Some(at) == replaced;
-        // The state without the servers that this registration replaces.
-        let others: Vec<&Entry> =
-            (0..).zip(&self.entries).filter(|(at, _)| !is_ours(*at)).map(|(_, entry)| entry).collect();
-        let is_in = |entry: &Entry| entry.says.lobby == says.lobby;
-        let is_from =
-            |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| home(endpoint.inside.0) == home(from));
-        let ours: Vec<&Entry> = known.into_iter().chain(replaced).map(|at| &self.entries[at]).collect();
-        if ours.is_empty() && others.len() >= total {
-            return Some(RegistrationOutcome::RegistryFull);
-        }
-        let in_lobby = others.iter().filter(|entry| is_in(entry)).count();
-        if in_lobby >= per_lobby && !ours.iter().any(|entry| is_in(entry)) {
-            return Some(RegistrationOutcome::LobbyFull);
-        }
-        let open: BTreeSet<u32> = others.iter().map(|entry| entry.says.lobby).collect();
-        let is_open = open.contains(&says.lobby) || ours.iter().any(|entry| is_in(entry));
-        let counts: Vec<_> =
-            self.opened.iter().filter(|(lobby, is_named, _)| open.contains(lobby) && !is_named).collect();
-        let ours_here = counts.iter().filter(|(.., opener)| *opener == Some(network(from))).count();
-        let is_full = counts.len() >= lobbies || ours_here >= lobbies_per_network;
-        if !is_open && !self.knobs.is_named(says.lobby) && is_full {
-            return Some(RegistrationOutcome::TooManyLobbies);
-        }
-        let is_full = others.iter().filter(|entry| is_from(entry)).count() >= per_address;
-        (is_full && !ours.iter().any(|entry| is_from(entry))).then_some(RegistrationOutcome::AddressFull)
-    }
-
     pub fn unregister(&mut self, now: Instant, from: IpAddr, id: u128) -> RegistrationOutcome {
         match self.find(id) {
             _ if from == ip("0.0.0.0") => RegistrationOutcome::InvalidSource,
             _ if self.knobs.bans_network && from == ip(BANNED) => RegistrationOutcome::Banned,
-            None => RegistrationOutcome::NotRegistered,
-            Some(at) => {
-                self.remove(at);
+            None if !self.forget_displaced(id, None) => RegistrationOutcome::NotRegistered,
+            found => {
+                found.into_iter().for_each(|at| self.remove(now, at));
                 self.unregistered.push((id, now + secs(3)));
                 RegistrationOutcome::Unregistered
             }
@@ -419,12 +443,20 @@ impl Model {
                 if self.target(&self.entries[at], family) != Some(target) {
                     continue;
                 }
-                let Says { id, is_tcp, .. } = self.entries[at].says;
+                let Says { id, is_tcp, query, .. } = self.entries[at].says;
                 let is_told = told.iter().any(|(_, waiter, _)| *waiter == id);
                 let Some(endpoint) = &mut self.entries[at].endpoints[family] else { continue };
                 endpoint.state = match endpoint.state {
                     State::Listed if is_told && !is_good => State::Unreachable,
-                    State::Listed if is_good || is_shown((endpoint.outside.0, endpoint.outside.1, is_tcp)) => {
+                    State::Listed
+                        if is_good
+                            || is_shown((
+                                endpoint.outside.0,
+                                endpoint.outside.1,
+                                is_tcp,
+                                query.unwrap_or_default().into(),
+                            )) =>
+                    {
                         State::Listed
                     }
                     State::Listed => State::Unreachable,
@@ -433,6 +465,14 @@ impl Model {
                     state => state,
                 };
             }
+        }
+        // W45: a server that was not reached does not stay in the place of one that was.
+        let is_yielding = |entry: &Entry| {
+            let is_unreachable = |endpoint: &Endpoint| endpoint.state == State::Unreachable;
+            entry.yields() && entry.endpoints.iter().flatten().any(is_unreachable)
+        };
+        while let Some(at) = self.entries.iter().position(is_yielding) {
+            self.remove(now, at);
         }
     }
 
@@ -446,25 +486,24 @@ impl Model {
                 *endpoint = endpoint.filter(|endpoint| endpoint.ends > reached);
             }
             if self.entries[at].endpoints.iter().all(Option::is_none) {
-                self.remove(at);
+                self.remove(now, at);
+            } else {
+                self.release(now, at);
             }
         }
     }
 
-    pub fn set(&mut self, knobs: Knobs) {
+    pub fn set(&mut self, now: Instant, knobs: Knobs) {
         self.knobs = knobs;
         for at in (0..self.entries.len()).rev() {
-            let entry = &mut self.entries[at];
-            let is_from_banned = entry.endpoints.iter().flatten().any(|endpoint| endpoint.inside.0 == ip(BANNED));
-            let mut endpoints = entry.endpoints.iter().flatten();
-            let is_banned = knobs.bans_network && is_from_banned
-                || knobs.bans_name && entry.says.has_bad_name
-                || endpoints.any(|endpoint| knobs.is_bad_place(endpoint.outside, &entry.says));
-            for endpoint in &mut entry.endpoints {
+            let is_banned = self.is_banned(&self.entries[at]);
+            for endpoint in &mut self.entries[at].endpoints {
                 *endpoint = endpoint.filter(|endpoint| !knobs.is_private(endpoint.outside));
             }
-            if is_banned || entry.endpoints.iter().all(Option::is_none) {
-                self.remove(at);
+            if is_banned || self.entries[at].endpoints.iter().all(Option::is_none) {
+                self.remove(now, at);
+            } else {
+                self.release(now, at);
             }
         }
     }
@@ -473,19 +512,14 @@ impl Model {
         self.began = now;
         (self.waiters, self.under_way, self.verdicts, self.unregistered) = Default::default();
         self.outcomes = Default::default();
-        // The lobbies are restored without an opener.
-        let knobs = self.knobs;
-        self.opened.iter_mut().for_each(|(lobby, is_named, opener)| {
-            (*is_named, *opener) = (knobs.is_named(*lobby), None);
-        });
         let lease = secs(self.knobs.lease);
         for entry in &mut self.entries {
+            entry.displaced = None;
             for endpoint in &mut entry.endpoints {
                 *endpoint = endpoint.filter(|endpoint| endpoint.state == State::Listed);
             }
         }
         self.entries.retain(|entry| entry.endpoints.iter().any(Option::is_some));
-        self.close_empty();
         for at in 0..self.entries.len() {
             for family in [0, 1] {
                 let Some(Endpoint { ends, .. }) = self.entries[at].endpoints[family] else { continue };

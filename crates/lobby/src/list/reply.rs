@@ -35,8 +35,9 @@ enum Bytes {
 }
 
 impl ReplySource {
-    pub fn new(lists: Arc<PublishedLists>) -> Self {
-        Self { lists, files: ReplyFiles::new() }
+    /// Popular replies are kept in files of at most `file_bytes` together.
+    pub fn new(lists: Arc<PublishedLists>, file_bytes: usize) -> Self {
+        Self { lists, files: ReplyFiles::new(file_bytes) }
     }
 
     /// The current list of a lobby.

@@ -28,7 +28,7 @@ const MIN_SIZE: usize = 32 << 10;
 /// Maximum number of files. Slow readers keep files of old versions open, and file descriptors are scarce.
 pub(crate) const MAX_REPLY_FILES: usize = 64;
 
-/// Maximum number of bytes in all files.
+/// Maximum number of bytes in all files, unless the memory cap is low.
 const MAX_BYTES: usize = 64 << 20;
 
 /// Creates files for popular replies. It is disabled where SIGPIPE is not ignored: `sendfile` has no `MSG_NOSIGNAL`, so a
@@ -60,8 +60,10 @@ pub(super) struct ReplyFile {
 }
 
 impl ReplyFiles {
-    pub fn new() -> Self {
-        Self(is_sigpipe_ignored().then(RequestCounts::default))
+    /// Files of at most `max_bytes` together.
+    pub fn new(max_bytes: usize) -> Self {
+        let budget = Arc::new(FileBudget { max_bytes: max_bytes.min(MAX_BYTES), ..FileBudget::default() });
+        Self(is_sigpipe_ignored().then(|| RequestCounts { budget, ..RequestCounts::default() }))
     }
 
     /// Counts a request for a reply, and returns the reply's file if it has one. Requests do not wait for a file that another
@@ -121,6 +123,7 @@ impl ReplyFile {
 /// Number and size of all files that exist.
 #[derive(Debug, Default)]
 struct FileBudget {
+    max_bytes: usize,
     files: AtomicUsize,
     bytes: AtomicUsize,
 }
@@ -137,7 +140,7 @@ impl FileBudget {
         let files = self.files.fetch_add(1, Relaxed);
         let total = self.bytes.fetch_add(bytes, Relaxed) + bytes;
         let reservation = Reservation { budget: self.clone(), bytes };
-        (files < MAX_REPLY_FILES && total <= MAX_BYTES).then_some(reservation)
+        (files < MAX_REPLY_FILES && total <= self.max_bytes).then_some(reservation)
     }
 }
 
@@ -154,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_number_and_the_size_of_files_are_limited() {
-        let budget = Arc::new(FileBudget::default());
+        let budget = Arc::new(FileBudget { max_bytes: MAX_BYTES, ..FileBudget::default() });
         let mut reservations: Vec<_> = (0..MAX_REPLY_FILES).map(|_| budget.reserve(1_000).unwrap()).collect();
         assert!(budget.reserve(1).is_none(), "too many files");
         reservations.truncate(1);

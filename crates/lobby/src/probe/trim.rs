@@ -32,14 +32,23 @@ pub(super) fn trim(info: ServerInfo) -> ServerInfo {
         max_players: info.max_players,
         bots: info.bots,
         spectators: info.spectators,
-        teams: info.teams.into_iter().take(MAX_TEAMS).map(team).collect(),
-        player_list: info.player_list.map(|list| list.into_iter().take(MAX_PLAYERS).map(player).collect()),
+        teams: shrunk(info.teams.into_iter().take(MAX_TEAMS).map(team)),
+        player_list: info.player_list.map(|list| shrunk(list.into_iter().take(MAX_PLAYERS).map(player))),
         ..ServerInfo::default()
     }
 }
 
+/// The first characters of a text, in an allocation of their size.
 fn cut(text: &str, longest: usize) -> String {
-    text.chars().take(longest).collect()
+    let end = text.char_indices().nth(longest).map_or(text.len(), |(end, _)| end);
+    text[..end].to_owned()
+}
+
+/// A list without spare capacity, which could be that of a longer list.
+fn shrunk<T>(list: impl Iterator<Item = T>) -> Vec<T> {
+    let mut list: Vec<T> = list.collect();
+    list.shrink_to_fit();
+    list
 }
 
 #[cfg(test)]

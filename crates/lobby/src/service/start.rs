@@ -33,10 +33,20 @@ use tokio::{
 /// Number of events that a subscriber may be behind before it misses some.
 const EVENT_BACKLOG: usize = 16_384;
 
+/// Fraction (1/8) of the memory cap for replies of servers to probes, in addition to the registry.
+const ANSWER_SHARE: usize = 8;
+
+/// Fraction (1/4) of the memory cap for outdated lists that slow readers keep from being freed.
+const HELD_SHARE: usize = 4;
+
+/// Fraction (1/8) of the memory cap for popular list replies in memory-backed files.
+const REPLY_FILE_SHARE: usize = 8;
+
 /// Starts everything, or nothing.
 pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyService, LobbyStartError> {
     let now = clock::now();
     let descriptors = Descriptors::claim(&options);
+    let memory = options.registry.caps.memory;
     // Datagrams that arrive while the saved list is read wait in the sockets.
     let bound = bind::bind(&options)?;
     let data_dir = options.data_dir.as_deref().map(DataDir::open).transpose()?;
@@ -51,8 +61,11 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         admin_record = Some((data_dir.path().to_owned(), record));
     }
     let lists = registry.lists();
-    let list_limits = descriptors.limit_list(&options.list);
-    let list = ListService::start(bound.tcp, lists.clone(), list_limits, runtime).map_err(LobbyStartError::Thread)?;
+    let mut list_limits = descriptors.limit_list(&options.list);
+    list_limits.held_bytes = list_limits.held_bytes.min(memory / HELD_SHARE);
+    let files = memory / REPLY_FILE_SHARE;
+    let list =
+        ListService::start(bound.tcp, lists.clone(), list_limits, files, runtime).map_err(LobbyStartError::Thread)?;
 
     let stats = Arc::new(ArcSwap::from_pointee(registry.stats()));
     let events = broadcast::Sender::new(EVENT_BACKLOG);
@@ -89,7 +102,8 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         registry.commands.run(move |thread, _| thread.saves = Some(saves));
     }
 
-    let server_table = ServerTable::new(now, WallClock::new(now, SystemTime::now()), options.table_scope);
+    let server_table = ServerTable::new(now, WallClock::new(now, SystemTime::now()), options.table_scope)
+        .with_answer_bytes(memory / ANSWER_SHARE);
     let (feed, results) = ServerFeed::new(Arc::clone(server_table.published()));
     let feed = Arc::new(feed);
     let table_task = runtime.spawn(table::run(server_table, registry.clone(), Arc::clone(&feed), results));

@@ -9,8 +9,8 @@ use tokio::sync::{broadcast, mpsc, watch};
 /// Number of updates that a subscriber may be behind before it misses some and has to compare snapshots.
 const BACKLOG: usize = 64;
 
-/// Number of probe results that may wait for the table.
-const RESULTS: usize = 1_024;
+/// Number of probe results that may wait for the table. A reply can take tens of kilobytes.
+const RESULTS: usize = 64;
 
 /// The latest snapshot of the [`ServerTable`](super::ServerTable), and updates as they happen.
 ///

@@ -13,10 +13,26 @@ use rallypoint_wire::{
     text,
 };
 use std::{
+    borrow::Cow,
     net::{SocketAddr, SocketAddrV4, SocketAddrV6},
     sync::{Arc, OnceLock},
     time::Duration,
 };
+
+/// Maximum length of a text of its own in a record, in characters. Names of real servers have up to 64.
+const MAX_TEXT: usize = 128;
+
+/// Maximum length of a link, in bytes.
+const MAX_WEBSITE: usize = 512;
+
+/// Maximum length of a key or a value in [`ServerRecord::table`], in characters.
+const MAX_VALUE: usize = 256;
+
+/// Maximum length of all keys and values in [`ServerRecord::table`], in bytes.
+const MAX_TABLE: usize = 4_096;
+
+/// Maximum length of an encoding that is kept, in bytes: several times that of a real server.
+const MAX_KEPT_ENCODING: usize = 1_536;
 
 /// A listed server, ready to be displayed: every text is decoded and harmless (L5), and the secret server ID is not part of
 /// it (L13).
@@ -86,7 +102,10 @@ impl ServerRecord {
     #[must_use]
     pub fn new(listing: &Arc<ListedServer>, clock: &WallClock) -> Self {
         let block = listing.block();
-        let display = |key: &[u8]| block.table.get(key).map(text::display).unwrap_or_default();
+        let display = |key: &[u8]| {
+            let shown = block.table.get(key).map(text::display).unwrap_or_default();
+            shorten(shown, MAX_TEXT)
+        };
         let name = display(b"name");
         let map = display(b"map");
         let version = display(b"game_ver");
@@ -96,7 +115,7 @@ impl ServerRecord {
             id: listing.public_id(),
             lobby: listing.lobby_id(),
             folded: FoldedTexts::new([&name, &map, &game, &game_name, &version]),
-            website: link(&display(b"game_url")).map(Into::into),
+            website: website(block.table.get(b"game_url").unwrap_or_default()),
             name: name.into(),
             map: map.into(),
             game: game.into(),
@@ -121,12 +140,21 @@ impl ServerRecord {
         }
     }
 
-    /// All entries of the registration as display texts, in their original order. Binary values are shown as hexadecimal
-    /// digits, the protocol ID as a UUID.
+    /// The entries of the registration as display texts, in their original order. Binary values are shown as hexadecimal
+    /// digits, the protocol ID as a UUID. Keys and values are cut to 256 characters, and entries beyond 4 kB are left out (W42):
+    /// a byte of a registration can take three bytes in a text.
     #[must_use]
     pub fn table(&self) -> Vec<(String, String)> {
         let Some(listing) = &self.listing else { return Vec::new() };
-        listing.block().table.iter().map(|entry| display_entry(entry.key, entry.value)).collect()
+        let mut room = MAX_TABLE;
+        let fits = |(key, value): &(String, String)| {
+            let size = key.len() + value.len();
+            let is_room = size <= room;
+            room = room.saturating_sub(size);
+            is_room
+        };
+        let block = listing.block();
+        block.table.iter().map(|entry| display_entry(entry.key, entry.value)).take_while(fits).collect()
     }
 
     /// Addresses at which players reach the server, IPv4 first: most clients can use that.
@@ -161,10 +189,17 @@ impl ServerRecord {
         &self.folded
     }
 
-    /// An encoding of this record, made by the first caller and kept as long as the record: a list of ten thousand servers in
-    /// which few change is written from prepared parts. All callers have to use the same encoder.
-    pub fn encoded(&self, encode: impl FnOnce(&Self) -> Bytes) -> &Bytes {
-        self.encoded.get_or_init(|| encode(self))
+    /// An encoding of this record, made by the first caller and kept as long as the record, unless it is unusually large: a list
+    /// of ten thousand servers in which few change is written from prepared parts. All callers have to use the same encoder.
+    pub fn encoded(&self, encode: impl FnOnce(&Self) -> Bytes) -> Bytes {
+        if let Some(encoded) = self.encoded.get() {
+            return encoded.clone();
+        }
+        let encoded = encode(self);
+        if encoded.len() <= MAX_KEPT_ENCODING {
+            return self.encoded.get_or_init(|| encoded).clone();
+        }
+        encoded
     }
 
     /// Whether both records display the same apart from the last reply to a probe, which is not part of lists.
@@ -306,16 +341,33 @@ fn whole_ms(duration: Option<Duration>) -> Option<u64> {
     duration.map(|duration| (duration.as_micros() as u64).div_ceil(1_000))
 }
 
+/// Cuts a text to a number of characters.
+fn shorten(text: Cow<'_, str>, longest: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}\u{2026}", &text[..end]).into(),
+        None => text,
+    }
+}
+
+/// The website in a registration, if it is a link that can be followed.
+fn website(value: &[u8]) -> Option<Box<str>> {
+    let text = text::display(value);
+    link(&text).filter(|link| link.len() <= MAX_WEBSITE).map(Into::into)
+}
+
 /// A key and its value as display texts.
 fn display_entry(key: &[u8], value: &[u8]) -> (String, String) {
-    let key_text = text::display(key).into_owned();
+    let key_text = shorten(text::display(key), MAX_VALUE).into_owned();
     if key == b"protocol_id"
         && let Ok(id) = value.try_into()
     {
         return (key_text, ProtocolId::from_bytes(id).to_string());
     }
     let is_binary = value.contains(&0);
-    let value =
-        if is_binary { value.iter().map(|byte| format!("{byte:02x}")).collect() } else { text::display(value).into() };
+    let value = if is_binary {
+        value.iter().take(MAX_VALUE / 2).map(|byte| format!("{byte:02x}")).collect()
+    } else {
+        shorten(text::display(value), MAX_VALUE).into_owned()
+    };
     (key_text, value)
 }

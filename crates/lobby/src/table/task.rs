@@ -1,7 +1,7 @@
 //! The task that feeds the [`ServerTable`] with events and publishes its snapshots.
 
 use super::{ServerFeed, ServerTable};
-use crate::{service::RegistryHandle, verify::VerificationResult};
+use crate::{LogThrottle, service::RegistryHandle, verify::VerificationResult};
 use rallypoint_lobby_proto::Event;
 use std::{
     sync::Arc,
@@ -37,6 +37,7 @@ async fn try_run(
     let (mut table, mut events) = read_list(table, Vec::new(), &registry).await?;
     let _reset = ResetCurrent(feed);
     let mut received = Vec::new();
+    let mut misses = LogThrottle::default();
     loop {
         if !received.is_empty() || table.poll_timeout() <= Instant::now() {
             let batch = std::mem::take(&mut received);
@@ -71,7 +72,9 @@ async fn try_run(
             () = registry.ended() => return None,
         }
         if has_missed {
-            tracing::warn!("the server table missed events of the lobby: reading the whole list again");
+            if let Some(times) = misses.record(Instant::now()) {
+                tracing::warn!(times, "the server table missed events of the lobby: reading the whole list again");
+            }
             (table, events) = read_list(table, std::mem::take(&mut received), &registry).await?;
         }
     }

@@ -206,7 +206,7 @@ pub(crate) fn write_list(query: &ListQuery, snapshot: &LiveSnapshot, max_bytes: 
         if index > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(json::server(row));
+        out.extend_from_slice(&json::server(row));
     }
     out.extend_from_slice(b"]}");
     out.into()

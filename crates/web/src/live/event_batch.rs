@@ -138,7 +138,7 @@ fn write(change: &TableChange, cursor: Cursor, out: &mut Vec<u8>) {
     // Writing to memory does not fail, and neither does JSON without maps whose keys are not strings.
     let _ = write!(out, "id: {cursor}\nevent: {name}\ndata: ");
     match change {
-        TableChange::Listed(record) | TableChange::Changed(record) => out.extend_from_slice(json::server(record)),
+        TableChange::Listed(record) | TableChange::Changed(record) => out.extend_from_slice(&json::server(record)),
         TableChange::Unlisted(record, reason) => {
             let view = UnlistedView { id: record.id, lobby: record.lobby, name: &record.name, why: reason.code() };
             let _ = serde_json::to_writer(&mut *out, &view);

@@ -87,6 +87,7 @@ pub(super) fn describe(kind: &EventKind, settings: &WebSettings) -> String {
             "unreachable" => "left the list: not reachable",
             "banned" => "left the list: unlisted by the operator",
             "unwatched" => "left the list: no longer watched",
+            "evicted" => "left the list: it was full",
             _ => "left the list",
         }
         .into(),

@@ -1,0 +1,61 @@
+//! Times in which the program did not run: it was stopped, or the machine was overloaded.
+//!
+//! Meanwhile the receive buffer overflows, and the refreshes that it had no room for are lost. All servers would then expire at
+//! once, although they are there. So they get the same grace as after a restart.
+
+use super::{Registry, save::MIN_LEASE};
+use crate::{
+    entry::{EndpointState, Family},
+    index::SlotIndex,
+    wheel::Tick,
+};
+use std::time::{Duration, Instant};
+
+/// How late a timeout has to be to count as a gap.
+const MIN_GAP: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) struct GapDetector {
+    /// When time was last handled.
+    last: Instant,
+    /// No lease ends before this tick.
+    grace_until: Tick,
+}
+
+impl GapDetector {
+    pub fn new(now: Instant) -> Self {
+        Self { last: now, grace_until: Tick::default() }
+    }
+
+    /// Records that time is handled at `now`, without a gap before.
+    pub fn touch(&mut self, now: Instant) {
+        self.last = now;
+    }
+}
+
+impl Registry {
+    /// Begins a time of grace if the registry was not called for longer than it asked for.
+    pub(super) fn detect_gap(&mut self, now: Instant) {
+        let due = self.wheel.next().map(|due| due.max(self.gaps.last));
+        self.gaps.touch(now);
+        if due.is_some_and(|due| now.saturating_duration_since(due) >= MIN_GAP) {
+            self.gaps.grace_until = self.wheel.deadline(now, MIN_LEASE);
+            self.checks.handle_gap(now, &self.wheel, &self.config.checks);
+            self.stats.gaps += 1;
+        }
+    }
+
+    /// Extends the leases of an entry that end in the time of grace.
+    pub(super) fn extend_by_grace(&mut self, slot: SlotIndex, reached: Tick) {
+        let grace_until = self.gaps.grace_until;
+        if reached >= grace_until {
+            return;
+        }
+        let hot = self.slots.hot_mut(slot);
+        for family in Family::ALL {
+            if hot.states[family] != EndpointState::Absent {
+                hot.deadlines[family] = hot.deadlines[family].max(grace_until);
+            }
+        }
+    }
+}

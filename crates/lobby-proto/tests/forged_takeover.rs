@@ -1,0 +1,252 @@
+//! Registrations that are forged in the name of a server's address cannot keep it off the list (W45).
+//!
+//! The attacker forges the endpoint of a server with a new ID, which replaces it (L8), moves that ID to another port, and fills
+//! the address with further IDs, over and over. Without a defence the server is refused because its address is full.
+
+mod support;
+use rallypoint_lobby_proto::{CheckResult, CheckTarget, RegistrationOutcome, UnlistReason};
+use support::*;
+
+const VICTIM: &str = "203.0.113.9";
+const PORT: u16 = 8190;
+
+/// The number of servers that an address can have.
+const PER_ADDRESS: usize = 32;
+
+struct Attack {
+    lobby: Lobby,
+    victim: Server,
+    forged: u128,
+}
+
+impl Attack {
+    fn new(victim: Server) -> Self {
+        Self { lobby: Lobby::default(), victim, forged: 1_000 }
+    }
+
+    /// Registers the victim and answers its checks; the ports that are forged do not reply.
+    fn register(&mut self) -> RegistrationOutcome {
+        let outcome = self.lobby.register(VICTIM, &self.victim);
+        self.answer_checks();
+        outcome
+    }
+
+    fn answer_checks(&mut self) {
+        for CheckTarget { addr, kind } in self.lobby.checks() {
+            let result = if addr.port() == PORT { REACHABLE } else { CheckResult::Unreachable };
+            self.lobby.report(CheckTarget { addr, kind }, result);
+        }
+    }
+
+    /// Forges the datagram with this number of a round of 33.
+    fn forge(&mut self, number: usize) {
+        let forgery = match number {
+            0 => {
+                self.forged += 1;
+                Server { id: self.forged, ..self.victim.clone() }
+            }
+            1 => Server { id: self.forged, port: PORT + 1, ..self.victim.clone() },
+            _ => {
+                self.forged += 1;
+                udp(self.forged).port(PORT + number as u16)
+            }
+        };
+        self.lobby.register(VICTIM, &forgery.name("forged"));
+        self.answer_checks();
+    }
+
+    fn is_listed(&mut self) -> bool {
+        let Server { transport, id, .. } = self.victim;
+        let line = format!("{VICTIM}:{PORT} {} server {id}", transport.as_str());
+        self.lobby.list().contains(&line)
+    }
+
+    /// The share of looks, one per second, in which the victim is listed. It registers every 30 s, the attacker sends a
+    /// datagram every 1.5 s. Asserts that each registration of the victim lists it.
+    fn share_of_looks(&mut self) -> f64 {
+        self.register();
+        self.lobby.wait(secs(30));
+        let seconds = 600;
+        let mut listed = 0;
+        let mut number = 0;
+        for half_second in 0..2 * seconds {
+            if half_second % 60 == 0 {
+                assert!(self.register().is_listed(), "after {} s", half_second / 2);
+                assert!(self.is_listed());
+            }
+            if half_second % 3 == 0 {
+                self.forge(number);
+                number = (number + 1) % 33;
+            }
+            self.lobby.wait(ms(500));
+            self.answer_checks();
+            listed += usize::from(half_second % 2 == 0 && self.is_listed());
+        }
+        assert!(self.lobby.stats().registered <= PER_ADDRESS + 1);
+        listed as f64 / f64::from(seconds)
+    }
+}
+
+#[test]
+fn w45_a_server_that_can_be_checked_is_listed_in_95_percent_of_looks() {
+    let share = Attack::new(tcp(7)).share_of_looks();
+    assert!(share >= 0.95, "{share}");
+    let share = Attack::new(udp(7).key("x-query", "session")).share_of_looks();
+    assert!(share >= 0.95, "{share}");
+}
+
+#[test]
+fn w45_a_server_that_cannot_be_checked_is_listed_after_each_of_its_registrations() {
+    let share = Attack::new(udp(7)).share_of_looks();
+    assert!(share > 0.3, "{share}");
+}
+
+#[test]
+fn w45_two_servers_of_one_address_do_not_displace_each_other() {
+    let mut attack = Attack::new(udp(7));
+    let second = udp(8).port(9_000);
+    for round in 0..20 {
+        let is_listed =
+            |attack: &mut Attack| attack.lobby.list().iter().filter(|line| !line.contains("forged")).count();
+        assert!(attack.register().is_listed());
+        assert!(attack.lobby.register(VICTIM, &second).is_listed());
+        assert_eq!(is_listed(&mut attack), 2, "round {round}");
+        (2..33).for_each(|number| attack.forge(number));
+        attack.lobby.wait(secs(30));
+    }
+}
+
+/// What the new ID does next, after it has replaced the proven one: the former entry returns.
+#[test]
+fn w45_the_former_server_returns_when_an_unproven_id_leaves_its_endpoint() {
+    let mut attack = Attack::new(tcp(7));
+    attack.register();
+    let taken = || tcp(8).name("forged");
+    let steps: [(&str, fn(&mut Lobby)); 4] = [
+        ("moves", |lobby| {
+            lobby.register(VICTIM, &tcp(8).port(PORT + 1));
+        }),
+        ("unregisters", |lobby| {
+            lobby.unregister(VICTIM, 8);
+        }),
+        ("is replaced by another one, which unregisters", |lobby| {
+            lobby.register(VICTIM, &tcp(9));
+            assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 9"]);
+            lobby.unregister(VICTIM, 9);
+        }),
+        ("moves to another address", |lobby| {
+            lobby.register("198.51.100.1", &tcp(8));
+        }),
+    ];
+    for (what, step) in steps {
+        assert_eq!(attack.lobby.register(VICTIM, &taken()), RegistrationOutcome::Listed);
+        assert!(!attack.is_listed(), "L8: it is replaced");
+        step(&mut attack.lobby);
+        assert!(attack.is_listed(), "{what}");
+        assert_eq!(attack.lobby.register(VICTIM, &attack.victim), RegistrationOutcome::Refreshed, "{what}");
+        attack.lobby.wait(secs(4));
+    }
+    attack.lobby.events();
+}
+
+#[test]
+fn w45_the_former_server_returns_when_the_new_one_expires_or_is_not_reached() {
+    let mut attack = Attack::new(udp(7).key("x-query", "session"));
+    attack.register();
+    // The forgery is to be queried at another port, at which there is no reply.
+    attack.lobby.register(VICTIM, &udp(8).key("x-query", "session:1"));
+    assert!(!attack.is_listed());
+    attack.answer_checks();
+    assert!(attack.is_listed());
+    // A short lease of the new one.
+    attack.lobby.set(|config| config.lease = secs(5));
+    assert_eq!(attack.lobby.register(VICTIM, &udp(9)), RegistrationOutcome::Listed);
+    attack.lobby.wait(secs(5) + GRAIN);
+    assert!(attack.is_listed());
+}
+
+#[test]
+fn w45_the_former_server_is_kept_for_its_lease_only() {
+    let mut attack = Attack::new(tcp(7));
+    attack.register();
+    attack.lobby.wait(secs(10));
+    let forgery = tcp(8);
+    attack.lobby.register(VICTIM, &forgery);
+    attack.lobby.wait(secs(30));
+    attack.lobby.register(VICTIM, &forgery);
+    attack.lobby.wait(secs(31));
+    attack.lobby.unregister(VICTIM, 8);
+    assert_eq!(attack.lobby.list(), [""; 0]);
+    assert_eq!((attack.lobby.stats().registered, attack.lobby.stats().memory), (0, 0));
+}
+
+#[test]
+fn w45_a_displaced_server_that_unregisters_or_moves_does_not_return() {
+    let mut attack = Attack::new(tcp(7));
+    attack.register();
+    attack.lobby.register(VICTIM, &tcp(8));
+    assert_eq!(attack.lobby.unregister(VICTIM, 7), RegistrationOutcome::Unregistered);
+    attack.lobby.unregister(VICTIM, 8);
+    assert_eq!(attack.lobby.stats().registered, 0);
+
+    attack.lobby.wait(secs(4));
+    attack.register();
+    attack.lobby.register(VICTIM, &tcp(8));
+    attack.lobby.register("198.51.100.1", &udp(7));
+    attack.lobby.wait(secs(4));
+    attack.lobby.unregister("198.51.100.1", 7);
+    attack.lobby.unregister(VICTIM, 8);
+    assert_eq!(attack.lobby.stats().registered, 0);
+}
+
+#[test]
+fn w45_a_displaced_server_keeps_its_place_and_takes_it_back() {
+    let mut attack = Attack::new(tcp(7));
+    attack.lobby.set(|config| config.caps.per_address = 2);
+    attack.register();
+    attack.lobby.register(VICTIM, &udp(1).port(1));
+    attack.lobby.register(VICTIM, &tcp(8));
+    // The place of the displaced server is taken, so the newest unproven entry has given way.
+    assert_eq!(attack.lobby.list(), ["203.0.113.9:8190 tcp server 8"]);
+    assert_eq!(attack.lobby.unlisted(UnlistReason::Evicted), 1);
+    assert_eq!(attack.lobby.register(VICTIM, &udp(2).port(2)), RegistrationOutcome::AddressFull);
+    assert_eq!(attack.register(), RegistrationOutcome::Listed);
+    assert_eq!(attack.lobby.list(), ["203.0.113.9:8190 tcp server 7"]);
+    // It is still proven: the next forgery displaces it again.
+    attack.lobby.register(VICTIM, &tcp(9));
+    attack.lobby.unregister(VICTIM, 9);
+    assert!(attack.is_listed());
+}
+
+#[test]
+fn w45_a_newcomer_takes_no_place_at_a_full_address() {
+    let mut lobby = Lobby::default();
+    (0..32).for_each(|n| assert!(lobby.register(VICTIM, &udp(n).port(1 + n as u16)).is_listed()));
+    assert_eq!(lobby.register(VICTIM, &udp(100).port(100)), RegistrationOutcome::AddressFull);
+    lobby.wait(secs(30));
+    (0..31).for_each(|n| assert!(lobby.register(VICTIM, &udp(n).port(1 + n as u16)).is_listed()));
+    // One of the others has not returned, so it gives way to one that has.
+    assert_eq!(lobby.register(VICTIM, &udp(100).port(100)), RegistrationOutcome::Listed);
+    assert!(!lobby.list().contains(&"203.0.113.9:32 udp server 31".into()));
+    assert_eq!(lobby.register(VICTIM, &udp(101).port(101)), RegistrationOutcome::AddressFull);
+}
+
+/// All of the forged IDs name the victim's own port for queries.
+#[test]
+fn w45_replies_of_one_server_do_not_prove_others() {
+    let mut lobby = Lobby::with(|config| (config.caps.per_address, config.checks.keep) = (4, secs(20)));
+    let server = |id: u128| udp(id).port(id as u16).key("x-query", "session:7000");
+    lobby.register(VICTIM, &server(1));
+    lobby.settle(REACHABLE);
+    for _ in 0..5 {
+        (1..5).for_each(|id| assert!(lobby.register(VICTIM, &server(id)).is_listed()));
+        lobby.wait(secs(30));
+        lobby.settle(REACHABLE);
+    }
+    // Another server was listed at this address before.
+    lobby.unregister(VICTIM, 4);
+    lobby.wait(secs(4));
+    lobby.register(VICTIM, &server(5));
+    assert_eq!(lobby.register(VICTIM, &server(4)), RegistrationOutcome::Listed);
+    assert!(lobby.list().contains(&"203.0.113.9:1 udp server 1".into()), "the proven one stays");
+}

@@ -1,0 +1,142 @@
+//! The memory of the replies that servers gave to probes, which are kept for their pages (W42).
+//!
+//! A reply with 255 players takes tens of kilobytes, a hundred times as much as a registration, and any registration with
+//! `x-query` is probed. So replies have a budget of their own, in all and per network. Player lists go first: they have half
+//! of each budget, and the rest of the reply is kept when that half is used up.
+
+use rallypoint_limit::Site;
+use rallypoint_query_proto::{Player, ServerInfo, Team};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
+
+/// One network (/24 or /48) has this fraction (1/16) of the budget.
+const NETWORK_SHARE: usize = 16;
+
+/// Overhead of an allocation, in bytes.
+const ALLOCATION: usize = 16;
+
+/// Size of the entry of a reply in the tables, in bytes.
+const ROW: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct AnswerBudget {
+    max: usize,
+    used: usize,
+    by_network: HashMap<Site, usize>,
+}
+
+/// The share of one reply in the budget.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnswerCharge {
+    network: Option<Site>,
+    bytes: usize,
+}
+
+impl AnswerBudget {
+    pub fn new(max: usize) -> Self {
+        Self { max, used: 0, by_network: HashMap::new() }
+    }
+
+    /// Charges the part of a reply that may be kept, and returns it: all of it, or without players and teams, or nothing.
+    pub fn charge(
+        &mut self,
+        network: Option<Site>,
+        info: Option<Arc<ServerInfo>>,
+    ) -> (Option<Arc<ServerInfo>>, AnswerCharge) {
+        let none = AnswerCharge { network, bytes: 0 };
+        let Some(info) = info else { return (None, none) };
+        let bytes = memory_of(&info);
+        if self.take(network, bytes, self.max / 2) {
+            return (Some(info), AnswerCharge { network, bytes });
+        }
+        let rest = ServerInfo { player_list: None, teams: Vec::new(), ..ServerInfo::clone(&info) };
+        let bytes = memory_of(&rest);
+        if self.take(network, bytes, self.max) {
+            return (Some(Arc::new(rest)), AnswerCharge { network, bytes });
+        }
+        (None, none)
+    }
+
+    /// Returns the share of a reply that is not kept any more.
+    pub fn release(&mut self, charge: AnswerCharge) {
+        let AnswerCharge { network, bytes } = charge;
+        self.used -= bytes;
+        if let Some(network) = network
+            && let Entry::Occupied(mut used) = self.by_network.entry(network)
+        {
+            *used.get_mut() -= bytes;
+            if *used.get() == 0 {
+                used.remove();
+            }
+        }
+    }
+
+    /// Takes bytes if no more than `max` are in use then, and no more than the network's share of that.
+    fn take(&mut self, network: Option<Site>, bytes: usize, max: usize) -> bool {
+        let by_network = network.and_then(|network| self.by_network.get(&network)).copied().unwrap_or(0);
+        if self.used + bytes > max || by_network + bytes > max / NETWORK_SHARE {
+            return false;
+        }
+        self.used += bytes;
+        if let Some(network) = network {
+            self.by_network.insert(network, by_network + bytes);
+        }
+        true
+    }
+}
+
+/// Estimated memory of a trimmed reply, in bytes.
+fn memory_of(info: &ServerInfo) -> usize {
+    let text = |text: &str| text.len() + ALLOCATION;
+    let texts = [&info.name, &info.game, &info.game_name, &info.mode, &info.map, &info.version, &info.website];
+    let texts: usize = texts.into_iter().flatten().map(|value| text(value)).sum();
+    let players = info.player_list.iter().flatten();
+    let players: usize = players.map(|player| size_of::<Player>() + text(&player.name)).sum();
+    let teams: usize = info.teams.iter().map(|team| size_of::<Team>() + text(&team.name)).sum();
+    ROW + size_of::<ServerInfo>() + texts + players + teams
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(number: u8) -> Option<Site> {
+        Some(Site::of([203, 0, number, 1].into()))
+    }
+
+    /// A reply with 255 players.
+    fn answer() -> Option<Arc<ServerInfo>> {
+        let player = Player { name: "\u{20ac}".repeat(32), ..Player::default() };
+        let name = Some("x".repeat(100));
+        Some(Arc::new(ServerInfo { name, player_list: Some(vec![player; 255]), ..ServerInfo::default() }))
+    }
+
+    #[test]
+    fn w42_player_lists_go_first_and_then_whole_replies() {
+        let mut budget = AnswerBudget::new(8 << 20);
+        let mut charges = Vec::new();
+        let mut kept = [0; 3];
+        for number in 0..20_000u32 {
+            let (info, charge) = budget.charge(network(number as u8), answer());
+            let kind = info.map_or(2, |info| usize::from(info.player_list.is_none()));
+            kept[kind] += 1;
+            charges.push(charge);
+            assert!(budget.used <= 8 << 20);
+        }
+        let [full, partial, none] = kept;
+        assert!((80..150).contains(&full) && partial > 4_000 && none > 1_000, "{kept:?}");
+        charges.into_iter().for_each(|charge| budget.release(charge));
+        assert_eq!((budget.used, budget.by_network.len()), (0, 0));
+    }
+
+    #[test]
+    fn w42_one_network_leaves_room_for_others() {
+        let mut budget = AnswerBudget::new(8 << 20);
+        let mut charge = |number| budget.charge(network(number), answer()).0;
+        let full = (0..20_000).filter(|_| charge(1).is_some_and(|info| info.player_list.is_some())).count();
+        assert!((1..12).contains(&full), "{full}");
+        assert!(charge(2).is_some_and(|info| info.player_list.is_some()));
+    }
+}
