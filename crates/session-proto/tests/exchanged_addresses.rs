@@ -33,9 +33,9 @@ fn port(number: usize) -> SocketAddr {
 }
 
 impl Household {
-    fn connect(seed: u64, encryption: &Encryption, count: usize, traffic: Traffic) -> Self {
+    fn connect(seed: u64, loss: f64, encryption: &Encryption, count: usize, traffic: Traffic) -> Self {
         let mut net = Network::new(seed);
-        net.set_default_link(Link::default().delay(ms(25)));
+        net.set_default_link(Link::default().delay(ms(25)).loss(loss));
         let server = net.add(SERVER, ServerApp::new(server_config()));
         let mut household = Self { net, server, clients: Vec::new(), players: Vec::new(), traffic, frame: 0 };
         for number in 0..count {
@@ -133,28 +133,47 @@ impl Household {
     }
 }
 
+/// Exchanges the ports of players, with this share of datagrams lost. In a plain session, at most `most_wrong` messages may reach
+/// the wrong player.
+fn exchange(seed: u64, loss: f64, encryption: &Encryption, order: &[usize], traffic: Traffic, most_wrong: usize) {
+    let mut household = Household::connect(seed, loss, encryption, order.len(), traffic);
+    household.exchange_ports(order);
+    household.play(secs(10));
+    household.traffic = Traffic::BothWays;
+    let frame = household.frame + 1;
+    household.play(secs(5));
+    household.net.run_for(secs(1));
+    for number in 0..order.len() {
+        let wrong = household.wrong(number);
+        let context = format!("{encryption:?}, {traffic:?}, {order:?}, loss {loss}, player {number}: {wrong} wrong");
+        assert!(wrong <= if *encryption == Encryption::Plain { most_wrong } else { 0 }, "{context}");
+        assert!(household.is_served_since(number, frame), "{context}");
+    }
+    let app = household.net.machine(household.server);
+    assert_eq!(app.endpoint.stats().players, order.len());
+    let moved = app.events.iter().filter(|(_, event)| matches!(event, ServerEvent::Moved(..))).count();
+    assert!(moved + app.disconnects().len() >= order.len(), "each change is reported");
+}
+
 #[test]
 fn w54_players_who_swap_ports_get_their_own_messages() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        // A message takes 25 ms, and another one is sent every 17 ms.
         for (traffic, most_wrong) in [(Traffic::BothWays, 6), (Traffic::OnlyServer, 24), (Traffic::None, 0)] {
             for (seed, order) in (1..).zip(ORDERS) {
-                let mut household = Household::connect(seed, &encryption, order.len(), traffic);
-                household.exchange_ports(order);
-                household.play(secs(10));
-                household.traffic = Traffic::BothWays;
-                let frame = household.frame + 1;
-                household.play(secs(5));
-                household.net.run_for(ms(200));
-                for number in 0..order.len() {
-                    let wrong = household.wrong(number);
-                    let context = format!("{encryption:?}, {traffic:?}, {order:?}, player {number}: {wrong} wrong");
-                    assert!(wrong <= if encryption == Encryption::Plain { most_wrong } else { 0 }, "{context}");
-                    assert!(household.is_served_since(number, frame), "{context}");
-                }
-                let app = household.net.machine(household.server);
-                assert_eq!(app.endpoint.stats().players, order.len());
-                let moved = app.events.iter().filter(|(_, event)| matches!(event, ServerEvent::Moved(..))).count();
-                assert!(moved + app.disconnects().len() >= order.len(), "each change is reported");
+                exchange(seed, 0.0, &encryption, order, traffic, most_wrong);
+            }
+        }
+    }
+}
+
+#[test]
+fn w54_players_who_swap_ports_on_a_lossy_network_get_their_own_messages() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        // A player that only listens is told apart by a message that may be lost; meanwhile it requests others.
+        for (traffic, most_wrong) in [(Traffic::BothWays, 12), (Traffic::OnlyServer, 60), (Traffic::None, 0)] {
+            for (seed, order) in (1..).zip(ORDERS) {
+                exchange(seed, 0.05, &encryption, order, traffic, most_wrong);
             }
         }
     }
@@ -165,7 +184,7 @@ fn w54_a_player_who_gets_the_port_of_a_vanished_one_is_not_deaf() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         for (traffic, most_wrong) in [(Traffic::BothWays, 6), (Traffic::OnlyServer, 24), (Traffic::None, 0)] {
             for absent in [ms(10), secs(1), secs(5)] {
-                let mut household = Household::connect(1, &encryption, 2, traffic);
+                let mut household = Household::connect(1, 0.0, &encryption, 2, traffic);
                 household.net.remove(household.clients.pop().unwrap());
                 household.play(absent);
                 household.net.rebind(household.clients[0], port(1));
@@ -193,7 +212,7 @@ fn w54_a_player_who_gets_the_port_of_a_vanished_one_is_not_deaf() {
 #[test]
 fn w54_a_new_player_at_the_port_of_a_vanished_one_is_served_at_once() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
-        let mut household = Household::connect(1, &encryption, 2, Traffic::BothWays);
+        let mut household = Household::connect(1, 0.0, &encryption, 2, Traffic::BothWays);
         household.net.remove(household.clients.pop().unwrap());
         household.play(secs(1));
         let app = ClientApp::new(household.net.now(), SERVER.into(), client_config(encryption), 9);

@@ -17,11 +17,15 @@ const RECEIVING_INTERVAL: Duration = Duration::from_secs(1);
 /// default of 2 s, an idle session stays below 40 bytes per second.
 const IDLE_KEEPALIVES: u32 = 4;
 
+/// Number of unacknowledged messages beyond which none is added.
+const MAX_UNACKED: usize = 32;
+
 impl Connection {
     /// When a client that sends no messages has to send one without bytes.
     pub(super) fn proof_at(&self) -> Option<Instant> {
-        // A message that waits for its ack is proof enough: it is resent, and a new one follows (S31).
-        if self.codec.side != Side::Client || self.state != State::Open || self.send.buffer.unacked() > 0 {
+        // A resend proves nothing if the server has received the message before, and the ack went to another player.
+        let is_waiting = self.send.buffer.unsent() > 0 || self.send.buffer.unacked() >= MAX_UNACKED;
+        if self.codec.side != Side::Client || self.state != State::Open || is_waiting {
             return None;
         }
         let interval = if self.liveness.is_suspicious {
