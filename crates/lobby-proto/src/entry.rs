@@ -137,6 +137,17 @@ pub(crate) struct ColdEntry {
     pub links: ChainLinks,
     /// The proven server whose endpoint this one has taken, if there is one.
     pub displaced: Option<Box<DisplacedServer>>,
+    /// What other nodes of a cluster contributed.
+    pub replica: ReplicaState,
+}
+
+/// The part of an entry that came from other nodes of a cluster.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReplicaState {
+    /// Whether the server ID is unknown here and a stand-in takes its place.
+    pub has_stand_in_id: bool,
+    /// Endpoints that other nodes heard: their leases are kept in the cluster's store.
+    pub is_remote: PerFamily<bool>,
 }
 
 impl ColdEntry {
@@ -154,6 +165,7 @@ impl ColdEntry {
             check_attempts: PerFamily::default(),
             server,
             position: None,
+            replica: ReplicaState::default(),
         }
     }
 }

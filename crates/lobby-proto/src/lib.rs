@@ -58,5 +58,8 @@ pub use outcome::{RegistrationOutcome, UnlistReason};
 pub use public_id::{ParsePublicIdError, PublicId};
 pub use rallypoint_limit::NetworkSet;
 pub use recent_outcomes::RecentOutcome;
-pub use registry::{Event, ProbedOutcome, ProbedServer, Registry, RestoreError, SaveFileWriter};
+pub use registry::{
+    ApplyMode, ApplyOutcome, Event, LeaseRenewal, LocalChange, ProbedOutcome, ProbedServer, Registry, Removal,
+    ReplicatedEndpoint, ReplicatedServer, RestoreError, SaveFileWriter,
+};
 pub use stats::RegistryStats;

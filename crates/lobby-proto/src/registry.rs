@@ -24,6 +24,7 @@ mod refresh;
 mod register;
 mod reload;
 mod removal;
+mod replication;
 mod revise;
 mod sample_set;
 mod save;
@@ -34,6 +35,9 @@ mod tombstones;
 pub(crate) use chains::ChainLinks;
 pub(crate) use displaced::DisplacedServer;
 pub use probed::{ProbedOutcome, ProbedServer};
+pub use replication::{
+    ApplyMode, ApplyOutcome, LeaseRenewal, LocalChange, Removal, ReplicatedEndpoint, ReplicatedServer,
+};
 pub use save::{RestoreError, SaveFileWriter};
 pub(crate) use slots::Slots;
 
@@ -56,6 +60,7 @@ use rallypoint_limit::Limiter;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::lobby::{Datagram, ServerId};
 use reload::Review;
+use replication::Replication;
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -119,7 +124,7 @@ pub struct Registry {
     seen: SeenEndpoints,
     /// The entries that keep a displaced server, by the ID of that server.
     displaced_by_id: KeyedMap<ServerId, SlotIndex>,
-    tombstones: Tombstones,
+    tombstones: Tombstones<ServerId>,
     limiter: Limiter,
     checks: Checks,
     lists: ListBuilder,
@@ -128,6 +133,8 @@ pub struct Registry {
     outcomes: OutcomeLog,
     /// The comparison of all entries with a new configuration, while it is in progress.
     review: Option<Review>,
+    /// `None` unless the registry is a node of a cluster.
+    replication: Option<Box<Replication>>,
     stats: RegistryStats,
     buffers: Buffers,
 }
@@ -179,6 +186,7 @@ impl Registry {
             events: EventQueue::default(),
             outcomes: OutcomeLog::new(keyed),
             review: None,
+            replication: None,
             stats: RegistryStats::default(),
             buffers: Buffers::default(),
             config,
@@ -278,6 +286,7 @@ impl Registry {
         self.continue_review(now);
         self.tombstones.forget_expired(now);
         self.seen.forget_expired(reached);
+        self.forget_replicated_tombstones(now);
         if self.publish_timer.is_due(now) {
             self.publish(now);
         }

@@ -132,6 +132,7 @@ impl Registry {
         self.join_lobby(None, server.lobby_id);
         let cold = ColdEntry { standing: Standing::Proven, ..ColdEntry::new(transport, check, server, reached) };
         let slot = self.slots.insert(id, cold);
+        self.index_public_id(slot);
         let family = Family::of(endpoint.internal.ip);
         self.slots.bind(key, slot);
         self.charge_endpoint(slot, endpoint.internal.ip);
@@ -141,6 +142,9 @@ impl Registry {
         hot.deadlines[family] = deadline;
         self.wheel.schedule(slot, deadline);
         // It lists the server, unless it was banned in the meantime.
+        let public_id = self.slots.cold(slot).server.public_id();
         self.review_entry(now, slot);
+        // Also if another node removed the server that had taken its place.
+        self.report_again(public_id);
     }
 }

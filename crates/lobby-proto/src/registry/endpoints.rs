@@ -61,6 +61,7 @@ impl Registry {
             self.slots.cold_mut(slot).endpoints[family] = Some(new);
         }
         let cold = self.slots.cold_mut(slot);
+        cold.replica.is_remote[family] = false;
         // A server that did not register itself has been queried by the caller.
         let check = CheckMethod::of(registration).filter(|_| cold.server.origin == ListingOrigin::Registered);
         let is_new_check = std::mem::replace(&mut cold.check, check) != check;

@@ -16,12 +16,12 @@ use std::{
 
 impl Registry {
     /// Updates the list to the state of an entry, and the entry to the data of a new registration. Returns whether anything
-    /// that is shown has changed. `reason` is why the server leaves the list, if it does.
+    /// that is shown has changed. The endpoints of `new` are ignored. `reason` is why the server leaves the list, if it does.
     pub(super) fn update_list(
         &mut self,
         now: Instant,
         slot: SlotIndex,
-        new: Option<&Registration<'_>>,
+        new: Option<ListBlock<'_>>,
         reason: UnlistReason,
     ) -> bool {
         let (v4, v6) = self.shown_endpoints(slot);
@@ -32,7 +32,7 @@ impl Registry {
         if new.is_some() || (shown.v4, shown.v6) != (v4, v6) || is_moved {
             let buffer = &mut self.buffers.block;
             buffer.clear();
-            new.map_or(ListBlock { v4, v6, ..shown }, |new| block_of(new, v4, v6)).emit(buffer);
+            ListBlock { v4, v6, ..new.unwrap_or(shown) }.emit(buffer);
             if **buffer != *cold.server.block || is_moved {
                 let before = cold.server.memory();
                 let server = cold.server.updated(cold.server.lobby_id, buffer);
@@ -56,11 +56,13 @@ impl Registry {
                 cold.position = Some(self.lists.insert(slot, server.clone()));
                 self.stats.listed += 1;
                 self.emit(now, Event::Listed(server));
+                self.note_change(slot);
                 true
             }
             Some(position) if !Arc::ptr_eq(self.lists.get(position), &server) => {
                 self.lists.replace(position, server.clone());
                 self.emit(now, Event::Changed(server));
+                self.note_change(slot);
                 true
             }
             Some(_) => false,
@@ -74,6 +76,7 @@ impl Registry {
         self.stats.listed -= 1;
         self.stats.unlisted[reason as usize] += 1;
         self.emit(now, Event::Unlisted(shown, reason));
+        self.note_removal(now, slot, reason);
     }
 
     /// The endpoints of an entry that the list shows.

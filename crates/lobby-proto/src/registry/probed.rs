@@ -5,6 +5,7 @@ use super::{
     bans::BanCandidate,
     capacity::SpaceRequest,
     eviction::{Applicant, Claim},
+    listing::block_of,
 };
 use crate::{
     ListingOrigin, PublicId, RegistrationOutcome, UnlistReason,
@@ -91,7 +92,7 @@ impl Registry {
 
     /// Removes a server that is no longer queried.
     pub fn remove_probed(&mut self, now: Instant, label: &str) {
-        if let Some(slot) = self.slots.find(self.probed_id(label)) {
+        if let Some(slot) = self.find_or_adopt(self.probed_id(label)) {
             self.remove(now, slot, UnlistReason::Unwatched);
         }
     }
@@ -121,6 +122,8 @@ impl Registry {
             Ok(new) => new,
             Err(error) => return ProbedOutcome::Refused(RegistrationOutcome::Malformed(error)),
         };
+        // A server that only other nodes have queried so far gets its own ID.
+        self.find_or_adopt(id);
         let owners = self.owners(id, probed);
         if owners.iter().any(|&slot| self.slots.cold(slot).server.origin >= probed.origin) {
             self.slots.find(id).into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
@@ -149,7 +152,7 @@ impl Registry {
             hot.deadlines[family] = deadline;
         }
         self.wheel.schedule(slot, deadline);
-        self.update_list(now, slot, Some(&new), UnlistReason::Expired);
+        self.update_list(now, slot, Some(block_of(&new, None, None)), UnlistReason::Expired);
         let server = &self.slots.cold(slot).server;
         server.set_latency(probed.latency);
         ProbedOutcome::Listed(server.public_id)

@@ -79,7 +79,9 @@ impl Registry {
     /// Repeats outdated checks of listed endpoints, which stay listed in the meantime (L12).
     pub(super) fn renew_checks(&mut self, now: Instant, slot: SlotIndex) {
         for family in Family::ALL {
-            let is_listed = self.slots.hot(slot).states[family] == EndpointState::Listed;
+            // The node that hears a server repeats its checks.
+            let is_listed = self.slots.hot(slot).states[family] == EndpointState::Listed
+                && !self.slots.cold(slot).replica.is_remote[family];
             let Some(target) = self.check_target(slot, family).filter(|_| is_listed) else { continue };
             let waiter = self.slots.key(slot);
             if let CheckStatus::Known(_) =

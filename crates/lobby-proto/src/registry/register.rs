@@ -21,7 +21,7 @@ impl Registry {
         if self.is_name_banned(now, new.name()) {
             return RegistrationOutcome::Banned;
         }
-        if self.tombstones.contains(now, new.server_id()) {
+        if self.tombstones.contains(now, new.server_id()) || self.is_unregistered_elsewhere(now, new.server_id()) {
             return RegistrationOutcome::JustUnregistered;
         }
         let endpoint = self.endpoint(source, new.port());
@@ -32,7 +32,7 @@ impl Registry {
         if self.is_private_refused(&endpoint) {
             return RegistrationOutcome::PrivateSource;
         }
-        let known = self.slots.find(new.server_id());
+        let known = self.find_or_adopt(new.server_id());
         let replaced = self.slots.at_endpoint(key).filter(|&slot| Some(slot) != known);
         if replaced.is_some_and(|slot| self.slots.cold(slot).server.origin != ListingOrigin::Registered) {
             return RegistrationOutcome::ListedByQuery;
@@ -69,7 +69,7 @@ impl Registry {
             self.keep_displaced(now, slot, displaced);
         }
         let is_refused = PerFamily::from_fn(|family| needs_check[family] && !self.request_check(now, slot, family));
-        let is_changed = self.update_list(now, slot, Some(new), UnlistReason::Unreachable);
+        let is_changed = self.update_list(now, slot, Some(block_of(new, None, None)), UnlistReason::Unreachable);
         if !is_refused[family] {
             self.slots.hot_mut(slot).fingerprints[family] = fingerprint;
         }
@@ -108,6 +108,7 @@ impl Registry {
         let cold = ColdEntry::new(new.transport(), CheckMethod::of(new), Arc::new(server), self.wheel.tick(now));
         let slot = self.slots.insert(new.server_id(), ColdEntry { standing, ..cold });
         self.link_entry(slot);
+        self.index_public_id(slot);
         slot
     }
 

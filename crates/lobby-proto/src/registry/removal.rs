@@ -11,7 +11,7 @@ use std::time::Instant;
 
 impl Registry {
     pub(super) fn unregister(&mut self, now: Instant, id: ServerId) -> RegistrationOutcome {
-        match self.slots.find(id) {
+        match self.find_or_adopt(id) {
             Some(slot) => self.remove(now, slot, UnlistReason::Unregistered),
             None if self.forget_displaced(id, None) => {}
             None => return RegistrationOutcome::NotRegistered,
@@ -32,6 +32,9 @@ impl Registry {
         let server = &self.slots.cold(slot).server;
         self.usage.lobbies.leave(server.lobby_id);
         self.usage.memory -= server.memory();
+        if let Some(replication) = &mut self.replication {
+            replication.forget(server.public_id());
+        }
         self.slots.remove(slot);
         if let Some(displaced) = displaced {
             self.return_displaced(now, *displaced);
@@ -47,7 +50,10 @@ impl Registry {
         self.extend_by_grace(slot, reached);
         for family in Family::ALL {
             let hot = self.slots.hot(slot);
-            if hot.states[family] != EndpointState::Absent && hot.deadlines[family] <= reached {
+            if hot.states[family] != EndpointState::Absent
+                && hot.deadlines[family] <= reached
+                && !self.is_held_by_cluster(slot, family, reached)
+            {
                 self.note_departure(now, slot, family);
                 self.drop_endpoint(slot, family);
             }

@@ -122,7 +122,8 @@ impl Registry {
     pub fn save_next(&self, now: Instant, writer: &mut SaveFileWriter, count: u32) -> bool {
         let end = writer.next.plus(count).min(self.slots.end());
         for slot in writer.next.until(end) {
-            if self.slots.get(slot).is_some_and(|cold| cold.position.is_some()) {
+            // A server of which only other nodes know the ID is loaded from them again.
+            if self.slots.get(slot).is_some_and(|cold| cold.position.is_some() && !cold.replica.has_stand_in_id) {
                 self.save_entry(now, slot, &mut Writer::new(&mut writer.bytes));
             }
         }
@@ -227,6 +228,7 @@ impl Registry {
         let cold = ColdEntry::new(transport, check, Arc::new(server), self.wheel.tick(now));
         let slot = self.slots.insert(saved.id, ColdEntry { standing, ..cold });
         self.link_entry(slot);
+        self.index_public_id(slot);
         slot
     }
 }

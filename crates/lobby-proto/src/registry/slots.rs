@@ -150,6 +150,13 @@ impl Slots {
         slot
     }
 
+    /// Changes the ID of an entry.
+    pub fn set_id(&mut self, slot: SlotIndex, id: ServerId) {
+        let old = std::mem::replace(&mut self.hot[slot.get()].id, id);
+        self.by_id.remove(self.keyed.server_id(old), slot);
+        self.by_id.insert(self.keyed.server_id(id), slot);
+    }
+
     /// Removes an entry, whose endpoints were released before.
     pub fn remove(&mut self, slot: SlotIndex) {
         let id = self.hot[slot.get()].id;

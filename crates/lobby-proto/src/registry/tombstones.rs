@@ -1,25 +1,25 @@
 //! Servers that have just unregistered (L11).
 
 use crate::hash::{KeyedHash, KeyedMap};
-use rallypoint_wire::lobby::ServerId;
 use std::{
     collections::VecDeque,
+    hash::Hash,
     time::{Duration, Instant},
 };
 
 /// How long after an unregistration a registration with the same ID is taken for a reordered datagram.
 const LIFETIME: Duration = Duration::from_secs(3);
 
-/// IDs of servers that have just unregistered. Only registered servers leave one, so their number is bounded by the number of
+/// IDs, secret or public, of servers that have just unregistered. Only registered servers leave one, so their number is bounded by the number of
 /// servers that can register within the lifetime.
 #[derive(Debug)]
-pub(super) struct Tombstones {
-    by_id: KeyedMap<ServerId, Instant>,
+pub(super) struct Tombstones<K> {
+    by_id: KeyedMap<K, Instant>,
     /// In the order in which they expire.
-    queue: VecDeque<(Instant, ServerId)>,
+    queue: VecDeque<(Instant, K)>,
 }
 
-impl Tombstones {
+impl<K: Copy + Eq + Hash> Tombstones<K> {
     pub fn new(keyed: KeyedHash) -> Self {
         Self { by_id: keyed.map(), queue: VecDeque::new() }
     }
@@ -28,14 +28,14 @@ impl Tombstones {
         self.by_id.len()
     }
 
-    pub fn insert(&mut self, now: Instant, id: ServerId) {
+    pub fn insert(&mut self, now: Instant, id: K) {
         self.forget_expired(now);
         let end = now + LIFETIME;
         self.by_id.insert(id, end);
         self.queue.push_back((end, id));
     }
 
-    pub fn contains(&self, now: Instant, id: ServerId) -> bool {
+    pub fn contains(&self, now: Instant, id: K) -> bool {
         self.by_id.get(&id).is_some_and(|&end| now < end)
     }
 

@@ -1,0 +1,264 @@
+//! The store itself: connections to Redis or Valkey, and the commands for each request.
+
+mod connection;
+mod error;
+mod replies;
+mod scripts;
+
+pub use connection::StoreConnection;
+pub(crate) use error::store_error;
+
+use crate::{
+    FORMAT, LeaseWrite, Reply, Request, StoreError, StoreErrorKind, StoreUrl, Write,
+    record::{endpoint_bytes, transport_byte},
+};
+use connection::Connector;
+use rallypoint_lobby_proto::PublicId;
+use redis::{Cmd, Pipeline, RedisError, Value};
+use scripts::{Script, Scripts};
+use std::time::Duration;
+
+/// Time for a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long the store waits for a record of the log.
+const LOG_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Number of log records per request. A record has up to 100 kB, usually 300 bytes.
+const LOG_RECORDS: usize = 500;
+
+/// Number of entries per step of a scan.
+const SCAN_COUNT: usize = 1_000;
+
+/// Maximum length of the cluster's name.
+const MAX_NAME: usize = 64;
+
+/// The store of a cluster. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct StoreClient {
+    connector: Connector,
+    keys: Keys,
+    scripts: Scripts,
+}
+
+/// The keys of a cluster. They have one hash tag, so that they are in one slot of a Redis Cluster.
+#[derive(Clone, Debug)]
+struct Keys {
+    prefix: String,
+    /// In the order in which the scripts expect them.
+    all: [String; 8],
+}
+
+const ENTRY: usize = 1;
+const LEASE: usize = 3;
+const LOG: usize = 5;
+const NODE: usize = 6;
+const BAN: usize = 7;
+
+impl StoreClient {
+    /// A store at this address. Clusters with different names can share one store.
+    ///
+    /// # Errors
+    /// If the address or the name is not valid.
+    pub fn new(url: &StoreUrl, name: &str) -> Result<Self, StoreError> {
+        let is_valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_valid) {
+            let message = format!("the name of the cluster must have 1 to {MAX_NAME} letters, digits, '-', '_' or '.'");
+            return Err(StoreError { kind: StoreErrorKind::Rejected, message });
+        }
+        let prefix = format!("{{rp:{name}}}");
+        let parts = ["meta", "entry", "at", "lease", "tomb", "log", "node", "ban"];
+        let all = parts.map(|part| format!("{prefix}:{part}"));
+        Ok(Self { connector: Connector::new(url)?, keys: Keys { prefix, all }, scripts: Scripts::new() })
+    }
+
+    /// Opens a connection.
+    pub async fn connect(&self) -> Result<StoreConnection, StoreError> {
+        let mut connection = self.connector.connect().await?;
+        self.connector.check_version(&mut connection).await?;
+        self.load_scripts(&mut connection).await?;
+        Ok(connection)
+    }
+
+    /// Executes a request.
+    pub async fn execute(&self, connection: &mut StoreConnection, request: &Request) -> Result<Reply, StoreError> {
+        let wait = match request.kind() {
+            crate::RequestKind::ReadLog => LOG_TIMEOUT + REQUEST_TIMEOUT,
+            _ => REQUEST_TIMEOUT,
+        };
+        let url = self.connector.url();
+        let reply = tokio::time::timeout(wait, self.try_execute(connection, request)).await;
+        let reply = reply.map_err(|_| error::timeout(url))?;
+        reply.map_err(|error| store_error(url, &error))?.ok_or_else(|| error::unexpected(url))
+    }
+
+    /// Claims a reachability check for a time. Returns a valid result of another node, or that node's claim, if there is one.
+    pub(crate) async fn claim(
+        &self,
+        connection: &mut StoreConnection,
+        target: &str,
+        node: u64,
+        time: Duration,
+    ) -> Result<Vec<u8>, StoreError> {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(self.scripts.hash(Script::Claim)).arg(1).arg(self.check_key(target));
+        command.arg(node.to_string()).arg(milliseconds(time));
+        self.query(connection, &command).await
+    }
+
+    /// Publishes the result of a reachability check for a time.
+    pub(crate) async fn publish_check(
+        &self,
+        connection: &mut StoreConnection,
+        target: &str,
+        result: &[u8],
+        time: Duration,
+    ) -> Result<(), StoreError> {
+        let mut command = redis::cmd("SET");
+        command.arg(self.check_key(target)).arg(result).arg("PX").arg(milliseconds(time));
+        self.query(connection, &command).await
+    }
+
+    fn check_key(&self, target: &str) -> String {
+        format!("{}:check:{target}", self.keys.prefix)
+    }
+
+    async fn query<T: redis::FromRedisValue>(
+        &self,
+        connection: &mut StoreConnection,
+        command: &Cmd,
+    ) -> Result<T, StoreError> {
+        let url = self.connector.url();
+        let reply = tokio::time::timeout(REQUEST_TIMEOUT, connection.query(command)).await;
+        reply.map_err(|_| error::timeout(url))?.map_err(|error| store_error(url, &error))
+    }
+
+    async fn load_scripts(&self, connection: &mut StoreConnection) -> Result<(), StoreError> {
+        for code in self.scripts.codes() {
+            let mut command = redis::cmd("SCRIPT");
+            command.arg("LOAD").arg(code);
+            self.query::<Value>(connection, &command).await?;
+        }
+        Ok(())
+    }
+
+    /// Executes a request; `None` if the reply is not one of our scripts.
+    async fn try_execute(&self, connection: &mut StoreConnection, request: &Request) -> Result<Option<Reply>, RedisError> {
+        match request {
+            Request::Open { epoch, secret_check } => {
+                let mut command = self.script(Script::Open);
+                command.arg(FORMAT).arg(secret_check).arg(epoch);
+                Ok(replies::opened(connection.query(&command).await?))
+            }
+            Request::Tick { epoch, token, node, report } => {
+                let mut command = self.script(Script::Tick);
+                command.arg(epoch).arg(token).arg(node.to_string()).arg(report);
+                Ok(replies::ticked(connection.query(&command).await?))
+            }
+            Request::Write { epoch, writes } => {
+                let mut pipeline = redis::pipe();
+                for (token, write) in writes {
+                    pipeline.add_command(self.write(epoch, token, write));
+                }
+                Ok(replies::written(connection.query_pipeline(&pipeline).await?))
+            }
+            Request::Renew(leases) => self.renew(connection, leases).await.map(Some),
+            Request::Fetch(ids) => {
+                let mut command = redis::cmd("HMGET");
+                command.arg(&self.keys.all[ENTRY]);
+                for id in ids {
+                    command.arg(id.as_bytes());
+                }
+                Ok(replies::fetched(connection.query(&command).await?))
+            }
+            Request::Scan { cursor } => {
+                let mut command = redis::cmd("HSCAN");
+                command.arg(&self.keys.all[ENTRY]).arg(cursor.to_string()).arg("COUNT").arg(SCAN_COUNT);
+                Ok(replies::scanned(connection.query(&command).await?))
+            }
+            Request::Bans => {
+                let mut command = redis::cmd("HGETALL");
+                command.arg(&self.keys.all[BAN]);
+                Ok(replies::bans(connection.query(&command).await?))
+            }
+            Request::ReadLog { after } => {
+                let mut command = redis::cmd("XREAD");
+                command.arg("COUNT").arg(LOG_RECORDS).arg("BLOCK").arg(milliseconds(LOG_TIMEOUT));
+                command.arg("STREAMS").arg(&self.keys.all[LOG]).arg(format!("{after}-0"));
+                Ok(replies::log(connection.query(&command).await?))
+            }
+        }
+    }
+
+    /// Renews leases. A lease that does not exist is not created: the server of it has to be written again.
+    async fn renew(&self, connection: &mut StoreConnection, leases: &[LeaseWrite]) -> Result<Reply, RedisError> {
+        let mut command = redis::cmd("ZADD");
+        command.arg(&self.keys.all[LEASE]).arg("XX").arg("GT").arg("CH");
+        for lease in leases {
+            command.arg(lease.deadline).arg(&member(lease)[..]);
+        }
+        let changed: usize = connection.query(&command).await?;
+        if changed == leases.len() {
+            return Ok(Reply::Renewed(Vec::new()));
+        }
+        // Some do not exist, or another node has renewed them for longer.
+        let mut command = redis::cmd("ZMSCORE");
+        command.arg(&self.keys.all[LEASE]);
+        for lease in leases {
+            command.arg(&member(lease)[..]);
+        }
+        let scores: Vec<Value> = connection.query(&command).await?;
+        let missing = leases.iter().zip(scores).filter(|(_, score)| *score == Value::Nil);
+        let mut missing: Vec<PublicId> = missing.map(|(lease, _)| lease.id).collect();
+        missing.dedup();
+        Ok(Reply::Renewed(missing))
+    }
+
+    /// The call of a script with its keys.
+    fn script(&self, script: Script) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(self.scripts.hash(script)).arg(self.keys.all.len());
+        for key in &self.keys.all {
+            command.arg(key);
+        }
+        command
+    }
+
+    fn write(&self, epoch: &[u8; 16], token: &[u8], write: &Write) -> Cmd {
+        match write {
+            Write::Put { id, origin, transport, v4, v6, body } => {
+                let mut command = self.script(Script::Put);
+                command.arg(epoch).arg(token).arg(id.as_bytes()).arg(*origin as u8).arg(&[transport_byte(*transport)]);
+                for endpoint in [v4, v6] {
+                    let (bytes, lease) = endpoint.map(|(addrs, lease)| (endpoint_bytes(addrs), lease)).unwrap_or_default();
+                    command.arg(bytes).arg(lease);
+                }
+                command.arg(body.emit());
+                command
+            }
+            Write::Remove { id, reason, deadline } => {
+                let mut command = self.script(Script::Remove);
+                command.arg(epoch).arg(token).arg(id.as_bytes()).arg(reason.code()).arg(*deadline);
+                command
+            }
+            Write::Ban { subject, value, since } => {
+                let mut command = self.script(Script::Ban);
+                command.arg(epoch).arg(token).arg(subject).arg(value).arg(*since);
+                command
+            }
+        }
+    }
+}
+
+fn member(lease: &LeaseWrite) -> [u8; 17] {
+    let mut member = [if lease.is_ipv6 { b'6' } else { b'4' }; 17];
+    member[1..].copy_from_slice(lease.id.as_bytes());
+    member
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A pipeline of commands that are executed in order.
+pub(crate) type Commands = Pipeline;

@@ -1,0 +1,62 @@
+//! Errors of the store, each one sentence for the operator.
+
+use crate::{StoreError, StoreErrorKind, StoreUrl};
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// Codes of errors of a store that can be read but not changed.
+const NOT_WRITABLE: [&str; 5] = ["READONLY", "OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN"];
+
+/// What an error means, and what to do.
+pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
+    let code = error.code().unwrap_or_default();
+    let text = error.to_string();
+    let is_tls = text.to_lowercase().contains("certificate") || text.contains("TLS") || text.contains("tls");
+    let (kind, message) = match error.kind() {
+        _ if ["NOAUTH", "WRONGPASS"].contains(&code) => rejected(format!(
+            "the store at {url} requires another user or password: check them in its address ({text})"
+        )),
+        ErrorKind::AuthenticationFailed => rejected(format!(
+            "the store at {url} does not accept the user or password: check them in its address ({text})"
+        )),
+        ErrorKind::Server(ServerErrorKind::NoPerm) => rejected(format!(
+            "the user of the store at {url} lacks a right: allow it all commands on the keys {{rp:*}}* ({text})"
+        )),
+        _ if NOT_WRITABLE.contains(&code) => {
+            (StoreErrorKind::ReadOnly, format!("the store at {url} refuses changes: it must be a master with memory and disk space left ({text})"))
+        }
+        ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::RESP3NotSupported => {
+            rejected(format!("the server at {url} is not Redis or Valkey: check the address of the store ({text})"))
+        }
+        ErrorKind::InvalidClientConfig => rejected(format!("the store at {url} cannot be used: {text}")),
+        ErrorKind::MasterNameNotFoundBySentinel => {
+            rejected(format!("the sentinels at {url} do not know that service: check its name ({text})"))
+        }
+        _ if is_tls => rejected(format!(
+            "the store at {url} has no certificate that is trusted here: add its authority to the system's, or name a file \
+             with it in the variable SSL_CERT_FILE ({text})"
+        )),
+        _ => (
+            StoreErrorKind::Unreachable,
+            format!("cannot reach the store at {url}: check its address, and that Redis or Valkey is running ({text})"),
+        ),
+    };
+    StoreError { kind, message }
+}
+
+fn rejected(message: String) -> (StoreErrorKind, String) {
+    (StoreErrorKind::Rejected, message)
+}
+
+pub(super) fn timeout(url: &StoreUrl) -> StoreError {
+    StoreError {
+        kind: StoreErrorKind::Unreachable,
+        message: format!("the store at {url} does not answer in time: check that it is running and not overloaded"),
+    }
+}
+
+pub(super) fn unexpected(url: &StoreUrl) -> StoreError {
+    StoreError {
+        kind: StoreErrorKind::Unreachable,
+        message: format!("the store at {url} gave an unexpected reply: another program may have changed its keys"),
+    }
+}

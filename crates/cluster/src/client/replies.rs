@@ -1,0 +1,194 @@
+//! Replies of the store as values. Whatever the store sends, nothing here panics; `None` is a reply that is not one of ours.
+
+use crate::{
+    EntryValue, LogRecord, NodeRow, OpenedStore, Refusal, Reply, Ticked, WriteResult,
+    record::parse_id,
+};
+use redis::Value;
+
+/// Maximum number of nodes and of bans that are taken from a reply.
+const MAX_ROWS: usize = 20_000;
+
+pub(super) fn opened(value: Value) -> Option<Reply> {
+    let parts = array(value)?;
+    let [format, secret, epoch, seq, token, time] = <[Value; 6]>::try_from(parts).ok()?;
+    Some(Reply::Opened(OpenedStore {
+        format: number(&format)?.try_into().unwrap_or(u32::MAX),
+        secret_check: bytes(secret)?,
+        epoch: bytes(epoch)?.try_into().ok()?,
+        seq: number(&seq)?,
+        token: bytes(token)?,
+        time: number(&time)?,
+    }))
+}
+
+pub(super) fn ticked(value: Value) -> Option<Reply> {
+    let mut parts = array(value)?.into_iter();
+    match &*bytes(parts.next()?)? {
+        b"epoch" => Some(Reply::Ticked(None)),
+        b"done" => {
+            let seq = number(&parts.next()?)?;
+            let token = bytes(parts.next()?)?;
+            let time = number(&parts.next()?)?;
+            let nodes = pairs(parts.next()?)?.into_iter().filter_map(|(node, row)| node_row(&node, &row)).collect();
+            Some(Reply::Ticked(Some(Ticked { seq, token, time, nodes })))
+        }
+        _ => None,
+    }
+}
+
+fn node_row(node: &[u8], row: &[u8]) -> Option<NodeRow> {
+    let split = row.iter().position(|byte| *byte == b' ')?;
+    let time = std::str::from_utf8(&row[..split]).ok()?.parse().ok()?;
+    let node = std::str::from_utf8(node).ok()?.parse().ok()?;
+    Some(NodeRow { node, time, report: row[split + 1..].to_vec() })
+}
+
+pub(super) fn written(values: Vec<Value>) -> Option<Reply> {
+    let mut results = Vec::with_capacity(values.len());
+    for value in values {
+        let mut parts = array(value)?.into_iter();
+        let status = bytes(parts.next()?)?;
+        let refusal = match &*status {
+            b"epoch" => return Some(Reply::Written(None)),
+            b"done" => {
+                results.push(WriteResult::Done(number(&parts.next()?)?));
+                continue;
+            }
+            b"stale" => Refusal::Stale,
+            b"taken" => Refusal::Taken,
+            b"tomb" => Refusal::Tombstone,
+            _ => return None,
+        };
+        let current = EntryValue::parse(&bytes(parts.next()?)?).ok();
+        results.push(WriteResult::Refused(refusal, current.map(Box::new)));
+    }
+    Some(Reply::Written(Some(results)))
+}
+
+pub(super) fn fetched(value: Value) -> Option<Reply> {
+    let entry = |value| bytes(value).and_then(|value| EntryValue::parse(&value).ok());
+    Some(Reply::Fetched(array(value)?.into_iter().map(entry).collect()))
+}
+
+pub(super) fn scanned(value: Value) -> Option<Reply> {
+    let mut parts = array(value)?.into_iter();
+    let cursor = number(&parts.next()?)?;
+    let mut malformed = 0;
+    let mut entries = Vec::new();
+    for (id, value) in pairs(parts.next()?)? {
+        match (parse_id(&id), EntryValue::parse(&value)) {
+            (Ok(id), Ok(value)) => entries.push((id, value)),
+            _ => malformed += 1,
+        }
+    }
+    Some(Reply::Scanned { cursor, entries, malformed })
+}
+
+pub(super) fn bans(value: Value) -> Option<Reply> {
+    let mut bans = pairs(value)?;
+    bans.truncate(MAX_ROWS);
+    Some(Reply::Bans(bans))
+}
+
+/// The reply to XREAD: nothing, or one stream with its records.
+pub(super) fn log(value: Value) -> Option<Reply> {
+    let stream = match value {
+        Value::Nil => return Some(Reply::Log { records: Vec::new(), is_malformed: false }),
+        Value::Map(streams) => streams.into_iter().next()?.1,
+        value => array(array(value)?.into_iter().next()?)?.into_iter().nth(1)?,
+    };
+    let mut records = Vec::new();
+    for record in array(stream)? {
+        match log_record(record) {
+            Some(record) => records.push(record),
+            None => return Some(Reply::Log { records, is_malformed: true }),
+        }
+    }
+    Some(Reply::Log { records, is_malformed: false })
+}
+
+fn log_record(value: Value) -> Option<LogRecord> {
+    let mut parts = array(value)?.into_iter();
+    let id = bytes(parts.next()?)?;
+    let fields = pairs(parts.next()?)?;
+    LogRecord::parse(
+        std::str::from_utf8(&id).ok()?,
+        fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice())),
+    )
+    .ok()
+}
+
+fn array(value: Value) -> Option<Vec<Value>> {
+    match value {
+        Value::Array(values) => Some(values),
+        _ => None,
+    }
+}
+
+/// A list of names and values, flat or as a map.
+fn pairs(value: Value) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+    match value {
+        Value::Map(pairs) => pairs.into_iter().map(|(name, value)| Some((bytes(name)?, bytes(value)?))).collect(),
+        value => {
+            let mut values = array(value)?.into_iter();
+            let mut pairs = Vec::with_capacity(values.len() / 2);
+            while let (Some(name), Some(value)) = (values.next(), values.next()) {
+                pairs.push((bytes(name)?, bytes(value)?));
+            }
+            Some(pairs)
+        }
+    }
+}
+
+fn bytes(value: Value) -> Option<Vec<u8>> {
+    match value {
+        Value::BulkString(bytes) => Some(bytes),
+        Value::SimpleString(text) => Some(text.into_bytes()),
+        Value::Int(number) => Some(number.to_string().into_bytes()),
+        _ => None,
+    }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?.parse().ok(),
+        Value::SimpleString(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_of_other_programs_are_not_understood() {
+        let odd = [
+            Value::Nil,
+            Value::Int(-1),
+            Value::BulkString(b"PONG".to_vec()),
+            Value::Array(vec![]),
+            Value::Array(vec![Value::Int(-1), Value::Nil]),
+            Value::Array(vec![Value::Array(vec![Value::Nil])]),
+        ];
+        for value in odd {
+            assert_eq!(opened(value.clone()), None);
+            assert_eq!(ticked(value.clone()), None);
+            assert_eq!(scanned(value.clone()), None);
+            assert_eq!(written(vec![value.clone()]), None);
+            let _ = (bans(value.clone()), log(value.clone()), fetched(value));
+        }
+    }
+
+    #[test]
+    fn a_malformed_entry_is_counted_and_a_malformed_record_ends_the_log() {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let scan = Value::Array(vec![text("0"), Value::Array(vec![text("field"), text("value")])]);
+        assert_eq!(scanned(scan), Some(Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: 1 }));
+        let record = Value::Array(vec![text("5-0"), Value::Array(vec![text("a"), text("b")])]);
+        let stream = Value::Array(vec![Value::Array(vec![text("log"), Value::Array(vec![record])])]);
+        assert_eq!(log(stream), Some(Reply::Log { records: Vec::new(), is_malformed: true }));
+    }
+}

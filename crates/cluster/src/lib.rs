@@ -1,0 +1,34 @@
+//! Several lobby nodes with one registry, through Redis or Valkey.
+//!
+//! Every node has the whole registry in memory and answers from it. The store carries changes and leases between the nodes:
+//!
+//! * a change that a node accepts is listed there at once, and written to the store by a script that decides conflicts (L8)
+//!   atomically and gives the change a number;
+//! * every change is a record of a log, a stream in the store, which all nodes read in order;
+//! * a refresh only moves a deadline in a sorted set, in batches, and is not logged;
+//! * a node that joins, or that missed records, reads everything and then the log from there on.
+//!
+//! [`ClusterNode`] decides what to write, what to apply and when to read everything again. It has no sockets and no clock. Its
+//! [`Request`]s are executed by a store; its [`Apply`]s go to the
+//! [`Registry`](rallypoint_lobby_proto::Registry).
+#![forbid(unsafe_code)]
+
+mod apply;
+mod client;
+mod clock;
+mod node;
+mod record;
+mod request;
+mod secret;
+mod url;
+
+pub use client::{StoreClient, StoreConnection};
+pub use clock::StoreClock;
+pub use node::{Apply, ClusterNode, NodeConfig, NodeState, NodeStats};
+pub use record::{EntryBody, EntryValue, LogRecord, MalformedRecord, RecordKind};
+pub use request::{
+    FORMAT, LeaseWrite, NodeRow, OpenedStore, Refusal, Reply, Request, RequestId, RequestKind, StoreError, StoreErrorKind,
+    Ticked, Write, WriteResult,
+};
+pub use secret::{ClusterSecret, SecretError};
+pub use url::{StoreUrl, StoreUrlError};

@@ -1,0 +1,276 @@
+//! What a node asks of the store, and the replies.
+
+use crate::record::{EntryBody, EntryValue, LogRecord};
+use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
+use rallypoint_wire::lobby::Transport;
+use std::net::SocketAddr;
+use thiserror::Error;
+
+/// Version of the layout of keys and values. A node refuses a store with a later one.
+pub const FORMAT: u32 = 1;
+
+/// Identifies a request, so that its reply can be matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestId {
+    pub(crate) session: u64,
+    pub(crate) kind: RequestKind,
+}
+
+/// The kinds of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RequestKind {
+    /// [`Request::Open`].
+    Open,
+    /// [`Request::Tick`].
+    Tick,
+    /// [`Request::Write`].
+    Write,
+    /// [`Request::Renew`].
+    Renew,
+    /// [`Request::Fetch`].
+    Fetch,
+    /// [`Request::Scan`].
+    Scan,
+    /// [`Request::Bans`].
+    Bans,
+    /// [`Request::ReadLog`]. It can take a second, and is executed on a connection of its own.
+    ReadLog,
+}
+
+/// A request to the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Reads the state of the store; one that is empty is given this epoch.
+    Open {
+        /// Random.
+        epoch: [u8; 16],
+        /// [`ClusterSecret::check_value`](crate::ClusterSecret::check_value).
+        secret_check: [u8; 16],
+    },
+    /// Ends leases that are due, reports the node, and reads the state of the log.
+    Tick {
+        /// The epoch in which this is valid.
+        epoch: [u8; 16],
+        /// Identifies the changes that this makes.
+        token: Vec<u8>,
+        /// The node.
+        node: u64,
+        /// What the node reports about itself.
+        report: Vec<u8>,
+    },
+    /// Writes changes, in this order.
+    Write {
+        /// The epoch in which they are valid.
+        epoch: [u8; 16],
+        /// The changes, each with its token.
+        writes: Vec<(Vec<u8>, Write)>,
+    },
+    /// Renews leases.
+    Renew(Vec<LeaseWrite>),
+    /// Reads the current state of servers.
+    Fetch(Vec<PublicId>),
+    /// Reads the next part of all entries.
+    Scan {
+        /// 0 at first, then as in the last reply.
+        cursor: u64,
+    },
+    /// Reads all bans.
+    Bans,
+    /// Reads the log after this change, and waits about a second for a record if there is none.
+    ReadLog {
+        /// Number of the last change that is known.
+        after: u64,
+    },
+}
+
+impl Request {
+    /// The kind of the request.
+    #[must_use]
+    pub const fn kind(&self) -> RequestKind {
+        match self {
+            Self::Open { .. } => RequestKind::Open,
+            Self::Tick { .. } => RequestKind::Tick,
+            Self::Write { .. } => RequestKind::Write,
+            Self::Renew(_) => RequestKind::Renew,
+            Self::Fetch(_) => RequestKind::Fetch,
+            Self::Scan { .. } => RequestKind::Scan,
+            Self::Bans => RequestKind::Bans,
+            Self::ReadLog { .. } => RequestKind::ReadLog,
+        }
+    }
+}
+
+/// A change. Times are in milliseconds of the store's clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// A server is listed with these endpoints, besides those of the other family that other nodes wrote.
+    Put {
+        /// The server.
+        id: PublicId,
+        /// How it came into the list.
+        origin: ListingOrigin,
+        /// The transport of all its endpoints.
+        transport: Transport,
+        /// Its IPv4 endpoint, source and listed address, and the end of the lease.
+        v4: Option<((SocketAddr, SocketAddr), u64)>,
+        /// Its IPv6 endpoint, source and listed address, and the end of the lease.
+        v6: Option<((SocketAddr, SocketAddr), u64)>,
+        /// Everything else.
+        body: EntryBody,
+    },
+    /// A server has left the list.
+    Remove {
+        /// The server.
+        id: PublicId,
+        /// Why.
+        reason: UnlistReason,
+        /// A server with a later lease than this stays.
+        deadline: u64,
+    },
+    /// A ban was added, changed or lifted.
+    Ban {
+        /// Its subject.
+        subject: Vec<u8>,
+        /// Its value.
+        value: Vec<u8>,
+        /// When the operator decided it, in milliseconds since 1970; an earlier decision does not replace a later one.
+        since: u64,
+    },
+}
+
+impl Write {
+    /// The server that the change concerns.
+    #[must_use]
+    pub const fn server(&self) -> Option<PublicId> {
+        match self {
+            Self::Put { id, .. } | Self::Remove { id, .. } => Some(*id),
+            Self::Ban { .. } => None,
+        }
+    }
+}
+
+/// A lease to renew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseWrite {
+    /// The server.
+    pub id: PublicId,
+    /// Whether it is the lease of its IPv6 endpoint.
+    pub is_ipv6: bool,
+    /// Its end, in milliseconds of the store's clock.
+    pub deadline: u64,
+}
+
+/// The reply to a [`Request`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The state of the store.
+    Opened(OpenedStore),
+    /// The state of the log; `None` if the store has another epoch, or none.
+    Ticked(Option<Ticked>),
+    /// One result for each change; `None` if the store has another epoch, or none.
+    Written(Option<Vec<WriteResult>>),
+    /// The servers whose leases the store does not have.
+    Renewed(Vec<PublicId>),
+    /// The state of the requested servers, in order; `None` for those that the store does not have.
+    Fetched(Vec<Option<EntryValue>>),
+    /// Entries. The scan is complete if the cursor is 0. Malformed ones are only counted.
+    Scanned {
+        /// Where to continue.
+        cursor: u64,
+        /// Entries, possibly some that were returned before.
+        entries: Vec<(PublicId, EntryValue)>,
+        /// Number of values that are not entries.
+        malformed: u64,
+    },
+    /// All bans: subjects and values.
+    Bans(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Records of the log, in order; none if there are none yet. A malformed record ends them.
+    Log {
+        /// The records.
+        records: Vec<LogRecord>,
+        /// Whether a record followed that is not one.
+        is_malformed: bool,
+    },
+}
+
+/// The state of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenedStore {
+    /// Version of the layout.
+    pub format: u32,
+    /// Derived from the secret with which the store was set up.
+    pub secret_check: Vec<u8>,
+    /// Identifies this content of the store: one that was emptied has another.
+    pub epoch: [u8; 16],
+    /// Number of the last change.
+    pub seq: u64,
+    /// Token of the last change.
+    pub token: Vec<u8>,
+    /// The store's time in milliseconds.
+    pub time: u64,
+}
+
+/// The state of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticked {
+    /// Number of the last change.
+    pub seq: u64,
+    /// Token of the last change.
+    pub token: Vec<u8>,
+    /// The store's time in milliseconds.
+    pub time: u64,
+    /// The nodes that reported, this one included.
+    pub nodes: Vec<NodeRow>,
+}
+
+/// A node in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRow {
+    /// Random number of the node.
+    pub node: u64,
+    /// When it last reported, in milliseconds of the store's clock.
+    pub time: u64,
+    /// What it reported.
+    pub report: Vec<u8>,
+}
+
+/// The result of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteResult {
+    /// The change was made, or the store had that state already, with this number; 0 if it does not have the server.
+    Done(u64),
+    /// The change was refused; this is the state of the server in the store.
+    Refused(Refusal, Option<Box<EntryValue>>),
+}
+
+/// Why a change was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The server, or another one at its endpoint, was heard later by another node.
+    Stale,
+    /// The endpoint belongs to a server that the cluster queries itself (W38).
+    Taken,
+    /// The server has just unregistered (L11).
+    Tombstone,
+}
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct StoreError {
+    /// What it means for the node.
+    pub kind: StoreErrorKind,
+    /// One sentence for the operator.
+    pub message: String,
+}
+
+/// What a [`StoreError`] means for the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// The store cannot be reached, or does not answer in time.
+    Unreachable,
+    /// The store refuses changes: it is a replica, out of memory, or its disk is full.
+    ReadOnly,
+    /// The store refuses the node: password, user, certificate, or it is not Redis or Valkey.
+    Rejected,
+}

@@ -1,0 +1,78 @@
+-- Functions that the scripts share. Keys, in this order: meta, entry, at, lease, tomb, log, node, ban.
+--
+-- An entry is: format (1 byte), number of its last change (8), origin (1), transport (1), length of the IPv4 endpoint (1) and the
+-- endpoint, length of the IPv6 endpoint (1) and the endpoint, body. An endpoint is the source address and port, followed by the
+-- listed address and port.
+local META, ENTRY, AT, LEASE, TOMB, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+-- How much earlier a change may have been heard than what it replaces, in ms: clocks and batches differ by less.
+local TOLERANCE = 1000
+-- The log has at least this number of records, and twice as many as there are entries.
+local MIN_LOG = 20000
+
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function parse(value)
+  if not value or #value < 13 or string.byte(value, 1) ~= 1 then return nil end
+  local n4 = string.byte(value, 12)
+  local n6 = string.byte(value, 13 + n4)
+  if (n4 ~= 0 and n4 ~= 12) or (n6 ~= 0 and n6 ~= 36) then return nil end
+  return {
+    seq = struct.unpack('>I8', string.sub(value, 2, 9)),
+    origin = string.byte(value, 10),
+    transport = string.sub(value, 11, 11),
+    ['4'] = string.sub(value, 13, 12 + n4),
+    ['6'] = string.sub(value, 14 + n4, 13 + n4 + n6),
+    body = string.sub(value, 14 + n4 + n6),
+  }
+end
+
+local function emit(seq, entry)
+  return '\1' .. struct.pack('>I8', seq) .. string.char(entry.origin) .. entry.transport
+    .. string.char(#entry['4']) .. entry['4'] .. string.char(#entry['6']) .. entry['6'] .. entry.body
+end
+
+-- The listed address and port of an endpoint, with its transport.
+local function place(transport, endpoint)
+  return transport .. string.sub(endpoint, #endpoint / 2 + 1)
+end
+
+local function append(kind, id, value, token, seq)
+  local previous = redis.call('HGET', META, 'token') or ''
+  token = token .. struct.pack('>I8', seq)
+  redis.call('HSET', META, 'token', token)
+  local length = math.max(MIN_LOG, 2 * redis.call('HLEN', ENTRY))
+  redis.call('XADD', LOG, 'MAXLEN', '~', length, string.format('%.0f-0', seq), 'k', kind, 'i', id, 'v', value, 'c', token, 'p', previous)
+end
+
+local function next_seq()
+  return redis.call('HINCRBY', META, 'seq', 1)
+end
+
+local function unbind(id, entry)
+  for _, family in ipairs({ '4', '6' }) do
+    if #entry[family] > 0 then
+      local key = place(entry.transport, entry[family])
+      if redis.call('HGET', AT, key) == id then redis.call('HDEL', AT, key) end
+    end
+  end
+end
+
+local function delete(id, entry, reason, token)
+  unbind(id, entry)
+  redis.call('HDEL', ENTRY, id)
+  redis.call('ZREM', LEASE, '4' .. id, '6' .. id)
+  local seq = next_seq()
+  append('del', id, reason, token, seq)
+  return seq
+end
+
+local function lease(id, family)
+  return tonumber(redis.call('ZSCORE', LEASE, family .. id) or 0)
+end
+
+local function latest_lease(id)
+  return math.max(lease(id, '4'), lease(id, '6'))
+end

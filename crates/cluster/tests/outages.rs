@@ -1,0 +1,196 @@
+//! The store is away, emptied, read-only or behind after a failover: every node goes on with what it knows, and all nodes agree
+//! afterwards.
+
+mod support;
+
+use rallypoint_cluster::NodeState;
+use rallypoint_lobby_proto::RegistrationOutcome;
+use std::time::Duration;
+use support::{World, server};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn name(number: usize) -> String {
+    format!("203.0.113.{number}")
+}
+
+/// A cluster of three nodes with two servers each, which are refreshed by [`refresh`].
+fn cluster() -> World {
+    let mut world = World::new(3, 7);
+    world.run(3 * SECOND);
+    refresh(&mut world);
+    world.run(SECOND);
+    assert_listed(&mut world, 6);
+    world
+}
+
+fn refresh(world: &mut World) {
+    for number in 0..6 {
+        world.register(number % 3, &name(number), &server(number as u128));
+    }
+}
+
+fn run(world: &mut World, time: Duration) {
+    let end = world.now + time;
+    while world.now < end {
+        refresh(world);
+        world.run(20 * SECOND.min(end - world.now));
+    }
+}
+
+fn assert_listed(world: &mut World, count: usize) {
+    for node in 0..world.nodes.len() {
+        assert_eq!(world.list(node).len(), count, "node {node}");
+    }
+}
+
+#[test]
+fn servers_of_all_nodes_stay_listed_for_five_minutes_without_the_store() {
+    let mut world = cluster();
+    world.nodes.iter_mut().for_each(|node| node.is_linked = false);
+    run(&mut world, 280 * SECOND);
+    assert_listed(&mut world, 6);
+    assert!(matches!(world.nodes[0].node.state(), NodeState::Disconnected(_)));
+    // New registrations are taken.
+    assert_eq!(world.register(0, "203.0.113.100", &server(100)), RegistrationOutcome::Listed);
+    run(&mut world, 80 * SECOND);
+    // After the limit every node has what it hears itself.
+    assert_listed(&mut world, 2);
+    world.nodes.iter_mut().for_each(|node| node.is_linked = true);
+    refresh(&mut world);
+    world.register(0, "203.0.113.100", &server(100));
+    world.run(10 * SECOND);
+    assert_listed(&mut world, 7);
+}
+
+#[test]
+fn a_store_that_was_emptied_is_filled_again_within_five_seconds() {
+    let mut world = cluster();
+    world.nodes.iter_mut().for_each(|node| node.is_linked = false);
+    run(&mut world, 60 * SECOND);
+    world.store.flush();
+    world.nodes.iter_mut().for_each(|node| node.is_linked = true);
+    let start = world.now;
+    while world.store.entries.len() < 6 {
+        world.step();
+        assert_listed(&mut world, 6);
+        assert!(world.now - start < 6 * SECOND + SECOND / 2, "the store has {} servers", world.store.entries.len());
+    }
+    run(&mut world, 60 * SECOND);
+    assert_listed(&mut world, 6);
+    assert_eq!(world.store.entries.len(), 6);
+}
+
+#[test]
+fn a_store_that_is_emptied_while_it_runs_is_filled_again() {
+    let mut world = cluster();
+    world.store.flush();
+    for _ in 0..500 {
+        world.step();
+        assert_listed(&mut world, 6);
+    }
+    assert_eq!(world.store.entries.len(), 6);
+}
+
+#[test]
+fn a_failover_that_loses_changes_is_repaired() {
+    let mut world = cluster();
+    let old = world.store.clone();
+    for number in 10..20 {
+        world.register(number % 3, &name(number), &server(number as u128));
+    }
+    world.run(SECOND);
+    assert_listed(&mut world, 16);
+    world.store = model_at(old, world.store.now);
+    for _ in 0..1_000 {
+        world.step();
+        assert_listed(&mut world, 16);
+    }
+    assert_eq!(world.store.entries.len(), 16);
+}
+
+/// The new master has as many changes as were lost before anybody looks: the numbers agree, the changes do not.
+#[test]
+fn a_failover_is_recognised_although_the_numbers_agree() {
+    let mut world = cluster();
+    let old = world.store.clone();
+    world.register(0, &name(10), &server(10));
+    world.run(SECOND);
+    assert_listed(&mut world, 7);
+    world.store = model_at(old, world.store.now);
+    world.register(1, &name(11), &server(11));
+    world.run(10 * SECOND);
+    assert_listed(&mut world, 8);
+    assert_eq!(world.store.entries.len(), 8);
+}
+
+fn model_at(mut store: support::model::ModelStore, now: u64) -> support::model::ModelStore {
+    store.now = now;
+    store
+}
+
+#[test]
+fn a_store_that_is_read_only_for_a_minute_changes_nothing() {
+    let mut world = cluster();
+    world.is_read_only = true;
+    run(&mut world, 60 * SECOND);
+    assert_listed(&mut world, 6);
+    world.register(2, &name(9), &server(9));
+    world.is_read_only = false;
+    refresh(&mut world);
+    world.run(10 * SECOND);
+    assert_listed(&mut world, 7);
+}
+
+#[test]
+fn one_node_without_the_store_keeps_its_own_servers_and_returns() {
+    let mut world = cluster();
+    world.nodes[1].is_linked = false;
+    run(&mut world, 120 * SECOND);
+    assert_eq!(world.list(1).len(), 6, "it keeps what it knew");
+    assert_eq!(world.list(0).len(), 4, "the others lose the servers that they do not hear of");
+    world.nodes[1].is_linked = true;
+    run(&mut world, 10 * SECOND);
+    assert_listed(&mut world, 6);
+}
+
+#[test]
+fn a_node_that_is_killed_comes_back_with_everything() {
+    let mut world = cluster();
+    world.restart_node(1);
+    world.run(2 * SECOND);
+    assert_listed(&mut world, 6);
+    run(&mut world, 90 * SECOND);
+    assert_listed(&mut world, 6);
+}
+
+#[test]
+fn records_that_were_trimmed_from_the_log_lead_to_reading_everything() {
+    let mut world = cluster();
+    world.nodes[2].is_linked = false;
+    world.run(2 * SECOND);
+    for number in 20..60 {
+        world.register(0, &name(number), &server(number as u128));
+    }
+    world.run(SECOND);
+    world.store.trim_log(5);
+    world.nodes[2].is_linked = true;
+    world.run(10 * SECOND);
+    assert_listed(&mut world, 46);
+}
+
+#[test]
+fn a_node_with_another_secret_or_an_older_version_is_refused() {
+    let mut world = cluster();
+    let other = rallypoint_cluster::ClusterSecret::new("another secret of the tests").unwrap();
+    let config = rallypoint_cluster::NodeConfig {
+        node: 99,
+        secret_check: other.check_value(),
+        outage_limit: 300 * SECOND,
+        max_servers: 100,
+    };
+    world.nodes[2].node = rallypoint_cluster::ClusterNode::new(config, world.now);
+    world.run(SECOND);
+    let NodeState::Refused(reason) = world.nodes[2].node.state() else { panic!("it was not refused") };
+    assert!(reason.contains("another secret"), "{reason}");
+}

@@ -1,0 +1,293 @@
+//! What a node learns from the others.
+
+use super::{Registry, ReplicatedEndpoint, ReplicatedServer};
+use crate::{
+    ListedServer, ListingOrigin, PublicId, UnlistReason,
+    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState},
+    index::SlotIndex,
+    listed_server::memory_of,
+};
+use rallypoint_limit::is_public;
+use rallypoint_wire::lobby::{ListBlock, MAX_BLOCK};
+use std::{net::SocketAddr, num::NonZeroU16, sync::Arc, time::Instant};
+
+/// How a state of the store is applied to an entry that this node heard itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplyMode {
+    /// The state is the result of a later change: it replaces what is known here.
+    Change,
+    /// An endpoint of the server has expired in the store. One that this node heard within its lease stays, and is reported
+    /// again.
+    Expiry,
+    /// The state is part of the whole content of the store, which may have lost changes. A server that this node heard within
+    /// its lease is reported again if it differs.
+    Snapshot,
+}
+
+/// What was done with a state of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplyOutcome {
+    /// The entry has that state now.
+    Applied,
+    /// The entry has a change that was not reported yet, or was heard here and is reported again.
+    Kept,
+    /// The server is banned here, or has private addresses only, which this node does not accept.
+    Forbidden,
+    /// The maximum number of servers, or the maximum memory, is reached.
+    Full,
+    /// The data are not valid.
+    Malformed,
+}
+
+/// Why a server is no longer in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// A node removed it for this reason.
+    Change(UnlistReason),
+    /// Its leases ended in the store, or the store does not have it. If this node heard it within its lease it stays, and is
+    /// reported again.
+    Lost,
+}
+
+impl Registry {
+    /// Applies the state of a server in the store.
+    pub fn apply_replicated(&mut self, now: Instant, new: &ReplicatedServer, mode: ApplyMode) -> ApplyOutcome {
+        self.apply_quietly(|registry| registry.apply(now, new, mode))
+    }
+
+    /// Applies the removal of a server from the store.
+    pub fn remove_replicated(&mut self, now: Instant, id: PublicId, removal: Removal) {
+        self.apply_quietly(|registry| registry.apply_removal(now, id, removal));
+    }
+
+    fn apply_quietly<T>(&mut self, apply: impl FnOnce(&mut Self) -> T) -> T {
+        self.set_applying(true);
+        let result = apply(self);
+        self.set_applying(false);
+        result
+    }
+
+    fn set_applying(&mut self, is_applying: bool) {
+        if let Some(replication) = &mut self.replication {
+            replication.is_applying = is_applying;
+        }
+    }
+
+    fn find_replicated(&self, id: PublicId) -> Option<SlotIndex> {
+        self.replication.as_ref()?.by_public_id.get(&id).copied()
+    }
+
+    fn apply_removal(&mut self, now: Instant, id: PublicId, removal: Removal) {
+        if let (Removal::Change(UnlistReason::Unregistered), Some(replication)) = (removal, &mut self.replication) {
+            replication.tombstones.insert(now, id);
+        }
+        let Some(slot) = self.find_replicated(id).filter(|_| !self.is_unreported(id)) else { return };
+        match removal {
+            Removal::Change(reason) => self.remove(now, slot, reason),
+            Removal::Lost => self.drop_remote_endpoints(now, slot),
+        }
+    }
+
+    /// Drops the endpoints that other nodes heard. What this node heard stays, and is reported again if it is listed.
+    fn drop_remote_endpoints(&mut self, now: Instant, slot: SlotIndex) {
+        let is_live = self.live_local_endpoints(now, slot).iter().any(|is_live| *is_live);
+        for family in Family::ALL {
+            if self.slots.cold(slot).replica.is_remote[family] {
+                self.drop_endpoint(slot, family);
+            }
+        }
+        if self.slots.hot(slot).states == PerFamily::<EndpointState>::default() {
+            return self.remove(now, slot, UnlistReason::Expired);
+        }
+        self.update_list(now, slot, None, UnlistReason::Expired);
+        if is_live {
+            self.report_again(self.slots.cold(slot).server.public_id());
+        }
+    }
+
+    fn apply(&mut self, now: Instant, new: &ReplicatedServer, mode: ApplyMode) -> ApplyOutcome {
+        let Ok(block) = ListBlock::parse(&new.block) else { return ApplyOutcome::Malformed };
+        let Some(mut endpoints) = endpoints(new).filter(|_| new.block.len() <= MAX_BLOCK) else {
+            return ApplyOutcome::Malformed;
+        };
+        for endpoint in endpoints.iter_mut() {
+            endpoint.take_if(|endpoint| !self.config.allow_private && !is_public(endpoint.external.ip));
+        }
+        if self.is_unreported(new.public_id) {
+            return ApplyOutcome::Kept;
+        }
+        let known = self.find_replicated(new.public_id);
+        let name = block.table.get(b"name").unwrap_or_default();
+        let is_banned = |endpoint: &EndpointEntry| {
+            self.is_address_banned(now, endpoint.internal.ip)
+                || self.is_endpoint_banned(now, (endpoint.external, block.transport))
+        };
+        if endpoints.iter().flatten().next().is_none()
+            || endpoints.iter().flatten().any(is_banned)
+            || self.is_name_banned(now, name)
+            || self.is_server_banned(now, new.public_id)
+        {
+            known.into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Banned));
+            return ApplyOutcome::Forbidden;
+        }
+        let is_local = known.map(|slot| self.live_local_endpoints(now, slot)).unwrap_or_default();
+        if let Some(slot) = known.filter(|_| mode == ApplyMode::Snapshot && is_local.iter().any(|is_local| *is_local)) {
+            if !self.has_state(slot, new, &block, &endpoints) {
+                self.add_remote_endpoints(now, slot, &block, endpoints, is_local);
+                self.report_again(new.public_id);
+            }
+            return ApplyOutcome::Kept;
+        }
+        if known.is_none() && self.is_full(new.block.len()) {
+            return ApplyOutcome::Full;
+        }
+        self.replace_others(now, known, &block, &endpoints);
+        let slot = known.unwrap_or_else(|| self.create_replica(new, &block));
+        self.move_lobby(now, slot, None, new.lobby_id);
+        let kept = PerFamily::from_fn(|family| {
+            mode == ApplyMode::Expiry && is_local[family] && endpoints[family].is_none()
+        });
+        self.set_replicated_endpoints(slot, &block, endpoints, kept);
+        self.update_list(now, slot, Some(block), UnlistReason::Expired);
+        if kept.iter().any(|kept| *kept) {
+            self.report_again(new.public_id);
+            return ApplyOutcome::Kept;
+        }
+        ApplyOutcome::Applied
+    }
+
+    /// Removes other servers at these endpoints (L8), as the store has decided it.
+    fn replace_others(
+        &mut self,
+        now: Instant,
+        known: Option<SlotIndex>,
+        block: &ListBlock<'_>,
+        endpoints: &PerFamily<Option<EndpointEntry>>,
+    ) {
+        for endpoint in endpoints.iter().flatten() {
+            let other = self.slots.at_endpoint((endpoint.external, block.transport));
+            if let Some(other) = other.filter(|&slot| Some(slot) != known) {
+                self.remove(now, other, UnlistReason::Replaced);
+            }
+        }
+    }
+
+    /// Adds the endpoints that other nodes heard to an entry whose data and other endpoints stay as they are.
+    fn add_remote_endpoints(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        block: &ListBlock<'_>,
+        mut endpoints: PerFamily<Option<EndpointEntry>>,
+        is_local: PerFamily<bool>,
+    ) {
+        if self.slots.cold(slot).transport != block.transport {
+            return;
+        }
+        for family in Family::ALL.into_iter().filter(|&family| is_local[family]) {
+            endpoints[family] = self.slots.cold(slot).endpoints[family];
+        }
+        self.replace_others(now, Some(slot), block, &endpoints);
+        let server = Arc::clone(&self.slots.cold(slot).server);
+        self.set_replicated_endpoints(slot, &server.block(), endpoints, is_local);
+        self.update_list(now, slot, None, UnlistReason::Expired);
+    }
+
+    /// Whether an entry has this state already.
+    fn has_state(
+        &self,
+        slot: SlotIndex,
+        new: &ReplicatedServer,
+        block: &ListBlock<'_>,
+        endpoints: &PerFamily<Option<EndpointEntry>>,
+    ) -> bool {
+        let cold = self.slots.cold(slot);
+        let shown = ListBlock { v4: None, v6: None, ..cold.server.block() };
+        cold.server.lobby_id() == new.lobby_id
+            && cold.endpoints == *endpoints
+            && shown == ListBlock { v4: None, v6: None, ..*block }
+    }
+
+    fn is_full(&self, block: usize) -> bool {
+        let caps = &self.config.caps;
+        self.slots.len() >= caps.total || self.usage.memory + memory_of(block) > caps.memory
+    }
+
+    /// Creates the entry of a server of which only other nodes know the ID, without endpoints.
+    fn create_replica(&mut self, new: &ReplicatedServer, block: &ListBlock<'_>) -> SlotIndex {
+        self.join_lobby(None, new.lobby_id);
+        self.buffers.block.clear();
+        ListBlock { v4: None, v6: None, ..*block }.emit(&mut self.buffers.block);
+        let server = ListedServer::new(new.public_id, new.lobby_id, new.since, &self.buffers.block);
+        let server = server.with_origin(new.origin);
+        self.usage.memory += server.memory();
+        let replica = ReplicaState { has_stand_in_id: true, ..ReplicaState::default() };
+        let cold = ColdEntry { replica, ..ColdEntry::new(block.transport, None, Arc::new(server)) };
+        let replication = self.replication.as_ref().expect("states of other nodes are applied in a cluster only");
+        let id = replication.stand_in_id(new.public_id);
+        let slot = self.slots.insert(id, cold);
+        self.index_public_id(slot);
+        slot
+    }
+
+    /// Gives an entry these endpoints, except that `kept` ones stay as they are.
+    fn set_replicated_endpoints(
+        &mut self,
+        slot: SlotIndex,
+        block: &ListBlock<'_>,
+        endpoints: PerFamily<Option<EndpointEntry>>,
+        kept: PerFamily<bool>,
+    ) {
+        let transport = block.transport;
+        let is_new_transport = self.slots.cold(slot).transport != transport;
+        let deadline = self.replication.as_ref().map(|replication| replication.remote_deadline).unwrap_or_default();
+        for family in Family::ALL {
+            let state = self.slots.hot(slot).states[family];
+            let is_same = self.slots.cold(slot).endpoints[family] == endpoints[family];
+            if kept[family] && !is_new_transport {
+                continue;
+            }
+            if is_same && !is_new_transport && state == EndpointState::Listed {
+                continue;
+            }
+            self.drop_endpoint(slot, family);
+        }
+        let cold = self.slots.cold_mut(slot);
+        cold.transport = transport;
+        let check = CheckMethod::for_server(transport, block.table.get(b"x-query"));
+        cold.check = check.filter(|_| cold.server.origin() == ListingOrigin::Registered);
+        for family in Family::ALL {
+            let Some(endpoint) = endpoints[family] else { continue };
+            if self.slots.cold(slot).endpoints[family].is_some() {
+                continue;
+            }
+            self.slots.bind((endpoint.external, transport), slot);
+            self.charge_lan(slot, endpoint.internal.ip);
+            let cold = self.slots.cold_mut(slot);
+            cold.endpoints[family] = Some(endpoint);
+            cold.replica.is_remote[family] = true;
+            cold.check_attempts[family] = None;
+            let hot = self.slots.hot_mut(slot);
+            hot.states[family] = EndpointState::Listed;
+            hot.deadlines[family] = deadline;
+            self.wheel.schedule(slot, deadline);
+        }
+    }
+}
+
+/// The endpoints by family; `None` if one is of the wrong family or has port 0.
+fn endpoints(new: &ReplicatedServer) -> Option<PerFamily<Option<EndpointEntry>>> {
+    let mut endpoints = PerFamily::default();
+    for (family, endpoint) in [(Family::V4, new.v4), (Family::V6, new.v6)] {
+        if let Some(ReplicatedEndpoint { internal, external, .. }) = endpoint {
+            endpoints[family] = Some(EndpointEntry { internal: addr(family, internal)?, external: addr(family, external)? });
+        }
+    }
+    Some(endpoints)
+}
+
+fn addr(family: Family, addr: SocketAddr) -> Option<Addr> {
+    let ip = addr.ip().to_canonical();
+    let port = NonZeroU16::new(addr.port())?;
+    (Family::of(ip) == family).then_some(Addr { ip, port })
+}

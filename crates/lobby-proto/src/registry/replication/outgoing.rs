@@ -1,0 +1,241 @@
+//! What a node reports to the others: changes of servers that it heard, and renewed leases.
+
+use super::{Registry, ReplicatedEndpoint, ReplicatedServer};
+use crate::{
+    PublicId, UnlistReason,
+    entry::{EndpointState, Family, PerFamily},
+    hash::{KeyedHash, KeyedMap},
+    index::SlotIndex,
+    wheel::Tick,
+};
+use rallypoint_wire::lobby::ListBlock;
+use std::{
+    collections::{VecDeque, hash_map::Entry},
+    time::Instant,
+};
+
+/// Maximum number of removals that are kept for the other nodes while they cannot be told. A server whose removal is dropped
+/// leaves their lists when its lease ends.
+const MAX_REMOVALS: usize = 65_536;
+
+/// A change of the list that a node reports to the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LocalChange {
+    /// A server is listed or has changed. It has only the endpoints that this node heard itself.
+    Put(ReplicatedServer),
+    /// A server has left the list.
+    Remove {
+        /// Its public ID.
+        public_id: PublicId,
+        /// Why it left.
+        reason: UnlistReason,
+        /// When a lease would end that had been renewed at that time: a server that was heard later stays.
+        deadline: Instant,
+    },
+    /// A server has changed, but by now this node has nothing to report about it. States of the store that were not applied in
+    /// the meantime have to be read again.
+    Reread(PublicId),
+}
+
+/// A lease that a registration has renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseRenewal {
+    /// The server.
+    pub public_id: PublicId,
+    /// Whether it is the lease of its IPv6 endpoint.
+    pub is_ipv6: bool,
+    /// Its new end.
+    pub deadline: Instant,
+}
+
+/// Changes and leases that have not been reported yet.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// What has changed since it was last taken; a removal with its reason and deadline.
+    changed: KeyedMap<PublicId, Option<(UnlistReason, Instant)>>,
+    /// The same in the order of the first change of each.
+    order: VecDeque<PublicId>,
+    removals: usize,
+    /// By slot: the leases that were reported last.
+    reported: Vec<PerFamily<Tick>>,
+    /// Where the sweep for renewed leases continues.
+    next: SlotIndex,
+}
+
+impl Outgoing {
+    pub fn new(keyed: KeyedHash) -> Self {
+        Self {
+            changed: keyed.map(),
+            order: VecDeque::new(),
+            removals: 0,
+            reported: Vec::new(),
+            next: SlotIndex::FIRST,
+        }
+    }
+
+    fn note(&mut self, id: PublicId, removal: Option<(UnlistReason, Instant)>) {
+        let is_removal = removal.is_some();
+        if is_removal && self.removals >= MAX_REMOVALS {
+            return;
+        }
+        let was_removal = match self.changed.entry(id) {
+            Entry::Occupied(mut known) => known.insert(removal).is_some(),
+            Entry::Vacant(vacant) => {
+                vacant.insert(removal);
+                self.order.push_back(id);
+                false
+            }
+        };
+        self.removals = self.removals + usize::from(is_removal) - usize::from(was_removal);
+    }
+
+    fn pop(&mut self) -> Option<(PublicId, Option<(UnlistReason, Instant)>)> {
+        let id = self.order.pop_front()?;
+        let removal = self.changed.remove(&id).flatten();
+        self.removals -= usize::from(removal.is_some());
+        Some((id, removal))
+    }
+
+    fn reported_mut(&mut self, slot: SlotIndex) -> &mut PerFamily<Tick> {
+        if self.reported.len() <= slot.get() {
+            self.reported.resize(slot.get() + 1, PerFamily::default());
+        }
+        &mut self.reported[slot.get()]
+    }
+}
+
+impl Registry {
+    /// Whether there are changes to report.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        self.replication.as_ref().is_some_and(|replication| !replication.outgoing.order.is_empty())
+    }
+
+    /// Takes changes that have not been reported, at most `max` of them, in the order in which they began.
+    pub fn take_changes(&mut self, max: usize) -> Vec<LocalChange> {
+        let mut changes = Vec::new();
+        while changes.len() < max {
+            let Some(replication) = &mut self.replication else { break };
+            let Some((public_id, removal)) = replication.outgoing.pop() else { break };
+            let slot = replication.by_public_id.get(&public_id).copied();
+            let put = slot.and_then(|slot| self.local_part(slot));
+            let remove = || removal.map(|(reason, deadline)| LocalChange::Remove { public_id, reason, deadline });
+            changes.push(put.map(LocalChange::Put).or_else(remove).unwrap_or(LocalChange::Reread(public_id)));
+        }
+        changes
+    }
+
+    /// Whether a change of a server has not been taken yet. It is later than anything that the store can tell about the server.
+    pub(super) fn is_unreported(&self, id: PublicId) -> bool {
+        self.replication.as_ref().is_some_and(|replication| replication.outgoing.changed.contains_key(&id))
+    }
+
+    /// Reports the current state of a server again, if this node heard it.
+    pub fn report_again(&mut self, id: PublicId) {
+        let Some(replication) = &mut self.replication else { return };
+        let Some(&slot) = replication.by_public_id.get(&id) else { return };
+        let hot = self.slots.hot(slot);
+        let cold = self.slots.cold(slot);
+        let is_local =
+            |family| hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
+        if Family::ALL.into_iter().any(is_local) {
+            replication.outgoing.note(id, None);
+        }
+    }
+
+    /// Takes renewed leases of the next `slots` entries, in a sweep that begins again at the end. Returns whether the end was
+    /// reached.
+    pub fn take_renewals(&mut self, slots: u32, renewals: &mut Vec<LeaseRenewal>) -> bool {
+        let Some(replication) = &mut self.replication else { return true };
+        let end = replication.outgoing.next.plus(slots).min(self.slots.end());
+        for slot in replication.outgoing.next.until(end) {
+            let Some(cold) = self.slots.get(slot).filter(|cold| cold.position.is_some()) else { continue };
+            let hot = self.slots.hot(slot);
+            for family in Family::ALL {
+                let is_local = hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
+                let tick = hot.deadlines[family];
+                let reported = replication.outgoing.reported_mut(slot);
+                if is_local && reported[family] != tick {
+                    reported[family] = tick;
+                    let deadline = self.wheel.instant(tick);
+                    let is_ipv6 = family == Family::V6;
+                    renewals.push(LeaseRenewal { public_id: cold.server.public_id(), is_ipv6, deadline });
+                }
+            }
+        }
+        let is_end = end == self.slots.end();
+        replication.outgoing.next = if is_end { SlotIndex::FIRST } else { end };
+        is_end
+    }
+
+    /// Makes the next sweep report all leases: the store may have lost some.
+    pub fn report_all_leases(&mut self) {
+        if let Some(replication) = &mut self.replication {
+            replication.outgoing.reported.clear();
+            replication.outgoing.next = SlotIndex::FIRST;
+        }
+    }
+
+    /// Notes that a listed entry has changed.
+    pub(in crate::registry) fn note_change(&mut self, slot: SlotIndex) {
+        let Some(replication) = &mut self.replication else { return };
+        if !replication.is_applying {
+            replication.outgoing.note(self.slots.cold(slot).server.public_id(), None);
+        }
+    }
+
+    /// Notes that an entry has left the list.
+    pub(in crate::registry) fn note_removal(&mut self, now: Instant, slot: SlotIndex, reason: UnlistReason) {
+        let Some(replication) = &mut self.replication else { return };
+        if replication.is_applying {
+            return;
+        }
+        let cold = self.slots.cold(slot);
+        let is_heard = || Family::ALL.into_iter().any(|family| {
+            cold.endpoints[family].is_some() && !cold.replica.is_remote[family]
+        });
+        let is_reported = match reason {
+            // The owner, or a new server at the same endpoint, has contacted this node.
+            UnlistReason::Unregistered | UnlistReason::Replaced => true,
+            UnlistReason::Moved | UnlistReason::Unreachable | UnlistReason::Banned | UnlistReason::Unwatched => is_heard(),
+            // The store decides about leases.
+            UnlistReason::Expired => false,
+        };
+        if is_reported {
+            replication.outgoing.note(cold.server.public_id(), Some((reason, now + self.config.lease)));
+        }
+    }
+
+    /// A listed server with the endpoints that this node heard; `None` if there are none. Their leases count as reported.
+    fn local_part(&mut self, slot: SlotIndex) -> Option<ReplicatedServer> {
+        let hot = self.slots.hot(slot);
+        let cold = self.slots.cold(slot);
+        cold.position?;
+        let endpoint = |family| {
+            let is_local = hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
+            let endpoint = cold.endpoints[family].filter(|_| is_local)?;
+            let deadline = self.wheel.instant(hot.deadlines[family]);
+            Some(ReplicatedEndpoint { internal: endpoint.internal.into(), external: endpoint.external.into(), deadline })
+        };
+        let v4 = endpoint(Family::V4);
+        let v6 = endpoint(Family::V6);
+        v4.or(v6)?;
+        let mut block = Vec::new();
+        ListBlock { v4: None, v6: None, ..cold.server.block() }.emit(&mut block);
+        block.drain(..4);
+        let server = ReplicatedServer {
+            public_id: cold.server.public_id(),
+            lobby_id: cold.server.lobby_id(),
+            origin: cold.server.origin(),
+            since: cold.server.since(),
+            block,
+            v4,
+            v6,
+        };
+        let deadlines = hot.deadlines;
+        if let Some(replication) = &mut self.replication {
+            *replication.outgoing.reported_mut(slot) = deadlines;
+        }
+        Some(server)
+    }
+}
