@@ -13,6 +13,9 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::component("fmt", "rustfmt", "cargo-fmt"),
     Requirement::component("clippy", "clippy", "cargo-clippy"),
     Requirement::tool("tests", "cargo-nextest"),
+    // A store for clusters.
+    Requirement::debian("tests", "redis-server", "redis-server"),
+    Requirement::debian("tests", "redis-tools", "redis-cli"),
     // Tests of the terminal UI skip themselves without it.
     Requirement::debian("tests", "tmux", "tmux").optional(),
     // Tests of the pages in a real browser skip themselves without it.

@@ -6,6 +6,7 @@
 
 mod address_map;
 mod bans;
+mod cluster;
 mod config_error;
 pub mod names;
 mod print;
@@ -23,7 +24,7 @@ pub use config_error::{ConfigErrors, Document, syntax_errors};
 pub use print::print;
 pub use setting_table::{SETTINGS, Setting};
 pub use setting_type::found;
-pub use settings::{HistorySettings, LogFormat, LogSettings, Settings};
+pub use settings::{ClusterSettings, HistorySettings, LogFormat, LogSettings, Settings};
 pub use sources::{LoadedConfig, Override, Sources};
 pub use token::read_token;
 

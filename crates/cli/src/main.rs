@@ -5,6 +5,7 @@ mod admin;
 mod announce;
 mod browse;
 mod check;
+mod cluster;
 mod completions;
 mod config;
 mod doctor;
@@ -59,6 +60,7 @@ enum Verb {
     Respond(respond::Args),
     History(history::Args),
     Admin(admin::Args),
+    Cluster(cluster::Args),
     Host(host::Args),
     Join(join::Args),
     Completions(completions::Args),
@@ -119,6 +121,7 @@ fn main() -> ExitCode {
         Verb::Respond(args) => respond::run(&args),
         Verb::History(args) => history::run(&args),
         Verb::Admin(args) => return exit::finish(admin::run(&args)),
+        Verb::Cluster(args) => cluster::run(&args),
         Verb::Host(args) => host::run(&args),
         Verb::Join(args) => join::run(&args),
         Verb::Completions(args) => completions::run(&args, Cli::command()),

@@ -9,13 +9,14 @@ mod report;
 pub use args::Args;
 
 use crate::{
-    config::{self, LoadedConfig, SETTINGS, Settings, Sources},
+    config::{self, ClusterSettings, LoadedConfig, SETTINGS, Settings, Sources},
     error::CommandError,
     log::Log,
     signals::{SignalAction, Signals},
     stdio::print_stdout,
 };
 use jiff::Timestamp;
+use rallypoint_cluster::{ClusterOptions, PreparedNode};
 use rallypoint_lobby::{AdminFileError, LobbyOptions, LobbyService, LobbyStartError, ProbePool, TableScope};
 use rallypoint_web::{WebService, WebSources};
 use recording::Recording;
@@ -66,9 +67,15 @@ impl Server {
         // Before anything else, so that no signal is missed once the ports are open.
         let mut signals = Signals::new().map_err(CommandError::failed)?;
         log_warnings(loaded);
-        let options = options(&self.settings, data_dir.clone());
+        let node = prepare_node(&self.settings).await?;
+        let mut options = options(&self.settings, data_dir.clone());
+        options.cluster = node.as_ref().map(PreparedNode::lobby_options);
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_error(&error))?;
+        let cluster = match node {
+            Some(node) => Some(node.start(&service).await.map_err(CommandError::failed)?),
+            None => None,
+        };
         let recording = Recording::start(&service, &self.settings.history, &data_dir);
         let web = self.start_web(&service, recording.as_ref())?;
         service.set_watched_servers(&self.settings.watch).await;
@@ -93,6 +100,9 @@ impl Server {
         notify::stopping();
         info!("shutting down: finishing replies and saving the list");
         let finish = async {
+            if let Some(cluster) = cluster {
+                cluster.shutdown().await;
+            }
             let is_saved = shut_down(&service, web.as_ref()).await;
             if let Some(recording) = recording {
                 recording.finish().await;
@@ -182,6 +192,8 @@ fn changes(old: &Settings, new: &Settings) -> (Vec<&'static str>, Vec<&'static s
     // Settings whose effect lies in another file, or whose value is not shown.
     let is_changed_elsewhere = |path| match path {
         "ban_file" => old.more_bans != new.more_bans,
+        "cluster.secret" => old.cluster.secret != new.cluster.secret,
+        "cluster.url" => old.cluster.url != new.cluster.url,
         "web.admin_token" => old.web.settings.admin_token != new.web.settings.admin_token,
         _ => false,
     };
@@ -190,6 +202,25 @@ fn changes(old: &Settings, new: &Settings) -> (Vec<&'static str>, Vec<&'static s
     let (now, later): (Vec<_>, Vec<_>) = SETTINGS.iter().filter(is_changed).partition(|setting| setting.reloads);
     let paths = |settings_table: Vec<&config::Setting>| settings_table.iter().map(|setting| setting.path).collect();
     (paths(now), paths(later))
+}
+
+/// Contacts the store of the cluster, if this lobby is a node of one.
+async fn prepare_node(settings: &Settings) -> Result<Option<PreparedNode>, CommandError> {
+    let ClusterSettings { url: Some(url), name, node, secret, outage_limit, .. } = settings.cluster.clone() else {
+        return Ok(None);
+    };
+    let secret = secret.ok_or_else(|| {
+        CommandError::Usage(
+            "the nodes of a cluster need a common secret: set RALLYPOINT_CLUSTER_SECRET, or name a file with \
+             cluster.secret_file"
+                .into(),
+        )
+    })?;
+    let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let node_name = if node.is_empty() { host() } else { node };
+    let max_servers = settings.registry.caps.total;
+    let options = ClusterOptions { url, name, secret, node_name, outage_limit, max_servers };
+    PreparedNode::connect(options).await.map(Some).map_err(CommandError::failed)
 }
 
 fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
@@ -209,6 +240,7 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
         probe_sockets: ProbePool::MAX_SOCKETS,
         table_scope: if has_web { TableScope::All } else { TableScope::Verifiable },
         other_descriptors: if has_web { settings.web.limits.connections } else { 0 },
+        cluster: None,
     }
 }
 

@@ -4,9 +4,11 @@ mod connection;
 mod error;
 mod replies;
 mod scripts;
+mod status;
 
 pub use connection::StoreConnection;
 pub(crate) use error::store_error;
+pub use status::{StoreNode, StoreStatus};
 
 use crate::{
     FORMAT, LeaseWrite, Reply, Request, StoreError, StoreErrorKind, StoreUrl, Write,
@@ -103,7 +105,7 @@ impl StoreClient {
         let mut command = redis::cmd("EVALSHA");
         command.arg(self.scripts.hash(Script::Claim)).arg(1).arg(self.check_key(target));
         command.arg(node.to_string()).arg(milliseconds(time));
-        self.query(connection, &command).await
+        self.read(connection, &command).await
     }
 
     /// Publishes the result of a reachability check for a time.
@@ -116,28 +118,18 @@ impl StoreClient {
     ) -> Result<(), StoreError> {
         let mut command = redis::cmd("SET");
         command.arg(self.check_key(target)).arg(result).arg("PX").arg(milliseconds(time));
-        self.query(connection, &command).await
+        self.read(connection, &command).await
     }
 
     fn check_key(&self, target: &str) -> String {
         format!("{}:check:{target}", self.keys.prefix)
     }
 
-    async fn query<T: redis::FromRedisValue>(
-        &self,
-        connection: &mut StoreConnection,
-        command: &Cmd,
-    ) -> Result<T, StoreError> {
-        let url = self.connector.url();
-        let reply = tokio::time::timeout(REQUEST_TIMEOUT, connection.query(command)).await;
-        reply.map_err(|_| error::timeout(url))?.map_err(|error| store_error(url, &error))
-    }
-
     async fn load_scripts(&self, connection: &mut StoreConnection) -> Result<(), StoreError> {
         for code in self.scripts.codes() {
             let mut command = redis::cmd("SCRIPT");
             command.arg("LOAD").arg(code);
-            self.query::<Value>(connection, &command).await?;
+            self.read::<Value>(connection, &command).await?;
         }
         Ok(())
     }

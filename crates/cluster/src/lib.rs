@@ -18,17 +18,21 @@ mod client;
 mod clock;
 mod node;
 mod record;
+mod report;
 mod request;
 mod secret;
+mod service;
 mod url;
 
-pub use client::{StoreClient, StoreConnection};
+pub use client::{StoreClient, StoreConnection, StoreNode, StoreStatus};
 pub use clock::StoreClock;
 pub use node::{Apply, ClusterNode, NodeConfig, NodeState, NodeStats};
 pub use record::{EntryBody, EntryValue, LogRecord, MalformedRecord, RecordKind};
+pub(crate) use report::NodeReport;
 pub use request::{
     FORMAT, LeaseWrite, NodeRow, OpenedStore, Refusal, Reply, Request, RequestId, RequestKind, StoreError, StoreErrorKind,
     Ticked, Write, WriteResult,
 };
 pub use secret::{ClusterSecret, SecretError};
+pub use service::{ClusterOptions, ClusterService, ClusterStartError, OUTAGE_LIMIT, PreparedNode};
 pub use url::{StoreUrl, StoreUrlError};

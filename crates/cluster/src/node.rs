@@ -320,6 +320,7 @@ impl ClusterNode {
         let renews = self.in_flight.get(&RequestKind::Renew).copied().unwrap_or(0);
         if !self.leases.is_empty() && renews < MAX_RENEWS {
             let count = self.leases.len().min(MAX_LEASES);
+            self.stats.renewed += count as u64;
             let leases = self.leases.drain(..count);
             let write = |lease: LeaseRenewal| LeaseWrite {
                 id: lease.public_id,

@@ -7,7 +7,7 @@ mod record;
 pub use audit::AuditEntry;
 pub use record::{AdminRecord, Note, StoredBan};
 
-use crate::{data_dir::replace_file, service::RegistryHandle, wall_clock::unix_now};
+use crate::{cluster::BanChange, data_dir::replace_file, service::RegistryHandle, wall_clock::unix_now};
 use arc_swap::{ArcSwap, Guard};
 use audit::AuditLog;
 use rallypoint_lobby_proto::{Ban, BanSubject, BannedServer};
@@ -19,8 +19,12 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use thiserror::Error;
+use tokio::sync::broadcast;
 
 const FILE: &str = "admin.json";
+
+/// Number of changes of bans that a subscriber may be behind before it misses some.
+const CHANGE_BACKLOG: usize = 1_024;
 
 /// Bans and notes that the operator has added at run time. Clones refer to the same store.
 ///
@@ -61,6 +65,8 @@ struct Inner {
     changing: tokio::sync::Mutex<()>,
     record: ArcSwap<AdminRecord>,
     audit: AuditLog,
+    /// Bans that were added, changed or lifted here, for the other nodes of a cluster.
+    changes: broadcast::Sender<BanChange>,
 }
 
 /// Why a change was not made.
@@ -147,6 +153,7 @@ impl AdminStore {
             changing: tokio::sync::Mutex::default(),
             record: ArcSwap::from_pointee(record),
             audit: AuditLog::new(dir),
+            changes: broadcast::Sender::new(CHANGE_BACKLOG),
         }))
     }
 
@@ -162,7 +169,9 @@ impl AdminStore {
             let entry = ban_entry("ban", &ban, by);
             Ok((record.put_ban(ban, entry.time)?, vec![entry]))
         };
-        self.change(change).await
+        let (stored, is_new) = self.change(change).await?;
+        self.publish([BanChange::Put(stored.ban.clone())]);
+        Ok((stored, is_new))
     }
 
     /// Removes a server from the list and bans it, and optionally its addresses, until the given time.
@@ -181,23 +190,28 @@ impl AdminStore {
             let mut bans = vec![("unlist", ban(BanSubject::Server(server)))];
             bans.extend(addresses.iter().map(|addr| ("ban", ban(BanSubject::Network(addr.ip().into())))));
             let mut entries = Vec::new();
+            let mut changes = Vec::new();
             for (action, ban) in bans {
                 let entry = ban_entry(action, &ban, by);
-                record.put_ban(ban, entry.time)?;
+                record.put_ban(ban.clone(), entry.time)?;
                 entries.push(entry);
+                changes.push(BanChange::Put(ban));
             }
-            Ok(((), entries))
+            Ok((changes, entries))
         };
-        self.change(change).await
+        self.change(change).await.map(|changes| self.publish(changes))
     }
 
     /// Removes a ban.
     pub async fn remove_ban(&self, id: u64, by: IpAddr) -> Result<(), AdminError> {
         let change = move |record: &mut AdminRecord| {
             let removed = record.remove_ban(id).ok_or(AdminError::NoSuchBan)?;
-            Ok(((), vec![AuditEntry { until: None, ..ban_entry("unban", &removed.ban, by) }]))
+            let entry = AuditEntry { until: None, ..ban_entry("unban", &removed.ban, by) };
+            Ok((removed.ban.subject, vec![entry]))
         };
-        self.change(change).await
+        let subject = self.change(change).await?;
+        self.publish([BanChange::Lifted(subject)]);
+        Ok(())
     }
 
     /// Adds a note about a server or a network.
@@ -216,6 +230,42 @@ impl AdminStore {
             Ok(((), vec![entry("forget_note", removed.about, removed.text, by)]))
         };
         self.change(change).await
+    }
+
+    /// Subscribes to bans that are added, changed or lifted here.
+    #[must_use]
+    pub fn subscribe(&self) -> broadcast::Receiver<BanChange> {
+        self.0.changes.subscribe()
+    }
+
+    /// Applies changes of bans by operators at other nodes of a cluster. They are not in the audit log, which each node keeps
+    /// for its own operator's decisions.
+    pub async fn apply_shared(&self, changes: Vec<BanChange>) -> Result<(), AdminError> {
+        let record = self.record();
+        let changes: Vec<_> = changes.into_iter().filter(|change| !record.has(change)).collect();
+        drop(record);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let apply = move |record: &mut AdminRecord| {
+            for change in changes {
+                match change {
+                    BanChange::Put(ban) => {
+                        record.put_ban(ban, unix_now())?;
+                    }
+                    BanChange::Lifted(subject) => record.lift(&subject),
+                }
+            }
+            Ok(((), Vec::new()))
+        };
+        self.change(apply).await
+    }
+
+    fn publish(&self, changes: impl IntoIterator<Item = BanChange>) {
+        for change in changes {
+            // It fails without subscribers, which is fine.
+            let _ = self.0.changes.send(change);
+        }
     }
 
     /// The audit log, latest entry first.

@@ -14,6 +14,7 @@
 mod admin;
 mod announcement;
 mod check;
+mod cluster;
 mod data_dir;
 mod list;
 mod log_throttle;
@@ -28,6 +29,9 @@ mod watch;
 
 pub use admin::{AdminError, AdminFileError, AdminRecord, AdminStore, AuditEntry, Note, StoredBan};
 pub use announcement::AnnouncementError;
+pub use cluster::{
+    BanChange, BoxFuture, CheckCoordinator, ClusterLink, ClusterNodeStatus, ClusterOptions, ClusterStatus,
+};
 pub use list::{ListLimits, ListStats};
 pub use log_throttle::LogThrottle;
 pub use masked_addr::MaskedAddr;

@@ -18,7 +18,7 @@ pub use options::LobbyOptions;
 pub use save::SaveStats;
 
 use crate::{
-    AdminStore, ListStats, announcement::AnnouncementError, list::ListService, table::ServerFeed, watch::WatchTarget,
+    AdminStore, ClusterLink, ClusterStatus, ListStats, announcement::AnnouncementError, list::ListService, table::ServerFeed, watch::WatchTarget,
 };
 use descriptors::Descriptors;
 use probing::Probing;
@@ -77,6 +77,8 @@ struct Inner {
     table_task: AbortHandle,
     /// `None` if the lobby does not probe servers.
     probing: Option<Probing>,
+    /// `None` if the lobby is not a node of a cluster.
+    cluster: Option<ClusterLink>,
     /// `None` after a shutdown.
     thread: Mutex<Option<EventLoopThread<LobbyThread>>>,
 }
@@ -217,6 +219,18 @@ impl LobbyService {
     #[must_use]
     pub fn admin(&self) -> Option<&AdminStore> {
         self.0.admin.as_ref()
+    }
+
+    /// The connection to the other nodes of a cluster; `None` if the lobby is not a node of one.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&ClusterLink> {
+        self.0.cluster.as_ref()
+    }
+
+    /// The state of the cluster; `None` if the lobby is not a node of one.
+    #[must_use]
+    pub fn cluster_status(&self) -> Option<Arc<ClusterStatus>> {
+        self.0.cluster.as_ref()?.status.load_full()
     }
 
     /// Subscribes to events: servers that are listed, changed and unlisted.

@@ -3,6 +3,7 @@
 use super::{
     address_map::{read_mapping, show_mapping},
     bans::BanListType,
+    cluster::{NameType, SecretType, StoreUrlType},
     names::{JoinLinksType, LobbyNamesType},
     setting_type::{
         BoolType, ChoiceType, DurationType, ListType, PathType, RateLimitType, SettingType, Value, ValueError, number,
@@ -246,6 +247,20 @@ fn table() -> Vec<Setting> {
             "Maximum number of servers with a history. If there are more, those that were listed for longer are kept.";
         START "history.max_size": number(1 << 20..=1 << 40) => history.max_size,
             "Maximum size of the file in bytes. Data beyond it is not recorded.";
+
+        START "cluster.url": StoreUrlType => cluster.url,
+            "Redis or Valkey 7 or later, through which several lobbies share one list. If empty, this lobby is alone. User and \
+             password are not printed. With rediss the connection is encrypted.";
+        START "cluster.name": NameType { is_optional: false } => cluster.name,
+            "Name of the cluster: clusters with different names can share a store.";
+        START "cluster.node": NameType { is_optional: true } => cluster.node,
+            "Name of this node for operators. If empty: the name of the host.";
+        START "cluster.secret": SecretType => cluster.secret,
+            "Secret that all nodes of the cluster share. Prefer a file or an environment variable to this setting.";
+        START "cluster.secret_file": PathType("a file") => cluster.secret_file,
+            "File that contains the cluster's secret. A relative path starts at the directory of the configuration file.";
+        START "cluster.outage_limit": seconds(10, day) => cluster.outage_limit,
+            "Time that servers of other nodes stay listed while the store cannot be reached.";
 
         LIVE "log.level": LEVELS => log.level,
             "Log level. Addresses are masked up to \"info\" and shown from \"debug\" on.";

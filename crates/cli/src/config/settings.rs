@@ -3,6 +3,7 @@
 use super::names;
 use ipnet::IpNet;
 use jiff::Timestamp;
+use rallypoint_cluster::{ClusterSecret, StoreUrl};
 use rallypoint_history::Retention;
 use rallypoint_lobby::{ListLimits, LobbyOptions, WatchTarget};
 use rallypoint_lobby_proto::{Ban, BanList, Mapping};
@@ -43,6 +44,7 @@ pub struct Settings {
     /// Servers that cannot register and are probed instead.
     pub watch: Vec<WatchTarget>,
     pub history: HistorySettings,
+    pub cluster: ClusterSettings,
     pub log: LogSettings,
 }
 
@@ -60,6 +62,33 @@ impl Default for HistorySettings {
         let options = rallypoint_history::HistoryOptions::new("");
         let (retention, max_servers) = (options.retention, options.limits.servers);
         Self { enabled: true, retention, max_servers, max_size: options.max_bytes }
+    }
+}
+
+/// Settings of a cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterSettings {
+    /// The store; `None` if this lobby is not a node of a cluster.
+    pub url: Option<StoreUrl>,
+    pub name: String,
+    /// Name of this node; if empty, that of the host.
+    pub node: String,
+    pub secret: Option<ClusterSecret>,
+    /// File that contains the secret.
+    pub secret_file: Option<PathBuf>,
+    pub outage_limit: Duration,
+}
+
+impl Default for ClusterSettings {
+    fn default() -> Self {
+        Self {
+            url: None,
+            name: "rallypoint".into(),
+            node: String::new(),
+            secret: None,
+            secret_file: None,
+            outage_limit: rallypoint_cluster::OUTAGE_LIMIT,
+        }
     }
 }
 
@@ -103,6 +132,7 @@ impl Default for Settings {
             web: WebOptions::default(),
             watch: Vec::new(),
             history: HistorySettings::default(),
+            cluster: ClusterSettings::default(),
             log: LogSettings { level: tracing::Level::INFO, format: LogFormat::Text },
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{
     bans,
+    cluster::read_secret,
     config_error::{ConfigErrors, Document, syntax_errors},
     nearest,
     setting_table::{SETTINGS, Setting},
@@ -111,6 +112,19 @@ impl Sources {
                 Err(error) => errors.push(token_file.display().to_string(), error),
             }
             settings.admin_token_file = Some(token_file);
+        }
+        if let Some(secret_file) = settings.cluster.secret_file.take().map(|secret_file| folder.join(secret_file)) {
+            match read_secret(&secret_file) {
+                _ if settings.cluster.secret.is_some() => {
+                    errors.push("cluster.secret_file", "cluster.secret is set as well; remove one of them");
+                }
+                Ok((secret, warning)) => {
+                    settings.cluster.secret = Some(secret);
+                    warnings.extend(warning);
+                }
+                Err(error) => errors.push(secret_file.display().to_string(), error),
+            }
+            settings.cluster.secret_file = Some(secret_file);
         }
         report_overlaps(&settings, &mut errors);
         errors.into_result()?;

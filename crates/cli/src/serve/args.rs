@@ -40,6 +40,14 @@ pub struct Args {
     #[arg(help = "Address of the web page and API, or off; can be repeated [default: 0.0.0.0:29950 and [::]:29950]")]
     http: Vec<AddrOrOff>,
 
+    /// Share the list with other lobbies through this Redis or Valkey
+    ///
+    /// For example redis://store.example.org, with the same secret at all nodes: RALLYPOINT_CLUSTER_SECRET, or a file that
+    /// cluster.secret_file names. Passwords are better kept out of the arguments, which all users of the machine can see:
+    /// RALLYPOINT_CLUSTER_URL, or cluster.url in the file.
+    #[arg(long, value_name = "URL")]
+    cluster: Option<String>,
+
     /// Any setting of the configuration file; can be repeated
     ///
     /// For example --set lobby.lease=2m --set lobby.allow_private=false. docs/configuration.md and --print-config list
@@ -63,6 +71,8 @@ Examples:
   rallypoint serve --set lobby.allow_private=false    a public lobby
   rallypoint serve --print-config > rallypoint.toml   a file to edit
   rallypoint serve --config rallypoint.toml --check-config
+  rallypoint serve --cluster redis://store.example.org
+                                                      one of several lobbies
 
 Settings:
   Flags override environment variables, which override the file.
@@ -100,6 +110,9 @@ impl Args {
         }
         if let Some(dir) = &self.data_dir {
             flag("--data-dir", "data_dir", dir.display().to_string());
+        }
+        if let Some(url) = &self.cluster {
+            flag("--cluster", "cluster.url", url.clone());
         }
         if !self.lobby.is_empty() {
             flag("--lobby", "lobby.listen", join(self.lobby.iter()));

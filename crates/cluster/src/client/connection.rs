@@ -63,6 +63,8 @@ impl Connector {
     }
 
     async fn try_connect(&self) -> Result<Kind, RedisError> {
+        // The one that the rest of the program uses. It fails if it is installed already.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         // Requests have timeouts of their own, and the log is read with a request that takes long.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))

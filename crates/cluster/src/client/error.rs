@@ -6,10 +6,13 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 /// Codes of errors of a store that can be read but not changed.
 const NOT_WRITABLE: [&str; 5] = ["READONLY", "OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN"];
 
+/// Maximum length of an error of the store in a message.
+const MAX_TEXT: usize = 200;
+
 /// What an error means, and what to do.
 pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
     let code = error.code().unwrap_or_default();
-    let text = error.to_string();
+    let text = one_line(&error.to_string());
     let is_tls = text.to_lowercase().contains("certificate") || text.contains("TLS") || text.contains("tls");
     let (kind, message) = match error.kind() {
         _ if ["NOAUTH", "WRONGPASS"].contains(&code) => rejected(format!(
@@ -41,6 +44,12 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         ),
     };
     StoreError { kind, message }
+}
+
+/// The text of an error, which can contain what another program sent.
+fn one_line(text: &str) -> String {
+    let text = rallypoint_wire::text::sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
+    text.chars().take(MAX_TEXT).collect()
 }
 
 fn rejected(message: String) -> (StoreErrorKind, String) {

@@ -30,11 +30,17 @@ pub(super) fn ticked(value: Value) -> Option<Reply> {
             let seq = number(&parts.next()?)?;
             let token = bytes(parts.next()?)?;
             let time = number(&parts.next()?)?;
-            let nodes = pairs(parts.next()?)?.into_iter().filter_map(|(node, row)| node_row(&node, &row)).collect();
+            let nodes = node_rows(parts.next()?);
             Some(Reply::Ticked(Some(Ticked { seq, token, time, nodes })))
         }
         _ => None,
     }
+}
+
+/// The nodes in the reply to HGETALL; rows that are not ours are skipped.
+pub(super) fn node_rows(value: Value) -> Vec<NodeRow> {
+    let rows = pairs(value).unwrap_or_default();
+    rows.iter().filter_map(|(node, row)| node_row(node, row)).take(MAX_ROWS).collect()
 }
 
 fn node_row(node: &[u8], row: &[u8]) -> Option<NodeRow> {

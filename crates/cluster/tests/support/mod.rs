@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 pub mod model;
+pub mod redis;
 
 use model::ModelStore;
 use rallypoint_cluster::{

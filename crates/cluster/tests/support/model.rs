@@ -50,6 +50,14 @@ impl ModelStore {
         Self { now, ..Self::default() }
     }
 
+    /// Lets leases end from now on, as if nodes had been at work for a while.
+    pub fn skip_grace(&mut self, now: u64) {
+        if let Some(meta) = &mut self.meta {
+            meta.ticked = now;
+            meta.grace = 0;
+        }
+    }
+
     /// Loses everything, as a store without persistence does when it is restarted.
     pub fn flush(&mut self) {
         *self = Self { now: self.now, commands: self.commands, ..Self::default() };
@@ -175,10 +183,9 @@ impl ModelStore {
                 if self.bans.get(subject).is_some_and(|(known, _)| known > since) {
                     return WriteResult::Refused(Refusal::Stale, None);
                 }
+                let value = [format!("{since} ").as_bytes(), value].concat();
                 self.bans.insert(subject.clone(), (*since, value.clone()));
-                WriteResult::Done(
-                    self.append(token, RecordKind::Ban { subject: subject.clone(), value: value.clone() }),
-                )
+                WriteResult::Done(self.append(token, RecordKind::Ban { subject: subject.clone(), value }))
             }
         }
     }
@@ -291,8 +298,11 @@ impl ModelStore {
         if now < meta.grace {
             return;
         }
-        let due: Vec<_> = self.leases.iter().filter(|(_, end)| **end <= now).map(|(key, _)| *key).collect();
-        for (id, is_ipv6) in due {
+        // In the order of the sorted set.
+        let due = self.leases.iter().filter(|(_, end)| **end <= now);
+        let mut due: Vec<_> = due.map(|((id, is_ipv6), end)| (*end, *is_ipv6, *id)).collect();
+        due.sort_unstable();
+        for (_, is_ipv6, id) in due {
             self.leases.remove(&(id, is_ipv6));
             let Some(mut value) = self.entries.get(&id).cloned() else { continue };
             let endpoint = if is_ipv6 { value.v6.take() } else { value.v4.take() };

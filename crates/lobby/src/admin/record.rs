@@ -1,7 +1,8 @@
 //! The operator's bans and notes as they are stored in `admin.json`.
 
 use super::AdminError;
-use rallypoint_lobby_proto::{Ban, BanList};
+use crate::cluster::BanChange;
+use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
 use serde::{Deserialize, Serialize};
 use std::time::{Instant, SystemTime};
 
@@ -95,6 +96,19 @@ impl AdminRecord {
         Some(self.bans.remove(index))
     }
 
+    /// Whether a change of another node is known already.
+    pub(super) fn has(&self, change: &BanChange) -> bool {
+        match change {
+            BanChange::Put(ban) => self.bans.iter().any(|known| known.ban == *ban),
+            BanChange::Lifted(subject) => !self.bans.iter().any(|known| known.ban.subject.is_same(subject)),
+        }
+    }
+
+    /// Removes the ban of a subject.
+    pub(super) fn lift(&mut self, subject: &BanSubject) {
+        self.bans.retain(|known| !known.ban.subject.is_same(subject));
+    }
+
     pub(super) fn add_note(&mut self, about: String, text: String, time: u64) -> Result<Note, AdminError> {
         has_room(&self.notes).then_some(()).ok_or(AdminError::TooManyNotes)?;
         let note = Note { id: self.take_id()?, about, text, time };
@@ -121,7 +135,6 @@ fn has_room<T>(list: &[T]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rallypoint_lobby_proto::BanSubject;
 
     fn ban(subject: BanSubject, reason: &str) -> Ban {
         Ban { subject, reason: reason.into(), until: None }

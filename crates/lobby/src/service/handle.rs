@@ -1,13 +1,14 @@
 //! Access to the registry for the tasks of the lobby.
 
 use super::thread::LobbyThread;
+use crate::CheckCoordinator;
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{
     BanList, Config, Event, ListSnapshot, ProbedOutcome, ProbedServer, RecentOutcome, RegistrationOutcome,
-    RegistryConfigError, RegistryStats,
+    Registry, RegistryConfigError, RegistryStats,
 };
 use rallypoint_udp::EventLoopHandle;
-use std::{net::IpAddr, num::NonZeroU16, sync::Arc};
+use std::{net::IpAddr, num::NonZeroU16, sync::Arc, time::Instant};
 use tokio::sync::{broadcast, watch};
 
 /// Runs commands on the lobby thread, which owns the registry. Clones refer to the same thread and do not keep it running.
@@ -70,6 +71,19 @@ impl RegistryHandle {
     /// Records the outcome of an announcement for the owner of the server.
     pub fn record_announced(&self, ip: IpAddr, port: NonZeroU16, outcome: RegistrationOutcome) {
         self.commands.run(move |thread, now| thread.registry.record_announced(now, ip, port, outcome));
+    }
+
+    /// Runs a function on the lobby thread. `None` after a shutdown.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        function: impl FnOnce(&mut Registry, Instant) -> T + Send + 'static,
+    ) -> Option<T> {
+        self.commands.call(move |thread, now| function(&mut thread.registry, now)).await
+    }
+
+    /// Lets a coordinator decide which node of a cluster makes a check.
+    pub async fn set_check_coordinator(&self, coordinator: Arc<dyn CheckCoordinator>) {
+        self.commands.call(move |thread, _| thread.coordinator = Some(coordinator)).await;
     }
 
     /// Whether the lobby thread is running.

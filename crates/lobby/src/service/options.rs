@@ -1,6 +1,6 @@
 //! Options of a lobby at its start.
 
-use crate::{ListLimits, TableScope};
+use crate::{ClusterOptions, ListLimits, TableScope};
 use rallypoint_lobby_proto::Config;
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -38,6 +38,8 @@ pub struct LobbyOptions {
     /// Number of file descriptors that other parts of the program want. Together with probes they get at most an eighth of all
     /// descriptors of the process. Default: 0.
     pub other_descriptors: usize,
+    /// Makes the lobby a node of a cluster. Default: `None`.
+    pub cluster: Option<ClusterOptions>,
     /// Size of the system's receive buffer for each UDP socket, in bytes. The system may grant less. Default: 8 MiB.
     pub receive_buffer: usize,
 }
@@ -56,6 +58,7 @@ impl Default for LobbyOptions {
             probe_sockets: 0,
             table_scope: TableScope::default(),
             other_descriptors: 0,
+            cluster: None,
             receive_buffer: 8 << 20,
         }
     }

@@ -11,7 +11,7 @@ use super::{
     thread::LobbyThread,
 };
 use crate::{
-    AdminRecord, AdminStore, LogThrottle, WallClock,
+    AdminRecord, AdminStore, ClusterLink, LogThrottle, WallClock,
     data_dir::DataDir,
     list::ListService,
     service::Inner,
@@ -27,7 +27,7 @@ use std::{
 };
 use tokio::{
     runtime::Handle,
-    sync::{broadcast, watch},
+    sync::{Notify, broadcast, watch},
 };
 
 /// Number of events that a subscriber may be behind before it misses some.
@@ -50,9 +50,16 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     // Datagrams that arrive while the saved list is read wait in the sockets.
     let bound = bind::bind(&options)?;
     let data_dir = options.data_dir.as_deref().map(DataDir::open).transpose()?;
-    let public_ids = data_dir.as_ref().map_or_else(|| Ok(entropy::bytes()?), DataDir::public_id_key)?;
+    let public_ids = match &options.cluster {
+        Some(cluster) => cluster.public_id_key,
+        None => data_dir.as_ref().map_or_else(|| Ok(entropy::bytes()?), DataDir::public_id_key)?,
+    };
     let keys = HashKeys { tables: entropy::u64()?, public_ids };
     let mut registry = Registry::new(descriptors.limit_config(options.registry), keys, now)?;
+    if options.cluster.is_some() {
+        registry.enable_replication(now, entropy::bytes()?);
+    }
+    let changes = options.cluster.map(|_| Arc::new(Notify::new()));
     let mut admin_record = None;
     if let Some(data_dir) = &data_dir {
         let record = AdminRecord::load(data_dir.path())?;
@@ -87,6 +94,8 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         stats_at: None,
         stats_published: now,
         has_more_events: true,
+        changes: changes.clone(),
+        coordinator: None,
         _is_alive: is_alive,
     };
     let thread = event_loop.spawn("lobby", thread, drop).map_err(LobbyStartError::Thread)?;
@@ -114,6 +123,8 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     for socket in &bound.udp {
         tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.recv_buffer_size(), "listening");
     }
+    let link = |changes| ClusterLink { registry: registry.clone(), changes, status: Arc::default() };
+    let cluster = changes.map(link);
     Ok(LobbyService(Arc::new(Inner {
         addrs: bound.addrs,
         sockets: bound.udp,
@@ -127,6 +138,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         feed,
         table_task: table_task.abort_handle(),
         probing,
+        cluster,
         thread: Mutex::new(Some(thread)),
     })))
 }

@@ -1,7 +1,7 @@
 //! The lobby thread: owns the registry, hands it datagrams, and passes its events on.
 
 use super::{event_log::EventLog, refusal_log::RefusalLog, save::Saves};
-use crate::{LogThrottle, check::check};
+use crate::{CheckCoordinator, LogThrottle, check::check};
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{CheckResult, CheckTarget, Event, Registry, RegistryStats};
 use rallypoint_machine::{Machine, ReceivedDatagram, SocketIndex, Transmit};
@@ -14,7 +14,7 @@ use std::{
 };
 use tokio::{
     runtime::Handle,
-    sync::{broadcast, watch},
+    sync::{Notify, broadcast, watch},
 };
 
 /// Interval at which counters are published.
@@ -42,6 +42,10 @@ pub(super) struct LobbyThread {
     pub stats_at: Option<Instant>,
     pub stats_published: Instant,
     pub has_more_events: bool,
+    /// Notified when there are changes for other nodes of a cluster; `None` without one.
+    pub changes: Option<Arc<Notify>>,
+    /// Decides which node of a cluster makes a check.
+    pub coordinator: Option<Arc<dyn CheckCoordinator>>,
     /// Dropped with the thread, for whatever reason it ends.
     pub _is_alive: watch::Sender<()>,
 }
@@ -53,8 +57,14 @@ impl LobbyThread {
                 Some(Event::Check(request)) => {
                     let commands = self.commands.clone();
                     let sent = Arc::clone(&self.check_bytes);
+                    let coordinator = self.coordinator.clone();
                     self.runtime.spawn(async move {
-                        let result = check(request, &sent).await;
+                        let result = match coordinator {
+                            None => check(request, &sent).await,
+                            Some(coordinator) => {
+                                coordinator.coordinate(request, Box::pin(async move { check(request, &sent).await })).await
+                            }
+                        };
                         commands.run(move |thread, now| thread.handle_check_result(now, request.target, result));
                     });
                 }
@@ -140,6 +150,11 @@ impl Machine for LobbyThread {
         // Changes are published at once if the registry permits it.
         self.handle_timeout(now);
         self.take_events(now);
+        if let Some(changes) = &self.changes
+            && self.registry.has_changes()
+        {
+            changes.notify_one();
+        }
         self.publish_stats(now);
         self.refusals.update(now, self.registry.latest_refusals());
         if let Some(saves) = &mut self.saves {

@@ -1,0 +1,111 @@
+//! A running node: connects a lobby with the store.
+
+mod bans;
+mod checks;
+mod driver;
+
+use crate::{ClusterNode, ClusterSecret, NodeConfig, NodeState, StoreClient, StoreError, StoreUrl};
+use driver::Driver;
+use rallypoint_lobby::{ClusterOptions as LobbyClusterOptions, LobbyService};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+use tokio::{sync::watch, task::JoinHandle};
+
+/// Default of [`ClusterOptions::outage_limit`].
+pub const OUTAGE_LIMIT: Duration = Duration::from_secs(300);
+
+/// Options of a node.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// The store.
+    pub url: StoreUrl,
+    /// Name of the cluster: clusters with different names can share a store.
+    pub name: String,
+    /// The secret that all nodes share.
+    pub secret: ClusterSecret,
+    /// Name of this node, for the operator.
+    pub node_name: String,
+    /// How long servers of other nodes stay listed without contact to the store.
+    pub outage_limit: Duration,
+    /// Maximum number of servers that are tracked.
+    pub max_servers: usize,
+}
+
+/// Why a node cannot start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClusterStartError {
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store belongs to nodes with another secret or a later version.
+    #[error("{0}")]
+    Refused(String),
+    /// The operating system provides no random bytes.
+    #[error(transparent)]
+    Entropy(#[from] rallypoint_udp::EntropyError),
+    /// The lobby was not started as a node of a cluster.
+    #[error("the lobby was not started as a node of a cluster")]
+    NotANode,
+}
+
+/// A node that has contacted the store and found that it may take part. It has no lobby yet.
+#[derive(Debug)]
+pub struct PreparedNode {
+    options: ClusterOptions,
+    client: StoreClient,
+    config: NodeConfig,
+}
+
+impl PreparedNode {
+    /// Contacts the store.
+    pub async fn connect(options: ClusterOptions) -> Result<Self, ClusterStartError> {
+        let client = StoreClient::new(&options.url, &options.name)?;
+        let config = NodeConfig {
+            node: rallypoint_udp::entropy::u64()?,
+            secret_check: options.secret.check_value(),
+            outage_limit: options.outage_limit,
+            max_servers: options.max_servers,
+        };
+        let now = Instant::now();
+        let mut node = ClusterNode::new(config.clone(), now);
+        let mut connection = client.connect().await?;
+        if let Some((id, request)) = node.poll_request(now) {
+            let reply = client.execute(&mut connection, &request).await?;
+            node.handle_reply(now, Instant::now(), id, Ok(reply));
+        }
+        match node.state() {
+            NodeState::Refused(reason) => Err(ClusterStartError::Refused(reason.clone())),
+            _ => Ok(Self { options, client, config }),
+        }
+    }
+
+    /// The options with which the lobby has to be started.
+    #[must_use]
+    pub fn lobby_options(&self) -> LobbyClusterOptions {
+        LobbyClusterOptions { public_id_key: self.options.secret.public_id_key() }
+    }
+
+    /// Connects a lobby with the store.
+    pub async fn start(self, lobby: &LobbyService) -> Result<ClusterService, ClusterStartError> {
+        let link = lobby.cluster().ok_or(ClusterStartError::NotANode)?.clone();
+        let (stop, stopped) = watch::channel(false);
+        let driver = Driver::new(self.options, self.client, self.config, lobby.clone(), link).await;
+        Ok(ClusterService { stop, task: tokio::spawn(driver.run(stopped)) })
+    }
+}
+
+/// A running node.
+#[derive(Debug)]
+pub struct ClusterService {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl ClusterService {
+    /// Ends the exchange with the store. Changes that are on their way are written first, for at most a second.
+    pub async fn shutdown(self) {
+        let _ = self.stop.send(true);
+        let _ = tokio::time::timeout(Duration::from_secs(2), self.task).await;
+    }
+}

@@ -1,0 +1,119 @@
+//! Reachability checks that one node makes for all.
+
+use crate::{StoreClient, StoreConnection};
+use rallypoint_lobby::{BoxFuture, CheckCoordinator};
+use rallypoint_lobby_proto::{CheckKind, CheckRequest, CheckResult, CheckTarget};
+use std::{
+    io,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long the result of a check counts for other nodes. Each node then keeps it as long as its own.
+const RESULT_TIME: Duration = Duration::from_secs(10);
+
+/// Interval at which the result of another node is awaited.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Lets the first node that claims a check make it. Without contact to the store every node makes its own.
+#[derive(Debug)]
+pub(super) struct StoreChecks {
+    client: StoreClient,
+    node: u64,
+    connection: Mutex<Option<StoreConnection>>,
+}
+
+impl StoreChecks {
+    pub fn new(client: StoreClient, node: u64) -> Self {
+        Self { client, node, connection: Mutex::new(None) }
+    }
+
+    pub fn set_connection(&self, connection: Option<StoreConnection>) {
+        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = connection;
+    }
+}
+
+impl CheckCoordinator for StoreChecks {
+    fn coordinate(
+        &self,
+        request: CheckRequest,
+        check: BoxFuture<io::Result<CheckResult>>,
+    ) -> BoxFuture<io::Result<CheckResult>> {
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let client = self.client.clone();
+        let node = self.node;
+        Box::pin(async move {
+            let Some(mut connection) = connection else { return check.await };
+            let target = target_name(&request.target);
+            let end = Instant::now() + request.timeout;
+            loop {
+                let claim = client.claim(&mut connection, &target, node, request.timeout + Duration::from_secs(1)).await;
+                let Ok(claim) = claim else { return check.await };
+                if claim == b"granted" {
+                    break;
+                }
+                if let Some(result) = parse(&claim) {
+                    return Ok(result);
+                }
+                if Instant::now() >= end {
+                    // The other node did not finish.
+                    break;
+                }
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
+            let result = check.await;
+            if let Ok(result) = &result
+                && let Some(bytes) = emit(*result)
+            {
+                let _ = client.publish_check(&mut connection, &target, &bytes, RESULT_TIME).await;
+            }
+            result
+        })
+    }
+}
+
+fn target_name(target: &CheckTarget) -> String {
+    let kind = match target.kind {
+        CheckKind::Connect => "tcp",
+        CheckKind::Bloodmasters => "bloodmasters",
+        CheckKind::Session => "session",
+    };
+    format!("{kind}:{}", target.addr)
+}
+
+/// The bytes of a result: `r` and the latency in microseconds, or `u`. An undecided check has none: another node may succeed.
+fn emit(result: CheckResult) -> Option<Vec<u8>> {
+    match result {
+        CheckResult::Reachable(latency) => Some(format!("r{}", latency.as_micros()).into_bytes()),
+        CheckResult::Unreachable => Some(b"u".to_vec()),
+        CheckResult::Unknown => None,
+    }
+}
+
+/// The result of another node; `None` if it is a claim, or not one of ours.
+fn parse(bytes: &[u8]) -> Option<CheckResult> {
+    match bytes.split_first()? {
+        (b'r', latency) => {
+            let latency: u32 = std::str::from_utf8(latency).ok()?.parse().ok()?;
+            Some(CheckResult::Reachable(Duration::from_micros(u64::from(latency))))
+        }
+        (b'u', []) => Some(CheckResult::Unreachable),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_parsed_and_claims_are_not() {
+        for result in [CheckResult::Reachable(Duration::from_micros(1_234)), CheckResult::Unreachable] {
+            assert_eq!(parse(&emit(result).unwrap()), Some(result));
+        }
+        assert_eq!(emit(CheckResult::Unknown), None);
+        for other in [&b""[..], b"n17", b"r", b"rx", b"r99999999999", b"ux"] {
+            assert_eq!(parse(other), None);
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! The task of a node: executes its requests, and exchanges changes with the registry.
+
+use super::{ClusterOptions, bans, checks::StoreChecks};
+use crate::{
+    Apply, ClusterNode, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient, StoreConnection,
+    StoreError,
+};
+use rallypoint_lobby::{BanChange, ClusterLink, ClusterNodeStatus, ClusterStatus, LobbyService};
+use rallypoint_lobby_proto::ApplyOutcome;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{
+    sync::{broadcast, watch},
+    task::JoinSet,
+    time::MissedTickBehavior,
+};
+
+/// Interval of the sweep for renewed leases. All entries are visited in [`SWEEPS`] of them.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Number of steps of a complete sweep: a lease is reported at most five seconds after its renewal.
+const SWEEPS: usize = 20;
+
+/// Minimum number of entries per step.
+const MIN_SWEEP: usize = 512;
+
+/// Maximum number of changes that are applied in one call, so that datagrams do not wait for them.
+const MAX_APPLIES: usize = 256;
+
+/// Interval at which the state is published.
+const STATUS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Connections to the store: the log is read on one of its own, because that waits.
+#[derive(Clone, Debug)]
+pub(super) struct Connections {
+    pub commands: StoreConnection,
+    reader: StoreConnection,
+}
+
+/// The end of a request.
+struct Finished {
+    id: RequestId,
+    sent: Instant,
+    reply: Result<Reply, StoreError>,
+    /// New connections, after [`Request::Open`].
+    connections: Option<Connections>,
+}
+
+pub(super) struct Driver {
+    options: ClusterOptions,
+    client: StoreClient,
+    node: ClusterNode,
+    lobby: LobbyService,
+    link: ClusterLink,
+    connections: Option<Connections>,
+    requests: JoinSet<Finished>,
+    bans: Option<broadcast::Receiver<BanChange>>,
+    /// Whether the loss of contact was logged.
+    is_loss_logged: bool,
+    was_connected: bool,
+    refused_servers: u64,
+    checks: Arc<StoreChecks>,
+    next_status: Instant,
+}
+
+impl Driver {
+    pub async fn new(
+        options: ClusterOptions,
+        client: StoreClient,
+        config: NodeConfig,
+        lobby: LobbyService,
+        link: ClusterLink,
+    ) -> Self {
+        let now = Instant::now();
+        let checks = Arc::new(StoreChecks::new(client.clone(), config.node));
+        link.set_check_coordinator(checks.clone()).await;
+        Self {
+            node: ClusterNode::new(config, now),
+            bans: lobby.admin().map(rallypoint_lobby::AdminStore::subscribe),
+            options,
+            client,
+            lobby,
+            link,
+            connections: None,
+            requests: JoinSet::new(),
+            is_loss_logged: false,
+            was_connected: false,
+            refused_servers: 0,
+            checks,
+            next_status: now,
+        }
+    }
+
+    pub async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        let mut sweeps = tokio::time::interval(SWEEP_INTERVAL);
+        sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut end = None;
+        loop {
+            self.exchange().await;
+            if end.is_some_and(|end| Instant::now() >= end) {
+                return;
+            }
+            let wake = self.node.poll_timeout().unwrap_or_else(|| Instant::now() + STATUS_INTERVAL);
+            tokio::select! {
+                Some(finished) = self.requests.join_next() => self.handle_finished(finished),
+                () = self.link.changed(), if self.node.free_changes() > 0 => {}
+                _ = sweeps.tick() => self.sweep().await,
+                Some(change) = next_ban(&mut self.bans) => bans::share(&mut self.node, &change),
+                () = tokio::time::sleep_until(wake.into()) => {}
+                _ = stopped.changed(), if end.is_none() => end = Some(Instant::now() + Duration::from_millis(300)),
+            }
+        }
+    }
+
+    /// Takes changes from the registry, applies changes to it, and sends requests.
+    async fn exchange(&mut self) {
+        let now = Instant::now();
+        let free = self.node.free_changes();
+        if free > 0
+            && let Some(changes) = self.link.run(move |registry, _| registry.take_changes(free)).await
+        {
+            self.node.handle_changes(changes);
+        }
+        self.apply(now).await;
+        while let Some((id, request)) = self.node.poll_request(now) {
+            self.send(id, request);
+        }
+        self.log_contact();
+        if now >= self.next_status {
+            self.publish_status(now);
+        }
+    }
+
+    async fn apply(&mut self, now: Instant) {
+        loop {
+            let mut shared = Vec::new();
+            let mut applies = Vec::new();
+            while applies.len() < MAX_APPLIES
+                && let Some(apply) = self.node.poll_apply(now)
+            {
+                match apply {
+                    Apply::Ban { subject: _, value } => shared.extend(bans::parse(&value)),
+                    apply => applies.push(apply),
+                }
+            }
+            if applies.is_empty() && shared.is_empty() {
+                return;
+            }
+            if !applies.is_empty() {
+                let apply = move |registry: &mut rallypoint_lobby_proto::Registry, now| {
+                    let outcomes = applies.iter().filter_map(|apply| apply.apply_to(now, registry));
+                    outcomes.filter(|outcome| matches!(outcome, ApplyOutcome::Full | ApplyOutcome::Malformed)).count()
+                };
+                self.refused_servers += self.link.run(apply).await.unwrap_or(0) as u64;
+            }
+            if let Some(admin) = self.lobby.admin().filter(|_| !shared.is_empty())
+                && let Err(error) = admin.apply_shared(shared).await
+            {
+                tracing::warn!(%error, "cannot apply bans of other nodes");
+            }
+        }
+    }
+
+    /// Executes a request in a task of its own.
+    fn send(&mut self, id: RequestId, request: Request) {
+        let client = self.client.clone();
+        let sent = Instant::now();
+        let connections = self.connections.clone();
+        self.requests.spawn(async move {
+            if request.kind() == RequestKind::Open {
+                return match open(&client, &request).await {
+                    Ok((reply, connections)) => Finished { id, sent, reply: Ok(reply), connections: Some(connections) },
+                    Err(error) => Finished { id, sent, reply: Err(error), connections: None },
+                };
+            }
+            let reply = match connections {
+                None => Err(StoreError {
+                    kind: crate::StoreErrorKind::Unreachable,
+                    message: "there is no connection to the store".into(),
+                }),
+                Some(Connections { mut commands, mut reader }) => {
+                    let is_log = request.kind() == RequestKind::ReadLog;
+                    client.execute(if is_log { &mut reader } else { &mut commands }, &request).await
+                }
+            };
+            Finished { id, sent, reply, connections: None }
+        });
+    }
+
+    fn handle_finished(&mut self, finished: Result<Finished, tokio::task::JoinError>) {
+        let Ok(Finished { id, sent, reply, connections }) = finished else { return };
+        if connections.is_some() {
+            self.connections = connections;
+            self.checks.set_connection(self.connections.as_ref().map(|connections| connections.commands.clone()));
+        }
+        let is_opened = matches!(reply, Ok(Reply::Opened(_)));
+        self.node.handle_reply(sent, Instant::now(), id, reply);
+        if let NodeState::Disconnected(_) = self.node.state() {
+            self.connections = None;
+            self.checks.set_connection(None);
+        } else if is_opened && let Some(admin) = self.lobby.admin() {
+            // Bans that were added while there was no contact, or before this lobby joined.
+            bans::share_all(&mut self.node, &admin.record());
+        }
+    }
+
+    async fn sweep(&mut self) {
+        if !self.node.has_room_for_renewals() {
+            return;
+        }
+        let slots = (self.lobby.stats().registered / SWEEPS).max(MIN_SWEEP);
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX);
+        let take = move |registry: &mut rallypoint_lobby_proto::Registry, _| {
+            let mut renewals = Vec::new();
+            registry.take_renewals(slots, &mut renewals);
+            renewals
+        };
+        if let Some(renewals) = self.link.run(take).await {
+            self.node.handle_renewals(renewals);
+        }
+    }
+
+    /// Logs the loss of contact once, and its return.
+    fn log_contact(&mut self) {
+        match self.node.state() {
+            NodeState::Disconnected(error) if !self.is_loss_logged && self.was_connected => {
+                // A reconnection that succeeds at once is not worth a message.
+                if self.node.last_contact().elapsed() > Duration::from_secs(1) {
+                    self.is_loss_logged = true;
+                    let minutes = self.options.outage_limit.as_secs() / 60;
+                    tracing::warn!(
+                        "no contact to the cluster's store: {error}. Servers of other nodes stay listed for {minutes} minutes"
+                    );
+                }
+            }
+            NodeState::Refused(reason) if !self.is_loss_logged => {
+                self.is_loss_logged = true;
+                tracing::error!("this node no longer takes part in the cluster: {reason}");
+            }
+            NodeState::Following => {
+                if !self.was_connected {
+                    tracing::info!(servers = self.node.stats().servers, "joined the cluster");
+                } else if self.is_loss_logged {
+                    tracing::info!(servers = self.node.stats().servers, "in contact with the cluster's store again");
+                }
+                self.was_connected = true;
+                self.is_loss_logged = false;
+            }
+            _ => {}
+        }
+    }
+
+    fn publish_status(&mut self, now: Instant) {
+        self.next_status = now + STATUS_INTERVAL;
+        let stats = self.node.stats();
+        let round_trip = self.node.clock().round_trip();
+        let report = NodeReport {
+            name: self.options.node_name.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            seq: stats.seq,
+            listed: self.lobby.stats().listed as u64,
+            behind: stats.behind,
+            round_trip_us: round_trip.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
+        };
+        self.node.set_report(report.emit());
+        let store_now = self.node.clock().store_time(now);
+        let rows = self.node.nodes().iter();
+        let nodes = rows.map(|row| {
+            let report = NodeReport::parse(&row.report);
+            ClusterNodeStatus {
+                name: report.name,
+                version: report.version,
+                age: Duration::from_millis(store_now.saturating_sub(row.time)),
+                seq: report.seq,
+                listed: report.listed,
+            }
+        });
+        let mut nodes: Vec<_> = nodes.collect();
+        nodes.sort_by(|a, b| a.name.cmp(&b.name).then(a.age.cmp(&b.age)));
+        let is_following = *self.node.state() == NodeState::Following;
+        let problem = match self.node.state() {
+            NodeState::Disconnected(error) => Some(error.to_string()),
+            NodeState::Refused(reason) => Some(reason.clone()),
+            NodeState::Loading => Some("the servers of other nodes are being loaded".into()),
+            NodeState::Following => None,
+        };
+        self.link.set_status(ClusterStatus {
+            name: self.options.node_name.clone(),
+            is_connected: is_following,
+            problem,
+            last_contact: self.was_connected.then(|| self.node.last_contact()),
+            outage_limit: self.options.outage_limit,
+            round_trip,
+            nodes,
+            counters: vec![
+                ("applied", stats.applied),
+                ("written", stats.written),
+                ("refused", stats.refused),
+                ("renewed", stats.renewed),
+                ("lost_leases", stats.lost_leases),
+                ("loads", stats.loads),
+                ("failures", stats.failures),
+                ("malformed", stats.malformed),
+                ("untracked", stats.untracked + self.refused_servers),
+            ],
+        });
+    }
+}
+
+/// Opens both connections and the store.
+async fn open(client: &StoreClient, request: &Request) -> Result<(Reply, Connections), StoreError> {
+    let mut commands = client.connect().await?;
+    let reader = client.connect().await?;
+    let reply = client.execute(&mut commands, request).await?;
+    Ok((reply, Connections { commands, reader }))
+}
+
+/// The next change of a ban by the operator of this node. Never ends without a store of bans.
+async fn next_ban(bans: &mut Option<broadcast::Receiver<BanChange>>) -> Option<BanChange> {
+    loop {
+        match bans.as_mut()?.recv().await {
+            Ok(change) => return Some(change),
+            // All bans are shared again with the next contact.
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => {
+                *bans = None;
+                return None;
+            }
+        }
+    }
+}

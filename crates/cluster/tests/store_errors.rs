@@ -1,0 +1,80 @@
+//! A store that cannot be used is reported in one sentence that says what to do.
+
+mod support;
+
+use rallypoint_cluster::{Request, StoreClient, StoreErrorKind};
+use support::redis;
+
+async fn error(url: &str) -> (StoreErrorKind, String) {
+    let client = StoreClient::new(&url.parse().unwrap(), "test").unwrap();
+    let error = client.connect().await.expect_err("a connection");
+    assert!(!error.message.contains("hunter2"), "{}", error.message);
+    assert_eq!(error.message.lines().count(), 1);
+    (error.kind, error.message)
+}
+
+#[tokio::test]
+async fn no_store_at_the_address() {
+    let (kind, message) = error("redis://127.0.0.1:1").await;
+    assert_eq!(kind, StoreErrorKind::Unreachable);
+    assert!(message.contains("cannot reach the store at redis://127.0.0.1:1"), "{message}");
+}
+
+#[tokio::test]
+async fn a_password_and_a_user_are_required() {
+    let Some(server) = redis::start(&["--requirepass", "hunter2"]) else { return };
+    let rights = ["on", ">hunter3", "~{rp:*}*", "+@all"];
+    server.command(&[&["-a", "hunter2", "--no-auth-warning", "ACL", "SETUSER", "lobby"], &rights[..]].concat());
+    let port = server.port;
+    for url in [format!("redis://127.0.0.1:{port}"), format!("redis://:wrong@127.0.0.1:{port}")] {
+        let (kind, message) = error(&url).await;
+        assert_eq!(kind, StoreErrorKind::Rejected, "{message}");
+        assert!(message.contains("password"), "{message}");
+    }
+    for url in [format!("redis://:hunter2@127.0.0.1:{port}"), format!("redis://lobby:hunter3@127.0.0.1:{port}")] {
+        let client = StoreClient::new(&url.parse().unwrap(), "test").unwrap();
+        let mut connection = client.connect().await.unwrap();
+        client.execute(&mut connection, &Request::Open { epoch: [1; 16], secret_check: [1; 16] }).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_redis() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let answer = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let (_, message) = error(&url).await;
+    assert!(message.contains("is not Redis or Valkey") || message.contains("cannot reach the store"), "{message}");
+    answer.abort();
+}
+
+#[tokio::test]
+async fn a_store_that_refuses_changes() {
+    let Some(server) = redis::start(&[]) else { return };
+    let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
+    let mut connection = client.connect().await.unwrap();
+    let open = Request::Open { epoch: [1; 16], secret_check: [1; 16] };
+    client.execute(&mut connection, &open).await.unwrap();
+    let tick = Request::Tick { epoch: [1; 16], token: Vec::new(), node: 1, report: Vec::new() };
+    for (commands, repair) in [
+        (vec!["REPLICAOF", "127.0.0.1", "1"], vec!["REPLICAOF", "NO", "ONE"]),
+        (vec!["CONFIG", "SET", "maxmemory", "1"], vec!["CONFIG", "SET", "maxmemory", "0"]),
+    ] {
+        server.command(&commands);
+        let error = client.execute(&mut connection, &tick).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{}", error.message);
+        server.command(&repair);
+        client.execute(&mut connection, &tick).await.unwrap();
+    }
+}
+
+#[test]
+fn a_name_with_other_characters_is_refused() {
+    for name in ["", "a b", "a}b", &"x".repeat(65)] {
+        assert!(StoreClient::new(&"redis://localhost".parse().unwrap(), name).is_err(), "{name}");
+    }
+}
