@@ -13,10 +13,21 @@ use std::{fmt::Write, path::PathBuf};
 ///
 /// Lobbies that are started with the same --cluster URL and the same secret share their list through Redis or Valkey.
 #[derive(clap::Args)]
+#[command(after_long_help = MORE, after_help = "For examples and exit codes: rallypoint cluster --help")]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
 }
+
+const MORE: &str = "\
+Examples:
+  rallypoint cluster status
+  rallypoint cluster status --cluster redis://store.example.org --json
+
+Exit codes:
+  0  the store answers and all nodes report
+  1  the store cannot be reached, or a node no longer reports
+  2  wrong usage, or an error in the configuration";
 
 #[derive(clap::Subcommand)]
 enum Verb {
@@ -96,7 +107,9 @@ fn table(status: &StoreStatus, name: &str) -> String {
 /// What is wrong with a cluster, if anything is.
 fn problem(status: &StoreStatus) -> Option<String> {
     if !status.is_set_up {
-        return Some("no node has joined a cluster with this name: check the address of the store and cluster.name".into());
+        return Some(
+            "no node has joined a cluster with this name: check the address of the store and cluster.name".into(),
+        );
     }
     let live: Vec<_> = status.nodes.iter().filter(|node| node.is_live).collect();
     if live.is_empty() {

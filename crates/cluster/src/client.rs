@@ -135,7 +135,11 @@ impl StoreClient {
     }
 
     /// Executes a request; `None` if the reply is not one of our scripts.
-    async fn try_execute(&self, connection: &mut StoreConnection, request: &Request) -> Result<Option<Reply>, RedisError> {
+    async fn try_execute(
+        &self,
+        connection: &mut StoreConnection,
+        request: &Request,
+    ) -> Result<Option<Reply>, RedisError> {
         match request {
             Request::Open { epoch, secret_check } => {
                 let mut command = self.script(Script::Open);
@@ -222,7 +226,8 @@ impl StoreClient {
                 let mut command = self.script(Script::Put);
                 command.arg(epoch).arg(token).arg(id.as_bytes()).arg(*origin as u8).arg(&[transport_byte(*transport)]);
                 for endpoint in [v4, v6] {
-                    let (bytes, lease) = endpoint.map(|(addrs, lease)| (endpoint_bytes(addrs), lease)).unwrap_or_default();
+                    let (bytes, lease) =
+                        endpoint.map(|(addrs, lease)| (endpoint_bytes(addrs), lease)).unwrap_or_default();
                     command.arg(bytes).arg(lease);
                 }
                 command.arg(body.emit());

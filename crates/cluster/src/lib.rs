@@ -30,8 +30,8 @@ pub use node::{Apply, ClusterNode, NodeConfig, NodeState, NodeStats};
 pub use record::{EntryBody, EntryValue, LogRecord, MalformedRecord, RecordKind};
 pub(crate) use report::NodeReport;
 pub use request::{
-    FORMAT, LeaseWrite, NodeRow, OpenedStore, Refusal, Reply, Request, RequestId, RequestKind, StoreError, StoreErrorKind,
-    Ticked, Write, WriteResult,
+    FORMAT, LeaseWrite, NodeRow, OpenedStore, Refusal, Reply, Request, RequestId, RequestKind, StoreError,
+    StoreErrorKind, Ticked, Write, WriteResult,
 };
 pub use secret::{ClusterSecret, SecretError};
 pub use service::{ClusterOptions, ClusterService, ClusterStartError, OUTAGE_LIMIT, PreparedNode};

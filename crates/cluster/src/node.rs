@@ -474,10 +474,7 @@ impl ClusterNode {
 
     /// The store has another epoch: it was emptied.
     fn reopen(&mut self, now: Instant) {
-        let error = StoreError {
-            kind: crate::StoreErrorKind::Unreachable,
-            message: "the store was emptied".into(),
-        };
+        let error = StoreError { kind: crate::StoreErrorKind::Unreachable, message: "the store was emptied".into() };
         self.disconnect(now, error);
         self.retry_at = now;
     }

@@ -212,6 +212,7 @@ fn parse_reason(code: &[u8]) -> Result<Option<UnlistReason>, MalformedRecord> {
         UnlistReason::Unreachable,
         UnlistReason::Banned,
         UnlistReason::Unwatched,
+        UnlistReason::Evicted,
     ];
     if code == UnlistReason::Expired.code().as_bytes() {
         return Ok(None);

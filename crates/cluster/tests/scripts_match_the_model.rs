@@ -6,10 +6,11 @@ mod support;
 use rallypoint_cluster::{
     ClusterSecret, EntryBody, LeaseWrite, Reply, Request, StoreClient, StoreConnection, Write, WriteResult,
 };
+use rallypoint_harness::RedisServer;
 use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
 use rallypoint_wire::lobby::{ListBlock, LobbyId, Occupancy, TableBuf, Transport};
 use std::net::SocketAddr;
-use support::{Random, model::ModelStore, redis};
+use support::{Random, model::ModelStore};
 
 const EPOCH: [u8; 16] = [7; 16];
 
@@ -56,7 +57,8 @@ fn body(transport: Transport, random: &mut Random) -> EntryBody {
     let mut table = TableBuf::new();
     table.push(b"name", format!("server \0\u{e9} {}", random.below(3)).as_bytes()).unwrap();
     let mut block = Vec::new();
-    ListBlock { transport, v4: None, v6: None, occupancy: Occupancy::default(), table: table.as_table() }.emit(&mut block);
+    ListBlock { transport, v4: None, v6: None, occupancy: Occupancy::default(), table: table.as_table() }
+        .emit(&mut block);
     EntryBody { lobby_id: LobbyId::from_bytes([random.below(2) as u8; 16]), since: 5, block: block[4..].to_vec() }
 }
 
@@ -96,13 +98,13 @@ fn random_write(random: &mut Random, now: u64) -> Write {
 
 #[tokio::test]
 async fn random_changes_have_the_same_results() {
-    let Some(server) = redis::start(&[]) else { return };
+    let Some(server) = RedisServer::start(&[]) else { return };
     let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
     let connection = client.connect().await.unwrap();
     let secret = ClusterSecret::new("the secret of the tests' cluster").unwrap();
     for seed in 0..10 {
         let mut random = Random(seed);
-        server.command(&["FLUSHALL"]);
+        let _ = server.command(&["FLUSHALL"]);
         let mut stores = Stores { client: client.clone(), connection: connection.clone(), model: ModelStore::at(0) };
         let Reply::Opened(opened) =
             stores.execute(Request::Open { epoch: EPOCH, secret_check: secret.check_value() }).await
@@ -112,7 +114,10 @@ async fn random_changes_have_the_same_results() {
         let mut refused = 0;
         for round in 0..40_u64 {
             let writes = (0..random.below(12) + 1).map(|n| {
-                (round.to_be_bytes().into_iter().chain(n.to_be_bytes()).collect(), random_write(&mut random, opened.time))
+                (
+                    round.to_be_bytes().into_iter().chain(n.to_be_bytes()).collect(),
+                    random_write(&mut random, opened.time),
+                )
             });
             let request = Request::Write { epoch: EPOCH, writes: writes.collect() };
             let Reply::Written(Some(results)) = stores.execute(request).await else { panic!("another epoch") };
@@ -143,14 +148,14 @@ async fn random_changes_have_the_same_results() {
 /// Leases that have ended, after the time that nodes have to renew them.
 #[tokio::test]
 async fn ended_leases_are_removed_one_family_at_a_time() {
-    let Some(server) = redis::start(&[]) else { return };
+    let Some(server) = RedisServer::start(&[]) else { return };
     let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
     let connection = client.connect().await.unwrap();
     let mut stores = Stores { client, connection, model: ModelStore::at(0) };
     let secret_check = [1; 16];
     let Reply::Opened(opened) = stores.execute(Request::Open { epoch: EPOCH, secret_check }).await else { panic!() };
     // As if nodes had been at work for a while.
-    server.command(&["HSET", "{rp:test}:meta", "ticked", &opened.time.to_string(), "grace", "0"]);
+    let _ = server.command(&["HSET", "{rp:test}:meta", "ticked", &opened.time.to_string(), "grace", "0"]);
     stores.model.skip_grace(opened.time);
     let mut random = Random(3);
     let mut write = |number: u64, v4: u64, v6: u64| Write::Put {
@@ -182,11 +187,11 @@ fn addrs(text: &str) -> (SocketAddr, SocketAddr) {
 
 #[tokio::test]
 async fn an_emptied_store_refuses_changes_of_the_old_epoch() {
-    let Some(server) = redis::start(&[]) else { return };
+    let Some(server) = RedisServer::start(&[]) else { return };
     let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
     let mut connection = client.connect().await.unwrap();
     client.execute(&mut connection, &Request::Open { epoch: EPOCH, secret_check: [1; 16] }).await.unwrap();
-    server.command(&["FLUSHALL"]);
+    let _ = server.command(&["FLUSHALL"]);
     let remove = Write::Remove { id: id(1), reason: UnlistReason::Replaced, deadline: 0 };
     let write = Request::Write { epoch: EPOCH, writes: vec![(Vec::new(), remove)] };
     assert_eq!(client.execute(&mut connection, &write).await, Ok(Reply::Written(None)));
@@ -197,15 +202,15 @@ async fn an_emptied_store_refuses_changes_of_the_old_epoch() {
 /// Keys of other programs are left alone, and values of theirs in our keys are skipped.
 #[tokio::test]
 async fn garbage_in_the_store_is_skipped() {
-    let Some(server) = redis::start(&[]) else { return };
+    let Some(server) = RedisServer::start(&[]) else { return };
     let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
     let mut connection = client.connect().await.unwrap();
-    server.command(&["SET", "other", "value"]);
+    let _ = server.command(&["SET", "other", "value"]);
     client.execute(&mut connection, &Request::Open { epoch: EPOCH, secret_check: [1; 16] }).await.unwrap();
-    server.command(&["HSET", "{rp:test}:entry", "x", "y", "0123456789abcdef", "\u{1}garbage"]);
-    server.command(&["HSET", "{rp:test}:node", "x", "y"]);
-    server.command(&["ZADD", "{rp:test}:lease", "1", "garbage"]);
-    server.command(&["XADD", "{rp:test}:log", "1-0", "a", "b"]);
+    let _ = server.command(&["HSET", "{rp:test}:entry", "x", "y", "0123456789abcdef", "\u{1}garbage"]);
+    let _ = server.command(&["HSET", "{rp:test}:node", "x", "y"]);
+    let _ = server.command(&["ZADD", "{rp:test}:lease", "1", "garbage"]);
+    let _ = server.command(&["XADD", "{rp:test}:log", "1-0", "a", "b"]);
     let scanned = client.execute(&mut connection, &Request::Scan { cursor: 0 }).await.unwrap();
     assert_eq!(scanned, Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: 2 });
     let log = client.execute(&mut connection, &Request::ReadLog { after: 0 }).await.unwrap();

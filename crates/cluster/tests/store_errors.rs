@@ -1,9 +1,7 @@
 //! A store that cannot be used is reported in one sentence that says what to do.
 
-mod support;
-
 use rallypoint_cluster::{Request, StoreClient, StoreErrorKind};
-use support::redis;
+use rallypoint_harness::RedisServer;
 
 async fn error(url: &str) -> (StoreErrorKind, String) {
     let client = StoreClient::new(&url.parse().unwrap(), "test").unwrap();
@@ -22,10 +20,10 @@ async fn no_store_at_the_address() {
 
 #[tokio::test]
 async fn a_password_and_a_user_are_required() {
-    let Some(server) = redis::start(&["--requirepass", "hunter2"]) else { return };
+    let Some(server) = RedisServer::start(&["--requirepass", "hunter2"]) else { return };
     let rights = ["on", ">hunter3", "~{rp:*}*", "+@all"];
-    server.command(&[&["-a", "hunter2", "--no-auth-warning", "ACL", "SETUSER", "lobby"], &rights[..]].concat());
-    let port = server.port;
+    let _ = server.command(&[&["-a", "hunter2", "--no-auth-warning", "ACL", "SETUSER", "lobby"], &rights[..]].concat());
+    let port = server.port();
     for url in [format!("redis://127.0.0.1:{port}"), format!("redis://:wrong@127.0.0.1:{port}")] {
         let (kind, message) = error(&url).await;
         assert_eq!(kind, StoreErrorKind::Rejected, "{message}");
@@ -54,7 +52,7 @@ async fn a_server_that_is_not_redis() {
 
 #[tokio::test]
 async fn a_store_that_refuses_changes() {
-    let Some(server) = redis::start(&[]) else { return };
+    let Some(server) = RedisServer::start(&[]) else { return };
     let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
     let mut connection = client.connect().await.unwrap();
     let open = Request::Open { epoch: [1; 16], secret_check: [1; 16] };
@@ -64,10 +62,10 @@ async fn a_store_that_refuses_changes() {
         (vec!["REPLICAOF", "127.0.0.1", "1"], vec!["REPLICAOF", "NO", "ONE"]),
         (vec!["CONFIG", "SET", "maxmemory", "1"], vec!["CONFIG", "SET", "maxmemory", "0"]),
     ] {
-        server.command(&commands);
+        let _ = server.command(&commands);
         let error = client.execute(&mut connection, &tick).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{}", error.message);
-        server.command(&repair);
+        let _ = server.command(&repair);
         client.execute(&mut connection, &tick).await.unwrap();
     }
 }

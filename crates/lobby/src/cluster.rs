@@ -95,7 +95,11 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// Decides which node makes a reachability check.
 pub trait CheckCoordinator: fmt::Debug + Send + Sync {
     /// The result of a check: by this node, which runs `check`, or by another one.
-    fn coordinate(&self, request: CheckRequest, check: BoxFuture<io::Result<CheckResult>>) -> BoxFuture<io::Result<CheckResult>>;
+    fn coordinate(
+        &self,
+        request: CheckRequest,
+        check: BoxFuture<io::Result<CheckResult>>,
+    ) -> BoxFuture<io::Result<CheckResult>>;
 }
 
 impl ClusterLink {

@@ -18,7 +18,8 @@ pub use options::LobbyOptions;
 pub use save::SaveStats;
 
 use crate::{
-    AdminStore, ClusterLink, ClusterStatus, ListStats, announcement::AnnouncementError, list::ListService, table::ServerFeed, watch::WatchTarget,
+    AdminStore, ClusterLink, ClusterStatus, ListStats, announcement::AnnouncementError, list::ListService,
+    table::ServerFeed, watch::WatchTarget,
 };
 use descriptors::Descriptors;
 use probing::Probing;

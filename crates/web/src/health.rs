@@ -30,6 +30,11 @@ struct Ready {
     save: &'static str,
     /// `writing`, `starting`, `failing` or `off`.
     history: &'static str,
+    /// `connected`, `disconnected` or `off`.
+    cluster: &'static str,
+    /// What is wrong with the cluster, if it is not connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster_problem: Option<String>,
 }
 
 /// Ready if the list is current, and the server is not shutting down.
@@ -53,7 +58,15 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
         Some(stats) if stats.written == 0 && stats.dropped == 0 && stats.pending <= 1 => "starting",
         Some(_) => "failing",
     };
-    let is_healthy = save == "saved" && history != "failing";
-    let ready = Ready { status: if is_healthy { "ready" } else { "degraded" }, save, history };
+    let status = state.lobby.cluster_status();
+    let cluster = match &status {
+        None if state.lobby.cluster().is_none() => "off",
+        Some(status) if status.is_connected => "connected",
+        _ => "disconnected",
+    };
+    let cluster_problem = status.and_then(|status| status.problem.clone());
+    let is_healthy = save == "saved" && history != "failing" && cluster != "disconnected";
+    let status = if is_healthy { "ready" } else { "degraded" };
+    let ready = Ready { status, save, history, cluster, cluster_problem };
     Ok(([(header::CONTENT_TYPE, JSON), NO_STORE], serde_json::to_vec(&ready).unwrap_or_default()).into_response())
 }

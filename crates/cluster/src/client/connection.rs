@@ -48,7 +48,8 @@ impl std::fmt::Debug for StoreConnection {
 
 impl Connector {
     pub fn new(url: &StoreUrl) -> Result<Self, StoreError> {
-        let invalid = |error: crate::StoreUrlError| StoreError { kind: StoreErrorKind::Rejected, message: error.to_string() };
+        let invalid =
+            |error: crate::StoreUrlError| StoreError { kind: StoreErrorKind::Rejected, message: error.to_string() };
         Ok(Self { url: url.clone(), topology: url.topology().map_err(invalid)? })
     }
 
@@ -66,9 +67,8 @@ impl Connector {
         // The one that the rest of the program uses. It fails if it is installed already.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         // Requests have timeouts of their own, and the log is read with a request that takes long.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(None);
+        let config =
+            AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT_TIMEOUT)).set_response_timeout(None);
         match &self.topology {
             Topology::Single(info) => {
                 let client = redis::Client::open(info.as_ref().clone())?;

@@ -24,9 +24,10 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         ErrorKind::Server(ServerErrorKind::NoPerm) => rejected(format!(
             "the user of the store at {url} lacks a right: allow it all commands on the keys {{rp:*}}* ({text})"
         )),
-        _ if NOT_WRITABLE.contains(&code) => {
-            (StoreErrorKind::ReadOnly, format!("the store at {url} refuses changes: it must be a master with memory and disk space left ({text})"))
-        }
+        _ if NOT_WRITABLE.contains(&code) => (
+            StoreErrorKind::ReadOnly,
+            format!("the store at {url} refuses changes: it must be a master with memory and disk space left ({text})"),
+        ),
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::RESP3NotSupported => {
             rejected(format!("the server at {url} is not Redis or Valkey: check the address of the store ({text})"))
         }

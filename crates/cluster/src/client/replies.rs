@@ -1,9 +1,6 @@
 //! Replies of the store as values. Whatever the store sends, nothing here panics; `None` is a reply that is not one of ours.
 
-use crate::{
-    EntryValue, LogRecord, NodeRow, OpenedStore, Refusal, Reply, Ticked, WriteResult,
-    record::parse_id,
-};
+use crate::{EntryValue, LogRecord, NodeRow, OpenedStore, Refusal, Reply, Ticked, WriteResult, record::parse_id};
 use redis::Value;
 
 /// Maximum number of nodes and of bans that are taken from a reply.

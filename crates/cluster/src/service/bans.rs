@@ -56,9 +56,10 @@ mod tests {
     fn a_shared_ban_is_parsed_and_garbage_is_skipped() {
         let subject = BanSubject::network("203.0.113.0/24".parse().unwrap()).unwrap();
         let ban = Ban { subject: subject.clone(), reason: "spam".into(), until: None };
-        for (shared, change) in
-            [(SharedBan::Put(ban.clone()), BanChange::Put(ban)), (SharedBan::Lifted(subject.clone()), BanChange::Lifted(subject))]
-        {
+        for (shared, change) in [
+            (SharedBan::Put(ban.clone()), BanChange::Put(ban)),
+            (SharedBan::Lifted(subject.clone()), BanChange::Lifted(subject)),
+        ] {
             let value = [b"17 ", &*serde_json::to_vec(&shared).unwrap()].concat();
             assert_eq!(parse(&value), Some(change));
         }

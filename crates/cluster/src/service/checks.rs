@@ -47,7 +47,8 @@ impl CheckCoordinator for StoreChecks {
             let target = target_name(&request.target);
             let end = Instant::now() + request.timeout;
             loop {
-                let claim = client.claim(&mut connection, &target, node, request.timeout + Duration::from_secs(1)).await;
+                let claim =
+                    client.claim(&mut connection, &target, node, request.timeout + Duration::from_secs(1)).await;
                 let Ok(claim) = claim else { return check.await };
                 if claim == b"granted" {
                     break;

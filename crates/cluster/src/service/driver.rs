@@ -2,8 +2,8 @@
 
 use super::{ClusterOptions, bans, checks::StoreChecks};
 use crate::{
-    Apply, ClusterNode, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient, StoreConnection,
-    StoreError,
+    Apply, ClusterNode, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient,
+    StoreConnection, StoreError,
 };
 use rallypoint_lobby::{BanChange, ClusterLink, ClusterNodeStatus, ClusterStatus, LobbyService};
 use rallypoint_lobby_proto::ApplyOutcome;
@@ -63,6 +63,8 @@ pub(super) struct Driver {
     refused_servers: u64,
     checks: Arc<StoreChecks>,
     next_status: Instant,
+    /// Whether the published state says that there is contact.
+    is_shown_connected: bool,
 }
 
 impl Driver {
@@ -90,6 +92,7 @@ impl Driver {
             refused_servers: 0,
             checks,
             next_status: now,
+            is_shown_connected: false,
         }
     }
 
@@ -128,7 +131,9 @@ impl Driver {
             self.send(id, request);
         }
         self.log_contact();
-        if now >= self.next_status {
+        let is_connected = *self.node.state() == NodeState::Following;
+        if now >= self.next_status || is_connected != self.is_shown_connected {
+            self.is_shown_connected = is_connected;
             self.publish_status(now);
         }
     }

@@ -2,13 +2,12 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 pub mod model;
-pub mod redis;
 
 use model::ModelStore;
 use rallypoint_cluster::{
     ClusterNode, ClusterSecret, NodeConfig, NodeState, Reply, Request, RequestId, StoreError, StoreErrorKind,
 };
-use rallypoint_lobby_proto::{Config, HashKeys, Registry, RegistrationOutcome};
+use rallypoint_lobby_proto::{Config, HashKeys, RegistrationOutcome, Registry};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use std::{
     collections::BTreeSet,
@@ -208,7 +207,8 @@ impl World {
             if exchange.reply.is_some() || exchange.execute_at > now {
                 continue;
             }
-            let is_write = matches!(exchange.request, Request::Tick { .. } | Request::Write { .. } | Request::Open { .. });
+            let is_write =
+                matches!(exchange.request, Request::Tick { .. } | Request::Write { .. } | Request::Open { .. });
             if !node.is_linked {
                 exchange.reply = Some(Err(unreachable()));
                 exchange.reply_at = now + Duration::from_secs(1);
@@ -250,7 +250,15 @@ impl World {
         while let Some((id, request)) = node.node.poll_request(now) {
             let execute_at = now + delays();
             let waits_until = execute_at + Duration::from_secs(1);
-            node.exchanges.push(Exchange { id, request, sent: now, execute_at, reply: None, reply_at: now, waits_until });
+            node.exchanges.push(Exchange {
+                id,
+                request,
+                sent: now,
+                execute_at,
+                reply: None,
+                reply_at: now,
+                waits_until,
+            });
         }
     }
 

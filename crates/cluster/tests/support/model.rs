@@ -1,7 +1,8 @@
 //! A model of the store: what its scripts do, in memory.
 
 use rallypoint_cluster::{
-    EntryValue, FORMAT, LogRecord, NodeRow, OpenedStore, RecordKind, Refusal, Reply, Request, Ticked, Write, WriteResult,
+    EntryValue, FORMAT, LogRecord, NodeRow, OpenedStore, RecordKind, Refusal, Reply, Request, Ticked, Write,
+    WriteResult,
 };
 use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
 use rallypoint_wire::lobby::Transport;
@@ -237,8 +238,14 @@ impl ModelStore {
         let merged_v4 = v4.map(|(addr, _)| addr).or_else(|| keep(old.as_ref()?.v4));
         let merged_v6 = v6.map(|(addr, _)| addr).or_else(|| keep(old.as_ref()?.v6));
         let seq = old.as_ref().map_or(0, |old| old.seq);
-        let mut value =
-            EntryValue { seq, origin: *origin, transport: *transport, v4: merged_v4, v6: merged_v6, body: body.clone() };
+        let mut value = EntryValue {
+            seq,
+            origin: *origin,
+            transport: *transport,
+            v4: merged_v4,
+            v6: merged_v6,
+            body: body.clone(),
+        };
         for (is_ipv6, endpoint) in new {
             if let Some((_, lease)) = endpoint {
                 let known = self.leases.entry((*id, is_ipv6)).or_default();

@@ -27,6 +27,10 @@ impl Registry {
         let server = &cold.server;
         let position = cold.position?;
         let is_registered = server.origin == ListingOrigin::Registered;
+        // An endpoint that another node of a cluster heard becomes a local one.
+        if cold.replica.is_remote[family] {
+            return None;
+        }
         // While a new configuration is applied, an entry may have been banned.
         if self.review.is_some() || self.slots.hot(slot).states[family] != EndpointState::Listed || !is_registered {
             return None;
@@ -48,6 +52,7 @@ impl Registry {
             self.recharge_memory(slot, before);
             self.lists.replace(position, server.clone());
             self.emit(now, Event::Changed(server));
+            self.note_change(slot);
             // The last registration counts: an earlier one of the other family is not a refresh of it (L8).
             self.slots.hot_mut(slot).fingerprints = PerFamily::default();
             RegistrationOutcome::Changed

@@ -4,8 +4,8 @@ use super::thread::LobbyThread;
 use crate::CheckCoordinator;
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{
-    BanList, Config, Event, ListSnapshot, ProbedOutcome, ProbedServer, RecentOutcome, RegistrationOutcome,
-    Registry, RegistryConfigError, RegistryStats,
+    BanList, Config, Event, ListSnapshot, ProbedOutcome, ProbedServer, RecentOutcome, RegistrationOutcome, Registry,
+    RegistryConfigError, RegistryStats,
 };
 use rallypoint_udp::EventLoopHandle;
 use std::{net::IpAddr, num::NonZeroU16, sync::Arc, time::Instant};

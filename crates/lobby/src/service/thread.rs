@@ -62,7 +62,9 @@ impl LobbyThread {
                         let result = match coordinator {
                             None => check(request, &sent).await,
                             Some(coordinator) => {
-                                coordinator.coordinate(request, Box::pin(async move { check(request, &sent).await })).await
+                                coordinator
+                                    .coordinate(request, Box::pin(async move { check(request, &sent).await }))
+                                    .await
                             }
                         };
                         commands.run(move |thread, now| thread.handle_check_result(now, request.target, result));

@@ -3,7 +3,7 @@
 use super::{Exposition, MetricKind};
 use crate::state::AppState;
 use rallypoint_limit::OverBudget;
-use rallypoint_lobby::{ListStats, SaveStats, SocketStats, Totals, unix_now};
+use rallypoint_lobby::{ClusterStatus, ListStats, SaveStats, SocketStats, Totals, unix_now};
 use rallypoint_lobby_proto::{RegistrationOutcome, RegistryStats, UnlistReason};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -16,9 +16,26 @@ pub(super) fn export(out: &mut Exposition, state: &AppState) {
     sockets(out, &state.lobby.socket_stats());
     lists(out, &state.lobby.list_stats());
     saves(out, &state.lobby.save_stats());
+    if let Some(status) = state.lobby.cluster_status() {
+        cluster(out, &status);
+    }
     if let Some(history) = &state.history {
         self::history(out, &history.stats());
     }
+}
+
+/// Names of nodes are not labels: they come from the store.
+fn cluster(out: &mut Exposition, status: &ClusterStatus) {
+    let help = "Whether this node has all servers of its cluster and is in contact with the store.";
+    out.gauge("rallypoint_cluster_connected", help, u8::from(status.is_connected));
+    out.gauge("rallypoint_cluster_nodes", "Nodes that reported in the last ten seconds.", status.live_nodes());
+    let age = status.last_contact.map_or(0.0, |at| at.elapsed().as_secs_f64());
+    out.gauge("rallypoint_cluster_contact_age_seconds", "Time since the store last answered.", age);
+    let round_trip = status.round_trip.unwrap_or_default().as_secs_f64();
+    out.gauge("rallypoint_cluster_round_trip_seconds", "Round-trip time to the store.", round_trip);
+    let help = "Changes applied, written and refused, leases renewed and lost, full loads, failed requests, malformed values and \
+                servers without room.";
+    by_code(out, "rallypoint_cluster_events_total", help, "event", status.counters.iter().copied());
 }
 
 fn registry(out: &mut Exposition, stats: &RegistryStats) {

@@ -63,6 +63,8 @@ struct ListPage<'a> {
     rows: Vec<ServerRow<'a>>,
     cursor: Cursor,
     range: PageRange,
+    /// What visitors should know about the list as a whole.
+    notice: Option<&'static str>,
 }
 
 /// The servers on this page among all that match.
@@ -156,8 +158,17 @@ fn list_page(state: &AppState, query: &ListQuery, favourites_only: bool) -> axum
         cursor: snapshot.cursor(),
         range: PageRange::new(query, selection.total, selection.rows.len(), &href),
         query,
+        notice: cluster_notice(state),
     };
     render(StatusCode::OK, &list)
+}
+
+/// A notice if this lobby is a node of a cluster and does not hear from the others.
+fn cluster_notice(state: &AppState) -> Option<&'static str> {
+    let status = state.lobby.cluster_status()?;
+    (!status.is_connected).then_some(
+        "This lobby has no contact to its cluster at the moment: servers of other nodes may be missing or outdated.",
+    )
 }
 
 impl ListPage<'_> {

@@ -3,11 +3,10 @@
 use super::{Registry, ReplicatedEndpoint, ReplicatedServer};
 use crate::{
     ListedServer, ListingOrigin, PublicId, UnlistReason,
-    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState},
+    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState, Standing},
     index::SlotIndex,
     listed_server::memory_of,
 };
-use rallypoint_limit::is_public;
 use rallypoint_wire::lobby::{ListBlock, MAX_BLOCK};
 use std::{net::SocketAddr, num::NonZeroU16, sync::Arc, time::Instant};
 
@@ -93,6 +92,7 @@ impl Registry {
         let is_live = self.live_local_endpoints(now, slot).iter().any(|is_live| *is_live);
         for family in Family::ALL {
             if self.slots.cold(slot).replica.is_remote[family] {
+                self.note_departure(now, slot, family);
                 self.drop_endpoint(slot, family);
             }
         }
@@ -111,7 +111,7 @@ impl Registry {
             return ApplyOutcome::Malformed;
         };
         for endpoint in endpoints.iter_mut() {
-            endpoint.take_if(|endpoint| !self.config.allow_private && !is_public(endpoint.external.ip));
+            endpoint.take_if(|endpoint| self.is_private_refused(endpoint));
         }
         if self.is_unreported(new.public_id) {
             return ApplyOutcome::Kept;
@@ -142,11 +142,10 @@ impl Registry {
             return ApplyOutcome::Full;
         }
         self.replace_others(now, known, &block, &endpoints);
-        let slot = known.unwrap_or_else(|| self.create_replica(new, &block));
+        let slot = known.unwrap_or_else(|| self.create_replica(now, new, &block));
         self.move_lobby(now, slot, None, new.lobby_id);
-        let kept = PerFamily::from_fn(|family| {
-            mode == ApplyMode::Expiry && is_local[family] && endpoints[family].is_none()
-        });
+        let kept =
+            PerFamily::from_fn(|family| mode == ApplyMode::Expiry && is_local[family] && endpoints[family].is_none());
         self.set_replicated_endpoints(slot, &block, endpoints, kept);
         self.update_list(now, slot, Some(block), UnlistReason::Expired);
         if kept.iter().any(|kept| *kept) {
@@ -167,6 +166,8 @@ impl Registry {
         for endpoint in endpoints.iter().flatten() {
             let other = self.slots.at_endpoint((endpoint.external, block.transport));
             if let Some(other) = other.filter(|&slot| Some(slot) != known) {
+                // A server that it had displaced does not return to this endpoint.
+                self.take_displaced(other);
                 self.remove(now, other, UnlistReason::Replaced);
             }
         }
@@ -214,7 +215,7 @@ impl Registry {
     }
 
     /// Creates the entry of a server of which only other nodes know the ID, without endpoints.
-    fn create_replica(&mut self, new: &ReplicatedServer, block: &ListBlock<'_>) -> SlotIndex {
+    fn create_replica(&mut self, now: Instant, new: &ReplicatedServer, block: &ListBlock<'_>) -> SlotIndex {
         self.join_lobby(None, new.lobby_id);
         self.buffers.block.clear();
         ListBlock { v4: None, v6: None, ..*block }.emit(&mut self.buffers.block);
@@ -222,10 +223,14 @@ impl Registry {
         let server = server.with_origin(new.origin);
         self.usage.memory += server.memory();
         let replica = ReplicaState { has_stand_in_id: true, ..ReplicaState::default() };
-        let cold = ColdEntry { replica, ..ColdEntry::new(block.transport, None, Arc::new(server)) };
+        // The accepting node has listed it; whether it was proven there is not known.
+        let standing = if new.origin == ListingOrigin::Registered { Standing::Known } else { Standing::Proven };
+        let cold = ColdEntry::new(block.transport, None, Arc::new(server), self.wheel.tick(now));
+        let cold = ColdEntry { replica, standing, ..cold };
         let replication = self.replication.as_ref().expect("states of other nodes are applied in a cluster only");
         let id = replication.stand_in_id(new.public_id);
         let slot = self.slots.insert(id, cold);
+        self.link_entry(slot);
         self.index_public_id(slot);
         slot
     }
@@ -262,7 +267,7 @@ impl Registry {
                 continue;
             }
             self.slots.bind((endpoint.external, transport), slot);
-            self.charge_lan(slot, endpoint.internal.ip);
+            self.charge_endpoint(slot, endpoint.internal.ip);
             let cold = self.slots.cold_mut(slot);
             cold.endpoints[family] = Some(endpoint);
             cold.replica.is_remote[family] = true;
@@ -280,7 +285,8 @@ fn endpoints(new: &ReplicatedServer) -> Option<PerFamily<Option<EndpointEntry>>>
     let mut endpoints = PerFamily::default();
     for (family, endpoint) in [(Family::V4, new.v4), (Family::V6, new.v6)] {
         if let Some(ReplicatedEndpoint { internal, external, .. }) = endpoint {
-            endpoints[family] = Some(EndpointEntry { internal: addr(family, internal)?, external: addr(family, external)? });
+            endpoints[family] =
+                Some(EndpointEntry { internal: addr(family, internal)?, external: addr(family, external)? });
         }
     }
     Some(endpoints)

@@ -64,13 +64,7 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     pub fn new(keyed: KeyedHash) -> Self {
-        Self {
-            changed: keyed.map(),
-            order: VecDeque::new(),
-            removals: 0,
-            reported: Vec::new(),
-            next: SlotIndex::FIRST,
-        }
+        Self { changed: keyed.map(), order: VecDeque::new(), removals: 0, reported: Vec::new(), next: SlotIndex::FIRST }
     }
 
     fn note(&mut self, id: PublicId, removal: Option<(UnlistReason, Instant)>) {
@@ -136,8 +130,7 @@ impl Registry {
         let Some(&slot) = replication.by_public_id.get(&id) else { return };
         let hot = self.slots.hot(slot);
         let cold = self.slots.cold(slot);
-        let is_local =
-            |family| hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
+        let is_local = |family| hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
         if Family::ALL.into_iter().any(is_local) {
             replication.outgoing.note(id, None);
         }
@@ -191,13 +184,17 @@ impl Registry {
             return;
         }
         let cold = self.slots.cold(slot);
-        let is_heard = || Family::ALL.into_iter().any(|family| {
-            cold.endpoints[family].is_some() && !cold.replica.is_remote[family]
-        });
+        let is_heard = || {
+            Family::ALL.into_iter().any(|family| cold.endpoints[family].is_some() && !cold.replica.is_remote[family])
+        };
         let is_reported = match reason {
             // The owner, or a new server at the same endpoint, has contacted this node.
             UnlistReason::Unregistered | UnlistReason::Replaced => true,
-            UnlistReason::Moved | UnlistReason::Unreachable | UnlistReason::Banned | UnlistReason::Unwatched => is_heard(),
+            UnlistReason::Moved
+            | UnlistReason::Unreachable
+            | UnlistReason::Banned
+            | UnlistReason::Unwatched
+            | UnlistReason::Evicted => is_heard(),
             // The store decides about leases.
             UnlistReason::Expired => false,
         };
@@ -215,7 +212,11 @@ impl Registry {
             let is_local = hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
             let endpoint = cold.endpoints[family].filter(|_| is_local)?;
             let deadline = self.wheel.instant(hot.deadlines[family]);
-            Some(ReplicatedEndpoint { internal: endpoint.internal.into(), external: endpoint.external.into(), deadline })
+            Some(ReplicatedEndpoint {
+                internal: endpoint.internal.into(),
+                external: endpoint.external.into(),
+                deadline,
+            })
         };
         let v4 = endpoint(Family::V4);
         let v6 = endpoint(Family::V6);

@@ -1,0 +1,191 @@
+//! Several nodes serve one list, through a real redis-server.
+
+use rallypoint_harness::{GameServer, Lobby, LobbyBuilder, RedisServer, eventually, rallypoint, run, stderr, stdout};
+use std::time::{Duration, Instant};
+
+const SECRET: &str = "the secret of the tests' cluster";
+
+fn node(store: &RedisServer, name: &str) -> LobbyBuilder {
+    let settings = [format!("cluster.url={}", store.url()), format!("cluster.node={name}")];
+    let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", SECRET);
+    settings.iter().fold(builder, |builder, setting| builder.set(setting))
+}
+
+/// Nodes that have joined.
+fn nodes<const N: usize>(store: &RedisServer) -> [Lobby; N] {
+    let nodes = std::array::from_fn(|number| node(store, &format!("node{number}")).start());
+    nodes.iter().for_each(|node: &Lobby| node.wait_until_logged("joined the cluster"));
+    nodes
+}
+
+#[track_caller]
+fn wait_until_listed(nodes: &[Lobby], names: &[&str]) {
+    for node in nodes {
+        node.wait_until_listed(names);
+    }
+}
+
+#[test]
+fn a_change_at_one_node_is_in_the_list_of_every_node() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes::<3>(&store);
+    let server = GameServer::named("first");
+    nodes[0].register(&server);
+    wait_until_listed(&nodes, &["first"]);
+    // The reply is the same, byte for byte.
+    assert_eq!(nodes[1].list_reply(), nodes[0].list_reply());
+    // L8: another server at the same address, at another node.
+    nodes[1].register(&GameServer::named("second"));
+    wait_until_listed(&nodes, &["second"]);
+    let server = GameServer::named("third").port(8191);
+    nodes[2].register(&server);
+    wait_until_listed(&nodes, &["second", "third"]);
+    // L11: an unregistration at a node that did not hear the server.
+    nodes[0].unregister(&server);
+    wait_until_listed(&nodes, &["second"]);
+}
+
+#[test]
+fn l10_a_lease_ends_at_all_nodes_and_a_refresh_at_any_node_extends_it() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let settings = |builder: LobbyBuilder| builder.set("lobby.lease=12s").start();
+    let nodes = [settings(node(&store, "a")), settings(node(&store, "b"))];
+    nodes.iter().for_each(|node| node.wait_until_logged("joined the cluster"));
+    // Leases do not end in the first ten seconds of a store, in which nodes can renew them.
+    let (kept, left) = (GameServer::named("kept"), GameServer::named("left").port(8191));
+    nodes[0].register(&kept);
+    nodes[0].register(&left);
+    wait_until_listed(&nodes, &["kept", "left"]);
+    let start = Instant::now();
+    eventually("the server that is not refreshed is gone", || {
+        nodes[start.elapsed().as_secs() as usize % 2].register(&kept);
+        std::thread::sleep(Duration::from_millis(100));
+        nodes.iter().all(|node| node.names() == ["kept"])
+    });
+    assert!(start.elapsed() > Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn nodes_go_on_without_the_store_and_fill_an_empty_one() {
+    let Some(mut store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes::<2>(&store);
+    nodes[0].register(&GameServer::named("a"));
+    nodes[1].register(&GameServer::named("b").port(8191));
+    wait_until_listed(&nodes, &["a", "b"]);
+    store.stop();
+    nodes[0].wait_until_logged("no contact to the cluster's store");
+    let (status, body) = http_get(&nodes[0], "/readyz");
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains(r#""status":"degraded""#) && body.contains(r#""cluster":"disconnected""#), "{body}");
+    assert!(http_get(&nodes[0], "/metrics").1.contains("rallypoint_cluster_connected 0"));
+    assert!(http_get(&nodes[0], "/").1.contains("no contact to its cluster"));
+    // New servers are listed where they register.
+    nodes[0].register(&GameServer::named("c").port(8192));
+    nodes[0].wait_until_listed(&["a", "b", "c"]);
+    nodes[1].wait_until_listed(&["a", "b"]);
+    store.restart();
+    wait_until_listed(&nodes, &["a", "b", "c"]);
+    eventually("the store has all servers", || store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "3");
+    nodes[0].wait_until_logged("in contact with the cluster's store again");
+    assert_eq!(nodes[0].log().matches("no contact to the cluster's store").count(), 1);
+    eventually("the node is ready", || http_get(&nodes[0], "/readyz").1.contains(r#""cluster":"connected""#));
+}
+
+#[test]
+fn a_node_that_starts_after_all_others_were_killed_has_everything() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes::<2>(&store);
+    nodes[0].register(&GameServer::named("a"));
+    nodes[1].register(&GameServer::named("b").port(8191));
+    wait_until_listed(&nodes, &["a", "b"]);
+    drop(nodes);
+    let third = node(&store, "node2").start();
+    third.wait_until_listed(&["a", "b"]);
+}
+
+/// Public IDs are the same at every node, and the secret ID is nowhere in the store (L13).
+#[test]
+fn l13_public_ids_agree_and_server_ids_stay_secret() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes::<2>(&store);
+    let id = *b"a secret ID here";
+    nodes[0].register(&GameServer::named("a").with_id(id));
+    wait_until_listed(&nodes, &["a"]);
+    let ids = |node: &Lobby| {
+        let (_, body) = http_get(node, "/api/v1/servers");
+        body.split("\"id\":\"").nth(1).map(|rest| rest[..32].to_owned())
+    };
+    eventually("both nodes show the server", || ids(&nodes[0]).is_some() && ids(&nodes[1]).is_some());
+    assert_eq!(ids(&nodes[0]), ids(&nodes[1]));
+    for key in ["entry", "at", "lease", "log"] {
+        let kind = match key {
+            "lease" => vec!["ZRANGE", "{rp:rallypoint}:lease", "0", "-1"],
+            "log" => vec!["XRANGE", "{rp:rallypoint}:log", "-", "+"],
+            "at" => vec!["HGETALL", "{rp:rallypoint}:at"],
+            _ => vec!["HGETALL", "{rp:rallypoint}:entry"],
+        };
+        let content = store.command(&kind);
+        assert!(!content.is_empty() && !content.contains("a secret ID here"), "{key}: {content}");
+    }
+}
+
+#[test]
+fn cluster_status_shows_nodes_and_store() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let _nodes = nodes::<2>(&store);
+    let home = tempfile::tempdir().unwrap();
+    let status = |args: &[&str]| {
+        let mut command = rallypoint(home.path());
+        command.args(["cluster", "status", "--cluster", &store.url()]).args(args);
+        command.output().unwrap()
+    };
+    eventually("both nodes have reported", || {
+        let text = stdout(&status(&[]));
+        text.contains("node0") && text.contains("node1")
+    });
+    let output = status(&["--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let json = stdout(&output);
+    assert!(json.contains(r#""is_live": true"#) && json.contains(r#""role": "master""#), "{json}");
+}
+
+#[test]
+fn a_node_that_cannot_take_part_exits_with_one_sentence() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let _node = nodes::<1>(&store);
+    let home = tempfile::tempdir().unwrap();
+    let serve = |url: &str, secret: Option<&str>| {
+        let mut command = rallypoint(home.path());
+        command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off", "--cluster", url]);
+        command.envs(secret.map(|secret| ("RALLYPOINT_CLUSTER_SECRET", secret)));
+        let output = command.output().unwrap();
+        let text = stderr(&output);
+        let last = text.lines().last().unwrap_or_default().to_owned();
+        assert!(!output.status.success(), "{text}");
+        (output.status.code(), last)
+    };
+    for (url, secret, code, expected) in [
+        (&*store.url(), Some("another secret of the tests"), 1, "another secret"),
+        (&store.url(), None, 2, "RALLYPOINT_CLUSTER_SECRET"),
+        (&store.url(), Some("short"), 2, "16 to 1024"),
+        ("redis://127.0.0.1:1", Some(SECRET), 1, "cannot reach the store"),
+        ("http://127.0.0.1:1", Some(SECRET), 2, "redis://host:6379"),
+    ] {
+        let (found, message) = serve(url, secret);
+        assert_eq!(found, Some(code), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+    let output = run(home.path(), &["cluster", "status"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// The body of a page, and the status.
+fn http_get(node: &Lobby, path: &str) -> (u16, String) {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(node.http()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let status = reply.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, reply.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+}
