@@ -80,7 +80,7 @@ pub(crate) async fn stream(
     let permit = streams.take(state.quota_client(client), 1, &connection, Instant::now()).ok_or_else(|| {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many event streams are open: try again later")
     })?;
-    let (subscription, start) = state.live.events().subscribe(after, lobby);
+    let (subscription, start) = state.live.events().subscribe(after, lobby, &connection);
     let first_event = match (after, start) {
         (None, _) => Some("hello"),
         (Some(_), Err(_)) => Some("reset"),

@@ -1,11 +1,15 @@
 //! The most recent events, which all event streams share.
 
 use super::{Cursor, EventBatch};
+use crate::server::Connection;
 use bytes::Bytes;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 use tokio::sync::watch;
 
@@ -30,13 +34,28 @@ pub(crate) struct EventHistory {
 struct RecentEvents {
     batches: VecDeque<EventBatch>,
     bytes: usize,
+    readers: HashMap<u64, Arc<Reader>>,
+    /// Number of the next reader.
+    next_reader: u64,
 }
 
-/// The position of a client in the events. It holds none of them: a client that does not read costs no memory here, and loses
-/// its place when the events at its position are no longer kept.
+/// The connection of a subscription, and the events that it may still hold in memory.
+#[derive(Debug)]
+struct Reader {
+    connection: Arc<Connection>,
+    /// Number of the first event that was given to the connection since it was flushed last.
+    held: AtomicU64,
+    /// The connection's number of flushes at that time.
+    flushes: AtomicU64,
+}
+
+/// The position of a client in the events. It holds none of them but the piece that is being sent: a client that does not read
+/// costs no memory here, and is disconnected when the events that it does not receive are no longer kept.
 #[derive(Debug)]
 pub(crate) struct EventSubscription {
     history: Arc<EventHistory>,
+    reader: Arc<Reader>,
+    reader_number: u64,
     lobby: Option<LobbyId>,
     /// The last event that was returned or skipped.
     position: Cursor,
@@ -72,6 +91,12 @@ impl EventHistory {
             {
                 recent.bytes -= oldest.size();
             }
+            let kept_after = recent.kept_after(last.number);
+            recent
+                .readers
+                .values()
+                .filter(|reader| reader.holds(kept_after))
+                .for_each(|reader| reader.connection.evict());
             self.last.send_replace(last);
         }
     }
@@ -82,8 +107,9 @@ impl EventHistory {
         self: &Arc<Self>,
         after: Option<Cursor>,
         lobby: Option<LobbyId>,
+        connection: &Arc<Connection>,
     ) -> (EventSubscription, Result<(), EventsLost>) {
-        let recent = self.recent();
+        let mut recent = self.recent();
         let last = self.last.subscribe();
         let now = *last.borrow();
         let is_kept = |after: Cursor| {
@@ -92,7 +118,16 @@ impl EventHistory {
         let position = after.filter(|after| is_kept(*after));
         let start = if after.is_some() && position.is_none() { Err(EventsLost) } else { Ok(()) };
         let position = position.unwrap_or(now);
-        (EventSubscription { history: Arc::clone(self), lobby, position, last }, start)
+        let reader = Arc::new(Reader {
+            connection: Arc::clone(connection),
+            held: AtomicU64::new(u64::MAX),
+            flushes: AtomicU64::new(0),
+        });
+        let reader_number = recent.next_reader;
+        recent.next_reader += 1;
+        recent.readers.insert(reader_number, Arc::clone(&reader));
+        drop(recent);
+        (EventSubscription { history: Arc::clone(self), reader, reader_number, lobby, position, last }, start)
     }
 
     fn recent(&self) -> MutexGuard<'_, RecentEvents> {
@@ -116,6 +151,7 @@ impl EventSubscription {
         let first = recent.batches.partition_point(|batch| batch.last().number <= self.position.number);
         for batch in recent.batches.iter().skip(first) {
             if let Some((events, number)) = batch.after(self.position.number, self.lobby, MAX_PIECE) {
+                self.reader.hold(batch.before().number + 1);
                 self.position.number = number;
                 return Ok(Some(events));
             }
@@ -130,6 +166,28 @@ impl EventSubscription {
             // The history exists as long as the subscription.
             std::future::pending::<()>().await;
         }
+    }
+}
+
+impl Drop for EventSubscription {
+    fn drop(&mut self) {
+        self.history.recent().readers.remove(&self.reader_number);
+    }
+}
+
+impl Reader {
+    /// Records that events of a batch, whose first event has this number, are given to the connection.
+    fn hold(&self, first: u64) {
+        let flushes = self.connection.flushes();
+        if self.held.load(Relaxed) == u64::MAX || self.flushes.load(Relaxed) != flushes {
+            self.held.store(first, Relaxed);
+            self.flushes.store(flushes, Relaxed);
+        }
+    }
+
+    /// Whether the connection may hold events up to this number.
+    fn holds(&self, number: u64) -> bool {
+        self.held.load(Relaxed) <= number && self.connection.flushes() == self.flushes.load(Relaxed)
     }
 }
 
@@ -162,6 +220,15 @@ mod tests {
         history.publish(Some(EventBatch::of_event(before, lobby(number % 2), vec![number; 100_000])), |_| {});
     }
 
+    fn subscribe(
+        history: &Arc<EventHistory>,
+        after: Option<u64>,
+        lobby: Option<LobbyId>,
+    ) -> (EventSubscription, Result<(), EventsLost>) {
+        let connection = Arc::new(Connection::new(std::time::Instant::now()));
+        history.subscribe(after.map(|number| Cursor { number, ..START }), lobby, &connection)
+    }
+
     fn rest(subscription: &mut EventSubscription) -> Vec<u8> {
         std::iter::from_fn(|| subscription.poll_events().unwrap()).map(|bytes| bytes[0]).collect()
     }
@@ -169,21 +236,21 @@ mod tests {
     #[test]
     fn a_subscription_resumes_after_an_event() {
         let history = history(6);
-        let at = |number| Some(Cursor { number, ..START });
         for after in 0..=6 {
-            let (mut all, start) = history.subscribe(at(after), None);
+            let (mut all, start) = subscribe(&history, Some(after), None);
             assert_eq!(start, Ok(()));
             assert_eq!(rest(&mut all), (after as u8..6).collect::<Vec<_>>());
             assert_eq!(all.cursor(), Cursor { number: 6, ..START });
         }
-        let (mut of_lobby, _) = history.subscribe(at(2), Some(lobby(1)));
+        let (mut of_lobby, _) = subscribe(&history, Some(2), Some(lobby(1)));
         assert_eq!(rest(&mut of_lobby), [3, 5]);
-        let (mut new, start) = history.subscribe(None, None);
+        let (mut new, start) = subscribe(&history, None, None);
         assert_eq!((start, rest(&mut new)), (Ok(()), vec![]));
         publish(&history, 6);
         assert_eq!((rest(&mut new), rest(&mut of_lobby)), (vec![6], vec![]));
         for unknown in [Cursor { number: 8, ..START }, Cursor { epoch: 8, number: 3 }] {
-            let (subscription, start) = history.subscribe(Some(unknown), None);
+            let connection = Arc::new(Connection::new(std::time::Instant::now()));
+            let (subscription, start) = history.subscribe(Some(unknown), None, &connection);
             assert_eq!((start, subscription.cursor().number), (Err(EventsLost), 7));
         }
     }
@@ -191,8 +258,7 @@ mod tests {
     #[test]
     fn subscriptions_that_are_not_read_keep_no_events() {
         let history = history(80);
-        let mut unread: Vec<_> =
-            (0..80).map(|number| history.subscribe(Some(Cursor { number, ..START }), None).0).collect();
+        let mut unread: Vec<_> = (0..80).map(|number| subscribe(&history, Some(number), None).0).collect();
         // Each of them has seen some of the oldest events.
         for subscription in &mut unread {
             assert!(subscription.poll_events().unwrap().is_some());
@@ -204,8 +270,29 @@ mod tests {
         assert!(recent.bytes <= KEPT_BYTES && recent.batches.len() <= 83);
         assert!(recent.batches.iter().all(EventBatch::is_unshared), "no subscription refers to events");
         drop(recent);
+        assert!(unread.iter().all(|subscription| subscription.reader.connection.is_evicted()));
         for subscription in &mut unread {
             assert_eq!(subscription.poll_events(), Err(EventsLost));
         }
+    }
+    #[test]
+    fn a_client_that_receives_its_events_stays_connected() {
+        let history = history(10);
+        let (mut subscription, _) = subscribe(&history, Some(0), None);
+        let connection = Arc::clone(&subscription.reader.connection);
+        let (idle, _) = subscribe(&history, None, None);
+        for number in 0..250 {
+            publish(&history, number);
+            assert!(subscription.poll_events().unwrap().is_some());
+            connection.flushed();
+        }
+        assert!(!connection.is_evicted() && !idle.reader.connection.is_evicted());
+        assert!(subscription.poll_events().unwrap().is_some());
+        for number in 0..100 {
+            publish(&history, number);
+        }
+        assert!(connection.is_evicted(), "it has not received the last piece");
+        drop((subscription, idle));
+        assert!(history.recent().readers.is_empty());
     }
 }

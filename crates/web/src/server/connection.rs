@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     phase: AtomicU8,
     /// Last change of the phase, or last write that the system accepted, in microseconds after `opened`.
     progress: AtomicU64,
+    /// Number of times that the system has accepted all bytes.
+    flushes: AtomicU64,
     is_evicted: AtomicBool,
     evicted: Notify,
 }
@@ -41,6 +43,7 @@ impl Connection {
             opened: now,
             phase: AtomicU8::new(Phase::New as u8),
             progress: AtomicU64::new(0),
+            flushes: AtomicU64::new(0),
             is_evicted: AtomicBool::new(false),
             evicted: Notify::new(),
         }
@@ -72,9 +75,16 @@ impl Connection {
 
     /// Records that the system has accepted all bytes so far.
     pub fn flushed(&self) {
+        self.flushes.fetch_add(1, Relaxed);
         if self.phase() == Phase::Ending {
             self.change_phase(Phase::Ending, Phase::Idle);
         }
+    }
+
+    /// Number of times that the system has accepted all bytes: what was given to the connection before the number changed is no
+    /// longer in memory.
+    pub fn flushes(&self) -> u64 {
+        self.flushes.load(Relaxed)
     }
 
     /// Records that the system has accepted some bytes.
