@@ -225,3 +225,39 @@ fn w54_a_new_player_at_the_port_of_a_vanished_one_is_served_at_once() {
         assert_eq!(household.net.machine(household.server).disconnects(), [DisconnectReason::Replaced]);
     }
 }
+
+/// Players whose ports are exchanged again and again, whole or in part, and some of whom vanish.
+fn exchange_at_random(seed: u64, encryption: &Encryption) {
+    let count = 4;
+    let mut household = Household::connect(seed, 0.01, encryption, count, Traffic::BothWays);
+    for _ in 0..12 {
+        let mut order: Vec<usize> = (0..count + 2).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, household.net.rng().below(last as u64 + 1) as usize);
+        }
+        household.exchange_ports(&order[..count]);
+        let pause = household.net.rng().duration(secs(3));
+        household.play(pause);
+    }
+    household.play(secs(12));
+    let frame = household.frame + 1;
+    household.play(secs(2));
+    household.net.run_for(secs(1));
+    let app = household.net.machine(household.server);
+    assert_eq!(app.endpoint.stats().players, count, "seed {seed}, {encryption:?}: {:?}", app.disconnects());
+    for number in 0..count {
+        assert!(household.is_served_since(number, frame), "seed {seed}, {encryption:?}, player {number}");
+        let wrong = household.wrong(number);
+        assert!(*encryption == Encryption::Plain || wrong == 0, "seed {seed}, player {number}: {wrong} wrong");
+    }
+}
+
+#[test]
+fn w54_players_whose_ports_change_all_the_time_are_served_when_that_ends() {
+    let seeds = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    for seed in 0..seeds {
+        for encryption in [Encryption::Plain, Encryption::Encrypted] {
+            exchange_at_random(seed, &encryption);
+        }
+    }
+}

@@ -23,9 +23,11 @@ const MAX_UNACKED: usize = 32;
 impl Connection {
     /// When a client that sends no messages has to send one without bytes.
     pub(super) fn proof_at(&self) -> Option<Instant> {
+        if self.codec.side != Side::Client || self.state != State::Open {
+            return None;
+        }
         // A resend proves nothing if the server has received the message before, and the ack went to another player.
-        let is_waiting = self.send.buffer.unsent() > 0 || self.send.buffer.unacked() >= MAX_UNACKED;
-        if self.codec.side != Side::Client || self.state != State::Open || is_waiting {
+        if self.send.buffer.unsent() > 0 || self.send.buffer.unacked() >= MAX_UNACKED {
             return None;
         }
         let interval = if self.liveness.is_suspicious {
