@@ -7,6 +7,7 @@ mod metrics;
 mod room;
 
 pub use args::Args;
+pub use key::data_file;
 pub use room::{RATE_LIMITED, RECEIPT, RECEIPT_REQUEST};
 
 use crate::{

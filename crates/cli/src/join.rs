@@ -1,21 +1,23 @@
 //! `rallypoint join`: a terminal client for chat rooms.
 
 mod args;
+mod known_keys;
 
 pub use args::Args;
 
 use crate::{
     error::CommandError,
-    host::{GAME, MAX_MESSAGE, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
+    host::{self, GAME, MAX_MESSAGE, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
     input_lines::{InputLines, too_long_message},
     line_limiter::LineLimiter,
     signals::Signals,
     stdio::{print_stderr, print_stdout},
 };
+use known_keys::KnownKeys;
 use rallypoint_query::resolve;
 use rallypoint_session::{
-    ClientConfig, ClientEvent, ClientOptions, ConnectError, ConnectionStats, DisconnectReason, LoginError,
-    NotAcknowledged, SendError, SessionClient,
+    ClientConfig, ClientEvent, ClientOptions, ConnectError, ConnectionStats, DisconnectReason, Encryption, LoginError,
+    NotAcknowledged, PublicKey, SendError, SessionClient,
 };
 use rallypoint_wire::{session, text};
 use std::{
@@ -79,11 +81,32 @@ impl RoomClient {
         let port = args.server.port.map_or(session::PORT, NonZeroU16::get);
         let addrs = resolve(&args.server.host, port, None).await.map_err(CommandError::failed)?;
         let mut config = ClientConfig::new(&args.name.clone().unwrap_or_else(user_name), GAME);
-        config.encryption = args.encryption();
+        let server = format!("{}:{port}", args.server.host);
+        let mut known = KnownKeys::load(host::data_file("known_servers"));
+        let remembered = known.get(&server);
+        if let (Some(new), Some(old)) = (args.key, remembered)
+            && new != old
+        {
+            print_stderr(format_args!("warning: the key of {server} has changed: it was {old}, and --key is {new}"));
+        }
+        let key = args.key.or(remembered).filter(|_| !args.plain);
+        config.encryption = match key {
+            _ if args.plain => Encryption::Plain,
+            Some(key) => Encryption::Pinned(key),
+            None => Encryption::Encrypted,
+        };
         config.reconnect = !args.no_reconnect;
         let options = ClientOptions { stream: Some(MAX_MESSAGE), ..config.into() };
-        let client = SessionClient::connect(&addrs[..], options).await.map_err(|error| connect_error(&error, args))?;
-        let security = match (args.plain, args.key) {
+        let client = SessionClient::connect(&addrs[..], options).await.map_err(|error| match (&error, key) {
+            (ConnectError::Login(_), Some(old)) if args.key.is_none() => {
+                changed_key_error(&error, &server, old, &known)
+            }
+            _ => connect_error(&error, args),
+        })?;
+        if let Some(key) = key {
+            known.remember(&server, key);
+        }
+        let security = match (args.plain, key) {
             (true, _) => "not encrypted",
             (_, None) => "encrypted",
             (_, Some(_)) => "encrypted, server key verified",
@@ -259,6 +282,15 @@ fn connect_error(error: &ConnectError, args: &Args) -> CommandError {
         ConnectError::Login(error) => login_error(error),
         error => CommandError::failed(error),
     }
+}
+
+/// A server that was joined with a key before cannot be joined with it now.
+fn changed_key_error(error: &ConnectError, server: &str, key: PublicKey, known: &KnownKeys) -> CommandError {
+    CommandError::failed(format!(
+        "{}; {server} had the key {key} before: if it has a new one, give that as --key, or remove its line from {}",
+        text::sanitize(&error.to_string()),
+        known.file()
+    ))
 }
 
 fn login_error(error: &LoginError) -> CommandError {

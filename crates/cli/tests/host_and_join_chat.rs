@@ -71,6 +71,27 @@ fn the_key_persists_and_only_its_owner_can_read_it() {
 }
 
 #[test]
+fn w67_the_key_of_a_server_is_remembered_and_a_change_is_reported() {
+    let home = tempfile::tempdir().unwrap();
+    let room = Room::start(home.path(), &[]);
+    join(home.path(), room.addr, "alice", &["--key", &room.key]).wait_for_line("server key verified");
+    let known = home.path().join(".local/share/rallypoint/known_servers");
+    assert_eq!(fs::read_to_string(&known).unwrap(), format!("{} {}\n", room.addr, room.key));
+    // Without --key, the server has to have the key that it had before.
+    join(home.path(), room.addr, "bob", &[]).wait_for_line("server key verified");
+    let other = "ab".repeat(32);
+    fs::write(&known, format!("{} {other}\n", room.addr)).unwrap();
+    let exit = join(home.path(), room.addr, "carol", &[]).wait();
+    let (code, complaint) = (exit.status.code(), stderr(&exit));
+    assert!(code == Some(1) && complaint.contains(&format!("had the key {other} before")), "{complaint}");
+    let dave = join(home.path(), room.addr, "dave", &["--key", &room.key]);
+    dave.wait_for_line("server key verified");
+    dave.write_line("/quit");
+    let warning = stderr(&dave.wait());
+    assert!(warning.contains("has changed: it was") && warning.contains(&room.key), "{warning}");
+}
+
+#[test]
 fn errors_name_the_cause() {
     let home = tempfile::tempdir().unwrap();
     let output = run(home.path(), ["join", "127.0.0.1", "--key", "12"]);

@@ -41,6 +41,6 @@ pub use table::{
     FoldedTexts, PUBLISH_INTERVAL, ServerFeed, ServerRecord, ServerTable, Subscription, TableChange, TableScope,
     TableSnapshot, TableUpdate, Totals,
 };
-pub use verify::{Differences, Verification, VerificationResult};
+pub use verify::{Differences, SessionKeyStatus, Verification, VerificationResult};
 pub use wall_clock::{WallClock, unix_now};
 pub use watch::WatchTarget;

@@ -1,5 +1,6 @@
 //! Probing game servers, with a bound on the number of sockets: every probe has a socket of its own (W41).
 
+mod session_key;
 mod trim;
 
 use rallypoint_query::{SingleProbe, SingleProbeConfig};

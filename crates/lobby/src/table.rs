@@ -200,7 +200,8 @@ impl ServerTable {
         let network = record.addresses().next().map(|addr| Site::of(addr.ip()));
         let new = record.with_verification(self.keep_result(network, result));
         // Player names are displayed on the server's own page only; lists change with the verification alone.
-        let is_event = (record.verification, record.differences) != (new.verification, new.differences);
+        let is_event = (record.verification, record.differences, record.session_key)
+            != (new.verification, new.differences, new.session_key);
         if is_event || record.info != new.info {
             self.set(Arc::new(new));
             self.is_stale = true;

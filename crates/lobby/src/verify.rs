@@ -3,16 +3,19 @@
 mod differences;
 mod result;
 mod schedule;
+mod session_key;
 
 pub use differences::Differences;
 pub use result::{Verification, VerificationResult};
+pub use session_key::SessionKeyStatus;
 
 use crate::{
     probe::{ProbePool, ProbeReason},
     table::{ServerFeed, ServerRecord, ShardIndex, Subscription, TableChange},
 };
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
-use rallypoint_query_proto::{Probe, ProbeOutcome, QueryReply};
+use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol, QueryReply};
+use rallypoint_session_proto::PublicKey;
 use schedule::ProbeSchedule;
 use std::{
     sync::Arc,
@@ -76,11 +79,27 @@ async fn probe_server(
     let mut was_probed = false;
     for target in targets {
         match pool.probe(*target, reason).await {
-            Some(ProbeOutcome::Answered(reply)) => return Some(compare(record.id, feed, *reply)),
+            Some(ProbeOutcome::Answered(reply)) => {
+                let proven_key = prove_session_key(record, *target, &reply, pool).await;
+                return Some(VerificationResult { proven_key, ..compare(record.id, feed, *reply) });
+            }
             outcome => was_probed |= outcome.is_some(),
         }
     }
     was_probed.then(|| VerificationResult::new(record.id, Verification::Unreachable))
+}
+
+/// The key that a server states (E2), if it proves that it holds it. Only a server that just answered is sent a login, so that
+/// forged registrations cause none.
+async fn prove_session_key(
+    record: &ServerRecord,
+    target: Probe,
+    reply: &QueryReply,
+    pool: &ProbePool,
+) -> Option<PublicKey> {
+    let key = record.stated_session_key().filter(|_| target.query.protocol == Protocol::Session)?;
+    let game = reply.info.game.as_deref()?;
+    pool.prove_session_key(target.address, key, game).await.then_some(key)
 }
 
 /// Compares a reply with the registration as it is now, which may have changed since the probe began.

@@ -2,9 +2,9 @@
 //!
 //! The keys are those of gamedig where it has an equivalent field, so that programs written for gamedig can use the API.
 
-use crate::api::schema::{DifferenceName, OriginName, TransportName, VerificationName};
+use crate::api::schema::{DifferenceName, OriginName, SessionKeyName, TransportName, VerificationName};
 use bytes::Bytes;
-use rallypoint_lobby::ServerRecord;
+use rallypoint_lobby::{ServerRecord, SessionKeyStatus};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::net::SocketAddr;
 use utoipa::ToSchema;
@@ -75,6 +75,11 @@ pub(crate) struct ServerView<'a> {
     #[serde(skip_serializing_if = "Names::is_empty")]
     #[schema(required = false, value_type = Vec<DifferenceName>)]
     differs: Names,
+    /// Whether the server has proved to the lobby that it holds the key that it states as `x-session-key`: `verified` or
+    /// `unverified`; absent if it states none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = SessionKeyName)]
+    session_key: Option<&'static str>,
     /// Everything that the server sent, as text.
     #[schema(value_type = HashMap<String, String>)]
     raw: Table<'a>,
@@ -124,6 +129,7 @@ impl<'a> ServerView<'a> {
             origin: record.origin.code(),
             verified: record.verification.code(),
             differs: record.differences.names().collect(),
+            session_key: record.session_key.map(SessionKeyStatus::code),
             raw: Table(record),
         }
     }

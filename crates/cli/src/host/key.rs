@@ -14,7 +14,7 @@ use std::{
 pub fn load_or_generate(key_file: Option<&Path>) -> Result<StaticKey, CommandError> {
     let file = match key_file {
         Some(file) => file.to_owned(),
-        None => default_path(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
+        None => data_file("session.key")
             .ok_or_else(|| CommandError::Usage("there is no home directory for the key: set --key-file".into()))?,
     };
     let cannot = |what: &str, why: &dyn std::fmt::Display| {
@@ -33,9 +33,14 @@ pub fn load_or_generate(key_file: Option<&Path>) -> Result<StaticKey, CommandErr
     }
 }
 
-fn default_path(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+/// The path of a file in the user's data directory. `None` without a home directory.
+pub fn data_file(name: &str) -> Option<PathBuf> {
+    data_path(name, |variable| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from))
+}
+
+fn data_path(name: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let data = variable("XDG_DATA_HOME").or_else(|| Some(variable("HOME")?.join(".local/share")))?;
-    Some(data.join("rallypoint/session.key"))
+    Some(data.join("rallypoint").join(name))
 }
 
 fn read(file: &Path) -> io::Result<String> {
@@ -89,7 +94,7 @@ mod tests {
     #[test]
     fn the_default_path_follows_xdg() {
         let of = |set: &[(&str, &str)]| {
-            default_path(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+            data_path("session.key", |name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
         };
         assert_eq!(of(&[("HOME", "/h"), ("XDG_DATA_HOME", "/d")]), Some("/d/rallypoint/session.key".into()));
         assert_eq!(of(&[("HOME", "/h")]), Some("/h/.local/share/rallypoint/session.key".into()));

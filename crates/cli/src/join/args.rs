@@ -1,7 +1,7 @@
 //! The flags of `rallypoint join`.
 
 use rallypoint_query::{ServerAddress, Target, proto::Protocol};
-use rallypoint_session::{Encryption, PublicKey};
+use rallypoint_session::PublicKey;
 
 /// Join a chat room
 ///
@@ -20,7 +20,8 @@ pub struct Args {
 
     /// Public key of the server, which verifies its identity
     ///
-    /// `rallypoint host` prints it, and server lists contain it as x-session-key.
+    /// `rallypoint host` prints it, and server lists contain it as x-session-key; the page of a server says whether the
+    /// lobby has verified it. A key with which a server was joined is remembered and used the next time.
     #[arg(long, value_name = "HEX", value_parser = key)]
     pub key: Option<PublicKey>,
 
@@ -49,6 +50,9 @@ Examples:
   echo /who | rallypoint join play.example.org --name bot
       prints the answer and leaves
 
+Keys of servers are remembered in $XDG_DATA_HOME/rallypoint/known_servers (or
+under ~/.local/share). A server that no longer has its key is not joined.
+
 Piped lines are sent at the rate that a room accepts: four lines at once, and
 then two per second.
 
@@ -67,16 +71,6 @@ Exit codes:
   1  could not join, the server closed the connection, or a line was not
      delivered or accepted; the last line states the reason
   2  wrong usage";
-
-impl Args {
-    pub fn encryption(&self) -> Encryption {
-        match self.key {
-            _ if self.plain => Encryption::Plain,
-            Some(key) => Encryption::Pinned(key),
-            None => Encryption::Encrypted,
-        }
-    }
-}
 
 fn server(text: &str) -> Result<ServerAddress, String> {
     match text.parse::<Target>().map_err(|error| error.to_string())? {

@@ -3,7 +3,7 @@
 use crate::{
     WallClock,
     text::{fold, link},
-    verify::{Differences, Verification, VerificationResult},
+    verify::{Differences, SessionKeyStatus, Verification, VerificationResult},
 };
 use bytes::Bytes;
 use rallypoint_lobby_proto::{ListedServer, ListingOrigin, PublicId};
@@ -82,6 +82,8 @@ pub struct ServerRecord {
     pub verification: Verification,
     /// Fields in which the server's reply contradicts its registration.
     pub differences: Differences,
+    /// Whether the server has proved that it holds the key that it states; `None` if it states none (W67).
+    pub session_key: Option<SessionKeyStatus>,
     /// The server's last reply to a probe, which includes its players.
     pub info: Option<Arc<ServerInfo>>,
     folded: FoldedTexts,
@@ -134,6 +136,7 @@ impl ServerRecord {
             origin: listing.origin(),
             verification: Verification::NotProbed,
             differences: Differences::default(),
+            session_key: SessionKeyStatus::of(block.table.get(b"x-session-key"), None),
             info: None,
             listing: Some(Arc::clone(listing)),
             encoded: OnceLock::new(),
@@ -228,6 +231,7 @@ impl ServerRecord {
             origin,
             verification,
             differences,
+            session_key,
             info: _,
             folded: _,
             listing: _,
@@ -240,7 +244,7 @@ impl ServerRecord {
             && numbers == (&other.players, &other.bots, &other.slots, &other.since)
             && texts == (&other.name, &other.map, &other.game, &other.game_name, &other.version, &other.website)
             && addresses == (&other.v4, &other.v6, &other.transport, &other.protocol_id)
-            && (verification, differences) == (&other.verification, &other.differences)
+            && (verification, differences, session_key) == (&other.verification, &other.differences, &other.session_key)
             && self.latency_ms() == other.latency_ms()
             && self.table() == other.table()
     }
@@ -249,7 +253,12 @@ impl ServerRecord {
     #[must_use]
     pub(super) fn with_verification(&self, result: &VerificationResult) -> Self {
         let VerificationResult { verification, differences, .. } = *result;
-        Self { verification, differences, info: result.info.clone(), ..self.copy() }
+        // Only if it states a key, the registration is parsed again.
+        let session_key = self.session_key.and_then(|_| {
+            let block = self.listing.as_ref()?.block();
+            SessionKeyStatus::of(block.table.get(b"x-session-key"), result.proven_key)
+        });
+        Self { verification, differences, session_key, info: result.info.clone(), ..self.copy() }
     }
 
     /// The same server with its current latency and with its first registration by the current wall clock, if either is

@@ -3,6 +3,7 @@
 use super::Differences;
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_query_proto::ServerInfo;
+use rallypoint_session_proto::PublicKey;
 use std::sync::Arc;
 
 /// Whether a server's own reply confirms its registration (E1).
@@ -30,6 +31,8 @@ pub struct VerificationResult {
     pub differences: Differences,
     /// The reply.
     pub info: Option<Arc<ServerInfo>>,
+    /// The key that the server has proved to hold (W67).
+    pub proven_key: Option<PublicKey>,
 }
 
 impl Verification {
@@ -52,6 +55,6 @@ impl VerificationResult {
     /// A result without differences and without a reply.
     #[must_use]
     pub fn new(id: PublicId, verification: Verification) -> Self {
-        Self { id, verification, differences: Differences::default(), info: None }
+        Self { id, verification, differences: Differences::default(), info: None, proven_key: None }
     }
 }

@@ -88,6 +88,14 @@ pub(crate) enum VerificationName {
     Unreachable,
 }
 
+/// Whether a server has proved that it holds the key that it states.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SessionKeyName {
+    Unverified,
+    Verified,
+}
+
 /// The transport protocol of a game.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
