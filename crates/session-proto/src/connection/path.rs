@@ -55,12 +55,14 @@ pub(super) struct Path {
     last_data: Instant,
     /// The peer alternates between addresses, and probably will until this time.
     alternates_until: Option<Instant>,
-    doubt: Option<Doubt>,
+    address_state: AddressState,
 }
 
-/// Why it is uncertain that the peer is at its address (W54).
+/// Whether the peer is at its address (W54).
 #[derive(Clone, Copy, Debug)]
-enum Doubt {
+enum AddressState {
+    /// It is, as far as is known.
+    Confirmed,
     /// The peer has left its address, and where it is now is not settled: nothing is sent.
     Left,
     /// Another session claims the address. Until a deadline the peer is asked to confirm that it is there.
@@ -91,7 +93,7 @@ impl Path {
             left_unvalidated: None,
             last_data: now,
             alternates_until: None,
-            doubt: None,
+            address_state: AddressState::Confirmed,
         }
     }
 
@@ -112,7 +114,7 @@ impl Path {
 
     /// Remembers the address that the peer is about to leave.
     fn remember_peer(&mut self, now: Instant) {
-        if matches!(self.doubt, Some(Doubt::Left)) {
+        if matches!(self.address_state, AddressState::Left) {
             return;
         }
         if self.validation.is_none() {
@@ -124,23 +126,23 @@ impl Path {
 
     /// Whether nothing is sent because the peer may not be at its address.
     fn is_held(&self) -> bool {
-        matches!(self.doubt, Some(Doubt::Left | Doubt::Contested { is_held: true, .. }))
+        matches!(self.address_state, AddressState::Left | AddressState::Contested { is_held: true, .. })
     }
 
     /// When a peer whose address is contested has to be asked again, or has not confirmed it in time.
     pub fn confirmation_at(&self) -> Option<Instant> {
-        match self.doubt {
-            Some(Doubt::Contested { until, probe_at, .. }) => Some(until.min(probe_at)),
+        match self.address_state {
+            AddressState::Contested { until, probe_at, .. } => Some(until.min(probe_at)),
             _ => None,
         }
     }
 
     /// Whether the time to confirm a contested address is up. Nothing more is sent there then.
     pub fn expire_confirmation(&mut self, now: Instant) -> bool {
-        let is_expired = matches!(self.doubt, Some(Doubt::Contested { until, .. }) if now >= until);
+        let is_expired = matches!(self.address_state, AddressState::Contested { until, .. } if now >= until);
         if is_expired {
             self.remember_peer(now);
-            self.doubt = Some(Doubt::Left);
+            self.address_state = AddressState::Left;
         }
         is_expired
     }
@@ -192,7 +194,7 @@ impl Connection {
 
     /// Whether the peer is at this address, as far as is known.
     pub(crate) fn is_at(&self, addr: SocketAddr) -> bool {
-        self.path.peer == addr && !matches!(self.path.doubt, Some(Doubt::Left))
+        self.path.peer == addr && !matches!(self.path.address_state, AddressState::Left)
     }
 
     /// Data came from the current address of the peer.
@@ -204,7 +206,9 @@ impl Connection {
     /// between the two (W53).
     pub(crate) fn stays_at_peer(&mut self, now: Instant) -> bool {
         let path = &mut self.path;
-        if path.doubt.is_some() || now.saturating_duration_since(path.last_data) >= STAY {
+        if !matches!(path.address_state, AddressState::Confirmed)
+            || now.saturating_duration_since(path.last_data) >= STAY
+        {
             return false;
         }
         let alternates = path.alternates_until.is_some_and(|until| now < until);
@@ -222,25 +226,25 @@ impl Connection {
     /// The peer has left its address: nothing is sent until it is known where it is (W54).
     pub(crate) fn leave_address(&mut self, now: Instant) {
         self.path.remember_peer(now);
-        self.path.doubt = Some(Doubt::Left);
+        self.path.address_state = AddressState::Left;
     }
 
     /// Another session claims the address of the peer, which is asked to confirm that it is there. With `is_held` nothing else
     /// is sent meanwhile.
     pub(crate) fn contest_address(&mut self, now: Instant, is_held: bool) {
-        if self.path.doubt.is_none() {
+        if matches!(self.path.address_state, AddressState::Confirmed) {
             let until = if self.is_encrypted() {
                 now + (3 * self.rtt.base_rto()).clamp(MIN_CONFIRMATION_TIME, MAX_CONFIRMATION_TIME)
             } else {
                 (now + PLAIN_CONFIRMATION_TIME).max(self.path.last_data + PLAIN_SILENCE)
             };
-            self.path.doubt = Some(Doubt::Contested { until, probe_at: now, is_held });
+            self.path.address_state = AddressState::Contested { until, probe_at: now, is_held };
         }
     }
 
     /// The peer is at its address.
     pub(crate) fn confirm_address(&mut self) {
-        self.path.doubt = None;
+        self.path.address_state = AddressState::Confirmed;
     }
 
     /// Whether nothing is sent because the peer may not be at its address.
@@ -251,7 +255,7 @@ impl Connection {
     /// Appends a request for a message that the peer has sent before. Its answer carries the rand, or is sealed: only the peer
     /// can give it. Returns true if there is something to send.
     pub(super) fn emit_confirmation_probe(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
-        let Some(Doubt::Contested { probe_at, .. }) = &mut self.path.doubt else { return false };
+        let AddressState::Contested { probe_at, .. } = &mut self.path.address_state else { return false };
         if now < *probe_at {
             return false;
         }
@@ -280,7 +284,7 @@ impl Connection {
         }
         self.path.peer = peer;
         self.path.last_data = now;
-        self.path.doubt = None;
+        self.path.address_state = AddressState::Confirmed;
         if self.has_proven(now, peer) {
             self.path.validation = None;
             if !alternates {

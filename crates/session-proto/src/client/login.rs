@@ -1,0 +1,146 @@
+//! Logins of a client: their key, their repetition, and the success that answers them (S12, S19, S20).
+
+use super::{Client, State};
+use crate::{
+    ClientEvent, Connection, Encryption, PublicKey, StaticKey,
+    connection::{Codec, Protection, Side},
+    crypto,
+};
+use rallypoint_wire::session::{Grant, KEY_FIELD, KeyOffer, Login, LoginSuccess, Name, REVISION, Text};
+use std::time::{Duration, Instant};
+
+/// Delay before a login is repeated the first time. It grows by half with each repetition, up to the maximum (S12).
+const LOGIN_RETRY: Duration = Duration::from_millis(100);
+pub(super) const MAX_LOGIN_RETRY: Duration = Duration::from_secs(1);
+
+/// Time for which a refusal waits for a success that proves it to be forged (S19).
+pub(super) const REFUSAL_DELAY: Duration = Duration::from_millis(250);
+
+/// A login that waits for its answer.
+pub(super) struct LoginAttempt {
+    pub datagram: Vec<u8>,
+    pub key: LoginKey,
+    pub deadline: Instant,
+    pub first_sent: Option<Instant>,
+    /// Number of transmissions.
+    pub transmissions: u32,
+    pub retry_at: Instant,
+    pub retry_delay: Duration,
+    /// When a refusal becomes final, and its reason.
+    pub refusal: Option<(Instant, String)>,
+    /// Number of fields that the current key did not open, and number of keys before it.
+    #[cfg(feature = "rsa")]
+    pub rsa_failures: u32,
+    #[cfg(feature = "rsa")]
+    pub rsa_keys: u32,
+}
+
+/// The client's key of one login.
+pub(super) enum LoginKey {
+    Plain,
+    X25519(StaticKey),
+    #[cfg(feature = "rsa")]
+    Rsa(Box<crypto::rsa::RsaKey>),
+}
+
+impl Client {
+    /// Starts a login.
+    pub(super) fn log_in(&mut self, now: Instant) {
+        let (key, field) = self.new_login_key();
+        let username = Name::cut(&self.config.username);
+        let game = Text::cut(&self.config.game);
+        let mut datagram = Vec::new();
+        Login { revision: REVISION, key: field.as_ref(), username, game }.emit(&mut datagram);
+        self.state = State::LoggingIn(Box::new(LoginAttempt {
+            datagram,
+            key,
+            deadline: now + self.config.login_timeout,
+            first_sent: None,
+            transmissions: 0,
+            retry_at: now,
+            retry_delay: LOGIN_RETRY,
+            refusal: None,
+            #[cfg(feature = "rsa")]
+            rsa_failures: 0,
+            #[cfg(feature = "rsa")]
+            rsa_keys: 1,
+        }));
+    }
+
+    /// Counts a field that the key of an RSA login does not open. After a few of them the login starts over with a new key, and
+    /// after a few keys no further field is opened: the login runs into its deadline.
+    #[cfg(feature = "rsa")]
+    fn handle_rsa_failure(&mut self, now: Instant) {
+        let State::LoggingIn(attempt) = &mut self.state else { return };
+        attempt.rsa_failures += 1;
+        let deadline = attempt.deadline;
+        let rsa_keys = attempt.rsa_keys;
+        if attempt.rsa_failures >= crypto::rsa::MAX_FAILURES && rsa_keys < crypto::rsa::MAX_KEYS {
+            self.log_in(now);
+            if let State::LoggingIn(attempt) = &mut self.state {
+                attempt.deadline = deadline;
+                attempt.rsa_keys = rsa_keys + 1;
+            }
+        }
+    }
+
+    /// A key for one login, and the key field of that login.
+    fn new_login_key(&mut self) -> (LoginKey, Option<[u8; KEY_FIELD]>) {
+        let pin = match &self.config.encryption {
+            Encryption::Plain => return (LoginKey::Plain, None),
+            Encryption::Encrypted => None,
+            Encryption::Pinned(server) => Some(server.pin()),
+            #[cfg(feature = "rsa")]
+            Encryption::Rsa1024 => loop {
+                if let Some(key) = crypto::rsa::RsaKey::new(&mut self.rng) {
+                    let field = *key.modulus();
+                    return (LoginKey::Rsa(Box::new(key)), Some(field));
+                }
+            },
+        };
+        let key = self.rng.key();
+        let public = key.public();
+        let field = match pin {
+            Some(pin) => KeyOffer::Auth { public: public.as_bytes(), pin }.to_field(),
+            None => KeyOffer::Base { public: public.as_bytes() }.to_field(),
+        };
+        (LoginKey::X25519(key), Some(field))
+    }
+
+    pub(super) fn handle_login_success(&mut self, now: Instant, success: &LoginSuccess<'_>) {
+        let State::LoggingIn(attempt) = &self.state else { return };
+        // A client never falls back to plain by itself (S20): a plain success for an encrypted login is ignored.
+        let protection = match (&attempt.key, success.grant) {
+            (LoginKey::Plain, Grant::Plain(rand)) => Protection::Plain(rand),
+            (LoginKey::X25519(key), Grant::Encrypted(field)) => {
+                let pinned: Option<&PublicKey> = match &self.config.encryption {
+                    Encryption::Pinned(server) => Some(server),
+                    _ => None,
+                };
+                let info = crypto::hpke_info(&attempt.datagram, success.index, success.uid);
+                let Some((secret, _)) = crypto::open_grant(pinned, key, field, &info) else { return };
+                Protection::for_client(&secret)
+            }
+            #[cfg(feature = "rsa")]
+            (LoginKey::Rsa(key), Grant::Encrypted(field)) => {
+                if attempt.rsa_failures >= crypto::rsa::MAX_FAILURES {
+                    return;
+                }
+                let Some((secret, _)) = key.open_grant(field, &mut self.rng) else {
+                    return self.handle_rsa_failure(now);
+                };
+                Protection::for_client(&secret)
+            }
+            _ => return,
+        };
+        let is_sent_once = attempt.transmissions == 1;
+        let rtt = attempt.first_sent.filter(|_| is_sent_once).map(|at| now.saturating_duration_since(at));
+        let codec = Codec { side: Side::Client, index: success.index, uid: success.uid, protection };
+        let mut connection = Connection::new(now, &self.config.connection, codec, self.server, rtt);
+        connection.send_login_proof(now);
+        self.state = State::Connected(Box::new(connection));
+        self.connected_at = now;
+        self.session_count += 1;
+        self.push_event(ClientEvent::Connected);
+    }
+}
