@@ -42,7 +42,7 @@ pub use lobby::{Lobby, LobbyBuilder};
 pub use mock_server::{MockServer, QueryProtocol, SHORT_TIMEOUT, TcpPort, closed_udp_port, sample_info};
 pub use process::Process;
 pub use redact::{collapse_spaces, redact_ports_and_pings, redact_times};
-pub use redis_server::RedisServer;
+pub use redis_server::{RedisCluster, RedisServer};
 pub use room::{Room, join};
 pub use router::Router;
 pub use rustix::process::Signal;

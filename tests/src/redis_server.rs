@@ -1,12 +1,15 @@
 //! A real redis-server for tests of clusters, on loopback and without files.
 
-use crate::skip::skip;
+use crate::{skip::skip, wait::eventually};
 use std::{
+    fs,
     net::{TcpListener, TcpStream},
+    path::Path,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
+use tempfile::TempDir;
 
 /// A running redis-server. It ends when this value is dropped.
 #[derive(Debug)]
@@ -33,12 +36,32 @@ impl RedisServer {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         // A port that is free now can be taken before the server binds it.
         for _ in 0..10 {
-            let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).ok()?.port();
+            let port = free_port();
             if let Some(process) = spawn(port, &arguments) {
                 return Some(Self { process, port, arguments });
             }
         }
         panic!("redis-server does not start");
+    }
+
+    /// Starts Sentinel for a master, under the service name `main`. `directory` is for its configuration file.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn start_sentinel(master: &Self, directory: &Path) -> Self {
+        for _ in 0..10 {
+            let port = free_port();
+            let file = directory.join(format!("sentinel-{port}.conf"));
+            let text = format!("bind 127.0.0.1\nport {port}\nsentinel monitor main 127.0.0.1 {} 1\n", master.port);
+            fs::write(&file, text).expect("a writable directory");
+            let mut command = Command::new("redis-server");
+            command.arg(&file).arg("--sentinel");
+            if let Some(process) = wait(command, port) {
+                return Self { process, port, arguments: Vec::new() };
+            }
+        }
+        panic!("redis-sentinel does not start");
     }
 
     /// Its port on 127.0.0.1.
@@ -91,10 +114,29 @@ impl Drop for RedisServer {
     }
 }
 
+/// A port that is free now, and whose port for the bus of a Redis Cluster, 10,000 above it, exists and is free.
+fn free_port() -> u16 {
+    loop {
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
+        if port < 55_000 && TcpListener::bind(("127.0.0.1", port + 10_000)).is_ok() {
+            return port;
+        }
+    }
+}
+
 fn spawn(port: u16, arguments: &[String]) -> Option<Child> {
     let mut command = Command::new("redis-server");
     command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
-    command.arg("--port").arg(port.to_string()).args(arguments);
+    // With TLS, the same port.
+    let is_tls = arguments.iter().any(|argument| argument == "--tls-cert-file");
+    let (plain, tls) = if is_tls { (0, port) } else { (port, 0) };
+    command.arg("--port").arg(plain.to_string()).arg("--tls-port").arg(tls.to_string()).args(arguments);
+    wait(command, port)
+}
+
+/// Starts a server and waits until it listens. `None` if it ends.
+fn wait(mut command: Command, port: u16) -> Option<Child> {
     let mut process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
     let end = Instant::now() + Duration::from_secs(10);
     while Instant::now() < end {
@@ -111,4 +153,73 @@ fn spawn(port: u16, arguments: &[String]) -> Option<Child> {
     let _ = process.kill();
     let _ = process.wait();
     None
+}
+
+/// A Redis Cluster of three masters with a replica each. It ends when this value is dropped.
+#[derive(Debug)]
+pub struct RedisCluster {
+    servers: Vec<RedisServer>,
+    _directory: TempDir,
+}
+
+impl RedisCluster {
+    /// Starts a cluster that replaces a master after three seconds. If redis-server is not installed, the calling test is
+    /// reported as skipped and has to return.
+    ///
+    /// # Panics
+    /// If the cluster does not start.
+    #[must_use]
+    #[track_caller]
+    pub fn start() -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut servers = Vec::new();
+        for number in 0..6 {
+            let dir = directory.path().join(number.to_string());
+            fs::create_dir(&dir).expect("a directory");
+            let dir = dir.display().to_string();
+            let arguments = [
+                "--dir",
+                &dir,
+                "--cluster-enabled",
+                "yes",
+                "--cluster-node-timeout",
+                "3000",
+                "--cluster-replica-validity-factor",
+                "0",
+            ];
+            servers.push(RedisServer::start(&arguments)?);
+        }
+        let addrs: Vec<_> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
+        let mut create = Command::new("redis-cli");
+        create.args(["--cluster", "create"]).args(&addrs).args(["--cluster-replicas", "1", "--cluster-yes"]);
+        let output = create.output().expect("redis-cli");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let cluster = Self { servers, _directory: directory };
+        eventually("all servers know the cluster", || {
+            let is_ok = |server: &RedisServer| server.command(&["CLUSTER", "INFO"]).contains("cluster_state:ok");
+            let has_replicas =
+                |server: &RedisServer| server.command(&["CLUSTER", "NODES"]).matches("slave").count() == 3;
+            cluster.servers.iter().all(|server| is_ok(server) && has_replicas(server))
+        });
+        Some(cluster)
+    }
+
+    /// The address of the cluster: some of its servers.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let addrs: Vec<_> = self.servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
+        format!("redis://{}", addrs.join(","))
+    }
+
+    /// Kills the master that has a key.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn kill_master_of(&mut self, key: &str) {
+        let is_master = |server: &RedisServer| {
+            server.command(&["EXISTS", key]) == "1" && server.command(&["ROLE"]).starts_with("master")
+        };
+        let master = self.servers.iter().position(is_master).expect("a master with that key");
+        self.servers[master].stop();
+    }
 }

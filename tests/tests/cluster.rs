@@ -175,8 +175,38 @@ fn a_node_that_cannot_take_part_exits_with_one_sentence() {
         assert_eq!(found, Some(code), "{message}");
         assert!(message.contains(expected), "{message}");
     }
-    let output = run(home.path(), &["cluster", "status"]);
+    let output = run(home.path(), ["cluster", "status"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// An operator's ban at one node counts at all nodes, and so does its end.
+#[test]
+fn a_ban_at_one_node_counts_at_all() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let token = "0123456789abcdef0123456789abcdef";
+    let start = |name| node(&store, name).variable("RALLYPOINT_WEB_ADMIN_TOKEN", token).start();
+    let nodes = [start("a"), start("b")];
+    nodes.iter().for_each(|node| node.wait_until_logged("joined the cluster"));
+    let server = GameServer::named("banned").from_ip("127.9.9.9");
+    nodes[0].register(&server);
+    wait_until_listed(&nodes, &["banned"]);
+    let home = tempfile::tempdir().unwrap();
+    let admin = |args: &[&str]| {
+        let mut command = rallypoint(home.path());
+        command.env("RALLYPOINT_ADMIN_TOKEN", token).args(["admin", "--url", &nodes[1].url()]).args(args);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    admin(&["ban", "127.9.9.9"]);
+    wait_until_listed(&nodes, &[]);
+    nodes[0].register(&server);
+    nodes[0].settle();
+    assert_eq!(nodes[0].names(), [""; 0]);
+    admin(&["unban", "127.9.9.9"]);
+    eventually("the server is listed again at both nodes", || {
+        nodes[0].register(&server);
+        nodes.iter().all(|node| node.names() == ["banned"])
+    });
 }
 
 /// The body of a page, and the status.

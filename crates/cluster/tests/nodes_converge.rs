@@ -1,6 +1,6 @@
 //! Whatever happens, all nodes and the store agree in the end: random registrations at random nodes, and faults.
 //!
-//! The number of runs is a hundredth of the variable `RALLYPOINT_SEEDS`, 20 by default.
+//! The number of runs is a hundredth of the variable `RALLYPOINT_SEEDS`, 100 by default.
 
 mod support;
 
@@ -136,6 +136,6 @@ fn expected(running: &BTreeMap<u64, Running>) -> std::collections::BTreeSet<Stri
 
 #[test]
 fn all_nodes_agree_after_random_changes_and_faults() {
-    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000);
-    (0..seeds / 100).for_each(run_seed);
+    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000);
+    (0..(seeds / 100).max(2)).for_each(run_seed);
 }

@@ -31,6 +31,34 @@ pub struct ClusterLink {
     /// Notified when the registry has changes to report.
     pub(crate) changes: Arc<Notify>,
     pub(crate) status: Arc<ArcSwapOption<ClusterStatus>>,
+    pub(crate) duties: Duties,
+}
+
+/// Which of the tasks that one node does for all are this node's: probing watched servers. The nodes agree without talking to each
+/// other, because each task belongs to the live node with the highest hash of both.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Duties(Arc<ArcSwapOption<(u64, Vec<u64>)>>);
+
+impl Duties {
+    fn set(&self, own: u64, nodes: Vec<u64>) {
+        self.0.store(Some(Arc::new((own, nodes))));
+    }
+
+    /// Whether a task is this node's. Without a cluster every task is.
+    pub fn is_own(&self, task: &str) -> bool {
+        let nodes = self.0.load();
+        let Some((own, nodes)) = nodes.as_deref() else { return true };
+        let rank = |node: &u64| (crc32(*node, task), *node);
+        nodes.iter().filter(|node| *node != own).all(|node| rank(node) < rank(own))
+    }
+}
+
+/// A hash that is the same at all nodes.
+fn crc32(node: u64, task: &str) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&node.to_be_bytes());
+    hasher.update(task.as_bytes());
+    hasher.finalize()
 }
 
 /// The state of a node and of the cluster as it knows it, for displays.
@@ -121,8 +149,41 @@ impl ClusterLink {
         self.status.store(Some(Arc::new(status)));
     }
 
+    /// Shares tasks out among these nodes, of which `own` is this one.
+    pub fn set_live_nodes(&self, own: u64, nodes: Vec<u64>) {
+        self.duties.set(own, nodes);
+    }
+
     /// Lets the coordinator decide which node makes a reachability check.
     pub async fn set_check_coordinator(&self, coordinator: Arc<dyn CheckCoordinator>) {
         self.registry.set_check_coordinator(coordinator).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_belongs_to_exactly_one_node_and_is_taken_over() {
+        let tasks: Vec<_> = (0..300).map(|number| format!("bloodmasters://server{number}:6969")).collect();
+        let owners = |live: &[u64], task: &str| -> Vec<u64> {
+            let is_owner = |own: &u64| {
+                let duties = Duties::default();
+                assert!(duties.is_own(task), "without a cluster");
+                duties.set(*own, live.to_vec());
+                duties.is_own(task)
+            };
+            live.iter().copied().filter(|own| is_owner(own)).collect()
+        };
+        let mut counts = [0; 3];
+        for task in &tasks {
+            let before = owners(&[0, 1, 2], task);
+            assert_eq!(before.len(), 1, "{task}");
+            counts[before[0] as usize] += 1;
+            let after = owners(&[0, 2], task);
+            assert!(after.len() == 1 && (before[0] == 1 || after == before), "only tasks of the dead node move");
+        }
+        assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
     }
 }

@@ -6,6 +6,7 @@ mod listing;
 pub(crate) use listing::probed_server;
 
 use crate::{
+    cluster::Duties,
     probe::{ProbePool, ProbeReason},
     service::RegistryHandle,
     table::ServerFeed,
@@ -95,6 +96,8 @@ pub(crate) struct WatchContext {
     pub registry: RegistryHandle,
     pub pool: ProbePool,
     pub feed: Arc<ServerFeed>,
+    /// In a cluster, one node probes a server and the others list what it found.
+    pub duties: Duties,
 }
 
 impl Watcher {
@@ -141,6 +144,10 @@ impl WatchContext {
         let mut state = WatchState::default();
         loop {
             ticks.tick().await;
+            if !self.duties.is_own(&target.to_string()) {
+                state.listed_as = None;
+                continue;
+            }
             let is_outdated = looked_up.is_none_or(|at| at.elapsed() >= LOOKUP_INTERVAL);
             if is_outdated || state.listed_as.is_none() {
                 addrs = look_up(&target).await;

@@ -17,7 +17,7 @@ impl ClusterNode {
         for change in changes {
             match change {
                 LocalChange::Put(server) => {
-                    if let Some(write) = self.put(server) {
+                    if let Some(write) = self.put(*server) {
                         self.enqueue(write);
                     }
                 }

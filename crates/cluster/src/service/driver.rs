@@ -29,6 +29,9 @@ const MIN_SWEEP: usize = 512;
 /// Maximum number of changes that are applied in one call, so that datagrams do not wait for them.
 const MAX_APPLIES: usize = 256;
 
+/// Time after which the tasks of a node that does not report are taken over, in milliseconds.
+const NODE_TIMEOUT_MS: u64 = ClusterStatus::NODE_TIMEOUT.as_millis() as u64;
+
 /// Interval at which the state is published.
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -51,6 +54,8 @@ struct Finished {
 pub(super) struct Driver {
     options: ClusterOptions,
     client: StoreClient,
+    /// Random number of this node.
+    id: u64,
     node: ClusterNode,
     lobby: LobbyService,
     link: ClusterLink,
@@ -79,6 +84,7 @@ impl Driver {
         let checks = Arc::new(StoreChecks::new(client.clone(), config.node));
         link.set_check_coordinator(checks.clone()).await;
         Self {
+            id: config.node,
             node: ClusterNode::new(config, now),
             bans: lobby.admin().map(rallypoint_lobby::AdminStore::subscribe),
             options,
@@ -230,15 +236,17 @@ impl Driver {
     /// Logs the loss of contact once, and its return.
     fn log_contact(&mut self) {
         match self.node.state() {
-            NodeState::Disconnected(error) if !self.is_loss_logged && self.was_connected => {
-                // A reconnection that succeeds at once is not worth a message.
-                if self.node.last_contact().elapsed() > Duration::from_secs(1) {
-                    self.is_loss_logged = true;
-                    let minutes = self.options.outage_limit.as_secs() / 60;
-                    tracing::warn!(
-                        "no contact to the cluster's store: {error}. Servers of other nodes stay listed for {minutes} minutes"
-                    );
-                }
+            // A reconnection that succeeds at once is not worth a message.
+            NodeState::Disconnected(error)
+                if !self.is_loss_logged
+                    && self.was_connected
+                    && self.node.last_contact().elapsed() > Duration::from_secs(1) =>
+            {
+                self.is_loss_logged = true;
+                let minutes = self.options.outage_limit.as_secs() / 60;
+                tracing::warn!(
+                    "no contact to the cluster's store: {error}. Servers of other nodes stay listed for {minutes} minutes"
+                );
             }
             NodeState::Refused(reason) if !self.is_loss_logged => {
                 self.is_loss_logged = true;
@@ -282,6 +290,13 @@ impl Driver {
                 listed: report.listed,
             }
         });
+        let mut live = vec![self.id];
+        let is_live =
+            |row: &&crate::NodeRow| store_now.saturating_sub(row.time) < NODE_TIMEOUT_MS && row.node != self.id;
+        if *self.node.state() == NodeState::Following {
+            live.extend(self.node.nodes().iter().filter(is_live).map(|row| row.node));
+        }
+        self.link.set_live_nodes(self.id, live);
         let mut nodes: Vec<_> = nodes.collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name).then(a.age.cmp(&b.age)));
         let is_following = *self.node.state() == NodeState::Following;

@@ -3,6 +3,7 @@
 use super::handle::RegistryHandle;
 use crate::{
     announcement::Announcements,
+    cluster::Duties,
     probe::ProbePool,
     table::ServerFeed,
     verify,
@@ -27,13 +28,14 @@ impl Probing {
         sockets: usize,
         registry: RegistryHandle,
         feed: Arc<ServerFeed>,
+        duties: Duties,
         seed: u128,
         runtime: &Handle,
     ) -> Self {
         let pool = ProbePool::new(sockets);
         let verify = verify::run(Arc::clone(&feed), feed.subscribe(), pool.clone(), seed);
         let verifier = runtime.spawn(verify).abort_handle();
-        let context = WatchContext { registry, pool: pool.clone(), feed };
+        let context = WatchContext { registry, pool: pool.clone(), feed, duties };
         let announcements = Announcements::new(context.clone(), seed.rotate_left(32));
         let watcher = Mutex::new(Some(Watcher::new(context, runtime.clone())));
         Self { pool, announcements, watcher, verifier }

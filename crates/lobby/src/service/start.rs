@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     AdminRecord, AdminStore, ClusterLink, LogThrottle, WallClock,
+    cluster::Duties,
     data_dir::DataDir,
     list::ListService,
     service::Inner,
@@ -116,14 +117,22 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     let (feed, results) = ServerFeed::new(Arc::clone(server_table.published()));
     let feed = Arc::new(feed);
     let table_task = runtime.spawn(table::run(server_table, registry.clone(), Arc::clone(&feed), results));
+    let duties = Duties::default();
     let probing = match descriptors.probe_sockets {
         0 => None,
-        sockets => Some(Probing::start(sockets, registry.clone(), Arc::clone(&feed), entropy::u128()?, runtime)),
+        sockets => Some(Probing::start(
+            sockets,
+            registry.clone(),
+            Arc::clone(&feed),
+            duties.clone(),
+            entropy::u128()?,
+            runtime,
+        )),
     };
     for socket in &bound.udp {
         tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.recv_buffer_size(), "listening");
     }
-    let link = |changes| ClusterLink { registry: registry.clone(), changes, status: Arc::default() };
+    let link = |changes| ClusterLink { registry: registry.clone(), changes, status: Arc::default(), duties };
     let cluster = changes.map(link);
     Ok(LobbyService(Arc::new(Inner {
         addrs: bound.addrs,

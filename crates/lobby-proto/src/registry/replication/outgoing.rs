@@ -22,7 +22,7 @@ const MAX_REMOVALS: usize = 65_536;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LocalChange {
     /// A server is listed or has changed. It has only the endpoints that this node heard itself.
-    Put(ReplicatedServer),
+    Put(Box<ReplicatedServer>),
     /// A server has left the list.
     Remove {
         /// Its public ID.
@@ -114,7 +114,11 @@ impl Registry {
             let slot = replication.by_public_id.get(&public_id).copied();
             let put = slot.and_then(|slot| self.local_part(slot));
             let remove = || removal.map(|(reason, deadline)| LocalChange::Remove { public_id, reason, deadline });
-            changes.push(put.map(LocalChange::Put).or_else(remove).unwrap_or(LocalChange::Reread(public_id)));
+            changes.push(
+                put.map(|server| LocalChange::Put(Box::new(server)))
+                    .or_else(remove)
+                    .unwrap_or(LocalChange::Reread(public_id)),
+            );
         }
         changes
     }
