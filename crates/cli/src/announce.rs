@@ -174,7 +174,7 @@ impl<'a> Announcement<'a> {
             if !is_removed {
                 let host = &lobby.host;
                 print_stderr(format_args!(
-                    "{host} does not confirm the removal; it may list the server for up to 70 s"
+                    "{host} does not confirm the removal; it may list the server until the lease ends (70 s by default)"
                 ));
                 return Ok(());
             }

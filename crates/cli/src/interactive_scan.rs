@@ -105,7 +105,7 @@ impl InteractiveScan {
     }
 }
 
-/// What to tell about a server that was queried in vain.
+/// The message for a server that did not answer its query.
 pub fn query_failure(error: &ProbeError) -> String {
     match error {
         ProbeError::Refused => {

@@ -24,8 +24,8 @@ use std::{fmt, io};
 
 /// List the servers of a lobby
 ///
-/// All lists of the lobby, unless one is named. Servers are shown as the lobby describes them. With --query every server is queried as well, which adds its ping and its
-/// current state. * marks servers that require a password.
+/// All lists of the lobby, unless one is named. Servers are shown as the lobby describes them. With --query every server is
+/// queried as well, which adds its ping and its current state. * marks servers that require a password.
 #[derive(clap::Args)]
 #[command(after_long_help = format!("{MORE}\n\n{}", exit::HELP))]
 #[command(after_help = "Examples and exit codes: rallypoint list --help")]

@@ -281,7 +281,7 @@ impl ApiReport {
     }
 }
 
-/// Asks the lobby's web API for its reason not to list the server.
+/// Queries the lobby's web API for its reason not to list the server.
 async fn reported_refusal(monitor: &ListingMonitor) -> ApiReport {
     let ListingMonitor { lobby, server, api, .. } = monitor;
     let mut apis: Vec<_> = api.iter().cloned().collect();

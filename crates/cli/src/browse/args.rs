@@ -15,8 +15,9 @@ use std::{path::PathBuf, time::Duration};
 pub struct Args {
     /// Lobbies: host or host:port, with /gg2, /vanguard or a UUID for one of its lists
     ///
-    /// Also lobby://host/list, https://host/ (the page of a lobby) or https://host/list (a Bloodmasters master list), session://host, bloodmasters://host. Default:
-    /// $RALLYPOINT_LOBBY (several separated by commas), else those of the configuration file, else this machine.
+    /// Also lobby://host/list, https://host/ (the page of a lobby) or https://host/list (a Bloodmasters master list),
+    /// session://host, bloodmasters://host. Default: $RALLYPOINT_LOBBY (several separated by commas), else those of the
+    /// configuration file, else this machine.
     #[arg(value_name = "LOBBY")]
     pub lobbies: Vec<LobbyTarget>,
 

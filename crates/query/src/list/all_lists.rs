@@ -3,10 +3,17 @@
 //! Document 001 has no request for the lists that a lobby has. Those that are well known are requested, and those that the
 //! lobby's API reports, if it is at its default port.
 
-use super::{FetchedServer, ListSummary, fetch_list};
+use super::{FetchedServer, ListSummary, MAX_SERVERS, fetch_list};
 use crate::{LobbyAddress, ProbeError, ScanConfig, Target, lobby_names};
 use rallypoint_wire::lobby::LobbyId;
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     sync::mpsc::{UnboundedSender, unbounded_channel},
     task::JoinSet,
@@ -27,7 +34,8 @@ pub(super) async fn fetch(
     mut on_server: impl FnMut(FetchedServer),
 ) -> Result<ListSummary, ProbeError> {
     let (sender, mut servers) = unbounded_channel();
-    let mut reads = Reads { lobby, config, sender, tasks: JoinSet::new(), requested: HashSet::new() };
+    let mut reads =
+        Reads { lobby, config, sender, tasks: JoinSet::new(), requested: HashSet::new(), count: Arc::default() };
     for known in lobby_names::known() {
         reads.start(known.id);
     }
@@ -65,6 +73,8 @@ struct Reads<'a> {
     sender: UnboundedSender<FetchedServer>,
     tasks: JoinSet<Result<ListSummary, ProbeError>>,
     requested: HashSet<LobbyId>,
+    /// Number of servers of all lists together.
+    count: Arc<AtomicUsize>,
 }
 
 impl Reads<'_> {
@@ -73,10 +83,15 @@ impl Reads<'_> {
             return;
         }
         let target = Target::Lobby(LobbyAddress { id: Some(list), ..self.lobby.clone() });
-        let (config, sender) = (self.config.clone(), self.sender.clone());
+        let (config, sender, count) = (self.config.clone(), self.sender.clone(), self.count.clone());
         self.tasks.spawn(async move {
+            let on_server = |server| {
+                if count.fetch_add(1, Ordering::Relaxed) < MAX_SERVERS {
+                    let _ = sender.send(server);
+                }
+            };
             // Boxed, because `fetch_list` calls this function, but for a single list only.
-            Box::pin(fetch_list(&target, &config, |server| drop(sender.send(server)))).await
+            Box::pin(fetch_list(&target, &config, on_server)).await
         });
     }
 }

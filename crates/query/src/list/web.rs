@@ -13,8 +13,9 @@ use rallypoint_wire::{
     lobby::{LobbyId, Transport},
     text,
 };
-use serde_json::Value;
+use serde::Deserialize;
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     num::NonZeroU16,
     time::{Duration, Instant},
@@ -50,10 +51,10 @@ pub(super) async fn fetch(
 /// The lists that the API of a lobby reports.
 pub(super) async fn lists(host: &Host, config: &ScanConfig) -> Result<Vec<LobbyId>, ProbeError> {
     let url = HttpUrl { is_secure: false, host: host.clone(), port: HTTP_PORT, path: "/api/v1/lobbies".into() };
-    let body: Value = serde_json::from_slice(&http::get(&url, config).await?).map_err(|_| not_a_list())?;
-    let lobbies = body["lobbies"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let with_servers = lobbies.iter().filter(|lobby| lobby["servers"].as_u64().is_some_and(|servers| servers > 0));
-    Ok(with_servers.filter_map(|lobby| lobby["id"].as_str()?.parse().ok()).collect())
+    let document: LobbiesDocument =
+        serde_json::from_slice(&http::get(&url, config).await?).map_err(|_| not_a_list())?;
+    let with_servers = document.lobbies.into_iter().filter(|lobby| lobby.servers > 0);
+    Ok(with_servers.filter_map(|lobby| lobby.id.parse().ok()).collect())
 }
 
 /// Where the list of a URL may be, in the order of trying: the document itself, the API beside it (a page may be below the
@@ -110,10 +111,11 @@ async fn read(
     let mut count = Count::default();
     let mut next = body;
     for _ in 0..MAX_PARTS {
-        let part: Value = serde_json::from_slice(&next).map_err(|_| not_a_list())?;
-        let servers = part["servers"].as_array().ok_or_else(not_a_list)?;
-        for value in servers {
-            match server(value) {
+        let part: ServersDocument = serde_json::from_slice(&next).map_err(|_| not_a_list())?;
+        let read = part.offset.saturating_add(part.servers.len() as u64);
+        let is_last = part.servers.is_empty() || read >= part.total;
+        for document in part.servers {
+            match document.into_server() {
                 Some(server) => {
                     count.add_server()?;
                     on_server(server);
@@ -121,8 +123,7 @@ async fn read(
                 None => count.add_malformed()?,
             }
         }
-        let read = part["offset"].as_u64().unwrap_or(0).saturating_add(servers.len() as u64);
-        if servers.is_empty() || read >= part["total"].as_u64().unwrap_or(0) {
+        if is_last {
             break;
         }
         let separator = if path.contains('?') { '&' } else { '?' };
@@ -132,36 +133,87 @@ async fn read(
     Ok(count)
 }
 
-/// A server of the API.
-fn server(value: &Value) -> Option<FetchedServer> {
-    let text_of =
-        |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(|text| text::sanitize(text).into_owned());
-    let number = |key: &str| value[key].as_u64().and_then(|number| number.try_into().ok());
-    let address = |family: &str| value["addresses"][family].as_str().and_then(|text| text.parse::<SocketAddr>().ok());
-    let endpoints: Vec<_> = [address("ipv6"), address("ipv4")].into_iter().flatten().collect();
-    let entries = value["raw"].as_object().into_iter().flatten();
-    let lobby = LobbyInfo {
-        transport: if value["transport"] == "tcp" { Transport::Tcp } else { Transport::Udp },
-        endpoints: endpoints.clone(),
-        protocol_id: value["protocol_id"].as_str().and_then(|id| id.parse().ok()),
-        entries: entries.filter_map(|(key, value)| Some((key.clone().into_bytes(), value.as_str()?.into()))).collect(),
-    };
-    let info = ServerInfo {
-        name: text_of("name"),
-        game: text_of("game"),
-        game_name: text_of("game_name"),
-        map: text_of("map"),
-        version: text_of("version"),
-        website: text_of("website"),
-        password: value["password"].as_bool(),
-        players: number("numplayers"),
-        max_players: number("maxplayers"),
-        bots: number("numbots"),
-        lobby: Some(lobby),
-        ..ServerInfo::default()
-    };
-    let list = value["lobby"].as_str().and_then(|id| id.parse().ok());
-    (!endpoints.is_empty()).then_some(FetchedServer { info, endpoints, protocol: None, list })
+/// The lobbies of the API. Only the fields that are used are kept, so that a hostile document takes no more memory than it has
+/// bytes.
+#[derive(Deserialize)]
+struct LobbiesDocument {
+    lobbies: Vec<LobbyDocument>,
+}
+
+#[derive(Deserialize)]
+struct LobbyDocument {
+    id: String,
+    servers: u64,
+}
+
+/// The servers of the API, or a part of them.
+#[derive(Deserialize)]
+struct ServersDocument {
+    #[serde(default)]
+    total: u64,
+    #[serde(default)]
+    offset: u64,
+    servers: Vec<ServerDocument>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ServerDocument {
+    lobby: Option<String>,
+    name: Option<String>,
+    game: Option<String>,
+    game_name: Option<String>,
+    map: Option<String>,
+    version: Option<String>,
+    website: Option<String>,
+    password: Option<bool>,
+    numplayers: Option<u16>,
+    maxplayers: Option<u16>,
+    numbots: Option<u16>,
+    addresses: AddressesDocument,
+    transport: String,
+    protocol_id: Option<String>,
+    raw: BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AddressesDocument {
+    ipv4: Option<String>,
+    ipv6: Option<String>,
+}
+
+impl ServerDocument {
+    /// The server; `None` if it has no valid address.
+    fn into_server(self) -> Option<FetchedServer> {
+        let shown =
+            |text: Option<String>| text.filter(|text| !text.is_empty()).map(|text| text::sanitize(&text).into_owned());
+        let address = |text: Option<String>| text.and_then(|text| text.parse::<SocketAddr>().ok());
+        let endpoints: Vec<_> =
+            [address(self.addresses.ipv6), address(self.addresses.ipv4)].into_iter().flatten().collect();
+        let lobby = LobbyInfo {
+            transport: if self.transport == "tcp" { Transport::Tcp } else { Transport::Udp },
+            endpoints: endpoints.clone(),
+            protocol_id: self.protocol_id.and_then(|id| id.parse().ok()),
+            entries: self.raw.into_iter().map(|(key, value)| (key.into_bytes(), value.into_bytes())).collect(),
+        };
+        let info = ServerInfo {
+            name: shown(self.name),
+            game: shown(self.game),
+            game_name: shown(self.game_name),
+            map: shown(self.map),
+            version: shown(self.version),
+            website: shown(self.website),
+            password: self.password,
+            players: self.numplayers,
+            max_players: self.maxplayers,
+            bots: self.numbots,
+            lobby: Some(lobby),
+            ..ServerInfo::default()
+        };
+        let list = self.lobby.and_then(|id| id.parse().ok());
+        (!endpoints.is_empty()).then_some(FetchedServer { info, endpoints, protocol: None, list })
+    }
 }
 
 fn read_master_list(body: &[u8], on_server: &mut impl FnMut(FetchedServer)) -> Result<Count, ProbeError> {
