@@ -55,11 +55,17 @@ fn doctor_and_check_find_a_server_in_any_list() {
 fn the_address_of_the_page_lists_its_servers() {
     let lobby = lobby_with_two_lists();
     let home = tempfile::tempdir().unwrap();
-    for page in ["", "/", "/api/v1/servers", "/why", "/bloodmasters/"] {
+    let list = |page: &str| {
         let output = run(home.path(), ["list", &format!("{}{page}", lobby.url()), "--sort", "name"]);
         assert_eq!(output.status.code(), Some(0), "{page}: {}", stderr(&output));
-        let text = stdout(&output);
-        assert!(text.contains("Bacon Town") && text.contains("Tea room") && text.contains("rooms"), "{page}: {text}");
+        stdout(&output)
+    };
+    let has_both = |text: &str| text.contains("Bacon Town") && text.contains("Tea room") && text.contains("rooms");
+    // The page follows the list with a delay.
+    eventually("the page has both", || has_both(&list("/")));
+    for page in ["", "/api/v1/servers", "/why", "/bloodmasters/"] {
+        let text = list(page);
+        assert!(has_both(&text), "{page}: {text}");
     }
 }
 
