@@ -17,6 +17,7 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "wire", features: "", starts: None },
     Suite { name: "registry", features: "", starts: None },
     Suite { name: "lobby", features: "", starts: Some("rallypoint") },
+    Suite { name: "cluster", features: "", starts: Some("rallypoint") },
     Suite { name: "session", features: "peers", starts: None },
     Suite { name: "web", features: "", starts: Some("rallypoint") },
     Suite { name: "history", features: "", starts: None },

@@ -28,6 +28,8 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::debian("fuzz", "g++", "c++"),
     // Counts instructions; without it the suites print n/a.
     Requirement::debian("bench", "valgrind", "valgrind").optional(),
+    Requirement::debian("bench cluster", "redis-server", "redis-server"),
+    Requirement::debian("bench cluster", "redis-tools", "redis-cli"),
     // For comparison.
     Requirement::debian("bench lobby", "nginx", "nginx").optional(),
     Requirement::debian("bench web", "nginx", "nginx").optional(),

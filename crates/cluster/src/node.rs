@@ -131,6 +131,7 @@ pub struct NodeStats {
 /// * Getters: [`state`](Self::state), [`stats`](Self::stats), [`nodes`](Self::nodes), [`clock`](Self::clock).
 /// * In: [`handle_changes`](Self::handle_changes), [`handle_renewals`](Self::handle_renewals),
 ///   [`handle_ban`](Self::handle_ban), [`handle_reply`](Self::handle_reply).
+/// * Commands: [`set_report`](Self::set_report), [`reread`](Self::reread).
 /// * Out: [`poll_request`](Self::poll_request), [`poll_apply`](Self::poll_apply), [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct ClusterNode {

@@ -43,6 +43,13 @@ impl ClusterNode {
         self.loading = Some(Loading { cursor: 0, is_refill });
     }
 
+    /// Reads everything again. Without contact nothing happens: then everything may be read with the next contact.
+    pub fn reread(&mut self, now: Instant) {
+        if self.state == NodeState::Following {
+            self.reload(now);
+        }
+    }
+
     /// Begins to read everything, from the state that the store has when it is asked.
     pub(super) fn reload(&mut self, now: Instant) {
         self.cancel_requests();

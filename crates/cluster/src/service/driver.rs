@@ -32,6 +32,10 @@ const MAX_APPLIES: usize = 256;
 /// Time after which the tasks of a node that does not report are taken over, in milliseconds.
 const NODE_TIMEOUT_MS: u64 = ClusterStatus::NODE_TIMEOUT.as_millis() as u64;
 
+/// Interval at which everything is read again if servers were not applied: by now there may be room, or a ban of the
+/// configuration may have been lifted.
+const REREAD_INTERVAL: Duration = Duration::from_secs(300);
+
 /// Interval at which the state is published.
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -66,6 +70,8 @@ pub(super) struct Driver {
     is_loss_logged: bool,
     was_connected: bool,
     refused_servers: u64,
+    /// When everything is read again because servers were not applied.
+    reread_at: Option<Instant>,
     checks: Arc<StoreChecks>,
     next_status: Instant,
     /// Whether the published state says that there is contact.
@@ -96,6 +102,7 @@ impl Driver {
             is_loss_logged: false,
             was_connected: false,
             refused_servers: 0,
+            reread_at: None,
             checks,
             next_status: now,
             is_shown_connected: false,
@@ -133,6 +140,9 @@ impl Driver {
             self.node.handle_changes(changes);
         }
         self.apply(now).await;
+        if self.reread_at.take_if(|at| *at <= now).is_some() {
+            self.node.reread(now);
+        }
         while let Some((id, request)) = self.node.poll_request(now) {
             self.send(id, request);
         }
@@ -161,10 +171,18 @@ impl Driver {
             }
             if !applies.is_empty() {
                 let apply = move |registry: &mut rallypoint_lobby_proto::Registry, now| {
-                    let outcomes = applies.iter().filter_map(|apply| apply.apply_to(now, registry));
-                    outcomes.filter(|outcome| matches!(outcome, ApplyOutcome::Full | ApplyOutcome::Malformed)).count()
+                    let (mut refused, mut forbidden) = (0, 0);
+                    for outcome in applies.iter().filter_map(|apply| apply.apply_to(now, registry)) {
+                        refused += u64::from(matches!(outcome, ApplyOutcome::Full | ApplyOutcome::Malformed));
+                        forbidden += u64::from(outcome == ApplyOutcome::Forbidden);
+                    }
+                    (refused, forbidden)
                 };
-                self.refused_servers += self.link.run(apply).await.unwrap_or(0) as u64;
+                let (refused, forbidden) = self.link.run(apply).await.unwrap_or_default();
+                self.refused_servers += refused;
+                if refused + forbidden > 0 && self.reread_at.is_none() {
+                    self.reread_at = Some(now + REREAD_INTERVAL);
+                }
             }
             if let Some(admin) = self.lobby.admin().filter(|_| !shared.is_empty())
                 && let Err(error) = admin.apply_shared(shared).await
