@@ -11,6 +11,7 @@ use crate::{
     api::servers::{full_list, write_list},
     live::{Live, LiveSnapshot},
     render_limiter::{RenderTurn, TooManyWaiting},
+    server::Connection,
 };
 use arc_swap::ArcSwapOption;
 use axum::http::HeaderValue;
@@ -18,10 +19,10 @@ use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use rallypoint_wire::lobby::LobbyId;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     io::Write,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -37,11 +38,30 @@ const MAX_AGE: Duration = Duration::from_secs(2);
 /// Maximum number of lobbies whose lists are kept.
 const MAX_LOBBIES: usize = 1_024;
 
+/// Size in bytes from which on it is tracked who holds a list.
+const MIN_TRACKED: usize = 16 << 10;
+
 /// The prebuilt lists of all lobbies together, and of single lobbies.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PrebuiltLists {
     all: Slot,
     lobbies: Mutex<HashMap<LobbyId, Arc<Slot>>>,
+    superseded: SupersededLists,
+}
+
+/// Earlier versions of lists that clients have not received completely, oldest first.
+#[derive(Debug)]
+struct SupersededLists {
+    /// Maximum number of bytes in all of them. Beyond it, the readers of the oldest are disconnected.
+    max_bytes: usize,
+    lists: Mutex<VecDeque<Weak<PrebuiltList>>>,
+}
+
+/// The bytes of a list that are sent to a client. They keep the list in memory, and the list knows their connection.
+struct HeldList {
+    list: Arc<PrebuiltList>,
+    bytes: Bytes,
+    reader: u64,
 }
 
 #[derive(Debug, Default)]
@@ -62,9 +82,23 @@ pub(crate) struct PrebuiltList {
     gzip: OnceCell<Bytes>,
     pub etag: HeaderValue,
     pub gzip_etag: HeaderValue,
+    readers: Mutex<Readers>,
+}
+
+/// The connections to which a list is being sent.
+#[derive(Debug, Default)]
+struct Readers {
+    next: u64,
+    connections: HashMap<u64, Arc<Connection>>,
 }
 
 impl PrebuiltLists {
+    /// No lists. Slow readers can keep versions of at most `max_superseded` bytes that are no longer current.
+    pub fn new(max_superseded: usize) -> Self {
+        let superseded = SupersededLists { max_bytes: max_superseded, lists: Mutex::default() };
+        Self { all: Slot::default(), lobbies: Mutex::default(), superseded }
+    }
+
     /// The list of one lobby, or of all lobbies. If it has to be built, that is done in the turn of the client.
     pub async fn list(
         &self,
@@ -73,8 +107,8 @@ impl PrebuiltLists {
         turn: &RenderTurn<'_>,
     ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
         match lobby {
-            None => self.all.current(live, None, turn).await,
-            Some(lobby) => self.slot(live, lobby).current(live, Some(lobby), turn).await,
+            None => self.all.current(live, None, turn, &self.superseded).await,
+            Some(lobby) => self.slot(live, lobby).current(live, Some(lobby), turn, &self.superseded).await,
         }
     }
 
@@ -105,6 +139,7 @@ impl Slot {
         live: &Live,
         lobby: Option<LobbyId>,
         turn: &RenderTurn<'_>,
+        superseded: &SupersededLists,
     ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
         if let Some(list) = self.fresh(live) {
             return Ok(list);
@@ -126,7 +161,9 @@ impl Slot {
             // The runtime is shutting down.
             Err(_) => Arc::new(PrebuiltList::new(&live.snapshot(), lobby)),
         };
-        self.list.store(Some(Arc::clone(&list)));
+        if let Some(old) = self.list.swap(Some(Arc::clone(&list))) {
+            superseded.add(&old);
+        }
         Ok(list)
     }
 
@@ -138,7 +175,57 @@ impl Slot {
     }
 }
 
+impl SupersededLists {
+    /// Adds a list that is no longer current, and disconnects the readers of the oldest ones if there are too many bytes.
+    fn add(&self, list: &Arc<PrebuiltList>) {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.push_back(Arc::downgrade(list));
+        lists.retain(|list| list.strong_count() > 0);
+        let mut bytes: usize = lists.iter().filter_map(Weak::upgrade).map(|list| list.size()).sum();
+        while bytes > self.max_bytes
+            && let Some(oldest) = lists.pop_front()
+        {
+            let Some(oldest) = oldest.upgrade() else { continue };
+            bytes -= oldest.size();
+            oldest.readers().connections.values().for_each(|connection| connection.evict());
+        }
+    }
+}
+
+impl AsRef<[u8]> for HeldList {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for HeldList {
+    fn drop(&mut self) {
+        self.list.readers().connections.remove(&self.reader);
+    }
+}
+
 impl PrebuiltList {
+    /// Bytes of this list, JSON or compressed, to be sent to a client.
+    pub fn held(self: &Arc<Self>, bytes: &Bytes, connection: &Arc<Connection>) -> Bytes {
+        if bytes.len() < MIN_TRACKED {
+            return bytes.clone();
+        }
+        let mut readers = self.readers();
+        let reader = readers.next;
+        readers.next += 1;
+        readers.connections.insert(reader, Arc::clone(connection));
+        drop(readers);
+        Bytes::from_owner(HeldList { list: Arc::clone(self), bytes: bytes.clone(), reader })
+    }
+
+    fn size(&self) -> usize {
+        self.json.len() + self.gzip.get().map_or(0, Bytes::len)
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Readers> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn new(snapshot: &LiveSnapshot, lobby: Option<LobbyId>) -> Self {
         let started = Instant::now();
         let json = write_list(&full_list(lobby), snapshot, usize::MAX);
@@ -154,6 +241,7 @@ impl PrebuiltList {
             gzip: OnceCell::new(),
             etag: etag(""),
             gzip_etag: etag("-gz"),
+            readers: Mutex::default(),
         }
     }
 
@@ -180,4 +268,45 @@ pub(crate) fn gzip(bytes: &[u8]) -> Bytes {
     // Writing to memory does not fail.
     let written = encoder.write_all(bytes);
     written.and_then(|()| encoder.finish()).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::Cursor;
+    use rallypoint_lobby::TableSnapshot;
+
+    fn list(size: usize) -> Arc<PrebuiltList> {
+        let snapshot = LiveSnapshot::new(Arc::new(TableSnapshot::empty()), Cursor { epoch: 7, number: 0 });
+        Arc::new(PrebuiltList { json: vec![0; size].into(), ..PrebuiltList::new(&snapshot, None) })
+    }
+
+    #[test]
+    fn readers_of_the_oldest_versions_are_disconnected() {
+        let superseded = SupersededLists { max_bytes: 250_000, lists: Mutex::default() };
+        let readers: Vec<_> = (0..5)
+            .map(|_| {
+                let list = list(100_000);
+                let connection = Arc::new(Connection::new(Instant::now()));
+                let bytes = list.held(&list.json, &connection);
+                superseded.add(&list);
+                (connection, bytes)
+            })
+            .collect();
+        let evicted: Vec<_> = readers.iter().map(|(connection, _)| connection.is_evicted()).collect();
+        assert_eq!(evicted, [true, true, true, false, false]);
+        drop(readers);
+        superseded.add(&list(100_000));
+        assert!(superseded.lists.lock().unwrap().len() <= 1, "what is received is forgotten");
+    }
+
+    #[test]
+    fn a_list_forgets_readers_that_have_received_it() {
+        let list = list(100_000);
+        let connection = Arc::new(Connection::new(Instant::now()));
+        let bytes = list.held(&list.json, &connection);
+        assert_eq!((list.readers().connections.len(), bytes.len()), (1, 100_000));
+        drop(bytes);
+        assert_eq!(list.readers().connections.len(), 0);
+    }
 }

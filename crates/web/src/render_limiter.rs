@@ -228,7 +228,10 @@ mod tests {
             counts[usize::from(is_refused)] += 1;
         }
         assert_eq!(counts, [64, 36]);
-        assert_eq!(limiter.state().running, 0);
+        // The first two, whose clients are gone, may finish last.
+        while limiter.state().running > 0 {
+            tokio::task::yield_now().await;
+        }
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::{
     program::{Program, wait_until},
-    refresh::{LONG_LEASE, register},
+    refresh::{LONG_LEASE, register, thousands},
     stats::{median, medians},
     sys,
 };
@@ -24,6 +24,9 @@ const CLIENTS: u64 = 16;
 /// Duration of the measurement of one program in each round.
 const SLICE: Duration = Duration::from_millis(300);
 const ROUNDS: usize = 31;
+/// Numbers of servers besides [`SERVERS`], and their rounds.
+const OTHER_SIZES: [u32; 2] = [100, 10_000];
+const OTHER_ROUNDS: usize = 15;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Compares the lobby with a server that writes the same bytes from memory, and with nginx and the same bytes in a file.
@@ -32,6 +35,7 @@ pub fn against_constant(core: usize, goals: &mut Goals) -> Result<String, Failur
     register(&lobby, SERVERS)?;
     let reply = download(lobby.addr)?;
     let (minimal, nginx) = (Program::minimal_tcp(core, &reply)?, Program::nginx(core, &reply)?);
+    let has_nginx = nginx.is_some();
     let http = b"GET /reply HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut loads = vec![
         Load { name: "rallypoint serve", program: &lobby, request: request(), at_least: reply.len() },
@@ -62,7 +66,8 @@ pub fn against_constant(core: usize, goals: &mut Goals) -> Result<String, Failur
         );
     };
     goal("list replies per second with 1,000 servers, relative to a minimal TCP server", 1, 0.8);
-    if nginx.is_some() {
+    let mut by_clock = vec![(SERVERS, share(&rates, 1), 1.0 / share(&costs, 1))];
+    if has_nginx {
         goal("the same, relative to nginx with a static file", 2, 1.0);
     }
     let mut table = Table::new(&["server", "replies", "bytes", "lobby to this", "CPU each", "lobby to this", "busy"]);
@@ -78,7 +83,23 @@ pub fn against_constant(core: usize, goals: &mut Goals) -> Result<String, Failur
             format!("{:.0} %", rate_medians[at] * cost_medians[at] / 1e7),
         ]);
     }
-    let note = if nginx.is_some() { "" } else { " nginx is not installed here." };
+    drop((lobby, minimal, nginx));
+    for servers in OTHER_SIZES {
+        by_clock.push(against_minimal(core, servers)?);
+    }
+    by_clock.sort_by_key(|(servers, ..)| *servers);
+    for (servers, clock, cpu) in by_clock {
+        goals.add(
+            &format!(
+                "list replies per second with {} servers, by wall time, relative to a minimal TCP server",
+                thousands(servers)
+            ),
+            format!("{:.0} % ({:.0} % by CPU time)", 100.0 * clock, 100.0 * cpu),
+            "at least 90 %",
+            clock >= 0.9,
+        );
+    }
+    let note = if has_nginx { "" } else { " nginx is not installed here." };
     Ok(format!(
         "### List replies\n\n{table}\n\
          {} bytes ({SERVERS} servers) per reply and one connection per request, {CLIENTS} of them at a time. The servers \
@@ -87,6 +108,28 @@ pub fn against_constant(core: usize, goals: &mut Goals) -> Result<String, Failur
          connection: accept, read, write, close. nginx: one process, sendfile, tcp_nopush, open_file_cache, no log.{note}\n",
         reply.len()
     ))
+}
+
+/// Compares the lobby with the minimal server for another number of servers: by wall time and by CPU time.
+fn against_minimal(core: usize, servers: u32) -> Result<(u32, f64, f64), Failure> {
+    let lobby = Program::lobby(core, &[LONG_LEASE])?;
+    register(&lobby, servers)?;
+    let reply = download(lobby.addr)?;
+    let minimal = Program::minimal_tcp(core, &reply)?;
+    let loads = [("rallypoint serve", &lobby), ("minimal TCP server", &minimal)].map(|(name, program)| Load {
+        name,
+        program,
+        request: request(),
+        at_least: reply.len(),
+    });
+    loads.iter().try_for_each(|load| load.measure().map(drop))?;
+    let mut ratios = [Vec::new(), Vec::new()];
+    for _ in 0..OTHER_ROUNDS {
+        let [lobby, minimal] = [loads[0].measure()?, loads[1].measure()?];
+        ratios[0].push(lobby[0] / minimal[0]);
+        ratios[1].push(minimal[1] / lobby[1]);
+    }
+    Ok((servers, median(&ratios[0]), median(&ratios[1])))
 }
 
 /// The request of a client.

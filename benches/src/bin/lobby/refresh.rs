@@ -23,10 +23,13 @@ const FLOODS: usize = 3;
 /// Leases that do not expire during the measurement.
 pub const LONG_LEASE: &str = "lobby.lease=1h";
 
+/// No budgets, which a changed registration is charged to: a thousand servers do not change thousands of times per second.
+const NO_BUDGETS: &str = "limits.exempt=[\"127.0.0.0/8\"]";
+
 /// Compares the lobby with the minimal loop, both with the datagrams of a thousand servers.
 pub fn against_minimal_loop(core: usize, goals: &mut Goals) -> Result<String, Failure> {
     const SERVERS: u32 = 1_000;
-    let (lobby, minimal) = (Program::lobby(core, &[LONG_LEASE])?, Program::minimal_udp(core)?);
+    let (lobby, minimal) = (Program::lobby(core, &[LONG_LEASE, NO_BUDGETS])?, Program::minimal_udp(core)?);
     register(&lobby, SERVERS)?;
     let mut loads = [Load::new(&lobby, SERVERS)?, Load::new(&minimal, SERVERS)?];
 
@@ -40,6 +43,16 @@ pub fn against_minimal_loop(core: usize, goals: &mut Goals) -> Result<String, Fa
         share >= 0.5,
     );
     let costs = medians(&rounds);
+    loads.iter_mut().for_each(|load| load.has_changes = true);
+    let changes = self::rounds(&mut loads)?;
+    loads.iter_mut().for_each(|load| load.has_changes = false);
+    let changed = median(&changes.iter().map(|costs| costs[1] / costs[0]).collect::<Vec<_>>());
+    goals.add(
+        "registrations with another player count per second and core, relative to the minimal loop",
+        format!("{:.0} % ({} each)", 100.0 * changed, nanoseconds(medians(&changes)[0])),
+        "at least 40 %",
+        changed >= 0.4,
+    );
     let mut table = Table::new(&[
         "datagrams",
         "CPU each",
@@ -56,6 +69,14 @@ pub fn against_minimal_loop(core: usize, goals: &mut Goals) -> Result<String, Fa
             floods.push(load.flood()?);
         }
     }
+    let under_flood =
+        median(&floods[0].iter().zip(&floods[1]).map(|(lobby, minimal)| minimal[3] / lobby[3]).collect::<Vec<_>>());
+    goals.add(
+        "refreshes per second and core under a continuous flood, relative to the minimal loop",
+        format!("{:.0} %", 100.0 * under_flood),
+        "at least 75 %",
+        under_flood >= 0.75,
+    );
     for ((name, cost), floods) in ["rallypoint serve", "minimal recvmmsg loop"].iter().zip(&costs).zip(&floods) {
         let [sent, taken, lost, each] = medians(floods)[..] else { unreachable!("four numbers each") };
         table.row([
@@ -160,17 +181,20 @@ struct Load<'a> {
     sender: Sender,
     servers: u32,
     random: Random,
+    /// Whether the player count is another one each time.
+    has_changes: bool,
 }
 
 impl<'a> Load<'a> {
     fn new(program: &'a Program, servers: u32) -> Result<Self, Failure> {
-        Ok(Self { program, sender: Sender::new(program.addr)?, servers, random: Random::new(1) })
+        Ok(Self { program, sender: Sender::new(program.addr)?, servers, random: Random::new(1), has_changes: false })
     }
 
     fn send(&mut self, datagrams: u64) -> Result<(), Failure> {
         for _ in 0..datagrams {
             let server = self.random.below(self.servers);
-            self.sender.push(address(server), &registration(server, 0))?;
+            let players = if self.has_changes { self.random.below(1 << 16) as u16 } else { 0 };
+            self.sender.push(address(server), &registration(server, players))?;
         }
         Ok(self.sender.flush()?)
     }
@@ -210,7 +234,7 @@ impl<'a> Load<'a> {
     }
 }
 
-fn thousands(number: u32) -> String {
+pub fn thousands(number: u32) -> String {
     match number {
         1_000_000.. => format!("{},{:03},{:03}", number / 1_000_000, number / 1_000 % 1_000, number % 1_000),
         1_000.. => format!("{},{:03}", number / 1_000, number % 1_000),

@@ -77,14 +77,14 @@ pub(crate) async fn list(
         };
         let mut response = if response::accepts_gzip(&headers) {
             let gzip = match list.gzip(&turn).await {
-                Ok(gzip) => gzip.clone(),
+                Ok(gzip) => list.held(gzip, &connection),
                 Err(refused) => return Ok(refused.into_response()),
             };
             let mut response = response::with_etag(gzip, JSON, &list.gzip_etag, &headers);
             response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             response
         } else {
-            response::with_etag(list.json.clone(), JSON, &list.etag, &headers)
+            response::with_etag(list.held(&list.json, &connection), JSON, &list.etag, &headers)
         };
         response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
         return Ok(count_shared_response(&state, client, &connection, response));
