@@ -45,7 +45,7 @@ fn assert_listed(world: &mut World, count: usize) {
 }
 
 #[test]
-fn servers_of_all_nodes_stay_listed_for_five_minutes_without_the_store() {
+fn w69_servers_of_all_nodes_stay_listed_for_five_minutes_without_the_store() {
     let mut world = cluster();
     world.nodes.iter_mut().for_each(|node| node.is_linked = false);
     run(&mut world, 280 * SECOND);

@@ -43,7 +43,7 @@ fn a_registration_a_change_and_an_unregistration() {
 }
 
 #[test]
-fn l11_an_unregistration_counts_at_every_node() {
+fn w70_an_unregistration_counts_at_every_node() {
     let mut world = cluster();
     world.register(0, "203.0.113.1", &server(1));
     world.run(LIMIT);
@@ -71,7 +71,7 @@ fn l8_a_restarted_server_replaces_itself_at_another_node_and_in_another_lobby() 
 
 /// Two servers at the same endpoint register at two nodes at the same time: the store decides, and all nodes agree.
 #[test]
-fn l8_two_servers_at_one_endpoint_at_the_same_time() {
+fn w68_two_servers_at_one_endpoint_at_the_same_time() {
     for seed in 0..20 {
         let mut world = World::new(3, seed);
         world.run(Duration::from_secs(3));
@@ -147,4 +147,22 @@ fn a_refresh_is_not_logged_and_costs_the_store_little() {
     // Every lease is reported once per refresh, in few requests. (The model counts every attempt to read the log as a request.)
     let renewals = world.nodes.iter().map(|node| node.node.stats().renewed).sum::<u64>();
     assert!((100..=300).contains(&renewals), "{renewals} leases, {} requests", world.store.commands - before);
+}
+
+/// An old server has no ID of its own: every node derives the same one.
+#[test]
+fn l16_a_legacy_server_can_move_from_node_to_node() {
+    use rallypoint_wire::legacy::{Info, Registration, protocol_of_version};
+    let mut datagram = Vec::new();
+    let info = Info::parse(b"[ctf_truefort] Bacon Town [3/10]");
+    Registration { protocol_id: protocol_of_version(41), port: 8190.try_into().unwrap(), info }.emit(&mut datagram);
+    let mut world = cluster();
+    let from = "203.0.113.1:9".parse().unwrap();
+    for round in 0..12 {
+        let now = world.now;
+        world.nodes[round % 3].registry.handle_legacy_datagram(now, from, &datagram);
+        world.run(Duration::from_secs(30));
+        assert_same(&mut world, &["203.0.113.1:8190 Bacon Town"]);
+    }
+    assert_eq!(world.nodes[0].registry.stats().unlisted.iter().sum::<u64>(), 0);
 }

@@ -26,6 +26,8 @@ impl Registry {
         let Ok(Datagram::Register(new)) = Datagram::parse(registration) else { return false };
         let external = self.endpoint(source, new.port()).external;
         let owner = self.slots.at_endpoint((external, new.transport()));
-        owner.is_some_and(|owner| self.slots.hot(owner).id != new.server_id())
+        // In a cluster the owner can be this server under a stand-in ID, but not under another public one.
+        let public_id = self.public_id(new.server_id());
+        owner.is_some_and(|owner| self.slots.cold(owner).server.public_id() != public_id)
     }
 }
