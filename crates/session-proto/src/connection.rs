@@ -1,8 +1,10 @@
 //! One session: windows, acks, recovery, congestion control, keepalive, closing.
 
+mod ack_effect;
 mod codec;
 mod congestion;
 mod datagram_ring;
+mod early_ack_filter;
 mod handle;
 mod pacer;
 mod path;
@@ -16,7 +18,6 @@ mod redundancy;
 mod resend_budget;
 mod resend_requests;
 mod rtt;
-mod rtt_sample_filter;
 mod send_buffer;
 mod timers;
 mod transmit;
@@ -26,6 +27,7 @@ pub(crate) use receive_buffer::ReceiveBuffer;
 
 use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
 use congestion::CongestionController;
+use early_ack_filter::EarlyAckFilter;
 use pacer::Pacer;
 use path::Path;
 use pending_acks::PendingAcks;
@@ -34,7 +36,6 @@ use recovery::Recovery;
 use redundancy::Redundancy;
 use resend_budget::ResendBudget;
 use rtt::RttEstimator;
-use rtt_sample_filter::RttSampleFilter;
 use send_buffer::SendBuffer;
 use std::{
     net::SocketAddr,
@@ -141,9 +142,9 @@ struct PeerClose {
 struct SendSide {
     buffer: SendBuffer,
     /// Which round-trip times are believed.
-    samples: RttSampleFilter,
+    early_acks: EarlyAckFilter,
     /// Budget of what resend requests draw.
-    served: ResendBudget,
+    resend_budget: ResendBudget,
     redundancy: Redundancy,
     pacer: Pacer,
     /// The time before which the pacer admits nothing.
@@ -335,8 +336,8 @@ impl Connection {
             peer_close: None,
             send: SendSide {
                 buffer: SendBuffer::new(first, config.window, reserve),
-                samples: RttSampleFilter::new(login_rtt),
-                served: ResendBudget::new(now),
+                early_acks: EarlyAckFilter::new(login_rtt),
+                resend_budget: ResendBudget::new(now),
                 redundancy: Redundancy::new(now, config.thin_rate),
                 pacer: Pacer::new(now),
                 paced_until: None,

@@ -1,14 +1,19 @@
 //! The cost of a message on real sockets: messages per second of CPU time, for the sender and for the receiver.
 
-use crate::library::{Library, Side, ms, numbered};
-use rallypoint_machine::Transmit;
+use crate::{
+    library::{Library, Side, ms, numbered},
+    quinn::Quinn,
+};
+use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session::{
     ClientConfig, ClientEvent, ClientOptions, Encryption, EndpointConfig, NewPlayer, PlayerId, PolledClient,
     PolledServer, SendError, ServerEvent, ServerOptions,
 };
+use rallypoint_udp::{RecvBatch, SendBatch};
 use rustix::time::{ClockId, clock_gettime};
 use std::{
     net::{Ipv4Addr, SocketAddr, UdpSocket},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -172,6 +177,51 @@ pub fn other<C: Library>(size: usize, frame: Duration, count: u32) -> Cost {
             step(&mut server, &sockets[0], now, &mut buffer);
         });
         meter.of(1, || step(&mut client, &sockets[1], now, &mut buffer));
+    }
+    meter.cost(count)
+}
+
+/// quinn, with many datagrams per system call (GSO, GRO), as its own transport sends and receives them. Its clock advances by a
+/// millisecond in every step, so that it never waits.
+pub fn quinn(size: usize, count: u32) -> Cost {
+    let bind = || rallypoint_udp::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into(), 4 << 20).expect("a free port");
+    let sockets = [bind(), bind()].map(Arc::new);
+    for socket in &sockets {
+        // Where the kernel does not support it, datagrams arrive one by one.
+        let _ = socket.enable_gro();
+    }
+    let mut now = Instant::now();
+    let (mut server, mut client) = Quinn::pair(now, sockets[0].local_addr(), size);
+    let mut batches = [(); 2].map(|()| (RecvBatch::with_gro(), SendBatch::default()));
+    let mut turn = |index: usize, side: &mut <Quinn as Library>::Server, now: Instant| {
+        let (received, sent) = &mut batches[index];
+        while received.recv(&sockets[index]).is_ok() && !received.is_empty() {
+            received.iter().for_each(|datagram| side.receive(now, datagram.from, datagram.bytes));
+        }
+        side.handle_timeout(now);
+        loop {
+            sent.fill(128, |out| side.poll_transmit(now, out));
+            if sent.is_empty() || sent.flush(&sockets[index..=index]).is_some() {
+                break;
+            }
+        }
+    };
+    while !server.is_connected() || !client.is_connected() {
+        now += ms(17);
+        turn(1, &mut client, now);
+        turn(0, &mut server, now);
+    }
+    let (mut meter, mut sent) = (Meter::default(), 0);
+    while client.received().len() < count as usize {
+        now += ms(1);
+        meter.of(0, || {
+            let most = (sent + 2_048).min(client.received().len() as u32 + 8_192).min(count);
+            while sent < most && server.send(now, &numbered(sent, size)) {
+                sent += 1;
+            }
+            turn(0, &mut server, now);
+        });
+        meter.of(1, || turn(1, &mut client, now));
     }
     meter.cost(count)
 }

@@ -32,7 +32,8 @@ pub struct Node {
     receives: Option<StreamId>,
     stream: Vec<u8>,
     size: usize,
-    leaving: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Datagrams to send: one, or several of the same size.
+    leaving: VecDeque<(SocketAddr, Vec<u8>, Option<usize>)>,
     timeout: Option<Instant>,
     received: Received,
 }
@@ -84,6 +85,23 @@ impl Node {
         }
     }
 
+    /// Takes a datagram without processing the events of the connection, of which a batch of datagrams causes as many as one.
+    pub fn receive(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        let mut buffer = Vec::new();
+        match self.endpoint.handle(now, from, None, None, BytesMut::from(bytes), &mut buffer) {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                self.connection = self.endpoint.accept(incoming, now, &mut buffer, None).ok();
+            }
+            Some(DatagramEvent::Response(transmit)) => self.leaving.push_back((transmit.destination, buffer, None)),
+            None => {}
+        }
+    }
+
     /// Processes the events of the connection, and collects its datagrams.
     fn step(&mut self, now: Instant) {
         let Some((handle, connection)) = &mut self.connection else { return };
@@ -125,10 +143,7 @@ impl Node {
         }
         let mut buffer = Vec::new();
         while let Some(transmit) = connection.poll_transmit(now, 10, &mut buffer) {
-            for datagram in buffer.chunks(transmit.segment_size.unwrap_or(transmit.size)) {
-                self.leaving.push_back((transmit.destination, datagram.to_vec()));
-            }
-            buffer.clear();
+            self.leaving.push_back((transmit.destination, std::mem::take(&mut buffer), transmit.segment_size));
         }
         self.timeout = connection.poll_timeout();
     }
@@ -165,19 +180,7 @@ impl Machine for Node {
     type Event = ();
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        let mut buffer = Vec::new();
-        match self.endpoint.handle(now, from, None, None, BytesMut::from(bytes), &mut buffer) {
-            Some(DatagramEvent::ConnectionEvent(_, event)) => {
-                if let Some((_, connection)) = &mut self.connection {
-                    connection.handle_event(event);
-                }
-            }
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                self.connection = self.endpoint.accept(incoming, now, &mut buffer, None).ok();
-            }
-            Some(DatagramEvent::Response(transmit)) => self.leaving.push_back((transmit.destination, buffer)),
-            None => {}
-        }
+        self.receive(now, from, bytes);
         self.step(now);
     }
 
@@ -189,9 +192,9 @@ impl Machine for Node {
     }
 
     fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        let (to, bytes) = self.leaving.pop_front()?;
+        let (to, bytes, segment) = self.leaving.pop_front()?;
         out.extend_from_slice(&bytes);
-        Some(Transmit::one(to, bytes.len()))
+        Some(Transmit { to, len: bytes.len(), segment })
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

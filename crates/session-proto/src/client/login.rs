@@ -28,11 +28,6 @@ pub(super) struct LoginAttempt {
     pub retry_delay: Duration,
     /// When a refusal becomes final, and its reason.
     pub refusal: Option<(Instant, String)>,
-    /// Number of fields that the current key did not open, and number of keys before it.
-    #[cfg(feature = "rsa")]
-    pub rsa_failures: u32,
-    #[cfg(feature = "rsa")]
-    pub rsa_keys: u32,
 }
 
 /// The client's key of one login.
@@ -40,7 +35,17 @@ pub(super) enum LoginKey {
     Plain,
     X25519(StaticKey),
     #[cfg(feature = "rsa")]
-    Rsa(Box<crypto::rsa::RsaKey>),
+    Rsa(Box<RsaLoginKey>),
+}
+
+/// An RSA key of a login, which is replaced after a few fields that it does not open.
+#[cfg(feature = "rsa")]
+pub(super) struct RsaLoginKey {
+    key: crypto::rsa::RsaKey,
+    /// Number of fields that it did not open.
+    failures: u32,
+    /// Number of keys of this login so far, this one included.
+    keys: u32,
 }
 
 impl Client {
@@ -60,10 +65,6 @@ impl Client {
             retry_at: now,
             retry_delay: LOGIN_RETRY,
             refusal: None,
-            #[cfg(feature = "rsa")]
-            rsa_failures: 0,
-            #[cfg(feature = "rsa")]
-            rsa_keys: 1,
         }));
     }
 
@@ -72,15 +73,19 @@ impl Client {
     #[cfg(feature = "rsa")]
     fn handle_rsa_failure(&mut self, now: Instant) {
         let State::LoggingIn(attempt) = &mut self.state else { return };
-        attempt.rsa_failures += 1;
         let deadline = attempt.deadline;
-        let rsa_keys = attempt.rsa_keys;
-        if attempt.rsa_failures >= crypto::rsa::MAX_FAILURES && rsa_keys < crypto::rsa::MAX_KEYS {
-            self.log_in(now);
-            if let State::LoggingIn(attempt) = &mut self.state {
-                attempt.deadline = deadline;
-                attempt.rsa_keys = rsa_keys + 1;
-            }
+        let LoginKey::Rsa(rsa) = &mut attempt.key else { return };
+        rsa.failures += 1;
+        let keys = rsa.keys;
+        if rsa.failures < crypto::rsa::MAX_FAILURES || keys >= crypto::rsa::MAX_KEYS {
+            return;
+        }
+        self.log_in(now);
+        if let State::LoggingIn(attempt) = &mut self.state
+            && let LoginKey::Rsa(rsa) = &mut attempt.key
+        {
+            rsa.keys = keys + 1;
+            attempt.deadline = deadline;
         }
     }
 
@@ -94,7 +99,7 @@ impl Client {
             Encryption::Rsa1024 => loop {
                 if let Some(key) = crypto::rsa::RsaKey::new(&mut self.rng) {
                     let field = *key.modulus();
-                    return (LoginKey::Rsa(Box::new(key)), Some(field));
+                    return (LoginKey::Rsa(Box::new(RsaLoginKey { key, failures: 0, keys: 1 })), Some(field));
                 }
             },
         };
@@ -122,11 +127,11 @@ impl Client {
                 Protection::for_client(&secret)
             }
             #[cfg(feature = "rsa")]
-            (LoginKey::Rsa(key), Grant::Encrypted(field)) => {
-                if attempt.rsa_failures >= crypto::rsa::MAX_FAILURES {
+            (LoginKey::Rsa(rsa), Grant::Encrypted(field)) => {
+                if rsa.failures >= crypto::rsa::MAX_FAILURES {
                     return;
                 }
-                let Some((secret, _)) = key.open_grant(field, &mut self.rng) else {
+                let Some((secret, _)) = rsa.key.open_grant(field, &mut self.rng) else {
                     return self.handle_rsa_failure(now);
                 };
                 Protection::for_client(&secret)

@@ -2,9 +2,9 @@
 
 use super::{
     Connection, DataDisposition, PEER_CLOSE_TIMEOUT, PeerClose, State,
+    ack_effect::{AckEffect, AckedMessage},
     receive_buffer::Insertion,
     resend_requests::request_delay,
-    send_buffer::{AckEffect, AckedMessage},
 };
 use crate::DisconnectReason;
 use rallypoint_wire::session::{MessageNumber, NumberList, SealInput};
@@ -94,9 +94,9 @@ impl Connection {
             return self.prepare_challenge(now);
         }
         if let Some(repeated) = numbers.iter().next().and_then(|number| self.send.buffer.repeated_ack(now, number)) {
-            self.send.samples.on_repeated_ack(now, repeated);
+            self.send.early_acks.on_repeated_ack(now, repeated);
         }
-        let floor = self.send.samples.floor();
+        let floor = self.send.early_acks.floor();
         let mut early = None;
         for number in numbers.iter() {
             let acked = match self.send.buffer.on_ack(now, number, self.rtt.min(), floor) {
@@ -123,16 +123,16 @@ impl Connection {
         self.on_received(now);
         self.prepare_challenge(now);
         if let Some(rtt) = early {
-            self.send.samples.on_early_ack(now, rtt);
+            self.send.early_acks.on_early_ack(now, rtt);
         }
         let Some(newest) = newest else { return };
-        self.send.served.on_progress(now);
+        self.send.resend_budget.on_progress(now);
         self.receive.awaits_first_ack = false;
         self.liveness.awaiting_ack_since = self.send.buffer.oldest_sent().map(|_| now);
         self.on_progress(now);
         // Only the newest is measured: an ack also repeats numbers whose first ack may have been lost long ago.
         if let Some(rtt) = newest.rtt {
-            self.send.samples.on_sample(rtt);
+            self.send.early_acks.on_ack(Some(rtt).filter(|_| !newest.is_copied));
             self.rtt.sample(now, rtt);
         }
         self.congestion.on_acks_done(now, newest.snapshot, self.send.buffer.in_flight(), &self.rtt);
@@ -149,12 +149,12 @@ impl Connection {
         self.liveness.is_suspicious = true;
         let is_waiting = self.send.buffer.oldest_sent().is_some();
         let stuck_after = is_waiting.then(|| self.rtt.base_rto());
-        self.send.served.refill(now, self.congestion.rate(), stuck_after);
+        self.send.resend_budget.refill(now, self.congestion.rate(), stuck_after);
         let min_interval = self.rtt.smoothed() / 2;
         for number in numbers.iter() {
-            let credit = self.send.served.credit();
+            let credit = self.send.resend_budget.credit();
             if let Some(requested) = self.send.buffer.on_request(now, number, min_interval, credit) {
-                self.send.served.charge(now, requested.len, requested.is_acked);
+                self.send.resend_budget.charge(now, requested.len, requested.is_acked);
                 self.on_losses(now, requested.losses);
                 self.on_progress(now);
             }

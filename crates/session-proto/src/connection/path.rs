@@ -301,7 +301,7 @@ impl Connection {
     /// Forgets what was measured on another path.
     fn start_on_path(&mut self, now: Instant) {
         self.rtt.forget_path();
-        self.send.samples.forget_path();
+        self.send.early_acks.forget_path();
         self.congestion.on_new_path(now);
         self.on_progress(now);
     }

@@ -13,6 +13,11 @@ const BLOCK: usize = 504;
 /// Time for which the oldest message may be missing while the peer sends messages above the window (W63).
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Number of messages above the window that have to be opened in that time, and longest interval between two of them: a few
+/// datagrams, or one before and one after an outage, end no session.
+const MIN_STALL_CHECKS: u32 = 5;
+const MAX_STALL_CHECK_INTERVAL: Duration = Duration::from_secs(4);
+
 /// Interval at which messages above the window are opened, to see whether the peer really sends them.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -75,6 +80,8 @@ enum Entry {
 struct Stall {
     since: Instant,
     last_check: Instant,
+    /// Number of messages above the window that were opened.
+    checks: u32,
 }
 
 /// The receive window, and the messages that are ready to be read.
@@ -291,9 +298,12 @@ impl ReceiveBuffer {
 
     /// The peer has sent a message above the window although the oldest one is missing.
     fn check_stall(&mut self, now: Instant) -> Insertion {
-        let since = self.stall.map_or(now, |stall| stall.since);
-        self.stall = Some(Stall { since, last_check: now });
-        if now >= since + STALL_TIMEOUT { Insertion::Stalled } else { Insertion::AboveWindow }
+        let first = Stall { since: now, last_check: now, checks: 0 };
+        let stall = self.stall.filter(|stall| now <= stall.last_check + MAX_STALL_CHECK_INTERVAL).unwrap_or(first);
+        let stall = Stall { last_check: now, checks: stall.checks + 1, ..stall };
+        self.stall = Some(stall);
+        let is_stalled = now >= stall.since + STALL_TIMEOUT && stall.checks >= MIN_STALL_CHECKS;
+        if is_stalled { Insertion::Stalled } else { Insertion::AboveWindow }
     }
 }
 
@@ -415,6 +425,20 @@ mod tests {
         assert_eq!(request(&mut buffer, due + retry_after), [2]);
         put(&mut buffer, now, 2);
         assert_eq!(buffer.request_at(), None);
+    }
+
+    #[test]
+    fn w63_a_stream_is_stalled_only_if_messages_above_the_window_keep_arriving() {
+        let start = Instant::now();
+        let arrive = |seconds: &[u64]| {
+            let mut buffer = ReceiveBuffer::new(MessageNumber::FIRST, 64, true);
+            let put = |second: &u64| put(&mut buffer, start + Duration::from_secs(*second), 100);
+            seconds.iter().map(put).any(|inserted| inserted == Insertion::Stalled)
+        };
+        assert!(arrive(&[0, 2, 4, 6, 8, 10]));
+        assert!(!arrive(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
+        assert!(!arrive(&[0, 60]) && !arrive(&[0, 5, 10, 15, 20, 25]));
+        assert!(!arrive(&[0, 3, 6, 20, 23, 26]));
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Connection {
     /// Frees messages that were acked long ago, beyond a whole window of them (S24). On a fast stream, where that would be too
     /// many, they are freed earlier, but not before the receiver could have requested them twice.
     pub(super) fn release(&mut self, now: Instant) {
-        let is_disputed = self.send.served.is_disputed(now, MIN_RETENTION);
+        let is_disputed = self.send.resend_budget.is_disputed(now, MIN_RETENTION);
         self.send.buffer.release(now, Retention { is_disputed, ..self.retention() });
     }
 
@@ -126,7 +126,7 @@ impl Connection {
     fn retention(&self) -> Retention {
         Retention {
             after: MIN_RETENTION.max(2 * self.rtt.base_rto()),
-            hurried: 2 * (self.rtt.smoothed() + 4 * self.rtt.variation() + 2 * REQUEST_DELAY),
+            shortened: 2 * (self.rtt.smoothed() + 4 * self.rtt.variation() + 2 * REQUEST_DELAY),
             is_memory_scarce: self.send.is_memory_scarce,
             is_disputed: false,
         }
@@ -139,7 +139,7 @@ impl Connection {
         }
         let retention = self.retention();
         let at = self.send.buffer.release_at(retention)?;
-        let Some(disputed_until) = self.send.served.disputed_until(MIN_RETENTION) else { return Some(at) };
+        let Some(disputed_until) = self.send.resend_budget.disputed_until(MIN_RETENTION) else { return Some(at) };
         // If many messages are kept, a dispute does not hold them.
         let in_dispute = self.send.buffer.release_at(Retention { is_disputed: true, ..retention });
         Some(in_dispute.unwrap_or(at.max(disputed_until)))

@@ -5,6 +5,7 @@
 //! search.
 
 use super::{
+    ack_effect::{AckEffect, AckedMessage, RepeatedAck},
     congestion::DeliverySnapshot,
     datagram_ring::{DatagramRing, Span},
     resend_budget::ResendCredit,
@@ -20,7 +21,7 @@ use std::{
 const MIN_KEPT: usize = 64;
 
 /// Beyond this number of windows, acked messages are kept for a shorter time.
-const HURRIED_WINDOWS: usize = 4;
+const MAX_FULL_RETENTION_WINDOWS: usize = 4;
 
 /// Maximum number of windows that are kept, acked messages included.
 const MAX_WINDOWS: usize = 16;
@@ -60,48 +61,16 @@ struct Message {
     next: Option<MessageNumber>,
 }
 
-/// Effect of an ack on a message.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum AckEffect {
-    /// The message is unknown, or was acked before.
-    None,
-    /// The ack came sooner after the transmission than it can, and was ignored.
-    Early(Duration),
-    Acked(AckedMessage),
-}
-
-/// Effect of an ack on a message that was not acked before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AckedMessage {
-    pub len: u64,
-    /// Position of its last transmission in the order of all transmissions.
-    pub order: u64,
-    /// Time since its transmission, if there was only one (Karn's algorithm).
-    pub rtt: Option<Duration>,
-    pub snapshot: Option<DeliverySnapshot>,
-    /// Whether the first transmission was lost, if that had no copy.
-    pub first_lost: Option<bool>,
-    /// Whether it was resent although the ack came too soon to be caused by the resend.
-    pub is_spurious: bool,
-}
-
 /// How long acked messages are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retention {
     pub after: Duration,
     /// The time if many messages are kept or memory is scarce.
-    pub hurried: Duration,
+    pub shortened: Duration,
     /// Whether no whole window can be kept.
     pub is_memory_scarce: bool,
     /// Whether all messages are kept, as long as they are not many: the peer says that it lacks acked ones.
     pub is_disputed: bool,
-}
-
-/// The times between the transmission of a message and two acks of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RepeatedAck {
-    pub first: Duration,
-    pub second: Duration,
 }
 
 /// A message that is resent because the peer requested it.
@@ -333,7 +302,9 @@ impl SendBuffer {
         let since = now.saturating_duration_since(message.sent_at);
         let is_of_last = since >= min_rtt * 3 / 4;
         let is_single = message.transmissions == 1;
-        if is_single && since < floor {
+        let is_early = is_single && since < floor;
+        // The ack of a copied message is believed: a second one would not show that the first was forged.
+        if is_early && !message.is_copied {
             message.acked_at = now;
             message.is_acked_early = true;
             return AckEffect::Early(since);
@@ -342,8 +313,9 @@ impl SendBuffer {
         let acked = AckedMessage {
             len: u64::from(message.span.len),
             order: message.order,
-            rtt: is_single.then_some(since),
-            snapshot: message.snapshot.filter(|_| is_single || is_of_last),
+            rtt: (is_single && !is_early).then_some(since),
+            is_copied: message.is_copied,
+            snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
             first_lost: (message.is_single_loss || (is_single && !message.is_copied))
                 .then_some(message.is_single_loss && !is_spurious),
             is_spurious,
@@ -446,8 +418,7 @@ impl SendBuffer {
         by_ack.into_iter().chain(by_timeout).min()
     }
 
-    /// Frees messages that were acked `after` ago, if everything older is acked, and `kept` later messages are kept (S24); if
-    /// many are kept, after the shorter time `hurried`.
+    /// Frees messages that were acked long enough ago, if everything older is acked and a window of later messages is kept (S24).
     pub fn release(&mut self, now: Instant, retention: Retention) {
         while let Some(at) = self.release_at(retention)
             && at <= now
@@ -463,11 +434,11 @@ impl SendBuffer {
         let kept = if retention.is_memory_scarce { MIN_KEPT } else { self.window };
         let is_releasable = self.messages.len() > kept && self.base != self.oldest_unacked;
         let message = self.messages.front().filter(|_| is_releasable)?;
-        let is_hurried = retention.is_memory_scarce || self.messages.len() > HURRIED_WINDOWS * self.window;
-        if retention.is_disputed && !is_hurried {
+        let is_shortened = retention.is_memory_scarce || self.messages.len() > MAX_FULL_RETENTION_WINDOWS * self.window;
+        if retention.is_disputed && !is_shortened {
             return None;
         }
-        let after = if is_hurried { retention.hurried.min(retention.after) } else { retention.after };
+        let after = if is_shortened { retention.shortened.min(retention.after) } else { retention.after };
         (message.status == Status::Acked && !message.is_queued).then(|| message.acked_at + after)
     }
 

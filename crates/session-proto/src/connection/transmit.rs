@@ -261,7 +261,7 @@ impl Connection {
         let in_flight = self.send.buffer.in_flight();
         if in_flight == 0 && transmission == Transmission::First && self.send.buffer.oldest_sent().is_none() {
             self.on_progress(now);
-            self.send.served.on_progress(now);
+            self.send.resend_budget.on_progress(now);
         }
         let snapshot = self.congestion.on_send(now, in_flight);
         self.send.buffer.on_sent(now, number, snapshot);

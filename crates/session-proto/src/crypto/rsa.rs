@@ -17,8 +17,8 @@ use zeroize::Zeroizing;
 
 const EXPONENT: u32 = 65_537;
 
-/// Number of fields that cannot be opened after which a key is replaced: whoever can measure the time of many of them could
-/// learn something about the key.
+/// Number of fields that cannot be opened after which a key is replaced: an attacker that measures the time of many of them
+/// could learn something about the key.
 pub(crate) const MAX_FAILURES: u32 = 4;
 
 /// Number of keys that a login uses. Making one takes a while, so a forger must not be able to request any number of them.

@@ -3,14 +3,14 @@
 //! Answering one costs a key agreement, and a flood of forged logins asks for more of them than there is time for. An honest
 //! client differs from the flood: it repeats its login, byte for byte (S12), or it has played here before. So the budget is
 //! divided into lanes of the same size: one for each range of repetitions, and one for known addresses. A login that is
-//! repeated for the fifth time competes only with others that were repeated as often, and with a flood of ten times the
-//! budget that repeats every login as often, most of the logins of that flood can be answered.
+//! repeated for the fifth time competes only with others that were repeated as often. A flood that repeats each of its logins
+//! as often has few different ones: at ten times the budget, most of them can be answered, and so can most honest ones.
 
 use super::half_open::LoginId;
 use foldhash::quality::FixedState;
 use rallypoint_limit::{Lan, Net, Rate, TokenBuckets};
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     hash::BuildHasher,
     net::IpAddr,
     time::Instant,
@@ -29,8 +29,9 @@ const REMEMBERED_NETWORKS: usize = 4_096;
 /// Encrypted logins of one known address that have priority: a few players behind it reconnect at once.
 const KNOWN_RATE: Rate = Rate::per_second(2, 8);
 
-/// Number of known addresses.
+/// Number of known addresses, and of those of one network.
 const MAX_KNOWN: usize = 1_024;
+const MAX_KNOWN_PER_NETWORK: usize = MAX_KNOWN / 8;
 
 /// Time within which a repeated login counts as one, in milliseconds: a client gives up sooner.
 const ATTEMPT_LIFETIME: u32 = 10_000;
@@ -79,7 +80,7 @@ impl LoginAdmission {
         if self.networks.remaining(now, network) == 0 {
             return None;
         }
-        // Attempts are counted only while there are more than can be answered.
+        // Attempts are counted from the first overload on.
         let is_overloaded = self.lanes.remaining(now, 0) == 0;
         let attempt = if is_overloaded || !self.attempts.is_empty() { self.attempts.record(now, id) } else { 1 };
         // A repeated login also competes with those that were repeated less often.
@@ -89,7 +90,7 @@ impl LoginAdmission {
 
     /// A player at this address has proved that it receives what is sent there.
     pub fn on_proven(&mut self, address: IpAddr) {
-        self.known.insert(Lan::of(address));
+        self.known.insert(address);
     }
 }
 
@@ -103,18 +104,20 @@ fn lane(attempt: u32) -> u64 {
     }
 }
 
-/// The addresses of the last players.
+/// The addresses of the last players, of which one network has a limited share.
 struct KnownAddresses {
-    /// Number of times that each is in `order`.
-    counts: HashMap<Lan, u32, FixedState>,
-    order: VecDeque<Lan>,
+    addresses: HashSet<Lan, FixedState>,
+    per_network: HashMap<Net, usize, FixedState>,
+    /// All of them, oldest first.
+    order: VecDeque<(Lan, Net)>,
     budget: TokenBuckets<Lan>,
 }
 
 impl KnownAddresses {
     fn new(seed: u64, budget_seed: u128) -> Self {
         Self {
-            counts: HashMap::with_hasher(FixedState::with_seed(seed)),
+            addresses: HashSet::with_hasher(FixedState::with_seed(seed)),
+            per_network: HashMap::with_hasher(FixedState::with_seed(seed)),
             order: VecDeque::new(),
             budget: TokenBuckets::new(KNOWN_RATE, MAX_KNOWN, budget_seed),
         }
@@ -123,19 +126,27 @@ impl KnownAddresses {
     /// Whether an address is known and has not used its budget.
     fn take(&mut self, now: Instant, ip: IpAddr) -> bool {
         let address = Lan::of(ip);
-        self.counts.contains_key(&address) && self.budget.take(now, address)
+        self.addresses.contains(&address) && self.budget.take(now, address)
     }
 
-    fn insert(&mut self, address: Lan) {
-        *self.counts.entry(address).or_default() += 1;
-        self.order.push_back(address);
+    /// Adds an address, in place of the oldest one if there are too many; but not if its network has its share.
+    fn insert(&mut self, ip: IpAddr) {
+        let network = Net::of(ip);
+        let of_network = self.per_network.entry(network).or_default();
+        if *of_network >= MAX_KNOWN_PER_NETWORK || !self.addresses.insert(Lan::of(ip)) {
+            return;
+        }
+        *of_network += 1;
+        self.order.push_back((Lan::of(ip), network));
         if self.order.len() > MAX_KNOWN
-            && let Some(oldest) = self.order.pop_front()
-            && let Some(count) = self.counts.get_mut(&oldest)
+            && let Some((oldest, network)) = self.order.pop_front()
         {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&oldest);
+            self.addresses.remove(&oldest);
+            if let Some(count) = self.per_network.get_mut(&network) {
+                *count -= 1;
+                if *count == 0 {
+                    self.per_network.remove(&network);
+                }
             }
         }
     }
@@ -279,10 +290,21 @@ mod tests {
             admission.admit(now, &id(number, number));
         });
         assert_eq!(admission.admit(now, &known), Some(Admission { is_trusted: true }));
+    }
+
+    #[test]
+    fn w65_one_host_or_network_does_not_displace_the_known_addresses_of_others() {
+        let mut known = KnownAddresses::new(1, 2);
+        let now = Instant::now();
+        known.insert([192, 0, 2, 1].into());
+        (0..2 * MAX_KNOWN).for_each(|_| known.insert([198, 51, 100, 1].into()));
+        (0..=255).for_each(|host| known.insert([203, 0, 113, host].into()));
+        assert!(known.take(now, [192, 0, 2, 1].into()) && known.take(now, [198, 51, 100, 1].into()));
+        assert_eq!(known.order.len(), 2 + MAX_KNOWN_PER_NETWORK);
         for number in 0..2 * MAX_KNOWN as u32 {
-            admission.on_proven(id(number << 4, 0).0.ip());
+            known.insert(id(number, 0).0.ip());
         }
-        assert_eq!(admission.known.order.len(), MAX_KNOWN);
-        assert!(admission.known.counts.len() <= MAX_KNOWN);
+        assert_eq!((known.order.len(), known.addresses.len()), (MAX_KNOWN, MAX_KNOWN));
+        assert_eq!(known.per_network.values().sum::<usize>(), MAX_KNOWN);
     }
 }

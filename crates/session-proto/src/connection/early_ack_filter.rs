@@ -5,13 +5,11 @@
 //! much sooner than usual is ignored, until there are several of them, and only if the peer has not acked one of those
 //! messages at the usual time as well.
 
-use super::send_buffer::RepeatedAck;
+use super::ack_effect::RepeatedAck;
 use std::time::{Duration, Instant};
 
-/// Number of early acks that are believed.
+/// Number of early acks that are believed, within `CONFIRMATION_WINDOW` if others come in between.
 const CONFIRMATIONS: u32 = 8;
-
-/// Time within which they have to arrive.
 const CONFIRMATION_WINDOW: Duration = Duration::from_secs(10);
 
 /// Time for which no early ack is believed after one was found to be forged.
@@ -22,7 +20,7 @@ const MIN_FLOOR: Duration = Duration::from_millis(2);
 
 /// Knows the usual round-trip time.
 #[derive(Debug)]
-pub(crate) struct RttSampleFilter {
+pub(crate) struct EarlyAckFilter {
     /// The usual round-trip time: an average that follows short ones quickly and long ones slowly, so that on a path with
     /// jitter it is near the minimum. `None` before the first.
     usual: Option<Duration>,
@@ -39,9 +37,11 @@ struct EarlyAcks {
     since: Instant,
     /// The longest round-trip time among them.
     longest: Duration,
+    /// Whether an ack that is not early came in between.
+    is_interrupted: bool,
 }
 
-impl RttSampleFilter {
+impl EarlyAckFilter {
     /// Starts with a part of the round-trip time of the login, which includes the time of resends.
     pub fn new(login_rtt: Option<Duration>) -> Self {
         Self { usual: login_rtt.map(|rtt| rtt / 8), is_provisional: true, early: None, distrust_until: None }
@@ -59,9 +59,14 @@ impl RttSampleFilter {
         if floor < MIN_FLOOR { Duration::ZERO } else { floor }
     }
 
-    /// A round-trip time above the floor was measured.
+    /// An ack arrived that is not too early. `rtt` is the round-trip time of a message that was sent once, without a copy: if a
+    /// message was copied, a second ack does not show that the first was forged, so it says nothing about the usual time.
     #[inline]
-    pub fn on_sample(&mut self, rtt: Duration) {
+    pub fn on_ack(&mut self, rtt: Option<Duration>) {
+        if let Some(early) = &mut self.early {
+            early.is_interrupted = true;
+        }
+        let Some(rtt) = rtt else { return };
         self.usual = Some(match self.usual {
             _ if std::mem::take(&mut self.is_provisional) => rtt,
             None => rtt,
@@ -77,8 +82,9 @@ impl RttSampleFilter {
             return;
         }
         let usual = self.usual.unwrap_or_default();
-        let first = EarlyAcks { count: 0, since: now, longest: Duration::ZERO };
-        let early = self.early.filter(|early| now < early.since + CONFIRMATION_WINDOW).unwrap_or(first);
+        let first = EarlyAcks { count: 0, since: now, longest: Duration::ZERO, is_interrupted: false };
+        let is_valid = |early: &EarlyAcks| !early.is_interrupted || now < early.since + CONFIRMATION_WINDOW;
+        let early = self.early.filter(is_valid).unwrap_or(first);
         let early = EarlyAcks { count: early.count + 1, longest: early.longest.max(rtt), ..early };
         // An ack that shows the first of them to be forged has had the time to arrive.
         let is_confirmed = early.count >= CONFIRMATIONS && now >= early.since + usual + usual / 2;
@@ -110,9 +116,9 @@ mod tests {
     }
 
     /// A filter that has seen round trips of 50 ms.
-    fn filter() -> RttSampleFilter {
-        let mut filter = RttSampleFilter::new(Some(ms(100)));
-        (0..1_000).for_each(|_| filter.on_sample(ms(50)));
+    fn filter() -> EarlyAckFilter {
+        let mut filter = EarlyAckFilter::new(Some(ms(100)));
+        (0..1_000).for_each(|_| filter.on_ack(Some(ms(50))));
         filter
     }
 
@@ -123,7 +129,7 @@ mod tests {
         for second in 0..60 {
             filter.on_early_ack(now + ms(2_000 * second), ms(1));
             assert!(filter.floor() > ms(35));
-            filter.on_sample(ms(49));
+            filter.on_ack(Some(ms(49)));
         }
     }
 
@@ -136,6 +142,14 @@ mod tests {
             now += ms(16);
             filter.on_early_ack(now, ms(20));
         }
+        assert_eq!(filter.floor(), ms(15));
+    }
+
+    #[test]
+    fn w62_early_acks_of_a_slow_stream_are_believed() {
+        let now = Instant::now();
+        let mut filter = filter();
+        (0..CONFIRMATIONS).for_each(|number| filter.on_early_ack(now + ms(2_000) * number, ms(20)));
         assert_eq!(filter.floor(), ms(15));
     }
 
@@ -156,7 +170,7 @@ mod tests {
         let now = Instant::now();
         let mut filter = filter();
         for _ in 0..1_000 {
-            filter.on_sample(filter.floor());
+            filter.on_ack(Some(filter.floor()));
             filter.on_repeated_ack(now, RepeatedAck { first: filter.floor(), second: ms(50) });
             assert!(filter.floor() > ms(25), "{:?}", filter.floor());
         }
@@ -168,7 +182,7 @@ mod tests {
         let mut early = 0;
         for number in 0..10_000_u64 {
             let rtt = ms(50 + number * 7_919 % 100);
-            if rtt < filter.floor() { early += 1 } else { filter.on_sample(rtt) }
+            if rtt < filter.floor() { early += 1 } else { filter.on_ack(Some(rtt)) }
         }
         assert!(early < 10, "{early} of 10,000");
     }

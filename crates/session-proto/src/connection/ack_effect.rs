@@ -1,0 +1,38 @@
+//! What an ack says about a message, and through it about the path.
+
+use super::congestion::DeliverySnapshot;
+use std::time::Duration;
+
+/// Effect of an ack on a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AckEffect {
+    /// The message is unknown, or was acked before.
+    None,
+    /// The ack came sooner after the transmission than it can, and was ignored.
+    Early(Duration),
+    Acked(AckedMessage),
+}
+
+/// Effect of an ack on a message that was not acked before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckedMessage {
+    pub len: u64,
+    /// Position of its last transmission in the order of all transmissions.
+    pub order: u64,
+    /// Time since its transmission, if there was only one (Karn's algorithm).
+    pub rtt: Option<Duration>,
+    pub snapshot: Option<DeliverySnapshot>,
+    /// Whether a copy of it was sent.
+    pub is_copied: bool,
+    /// Whether the first transmission was lost, if that had no copy.
+    pub first_lost: Option<bool>,
+    /// Whether it was resent although the ack came too soon to be caused by the resend.
+    pub is_spurious: bool,
+}
+
+/// The times between the transmission of a message and two acks of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RepeatedAck {
+    pub first: Duration,
+    pub second: Duration,
+}
