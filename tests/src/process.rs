@@ -55,6 +55,12 @@ impl Process {
         Self { child: Mutex::new(child), stdin, stdout, stderr }
     }
 
+    /// The ID of the process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner).id()
+    }
+
     /// Everything written to standard output so far.
     #[must_use]
     pub fn stdout(&self) -> String {

@@ -28,3 +28,19 @@ fn l10_servers_that_refreshed_meanwhile_stay_listed() {
     let log = &stderr(&lobby.stop())[logged_before..];
     assert!(!log.contains("expired"), "{log}");
 }
+
+/// The receive buffer has room for few of the datagrams that arrive meanwhile.
+#[test]
+fn l10_servers_whose_refreshes_were_lost_stay_listed() {
+    let lobby = Lobby::with(&[LEASE]);
+    let servers: Vec<_> = GameServer::many(50).collect();
+    lobby.register_all(&servers);
+    lobby.process().signal(Signal::STOP);
+    let clock = Lobby::with(&[LEASE]);
+    clock.register(&GameServer::named("clock"));
+    clock.wait_until_listed(&["clock"]);
+    clock.wait_until_listed(&[]);
+    lobby.process().signal(Signal::CONT);
+    lobby.settle();
+    assert_eq!(lobby.names().len(), 50);
+}

@@ -95,6 +95,9 @@ fn every_setting_is_in_the_documentation() {
         } else if let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) {
             let row = if section == "lobby.names." {
                 format!("`{key}` = `{value}`")
+            } else if section == "caps." && key == "memory" {
+                // The default depends on the memory of the machine.
+                format!("| `{section}{key}` | `2147483648` |")
             } else {
                 format!("| `{section}{key}` | `{value}` |")
             };

@@ -104,6 +104,7 @@ pub(crate) struct Checks {
     per_address: TokenBuckets<Host>,
     per_network: TokenBuckets<Net>,
     total: TotalRate,
+    max_known: usize,
     /// Checks that are given up by this tick were in flight while the program was halted: see [`handle_gap`](Self::handle_gap).
     distrusted_until: Tick,
     now: Tick,
@@ -151,9 +152,12 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// One network may have this fraction (1/8) of the checks in flight.
 const SITE_SHARE: usize = 8;
 
-/// Maximum number of results that are remembered: one for each server of the default cap. A target whose result was dropped
-/// is checked again.
+/// Maximum number of results that are remembered: one for each server of the default cap, fewer if the memory cap is low. A
+/// target whose result was dropped is checked again.
 const MAX_KNOWN: usize = 1_000_000;
+
+/// Bytes of the memory cap for each result that is remembered.
+const MEMORY_PER_KNOWN: usize = 1_024;
 
 /// Maximum number of entries that wait for one target. Several servers behind one address may share a query port.
 const MAX_WAITERS: usize = 64;
@@ -162,7 +166,8 @@ const MAX_WAITERS: usize = 64;
 const GRACE: Duration = Duration::from_secs(10);
 
 impl Checks {
-    pub fn new(config: &CheckConfig, keyed: KeyedHash, seed: u64) -> Self {
+    /// `memory` is the cap on the memory of all servers.
+    pub fn new(config: &CheckConfig, memory: usize, keyed: KeyedHash, seed: u64) -> Self {
         Self {
             known: keyed.map(),
             expiry: [VecDeque::new(), VecDeque::new()],
@@ -173,6 +178,7 @@ impl Checks {
             per_address: TokenBuckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
             per_network: TokenBuckets::new(per_minute(config.per_network), PREFIXES, u128::from(seed) << 64),
             total: TotalRate::default(),
+            max_known: max_known(memory),
             distrusted_until: Tick::default(),
             now: Tick::default(),
             stats: CheckStats::default(),
@@ -183,7 +189,8 @@ impl Checks {
         CheckStats { waiting: self.queue.len(), in_flight: self.in_flight, ..self.stats }
     }
 
-    pub fn set_config(&mut self, config: &CheckConfig) {
+    pub fn set_config(&mut self, config: &CheckConfig, memory: usize) {
+        self.max_known = max_known(memory);
         self.per_address.set_rate(per_minute(config.per_address));
         self.per_network.set_rate(per_minute(config.per_network));
     }
@@ -280,7 +287,8 @@ impl Checks {
         };
         expiry.push_back((known.expires, target));
         self.known.insert(target, known);
-        self.forget_while(|known, _| known.len() > MAX_KNOWN);
+        let max = self.max_known;
+        self.forget_while(|known, _| known.len() > max);
     }
 
     /// Whether a target has replied within the last hour.
@@ -441,6 +449,11 @@ impl PendingCheck {
 /// Maximum number of targets that wait in each lane.
 fn lane_capacity(config: &CheckConfig) -> usize {
     (config.waiting / LANES).max(1)
+}
+
+/// Maximum number of results that are remembered if all servers may use this much memory.
+fn max_known(memory: usize) -> usize {
+    (memory / MEMORY_PER_KNOWN).min(MAX_KNOWN)
 }
 
 fn per_minute(count: u32) -> Rate {

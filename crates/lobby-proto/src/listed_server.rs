@@ -173,12 +173,17 @@ impl ListedServer {
     }
 }
 
-/// Memory use of an entry besides its block, in bytes: both halves, its rows in the tables, its position in the list. An
-/// estimate, on the high side.
-const ENTRY: usize = 640;
+/// Memory use of a server besides its data, in bytes: both halves of its entry, its rows in the tables, its position in the
+/// list, its record for the web server. An estimate.
+const ENTRY: usize = 1_200;
 
-/// Estimated memory use of an entry whose block has this length, in bytes. The block is stored twice: in the
-/// [`ListedServer`] and in the reply that all clients get.
+/// Bytes of a block whose texts are also kept for pages: a page shows only the beginning of long texts (W42).
+const SHOWN: usize = 640;
+
+/// Estimated memory use of a server whose block has this length, in bytes. The block is stored twice: in the [`ListedServer`]
+/// and in the reply that all clients get. Its texts are stored twice more for the web server, as they are shown and in lower
+/// case, where a byte can take three.
 pub(crate) const fn memory_of(block: usize) -> usize {
-    ENTRY + 2 * block
+    let shown = if block < SHOWN { block } else { SHOWN };
+    ENTRY + 2 * block + 2 * shown
 }

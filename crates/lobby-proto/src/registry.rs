@@ -180,7 +180,7 @@ impl Registry {
             displaced_by_id: keyed.map(),
             tombstones: Tombstones::new(keyed),
             limiter: Limiter::new(&config.limits, u128::from(keys.tables)),
-            checks: Checks::new(&config.checks, keyed, keys.tables),
+            checks: Checks::new(&config.checks, config.caps.memory, keyed, keys.tables),
             lists: ListBuilder::new(keyed),
             publish_timer: PublishTimer::default(),
             events: EventQueue::default(),

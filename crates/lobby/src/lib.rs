@@ -19,6 +19,7 @@ mod data_dir;
 mod list;
 mod log_throttle;
 mod masked_addr;
+mod memory;
 mod probe;
 mod service;
 mod table;
@@ -35,6 +36,7 @@ pub use cluster::{
 pub use list::{ListLimits, ListStats};
 pub use log_throttle::LogThrottle;
 pub use masked_addr::MaskedAddr;
+pub use memory::default_memory_cap;
 pub use probe::ProbePool;
 pub use service::{ListenAddrs, LobbyOptions, LobbyService, LobbyStartError, SaveStats, SocketStats};
 pub use table::{

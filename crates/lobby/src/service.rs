@@ -70,6 +70,8 @@ struct Inner {
     registry: RegistryHandle,
     list: ListService,
     saves: save::SharedSaveStats,
+    /// The memory cap at the start.
+    memory: usize,
     check_bytes: Arc<AtomicU64>,
     descriptors: Descriptors,
     /// `None` without a data directory.
@@ -150,6 +152,12 @@ impl LobbyService {
     #[must_use]
     pub fn list_stats(&self) -> ListStats {
         self.0.list.stats()
+    }
+
+    /// The memory cap of the registry at the start, in bytes. Other parts of the program derive their own bounds from it.
+    #[must_use]
+    pub fn memory_cap(&self) -> usize {
+        self.0.memory
     }
 
     /// Counters of saves to the data directory.

@@ -23,7 +23,7 @@ use std::{
     io::Write,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -47,6 +47,7 @@ pub(crate) struct PrebuiltLists {
     all: Slot,
     lobbies: Mutex<HashMap<LobbyId, Arc<Slot>>>,
     superseded: SupersededLists,
+    kept: Arc<KeptBytes>,
 }
 
 /// Earlier versions of lists that clients have not received completely, oldest first.
@@ -64,9 +65,40 @@ struct HeldList {
     reader: u64,
 }
 
-#[derive(Debug, Default)]
+/// The bytes of lists that are kept until the next request.
+#[derive(Debug)]
+struct KeptBytes {
+    max: usize,
+    used: AtomicUsize,
+}
+
+/// The share of one list in the kept bytes. Dropping it returns the share.
+#[derive(Debug)]
+struct KeptShare {
+    budget: Arc<KeptBytes>,
+    bytes: usize,
+}
+
+impl KeptBytes {
+    fn reserve(self: &Arc<Self>, bytes: usize) -> Option<KeptShare> {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let share = KeptShare { budget: Arc::clone(self), bytes };
+        (used <= self.max).then_some(share)
+    }
+}
+
+impl Drop for KeptShare {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug)]
 struct Slot {
-    list: ArcSwapOption<PrebuiltList>,
+    list: ArcSwapOption<(Arc<PrebuiltList>, KeptShare)>,
+    /// The last list, also if it is too large to be kept: clients that it is being sent to share it.
+    last: Mutex<Weak<PrebuiltList>>,
+    budget: Arc<KeptBytes>,
     /// Held while a list is built, so that it is built once.
     building: tokio::sync::Mutex<()>,
 }
@@ -93,10 +125,12 @@ struct Readers {
 }
 
 impl PrebuiltLists {
-    /// No lists. Slow readers can keep versions of at most `max_superseded` bytes that are no longer current.
-    pub fn new(max_superseded: usize) -> Self {
+    /// No lists. At most `max_kept` bytes of lists are kept that are not being sent; slow readers can keep versions of at most
+    /// `max_superseded` bytes that are no longer current.
+    pub fn new(max_kept: usize, max_superseded: usize) -> Self {
+        let kept = Arc::new(KeptBytes { max: max_kept, used: AtomicUsize::new(0) });
         let superseded = SupersededLists { max_bytes: max_superseded, lists: Mutex::default() };
-        Self { all: Slot::default(), lobbies: Mutex::default(), superseded }
+        Self { all: Slot::new(&kept), lobbies: Mutex::default(), superseded, kept }
     }
 
     /// The list of one lobby, or of all lobbies. If it has to be built, that is done in the turn of the client.
@@ -117,7 +151,7 @@ impl PrebuiltLists {
         if let Some(slot) = lobbies.get(&lobby) {
             return Arc::clone(slot);
         }
-        let slot = Arc::new(Slot::default());
+        let slot = Arc::new(Slot::new(&self.kept));
         let snapshot = live.snapshot();
         // A client can request any UUID: slots are kept only for lobbies that exist.
         if snapshot.lobbies().contains_key(&lobby) {
@@ -134,6 +168,27 @@ impl PrebuiltLists {
 }
 
 impl Slot {
+    fn new(budget: &Arc<KeptBytes>) -> Self {
+        let budget = Arc::clone(budget);
+        Self { list: ArcSwapOption::empty(), last: Mutex::default(), budget, building: tokio::sync::Mutex::default() }
+    }
+
+    /// The last list, if it was kept or is being sent.
+    fn last(&self) -> Option<Arc<PrebuiltList>> {
+        let kept = self.list.load();
+        let kept = kept.as_ref().map(|kept| Arc::clone(&kept.0));
+        kept.or_else(|| self.last.lock().unwrap_or_else(PoisonError::into_inner).upgrade())
+    }
+
+    /// Keeps a list if there is room for it and its compressed form.
+    fn keep(&self, list: &Arc<PrebuiltList>) {
+        // The old list makes room first.
+        self.list.store(None);
+        let share = self.budget.reserve(2 * list.json.len());
+        self.list.store(share.map(|share| Arc::new((Arc::clone(list), share))));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(list);
+    }
+
     async fn current(
         &self,
         live: &Live,
@@ -147,7 +202,7 @@ impl Slot {
         // The turn comes before the lock: a client whose turn is late must not keep others from building the list.
         let _permit = match turn.wait().await {
             Ok(permit) => permit,
-            Err(refused) => return self.list.load_full().ok_or(refused),
+            Err(refused) => return self.last().ok_or(refused),
         };
         let _building = self.building.lock().await;
         // Another request may have built it in the meantime.
@@ -161,15 +216,16 @@ impl Slot {
             // The runtime is shutting down.
             Err(_) => Arc::new(PrebuiltList::new(&live.snapshot(), lobby)),
         };
-        if let Some(old) = self.list.swap(Some(Arc::clone(&list))) {
+        if let Some(old) = self.last() {
             superseded.add(&old);
         }
+        self.keep(&list);
         Ok(list)
     }
 
     /// The list of this slot if it is current, or not old enough for another one.
     fn fresh(&self, live: &Live) -> Option<Arc<PrebuiltList>> {
-        let list = self.list.load_full()?;
+        let list = self.last()?;
         let pause = (Duration::from_micros(list.cost.load(Ordering::Relaxed)) * BUILD_TIME_SHARE).min(MAX_AGE);
         (list.version == live.snapshot().version() || list.built_at.elapsed() < pause).then_some(list)
     }

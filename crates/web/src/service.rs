@@ -20,6 +20,9 @@ use tokio::{sync::watch, task::AbortHandle};
 /// Time that responses have to finish when the server shuts down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Fraction (1/8) of the lobby's memory cap for prebuilt lists and their compressed forms that are not being sent.
+const PREBUILT_SHARE: usize = 8;
+
 /// A running web server. Clones refer to the same server; it stops with [`shutdown`](Self::shutdown), or with its runtime.
 ///
 /// The first page of this crate has an example.
@@ -51,7 +54,10 @@ impl WebService {
             history: sources.history,
             admin_access: AdminAccess::new(seed),
             live: Arc::new(live),
-            prebuilt_lists: PrebuiltLists::new(options.limits.answer_bytes),
+            prebuilt_lists: PrebuiltLists::new(
+                sources.lobby.memory_cap() / PREBUILT_SHARE,
+                options.limits.answer_bytes,
+            ),
             settings: ArcSwap::from_pointee(options.settings),
             quotas: Quotas::new(&options.limits),
             rate_limiter: ClientRateLimiter::new(seed),

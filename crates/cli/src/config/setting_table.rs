@@ -197,7 +197,8 @@ fn table() -> Vec<Setting> {
         LIVE "caps.lobbies_per_network": number(AT_LEAST_1) => registry.caps.lobbies_per_network,
             "Maximum number of lobbies without a name opened by one network (IPv4 /24, IPv6 /48).";
         LIVE "caps.memory": number(1 << 20..=1 << 40) => registry.caps.memory,
-            "Maximum memory for all servers in bytes: about twice the size of the registrations, plus 640 bytes each.";
+            "Maximum memory for all servers in bytes: two to four times the size of the registrations, plus 1200 bytes \
+             each. The default is a quarter of the system's memory, at most 2 GiB.";
 
         LIVE "checks.enabled": BoolType => registry.checks.enabled,
             "Whether a server is listed only after the lobby has reached it: TCP servers by a connection, servers \

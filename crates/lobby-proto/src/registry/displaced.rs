@@ -38,6 +38,7 @@ impl Registry {
     /// one: this one if it is proven, otherwise the one that it has displaced itself.
     pub(super) fn displace(&mut self, now: Instant, slot: SlotIndex, taken: Family) -> Option<Box<DisplacedServer>> {
         let inherited = self.take_displaced(slot);
+        Family::ALL.into_iter().for_each(|family| self.note_replaced(now, slot, family));
         let hot = self.slots.hot(slot);
         let cold = self.slots.cold(slot);
         let is_kept = cold.standing == Standing::Proven && hot.states[taken] == EndpointState::Listed;

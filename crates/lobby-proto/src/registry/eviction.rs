@@ -382,6 +382,16 @@ impl Registry {
         }
     }
 
+    /// Remembers the endpoint of a listed server that is replaced, whatever else is known about it: if the new ID is forged, the
+    /// server returns.
+    pub(super) fn note_replaced(&mut self, now: Instant, slot: SlotIndex, family: Family) {
+        let cold = self.slots.cold(slot);
+        let is_listed = self.slots.hot(slot).states[family] == EndpointState::Listed;
+        if let Some(endpoint) = cold.endpoints[family].filter(|_| is_listed) {
+            self.seen.note_listed(self.wheel.tick(now), (endpoint.external, cold.transport));
+        }
+    }
+
     /// Records that a server has replied, so that it does not give way any more.
     pub(super) fn prove(&mut self, slot: SlotIndex) {
         if self.slots.cold(slot).standing == Standing::Proven {

@@ -29,7 +29,7 @@ impl Registry {
     pub fn set_config(&mut self, now: Instant, config: Config) -> Result<(), RegistryConfigError> {
         config.validate()?;
         self.limiter.set_config(&config.limits);
-        self.checks.set_config(&config.checks);
+        self.checks.set_config(&config.checks, config.caps.memory);
         self.config = config;
         self.begin_review(now);
         Ok(())

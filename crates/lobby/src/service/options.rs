@@ -1,6 +1,6 @@
 //! Options of a lobby at its start.
 
-use crate::{ClusterOptions, ListLimits, TableScope};
+use crate::{ClusterOptions, ListLimits, TableScope, default_memory_cap};
 use rallypoint_lobby_proto::Config;
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -21,7 +21,7 @@ pub struct LobbyOptions {
     /// Whether it is an error if an IPv6 address cannot be used because the machine has no IPv6. Default: no, such addresses are
     /// skipped with a warning. (For addresses that the operator has chosen, it should be.)
     pub require_ipv6: bool,
-    /// Configuration of the registry. It can be changed later.
+    /// Configuration of the registry. It can be changed later. By default its memory cap is that of [`default_memory_cap`].
     pub registry: Config,
     /// Directory in which the list, and the bans and notes that the operator adds at run time, are stored for the next start.
     /// Default: `None`, nothing is stored.
@@ -47,11 +47,13 @@ pub struct LobbyOptions {
 impl Default for LobbyOptions {
     fn default() -> Self {
         let both = |port| vec![(Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()];
+        let mut registry = Config::default();
+        registry.caps.memory = default_memory_cap();
         Self {
             listen: both(rallypoint_wire::lobby::PORT),
             legacy: both(rallypoint_wire::legacy::PORT),
             require_ipv6: false,
-            registry: Config::default(),
+            registry,
             data_dir: None,
             save_every: Duration::from_secs(2),
             list: ListLimits::default(),

@@ -31,8 +31,9 @@ use tokio::{
     sync::{Notify, broadcast, watch},
 };
 
-/// Number of events that a subscriber may be behind before it misses some.
-const EVENT_BACKLOG: usize = 16_384;
+/// Number of events that a subscriber may be behind before it misses some. Each can keep a registration of several kilobytes
+/// in memory.
+const EVENT_BACKLOG: usize = 8_192;
 
 /// Fraction (1/8) of the memory cap for replies of servers to probes, in addition to the registry.
 const ANSWER_SHARE: usize = 8;
@@ -40,8 +41,8 @@ const ANSWER_SHARE: usize = 8;
 /// Fraction (1/4) of the memory cap for outdated lists that slow readers keep from being freed.
 const HELD_SHARE: usize = 4;
 
-/// Fraction (1/8) of the memory cap for popular list replies in memory-backed files.
-const REPLY_FILE_SHARE: usize = 8;
+/// Fraction (1/16) of the memory cap for popular list replies in memory-backed files.
+const REPLY_FILE_SHARE: usize = 16;
 
 /// Starts everything, or nothing.
 pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyService, LobbyStartError> {
@@ -141,6 +142,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         registry,
         list,
         saves: save_stats,
+        memory,
         check_bytes,
         descriptors,
         admin,

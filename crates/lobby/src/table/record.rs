@@ -32,7 +32,7 @@ const MAX_VALUE: usize = 256;
 const MAX_TABLE: usize = 4_096;
 
 /// Maximum length of an encoding that is kept, in bytes: several times that of a real server.
-const MAX_KEPT_ENCODING: usize = 1_536;
+const MAX_KEPT_ENCODING: usize = 1_024;
 
 /// A listed server, ready to be displayed: every text is decoded and harmless (L5), and the secret server ID is not part of
 /// it (L13).

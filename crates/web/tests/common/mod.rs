@@ -129,7 +129,30 @@ pub struct Server<'a> {
     pub keys: &'a [(&'a [u8], &'a [u8])],
 }
 
+/// Keys of a server whose JSON has more than 4 kB, about as much as the JSON of any server.
+pub const LARGE: &[(&[u8], &[u8])] = &[
+    (b"k1", &[b'x'; 250]),
+    (b"k2", &[b'x'; 250]),
+    (b"k3", &[b'x'; 250]),
+    (b"k4", &[b'x'; 250]),
+    (b"k5", &[b'x'; 250]),
+    (b"k6", &[b'x'; 250]),
+    (b"k7", &[b'x'; 250]),
+    (b"k8", &[b'x'; 250]),
+    (b"k9", &[b'x'; 250]),
+    (b"ka", &[b'x'; 250]),
+    (b"kb", &[b'x'; 250]),
+    (b"kc", &[b'x'; 250]),
+    (b"kd", &[b'x'; 250]),
+    (b"ke", &[b'x'; 250]),
+    (b"kf", &[b'x'; 250]),
+];
+
 impl<'a> Server<'a> {
+    pub fn large(number: u8, name: &'a str) -> Self {
+        Self { keys: LARGE, ..Self::new(number, name) }
+    }
+
     pub fn new(number: u8, name: &'a str) -> Self {
         let occupancy = Occupancy { players: 0, bots: 0, slots: 10, password: false };
         Self { number, lobby: LOBBY, name: name.as_bytes(), occupancy, keys: &[] }
