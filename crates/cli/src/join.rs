@@ -153,7 +153,7 @@ impl RoomClient {
                         is_lost = true;
                         self.print_line(&format!("-- connection lost ({}); reconnecting", describe_loss(&reason)))?;
                     }
-                    Some(ClientEvent::LoginFailed(error)) if !error.is_passing() => return Err(login_error(&error)),
+                    Some(ClientEvent::LoginFailed(error)) if !error.is_transient() => return Err(login_error(&error)),
                     Some(_) => {}
                     None => return Err(session_ended()),
                 },

@@ -235,7 +235,7 @@ impl Client {
 
     fn end_session(&mut self, now: Instant, reason: DisconnectReason) {
         let is_unwanted = match &reason {
-            DisconnectReason::ClosedByPeer(text) => reason::is_passing(text),
+            DisconnectReason::ClosedByPeer(text) => reason::is_transient(text),
             DisconnectReason::Closed => false,
             _ => true,
         };
@@ -252,8 +252,8 @@ impl Client {
             return;
         }
         // Messages of sessions long ago are dropped: the application evidently does not read them.
-        let kept = self.unread.len().saturating_sub(MAX_UNREAD_SESSIONS - 1);
-        self.unread.iter_mut().take(kept).for_each(|unread| *unread = None);
+        let dropped = self.unread.len().saturating_sub(MAX_UNREAD_SESSIONS - 1);
+        self.unread.iter_mut().take(dropped).for_each(|unread| *unread = None);
         let is_unread = reason != DisconnectReason::Closed && connection.is_readable();
         self.unread.push_back(is_unread.then(|| connection.into_unread()));
         self.events.push_back(ClientEvent::Disconnected(reason));
@@ -303,7 +303,7 @@ impl Machine for Client {
                 };
                 if let Some(error) = failure {
                     self.state = State::Closed;
-                    if error.is_passing() {
+                    if error.is_transient() {
                         self.retry_login(now);
                     }
                     self.push_event(ClientEvent::LoginFailed(error));

@@ -1,6 +1,7 @@
 //! One session: windows, acks, recovery, congestion control, keepalive, closing.
 
 mod ack_effect;
+mod address_proof;
 mod codec;
 mod congestion;
 mod datagram_ring;
@@ -10,7 +11,6 @@ mod pacer;
 mod path;
 mod path_challenge;
 mod pending_acks;
-mod proof;
 mod proven_addresses;
 mod receive_buffer;
 mod recovery;
@@ -185,7 +185,7 @@ struct Liveness {
     /// When a message was last received.
     last_data: Instant,
     /// Whether something was received that may belong to another session.
-    is_suspicious: bool,
+    may_be_misrouted: bool,
 }
 
 /// Events that have not been polled yet.
@@ -304,8 +304,7 @@ impl Connection {
     /// The messages that can still be read after the end of the session (W51).
     pub(crate) fn into_unread(self) -> ReceiveBuffer {
         let mut unread = self.receive.buffer;
-        unread.release_read();
-        unread.drop_waiting();
+        unread.keep_readable();
         unread
     }
 
@@ -364,7 +363,7 @@ impl Connection {
                 awaiting_ack_since: None,
                 last_proof: now,
                 last_data: now,
-                is_suspicious: false,
+                may_be_misrouted: false,
             },
             events: PendingEvents::default(),
             stats: ConnectionStats::default(),
@@ -443,7 +442,7 @@ impl Connection {
     }
 
     /// Sends disconnects and ends the session, without delivering the messages that are left.
-    fn give_up(&mut self, now: Instant, reason: DisconnectReason) {
+    fn abort(&mut self, now: Instant, reason: DisconnectReason) {
         let text = reason.to_string();
         self.state = State::Disconnecting { left: DISCONNECTS, next: now, reason, text };
     }

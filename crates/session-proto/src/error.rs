@@ -84,10 +84,10 @@ impl LoginError {
     /// Whether a later login may succeed: there was no answer, the server is full, or the address has as many sessions as it
     /// may have (W50).
     #[must_use]
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::TimedOut => true,
-            Self::Refused(text) => reason::is_passing(text),
+            Self::Refused(text) => reason::is_transient(text),
         }
     }
 }

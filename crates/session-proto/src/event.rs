@@ -27,7 +27,7 @@ pub enum ClientEvent {
     /// one of the two sides closed the session.
     Disconnected(DisconnectReason),
     /// The login failed. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another one follows, if that can
-    /// help: [`LoginError::is_passing`].
+    /// help: [`LoginError::is_transient`].
     LoginFailed(LoginError),
 }
 

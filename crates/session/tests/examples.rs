@@ -8,7 +8,6 @@ use std::{
     io::{BufRead, BufReader, Write},
     net::{SocketAddr, UdpSocket},
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/");
@@ -136,7 +135,6 @@ fn w52_a_player_that_acknowledges_nothing_does_not_stop_the_echo_server() {
         sent == 6_000
     });
     let mut honest = connect(addr, || {});
-    let start = Instant::now();
     for number in 0..100u32 {
         honest.send(&number.to_le_bytes()).unwrap();
         let mut message = Vec::new();
@@ -148,6 +146,10 @@ fn w52_a_player_that_acknowledges_nothing_does_not_stop_the_echo_server() {
         });
         assert_eq!(message, number.to_le_bytes());
     }
-    // A wait for the hostile player takes 10 s and more.
-    assert!(start.elapsed() < Duration::from_secs(9), "{:?}", start.elapsed());
+    // A server that waits for the hostile player answers only when the session of that player has ended.
+    let is_end = |event| matches!(event, ClientEvent::Closing | ClientEvent::Disconnected(_));
+    while let Some(event) = hostile.next_event(&mut Vec::new()) {
+        assert!(!is_end(event));
+    }
+    assert!(hostile.is_connected());
 }

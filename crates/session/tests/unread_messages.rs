@@ -131,7 +131,7 @@ async fn w51_a_busy_async_server_gets_every_message_of_a_client_that_closed() {
         client.close().await.expect("everything is acknowledged");
         let has_ended = async {
             while !server.players().is_empty() {
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                tokio::task::yield_now().await;
             }
         };
         tokio::time::timeout(Duration::from_secs(30), has_ended).await.expect("the session ends");
@@ -166,7 +166,7 @@ async fn w51_a_busy_async_client_gets_every_message_of_a_server_that_shut_down()
     server.shutdown("maintenance").await;
     let has_ended = async {
         while !client.is_closed() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(30), has_ended).await.expect("the session ends");

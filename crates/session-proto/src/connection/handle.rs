@@ -44,7 +44,7 @@ impl Connection {
             Insertion::New { is_newest, has_gap } => {
                 self.on_received(now);
                 self.liveness.last_data = now;
-                self.liveness.is_suspicious |= has_gap && input.is_none();
+                self.liveness.may_be_misrouted |= has_gap && input.is_none();
                 if self.receive.buffer.is_readable() {
                     self.events.readable = true;
                 }
@@ -55,7 +55,7 @@ impl Connection {
             // A duplicate may be a replay: it is acked again, and proves nothing (W64).
             Insertion::Duplicate => {
                 self.stats.datagrams_received += 1;
-                self.liveness.is_suspicious |= input.is_none();
+                self.liveness.may_be_misrouted |= input.is_none();
                 self.stats.duplicates += 1;
                 self.receive.acks.on_duplicate(now, number);
                 self.end_silence(now);
@@ -63,7 +63,7 @@ impl Connection {
             }
             Insertion::AboveWindow => {
                 self.stats.dropped += 1;
-                self.liveness.is_suspicious |= input.is_none();
+                self.liveness.may_be_misrouted |= input.is_none();
                 DataDisposition::Unproven
             }
             Insertion::Stalled => {
@@ -75,7 +75,7 @@ impl Connection {
             }
             Insertion::Rejected => {
                 self.stats.dropped += 1;
-                self.liveness.is_suspicious = true;
+                self.liveness.may_be_misrouted = true;
                 self.receive.decryption_failures += u64::from(self.is_encrypted());
                 if self.receive.decryption_failures >= MAX_DECRYPTION_FAILURES {
                     self.end(DisconnectReason::DecryptionFailures);
@@ -146,7 +146,7 @@ impl Connection {
     pub(crate) fn handle_resend_request(&mut self, now: Instant, numbers: NumberList<'_>) {
         self.on_received(now);
         // The server may want to know whether this client is still at its address (W54).
-        self.liveness.is_suspicious = true;
+        self.liveness.may_be_misrouted = true;
         let is_waiting = self.send.buffer.oldest_sent().is_some();
         let stuck_after = is_waiting.then(|| self.rtt.base_rto());
         self.send.resend_budget.refill(now, self.congestion.rate(), stuck_after);

@@ -22,21 +22,21 @@ const AMPLIFICATION_LIMIT: usize = 3;
 const HEADERS: usize = 28;
 
 /// A peer that returns to an address this soon after leaving it alternates between addresses (W53).
-const ALTERNATION: Duration = Duration::from_secs(2);
+const ALTERNATION_THRESHOLD: Duration = Duration::from_secs(2);
 
 /// Time for which a peer that alternated between addresses is expected to do so again.
 const ALTERNATION_MEMORY: Duration = Duration::from_secs(10);
 
 /// A peer that alternates is sent to the same address as long as data came from there within this time.
-const STAY: Duration = Duration::from_millis(500);
+const STAY_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Interval of the datagrams by which a peer is asked to confirm its address, and limits of the time that it is given (W54).
 const CONFIRMATION_INTERVAL: Duration = Duration::from_millis(200);
 const MIN_CONFIRMATION_TIME: Duration = Duration::from_secs(1);
 const MAX_CONFIRMATION_TIME: Duration = Duration::from_secs(3);
 
-/// In a plain session the peer is given this time, and until no message came from it for the second time: its session ends
-/// if it does not answer.
+/// In a plain session the peer is given the first time, and until no message came from it for the second time, or for half of
+/// the idle timeout: its session ends if it does not answer.
 const PLAIN_CONFIRMATION_TIME: Duration = Duration::from_millis(1_500);
 const PLAIN_SILENCE: Duration = Duration::from_secs(5);
 
@@ -207,7 +207,7 @@ impl Connection {
     pub(crate) fn stays_at_peer(&mut self, now: Instant) -> bool {
         let path = &mut self.path;
         if !matches!(path.address_state, AddressState::Confirmed)
-            || now.saturating_duration_since(path.last_data) >= STAY
+            || now.saturating_duration_since(path.last_data) >= STAY_TIMEOUT
         {
             return false;
         }
@@ -236,7 +236,9 @@ impl Connection {
             let until = if self.is_encrypted() {
                 now + (3 * self.rtt.base_rto()).clamp(MIN_CONFIRMATION_TIME, MAX_CONFIRMATION_TIME)
             } else {
-                (now + PLAIN_CONFIRMATION_TIME).max(self.path.last_data + PLAIN_SILENCE)
+                // A server that tolerates long outages does so here as well.
+                let silence = PLAIN_SILENCE.max(self.config.idle_timeout / 2);
+                (now + PLAIN_CONFIRMATION_TIME).max(self.path.last_data + silence)
             };
             self.path.address_state = AddressState::Contested { until, probe_at: now, is_held };
         }
@@ -278,7 +280,7 @@ impl Connection {
         let left_unvalidated = self.path.left_unvalidated.filter(|(left, _)| *left == peer).map(|(_, at)| at);
         self.path.remember_peer(now);
         let left_at = left_proven.or(left_unvalidated);
-        let alternates = left_at.is_some_and(|at| now.saturating_duration_since(at) < ALTERNATION);
+        let alternates = left_at.is_some_and(|at| now.saturating_duration_since(at) < ALTERNATION_THRESHOLD);
         if alternates {
             self.path.alternates_until = Some(now + ALTERNATION_MEMORY);
         }

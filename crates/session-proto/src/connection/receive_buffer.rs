@@ -225,14 +225,18 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Drops messages that wait for an earlier one: it will not arrive any more.
-    pub fn drop_waiting(&mut self) {
-        for entry in self.entries.drain(..) {
-            if let Entry::Waiting(message) = entry {
-                self.blocks.free(message.block);
-            }
-        }
+    /// Keeps the messages that can be read and frees all other memory: nothing will arrive any more.
+    pub fn keep_readable(&mut self) {
+        self.reading = None;
+        self.entries = VecDeque::new();
         self.requests.clear(self.base);
+        let blocks = std::mem::take(&mut self.blocks);
+        self.blocks.blocks.reserve_exact(self.ready.len());
+        for (position, message) in (0..).zip(&mut self.ready) {
+            self.blocks.blocks.push(blocks.get(message.block).copied().unwrap_or([0; BLOCK]));
+            message.block = BlockIndex(position);
+        }
+        self.ready.shrink_to_fit();
     }
 
     /// When missing numbers have to be requested.
@@ -388,6 +392,18 @@ mod tests {
                 prop_assert!(buffer.blocks.blocks.len() <= 65);
             }
         }
+    }
+
+    #[test]
+    fn w51_unread_messages_take_no_more_memory_than_is_counted() {
+        let now = Instant::now();
+        let mut buffer = ReceiveBuffer::new(MessageNumber::FIRST, 4_096, true);
+        (0..4_000).for_each(|number| assert!(matches!(put(&mut buffer, now, number), Insertion::New { .. })));
+        (0..3_990).for_each(|number| assert_eq!(read(&mut buffer), Some(number)));
+        put(&mut buffer, now, 4_005);
+        buffer.keep_readable();
+        assert_eq!((buffer.memory(), buffer.blocks.blocks.capacity()), (10 * BLOCK, 10));
+        assert!((3_990..4_000).all(|number| read(&mut buffer) == Some(number)) && read(&mut buffer).is_none());
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) enum Timer {
     /// A client without answers has to send a new message.
     RebindProbe,
     /// A client has to show that it is still at its address (W54).
-    Proof,
+    AddressProof,
     /// A blocked sender has room again.
     SendRoom,
     /// The pacer admits the next message.
@@ -80,7 +80,7 @@ impl Connection {
             self.deadline(Timer::Copy),
             self.deadline(Timer::Probe),
             self.deadline(Timer::RebindProbe),
-            self.deadline(Timer::Proof),
+            self.deadline(Timer::AddressProof),
             self.deadline(Timer::SendRoom),
             self.deadline(Timer::Pacing),
             self.deadline(Timer::PeerCloseProbe),
@@ -99,7 +99,7 @@ impl Connection {
             return self.end(DisconnectReason::ClosedByPeer(close.reason));
         }
         if self.state == State::Open && self.is_expired(now, Timer::AckTimeout) {
-            return self.give_up(now, DisconnectReason::AckTimeout);
+            return self.abort(now, DisconnectReason::AckTimeout);
         }
         self.events.unconfirmed |= self.path.expire_confirmation(now);
         self.finish_flush(now);
@@ -124,12 +124,11 @@ impl Connection {
             self.recovery.rebind_probe =
                 self.send.buffer.unsent() > 0 || (!self.has_used_all_numbers() && self.push(now, &[]));
         }
-        if self.is_expired(now, Timer::Proof) {
+        if self.is_expired(now, Timer::AddressProof) {
             self.liveness.last_proof = now;
-            self.liveness.is_suspicious = false;
-            if !self.has_used_all_numbers() {
-                self.push(now, &[]);
-            }
+            self.liveness.may_be_misrouted = false;
+            self.recovery.rebind_probe =
+                self.send.buffer.unsent() > 0 || (!self.has_used_all_numbers() && self.push(now, &[]));
         }
     }
 
@@ -144,7 +143,7 @@ impl Connection {
             Timer::PathValidation => self.path.unvalidated_since().map(|since| since + self.config.idle_timeout),
             Timer::AckTimeout => self.liveness.awaiting_ack_since.map(|since| since + self.config.ack_timeout),
             Timer::Confirmation => self.path.confirmation_at(),
-            Timer::Proof => self.proof_at(),
+            Timer::AddressProof => self.address_proof_at(),
             Timer::Flush => match self.state {
                 State::Flushing { until, .. } => Some(until),
                 _ => None,

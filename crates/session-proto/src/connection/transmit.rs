@@ -251,7 +251,7 @@ impl Connection {
                 self.liveness.tail_resends = if is_empty { 0 } else { TAIL_RESENDS };
                 self.liveness.awaiting_ack_since.get_or_insert(now);
                 self.liveness.last_proof = now;
-                self.liveness.is_suspicious = false;
+                self.liveness.may_be_misrouted = false;
             }
             _ if self.recovery.probe_oldest => self.recovery.probe_oldest = false,
             _ => self.recovery.probe_next = false,

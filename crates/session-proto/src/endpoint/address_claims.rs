@@ -111,8 +111,8 @@ impl Endpoint {
     pub(super) fn withdraw_claim(&mut self, claimant: SlotIndex) {
         let Some(Some(slot)) = self.slots.get_mut(usize::from(claimant)) else { return };
         let Some(addr) = slot.claims.claimed.take() else { return };
-        slot.connection.confirm_address();
         let player = slot.player();
+        self.return_to_address(claimant);
         let Some(&owner) = self.by_address.get(&addr) else { return };
         if let Some(Some(slot)) = self.slots.get_mut(usize::from(owner))
             && slot.claims.contested_by == Some(player)
@@ -140,18 +140,22 @@ impl Endpoint {
     fn claim_address(&mut self, now: Instant, claimant: SlotIndex, owner: SlotIndex, addr: SocketAddr) {
         let Some(Some(slot)) = self.slots.get(usize::from(claimant)) else { return };
         let player = slot.player();
-        let is_own = slot.connection.has_proven(now, addr);
+        let has_proven_it = slot.connection.has_proven(now, addr);
         if slot.claims.claimed != Some(addr) {
             self.withdraw_claim(claimant);
         }
         let Some(Some(slot)) = self.slots.get_mut(usize::from(owner)) else { return };
         // The owner sends from elsewhere, or has never shown that it is at the claimed address, while the claimant has.
-        if slot.claims.claimed.is_some() || (is_own && slot.connection.is_unvalidated()) {
+        if slot.claims.claimed.is_some() || (has_proven_it && slot.connection.is_unvalidated()) {
             slot.connection.leave_address(now);
-            slot.claims.contested_by = None;
+            let former = slot.claims.contested_by.take();
             self.by_address.remove(&addr);
             self.update_slot(owner);
-            return self.migrate(now, claimant, addr);
+            self.migrate(now, claimant, addr);
+            if let Some(former) = former.filter(|former| *former != player) {
+                self.reject_claim(former);
+            }
+            return;
         }
         let is_immune = slot.claims.immune_until.is_some_and(|until| now < until);
         slot.connection.contest_address(now, !is_immune);
@@ -174,8 +178,17 @@ impl Endpoint {
     pub(super) fn reject_claim(&mut self, claimant: PlayerId) {
         let Some(slot) = self.slot(claimant) else { return };
         if slot.claims.claimed.take().is_some() {
+            self.return_to_address(claimant.index);
+        }
+    }
+
+    /// Lets a session without a claim continue at its last address, unless another one has that by now: then it is found by its
+    /// next message.
+    fn return_to_address(&mut self, index: SlotIndex) {
+        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        if self.by_address.get(&slot.connection.peer()) == Some(&index) {
             slot.connection.confirm_address();
-            self.update_slot(claimant.index);
+            self.update_slot(index);
         }
     }
 
@@ -183,14 +196,14 @@ impl Endpoint {
     fn add_alternate(&mut self, index: SlotIndex, addr: SocketAddr) {
         let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
         let alternates = &mut slot.claims.alternates;
-        if alternates.contains(&addr) {
-            return;
+        if !alternates.contains(&addr) {
+            let oldest = (alternates.len() >= MAX_ALTERNATES).then(|| alternates.remove(0));
+            alternates.push(addr);
+            if let Some(oldest) = oldest.filter(|oldest| self.alternates.get(oldest) == Some(&index)) {
+                self.alternates.remove(&oldest);
+            }
         }
-        let oldest = (alternates.len() >= MAX_ALTERNATES).then(|| alternates.remove(0));
-        alternates.push(addr);
-        if let Some(oldest) = oldest.filter(|oldest| self.alternates.get(oldest) == Some(&index)) {
-            self.alternates.remove(&oldest);
-        }
+        // Another session may have claimed the address in between: the newest message counts.
         self.alternates.insert(addr, index);
     }
 }

@@ -165,12 +165,13 @@ impl Endpoint {
         let disposition =
             slot.connection.handle_data(now, data.number, data.bytes, data.seal_input.as_ref(), allowance);
         let is_newest = disposition == DataDisposition::Newest;
-        if disposition == DataDisposition::Unproven {
-            // It proves nothing. A duplicate may be the answer of an owner that was asked whether it is there (W54).
-        } else if slot.connection.is_at(from) {
-            self.confirm_address(now, data.index, is_newest);
-        } else if is_newest {
-            self.handle_new_address(now, data.index, from);
+        let is_at_peer = slot.connection.is_at(from);
+        match disposition {
+            DataDisposition::Unproven => {}
+            // A duplicate may be the answer of an owner that was asked whether it is there (W54).
+            _ if is_at_peer => self.confirm_address(now, data.index, is_newest),
+            _ if is_newest => self.handle_new_address(now, data.index, from),
+            _ => {}
         }
         if matches!(disposition, DataDisposition::Newest | DataDisposition::New) {
             self.grant_credit(data.index, from, length);

@@ -9,13 +9,13 @@ use std::{
 };
 
 /// Time for which a freed slot is not reused while there are others: late datagrams of its last player are still under way.
-const REST: Duration = Duration::from_secs(10);
+const REUSE_DELAY: Duration = Duration::from_secs(10);
 
-/// Allocates slots, lowest index first. Slots that were freed lately rest, and are used only if there are no others.
+/// Allocates slots, lowest index first. Slots that were freed lately are used only if there are no others.
 pub(super) struct SlotAllocator {
     free: SlotSet,
-    /// Freed slots and the end of their rest, the earliest first.
-    resting: VecDeque<(Instant, SlotIndex)>,
+    /// Freed slots and the end of their reuse delay, the earliest first.
+    recently_freed: VecDeque<(Instant, SlotIndex)>,
     /// For each slot, a session whose late datagrams are not answered until this time (S28).
     silenced: [Option<(Uid, Instant)>; SlotIndex::COUNT],
     /// The holder of each slot that is taken.
@@ -32,7 +32,7 @@ impl SlotAllocator {
         (0..=u8::MAX).take(count).filter_map(SlotIndex::new).for_each(|index| free.insert(index));
         Self {
             free,
-            resting: VecDeque::new(),
+            recently_freed: VecDeque::new(),
             silenced: [None; _],
             holders: [None; _],
             held: HashMap::with_hasher(FixedState::with_seed(seed)),
@@ -46,7 +46,7 @@ impl SlotAllocator {
         is_replacing || self.held.get(&holder).is_none_or(|held| *held < self.max_per_holder)
     }
 
-    /// The lowest spare slot that is not promised to another login; then the one that has rested longest; then the slot
+    /// The lowest spare slot that is not promised to another login; then the one that was freed first; then the slot
     /// `own`, which the player of the login has already; and if all are promised, a random one.
     pub fn choose(
         &mut self,
@@ -55,8 +55,8 @@ impl SlotAllocator {
         own: Option<SlotIndex>,
         random: u64,
     ) -> Option<SlotIndex> {
-        self.end_rests(now);
-        let all = || self.free.iter().chain(self.resting.iter().map(|(_, index)| *index));
+        self.expire_reuse_delays(now);
+        let all = || self.free.iter().chain(self.recently_freed.iter().map(|(_, index)| *index));
         all().find(|index| !is_promised(*index)).or(own).or_else(|| {
             let count = all().count() as u64;
             all().nth((random % count.max(1)) as usize)
@@ -70,15 +70,15 @@ impl SlotAllocator {
 
     pub fn take(&mut self, index: SlotIndex, holder: Lan) {
         self.free.remove(index);
-        self.resting.retain(|(_, resting)| *resting != index);
+        self.recently_freed.retain(|(_, freed)| *freed != index);
         self.holders[usize::from(index)] = Some(holder);
         *self.held.entry(holder).or_default() += 1;
     }
 
-    /// Frees a slot, which rests from now on. Late datagrams of the session `silenced` are not answered meanwhile.
+    /// Frees a slot. Until the end of its reuse delay, late datagrams of the session `silenced` are not answered.
     pub fn release(&mut self, now: Instant, index: SlotIndex, silenced: Option<Uid>) {
-        self.resting.push_back((now + REST, index));
-        self.silenced[usize::from(index)] = silenced.map(|uid| (uid, now + REST));
+        self.recently_freed.push_back((now + REUSE_DELAY, index));
+        self.silenced[usize::from(index)] = silenced.map(|uid| (uid, now + REUSE_DELAY));
         if let Some(holder) = self.holders[usize::from(index)].take()
             && let Some(held) = self.held.get_mut(&holder)
         {
@@ -93,11 +93,11 @@ impl SlotAllocator {
         self.silenced[usize::from(index)].is_some_and(|(silenced, until)| silenced == uid && now < until)
     }
 
-    fn end_rests(&mut self, now: Instant) {
-        while let Some(&(at, index)) = self.resting.front()
+    fn expire_reuse_delays(&mut self, now: Instant) {
+        while let Some(&(at, index)) = self.recently_freed.front()
             && at <= now
         {
-            self.resting.pop_front();
+            self.recently_freed.pop_front();
             self.free.insert(index);
         }
     }
@@ -151,13 +151,13 @@ mod tests {
         assert!(!slots.has_room_for(holder(1), None) && slots.has_room_for(holder(2), None));
         assert!(slots.has_room_for(holder(1), Some(indices[0])), "one slot for another");
         slots.release(now, indices[0], None);
-        assert!(slots.has_room_for(holder(1), None), "slots at rest keep no player out, so they do not count");
+        assert!(slots.has_room_for(holder(1), None), "slots freed lately keep no player out, so they do not count");
         slots.release(now, indices[1], None);
         assert!(slots.held.is_empty());
     }
 
     #[test]
-    fn s17_the_lowest_slot_that_was_not_freed_lately_is_chosen_and_then_the_one_that_has_rested_longest() {
+    fn s17_the_lowest_slot_that_was_not_freed_lately_is_chosen_and_then_the_one_that_was_freed_first() {
         let now = Instant::now();
         let mut slots = SlotAllocator::new(4, 4, 0);
         let choose = |slots: &mut SlotAllocator, now| slots.choose(now, |_| false, None, 0).map(SlotIndex::get);
@@ -172,7 +172,7 @@ mod tests {
         assert!(slots.is_silenced(now, index(2), uid) && !slots.is_silenced(now, index(2), Uid::new(8)));
         assert_eq!(choose(&mut slots, now), Some(3), "spare");
         slots.take(index(3), holder(1));
-        assert_eq!(choose(&mut slots, now), Some(2), "rested longest");
+        assert_eq!(choose(&mut slots, now), Some(2), "freed first");
         slots.take(index(2), holder(1));
         assert!(slots.is_silenced(now, index(2), uid), "although another player has the slot");
         assert_eq!(choose(&mut slots, now), Some(0));
@@ -181,8 +181,8 @@ mod tests {
         assert_eq!(slots.choose(now, |_| false, Some(index(1)), 0), Some(index(1)), "its own slot");
         slots.release(now, index(3), None);
         slots.release(now, index(1), None);
-        assert_eq!(choose(&mut slots, now + REST), Some(1), "all have rested");
-        assert!(!slots.is_silenced(now + REST, index(2), uid));
+        assert_eq!(choose(&mut slots, now + REUSE_DELAY), Some(1), "after the delay");
+        assert!(!slots.is_silenced(now + REUSE_DELAY, index(2), uid));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Interval while something arrives that may belong to another session: in a plain session numbers that do not continue those
 /// received before, which loss causes as well; in an encrypted one a message that cannot be opened.
-const SUSPICIOUS_INTERVAL: Duration = Duration::from_millis(200);
+const MISROUTED_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Interval while messages arrive.
 const RECEIVING_INTERVAL: Duration = Duration::from_secs(1);
@@ -21,17 +21,18 @@ const IDLE_KEEPALIVES: u32 = 4;
 const MAX_UNACKED: usize = 32;
 
 impl Connection {
-    /// When a client that sends no messages has to send one without bytes.
-    pub(super) fn proof_at(&self) -> Option<Instant> {
+    /// When a client that sends no new messages has to send one: the next that waits, or one without bytes.
+    pub(super) fn address_proof_at(&self) -> Option<Instant> {
         if self.codec.side != Side::Client || self.state != State::Open {
             return None;
         }
-        // A resend proves nothing if the server has received the message before, and the ack went to another player.
-        if self.send.buffer.unsent() > 0 || self.send.buffer.unacked() >= MAX_UNACKED {
+        // A resend proves nothing if the server has received the message before, and the ack went to another player. In a
+        // silence nothing but resends may have been sent, although messages wait.
+        if self.send.buffer.unsent() == 0 && self.send.buffer.unacked() >= MAX_UNACKED {
             return None;
         }
-        let interval = if self.liveness.is_suspicious {
-            SUSPICIOUS_INTERVAL
+        let interval = if self.liveness.may_be_misrouted {
+            MISROUTED_INTERVAL
         } else if self.liveness.last_data > self.liveness.last_proof {
             RECEIVING_INTERVAL
         } else {
