@@ -2,12 +2,10 @@
 #![cfg(target_os = "linux")]
 
 use rallypoint_udp::{RecvBatch, UdpSocket};
-use std::time::{Duration, Instant};
-
-/// The two clocks may be adjusted against each other.
-const TOLERANCE: Duration = Duration::from_millis(100);
+use std::time::Instant;
 
 fn received(socket: &UdpSocket, batch: &mut RecvBatch) -> Vec<Option<Instant>> {
+    batch.recv(socket).unwrap();
     std::net::UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"hello", socket.local_addr()).unwrap();
     while batch.is_empty() {
         batch.recv(socket).unwrap();
@@ -19,10 +17,10 @@ fn received(socket: &UdpSocket, batch: &mut RecvBatch) -> Vec<Option<Instant>> {
 fn a_datagram_has_the_time_of_its_arrival() {
     let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), 1 << 20).unwrap();
     assert!(socket.enable_receive_times());
-    let before = Instant::now();
-    let received = received(&socket, &mut RecvBatch::with_receive_times(1_500));
-    let [Some(at)] = received[..] else { panic!("{received:?}") };
-    assert!(at + TOLERANCE > before && at < Instant::now() + TOLERANCE);
+    let mut batch = RecvBatch::with_receive_times(1_500);
+    // There is no time for a datagram during whose way the system's clock is set.
+    let at = (0..10).find_map(|_| received(&socket, &mut batch)[0]).expect("a time");
+    assert!(at <= Instant::now());
 }
 
 #[test]

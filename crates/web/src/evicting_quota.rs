@@ -196,17 +196,24 @@ impl State {
         }
         while let Some((number, progress_at)) = self.candidates.pop() {
             // It may have made progress since it was chosen.
-            if self.entries.get(&number).is_some_and(|entry| entry.connection.progress_at() == progress_at) {
-                return may_evict(self, number) && self.evict_entry(quota, number);
+            if self.entries.get(&number).is_some_and(|entry| entry.connection.progress_at() == progress_at)
+                && may_evict(self, number)
+            {
+                return self.evict_entry(quota, number);
             }
         }
         let count = (self.entries.len() / MAX_CANDIDATES).clamp(1, MAX_CANDIDATES);
         self.candidates = self.eviction_order(count, quota.limits.min_age, false, now);
         self.candidates_at = Some(now);
-        let mut chosen = self.candidates.pop();
-        if chosen.is_none() && newcomer.is_some_and(|newcomer| newcomer.is_privileged) {
-            chosen = self.eviction_order(1, quota.limits.min_age, true, now).pop();
+        while let Some((number, _)) = self.candidates.pop() {
+            if may_evict(self, number) {
+                return self.evict_entry(quota, number);
+            }
         }
+        if !newcomer.is_some_and(|newcomer| newcomer.is_privileged) {
+            return false;
+        }
+        let chosen = self.eviction_order(1, quota.limits.min_age, true, now).pop();
         chosen.is_some_and(|(number, _)| may_evict(self, number) && self.evict_entry(quota, number))
     }
 

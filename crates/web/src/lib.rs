@@ -42,6 +42,7 @@ mod page;
 mod path_id;
 mod prebuilt_lists;
 mod problem;
+mod render_age;
 mod render_limiter;
 mod router;
 mod server;

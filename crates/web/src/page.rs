@@ -21,7 +21,7 @@ mod why;
 
 pub(crate) use error::error_page;
 pub(crate) use facets::FacetCache;
-pub(crate) use front_page::FrontPage;
+pub(crate) use front_page::{FrontPage, MAX_AGE_UNDER_LOAD};
 
 use crate::router::Routes;
 use axum::routing::get;

@@ -10,7 +10,9 @@
 use crate::{
     api::servers::{full_list, write_list},
     live::{Live, LiveSnapshot},
-    render_limiter::{RenderTurn, TooManyWaiting},
+    page::MAX_AGE_UNDER_LOAD,
+    render_age::RenderAge,
+    render_limiter::{RenderRequest, TooManyWaiting},
     server::Connection,
 };
 use arc_swap::ArcSwapOption;
@@ -28,9 +30,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::OnceCell;
-
-/// Building a list may take at most one part in this many of the time.
-const BUILD_TIME_SHARE: u32 = 20;
 
 /// Maximum age of a list that has changed since, whatever building it costs.
 const MAX_AGE: Duration = Duration::from_secs(2);
@@ -106,10 +105,9 @@ struct Slot {
 /// A list as it is sent.
 #[derive(Debug)]
 pub(crate) struct PrebuiltList {
-    version: u64,
-    built_at: Instant,
-    /// Time in microseconds that building and compressing have taken.
-    cost: AtomicU64,
+    age: RenderAge,
+    /// Time in microseconds that compressing has taken.
+    gzip_cost: AtomicU64,
     pub json: Bytes,
     gzip: OnceCell<Bytes>,
     pub etag: HeaderValue,
@@ -138,7 +136,7 @@ impl PrebuiltLists {
         &self,
         live: &Live,
         lobby: Option<LobbyId>,
-        turn: &RenderTurn<'_>,
+        turn: &RenderRequest<'_>,
     ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
         match lobby {
             None => self.all.current(live, None, turn, &self.superseded).await,
@@ -159,6 +157,8 @@ impl PrebuiltLists {
                 lobbies.retain(|lobby, _| snapshot.lobbies().contains_key(lobby));
             }
             if lobbies.len() >= MAX_LOBBIES {
+                // Their lists may still be on their way to clients.
+                lobbies.values().filter_map(|slot| slot.last()).for_each(|list| self.superseded.add(&list));
                 lobbies.clear();
             }
             lobbies.insert(lobby, Arc::clone(&slot));
@@ -193,16 +193,19 @@ impl Slot {
         &self,
         live: &Live,
         lobby: Option<LobbyId>,
-        turn: &RenderTurn<'_>,
+        turn: &RenderRequest<'_>,
         superseded: &SupersededLists,
     ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
         if let Some(list) = self.fresh(live) {
             return Ok(list);
         }
         // The turn comes before the lock: a client whose turn is late must not keep others from building the list.
-        let _permit = match turn.wait().await {
+        let _permit = match turn.acquire().await {
             Ok(permit) => permit,
-            Err(refused) => return self.last().ok_or(refused),
+            Err(refused) => {
+                let list = self.last().filter(|list| list.age.elapsed() < MAX_AGE_UNDER_LOAD);
+                return list.ok_or(refused);
+            }
         };
         let _building = self.building.lock().await;
         // Another request may have built it in the meantime.
@@ -226,8 +229,8 @@ impl Slot {
     /// The list of this slot if it is current, or not old enough for another one.
     fn fresh(&self, live: &Live) -> Option<Arc<PrebuiltList>> {
         let list = self.last()?;
-        let pause = (Duration::from_micros(list.cost.load(Ordering::Relaxed)) * BUILD_TIME_SHARE).min(MAX_AGE);
-        (list.version == live.snapshot().version() || list.built_at.elapsed() < pause).then_some(list)
+        let gzip_cost = Duration::from_micros(list.gzip_cost.load(Ordering::Relaxed));
+        list.age.with_cost(gzip_cost).is_fresh(live.snapshot().version(), MAX_AGE).then_some(list)
     }
 }
 
@@ -290,9 +293,8 @@ impl PrebuiltList {
             HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))
         };
         Self {
-            version: snapshot.version(),
-            built_at: started,
-            cost: AtomicU64::new(started.elapsed().as_micros() as u64),
+            age: RenderAge::new(snapshot.version(), started),
+            gzip_cost: AtomicU64::new(0),
             json,
             gzip: OnceCell::new(),
             etag: etag(""),
@@ -302,16 +304,16 @@ impl PrebuiltList {
     }
 
     /// The list compressed with gzip, by the first request for it.
-    pub async fn gzip(&self, turn: &RenderTurn<'_>) -> Result<&Bytes, TooManyWaiting> {
+    pub async fn gzip(&self, turn: &RenderRequest<'_>) -> Result<&Bytes, TooManyWaiting> {
         if let Some(gzip) = self.gzip.get() {
             return Ok(gzip);
         }
-        let _permit = turn.wait().await?;
+        let _permit = turn.acquire().await?;
         let compress = || async {
             let started = Instant::now();
             let json = self.json.clone();
             let gzip = tokio::task::spawn_blocking(move || gzip(&json)).await.unwrap_or_default();
-            self.cost.fetch_add(started.elapsed().as_micros() as u64, Ordering::Relaxed);
+            self.gzip_cost.fetch_add(started.elapsed().as_micros() as u64, Ordering::Relaxed);
             gzip
         };
         Ok(self.gzip.get_or_init(compress).await)

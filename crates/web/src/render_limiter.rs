@@ -44,9 +44,9 @@ pub(crate) struct RenderPermit {
     charge: Charge,
 }
 
-/// The turn of one client, for work that may not be necessary.
+/// A request of one client that may have to be rendered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RenderTurn<'a> {
+pub(crate) struct RenderRequest<'a> {
     pub limiter: &'a RenderLimiter,
     pub client: ClientAddr,
 }
@@ -116,9 +116,9 @@ impl RenderLimiter {
     }
 }
 
-impl RenderTurn<'_> {
+impl RenderRequest<'_> {
     /// Waits for the right to render a response.
-    pub async fn wait(&self) -> Result<RenderPermit, TooManyWaiting> {
+    pub async fn acquire(&self) -> Result<RenderPermit, TooManyWaiting> {
         self.limiter.acquire(self.client).await
     }
 }

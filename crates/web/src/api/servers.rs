@@ -15,7 +15,7 @@ use crate::{
     },
     path_id::PathId,
     problem::Problem,
-    render_limiter::RenderTurn,
+    render_limiter::RenderRequest,
     server::Connection,
     state::AppState,
 };
@@ -70,7 +70,7 @@ pub(crate) async fn list(
 ) -> Result<Response, Problem> {
     let mut query = ListQuery::parse(query.as_deref().unwrap_or_default(), &DEFAULTS)?;
     if let Some(lobby) = prebuilt_lobby(&query) {
-        let turn = RenderTurn { limiter: &state.render_limiter, client };
+        let turn = RenderRequest { limiter: &state.render_limiter, client };
         let list = match state.prebuilt_lists.list(&state.live, lobby, &turn).await {
             Ok(list) => list,
             Err(refused) => return Ok(refused.into_response()),

@@ -1,6 +1,6 @@
 //! Values to filter by, which the form of the list suggests.
 
-use crate::{WebSettings, filter::Filter};
+use crate::{WebSettings, filter::Filter, render_age::RenderAge};
 use rallypoint_lobby::TableSnapshot;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
@@ -12,9 +12,6 @@ use std::{
 
 /// Maximum number of suggestions for each field: the most common values.
 const MAX_SUGGESTIONS: usize = 50;
-
-/// Counting may take at most one part in this many of the time, because it takes a pass over all servers.
-const COUNT_TIME_SHARE: u32 = 20;
 
 /// Maximum age of counts of an earlier snapshot, whatever counting costs.
 const MAX_AGE: Duration = Duration::from_secs(10);
@@ -53,9 +50,7 @@ pub(crate) struct FacetCache(Mutex<HashMap<Option<LobbyId>, Counted>>);
 
 #[derive(Clone, Debug)]
 struct Counted {
-    version: u64,
-    counted_at: Instant,
-    cost: Duration,
+    age: RenderAge,
     values: Arc<CommonValues>,
 }
 
@@ -86,16 +81,16 @@ impl FacetCache {
     fn values(&self, snapshot: &TableSnapshot, lobby: Option<LobbyId>) -> Arc<CommonValues> {
         let version = snapshot.version();
         if let Some(counted) = self.counted().get(&lobby)
-            && counted.is_fresh(version)
+            && counted.age.is_fresh(version, MAX_AGE)
         {
             return Arc::clone(&counted.values);
         }
-        let counted_at = Instant::now();
+        let started = Instant::now();
         let values = Arc::new(CommonValues::count(snapshot, lobby));
-        let counted = Counted { version, counted_at, cost: counted_at.elapsed(), values: Arc::clone(&values) };
+        let counted = Counted { age: RenderAge::new(version, started), values: Arc::clone(&values) };
         let mut cache = self.counted();
         if cache.len() > MAX_LOBBIES && !cache.contains_key(&lobby) {
-            cache.retain(|lobby, counted| lobby.is_none() || counted.is_fresh(version));
+            cache.retain(|lobby, counted| lobby.is_none() || counted.age.is_fresh(version, MAX_AGE));
             if cache.len() > MAX_LOBBIES {
                 cache.retain(|lobby, _| lobby.is_none());
             }
@@ -106,12 +101,6 @@ impl FacetCache {
 
     fn counted(&self) -> MutexGuard<'_, HashMap<Option<LobbyId>, Counted>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Counted {
-    fn is_fresh(&self, version: u64) -> bool {
-        self.version == version || self.counted_at.elapsed() < (self.cost * COUNT_TIME_SHARE).min(MAX_AGE)
     }
 }
 

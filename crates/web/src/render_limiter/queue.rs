@@ -2,7 +2,7 @@
 //!
 //! A site (IPv4 /24, IPv6 /48) that has used less rendering time recently goes first, and of one site the customer (IPv4 address,
 //! IPv6 /56) that has used less. A client that sends as many requests as it may waits behind one that sends a few, and a network
-//! of such clients behind everybody else.
+//! of such clients behind all others.
 
 use rallypoint_limit::{Customer, Site};
 use std::{
@@ -20,9 +20,6 @@ const HALF_LIFE: Duration = Duration::from_secs(4);
 
 /// Maximum number of sites, and of customers, whose used time is remembered.
 const MAX_REMEMBERED: usize = 4_096;
-
-/// Used seconds below which a client is forgotten when there are too many.
-const NEGLIGIBLE: f64 = 0.001;
 
 /// Cost of a response in seconds that is assumed before the first one was measured.
 const FIRST_COST: f64 = 0.005;
@@ -80,18 +77,19 @@ impl<T> RenderQueue<T> {
         if self.waiting.len() <= MAX_WAITING {
             return None;
         }
-        let count = |is_same: &dyn Fn(IpAddr) -> bool| {
-            self.waiting.iter().filter(|waiting| is_same(waiting.ip)).count() as f64 * self.cost
-        };
-        let last = (0..self.waiting.len()).max_by(|&one, &other| {
-            let rank = |index: usize| {
-                let ip = self.waiting[index].ip;
-                let site = self.sites.get(&Site::of(ip), now) + count(&|other| Site::of(other) == Site::of(ip));
-                let customer = self.customers.get(&Customer::of(ip), now)
-                    + count(&|other| Customer::of(other) == Customer::of(ip));
-                (site, customer, self.waiting[index].number)
-            };
-            let (one, other) = (rank(one), rank(other));
+        // The time that clients will have used when all their waiting requests are rendered.
+        let mut sites = HashMap::<Site, f64>::new();
+        let mut customers = HashMap::<Customer, f64>::new();
+        for Waiting { ip, .. } in &self.waiting {
+            let (site, customer) = (Site::of(*ip), Customer::of(*ip));
+            *sites.entry(site).or_insert_with(|| self.sites.get(&site, now)) += self.cost;
+            *customers.entry(customer).or_insert_with(|| self.customers.get(&customer, now)) += self.cost;
+        }
+        let rank =
+            |waiting: &Waiting<T>| (sites[&Site::of(waiting.ip)], customers[&Customer::of(waiting.ip)], waiting.number);
+        let ranks: Vec<_> = self.waiting.iter().map(rank).collect();
+        let last = (0..ranks.len()).max_by(|&one, &other| {
+            let (one, other) = (ranks[one], ranks[other]);
             one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)).then(one.2.cmp(&other.2))
         })?;
         Some(self.waiting.swap_remove(last).item)
@@ -136,10 +134,12 @@ impl<K: Eq + Hash> UsedTime<K> {
 
     fn add(&mut self, key: K, seconds: f64, now: Instant) {
         if self.0.len() >= MAX_REMEMBERED && !self.0.contains_key(&key) {
-            self.0.retain(|_, used| decayed(*used, now) > NEGLIGIBLE);
-            if self.0.len() >= MAX_REMEMBERED {
-                self.0.clear();
-            }
+            // Those that have used little are forgotten first.
+            let mut used: Vec<f64> = self.0.values().map(|used| decayed(*used, now)).collect();
+            let middle = used.len() / 2;
+            let (_, median, _) = used.select_nth_unstable_by(middle, f64::total_cmp);
+            let median = *median;
+            self.0.retain(|_, used| decayed(*used, now) > median);
         }
         let used = self.0.entry(key).or_insert((0.0, now));
         *used = ((decayed(*used, now) + seconds).max(0.0), now);
@@ -236,6 +236,6 @@ mod tests {
         }
         assert!(queue.sites.0.len() <= MAX_REMEMBERED && queue.customers.0.len() <= MAX_REMEMBERED);
         let used = queue.sites.get(&Site::of(ip("9.1.1.0")), now);
-        assert!(used < NEGLIGIBLE, "{used}");
+        assert!(used < 0.001, "{used}");
     }
 }

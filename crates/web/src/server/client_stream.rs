@@ -33,7 +33,7 @@ impl ClientStream {
     fn check_deadline<T>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if result.is_ready() {
             self.deadline = None;
-            self.connection.record_progress();
+            self.connection.record_progress(std::time::Instant::now());
             return result;
         }
         let timeout = self.timeout;

@@ -88,8 +88,8 @@ impl Connection {
     }
 
     /// Records that the system has accepted some bytes.
-    pub fn record_progress(&self) {
-        self.progress.store(self.opened.elapsed().as_micros() as u64, Relaxed);
+    pub fn record_progress(&self, now: Instant) {
+        self.progress.store(now.saturating_duration_since(self.opened).as_micros() as u64, Relaxed);
     }
 
     /// Closes the connection: its task ends, and what the client has not received is discarded.
@@ -110,12 +110,12 @@ impl Connection {
 
     fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u8, Relaxed);
-        self.record_progress();
+        self.record_progress(Instant::now());
     }
 
     fn change_phase(&self, from: Phase, to: Phase) {
         if self.phase.compare_exchange(from as u8, to as u8, Relaxed, Relaxed).is_ok() {
-            self.record_progress();
+            self.record_progress(Instant::now());
         }
     }
 }
