@@ -76,6 +76,16 @@ fn s17_all_players_are_back_after_an_outage_whatever_the_number_of_free_slots() 
                     (usize::from(count), usize::from(count)),
                     "{encryption:?}, {seconds} s without network"
                 );
+                if count < 64 {
+                    let is_taken = |event: &ClientEvent| {
+                        matches!(event, ClientEvent::Disconnected(DisconnectReason::ClosedByPeer(_)))
+                    };
+                    let mut events = crowd.clients.iter().flat_map(|client| &crowd.net.machine(*client).events);
+                    assert!(
+                        !events.any(|(_, event)| is_taken(event)),
+                        "no slot is promised twice while others are free"
+                    );
+                }
                 crowd.net.run_for(secs(15));
                 assert_eq!((crowd.connected(), crowd.players()), back, "and they stay");
             }

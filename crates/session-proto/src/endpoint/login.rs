@@ -89,7 +89,9 @@ impl Endpoint {
         let random = self.rng.u64();
         let half_open = &self.half_open;
         let is_promised = |index| half_open.is_promised(index, is_trusted);
-        let Some(index) = self.allocator.choose(now, is_promised, own, random) else {
+        // Promises to others are disregarded only if there is no slot without any.
+        let unpromised = self.allocator.choose_unpromised(now, |index| half_open.is_promised(index, false));
+        let Some(index) = unpromised.or_else(|| self.allocator.choose(now, is_promised, own, random)) else {
             return Err(Refusal::new(reason::FULL));
         };
         let uid = self.new_uid();

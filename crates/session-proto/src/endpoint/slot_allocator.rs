@@ -55,12 +55,21 @@ impl SlotAllocator {
         own: Option<SlotIndex>,
         random: u64,
     ) -> Option<SlotIndex> {
-        self.expire_reuse_delays(now);
-        let all = || self.free.iter().chain(self.recently_freed.iter().map(|(_, index)| *index));
-        all().find(|index| !is_promised(*index)).or(own).or_else(|| {
-            let count = all().count() as u64;
-            all().nth((random % count.max(1)) as usize)
+        self.choose_unpromised(now, is_promised).or(own).or_else(|| {
+            let count = self.available().count() as u64;
+            self.available().nth((random % count.max(1)) as usize)
         })
+    }
+
+    /// The lowest spare slot that is not promised to another login; then the one that was freed first.
+    pub fn choose_unpromised(&mut self, now: Instant, is_promised: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex> {
+        self.expire_reuse_delays(now);
+        self.available().find(|index| !is_promised(*index))
+    }
+
+    /// The slots that no player has, in the order in which they are used.
+    fn available(&self) -> impl Iterator<Item = SlotIndex> {
+        self.free.iter().chain(self.recently_freed.iter().map(|(_, index)| *index))
     }
 
     /// Whether no player has a slot.
