@@ -41,6 +41,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     if args.check_config {
         return print_stdout(&summary(&loaded, &data_dir));
     }
+    rallypoint_udp::bound_free_memory();
     let log = Log::start(loaded.settings.log);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(CommandError::failed)?;

@@ -35,7 +35,7 @@ pub use event_loop::{EventLoop, EventLoopHandle, EventLoopThread};
 pub use recv_batch::RecvBatch;
 pub use send_batch::SendBatch;
 pub use socket::UdpSocket;
-pub use sys::{BATCH_SIZE, PollFd, is_sigpipe_ignored, poll};
+pub use sys::{BATCH_SIZE, PollFd, bound_free_memory, is_sigpipe_ignored, poll};
 #[cfg(feature = "async")]
 pub use sys::{register_socket, register_udp};
 

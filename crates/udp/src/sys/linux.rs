@@ -5,6 +5,7 @@
 //! each call.
 #![allow(unsafe_code)]
 
+mod allocator;
 mod control;
 mod error_queue;
 mod options;
@@ -17,6 +18,7 @@ mod send;
 mod sigpipe;
 mod waker;
 
+pub use allocator::bound_free_memory;
 pub(crate) use error_queue::{enable_error_queue, recv_error};
 pub(crate) use options::{
     dropped, enable_gro, enable_local_addr, enable_receive_times, force_recv_buffer_size, supports_gso,
