@@ -122,7 +122,8 @@ fn w45_the_former_server_returns_when_an_unproven_id_leaves_its_endpoint() {
     let mut attack = Attack::new(tcp(7));
     attack.register();
     let taken = || tcp(8).name("forged");
-    let steps: [(&str, fn(&mut Lobby)); 4] = [
+    type Step = (&'static str, fn(&mut Lobby));
+    let steps: [Step; 4] = [
         ("moves", |lobby| {
             lobby.register(VICTIM, &tcp(8).port(PORT + 1));
         }),

@@ -77,7 +77,7 @@ fn what_can_have_other_effects_is_examined_in_full() {
 fn a_change_that_exceeds_the_memory_is_refused() {
     let mut lobby = Lobby::with(|config| config.caps.memory = 1 << 20);
     lobby.register(HERE, &server(1, "a"));
-    let large = |number: u128| udp(100 + number).key("x", &"x".repeat(3_000));
+    let large = |number: u128| udp(100 + number).key("x", "x".repeat(3_000));
     let mut number = 0;
     while lobby.register(ip(&format!("8.8.{number}.8")), &large(number)).is_listed() {
         number += 1;
