@@ -86,7 +86,8 @@ fn hold(load: &Load, to: SocketAddr, count: u8, request: &[u8]) {
         }
         let place = number % held.len();
         held[place] = connect(place as u8, to, request).ok();
-        thread::sleep(Duration::from_secs(1));
+        let is_filled = number >= held.len();
+        thread::sleep(if is_filled { Duration::from_secs(1) } else { Duration::from_millis(20) });
     }
 }
 
