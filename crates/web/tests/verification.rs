@@ -46,6 +46,21 @@ fn a_verified_server_has_a_badge_and_its_players_are_shown() {
 }
 
 #[test]
+fn w67_a_key_that_is_only_stated_is_not_called_verified() {
+    let site = Site::with_probing();
+    let x_query = format!("session:{}", respond("127.0.0.1:0", &info("Bacon Town", 2)).port());
+    let key = "ab".repeat(32);
+    let keys: &[(&[u8], &[u8])] = &[(b"x-query", x_query.as_bytes()), (b"x-session-key", key.as_bytes())];
+    let occupancy = Occupancy { players: 2, slots: 10, ..Occupancy::default() };
+    site.register(&Server { occupancy, keys, ..Server::new(1, "Bacon Town") });
+    // The server answers queries, but no logins.
+    let server = site.wait_for("/api/v1/servers", |list| list["servers"][0]["session_key"] == "unverified");
+    let id = server["servers"][0]["id"].as_str().unwrap();
+    let page = site.get(&format!("/servers/{id}")).text();
+    assert!(page.contains(&format!("{key} <small>(unverified)</small>")), "{page}");
+}
+
+#[test]
 fn a_false_player_count_is_shown_and_can_be_filtered() {
     let site = Site::with_probing();
     let addr = respond("127.0.0.1:0", &info("Bacon Town", 1));

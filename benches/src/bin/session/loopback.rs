@@ -183,7 +183,9 @@ pub fn other<C: Library>(size: usize, frame: Duration, count: u32) -> Cost {
 
 /// quinn, with many datagrams per system call (GSO, GRO), as its own transport sends and receives them. Its clock advances by a
 /// millisecond in every step, so that it never waits.
-pub fn quinn(size: usize, count: u32) -> Cost {
+///
+/// `packed`: the program collects messages and writes them to the stream together; otherwise it writes each of them.
+pub fn quinn(size: usize, packed: bool, count: u32) -> Cost {
     let bind = || rallypoint_udp::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into(), 4 << 20).expect("a free port");
     let sockets = [bind(), bind()].map(Arc::new);
     for socket in &sockets {
@@ -211,12 +213,17 @@ pub fn quinn(size: usize, count: u32) -> Cost {
         turn(1, &mut client, now);
         turn(0, &mut server, now);
     }
-    let (mut meter, mut sent) = (Meter::default(), 0);
+    let (mut meter, mut sent, mut message) = (Meter::default(), 0_u32, numbered(0, size));
     while client.received().len() < count as usize {
         now += ms(1);
         meter.of(0, || {
-            let most = (sent + 2_048).min(client.received().len() as u32 + 8_192).min(count);
-            while sent < most && server.send(now, &numbered(sent, size)) {
+            let most = if packed { count } else { (sent + 2_048).min(count) };
+            while sent < most {
+                message[..4].copy_from_slice(&sent.to_le_bytes());
+                let is_accepted = if packed { server.queue(&message) } else { server.send(now, &message) };
+                if !is_accepted {
+                    break;
+                }
                 sent += 1;
             }
             turn(0, &mut server, now);

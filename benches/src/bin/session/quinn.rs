@@ -18,6 +18,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Bytes after which no further message is queued.
+const MAX_QUEUED: usize = 256 << 10;
+
 /// quinn.
 pub struct Quinn;
 
@@ -83,6 +86,16 @@ impl Node {
             timeout: None,
             received: Received::default(),
         }
+    }
+
+    /// Adds a message to the bytes that the next step writes to the stream, as programs do that pack small messages. Returns
+    /// false if there are many already.
+    pub fn queue(&mut self, message: &[u8]) -> bool {
+        let has_room = self.rest.len() < MAX_QUEUED;
+        if has_room {
+            self.rest.extend_from_slice(message);
+        }
+        has_room
     }
 
     /// Takes a datagram without processing the events of the connection, of which a batch of datagrams causes as many as one.
