@@ -119,7 +119,7 @@ impl Network {
         if is_isolated(hop.sender) || hop.receiver.is_some_and(is_isolated) || self.paths.at(hop.route).is_cut {
             return self.lose(hop, bytes, DeliveryStatus::Partitioned);
         }
-        match self.paths.link_of(hop.route).send(self.now, bytes.len()) {
+        match self.paths.send(hop.route, self.now, bytes.len()) {
             LinkResult::Lost(loss) => self.lose(hop, bytes, loss.into()),
             LinkResult::Arrives(first, second) => {
                 self.launch(hop, bytes, first, false);

@@ -26,7 +26,10 @@
 //!   [`Network::replace`] restarts a node, [`Network::rebind`] gives it another address. [`ManualPeer`] is a machine that the
 //!   test controls by hand.
 //! * **Links** ([`Link`]) are per direction. There is a default link, and any pair of nodes can have its own. All of them can
-//!   change at any time, also later: [`Network::schedule_in`] schedules any change of the network.
+//!   change at any time, also later: [`Network::schedule_in`] schedules any change of the network. Several directions can
+//!   share a link ([`Network::share_link`]) or only a bottleneck ([`Network::add_bottleneck`]).
+//! * **Cross traffic**: [`CubicSender`] and [`CubicReceiver`] are a bulk transfer with the congestion control of RFC 9438, to
+//!   compete with.
 //! * **Faults** beyond the link model: [`Network::partition`], [`Network::isolate`], [`Network::inject`] (forged datagrams),
 //!   [`Network::set_filter`] (drop or alter chosen datagrams), [`Network::start_chaos`] (random faults for a limited time).
 //! * **Time** advances in [`Network::run_for`] and the other `run_*` methods. Events at the same instant happen in this order:
@@ -39,6 +42,7 @@
 
 mod chaos;
 mod counters;
+mod cubic;
 mod delivery;
 mod in_flight;
 mod link;
@@ -52,9 +56,10 @@ mod rng;
 mod run;
 
 pub use counters::{Counters, Tally};
+pub use cubic::{CubicReceiver, CubicSender};
 pub use link::{Arrival, Bottleneck, BurstLoss, Link, LinkResult, LinkState, Loss};
 pub use manual_peer::ManualPeer;
-pub use network::{FilterAction, Network, Packet};
+pub use network::{BottleneckId, FilterAction, Network, Packet};
 pub use node::{Node, NodeId};
 pub use packet_log::{DeliveryStatus, PacketLog, PacketRecord};
 pub use pcap::Pcap;

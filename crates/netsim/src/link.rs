@@ -97,10 +97,16 @@ pub struct LinkState {
     rng: Rng,
     /// State of the burst model.
     is_bad: bool,
-    /// When the bottleneck has sent everything in its queue.
-    free_at: Option<Instant>,
+    queue: BottleneckQueue,
     /// Latest arrival of the datagrams that keep their order.
     last_arrival: Option<Instant>,
+}
+
+/// The queue before a [`Bottleneck`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BottleneckQueue {
+    /// When the bottleneck has sent everything in its queue.
+    free_at: Option<Instant>,
 }
 
 /// Maximum time that a datagram is in flight. It keeps time arithmetic away from overflow.
@@ -237,7 +243,7 @@ impl LinkState {
     /// An idle link.
     #[must_use]
     pub fn new(link: Link, rng: Rng) -> Self {
-        Self { link, rng, is_bad: false, free_at: None, last_arrival: None }
+        Self { link, rng, is_bad: false, queue: BottleneckQueue::default(), last_arrival: None }
     }
 
     /// Its properties.
@@ -253,8 +259,12 @@ impl LinkState {
 
     /// Sends a datagram of `len` bytes now, and returns what becomes of it. `now` never goes backwards.
     pub fn send(&mut self, now: Instant, len: usize) -> LinkResult {
-        let Some(departs) = self.pass_queue(now, len) else {
-            return LinkResult::Lost(Loss::Queue);
+        let departs = match self.link.bottleneck {
+            None => now,
+            Some(bottleneck) => match self.queue.pass(bottleneck, now, len) {
+                Some(departs) => departs,
+                None => return LinkResult::Lost(Loss::Queue),
+            },
         };
         if let Some(loss) = self.lose() {
             return LinkResult::Lost(loss);
@@ -262,21 +272,6 @@ impl LinkState {
         let first = self.arrival(departs, len);
         let second = self.rng.chance(self.link.duplicate).then(|| self.arrival(departs, len));
         LinkResult::Arrives(first, second)
-    }
-
-    /// When the datagram leaves the bottleneck; `None` if it does not fit into the queue.
-    fn pass_queue(&mut self, now: Instant, len: usize) -> Option<Instant> {
-        let Some(bottleneck) = self.link.bottleneck else {
-            return Some(now);
-        };
-        let begins = self.free_at.map_or(now, |free_at| free_at.max(now));
-        let waiting = bottleneck.bytes_in(begins - now);
-        if bottleneck.bits_per_second == 0 || (begins > now && waiting.saturating_add(len) > bottleneck.queue) {
-            return None;
-        }
-        let departs = later(begins, bottleneck.time_for(len));
-        self.free_at = Some(departs);
-        Some(departs)
     }
 
     fn lose(&mut self) -> Option<Loss> {
@@ -302,6 +297,20 @@ impl LinkState {
         }
         let is_corrupted = len > 0 && self.rng.chance(self.link.corrupt);
         Arrival { at, flipped_bit: is_corrupted.then(|| self.rng.below(len as u64 * 8) as usize) }
+    }
+}
+
+impl BottleneckQueue {
+    /// When a datagram of `len` bytes leaves the bottleneck; `None` if it does not fit into the queue.
+    pub(crate) fn pass(&mut self, bottleneck: Bottleneck, now: Instant, len: usize) -> Option<Instant> {
+        let begins = self.free_at.map_or(now, |free_at| free_at.max(now));
+        let waiting = bottleneck.bytes_in(begins - now);
+        if bottleneck.bits_per_second == 0 || (begins > now && waiting.saturating_add(len) > bottleneck.queue) {
+            return None;
+        }
+        let departs = later(begins, bottleneck.time_for(len));
+        self.free_at = Some(departs);
+        Some(departs)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The network: its nodes and its links.
 
 use crate::{
-    Counters, DeliveryStatus, Link, Node, NodeId, PacketLog, PacketRecord, Rng,
+    Bottleneck, Counters, DeliveryStatus, Link, Node, NodeId, PacketLog, PacketRecord, Rng,
     in_flight::{InFlight, InFlightQueue},
     node::{AnyMachine, MachineState, Outbox},
     paths::{Map, Paths},
@@ -66,6 +66,10 @@ pub struct Packet<'a> {
     /// Payload, which the filter may change.
     pub bytes: &'a mut Vec<u8>,
 }
+
+/// Identifies a bottleneck that several directions share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BottleneckId(pub(crate) u32);
 
 /// What a filter does with a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,6 +253,22 @@ impl Network {
         for &other in directions.iter().skip(1) {
             self.paths.share(directions[0], other);
         }
+    }
+
+    /// Adds a bottleneck that any number of directions can share.
+    pub fn add_bottleneck(&mut self, bits_per_second: u64, queue: usize) -> BottleneckId {
+        self.paths.add_bottleneck(Bottleneck { bits_per_second, queue })
+    }
+
+    /// Changes the rate and the queue of a shared bottleneck. Datagrams in the queue still leave at the old rate.
+    pub fn set_bottleneck(&mut self, bottleneck: BottleneckId, bits_per_second: u64, queue: usize) {
+        self.paths.set_bottleneck(bottleneck, Bottleneck { bits_per_second, queue });
+    }
+
+    /// Leads one direction through a shared bottleneck, and then through its own link. Flows with different delays can so
+    /// compete for one queue; [`share_link`](Self::share_link) shares the delay and the losses as well.
+    pub fn pass_bottleneck(&mut self, from: impl Into<NodeId>, to: impl Into<NodeId>, bottleneck: BottleneckId) {
+        self.paths.pass_bottleneck(from.into(), to.into(), bottleneck);
     }
 
     /// Cuts the path between two nodes in both directions, or restores it. Datagrams in flight still arrive.

@@ -1,7 +1,9 @@
 //! Which link leads from one node to another.
 
-use crate::{Counters, Link, LinkState, NodeId, Rng};
-use std::collections::HashMap;
+use crate::{
+    Bottleneck, Counters, Link, LinkResult, LinkState, Loss, NodeId, Rng, link::BottleneckQueue, network::BottleneckId,
+};
+use std::{collections::HashMap, time::Instant};
 
 /// The receiver of datagrams to an address that no node has.
 pub(crate) const NO_NODE: NodeId = NodeId(u32::MAX);
@@ -16,6 +18,7 @@ pub(crate) struct Paths {
     by_pair: Map<(NodeId, NodeId), RouteIndex>,
     routes: Vec<Route>,
     links: Vec<ActiveLink>,
+    bottlenecks: Vec<(Bottleneck, BottleneckQueue)>,
 }
 
 /// Position of a [`Route`] in its list.
@@ -29,6 +32,8 @@ struct LinkIndex(u32);
 /// One direction between two nodes.
 pub(crate) struct Route {
     link: LinkIndex,
+    /// The bottleneck before the link, which other routes share.
+    bottleneck: Option<BottleneckId>,
     pub(crate) is_cut: bool,
     pub(crate) counters: Counters,
 }
@@ -42,7 +47,14 @@ struct ActiveLink {
 
 impl Paths {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, default: Link::default(), by_pair: Map::default(), routes: Vec::new(), links: Vec::new() }
+        Self {
+            seed,
+            default: Link::default(),
+            by_pair: Map::default(),
+            routes: Vec::new(),
+            links: Vec::new(),
+            bottlenecks: Vec::new(),
+        }
     }
 
     /// The route from one node to another, created at its first use.
@@ -52,7 +64,7 @@ impl Paths {
             let rng = Rng::stream(self.seed, u64::from(from.0) << 32 | u64::from(to.0));
             self.links.push(ActiveLink { state: LinkState::new(self.default, rng), is_own: false });
             let link = LinkIndex(last_index(&self.links));
-            self.routes.push(Route { link, is_cut: false, counters: Counters::default() });
+            self.routes.push(Route { link, bottleneck: None, is_cut: false, counters: Counters::default() });
             RouteIndex(last_index(&self.routes))
         })
     }
@@ -61,8 +73,17 @@ impl Paths {
         &mut self.routes[route.0 as usize]
     }
 
-    pub(crate) fn link_of(&mut self, route: RouteIndex) -> &mut LinkState {
-        &mut self.active_link(route).state
+    /// Sends a datagram of `len` bytes through the shared bottleneck, if the route has one, and its link.
+    pub(crate) fn send(&mut self, route: RouteIndex, now: Instant, len: usize) -> LinkResult {
+        let mut departs = now;
+        if let Some(BottleneckId(index)) = self.at(route).bottleneck {
+            let (bottleneck, queue) = &mut self.bottlenecks[index as usize];
+            match queue.pass(*bottleneck, now, len) {
+                Some(at) => departs = at,
+                None => return LinkResult::Lost(Loss::Queue),
+            }
+        }
+        self.active_link(route).state.send(departs, len)
     }
 
     pub(crate) fn link(&self, from: NodeId, to: NodeId) -> Link {
@@ -92,6 +113,20 @@ impl Paths {
         let first = self.route(first.0, first.1);
         let second = self.route(second.0, second.1);
         self.at(second).link = self.at(first).link;
+    }
+
+    pub(crate) fn add_bottleneck(&mut self, bottleneck: Bottleneck) -> BottleneckId {
+        self.bottlenecks.push((bottleneck, BottleneckQueue::default()));
+        BottleneckId(last_index(&self.bottlenecks))
+    }
+
+    pub(crate) fn set_bottleneck(&mut self, id: BottleneckId, bottleneck: Bottleneck) {
+        self.bottlenecks[id.0 as usize].0 = bottleneck;
+    }
+
+    pub(crate) fn pass_bottleneck(&mut self, from: NodeId, to: NodeId, id: BottleneckId) {
+        let route = self.route(from, to);
+        self.at(route).bottleneck = Some(id);
     }
 
     fn find(&self, from: NodeId, to: NodeId) -> Option<&Route> {

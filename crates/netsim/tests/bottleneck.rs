@@ -89,3 +89,28 @@ fn a_shared_link_has_one_queue() {
     assert_eq!(net.counters(a, b).delivered.datagrams, 5);
     assert_eq!(net.counters(a, c).delivered.datagrams, 5);
 }
+
+#[test]
+fn directions_that_share_a_bottleneck_keep_their_own_delay() {
+    let mut net = Network::new(1);
+    let a = net.add(address(1), ManualPeer::default());
+    let b = net.add(address(2), ManualPeer::default());
+    let c = net.add(address(3), ManualPeer::default());
+    let id = net.add_bottleneck(RATE, 2_000);
+    net.set_link(a, b, Link::default().delay(ms(10)));
+    net.set_link(a, c, Link::default().delay(ms(30)));
+    net.pass_bottleneck(a, b, id);
+    net.pass_bottleneck(a, c, id);
+    let start = net.now();
+    net.with(a, |a, _| (0..8).for_each(|number| a.send(address(2 + u32::from(number % 2)), &[number; 400])));
+    net.run_for(secs(1));
+    let lost = net.counters(a, b).lost_queue.datagrams + net.counters(a, c).lost_queue.datagrams;
+    assert_eq!(lost, 3);
+    let first = |node, net: &mut Network| net.take_event(node).map(|(at, _)| at - start);
+    assert_eq!(first(b, &mut net), Some(ms(10) + Duration::from_micros(200)));
+    assert_eq!(first(c, &mut net), Some(ms(30) + Duration::from_micros(400)));
+    net.set_bottleneck(id, 0, 2_000);
+    net.with(a, |a, _| a.send(address(2), &[0; 400]));
+    net.run_for(secs(1));
+    assert_eq!(net.counters(a, b).lost_queue.datagrams, lost - net.counters(a, c).lost_queue.datagrams + 1);
+}

@@ -5,7 +5,7 @@ mod login;
 
 use crate::{
     ClientConfig, ClientEvent, Connection, DisconnectReason, LoginError, SendError, SessionConfigError,
-    connection::{ConnectionEvent, ReceiveBuffer},
+    connection::{ConnectionEvent, CopyBudget, ReceiveBuffer},
     reason,
     rng::SecretRng,
 };
@@ -62,6 +62,7 @@ pub struct Client {
     unread: VecDeque<Option<ReceiveBuffer>>,
     /// Whether [`ClientEvent::Message`] was raised again for the oldest ended session.
     has_raised_unread: bool,
+    copies: CopyBudget,
     /// The application has closed the client: it does not reconnect.
     is_closing: bool,
     /// Number of undelivered messages of earlier sessions.
@@ -101,6 +102,7 @@ impl Client {
             has_message_event: false,
             unread: VecDeque::new(),
             has_raised_unread: false,
+            copies: CopyBudget::default(),
             is_closing: false,
             undelivered: 0,
             backoff: Backoff::default(),
@@ -329,7 +331,7 @@ impl Machine for Client {
                 Some(Transmit::one(self.server, attempt.datagram.len()))
             }
             State::Connected(connection) => {
-                let transmit = connection.poll_transmit(now, out);
+                let transmit = connection.poll_transmit(now, &mut self.copies, out);
                 if transmit.is_none() {
                     self.collect_events(now);
                 }

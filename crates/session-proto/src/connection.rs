@@ -7,6 +7,7 @@ mod congestion;
 mod datagram_ring;
 mod early_ack_filter;
 mod handle;
+mod loss_meter;
 mod pacer;
 mod path;
 mod path_challenge;
@@ -24,10 +25,12 @@ mod transmit;
 
 pub(crate) use codec::{Codec, Protection, Side};
 pub(crate) use receive_buffer::ReceiveBuffer;
+pub(crate) use redundancy::CopyBudget;
 
 use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
 use congestion::CongestionController;
 use early_ack_filter::EarlyAckFilter;
+use loss_meter::LossMeter;
 use pacer::Pacer;
 use path::Path;
 use pending_acks::PendingAcks;
@@ -103,6 +106,7 @@ pub struct Connection {
     rtt: RttEstimator,
     congestion: CongestionController,
     recovery: Recovery,
+    loss: LossMeter,
     liveness: Liveness,
     events: PendingEvents,
     stats: ConnectionStats,
@@ -232,9 +236,9 @@ impl Connection {
             rtt: self.rtt.is_measured().then(|| self.rtt.smoothed()),
             rtt_variation: self.rtt.variation(),
             rtt_min: self.rtt.min(),
-            loss: self.send.redundancy.loss(),
+            loss: self.loss.loss(),
             rate: self.congestion.rate() as u64,
-            window: self.congestion.window(&self.rtt),
+            window: self.congestion.window(),
             in_flight: self.send.buffer.in_flight(),
             unacked: self.send.buffer.unacked(),
             ..self.stats
@@ -354,6 +358,7 @@ impl Connection {
             rtt,
             congestion: CongestionController::new(now),
             recovery: Recovery::new(now),
+            loss: LossMeter::default(),
             liveness: Liveness {
                 last_sent: now,
                 last_received: now,

@@ -14,7 +14,7 @@ pub use queries::QueryReplies;
 
 use crate::{
     Connection, EndpointConfig, EndpointStats, PlayerId, SendError, ServerEvent, SessionConfigError,
-    deadline_queue::DeadlineQueue, rng::SecretRng,
+    connection::CopyBudget, deadline_queue::DeadlineQueue, rng::SecretRng,
 };
 use departed::DepartedPlayers;
 use dispatch::{Data, PlayerSlot};
@@ -89,6 +89,7 @@ pub struct Endpoint {
     ready: VecDeque<SlotIndex>,
     deadlines: DeadlineQueue,
     events: VecDeque<ServerEvent>,
+    copies: CopyBudget,
     /// Bytes of messages that are kept, of all connections.
     memory: usize,
     stats: EndpointStats,
@@ -116,6 +117,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             deadlines: DeadlineQueue::new(),
             events: VecDeque::new(),
+            copies: CopyBudget::default(),
             memory: 0,
             stats: EndpointStats::default(),
             rng,
@@ -263,7 +265,7 @@ impl Machine for Endpoint {
         }
         while let Some(index) = self.ready.pop_front() {
             let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { continue };
-            let transmit = slot.connection.poll_transmit(now, out);
+            let transmit = slot.connection.poll_transmit(now, &mut self.copies, out);
             if let Some(transmit) = transmit {
                 if slot.connection.is_unvalidated() {
                     self.stats.unvalidated_bytes += transmit.len as u64;

@@ -22,12 +22,16 @@ pub(crate) struct AckedMessage {
     /// Time since its transmission, if there was only one (Karn's algorithm).
     pub rtt: Option<Duration>,
     pub snapshot: Option<DeliverySnapshot>,
-    /// Whether a copy of it was sent.
+    /// Whether a copy was sent after the first transmission.
     pub is_copied: bool,
-    /// Whether the first transmission was lost, if that had no copy.
+    /// Whether the first transmission was lost, and its copy if there was one.
+    pub is_first_lost: bool,
+    /// Whether the first transmission was lost, if that had no copy; only for the first of several lost messages.
     pub first_lost: Option<bool>,
     /// Whether it was resent although the ack came too soon to be caused by the resend.
-    pub is_spurious: bool,
+    pub is_spurious_resend: bool,
+    /// Whether it counted as lost and its only transmission, or its first of two, arrived nevertheless.
+    pub is_spurious_loss: bool,
 }
 
 /// The times between the transmission of a message and two acks of it.

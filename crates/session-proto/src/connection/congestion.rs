@@ -1,84 +1,109 @@
-//! Congestion control: a model of the path, as in BBR (S26).
+//! Congestion control: CUBIC (RFC 9438), paced, with loss told apart by the delay that comes with it (S26).
 //!
-//! Loss alone is no sign of congestion. The path's capacity is measured instead: the rate at which messages arrive (the
-//! maximum of the last ten round trips), and the round-trip time without a queue (the minimum of the last ten seconds).
-//! Messages are sent at the measured rate, and the amount in flight is limited to what the path holds plus a little. Now and
-//! then a higher rate is probed, and then a lower one, which empties the queue that the probe may have built.
+//! The networks of players lose datagrams at random, and a window that shrinks with every loss would collapse on them. A
+//! queue that overflows, on the other hand, was full a moment before, and everything that passed it was late. So a loss counts
+//! as congestion only while the round-trip time shows a queue; then the window shrinks as CUBIC's does, and the flow takes the
+//! share that TCP would take in its place. A loss without a queue is random, and changes nothing.
 //!
-//! Random loss has to be made up for by sending more, or the measured rate would sink by it in every round. Congestive loss
-//! must not be. The two are told apart by the rounds in which less is sent than the path carries: what is lost even then is
-//! random. So the smallest loss rate of the last rounds is what is made up for.
+//! Two rules cover what the delay does not show: a queue that is too short to be noticed, or that was full before the flow
+//! began. Random loss takes the same share of whatever is sent; a share that has grown is congestion. And a loss that turns
+//! out to have been a late ack is undone.
 
-use super::rtt::RttEstimator;
+use super::{ack_effect::AckedMessage, rtt::RttEstimator};
 use std::time::{Duration, Instant};
 
-/// Window in bytes before anything is measured: 64 datagrams.
-pub(crate) const INITIAL_WINDOW: u64 = 32_512;
+/// Window in bytes before anything is measured: 24 datagrams.
+pub(crate) const INITIAL_WINDOW: u64 = 12_192;
 
-/// Smallest window in bytes: with less, a slow path would not be noticed to become faster.
-const MIN_WINDOW: u64 = 4 * 508;
+/// Smallest window in bytes. Many flows on a slow path have less than a datagram each: then the pacer sends one datagram in
+/// several round trips.
+const MIN_WINDOW: f64 = 254.0;
 
-/// Smallest round-trip time of the model: on shorter paths, the pauses of the hosts at both ends are longer than the path.
-const MIN_MODEL_RTT: Duration = Duration::from_millis(2);
+/// Number of bytes that may always be in flight, four datagrams: with less, a single lost ack would stop a flow until a timeout.
+/// The rate of a window that is smaller is limited by the pacer alone.
+const MIN_IN_FLIGHT: f64 = 2_032.0;
+
+/// The size of the segments that growth is counted in, in bytes: between that of our datagrams and that of a TCP segment, so
+/// that neither other sessions nor TCP are pushed aside.
+const SEGMENT: f64 = 1_000.0;
+
+/// Constants of RFC 9438: the scale of the cubic function in segments per cubed second, the decrease, and the growth per round
+/// trip with which such a decrease makes a flow as fast as Reno.
+const CUBIC_SCALE: f64 = 0.4;
+const DECREASE: f64 = 0.7;
+const RENO_GROWTH: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
+
+/// The decrease while the queue is longer than the path: there a flow that came first gives way to others sooner.
+const LONG_QUEUE_DECREASE: f64 = 0.6;
+
+/// The window never shrinks below what the path holds at the measured rate without a queue, but by at least this: a short queue
+/// is empty after that, and a lone flow need not leave a part of the path unused.
+const MIN_DECREASE: f64 = 0.9;
+
+/// Window in bytes below which that does not apply: where many flows have little each, none of them knows the path without a
+/// queue.
+const SMALL_WINDOW: f64 = 32_000.0;
+
+/// The decrease when a large part of the window was lost: the path has become much slower.
+const HEAVY_DECREASE: f64 = 0.5;
+const HEAVY_LOSS: f64 = 0.3;
+
+/// Number of lost datagrams that are congestion in any case if fewer, but not none, were acked meanwhile.
+const HEAVY_SAMPLE: u32 = 8;
+
+/// Largest growth per round trip outside of slow start, as a share of the window. For small windows it is less, and still less
+/// where a round trip takes longer than `LONG_RTT`: there a whole segment per round trip would overflow the queue again at once,
+/// and a long queue before a slow path notifies late.
+const MAX_GROWTH: f64 = 1.0 / 8.0;
+const MAX_SMALL_GROWTH: f64 = 1.0 / 32.0;
+const LONG_RTT: f64 = 0.1;
+
+/// Growth per round trip that is always allowed, in bytes.
+const MIN_GROWTH: f64 = 24.0;
+
+/// How much faster than a window per round trip the pacer sends: in slow start, and later.
+const SLOW_START_PACING: f64 = 2.0;
+const PACING: f64 = 1.25;
 
 /// Smallest rate at which messages are sent, in bytes per second.
-const MIN_PACING_RATE: f64 = 2_000.0;
+const MIN_PACING_RATE: f64 = 4_000.0;
 
-/// Gain of the startup phase, 2 / ln 2: the smallest with which the rate doubles in every round.
-const STARTUP_GAIN: f64 = 2.885;
+/// Slow start ends when the queue delays by an eighth of the path's delay, within these limits (RFC 9406).
+const SLOW_START_QUEUE: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(16)];
 
-/// Startup ends after this many rounds in which the rate grew by less than `STARTUP_GROWTH`.
-const FULL_ROUNDS: u32 = 3;
-const STARTUP_GROWTH: f64 = 1.25;
+/// After that the window still grows by a quarter in each of the next rounds, until something is lost: the queue may be that
+/// of others, who would keep the path to themselves.
+const CONSERVATIVE_ROUNDS: u64 = 10;
+const CONSERVATIVE_GROWTH: f64 = 1.0 / 4.0;
 
-/// Startup also ends after a single round without growth in which more than this share was lost.
-const STARTUP_MAX_LOSS: f64 = 0.15;
+/// Growth per round trip after `QUEUELESS_ROUNDS` without a queue, up to where the window was at the last congestion event: there
+/// is room on the path. After `FREE_ROUNDS` without a queue, the path has become faster than it was then.
+const QUEUELESS_GROWTH: f64 = 1.0 / 4.0;
+const QUEUELESS_ROUNDS: u32 = 3;
+const QUEUELESS_LIMIT: f64 = 0.95;
+const FREE_ROUNDS: u32 = 8;
 
-/// Pacing gains of the cruise phase: one round that probes for more, one that drains, and the rest at the measured rate.
-const CYCLE: [f64; 10] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// The same for a small window with losses, which may be one of many on a path whose queue none of them knows to be full.
+const LOSSY_FREE_ROUNDS: u32 = 12;
 
-/// Positions in [`CYCLE`].
-const PROBE_UP: usize = 0;
-const PROBE_DOWN: usize = 1;
-const STEADY: usize = 2;
+/// Number of loss rates that are remembered, each measured over at least a round and `MIN_LOSS_SAMPLE` datagrams. A loss rate
+/// above `MAX_LOSS_RATIO` times the smallest of them plus `MAX_LOSS_INCREASE`, and three standard deviations, is congestion.
+const LOSS_SAMPLES: usize = 8;
+const MIN_LOSS_SAMPLE: u32 = 32;
+const MAX_LOSS_RATIO: f64 = 2.0;
+const MAX_LOSS_INCREASE: f64 = 0.05;
 
-/// The next probe comes up to this many rounds earlier, at random: two flows that probe at the same time learn nothing.
-const MAX_SKIPPED_ROUNDS: u64 = 5;
+/// Number of rounds after a congestion event in which the loss rate is still that of the event.
+const EVENT_ROUNDS: u64 = 2;
 
-/// Limit on the bytes in flight, as a multiple of what the path holds; and the same while there is a queue, unless more is
-/// being probed.
-const WINDOW_GAIN: f64 = 1.5;
-const WINDOW_GAIN_WITH_QUEUE: f64 = 1.15;
+/// A loss rate above this is congestion in any case: no network that is worth playing on loses as much at random.
+const MAX_RANDOM_LOSS: f64 = 0.35;
+
+/// If that happens in slow start, the window is halved for this many rounds, to see whether the loss rate goes down with it.
+const TRIAL_ROUNDS: u64 = 2;
 
 /// Number of rounds for which a measured rate is valid.
 const RATE_ROUNDS: usize = 10;
-
-/// Number of loss rates that are remembered, each measured over at least `MIN_LOSS_SAMPLE` messages.
-const LOSS_ROUNDS: usize = 10;
-const MIN_LOSS_SAMPLE: u32 = 40;
-
-/// Number of loss rates that are needed before any loss counts as random.
-const MIN_LOSS_ROUNDS: usize = 3;
-
-/// Largest share of random loss that is made up for.
-const MAX_RANDOM_LOSS: f64 = 0.4;
-
-/// Age of the minimal round-trip time at which the queue is emptied for `PROBE_RTT_PERIOD` to measure it again, before it
-/// expires.
-const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-const PROBE_RTT_PERIOD: Duration = Duration::from_millis(200);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// The rate doubles in every round until that no longer helps.
-    Startup,
-    /// The queue that startup has built is drained.
-    Drain,
-    /// Messages are sent at the measured rate, with occasional probes.
-    Cruise,
-    /// Little is sent, to measure the round-trip time without a queue.
-    ProbeRtt,
-}
 
 /// Delivery state at the time a datagram is sent, from which its ack derives a delivery rate.
 #[derive(Clone, Copy, Debug)]
@@ -90,10 +115,90 @@ pub(crate) struct DeliverySnapshot {
     app_limited: bool,
 }
 
+/// Losses that were detected together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LossEvent {
+    pub datagrams: u32,
+    pub bytes: u64,
+    /// Position of the last lost transmission in the order of all transmissions.
+    pub newest_order: u64,
+    /// The position of the next transmission.
+    pub next_order: u64,
+    /// Whether nothing at all comes back: an outage says nothing about the share that is lost.
+    pub is_silent: bool,
+    /// Whether some count as lost only because no ack came in time: the receiver may have no room for them.
+    pub has_timed_out: bool,
+}
+
+/// Growth since the last congestion event.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Instant,
+    /// Seconds after which the cubic function reaches the window of the last congestion event.
+    k: f64,
+    /// The window that Reno would have.
+    reno_window: f64,
+}
+
+/// The state before the last congestion event, to return to if all its losses were late acks.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    window: f64,
+    threshold: f64,
+    max_window: f64,
+    /// Number of losses that have not turned out to be late acks.
+    losses: u32,
+}
+
+/// Loss rates of the last rounds.
+#[derive(Clone, Copy, Debug, Default)]
+struct LossHistory {
+    samples: [f64; LOSS_SAMPLES],
+    count: usize,
+    /// Datagrams of the sample that is being taken.
+    acked: u32,
+    lost: u32,
+}
+
+/// A loss rate, and those above which it is congestion: compared with the last rounds, and in any case.
+#[derive(Clone, Copy, Debug)]
+struct LossSample {
+    loss: f64,
+    limit: f64,
+    max: f64,
+}
+
+/// A pause of slow start in which the loss rate is compared with that before.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    ends_at: u64,
+    loss: f64,
+}
+
 /// Decides how fast to send and how much may be in flight.
 #[derive(Debug)]
 pub(crate) struct CongestionController {
-    phase: Phase,
+    /// Maximum number of bytes in flight.
+    window: f64,
+    /// Below this window, growth is exponential: slow start.
+    threshold: f64,
+    /// The window at the last congestion event.
+    max_window: f64,
+    epoch: Option<Epoch>,
+    /// Losses of transmissions before this one belong to the last loss event.
+    recovery_end: u64,
+    undo: Option<Undo>,
+    losses: LossHistory,
+    trial: Option<Trial>,
+    /// The round in which conservative slow start ends.
+    conservative_until: u64,
+    /// The round of the last congestion event, and that of the last loss.
+    reduced_in: u64,
+    lost_in: u64,
+    /// Number of consecutive rounds without a queue.
+    queueless_rounds: u32,
+    /// Whether messages are waiting for the window or the pacer.
+    is_limited: bool,
     /// Number of bytes acked.
     delivered: u64,
     delivered_at: Instant,
@@ -104,54 +209,47 @@ pub(crate) struct CongestionController {
     round: u64,
     /// The round ends when a datagram is acked that was sent after this many bytes were delivered.
     round_ends_at: u64,
+    /// Largest number of bytes in flight in the last round and in this one.
+    peaks: [u64; 2],
     /// Maximum delivery rate of each of the last rounds, in bytes per second.
     rates: [f64; RATE_ROUNDS],
-    full_rate: f64,
-    full_rounds: u32,
-    /// Position in [`CYCLE`], and when it was reached.
-    cycle: usize,
-    cycle_at: Instant,
-    probe_rtt_at: Instant,
-    probe_rtt_until: Option<Instant>,
-    /// Loss rates of the last rounds, and how many were ever measured.
-    losses: [f64; LOSS_ROUNDS],
-    loss_rounds: usize,
-    acked_in_round: u32,
-    lost_in_round: u32,
 }
 
-// Indexing in this file cannot fail: indices are taken modulo the length of their array, and a cycle position skips at most
-// four of the eight steady rounds.
+// Indexing in this file cannot fail: indices are taken modulo the length of their array.
 impl CongestionController {
     pub fn new(now: Instant) -> Self {
         Self {
-            phase: Phase::Startup,
+            window: INITIAL_WINDOW as f64,
+            threshold: f64::INFINITY,
+            max_window: 0.0,
+            epoch: None,
+            recovery_end: 0,
+            undo: None,
+            losses: LossHistory::default(),
+            trial: None,
+            conservative_until: 0,
+            reduced_in: 0,
+            lost_in: 0,
+            queueless_rounds: 0,
+            is_limited: false,
             delivered: 0,
             delivered_at: now,
             first_sent_at: now,
             app_limited_until: 0,
             round: 0,
             round_ends_at: 0,
+            peaks: [0; _],
             rates: [0.0; _],
-            full_rate: 0.0,
-            full_rounds: 0,
-            cycle: STEADY,
-            cycle_at: now,
-            probe_rtt_at: now,
-            probe_rtt_until: None,
-            losses: [0.0; _],
-            loss_rounds: 0,
-            acked_in_round: 0,
-            lost_in_round: 0,
         }
     }
 
-    /// A datagram is sent.
-    pub fn on_send(&mut self, now: Instant, in_flight: u64) -> DeliverySnapshot {
+    /// A datagram is sent; `in_flight` are the bytes in flight before it.
+    pub fn on_send(&mut self, now: Instant, in_flight: u64, len: u64) -> DeliverySnapshot {
         if in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
+        self.peaks[1] = self.peaks[1].max(in_flight + len);
         DeliverySnapshot {
             sent_at: now,
             delivered: self.delivered,
@@ -164,38 +262,91 @@ impl CongestionController {
     /// There is nothing to send although the window would allow more.
     pub fn on_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = (self.delivered + in_flight).max(1);
+        self.is_limited = false;
+    }
+
+    /// There is something to send that has to wait for the window or the pacer.
+    pub fn on_limited(&mut self) {
+        self.is_limited = true;
+    }
+
+    /// Whether messages are waiting for the window or the pacer.
+    pub fn is_limited(&self) -> bool {
+        self.is_limited
     }
 
     /// A datagram is acked.
     pub fn on_ack(&mut self, now: Instant, len: u64) {
         self.delivered += len;
         self.delivered_at = now;
-        self.acked_in_round += 1;
+        self.losses.acked += 1;
     }
 
-    /// A datagram is lost.
-    pub fn on_loss(&mut self) {
-        self.lost_in_round += 1;
-    }
-
-    /// All numbers of an ack are processed; `newest` belongs to the message among them that was sent last.
-    pub fn on_acks_done(&mut self, now: Instant, newest: Option<DeliverySnapshot>, in_flight: u64, rtt: &RttEstimator) {
-        if let Some(newest) = newest {
-            self.first_sent_at = self.first_sent_at.max(newest.sent_at);
-            if newest.delivered >= self.round_ends_at {
-                self.start_round();
+    /// Datagrams are lost.
+    pub fn on_losses(&mut self, event: LossEvent, rtt: &RttEstimator) {
+        self.losses.lost += if event.has_timed_out { 0 } else { event.datagrams };
+        self.lost_in = self.round;
+        if event.newest_order < self.recovery_end {
+            if let Some(undo) = &mut self.undo {
+                undo.losses += event.datagrams;
             }
-            self.measure(now, newest, rtt);
+            return;
         }
-        self.update_phase(now, in_flight, rtt);
+        let has_queue = if self.is_limited { rtt.has_queue() } else { rtt.has_thin_queue() };
+        if event.is_silent {
+            // The window is reduced when the silence ends.
+            return self.losses.discard_sample();
+        }
+        if has_queue || self.losses.is_heavy() {
+            self.recovery_end = event.next_order;
+            self.reduce(event, rtt);
+        }
     }
 
-    /// The path has changed: the model starts with half the known rate and learns again.
-    pub fn on_new_path(&mut self, now: Instant) {
+    /// A datagram that counted as lost was only late.
+    pub fn on_spurious_loss(&mut self) {
+        let Some(undo) = &mut self.undo else { return };
+        undo.losses = undo.losses.saturating_sub(1);
+        if undo.losses == 0 {
+            self.window = self.window.max(undo.window);
+            self.threshold = self.threshold.max(undo.threshold);
+            self.max_window = self.max_window.max(undo.max_window);
+            self.epoch = None;
+            self.undo = None;
+        }
+    }
+
+    /// All numbers of an ack are processed; `acked` is the message among them that was sent last, and `bytes` is the number of
+    /// bytes that are newly acked.
+    pub fn on_acks_done(&mut self, now: Instant, acked: &AckedMessage, bytes: u64, rtt: &RttEstimator) {
+        let Some(newest) = acked.snapshot else { return };
+        self.first_sent_at = self.first_sent_at.max(newest.sent_at);
+        if newest.delivered >= self.round_ends_at {
+            self.start_round(rtt);
+        }
+        self.measure(now, newest, rtt);
+        if newest.app_limited {
+            self.epoch = None;
+        } else if acked.order >= self.recovery_end {
+            self.grow(now, bytes as f64, rtt);
+        }
+    }
+
+    /// The path has changed, or nothing has come back for a while: slow start to where the window was. It begins with the
+    /// initial window, or with half of what was in flight if there was a queue.
+    pub fn on_new_path(&mut self, now: Instant, rtt: &RttEstimator) {
         let rate = self.rate();
-        *self = Self { delivered: self.delivered, ..Self::new(now) };
+        let used = if rtt.has_queue() { self.used_window() } else { self.window };
+        let start = if rtt.has_queue() { used / 2.0 } else { used };
+        *self = Self {
+            window: start.clamp(MIN_WINDOW, INITIAL_WINDOW as f64),
+            threshold: if self.threshold.is_finite() { (DECREASE * used).max(MIN_WINDOW) } else { self.threshold },
+            recovery_end: self.recovery_end,
+            delivered: self.delivered,
+            round_ends_at: self.delivered,
+            ..Self::new(now)
+        };
         self.rates[0] = rate / 2.0;
-        self.round_ends_at = self.delivered;
     }
 
     /// Delivery rate of the path in bytes per second.
@@ -203,76 +354,165 @@ impl CongestionController {
         self.rates.iter().fold(0.0, |max: f64, &rate| max.max(rate))
     }
 
+    /// Delivery rate of this round and the last.
+    fn last_rate(&self) -> f64 {
+        let last = self.rates[(self.round.saturating_sub(1)) as usize % RATE_ROUNDS];
+        last.max(self.rates[self.round as usize % RATE_ROUNDS])
+    }
+
     /// Rate at which to send, in bytes per second.
     pub fn pacing_rate(&self, rtt: &RttEstimator) -> f64 {
-        let initial = INITIAL_WINDOW as f64 / rtt.smoothed().as_secs_f64().max(0.001);
-        let rate = self.rate() / (1.0 - self.random_loss());
-        let rate = match self.phase {
-            Phase::Startup => STARTUP_GAIN * rate.max(initial),
-            Phase::Drain => rate / STARTUP_GAIN,
-            Phase::Cruise => CYCLE[self.cycle] * rate,
-            Phase::ProbeRtt => rate,
+        let gain = if self.is_in_slow_start() {
+            SLOW_START_PACING
+        } else if self.window < MIN_IN_FLIGHT {
+            1.0
+        } else {
+            PACING
         };
-        rate.max(MIN_PACING_RATE)
+        (gain * self.window / rtt.smoothed().as_secs_f64().max(0.000_1)).max(MIN_PACING_RATE)
     }
 
     /// Maximum number of bytes in flight.
-    pub fn window(&self, rtt: &RttEstimator) -> u64 {
-        let capacity = self.path_capacity(rtt);
-        match self.phase {
-            Phase::Startup => ((STARTUP_GAIN * capacity) as u64).max(INITIAL_WINDOW),
-            Phase::Drain | Phase::Cruise => (self.window_gain(rtt) * capacity) as u64 + MIN_WINDOW,
-            Phase::ProbeRtt => ((capacity / 2.0) as u64).max(MIN_WINDOW),
+    pub fn window(&self) -> u64 {
+        self.window.max(MIN_IN_FLIGHT) as u64
+    }
+
+    fn is_in_slow_start(&self) -> bool {
+        self.window < self.threshold
+    }
+
+    /// The part of the window that was in use lately: a stream that sends little says nothing about the rest.
+    fn used_window(&self) -> f64 {
+        let peak = self.peaks.iter().fold(0, |max, &peak| max.max(peak));
+        self.window.min(peak as f64).max(MIN_WINDOW)
+    }
+
+    fn reduce(&mut self, event: LossEvent, rtt: &RttEstimator) {
+        let used = self.used_window();
+        self.undo = Some(Undo {
+            window: self.window,
+            threshold: self.threshold,
+            max_window: self.max_window,
+            losses: event.datagrams,
+        });
+        let decrease = if event.bytes as f64 > HEAVY_LOSS * used {
+            HEAVY_DECREASE
+        } else if used < SMALL_WINDOW {
+            DECREASE
+        } else if rtt.queue_delay() > rtt.base() {
+            LONG_QUEUE_DECREASE
+        } else {
+            // What is lost at random is in flight as well.
+            let held = self.last_rate() * rtt.base().as_secs_f64() / (1.0 - self.losses.floor());
+            (held / used).clamp(DECREASE, MIN_DECREASE)
+        };
+        // Fast convergence: a flow whose share shrinks releases more of it.
+        self.max_window = if used < self.max_window { used * (1.0 + DECREASE) / 2.0 } else { used };
+        self.window = (decrease * used).max(MIN_WINDOW);
+        self.threshold = self.window;
+        self.epoch = None;
+        self.trial = None;
+        self.conservative_until = 0;
+        self.reduced_in = self.round;
+    }
+
+    fn grow(&mut self, now: Instant, acked: f64, rtt: &RttEstimator) {
+        if self.is_in_slow_start() {
+            let [min, max] = SLOW_START_QUEUE;
+            if rtt.queue_delay() > (rtt.base() / 8).clamp(min, max) {
+                self.end_slow_start();
+                self.conservative_until = self.round + CONSERVATIVE_ROUNDS;
+            } else if self.trial.is_some() {
+                return;
+            } else {
+                self.window += acked;
+                return;
+            }
         }
+        let window = self.window;
+        let max_window = &mut self.max_window;
+        let epoch = self.epoch.get_or_insert_with(|| {
+            *max_window = max_window.max(window);
+            let k = ((*max_window - window) / (CUBIC_SCALE * SEGMENT)).cbrt();
+            Epoch { start: now, k, reno_window: window }
+        });
+        let time = (now.saturating_duration_since(epoch.start) + rtt.smoothed()).as_secs_f64() - epoch.k;
+        let target = CUBIC_SCALE * SEGMENT * time * time * time + self.max_window;
+        epoch.reno_window += RENO_GROWTH * SEGMENT * acked / window;
+        let per_round = (target - window).max(epoch.reno_window - window).max(0.0);
+        let per_round = if self.round < self.conservative_until {
+            CONSERVATIVE_GROWTH * window
+        } else if self.is_path_free() {
+            QUEUELESS_GROWTH * window
+        } else {
+            let small = MAX_SMALL_GROWTH * (LONG_RTT / rtt.smoothed().as_secs_f64()).min(1.0);
+            let is_small = window < SMALL_WINDOW && rtt.has_queue();
+            per_round.min((window * if is_small { small } else { MAX_GROWTH }).max(MIN_GROWTH))
+        };
+        self.window += per_round * acked / window;
     }
 
-    /// The share of datagrams that is lost whatever the rate.
-    pub fn random_loss(&self) -> f64 {
-        if self.loss_rounds < MIN_LOSS_ROUNDS {
-            return 0.0;
-        }
-        let known = &self.losses[..self.loss_rounds.min(LOSS_ROUNDS)];
-        known.iter().fold(MAX_RANDOM_LOSS, |min, &loss| min.min(loss))
+    /// Whether there is room on the path.
+    fn is_path_free(&self) -> bool {
+        let is_lossy = self.window < SMALL_WINDOW && self.round < self.lost_in + u64::from(FREE_ROUNDS);
+        let rounds = if is_lossy {
+            LOSSY_FREE_ROUNDS
+        } else if self.window < QUEUELESS_LIMIT * self.max_window {
+            QUEUELESS_ROUNDS
+        } else {
+            FREE_ROUNDS
+        };
+        self.queueless_rounds >= rounds
     }
 
-    /// The bandwidth-delay product in bytes: what the path holds without a queue.
-    fn path_capacity(&self, rtt: &RttEstimator) -> f64 {
-        self.rate() / (1.0 - self.random_loss()) * rtt.min().max(MIN_MODEL_RTT).as_secs_f64()
+    fn end_slow_start(&mut self) {
+        self.threshold = self.window;
+        self.max_window = self.window;
+        self.epoch = None;
+        self.trial = None;
     }
 
-    fn window_gain(&self, rtt: &RttEstimator) -> f64 {
-        let has_queue = rtt.smoothed() > rtt.min() * 5 / 4 + Duration::from_millis(2);
-        if has_queue && self.cycle != PROBE_UP { WINDOW_GAIN_WITH_QUEUE } else { WINDOW_GAIN }
-    }
-
-    fn start_round(&mut self) {
+    fn start_round(&mut self, rtt: &RttEstimator) {
         self.round += 1;
         self.round_ends_at = self.delivered;
         self.rates[self.round as usize % RATE_ROUNDS] = 0.0;
-        let total = self.acked_in_round + self.lost_in_round;
-        let loss = f64::from(self.lost_in_round) / f64::from(total.max(1));
-        if self.phase == Phase::Startup && self.delivered > self.app_limited_until {
-            self.count_full_round(loss);
-        }
-        if total >= MIN_LOSS_SAMPLE {
-            // What is lost while startup floods the path says nothing about random loss.
-            if self.phase == Phase::Cruise {
-                self.losses[self.loss_rounds % LOSS_ROUNDS] = loss;
-                self.loss_rounds += 1;
-            }
-            self.acked_in_round = 0;
-            self.lost_in_round = 0;
+        self.peaks = [self.peaks[1], 0];
+        self.queueless_rounds = if rtt.has_queue() { 0 } else { self.queueless_rounds + 1 };
+        if self.delivered <= self.app_limited_until {
+            self.losses.discard_sample();
+            self.queueless_rounds = 0;
+        } else if let Some(sample) = self.losses.end_sample() {
+            self.compare_loss(sample);
         }
     }
 
-    /// Three rounds without growth, or one with high loss as well, mean that the path is full.
-    fn count_full_round(&mut self, loss: f64) {
-        let rate = self.rate();
-        if rate >= self.full_rate * STARTUP_GROWTH {
-            self.full_rate = rate;
-            self.full_rounds = 0;
-        } else {
-            self.full_rounds += if loss > STARTUP_MAX_LOSS { FULL_ROUNDS } else { 1 };
+    /// Compares the loss rate of the last round with the limit that follows from those before, unless the losses are those of a congestion
+    /// event.
+    fn compare_loss(&mut self, sample: LossSample) {
+        let LossSample { loss, limit, max } = sample;
+        if self.round <= self.reduced_in + EVENT_ROUNDS {
+            return;
+        }
+        if loss > max {
+            self.window = (HEAVY_DECREASE * self.window).max(MIN_WINDOW);
+            self.end_slow_start();
+            self.queueless_rounds = 0;
+        } else if let Some(trial) = self.trial.take_if(|trial| self.round >= trial.ends_at) {
+            if loss < trial.loss / 3.0 {
+                self.end_slow_start();
+                self.max_window = 2.0 * self.window;
+            }
+        } else if loss > limit && self.trial.is_none() {
+            if self.is_in_slow_start() {
+                self.window = (self.window / 2.0).max(MIN_WINDOW);
+                self.trial = Some(Trial { ends_at: self.round + TRIAL_ROUNDS, loss });
+            } else {
+                self.max_window = self.window;
+                self.window = (DECREASE * self.window).max(MIN_WINDOW);
+                self.threshold = self.window;
+                self.epoch = None;
+            }
+            self.queueless_rounds = 0;
         }
     }
 
@@ -294,43 +534,38 @@ impl CongestionController {
             self.rates[self.round as usize % RATE_ROUNDS] = rate;
         }
     }
+}
 
-    fn update_phase(&mut self, now: Instant, in_flight: u64, rtt: &RttEstimator) {
-        match self.phase {
-            Phase::Startup if self.full_rounds >= FULL_ROUNDS => self.phase = Phase::Drain,
-            Phase::Drain if in_flight as f64 <= self.path_capacity(rtt) => self.enter_cruise(now),
-            Phase::Cruise => self.advance_cycle(now, in_flight, rtt),
-            Phase::ProbeRtt if self.probe_rtt_until.is_some_and(|until| now >= until) => self.enter_cruise(now),
-            _ => {}
+impl LossHistory {
+    /// Completes a sample if it is large enough.
+    fn end_sample(&mut self) -> Option<LossSample> {
+        let total = self.acked + self.lost;
+        if total < MIN_LOSS_SAMPLE {
+            return None;
         }
-        let measured = rtt.min_at().map_or(now, |at| at.max(self.probe_rtt_at));
-        if self.phase == Phase::Cruise && now.saturating_duration_since(measured) > PROBE_RTT_INTERVAL {
-            self.phase = Phase::ProbeRtt;
-            self.probe_rtt_until = Some(now + PROBE_RTT_PERIOD.max(rtt.smoothed()));
-        }
+        let loss = f64::from(self.lost) / f64::from(total);
+        let floor = self.floor();
+        self.samples[self.count % LOSS_SAMPLES] = loss;
+        self.count += 1;
+        self.discard_sample();
+        let limit = MAX_LOSS_RATIO * floor + MAX_LOSS_INCREASE;
+        let with_deviation = |rate: f64| rate + 2.0 * (rate * (1.0 - rate).max(0.0) / f64::from(total)).sqrt();
+        Some(LossSample { loss, limit: with_deviation(limit), max: with_deviation(MAX_RANDOM_LOSS) })
     }
 
-    fn enter_cruise(&mut self, now: Instant) {
-        self.phase = Phase::Cruise;
-        self.cycle = STEADY;
-        self.cycle_at = now;
-        self.probe_rtt_at = now;
+    /// The smallest of the last loss rates: random loss, for lack of a better estimate.
+    fn floor(&self) -> f64 {
+        let known = &self.samples[..self.count.min(LOSS_SAMPLES)];
+        known.iter().copied().reduce(f64::min).unwrap_or_default().min(MAX_RANDOM_LOSS)
     }
 
-    fn advance_cycle(&mut self, now: Instant, in_flight: u64, rtt: &RttEstimator) {
-        let round_passed = now.saturating_duration_since(self.cycle_at) >= rtt.min();
-        let is_done = match self.cycle {
-            PROBE_DOWN => round_passed || in_flight as f64 <= self.path_capacity(rtt),
-            _ => round_passed,
-        };
-        if is_done {
-            self.cycle = (self.cycle + 1) % CYCLE.len();
-            if self.cycle == STEADY {
-                // Any number that differs between connections is random enough.
-                let random = (self.delivered ^ self.round << 17).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-                self.cycle += (random % MAX_SKIPPED_ROUNDS) as usize;
-            }
-            self.cycle_at = now;
-        }
+    /// Whether most datagrams of the current sample are lost.
+    fn is_heavy(&self) -> bool {
+        self.lost >= HEAVY_SAMPLE && (1..self.lost).contains(&self.acked)
+    }
+
+    fn discard_sample(&mut self) {
+        self.acked = 0;
+        self.lost = 0;
     }
 }

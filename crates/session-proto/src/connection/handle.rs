@@ -96,8 +96,10 @@ impl Connection {
         if let Some(repeated) = numbers.iter().next().and_then(|number| self.send.buffer.repeated_ack(now, number)) {
             self.send.early_acks.on_repeated_ack(now, repeated);
         }
-        let floor = self.send.early_acks.floor();
+        // A queue that drains brings acks sooner than usual, but not sooner than the path without a queue allows.
+        let floor = self.send.early_acks.floor().min(self.rtt.base() * 3 / 4);
         let mut early = None;
+        let mut acked_bytes = 0;
         for number in numbers.iter() {
             let acked = match self.send.buffer.on_ack(now, number, self.rtt.min(), floor) {
                 AckEffect::None => continue,
@@ -108,12 +110,18 @@ impl Connection {
                 AckEffect::Acked(acked) => acked,
             };
             self.congestion.on_ack(now, acked.len);
+            self.loss.add(acked.is_copied, acked.is_first_lost);
+            if acked.is_copied {
+                self.send.redundancy.on_copied_message(now, acked.is_first_lost);
+            }
             if let Some(lost) = acked.first_lost {
                 self.send.redundancy.on_first_transmission(now, lost, self.rtt.smoothed());
             }
-            if acked.is_spurious {
-                self.stats.spurious_resends += 1;
-                self.recovery.on_spurious_resend();
+            acked_bytes += acked.len;
+            self.stats.spurious_resends += u64::from(acked.is_spurious_resend);
+            if acked.is_spurious_loss {
+                self.congestion.on_spurious_loss();
+                self.recovery.on_spurious_loss(now, self.rtt.smoothed());
             }
             self.recovery.on_ack(number.get());
             if newest.is_none_or(|newest| acked.order > newest.order) {
@@ -134,8 +142,9 @@ impl Connection {
         if let Some(rtt) = newest.rtt {
             self.send.early_acks.on_ack(Some(rtt).filter(|_| !newest.is_copied));
             self.rtt.sample(now, rtt);
+            self.recovery.thin_backoff = 0;
         }
-        self.congestion.on_acks_done(now, newest.snapshot, self.send.buffer.in_flight(), &self.rtt);
+        self.congestion.on_acks_done(now, &newest, acked_bytes, &self.rtt);
         self.detect_losses(now);
         self.release(now);
         self.notify_writable();
@@ -153,7 +162,8 @@ impl Connection {
         let min_interval = self.rtt.smoothed() / 2;
         for number in numbers.iter() {
             let credit = self.send.resend_budget.credit();
-            if let Some(requested) = self.send.buffer.on_request(now, number, min_interval, credit) {
+            let rtt = self.rtt.smoothed();
+            if let Some(requested) = self.send.buffer.on_request(now, number, min_interval, rtt, credit) {
                 self.send.resend_budget.charge(now, requested.len, requested.is_acked);
                 self.on_losses(now, requested.losses);
                 self.on_progress(now);

@@ -304,7 +304,7 @@ impl Connection {
     fn start_on_path(&mut self, now: Instant) {
         self.rtt.forget_path();
         self.send.early_acks.forget_path();
-        self.congestion.on_new_path(now);
+        self.congestion.on_new_path(now, &self.rtt);
         self.on_progress(now);
     }
 

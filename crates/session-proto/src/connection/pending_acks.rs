@@ -77,16 +77,18 @@ impl PendingAcks {
     }
 
     /// A new message arrived. It is acked at once if an earlier one is missing, and so is every second message, and the very
-    /// first: until that is acked, a client of a plain session drops what it receives.
+    /// first: until that is acked, a client of a plain session drops what it receives. In a sparse stream each message is acked
+    /// at once: no other would share the ack, and a delay would make the round trip look longer to the peer.
     pub fn on_message(&mut self, now: Instant, number: MessageNumber, has_gap: bool) {
         let soon = now.saturating_duration_since(self.last_arrival) <= STEADY_DELAY;
+        let is_sparse = !soon && self.steady == 0;
         self.steady = if soon { (self.steady + 1).min(STEADY_AFTER) } else { 0 };
         self.last_arrival = now;
         if has_gap {
             self.loss_repeats = REPEAT_AFTER_LOSS;
         }
         let is_first = self.remembered == 0 && self.pending.is_empty();
-        self.push(now, number, has_gap || is_first);
+        self.push(now, number, has_gap || is_first || is_sparse);
     }
 
     /// A message arrived again. If it arrived twice in quick succession, the peer sent it twice to be safe; otherwise the peer

@@ -2,13 +2,16 @@
 
 use super::{
     Connection, Side,
+    congestion::LossEvent,
     resend_requests::REQUEST_DELAY,
     send_buffer::{LossCount, Retention},
 };
 use std::time::{Duration, Instant};
 
-/// Interval at which the oldest message is resent while nothing comes back (S25).
+/// Interval at which the oldest message is resent while nothing comes back (S25); and its maximum if the silence began with a
+/// full queue, which frequent probes would keep full.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_CONGESTED_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Number of later transmissions that have to be acked before a message counts as lost; and the same for a thin stream.
 const LOSS_THRESHOLD: u64 = 3;
@@ -19,6 +22,9 @@ const THIN_LOSS_THRESHOLD: u64 = 1;
 const TOLERANCE_STEP: u32 = 4;
 const MAX_TOLERANCE: u32 = 40;
 const TOLERANCE_DECAY: u32 = 32;
+
+/// Maximum number of times that the timeout of a thin stream is doubled.
+const MAX_THIN_BACKOFF: u32 = 4;
 
 /// Time without an answer after which a client sends a new message because its address may have changed, and the interval of
 /// further ones: only a new message moves the session to the new address.
@@ -55,6 +61,12 @@ pub(super) struct Recovery {
     pub rebind_probe: bool,
     /// Grows with every spurious resend, and makes later ones wait longer.
     pub reordering_tolerance: u32,
+    /// Number of times that the timeout of a thin stream is doubled: it passed, and no round trip was measured since.
+    pub thin_backoff: u32,
+    /// When that was last raised.
+    pub thin_backoff_at: Instant,
+    /// Nothing is resent before this time: messages that counted as lost turn out to be acked late.
+    pub resend_at: Option<Instant>,
 }
 
 impl Recovery {
@@ -70,12 +82,16 @@ impl Recovery {
             last_rebind_probe: None,
             rebind_probe: false,
             reordering_tolerance: 0,
+            thin_backoff: 0,
+            thin_backoff_at: now,
+            resend_at: None,
         }
     }
 
-    /// A message is acked whose resend was spurious.
-    pub fn on_spurious_resend(&mut self) {
+    /// A message is acked that counted as lost by mistake. Others that were sent after it are probably only late, too.
+    pub fn on_spurious_loss(&mut self, now: Instant, rtt: Duration) {
         self.reordering_tolerance = (self.reordering_tolerance + TOLERANCE_STEP).min(MAX_TOLERANCE);
+        self.resend_at = Some(now + rtt / 4);
     }
 
     /// A message with this number is acked.
@@ -87,32 +103,54 @@ impl Recovery {
 
 impl Connection {
     pub(super) fn detect_losses(&mut self, now: Instant) {
-        let threshold = if self.send.redundancy.is_thin() { THIN_LOSS_THRESHOLD } else { LOSS_THRESHOLD };
+        let threshold = if self.is_thin() { THIN_LOSS_THRESHOLD } else { LOSS_THRESHOLD };
         let threshold = threshold + u64::from(self.recovery.reordering_tolerance / TOLERANCE_STEP);
         let losses = self.send.buffer.detect_losses(now, threshold, self.rtt.loss_delay(), self.loss_timeout());
         self.on_losses(now, losses);
     }
 
     pub(super) fn on_losses(&mut self, now: Instant, losses: LossCount) {
-        (0..losses.total).for_each(|_| self.congestion.on_loss());
+        if losses.total == 0 {
+            return;
+        }
+        let event = LossEvent {
+            datagrams: losses.total,
+            bytes: losses.bytes,
+            newest_order: losses.newest_order,
+            next_order: self.send.buffer.next_order(),
+            is_silent: self.recovery.is_silent,
+            has_timed_out: losses.has_timed_out,
+        };
+        self.congestion.on_losses(event, &self.rtt);
+        if losses.has_timed_out && now.saturating_duration_since(self.recovery.thin_backoff_at) >= self.rtt.smoothed() {
+            self.recovery.thin_backoff = (self.recovery.thin_backoff + 1).min(MAX_THIN_BACKOFF);
+            self.recovery.thin_backoff_at = now;
+        }
         if losses.copied > 0 {
             self.send.redundancy.on_copied_message_lost(now);
         }
     }
 
-    /// Time after which a message is lost although nothing sent later is acked: on a thin stream when the ack is overdue; and
-    /// in silence after the timeout, so that the congestion window does not stay full.
-    pub(super) fn loss_timeout(&self) -> Option<Duration> {
+    /// Time after which a message is lost although nothing sent later is acked: on a thin stream when the ack is overdue;
+    /// otherwise after the timeout (after two, unless there is silence), so that the congestion window does not stay full.
+    pub(super) fn loss_timeout(&self) -> Duration {
         if self.recovery.is_silent {
-            Some(self.rtt.base_rto())
+            self.rtt.base_rto()
+        } else if self.is_thin() {
+            self.thin_timeout()
         } else {
-            self.send.redundancy.is_thin().then(|| self.thin_timeout())
+            2 * self.rtt.base_rto()
         }
     }
 
     fn thin_timeout(&self) -> Duration {
         let tolerance = Duration::from_millis(self.recovery.reordering_tolerance.into());
-        self.rtt.thin_timeout() + self.send.redundancy.ack_slack() + tolerance
+        (self.rtt.thin_timeout() + self.send.redundancy.ack_slack() + tolerance) * (1 << self.recovery.thin_backoff)
+    }
+
+    /// Whether the stream sends little because the application has little to send, and not because of congestion.
+    pub(super) fn is_thin(&self) -> bool {
+        self.send.redundancy.is_thin() && !self.congestion.is_limited()
     }
 
     /// Frees messages that were acked long ago, beyond a whole window of them (S24). On a fast stream, where that would be too
@@ -151,9 +189,11 @@ impl Connection {
         self.recovery.probes = 0;
         self.rtt.reset_backoff();
         if std::mem::take(&mut self.recovery.is_silent) {
-            // The path may have changed. What a thin stream has to catch up on is little, and is sent at once.
-            self.congestion.on_new_path(now);
-            self.recovery.burst = if self.send.redundancy.is_thin() { BURST_AFTER_SILENCE } else { 0 };
+            // The path may have changed. What a thin stream has to catch up on is little, and is sent at once, unless the
+            // silence began with a full queue.
+            let may_burst = self.send.redundancy.is_thin() && !self.rtt.has_queue();
+            self.congestion.on_new_path(now, &self.rtt);
+            self.recovery.burst = if may_burst { BURST_AFTER_SILENCE } else { 0 };
         }
     }
 
@@ -168,9 +208,10 @@ impl Connection {
         let (_, sent_at) = self.send.buffer.oldest_sent()?;
         let received_since = self.liveness.last_received > sent_at && self.recovery.probes > 0;
         let timeout = match self.recovery.probes {
-            0 if self.send.redundancy.is_thin() => self.thin_timeout(),
+            0 if self.is_thin() => self.thin_timeout(),
             0 => self.rtt.rto(),
             _ if received_since => self.rtt.rto(),
+            _ if self.rtt.has_queue() => self.rtt.rto().min(MAX_CONGESTED_PROBE_INTERVAL),
             _ => self.rtt.rto().min(PROBE_INTERVAL),
         };
         Some(sent_at + timeout)

@@ -4,6 +4,9 @@
 //! sent a second time a moment later. That at most doubles the bytes of a thin stream, and copies have a budget of their own.
 //! Copying continues as long as both transmissions of a message are lost now and then, which is how a loss shows that the
 //! copies otherwise hide.
+//!
+//! Where the loss comes from a full queue, copies make it worse. So nothing is copied while the round-trip time shows a queue,
+//! and copying that coincides with a queue, or does not lower the loss, is suspended, each time for longer.
 
 use std::{
     ops::RangeInclusive,
@@ -13,8 +16,9 @@ use std::{
 /// Maximum length of a datagram that is copied.
 const MAX_COPIED_LEN: usize = 320;
 
-/// Maximum rate of copies in bytes per second.
+/// Maximum rate of copies of one connection, and of all connections of an endpoint together, in bytes per second.
 const COPY_RATE: f64 = 16_000.0;
+const ENDPOINT_COPY_RATE: f64 = 128_000.0;
 
 /// Share of lost messages at which copying starts: the longer the path, the later a resend arrives, and the sooner a copy
 /// pays. 3 % up to 50 ms, 1 % from 150 ms on: `START_LOSS_TIMES_RTT` (in seconds) divided by the round-trip time.
@@ -24,6 +28,16 @@ const START_LOSS_TIMES_RTT: f64 = 0.001_5;
 /// Copying stops after this time without a message whose two transmissions were both lost. At 60 messages per second and a
 /// loss of 3 %, that happens every 18 s.
 const COPY_PERIOD: Duration = Duration::from_secs(30);
+
+/// How long copying is suspended the first time, and at most.
+const MIN_SUSPENSION: Duration = Duration::from_secs(5);
+const MAX_SUSPENSION: Duration = Duration::from_secs(300);
+
+/// Weight of a single copied message in the loss of copied messages, and the number of copied messages before that says
+/// something. Copies do not pay where more than this share is lost in spite of them.
+const COPIED_LOSS_WEIGHT: f64 = 1.0 / 64.0;
+const MIN_COPIED: u32 = 128;
+const MAX_COPIED_LOSS: f64 = 0.25;
 
 /// Weight of a single message in the measured loss: low, so that one loss in a hundred messages does not count as a bad
 /// network.
@@ -47,6 +61,13 @@ pub(crate) struct Redundancy {
     loss: f64,
     /// Every small message is copied until this time.
     copy_until: Option<Instant>,
+    /// Measured share of copied messages that were lost both times, and the number of copied messages.
+    copied_loss: f64,
+    copied: u32,
+    /// Nothing is copied until this time.
+    suspended_until: Option<Instant>,
+    /// How long copying was suspended the last time.
+    suspension: Duration,
     last_sent: Instant,
     /// Number of consecutive messages sent within [`STEADY_INTERVAL`] of each other, up to [`STEADY_AFTER`].
     steady: u8,
@@ -61,6 +82,10 @@ impl Redundancy {
             copies: Bucket::new(now, COPY_RATE.min(rate)),
             loss: 0.0,
             copy_until: None,
+            copied_loss: 0.0,
+            copied: 0,
+            suspended_until: None,
+            suspension: Duration::ZERO,
             last_sent: now,
             steady: 0,
         }
@@ -85,8 +110,13 @@ impl Redundancy {
         self.loss += (f64::from(u8::from(lost)) - self.loss) * LOSS_WEIGHT;
         let threshold =
             (START_LOSS_TIMES_RTT / rtt.as_secs_f64().max(0.001)).clamp(*START_LOSS.start(), *START_LOSS.end());
-        if lost && self.loss >= threshold {
+        if lost && self.loss >= threshold && !self.is_suspended(now) {
+            if self.suspended_until.is_some_and(|until| now > until + 4 * self.suspension) {
+                self.suspension = Duration::ZERO;
+            }
             self.copy_until = Some(now + COPY_PERIOD);
+            self.copied_loss = 0.0;
+            self.copied = 0;
             // After copying has stopped, little is needed to start again.
             self.loss = threshold * 0.75;
         }
@@ -94,7 +124,39 @@ impl Redundancy {
 
     /// Both transmissions of a copied message were lost.
     pub fn on_copied_message_lost(&mut self, now: Instant) {
-        self.copy_until = Some(now + COPY_PERIOD);
+        if self.is_copying(now) {
+            self.copy_until = Some(now + COPY_PERIOD);
+        }
+    }
+
+    /// A copied message turned out to be lost both times, or received.
+    pub fn on_copied_message(&mut self, now: Instant, lost: bool) {
+        self.copied = self.copied.saturating_add(1);
+        self.copied_loss += (f64::from(u8::from(lost)) - self.copied_loss) * COPIED_LOSS_WEIGHT;
+        if lost && self.copied > MIN_COPIED && self.copied_loss > MAX_COPIED_LOSS {
+            self.suspend(now);
+        }
+    }
+
+    /// The round-trip time shows a queue.
+    pub fn on_queue(&mut self, now: Instant) {
+        if self.is_copying(now) {
+            self.suspend(now);
+        }
+    }
+
+    fn suspend(&mut self, now: Instant) {
+        self.suspension = (2 * self.suspension).clamp(MIN_SUSPENSION, MAX_SUSPENSION);
+        self.suspended_until = Some(now + self.suspension);
+        self.copy_until = None;
+    }
+
+    fn is_suspended(&self, now: Instant) -> bool {
+        self.suspended_until.is_some_and(|until| now < until)
+    }
+
+    fn is_copying(&self, now: Instant) -> bool {
+        self.copy_until.is_some_and(|until| now < until)
     }
 
     pub fn is_thin(&self) -> bool {
@@ -103,7 +165,7 @@ impl Redundancy {
 
     /// Whether a datagram of this length should be copied. A resend always is: other messages wait for it.
     pub fn should_copy(&self, now: Instant, len: usize, is_resend: bool) -> bool {
-        let is_lossy = is_resend || self.copy_until.is_some_and(|until| now < until);
+        let is_lossy = (is_resend && !self.is_suspended(now)) || self.is_copying(now);
         is_lossy && len <= MAX_COPIED_LEN && self.is_thin() && self.copies.has_quarter()
     }
 
@@ -116,10 +178,20 @@ impl Redundancy {
     pub fn copy_delay(rtt: Duration) -> Duration {
         (rtt / 16).clamp(Duration::from_millis(1), Duration::from_millis(8))
     }
+}
 
-    /// The measured loss rate of single messages, from 0 to 1.
-    pub fn loss(&self) -> f64 {
-        self.loss
+/// The byte budget of copies that all connections of an endpoint share: their players may be behind the same link.
+#[derive(Debug, Default)]
+pub(crate) struct CopyBudget(Option<Bucket>);
+
+impl CopyBudget {
+    /// Takes the bytes of a copy if there are enough.
+    pub fn take(&mut self, now: Instant, len: usize) -> bool {
+        let bucket = self.0.get_or_insert_with(|| Bucket::new(now, ENDPOINT_COPY_RATE));
+        bucket.take(now, 0);
+        let is_enough = bucket.tokens >= len as f64;
+        bucket.take(now, if is_enough { len } else { 0 });
+        is_enough
     }
 }
 

@@ -17,6 +17,9 @@ const RATE: f64 = 8_000.0;
 /// Share of the rate of the path while the stream waits for acks.
 const SHARE: f64 = 1.0 / 4.0;
 
+/// Smallest rate in bytes per second of a stream that is stuck: what is known about the path may be forged as well.
+const STUCK_RATE: f64 = 64_000.0;
+
 /// Bytes that can be drawn at once from a stream that is stuck: a request for 63 messages.
 const STUCK_BURST: f64 = 63.0 * MAX_DATAGRAM as f64;
 
@@ -56,7 +59,7 @@ impl ResendBudget {
         self.refilled_at = now;
         let is_stuck = stuck_after.is_some_and(|after| now.saturating_duration_since(self.last_progress) > after);
         let share = if stuck_after.is_some() { RATE.max(SHARE * rate) } else { RATE };
-        let (acked_rate, acked_burst) = if is_stuck { (rate.max(RATE), STUCK_BURST) } else { (share, BURST) };
+        let (acked_rate, acked_burst) = if is_stuck { (rate.max(STUCK_RATE), STUCK_BURST) } else { (share, BURST) };
         self.unacked = (self.unacked + elapsed * share).min(BURST);
         self.acked = (self.acked + elapsed * acked_rate).min(acked_burst);
     }

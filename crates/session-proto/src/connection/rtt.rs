@@ -19,6 +19,24 @@ const MIN_SLACK: Duration = Duration::from_millis(20);
 /// How long a measured minimum stays valid. Paths change, and a full queue must not hide the true delay forever.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 
+/// How much the path's delay may grow per [`MIN_RTT_WINDOW`] in which nothing was faster: 1/64. Several flows can keep a queue
+/// full for minutes, and none of them sees the empty path in that time.
+const BASE_DRIFT: u32 = 64;
+
+/// How many times the path's delay the fastest round trip of a [`MIN_RTT_WINDOW`] can take.
+const MAX_BASE_RATIO: u32 = 4;
+
+/// Number of samples over which the smallest is taken as the current delay, twice that at most: fewer would mistake jitter for
+/// a queue.
+const RECENT_SAMPLES: u8 = 4;
+
+/// A queue is one that delays by more than this, by more than 1/64 of the path's delay, and by more than the delay varies.
+const MIN_QUEUE_DELAY: Duration = Duration::from_millis(1);
+const MIN_QUEUE_SHARE: u32 = 64;
+
+/// See [`RttEstimator::has_long_queue`].
+const LONG_QUEUE_DELAY: Duration = Duration::from_millis(5);
+
 /// Maximum number of times that the timeout is doubled.
 const MAX_BACKOFF: u32 = 8;
 
@@ -29,13 +47,35 @@ pub(crate) struct RttEstimator {
     variation: Duration,
     latest: Duration,
     min: Option<(Duration, Instant)>,
+    base: Option<Base>,
+    /// The smallest of the last complete [`RECENT_SAMPLES`], and of those since.
+    recent: [Duration; 2],
+    recent_count: u8,
     /// Number of times that the timeout was doubled.
     backoff: u32,
 }
 
+/// The delay of the path without a queue.
+#[derive(Clone, Copy, Debug)]
+struct Base {
+    delay: Duration,
+    /// The smallest sample since a time.
+    latest: Duration,
+    since: Instant,
+}
+
 impl RttEstimator {
     pub fn new() -> Self {
-        Self { smoothed: None, variation: Duration::ZERO, latest: ASSUMED_RTT, min: None, backoff: 0 }
+        Self {
+            smoothed: None,
+            variation: Duration::ZERO,
+            latest: ASSUMED_RTT,
+            min: None,
+            base: None,
+            recent: [Duration::MAX; 2],
+            recent_count: 0,
+            backoff: 0,
+        }
     }
 
     /// Adds a measurement, taken on a message that was sent once (Karn's algorithm).
@@ -55,11 +95,33 @@ impl RttEstimator {
         if self.min.is_none_or(|(min, at)| rtt <= min || now.saturating_duration_since(at) > MIN_RTT_WINDOW) {
             self.min = Some((rtt, now));
         }
+        self.update_base(now, rtt);
+        self.recent[1] = self.recent[1].min(rtt);
+        self.recent_count += 1;
+        if self.recent_count >= RECENT_SAMPLES {
+            self.recent = [self.recent[1], Duration::MAX];
+            self.recent_count = 0;
+        }
+    }
+
+    fn update_base(&mut self, now: Instant, rtt: Duration) {
+        let base = self.base.get_or_insert(Base { delay: rtt, latest: rtt, since: now });
+        base.latest = base.latest.min(rtt);
+        base.delay = base.delay.min(rtt);
+        if now.saturating_duration_since(base.since) > MIN_RTT_WINDOW {
+            // Much less than everything else for so long was no measurement of this path, but of another one or a forger.
+            base.delay = base.latest.min((base.delay + base.delay / BASE_DRIFT).max(base.latest / MAX_BASE_RATIO));
+            base.latest = rtt;
+            base.since = now;
+        }
     }
 
     /// Starts over on a new path. Nothing is known about it, but its delay is probably similar.
     pub fn forget_path(&mut self) {
         self.min = None;
+        self.base = None;
+        self.recent = [Duration::MAX; 2];
+        self.recent_count = 0;
         self.backoff = 0;
     }
 
@@ -80,9 +142,31 @@ impl RttEstimator {
         self.min.map_or(self.smoothed(), |(min, _)| min)
     }
 
-    /// The time at which the minimum was measured.
-    pub fn min_at(&self) -> Option<Instant> {
-        self.min.map(|(_, at)| at)
+    /// The delay of the path without a queue.
+    pub fn base(&self) -> Duration {
+        self.base.map_or(self.smoothed(), |base| base.delay)
+    }
+
+    /// How much longer than without a queue a round trip takes now.
+    pub fn queue_delay(&self) -> Duration {
+        let [before, now] = self.recent;
+        let recent = before.min(now);
+        if recent == Duration::MAX { Duration::ZERO } else { recent.saturating_sub(self.base()) }
+    }
+
+    /// Whether the round-trip time shows a queue.
+    pub fn has_queue(&self) -> bool {
+        self.queue_delay() > MIN_QUEUE_DELAY.max(self.base() / MIN_QUEUE_SHARE).max(self.variation)
+    }
+
+    /// Whether the round-trip time shows a queue to a stream that sends little, whose acks may be delayed.
+    pub fn has_thin_queue(&self) -> bool {
+        self.queue_delay() > self.base() / 4 + MIN_SLACK
+    }
+
+    /// Whether the queue adds so much that copies would do harm: a quarter of the path's delay and 5 ms.
+    pub fn has_long_queue(&self) -> bool {
+        self.queue_delay() > self.base() / 4 + LONG_QUEUE_DELAY
     }
 
     /// Time after which a message is lost if a later one is acked: 9/8 of the usual round trip (S25).

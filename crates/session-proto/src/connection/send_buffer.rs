@@ -45,7 +45,7 @@ struct Message {
     is_queued: bool,
     /// Number of transmissions, copies not counted.
     transmissions: u16,
-    /// Whether a copy was sent, without a reason to assume that the original was lost.
+    /// Whether a copy was sent after the first transmission, before there was a reason to assume that it was lost.
     is_copied: bool,
     /// Whether an ack was ignored because it came too early; `acked_at` is its time.
     is_acked_early: bool,
@@ -87,6 +87,11 @@ pub(crate) struct LossCount {
     pub total: u32,
     /// Those that were sent once with a copy.
     pub copied: u32,
+    pub bytes: u64,
+    /// Position of the last of the lost transmissions in the order of all transmissions.
+    pub newest_order: u64,
+    /// Whether one was declared lost because no ack came in time, without a later one being acked.
+    pub has_timed_out: bool,
 }
 
 /// The send window: messages that are waiting, in flight, lost, or kept after their ack.
@@ -169,6 +174,11 @@ impl SendBuffer {
         self.next_number().distance_from(self.next_unsent) as usize
     }
 
+    /// Position of the next transmission in the order of all transmissions.
+    pub fn next_order(&self) -> u64 {
+        self.next_order
+    }
+
     /// Bytes in flight.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
@@ -216,6 +226,11 @@ impl SendBuffer {
         None
     }
 
+    /// Whether a message is acked, and kept in case that its ack was forged.
+    pub fn is_acked(&self, number: MessageNumber) -> bool {
+        self.get(number).is_some_and(|message| message.status == Status::Acked)
+    }
+
     /// The oldest message that was sent and is not acked, and the time of its last transmission.
     pub fn oldest_sent(&self) -> Option<(MessageNumber, Instant)> {
         let message = self.get(self.oldest_unacked)?;
@@ -240,6 +255,15 @@ impl SendBuffer {
 
     /// The copy that [`next_copy`](Self::next_copy) returned was sent.
     pub fn on_copy_sent(&mut self) {
+        if let Some((_, number)) = self.copies.pop_front()
+            && let Some(message) = self.get_mut(number)
+        {
+            message.is_copied |= message.transmissions == 1;
+        }
+    }
+
+    /// The copy that [`next_copy`](Self::next_copy) returned is not sent.
+    pub fn cancel_copy(&mut self) {
         self.copies.pop_front();
     }
 
@@ -252,10 +276,7 @@ impl SendBuffer {
     pub fn schedule_copy(&mut self, at: Instant, number: MessageNumber) {
         // The queue stays in the order of time: a copy may be a moment late, behind one that was scheduled before it.
         let at = self.copies.back().map_or(at, |(last, _)| at.max(*last));
-        if let Some(message) = self.get_mut(number) {
-            message.is_copied = true;
-            self.copies.push_back((at, number));
-        }
+        self.copies.push_back((at, number));
     }
 
     /// The bytes of a message's datagram.
@@ -309,16 +330,19 @@ impl SendBuffer {
             message.is_acked_early = true;
             return AckEffect::Early(since);
         }
-        let is_spurious = message.transmissions == 2 && !is_of_last;
+        let is_spurious_resend = message.transmissions == 2 && !is_of_last;
+        let is_spurious_loss = is_spurious_resend || (is_single && status == Status::Lost);
         let acked = AckedMessage {
             len: u64::from(message.span.len),
             order: message.order,
             rtt: (is_single && !is_early).then_some(since),
-            is_copied: message.is_copied,
             snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
+            is_copied: message.is_copied,
+            is_first_lost: !is_single && !is_spurious_resend,
             first_lost: (message.is_single_loss || (is_single && !message.is_copied))
-                .then_some(message.is_single_loss && !is_spurious),
-            is_spurious,
+                .then_some(message.is_single_loss && !is_spurious_loss),
+            is_spurious_resend,
+            is_spurious_loss,
         };
         message.status = Status::Acked;
         message.acked_at = now;
@@ -336,17 +360,19 @@ impl SendBuffer {
         AckEffect::Acked(acked)
     }
 
-    /// The peer requests a message. It is resent, acked or not, but not twice within `min_interval` (S24, S25), and only with
-    /// credit (W61).
+    /// The peer requests a message. It is resent, acked or not, but not twice within `min_interval` (S24, S25), again only if
+    /// the peer could have received the last resend before it sent the request, and only with credit (W61).
     pub fn on_request(
         &mut self,
         now: Instant,
         number: MessageNumber,
         min_interval: Duration,
+        rtt: Duration,
         credit: ResendCredit,
     ) -> Option<RequestedMessage> {
         let message = self.get_mut(number)?;
         let is_acked = message.status == Status::Acked;
+        let min_interval = if message.transmissions > 1 { min_interval.max(rtt) } else { min_interval };
         if message.transmissions == 0
             || message.is_queued
             || now.saturating_duration_since(message.sent_at) < min_interval
@@ -359,7 +385,8 @@ impl SendBuffer {
             return Some(RequestedMessage { losses: self.declare_lost(number, true), len, is_acked });
         }
         message.is_queued = true;
-        self.resends.push_back(number);
+        // The receiver waits for it, and may have no room for anything else that is to be resent.
+        self.resends.push_front(number);
         Some(RequestedMessage { losses: LossCount::default(), len, is_acked })
     }
 
@@ -390,7 +417,7 @@ impl SendBuffer {
         now: Instant,
         threshold: u64,
         loss_delay: Duration,
-        timeout: Option<Duration>,
+        timeout: Duration,
     ) -> LossCount {
         let mut losses = LossCount::default();
         while let Some(number) = self.first_in_flight {
@@ -398,24 +425,26 @@ impl SendBuffer {
             let acked_later = self.newest_acked_order.saturating_sub(message.order);
             let is_lost = acked_later >= threshold
                 || (acked_later > 0 && now >= message.sent_at + loss_delay)
-                || timeout.is_some_and(|timeout| now >= message.sent_at + timeout);
+                || now >= message.sent_at + timeout;
             if !is_lost {
                 break;
             }
+            losses.has_timed_out |= acked_later == 0;
             // Several at once are one loss event, and maybe only a lost ack.
             let found = self.declare_lost(number, losses.total == 0);
             losses.total += found.total;
             losses.copied += found.copied;
+            losses.bytes += found.bytes;
+            losses.newest_order = losses.newest_order.max(found.newest_order);
         }
         losses
     }
 
     /// When [`detect_losses`](Self::detect_losses) may find something.
-    pub fn loss_detection_at(&self, loss_delay: Duration, timeout: Option<Duration>) -> Option<Instant> {
+    pub fn loss_detection_at(&self, loss_delay: Duration, timeout: Duration) -> Option<Instant> {
         let message = self.get(self.first_in_flight?)?;
-        let by_ack = (self.newest_acked_order > message.order).then(|| message.sent_at + loss_delay);
-        let by_timeout = timeout.map(|timeout| message.sent_at + timeout);
-        by_ack.into_iter().chain(by_timeout).min()
+        let is_passed = self.newest_acked_order > message.order;
+        Some(message.sent_at + if is_passed { loss_delay.min(timeout) } else { timeout })
     }
 
     /// Frees messages that were acked long enough ago, if everything older is acked and a window of later messages is kept (S24).
@@ -448,12 +477,13 @@ impl SendBuffer {
         message.status = Status::Lost;
         message.is_queued = true;
         let len = u64::from(message.span.len);
+        let order = message.order;
         let is_single = message.transmissions == 1;
         let copied = is_single && message.is_copied;
         message.is_single_loss |= is_first_of_event && is_single && !message.is_copied;
         self.in_flight -= len;
         self.resends.push_back(number);
-        LossCount { total: 1, copied: copied.into() }
+        LossCount { total: 1, copied: copied.into(), bytes: len, newest_order: order, has_timed_out: false }
     }
 
     fn get(&self, number: MessageNumber) -> Option<&Message> {

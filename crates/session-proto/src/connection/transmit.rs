@@ -1,7 +1,7 @@
 //! What a connection sends: control datagrams first, then messages.
 
 use super::{Connection, DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL, State};
-use crate::connection::redundancy::Redundancy;
+use crate::connection::redundancy::{CopyBudget, Redundancy};
 use rallypoint_machine::Transmit;
 use rallypoint_wire::session::{Control, MAX_DATAGRAM, MessageNumber, NumberListBuf};
 use std::time::Instant;
@@ -27,7 +27,12 @@ enum Transmission {
 impl Connection {
     /// Appends the next datagrams: first what is small and urgent, then messages. All of them have the same length, except
     /// that the last may be shorter.
-    pub(crate) fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        copies: &mut CopyBudget,
+        out: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         let start = out.len();
         self.send.paced_until = None;
         let mut count = 1;
@@ -48,7 +53,7 @@ impl Connection {
             }
         } else {
             let size;
-            (count, size) = self.emit_messages(now, out);
+            (count, size) = self.emit_messages(now, copies, out);
             segment = (count > 1).then_some(size);
         }
         let len = out.len() - start;
@@ -136,12 +141,12 @@ impl Connection {
     }
 
     /// Appends messages. Returns their number and the length of the first.
-    fn emit_messages(&mut self, now: Instant, out: &mut Vec<u8>) -> (usize, usize) {
+    fn emit_messages(&mut self, now: Instant, copies: &mut CopyBudget, out: &mut Vec<u8>) -> (usize, usize) {
         let start = out.len();
         let mut count = 0;
         let mut size = 0;
         while count < self.config.batch
-            && let Some((number, transmission)) = self.next_message(now)
+            && let Some((number, transmission)) = self.next_message(now, copies)
         {
             let len = self.send.buffer.datagram(number).len();
             if count > 0 && (len > size || out.len() - start + len > MAX_BATCH_BYTES) {
@@ -163,18 +168,28 @@ impl Connection {
     }
 
     /// The message that may be sent now, if there is one.
-    fn next_message(&mut self, now: Instant) -> Option<(MessageNumber, Transmission)> {
+    fn next_message(&mut self, now: Instant, copies: &mut CopyBudget) -> Option<(MessageNumber, Transmission)> {
         if let Some(number) = self.path.next_challenge() {
             return Some((number, Transmission::First));
         }
         if let Some(probe) = self.next_probe() {
             return Some(probe);
         }
-        if let Some(number) = self.send.buffer.next_copy(now) {
-            return Some((number, Transmission::Copy));
+        while let Some(number) = self.send.buffer.next_copy(now) {
+            let len = self.send.buffer.datagram(number).len();
+            if self.may_copy(now, number) && copies.take(now, len) {
+                return Some((number, Transmission::Copy));
+            }
+            self.send.buffer.cancel_copy();
         }
         let is_silent = self.recovery.is_silent;
-        let (number, transmission) = match self.send.buffer.next_resend().filter(|_| !is_silent) {
+        let resend = self.send.buffer.next_resend().filter(|_| !is_silent);
+        // Messages that seem to be lost may be acked at any moment if others of that kind just were.
+        let is_held = resend.is_some() && self.recovery.resend_at.is_some_and(|at| now < at);
+        if is_held {
+            self.send.paced_until = self.recovery.resend_at;
+        }
+        let (number, transmission) = match resend.filter(|_| !is_held) {
             Some(number) => (number, Transmission::Resend),
             None => match self.next_unsent() {
                 // Into a silence, only what costs next to nothing is sent: it shows at once when the network is back.
@@ -186,19 +201,39 @@ impl Connection {
                 }
             },
         };
-        if transmission == Transmission::Resend && self.recovery.burst > 0 {
+        // An acked message is resent only on request, within the budget of requests (W61).
+        if transmission == Transmission::Resend && (self.recovery.burst > 0 || self.send.buffer.is_acked(number)) {
             return Some((number, transmission));
         }
         self.recovery.burst = 0;
-        if self.send.buffer.in_flight() >= self.congestion.window(&self.rtt) {
+        if !self.fits_window(number) {
+            self.congestion.on_limited();
             return None;
         }
         let rate = self.congestion.pacing_rate(&self.rtt);
         if !self.send.pacer.is_ready(now, rate) {
+            self.congestion.on_limited();
             self.send.paced_until = Some(self.send.pacer.retry_at(rate));
             return None;
         }
         Some((number, transmission))
+    }
+
+    /// Whether a copy may be sent: window and pacer would admit a message, and there is no queue that it would lengthen.
+    fn may_copy(&mut self, now: Instant, number: MessageNumber) -> bool {
+        if self.rtt.has_long_queue() {
+            self.send.redundancy.on_queue(now);
+            return false;
+        }
+        let rate = self.congestion.pacing_rate(&self.rtt);
+        self.fits_window(number) && self.send.pacer.is_ready(now, rate)
+    }
+
+    /// Whether the congestion window has room for a message. A single one always fits: the pacer limits those.
+    fn fits_window(&self, number: MessageNumber) -> bool {
+        let in_flight = self.send.buffer.in_flight();
+        let len = self.send.buffer.datagram(number).len() as u64;
+        in_flight == 0 || in_flight + len <= self.congestion.window()
     }
 
     /// The next message that recovery sends regardless of the congestion window.
@@ -263,14 +298,17 @@ impl Connection {
             self.on_progress(now);
             self.send.resend_budget.on_progress(now);
         }
-        let snapshot = self.congestion.on_send(now, in_flight);
+        let snapshot = self.congestion.on_send(now, in_flight, len as u64);
         self.send.buffer.on_sent(now, number, snapshot);
         match transmission {
             Transmission::First => self.send.redundancy.on_send(now, len),
             _ => self.stats.resends += 1,
         }
         let is_resend = transmission == Transmission::Resend;
-        if !self.recovery.is_silent && self.send.redundancy.should_copy(now, len, is_resend) {
+        if !self.recovery.is_silent
+            && !self.congestion.is_limited()
+            && self.send.redundancy.should_copy(now, len, is_resend)
+        {
             self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
         }
     }

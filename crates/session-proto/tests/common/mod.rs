@@ -1,7 +1,9 @@
 //! A server and clients on a simulated network, with applications that record what they receive.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod bottleneck;
 pub mod forge;
+pub mod players;
 pub mod traffic;
 
 use rallypoint_machine::{Machine, Transmit};

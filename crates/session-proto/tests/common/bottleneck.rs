@@ -1,0 +1,204 @@
+//! Downloads of sessions and CUBIC flows that share one bottleneck.
+
+use super::{SERVER, client_config, ms, server_config};
+use rallypoint_machine::{Machine, Transmit};
+use rallypoint_netsim::{BottleneckId, CubicReceiver, CubicSender, Link, Network, Node};
+use rallypoint_session_proto::{Client, ConnectionConfig, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+/// A server that always has something to send to each player.
+pub struct Source {
+    pub endpoint: Endpoint,
+    message: Vec<u8>,
+}
+
+/// A client that counts what it receives.
+pub struct Sink {
+    pub client: Client,
+    pub bytes: u64,
+}
+
+impl Source {
+    fn fill(&mut self, now: Instant, player: PlayerId) {
+        while self.endpoint.send(now, player, &self.message).is_ok() {}
+    }
+
+    fn poll(&mut self, now: Instant) {
+        while let Some(event) = self.endpoint.poll_event() {
+            if let ServerEvent::Connected(_) | ServerEvent::Writable(_) = event {
+                let players: Vec<PlayerId> = match event {
+                    ServerEvent::Writable(player) => vec![player],
+                    _ => self.endpoint.players().collect(),
+                };
+                players.into_iter().for_each(|player| self.fill(now, player));
+            }
+        }
+    }
+}
+
+impl Machine for Source {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.endpoint.handle_datagram(now, from, bytes);
+        self.poll(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.poll(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.endpoint.poll_transmit(now, out)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+}
+
+impl Machine for Sink {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.client.handle_datagram(now, from, bytes);
+        while self.client.poll_event().is_some() {}
+        while let Some(message) = self.client.recv() {
+            self.bytes += message.len() as u64;
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.client.handle_timeout(now);
+        while self.client.poll_event().is_some() {}
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.client.poll_transmit(now, out)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.client.poll_timeout()
+    }
+}
+
+/// One bottleneck, and the flows through it.
+pub struct SharedBottleneck {
+    pub net: Network,
+    pub id: BottleneckId,
+    pub server: Node<Source>,
+    pub sinks: Vec<Node<Sink>>,
+    pub cubics: Vec<(Node<CubicSender>, Node<CubicReceiver>)>,
+}
+
+/// Bytes that each flow delivered, and the share of its datagrams that was dropped.
+#[derive(Clone, Debug, Default)]
+pub struct Shares {
+    pub sessions: Vec<u64>,
+    pub cubics: Vec<u64>,
+    pub session_loss: f64,
+    pub cubic_loss: f64,
+}
+
+impl Shares {
+    /// Share of the sessions in all delivered bytes.
+    pub fn of_sessions(&self) -> f64 {
+        let sessions: u64 = self.sessions.iter().sum();
+        let cubics: u64 = self.cubics.iter().sum();
+        sessions as f64 / (sessions + cubics).max(1) as f64
+    }
+}
+
+impl SharedBottleneck {
+    /// A bottleneck of this rate and queue; every flow has this round-trip time.
+    pub fn new(seed: u64, rtt: Duration, bits_per_second: u64, queue: usize) -> Self {
+        let mut net = Network::new(seed);
+        net.set_default_link(Link::default().delay(rtt / 2));
+        let id = net.add_bottleneck(bits_per_second, queue);
+        let connection = ConnectionConfig { window: 16_384, ..ConnectionConfig::default() };
+        let config = EndpointConfig { max_per_address: 255, connection, ..server_config() };
+        let endpoint = Endpoint::new(config, [1; 32]).unwrap();
+        let server = net.add(SERVER, Source { endpoint, message: vec![7; 400] });
+        Self { net, id, server, sinks: Vec::new(), cubics: Vec::new() }
+    }
+
+    /// A queue of this many bandwidth-delay products.
+    pub fn with_bdp(seed: u64, rtt: Duration, bits_per_second: u64, bdp: f64) -> Self {
+        let queue = bits_per_second as f64 / 8.0 * rtt.as_secs_f64() * bdp;
+        Self::new(seed, rtt, bits_per_second, queue as usize)
+    }
+
+    pub fn add_session(&mut self) {
+        let number = self.sinks.len() as u8 + 1;
+        let connection = ConnectionConfig { window: 16_384, ..ConnectionConfig::default() };
+        let config = rallypoint_session_proto::ClientConfig { connection, ..client_config(Encryption::Plain) };
+        let client = Client::new(self.net.now(), SERVER.into(), config, [number; 32]).unwrap();
+        let address = ([10, 0, 1, number], 1000);
+        let sink = self.net.add(address, Sink { client, bytes: 0 });
+        self.net.pass_bottleneck(self.server, sink, self.id);
+        self.sinks.push(sink);
+    }
+
+    pub fn add_cubic(&mut self, segment: usize) {
+        let number = self.cubics.len() as u8 + 1;
+        let receiver = self.net.add(([10, 0, 2, number], 2000), CubicReceiver::default());
+        let to = self.net.address(receiver);
+        let now = self.net.now();
+        let sender = self.net.add(([10, 0, 3, number], 2000), CubicSender::new(now + ms(1), to, segment));
+        self.net.pass_bottleneck(sender, receiver, self.id);
+        self.cubics.push((sender, receiver));
+    }
+
+    /// Adds sessions and CUBIC flows one after the other, a few milliseconds apart.
+    pub fn add(&mut self, sessions: usize, cubics: usize, segment: usize) {
+        for _ in 0..sessions {
+            self.add_session();
+            let pause = self.net.rng().duration(ms(40));
+            self.net.run_for(pause);
+        }
+        for _ in 0..cubics {
+            self.add_cubic(segment);
+            let pause = self.net.rng().duration(ms(40));
+            self.net.run_for(pause);
+        }
+    }
+
+    fn totals(&self) -> (Vec<u64>, Vec<u64>, [u64; 4]) {
+        let sessions = self.sinks.iter().map(|&sink| self.net.machine(sink).bytes).collect();
+        let cubics = self.cubics.iter().map(|&(_, receiver)| self.net.machine(receiver).bytes()).collect();
+        let mut counts = [0; 4];
+        for &sink in &self.sinks {
+            let counters = self.net.counters(self.server, sink);
+            counts[0] += counters.sent.datagrams;
+            counts[1] += counters.lost_queue.datagrams;
+        }
+        for &(sender, receiver) in &self.cubics {
+            let counters = self.net.counters(sender, receiver);
+            counts[2] += counters.sent.datagrams;
+            counts[3] += counters.lost_queue.datagrams;
+        }
+        (sessions, cubics, counts)
+    }
+
+    /// Runs for a while, and returns what the flows did in that time.
+    pub fn measure(&mut self, time: Duration) -> Shares {
+        let (sessions, cubics, counts) = self.totals();
+        self.net.run_for(time);
+        let (sessions_after, cubics_after, counts_after) = self.totals();
+        let difference = |after: Vec<u64>, before: Vec<u64>| {
+            after.iter().zip(before).map(|(after, before)| after - before).collect()
+        };
+        let [session_sent, session_lost, cubic_sent, cubic_lost] =
+            std::array::from_fn(|index| (counts_after[index] - counts[index]) as f64);
+        Shares {
+            sessions: difference(sessions_after, sessions),
+            cubics: difference(cubics_after, cubics),
+            session_loss: session_lost / session_sent.max(1.0),
+            cubic_loss: cubic_lost / cubic_sent.max(1.0),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A link that many players share recovers from a disturbance: neither copies nor resends keep it congested (S25, W70).
+
+mod common;
+
+use common::{players::*, *};
+use rallypoint_netsim::Link;
+
+const RATE: u64 = 5_000_000;
+const QUEUE: usize = 64_000;
+
+/// Bytes of the messages, the load that 30 players make with 60 of them per second, and the time within which the link has to
+/// recover.
+const LOADS: [(usize, &str, u64); 3] = [(200, "65 %", 10), (230, "75 %", 10), (280, "88 %", 30)];
+
+fn recovers_from_a_dip(direction: Direction) {
+    for (len, load, seconds) in LOADS {
+        let mut crowd = Crowd::start(1, 30, direction, len, Link::default().delay(ms(25)));
+        let id = crowd.bottleneck;
+        crowd.net.set_bottleneck(id, RATE, QUEUE);
+        crowd.net.run_for(secs(2));
+        let before = crowd.measure(secs(5));
+        crowd.net.set_bottleneck(id, RATE * 3 / 10, QUEUE);
+        crowd.net.run_for(secs(2));
+        crowd.net.set_bottleneck(id, RATE, QUEUE);
+        crowd.net.run_for(secs(seconds));
+        let after = crowd.measure(secs(5));
+        println!("{direction:?}, load {load}: {before:?}, {after:?}");
+        assert!(after.p99 < 2 * before.p99, "load {load}: p99 {:?} before, {:?} after", before.p99, after.p99);
+        assert!(after.loss < 0.01, "load {load}: {}", after.loss);
+    }
+}
+
+#[test]
+fn w70_players_who_send_to_the_server_recover_from_a_dip_of_the_link() {
+    recovers_from_a_dip(Direction::ToServer);
+}
+
+#[test]
+fn w70_players_who_receive_from_the_server_recover_from_a_dip_of_the_link() {
+    recovers_from_a_dip(Direction::ToPlayers);
+}
+
+#[test]
+fn w70_copies_do_not_fill_a_link_that_loses_datagrams() {
+    // With copies, 30 players would need 5.4 of the 5 Mbit/s.
+    let mut crowd = Crowd::start(1, 30, Direction::ToServer, 200, Link::default().delay(ms(25)).loss(0.05));
+    let id = crowd.bottleneck;
+    crowd.net.set_bottleneck(id, RATE, QUEUE);
+    crowd.net.run_for(secs(60));
+    let later = crowd.measure(secs(30));
+    println!("{later:?}");
+    assert!(later.p99 < ms(250), "{later:?}");
+    assert!(later.loss < 0.07, "{later:?}");
+}
+
+#[test]
+fn w70_a_server_sends_copies_from_one_budget() {
+    // 100 players would be sent 1.3 MB of copies per second.
+    let mut crowd = Crowd::start(1, 100, Direction::ToPlayers, 200, Link::default().delay(ms(25)).loss(0.05));
+    crowd.net.run_for(secs(10));
+    let copies = |crowd: &Crowd| (0..100).map(|player| crowd.sender_stats(player).copies).sum::<u64>();
+    let before = copies(&crowd);
+    crowd.net.run_for(secs(10));
+    let per_second = (copies(&crowd) - before) * 211 / 10;
+    println!("{per_second} bytes of copies per second");
+    assert!((64_000..=140_000).contains(&per_second), "{per_second}");
+}
