@@ -7,8 +7,10 @@ use rallypoint_netsim::{CubicReceiver, CubicSender, Link, Network, Node};
 
 const RATE: u64 = 10_000_000;
 
+type Flow = (Node<CubicSender>, Node<CubicReceiver>);
+
 /// `count` flows through one bottleneck with a queue of one bandwidth-delay product. Each starts 100 ms after the one before.
-fn flows(count: u8, link: Link) -> (Network, Vec<(Node<CubicSender>, Node<CubicReceiver>)>) {
+fn flows(count: u8, link: Link) -> (Network, Vec<Flow>) {
     let mut net = Network::new(1);
     net.set_default_link(link);
     let bottleneck = net.add_bottleneck(RATE, 62_500);
@@ -25,7 +27,7 @@ fn flows(count: u8, link: Link) -> (Network, Vec<(Node<CubicSender>, Node<CubicR
     (net, flows)
 }
 
-fn received(net: &Network, flows: &[(Node<CubicSender>, Node<CubicReceiver>)]) -> Vec<u64> {
+fn received(net: &Network, flows: &[Flow]) -> Vec<u64> {
     flows.iter().map(|&(_, receiver)| net.machine(receiver).bytes()).collect()
 }
 
