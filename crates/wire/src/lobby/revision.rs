@@ -150,6 +150,9 @@ mod tests {
 
     type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
+    /// The index of a key, its old value and its new value.
+    type Values = (u8, Vec<u8>, Vec<u8>);
+
     fn registration(occupancy: Occupancy, entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
         let mut table = TableBuf::new();
         for (key, value) in entries {
@@ -261,7 +264,7 @@ mod tests {
             edit in proptest::option::of((0usize..200, any::<u8>())),
         ) {
             let keys: [&[u8]; 4] = [b"map", b"", b"mode", b"x"];
-            let entries = |pick: fn(&(u8, Vec<u8>, Vec<u8>)) -> &Vec<u8>| {
+            let entries = |pick: fn(&Values) -> &Vec<u8>| {
                 let named = [(b"name".to_vec(), b"A".to_vec())].into_iter();
                 let rest = values.iter().map(|value| (keys[usize::from(value.0)].to_vec(), pick(value).clone()));
                 named.chain(rest).collect::<Entries>()
