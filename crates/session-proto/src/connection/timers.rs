@@ -114,7 +114,7 @@ impl Connection {
         if self.is_expired(now, Timer::Probe) {
             self.recovery.probes += 1;
             self.recovery.probe_oldest = true;
-            self.recovery.probe_next = self.recovery.is_silent && !self.rtt.has_queue();
+            self.recovery.probe_next = self.recovery.is_silent;
             if self.recovery.is_silent {
                 self.rtt.back_off();
             }
