@@ -251,3 +251,37 @@ fn w45_replies_of_one_server_do_not_prove_others() {
     assert_eq!(lobby.register(VICTIM, &server(4)), RegistrationOutcome::Listed);
     assert!(lobby.list().contains(&"203.0.113.9:1 udp server 1".into()), "the proven one stays");
 }
+
+const ATTACKER: &str = "198.51.100.7";
+
+#[test]
+fn w45_an_id_proven_elsewhere_gives_way_at_another_address() {
+    let mut lobby = Lobby::default();
+    for n in 0..PER_ADDRESS as u128 {
+        lobby.register(ATTACKER, &tcp(1_000 + n).port(9_000 + n as u16));
+    }
+    lobby.settle(REACHABLE);
+    assert!(!lobby.register(VICTIM, &tcp(7).port(PORT)).is_refusal());
+    lobby.settle(REACHABLE);
+    assert_eq!(lobby.list().len(), PER_ADDRESS + 1);
+    lobby.unregister(VICTIM, 7);
+    // The IDs that are proven at the address of the attacker fill that of the victim.
+    for n in 0..PER_ADDRESS as u128 {
+        lobby.register(VICTIM, &tcp(1_000 + n).port(9_000 + n as u16));
+    }
+    lobby.settle(CheckResult::Unreachable);
+    lobby.wait(secs(4));
+    assert!(!lobby.register(VICTIM, &tcp(7).port(PORT)).is_refusal(), "a server that was listed there before");
+}
+
+#[test]
+fn w45_an_id_proven_elsewhere_does_not_displace_a_server_for_good() {
+    let mut lobby = Lobby::default();
+    lobby.register(VICTIM, &tcp(7).port(PORT));
+    lobby.register(ATTACKER, &tcp(1_000).port(9_000));
+    lobby.settle(REACHABLE);
+    // It takes the endpoint of the victim (L8) and leaves it again.
+    lobby.register(VICTIM, &tcp(1_000).port(PORT));
+    lobby.register(ATTACKER, &tcp(1_000).port(9_000));
+    assert!(lobby.list().contains(&format!("{VICTIM}:{PORT} tcp server 7")), "{:?}", lobby.list());
+}

@@ -55,6 +55,9 @@ impl Registry {
         } else {
             self.note_departure(now, slot, family);
             self.drop_endpoint(slot, family);
+            if old.is_none_or(|old| old.internal != new.internal) {
+                self.withdraw_proof(slot);
+            }
             self.change_transport(now, slot, registration.transport());
             self.slots.bind((new.external, registration.transport()), slot);
             self.charge_endpoint(slot, new.internal.ip);

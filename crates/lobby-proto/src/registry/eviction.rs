@@ -13,7 +13,7 @@ use super::{
     seen_filter::SeenFilter,
 };
 use crate::{
-    CheckTarget, RegistrationOutcome, UnlistReason,
+    CheckTarget, ListingOrigin, RegistrationOutcome, UnlistReason,
     entry::{Addr, EndpointState, Family, Standing},
     hash::KeyedHash,
     index::SlotIndex,
@@ -406,6 +406,21 @@ impl Registry {
             }
         }
         self.slots.cold_mut(slot).standing = Standing::Proven;
+    }
+
+    /// Makes a server that has registered at another address or port prove itself there. Otherwise IDs that an attacker has
+    /// proven at its own address would hold places at the addresses of others, and displace proven servers for good.
+    pub(super) fn withdraw_proof(&mut self, slot: SlotIndex) {
+        let cold = self.slots.cold_mut(slot);
+        if cold.standing < Standing::Proven || cold.server.origin != ListingOrigin::Registered {
+            return;
+        }
+        cold.standing = Standing::Unproven;
+        let endpoints = cold.endpoints;
+        self.link_entry(slot);
+        for endpoint in endpoints.iter().flatten() {
+            self.usage.link(&mut self.slots, slot, endpoint.internal.ip);
+        }
     }
 
     /// Adds a new entry that is not proven to those that can give way.

@@ -346,7 +346,10 @@ impl Model {
         self.update(now, at, says, inside, outside);
         self.release(now, at);
         let at = self.find(says.id).unwrap();
-        if let Some(displaced) = displaced.filter(|displaced| displaced.0.says.id != says.id && !is_proven(says.id))
+        // What was proven at another address or port counts no longer.
+        let stays = before.endpoints[usize::from(from.is_ipv6())].is_some_and(|endpoint| endpoint.inside == inside);
+        let is_proven_here = stays && is_proven(says.id);
+        if let Some(displaced) = displaced.filter(|displaced| displaced.0.says.id != says.id && !is_proven_here)
             && self.entries[at].displaced.is_none()
         {
             self.entries[at].displaced = Some(displaced);
