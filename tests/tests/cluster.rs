@@ -73,12 +73,12 @@ fn nodes_go_on_without_the_store_and_fill_an_empty_one() {
     nodes[1].register(&GameServer::named("b").port(8191));
     wait_until_listed(&nodes, &["a", "b"]);
     store.stop();
-    nodes[0].wait_until_logged("no contact to the cluster's store");
+    nodes[0].wait_until_logged("no contact with the cluster's store");
     let (status, body) = http_get(&nodes[0], "/readyz");
     assert_eq!(status, 200, "{body}");
     assert!(body.contains(r#""status":"degraded""#) && body.contains(r#""cluster":"disconnected""#), "{body}");
     assert!(http_get(&nodes[0], "/metrics").1.contains("rallypoint_cluster_connected 0"));
-    assert!(http_get(&nodes[0], "/").1.contains("no contact to its cluster"));
+    assert!(http_get(&nodes[0], "/").1.contains("no contact with its cluster"));
     // New servers are listed where they register.
     nodes[0].register(&GameServer::named("c").port(8192));
     nodes[0].wait_until_listed(&["a", "b", "c"]);
@@ -87,7 +87,7 @@ fn nodes_go_on_without_the_store_and_fill_an_empty_one() {
     wait_until_listed(&nodes, &["a", "b", "c"]);
     eventually("the store has all servers", || store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "3");
     nodes[0].wait_until_logged("in contact with the cluster's store again");
-    assert_eq!(nodes[0].log().matches("no contact to the cluster's store").count(), 1);
+    assert_eq!(nodes[0].log().matches("no contact with the cluster's store").count(), 1);
     eventually("the node is ready", || http_get(&nodes[0], "/readyz").1.contains(r#""cluster":"connected""#));
 }
 

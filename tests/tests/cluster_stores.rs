@@ -87,7 +87,7 @@ fn servers_stay_listed_while_a_redis_cluster_replaces_its_master() {
     eventually("the nodes are in contact again", || {
         nodes.iter().all(|node| {
             node.log().matches("in contact with the cluster's store again").count()
-                == node.log().matches("no contact to").count()
+                == node.log().matches("no contact with").count()
         })
     });
 }

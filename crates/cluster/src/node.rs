@@ -52,7 +52,7 @@ pub struct NodeConfig {
     pub node: u64,
     /// Derived from the cluster's secret.
     pub secret_check: [u8; 16],
-    /// How long servers of other nodes stay listed without contact to the store. Default: 5 minutes.
+    /// How long servers of other nodes stay listed without contact with the store. Default: 5 minutes.
     pub outage_limit: Duration,
     /// Maximum number of servers that are tracked.
     pub max_servers: usize,
@@ -73,7 +73,7 @@ pub enum Apply {
     Report(PublicId),
     /// All leases are reported again.
     ReportLeases,
-    /// Servers of other nodes stay until this time without further contact to the store.
+    /// Servers of other nodes stay until this time without further contact with the store.
     RemoteDeadline(Instant),
     /// A ban was added, changed or lifted.
     Ban {
@@ -176,7 +176,7 @@ pub struct ClusterNode {
 }
 
 impl ClusterNode {
-    /// A node that has no contact to the store yet.
+    /// A node that has no contact with the store yet.
     #[must_use]
     pub fn new(config: NodeConfig, now: Instant) -> Self {
         let not_yet = StoreError {

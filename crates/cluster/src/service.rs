@@ -25,7 +25,7 @@ pub struct ClusterOptions {
     pub secret: ClusterSecret,
     /// Name of this node, for the operator.
     pub node_name: String,
-    /// How long servers of other nodes stay listed without contact to the store.
+    /// How long servers of other nodes stay listed without contact with the store.
     pub outage_limit: Duration,
     /// Maximum number of servers that are tracked.
     pub max_servers: usize,

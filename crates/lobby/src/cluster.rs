@@ -72,7 +72,7 @@ pub struct ClusterStatus {
     pub problem: Option<String>,
     /// When the store last answered.
     pub last_contact: Option<Instant>,
-    /// Until when servers of other nodes stay listed without contact to the store.
+    /// Until when servers of other nodes stay listed without contact with the store.
     pub outage_limit: Duration,
     /// Round-trip time to the store.
     pub round_trip: Option<Duration>,

@@ -1,4 +1,4 @@
-//! A link that many players share recovers from a disturbance: neither copies nor resends keep it congested (S25, W70).
+//! A link that many players share recovers from a disturbance: neither copies nor resends keep it congested (S25, W72).
 
 mod common;
 
@@ -31,17 +31,17 @@ fn recovers_from_a_dip(direction: Direction) {
 }
 
 #[test]
-fn w70_players_who_send_to_the_server_recover_from_a_dip_of_the_link() {
+fn w72_players_who_send_to_the_server_recover_from_a_dip_of_the_link() {
     recovers_from_a_dip(Direction::ToServer);
 }
 
 #[test]
-fn w70_players_who_receive_from_the_server_recover_from_a_dip_of_the_link() {
+fn w72_players_who_receive_from_the_server_recover_from_a_dip_of_the_link() {
     recovers_from_a_dip(Direction::ToPlayers);
 }
 
 #[test]
-fn w70_copies_do_not_fill_a_link_that_loses_datagrams() {
+fn w72_copies_do_not_fill_a_link_that_loses_datagrams() {
     // With copies, 30 players would need 5.4 of the 5 Mbit/s.
     let mut crowd = Crowd::start(1, 30, Direction::ToServer, 200, Link::default().delay(ms(25)).loss(0.05));
     let id = crowd.bottleneck;
@@ -54,7 +54,7 @@ fn w70_copies_do_not_fill_a_link_that_loses_datagrams() {
 }
 
 #[test]
-fn w70_a_server_sends_copies_from_one_budget() {
+fn w72_a_server_sends_copies_from_one_budget() {
     // 100 players would be sent 1.3 MB of copies per second.
     let mut crowd = Crowd::start(1, 100, Direction::ToPlayers, 200, Link::default().delay(ms(25)).loss(0.05));
     crowd.net.run_for(secs(10));

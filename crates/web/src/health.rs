@@ -30,11 +30,8 @@ struct Ready {
     save: &'static str,
     /// `writing`, `starting`, `failing` or `off`.
     history: &'static str,
-    /// `connected`, `disconnected` or `off`.
+    /// `connected`, `disconnected` or `off`. What is wrong is in the log only, because it contains the address of the store.
     cluster: &'static str,
-    /// What is wrong with the cluster, if it is not connected.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cluster_problem: Option<String>,
 }
 
 /// Ready if the list is current, and the server is not shutting down.
@@ -58,15 +55,13 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
         Some(stats) if stats.written == 0 && stats.dropped == 0 && stats.pending <= 1 => "starting",
         Some(_) => "failing",
     };
-    let status = state.lobby.cluster_status();
-    let cluster = match &status {
+    let cluster = match state.lobby.cluster_status() {
         None if state.lobby.cluster().is_none() => "off",
         Some(status) if status.is_connected => "connected",
         _ => "disconnected",
     };
-    let cluster_problem = status.and_then(|status| status.problem.clone());
     let is_healthy = save == "saved" && history != "failing" && cluster != "disconnected";
     let status = if is_healthy { "ready" } else { "degraded" };
-    let ready = Ready { status, save, history, cluster, cluster_problem };
+    let ready = Ready { status, save, history, cluster };
     Ok(([(header::CONTENT_TYPE, JSON), NO_STORE], serde_json::to_vec(&ready).unwrap_or_default()).into_response())
 }

@@ -15,7 +15,7 @@ const RESULT_TIME: Duration = Duration::from_secs(10);
 /// Interval at which the result of another node is awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Lets the first node that claims a check make it. Without contact to the store every node makes its own.
+/// Lets the first node that claims a check make it. Without contact with the store every node makes its own.
 #[derive(Debug)]
 pub(super) struct StoreChecks {
     client: StoreClient,

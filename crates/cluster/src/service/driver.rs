@@ -263,7 +263,7 @@ impl Driver {
                 self.is_loss_logged = true;
                 let minutes = self.options.outage_limit.as_secs() / 60;
                 tracing::warn!(
-                    "no contact to the cluster's store: {error}. Servers of other nodes stay listed for {minutes} minutes"
+                    "no contact with the cluster's store: {error}. Servers of other nodes stay listed for {minutes} minutes"
                 );
             }
             NodeState::Refused(reason) if !self.is_loss_logged => {

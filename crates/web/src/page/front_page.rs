@@ -27,6 +27,8 @@ struct RenderedPage {
     age: RenderAge,
     /// The settings that the page shows: another configuration makes another page.
     settings: Arc<WebSettings>,
+    /// Whether the page has a notice that the cluster is disconnected.
+    has_notice: bool,
     response: Response<Bytes>,
 }
 
@@ -45,9 +47,11 @@ impl FrontPage {
     pub fn render(&self, state: &AppState, is_gzip: bool, render: impl FnOnce() -> Response<Bytes>) -> Response<Bytes> {
         let version = state.live.snapshot().version();
         let settings = Arc::clone(&state.settings());
+        let has_notice = is_cluster_disconnected(state);
         let started = Instant::now();
         let response = render();
-        let page = RenderedPage { age: RenderAge::new(version, started), settings, response: response.clone() };
+        let age = RenderAge::new(version, started);
+        let page = RenderedPage { age, settings, has_notice, response: response.clone() };
         *self.0[usize::from(is_gzip)].lock().unwrap_or_else(PoisonError::into_inner) = Some(page);
         response
     }
@@ -60,6 +64,12 @@ impl FrontPage {
     ) -> Option<Response<Bytes>> {
         let page = self.0[usize::from(is_gzip)].lock().unwrap_or_else(PoisonError::into_inner);
         let page = page.as_ref().filter(|page| Arc::ptr_eq(&page.settings, &state.settings()))?;
+        let page = Some(page).filter(|page| page.has_notice == is_cluster_disconnected(state))?;
         is_usable(page).then(|| page.response.clone())
     }
+}
+
+/// Whether this lobby is a node of a cluster that it has no contact with.
+pub(crate) fn is_cluster_disconnected(state: &AppState) -> bool {
+    state.lobby.cluster_status().is_some_and(|status| !status.is_connected)
 }

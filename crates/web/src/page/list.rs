@@ -4,6 +4,7 @@ use super::{
     error::PageError,
     facets::Facets,
     format,
+    front_page::is_cluster_disconnected,
     layout::{Layout, compress, render},
     server_row::ServerRow,
 };
@@ -165,9 +166,8 @@ fn list_page(state: &AppState, query: &ListQuery, favourites_only: bool) -> axum
 
 /// A notice if this lobby is a node of a cluster and does not hear from the others.
 fn cluster_notice(state: &AppState) -> Option<&'static str> {
-    let status = state.lobby.cluster_status()?;
-    (!status.is_connected).then_some(
-        "This lobby has no contact to its cluster at the moment: servers of other nodes may be missing or outdated.",
+    is_cluster_disconnected(state).then_some(
+        "This lobby has no contact with its cluster at the moment: servers of other nodes may be missing or outdated.",
     )
 }
 
