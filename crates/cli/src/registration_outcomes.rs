@@ -67,12 +67,17 @@ fn parse(body: &[u8]) -> Result<Vec<ReportedOutcome>, ProbeError> {
 
 /// Outcomes that may concern the server with this port, or all of them without a port. Several servers can share an
 /// address, and a registration that was refused before its port was parsed may come from any of them. Unregistrations have no
-/// port either, but say nothing about another server.
+/// port either: they concern the server only if it was registered before.
 pub fn for_port(outcomes: &[ReportedOutcome], port: Option<u16>) -> Vec<&ReportedOutcome> {
+    let mut was_registered = false;
     let fits = |outcome: &&ReportedOutcome| {
-        port.is_none()
-            || outcome.port == port
-            || outcome.port.is_none() && outcome.refused && !outcome.is_unregistration()
+        was_registered |= outcome.port == port;
+        match outcome.port {
+            _ if port.is_none() => true,
+            None if outcome.is_unregistration() => was_registered,
+            None => outcome.refused,
+            Some(_) => outcome.port == port,
+        }
     };
     outcomes.iter().filter(fits).collect()
 }
