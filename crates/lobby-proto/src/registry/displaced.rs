@@ -92,11 +92,12 @@ impl Registry {
     }
 
     /// Forgets the displaced server with this ID, which has registered elsewhere than at the endpoint `except`, or was
-    /// unregistered. Returns whether there was one.
-    pub(super) fn forget_displaced(&mut self, id: ServerId, except: Option<EndpointKey>) -> bool {
+    /// unregistered. Returns whether there was one whose lease has not ended.
+    pub(super) fn forget_displaced(&mut self, now: Instant, id: ServerId, except: Option<EndpointKey>) -> bool {
         let Some(&holder) = self.displaced_by_id.get(&id) else { return false };
         let place = self.slots.cold(holder).displaced.as_ref().map(|displaced| displaced.key());
-        place != except && self.take_displaced(holder).is_some()
+        let reached = self.wheel.tick(now);
+        place != except && self.take_displaced(holder).is_some_and(|displaced| displaced.deadline > reached)
     }
 
     /// Lets the displaced server of an entry return, if the entry has left its endpoint, and forgets it when its lease ends.

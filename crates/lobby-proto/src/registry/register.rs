@@ -51,7 +51,7 @@ impl Registry {
         let known = self.slots.find(new.server_id());
         let replaced = self.slots.at_endpoint(key).filter(|&slot| Some(slot) != known);
         let family = Family::of(source);
-        self.forget_displaced(new.server_id(), Some(key));
+        self.forget_displaced(now, new.server_id(), Some(key));
         // L8: a restarted server has a new ID, and must be visible at once.
         let displaced = replaced.and_then(|old| self.displace(now, old, family));
         let slot = known.unwrap_or_else(|| self.create(now, opener, new, ListingOrigin::Registered));

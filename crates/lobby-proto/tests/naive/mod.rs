@@ -247,14 +247,17 @@ impl Model {
     }
 
     /// Forgets a displaced server, unless it was displaced at this place.
-    fn forget_displaced(&mut self, id: u128, except: Option<((IpAddr, u16), bool)>) -> bool {
+    fn forget_displaced(&mut self, now: Instant, id: u128, except: Option<((IpAddr, u16), bool)>) -> bool {
         let holds = |entry: &Entry| {
             entry.displaced.as_ref().is_some_and(|displaced| {
                 displaced.0.says.id == id && Some((displaced.1, displaced.0.says.is_tcp)) != except
             })
         };
         let holder = self.entries.iter().position(holds);
-        holder.inspect(|&at| self.entries[at].displaced = None).is_some()
+        let displaced = holder.and_then(|at| self.entries[at].displaced.take());
+        let reached = self.reached(now);
+        displaced
+            .is_some_and(|displaced| displaced.0.endpoints.iter().flatten().any(|endpoint| endpoint.ends > reached))
     }
 
     /// Lets a displaced server return when the entry that displaced it has left its endpoint.
@@ -321,7 +324,7 @@ impl Model {
         if replaced.is_some_and(|at| is_taken(&self.entries[at])) {
             return RegistrationOutcome::EndpointTaken;
         }
-        self.forget_displaced(says.id, Some((outside, says.is_tcp)));
+        self.forget_displaced(now, says.id, Some((outside, says.is_tcp)));
         let displaced = replaced.and_then(|replaced| {
             let mut old = self.take(replaced);
             let is_same_place =
@@ -422,7 +425,7 @@ impl Model {
         match self.find(id) {
             _ if from == ip("0.0.0.0") => RegistrationOutcome::InvalidSource,
             _ if self.knobs.bans_network && from == ip(BANNED) => RegistrationOutcome::Banned,
-            None if !self.forget_displaced(id, None) => RegistrationOutcome::NotRegistered,
+            None if !self.forget_displaced(now, id, None) => RegistrationOutcome::NotRegistered,
             found => {
                 found.into_iter().for_each(|at| self.remove(now, at));
                 self.unregistered.push((id, now + secs(3)));
