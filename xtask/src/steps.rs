@@ -12,7 +12,7 @@ use std::{
 const STEPS: &[Step] = &[
     Step::internal("hygiene", "no stray paths, big files, ignored tests, dead links", hygiene::check),
     Step::cargo("fmt", "the code is formatted", &["fmt --all --check"]),
-    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"]).takes(100),
+    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"]).takes(125),
     Step::cargo(
         "features",
         "no warnings with the features that no program enables",
@@ -22,11 +22,11 @@ const STEPS: &[Step] = &[
             "clippy --package rallypoint-wire --no-default-features -- -D warnings",
         ],
     )
-    .takes(20)
+    .takes(45)
     .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("doc", "no broken documentation", &["doc --workspace --no-deps --lib --bins --examples"])
         .env("RUSTDOCFLAGS", "-D warnings")
-        .takes(40)
+        .takes(20)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("unit", "all unit tests", &["nextest run --workspace --lib --bins --no-tests=fail"])
         .takes(60)
@@ -46,10 +46,10 @@ const STEPS: &[Step] = &[
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("tests", "all tests, with a part of the seeds", &["nextest run --workspace --no-tests=fail"])
         .env(SEEDS, "1000")
-        .takes(360)
+        .takes(430)
         .only_in(&[Extent::Normal]),
     Step::cargo("all-tests", "all tests, with all seeds", &["nextest run --workspace --no-tests=fail"])
-        .takes(420)
+        .takes(480)
         .only_in(&[Extent::Full]),
     Step::cargo(
         "rsa",
@@ -59,7 +59,7 @@ const STEPS: &[Step] = &[
     .takes(30)
     .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("doctests", "the examples in the documentation", &["test --workspace --doc --quiet"])
-        .takes(60)
+        .takes(40)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("examples", "the examples that end by themselves", examples::check)
         .takes(10)
