@@ -12,7 +12,7 @@ use std::{
 const STEPS: &[Step] = &[
     Step::internal("hygiene", "no stray paths, big files, ignored tests, dead links", hygiene::check),
     Step::cargo("fmt", "the code is formatted", &["fmt --all --check"]),
-    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"]).takes(125),
+    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"]).takes(115),
     Step::cargo(
         "features",
         "no warnings with the features that no program enables",
