@@ -36,7 +36,7 @@ enum Verb {
 
 /// Show the nodes of the cluster, how far they are behind, and the state of the store
 ///
-/// It exits with 1 if the store cannot be reached, or if a node is missing or behind.
+/// It exits with 1 if the store cannot be reached, or if a node is missing.
 #[derive(clap::Args)]
 struct StatusArgs {
     /// The store; default: the setting cluster.url

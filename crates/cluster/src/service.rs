@@ -103,7 +103,7 @@ pub struct ClusterService {
 }
 
 impl ClusterService {
-    /// Ends the exchange with the store. Changes that are on their way are written first, for at most a second.
+    /// Ends the exchange with the store. Changes that are on their way are written first, for at most 300 ms.
     pub async fn shutdown(self) {
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(Duration::from_secs(2), self.task).await;

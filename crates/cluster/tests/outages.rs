@@ -109,7 +109,7 @@ fn a_failover_that_loses_changes_is_repaired() {
     assert_eq!(world.store.entries.len(), 16);
 }
 
-/// The new master has as many changes as were lost before anybody looks: the numbers agree, the changes do not.
+/// The new master has as many changes as were lost before any node reads the log: the numbers agree, the changes do not.
 #[test]
 fn a_failover_is_recognised_although_the_numbers_agree() {
     let mut world = cluster();

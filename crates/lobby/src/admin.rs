@@ -128,8 +128,8 @@ pub enum AdminFileError {
 }
 
 impl AdminRecord {
-    /// Reads the record of a data directory. There need not be one, but one that cannot be parsed is an error: a lobby must not
-    /// forget whom its operator has banned.
+    /// Reads the record of a data directory. There need not be one, but one that cannot be parsed is an error: the bans of
+    /// the operator must not be lost unnoticed.
     pub(crate) fn load(dir: &Path) -> Result<Self, AdminFileError> {
         let path = dir.join(FILE);
         let bytes = match fs::read(&path) {

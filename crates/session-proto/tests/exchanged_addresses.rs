@@ -226,7 +226,7 @@ fn w54_a_new_player_at_the_port_of_a_vanished_one_is_served_at_once() {
     }
 }
 
-/// Players whose ports are exchanged again and again, whole or in part, and some of whom vanish.
+/// Four players whose ports are exchanged repeatedly, all or some of them; some players vanish.
 fn exchange_at_random(seed: u64, encryption: &Encryption) {
     let count = 4;
     let mut household = Household::connect(seed, 0.01, encryption, count, Traffic::BothWays);

@@ -1,7 +1,7 @@
 //! Which servers give way when a cap is reached (W45).
 //!
-//! A registration costs its sender one datagram, and its source can be forged, so whoever sends most would hold all places. An
-//! honest server differs: it replies to checks, it was listed before, or it returns every 30 seconds. A server that is *proven*
+//! A registration costs one datagram, and its source can be forged: without this, the sender of the most datagrams would hold
+//! all places. An honest server differs: it replies to checks, it was listed before, or it returns every 30 seconds. A server that is *proven*
 //! never gives way. The others give way to a server with a better claim than a first registration. Nothing is searched: the
 //! entries of a full source, network or lobby are examined from the newest on, up to a fixed number, and those of a full
 //! registry are sampled at random.

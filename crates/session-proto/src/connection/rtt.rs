@@ -109,7 +109,7 @@ impl RttEstimator {
         base.latest = base.latest.min(rtt);
         base.delay = base.delay.min(rtt);
         if now.saturating_duration_since(base.since) > MIN_RTT_WINDOW {
-            // Much less than everything else for so long was no measurement of this path, but of another one or a forger.
+            // A delay far below all samples of a whole window was measured on another path, or was forged.
             base.delay = base.latest.min((base.delay + base.delay / BASE_DRIFT).max(base.latest / MAX_BASE_RATIO));
             base.latest = rtt;
             base.since = now;
