@@ -110,12 +110,19 @@ impl Site {
         wait_until(&format!("{path} satisfies the predicate"), || Some(self.json(path)).filter(&predicate))
     }
 
-    /// Registers servers and waits until the list consists of them.
+    /// Registers servers and waits until the API and the list reply consist of them. The API may be ahead: it follows the
+    /// events of the registry, while list replies are published a moment later.
     pub fn register_all(&self, servers: &[Server<'_>]) -> Value {
         for server in servers {
             self.register(server);
         }
-        self.wait_for("/api/v1/servers", |list| list["total"] == servers.len())
+        let list = self.wait_for("/api/v1/servers", |list| list["total"] == servers.len());
+        wait_until("the list reply has all servers", || {
+            let lists = self.lobby.lists().snapshot();
+            let listed: usize = lists.lobbies().map(|(_, list)| list.servers().count()).sum();
+            (listed == servers.len()).then_some(())
+        });
+        list
     }
 }
 
