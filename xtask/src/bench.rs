@@ -61,9 +61,9 @@ pub fn write_section(workspace: &Workspace, name: &str, section: &str) -> Result
     fs::write(&path, document).map_err(Stop::while_doing(&format!("write {DOCUMENT}")))
 }
 
-/// Builds a package in release mode.
+/// Builds a package as it is shipped.
 pub fn build(workspace: &Workspace, package: &str) -> Result<(), Stop> {
-    let status = workspace.cargo().args(["build", "--release", "--package", package]).status();
+    let status = workspace.cargo().args(["build", "--profile", "dist", "--package", package]).status();
     match status.map_err(Stop::while_doing("run cargo"))?.success() {
         true => Ok(()),
         false => Err(Stop::Failed(format!("{package} could not be built"))),
@@ -77,7 +77,7 @@ fn measure(workspace: &Workspace, suite: &Suite) -> Result<String, Stop> {
         build(workspace, package)?;
     }
     let mut command = workspace.cargo();
-    command.args(["run", "--release", "--package", "rallypoint-bench", "--bin", name, "--features", features]);
+    command.args(["run", "--profile", "dist", "--package", "rallypoint-bench", "--bin", name, "--features", features]);
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.map_err(Stop::while_doing("run cargo"))?;
     match String::from_utf8(output.stdout) {

@@ -40,7 +40,7 @@ cargo xtask fuzz [--seconds N] [--executions N] [--jobs N] [--sanitizer NAME] [-
       cargo xtask fuzz --sanitizer address NAME   slower; finds memory errors in dependencies
 
 cargo xtask bench [--print] [SUITE]
-    Measures one suite or all of them in release mode, and writes their sections of docs/benchmarks.md.
+    Measures one suite or all of them in the profile `dist`, and writes their sections of docs/benchmarks.md.
       cargo xtask bench                 all suites
       cargo xtask bench --print wire    one suite, printed only
 
