@@ -21,8 +21,8 @@ use metrics::Metrics;
 use rallypoint_limit::Lan;
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_session::{
-    DisconnectReason, EncryptionPolicy, EndpointConfig, NewPlayer, PlayerId, SendError, ServerEvent, ServerOptions,
-    SessionServer,
+    DisconnectReason, EncryptionPolicy, EndpointConfig, NewPlayer, PlayerId, PublicKey, SendError, ServerEvent,
+    ServerOptions, SessionServer,
 };
 use room::{KICK_BAN, Room, RoomAction};
 use std::{
@@ -52,6 +52,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     runtime.block_on(async {
         let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
         let mut server = RoomServer::start(args).await?;
+        server.print_addresses(args);
         tokio::select! {
             () = server.run() => {}
             () = signals.stop() => {}
@@ -65,8 +66,10 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     })
 }
 
-struct RoomServer {
+/// A running chat room.
+pub struct RoomServer {
     server: SessionServer,
+    public_key: PublicKey,
     room: Room<PlayerId>,
     info: ServerInfo,
     announcement: Option<RoomAnnouncement>,
@@ -76,7 +79,8 @@ struct RoomServer {
 }
 
 impl RoomServer {
-    async fn start(args: &Args) -> Result<Self, CommandError> {
+    /// Opens the room.
+    pub async fn start(args: &Args) -> Result<Self, CommandError> {
         let key = key::load_or_generate(args.key_file.as_deref())?;
         let public = key.public();
         let mut endpoint = EndpointConfig::for_game(GAME);
@@ -95,15 +99,6 @@ impl RoomServer {
             Some(addr) => Some(Metrics::bind(addr).await?),
             None => None,
         };
-        let lines: String = addrs.iter().map(|addr| format!("session udp {addr}\n")).collect();
-        // A closed standard output is no reason not to serve.
-        let metrics_line =
-            metrics.as_ref().map_or(String::new(), |metrics| format!("metrics tcp {}\n", metrics.local_addr()));
-        let _ = print_stdout(&format!("{lines}{metrics_line}key {public}\n"));
-        for lobby in &args.lobbies {
-            let list = rallypoint_query::lobby_names::short_name(args.lobby_id);
-            print_stderr(format_args!("to see it in the list: rallypoint list {lobby}/{list} --query"));
-        }
         let teams = if args.teams.is_empty() { vec!["red".into(), "blue".into()] } else { args.teams.clone() };
         let info = ServerInfo {
             name: Some(args.name.clone()),
@@ -114,13 +109,32 @@ impl RoomServer {
             ..ServerInfo::default()
         };
         let room = Room::new(teams, args.welcome.clone());
-        let mut server = Self { server, room, info, announcement, metrics, banned_networks: HashMap::new() };
+        let mut server =
+            Self { server, public_key: public, room, info, announcement, metrics, banned_networks: HashMap::new() };
         server.update_info();
         Ok(server)
     }
 
+    /// Prints the addresses and the key, for users and scripts.
+    fn print_addresses(&self, args: &Args) {
+        let lines: String = self.server.local_addrs().iter().map(|addr| format!("session udp {addr}\n")).collect();
+        let metrics_line =
+            self.metrics.as_ref().map_or(String::new(), |metrics| format!("metrics tcp {}\n", metrics.local_addr()));
+        // A closed standard output is no reason not to serve.
+        let _ = print_stdout(&format!("{lines}{metrics_line}key {}\n", self.public_key));
+        for lobby in &args.lobbies {
+            let list = rallypoint_query::lobby_names::short_name(args.lobby_id);
+            print_stderr(format_args!("to see it in the list: rallypoint list {lobby}/{list} --query"));
+        }
+    }
+
+    /// The address of the room.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.server.local_addrs().first().copied()
+    }
+
     /// Serves until `/quit` is typed.
-    async fn run(&mut self) {
+    pub async fn run(&mut self) {
         let mut console = InputLines::from_stdin();
         let mut message = Vec::new();
         let mut refresh = tokio::time::interval(INFO_INTERVAL);
@@ -220,7 +234,8 @@ impl RoomServer {
         server.set_info(&self.room.info(&self.info, |player| server.stats(player)?.rtt));
     }
 
-    async fn stop(self) {
+    /// Ends all sessions and unregisters the room.
+    pub async fn stop(self) {
         print_stderr("closing the room");
         let unregister = async {
             if let Some(announcement) = self.announcement {

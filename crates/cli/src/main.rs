@@ -8,6 +8,7 @@ mod check;
 mod cluster;
 mod completions;
 mod config;
+mod demo;
 mod doctor;
 mod error;
 mod exit;
@@ -49,6 +50,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Serve(serve::Args),
+    Demo(demo::Args),
     Announce(announce::Args),
     Query(query::Args),
     Ping(ping::Args),
@@ -71,6 +73,8 @@ const EXAMPLES: &str = "\
 Examples:
   rallypoint serve
       runs a lobby on this machine, without configuration
+  rallypoint demo
+      a lobby with pretend servers, for a first look
   rallypoint announce --name \"Bacon Town\" --port 8190 --lobby lobby.example.org
       keeps a game server in the list of a lobby
   rallypoint list lobby.example.org --query --not-empty --sort ping
@@ -107,6 +111,7 @@ Exit codes:
 fn main() -> ExitCode {
     let result = match parse().verb {
         Verb::Serve(args) => serve::run(&args),
+        Verb::Demo(args) => demo::run(&args),
         Verb::Announce(args) => announce::run(&args),
         Verb::Query(args) => return exit::finish(query::run(&args)),
         Verb::Ping(args) => return exit::finish(ping::run(&args)),

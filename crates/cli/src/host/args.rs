@@ -1,5 +1,6 @@
 //! The flags of `rallypoint host`.
 
+use crate::error::CommandError;
 use rallypoint_announce::LobbyHost;
 use rallypoint_query::lobby_names;
 use rallypoint_wire::lobby::LobbyId;
@@ -58,6 +59,25 @@ pub struct Args {
     /// The file is created if it does not exist; its directory must exist.
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
+}
+
+impl Args {
+    /// A room that is registered with one lobby, and has defaults otherwise.
+    pub fn new(name: &str, key_file: PathBuf, lobby: LobbyHost, listen: SocketAddr) -> Result<Self, CommandError> {
+        Ok(Self {
+            name: name.to_owned(),
+            listen: vec![listen],
+            max_players: 64,
+            max_per_address: 8,
+            teams: Vec::new(),
+            welcome: None,
+            lobbies: vec![lobby],
+            lobby_id: lobby_names::find(lobby_names::ROOMS).map_err(CommandError::failed)?,
+            encrypted_only: false,
+            metrics: None,
+            key_file: Some(key_file),
+        })
+    }
 }
 
 const MORE: &str = "\

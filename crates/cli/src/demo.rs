@@ -1,0 +1,361 @@
+//! `rallypoint demo`: a lobby with pretend servers, for a first look.
+
+mod catalogue;
+mod past;
+mod world;
+
+use crate::{
+    error::CommandError,
+    host::{self, RoomServer},
+    signals::Signals,
+    stdio::{print_stderr, print_stdout},
+};
+use catalogue::{Profile, SERVERS};
+use rallypoint_announce::LobbyHost;
+use rallypoint_history::{History, HistoryOptions, Observation};
+use rallypoint_lobby::{LobbyOptions, LobbyService, LobbyStartError, ProbePool};
+use rallypoint_query::lobby_names;
+use rallypoint_query_proto::{Protocol, Responder, ResponderConfig};
+use rallypoint_udp::{BindError, EventLoop, EventLoopThread, UdpSocket, entropy};
+use rallypoint_web::{LobbyNames, WebOptions, WebService, WebSources};
+use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    num::NonZeroU16,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use tokio::{net::TcpListener, time::interval};
+use world::{Change, PretendServer};
+
+/// Show all of it on this machine: a lobby, its page, pretend servers and a chat room
+///
+/// Starts a lobby with its page, and 30 pretend servers of several games that come, go, and change maps and players.
+/// They register through the real protocols, and many of them answer queries. Their history of the last week is made up.
+/// Everything stays on this machine (127.0.0.1), and nothing is left behind after Ctrl-C.
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub struct Args {
+    /// Address of the page [default: port 29950 of 127.0.0.1, or a free port]
+    #[arg(long, value_name = "ADDR:PORT")]
+    http: Option<SocketAddr>,
+}
+
+const MORE: &str = "\
+Examples:
+  rallypoint demo
+      prints the address of the page, and what to try in another terminal
+  rallypoint demo --http 127.0.0.1:8080
+      the page at another port";
+
+/// Interval of registrations without a change, in seconds.
+const REFRESH: u64 = 30;
+
+/// Size of the receive buffer of a pretend server in bytes.
+const RECEIVE_BUFFER: usize = 1 << 16;
+
+/// Runs the demo until Ctrl-C.
+pub fn run(args: &Args) -> Result<(), CommandError> {
+    let directory = tempfile::Builder::new().prefix("rallypoint-demo-").tempdir().map_err(CommandError::failed)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(CommandError::failed)?;
+    let result = runtime.block_on(async {
+        let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
+        let mut demo = Demo::start(args, directory.path()).await?;
+        demo.print_what_to_try()?;
+        tokio::select! {
+            () = demo.run() => {}
+            () = signals.stop() => {}
+        }
+        tokio::select! {
+            () = demo.stop() => {}
+            () = signals.stop_again() => {}
+        }
+        Ok(())
+    });
+    runtime.shutdown_background();
+    result
+}
+
+struct Demo {
+    lobby: LobbyService,
+    web: WebService,
+    room: RoomServer,
+    history: Arc<History>,
+    servers: Vec<RunningServer>,
+    socket: UdpSocket,
+    lobby_addr: SocketAddr,
+}
+
+/// A pretend server and its port.
+struct RunningServer {
+    server: PretendServer,
+    id: ServerId,
+    port: NonZeroU16,
+    /// Answers queries, if the game has a protocol for them.
+    responder: Option<EventLoopThread<Responder>>,
+}
+
+impl Demo {
+    async fn start(args: &Args, directory: &std::path::Path) -> Result<Self, CommandError> {
+        let history =
+            Arc::new(History::start(HistoryOptions::new(directory.join("history.db"))).map_err(CommandError::failed)?);
+        let lobby = start_lobby()?;
+        let web = start_web(args, &lobby, &history)?;
+        let lobby_addr = lobby.local_addrs().lobby[0];
+        let room = start_room(directory, lobby_addr).await?;
+        let socket = UdpSocket::bind(any_port(), RECEIVE_BUFFER).map_err(CommandError::failed)?;
+        let mut servers = Vec::new();
+        for profile in SERVERS {
+            servers.push(RunningServer::start(profile).await?);
+        }
+        let demo = Self { lobby, web, room, history, servers, socket, lobby_addr };
+        demo.servers.iter().for_each(|server| demo.register(server));
+        Ok(demo)
+    }
+
+    /// Prints the addresses and a few commands. They name this program as it was called, so that they can be copied.
+    fn print_what_to_try(&self) -> Result<(), CommandError> {
+        let program = std::env::args().next().filter(|name| !name.is_empty()).unwrap_or_else(|| "rallypoint".into());
+        let page = self.web.local_addrs()[0];
+        let lobby = match self.lobby_addr.port() {
+            rallypoint_wire::lobby::PORT => self.lobby_addr.ip().to_string(),
+            _ => self.lobby_addr.to_string(),
+        };
+        let queryable =
+            self.servers.iter().find(|server| server.server.profile.game.protocol == Some(Protocol::Session));
+        let session = queryable.map_or(0, |server| server.port.get());
+        let room = self.room.local_addr().map_or(String::new(), |addr| addr.to_string());
+        print_stdout(&format!(
+            "A lobby with {count} pretend servers and a chat room. All of it stays on this machine.\n\n  \
+             page      http://{page}/\n\n\
+             In another terminal:\n\n  \
+             {program} browse {lobby}\n  \
+             {program} list {lobby} --query --sort players\n  \
+             {program} query session://127.0.0.1:{session} --players\n  \
+             {program} watch lobby://{lobby}\n  \
+             {program} join {room} --name YOU\n\n\
+             Servers, players and their history of the last week are made up. Ctrl-C ends it and leaves nothing behind.\n",
+            count = self.servers.len(),
+        ))
+    }
+
+    /// Runs until the console of the chat room is closed with `/quit`.
+    async fn run(&mut self) {
+        let mut seconds = interval(Duration::from_secs(1));
+        let mut second = 0;
+        let Self { lobby, history, servers, socket, lobby_addr, room, .. } = self;
+        let world = async {
+            loop {
+                seconds.tick().await;
+                second += 1;
+                for server in servers.iter_mut() {
+                    server.step(second, socket, *lobby_addr);
+                }
+            }
+        };
+        tokio::select! {
+            () = world => {}
+            () = record(lobby, history) => {}
+            () = room.run() => {}
+        }
+    }
+
+    fn register(&self, server: &RunningServer) {
+        server.send(&self.socket, self.lobby_addr, &server.registration());
+    }
+
+    async fn stop(self) {
+        print_stderr("ending the demo");
+        self.room.stop().await;
+        self.web.shutdown().await;
+        self.lobby.shutdown().await;
+        drop(self.servers);
+        let _ = tokio::task::spawn_blocking(move || drop(self.history)).await;
+    }
+}
+
+impl RunningServer {
+    async fn start(profile: &'static Profile) -> Result<Self, CommandError> {
+        let server = PretendServer::new(profile, entropy::u64().map_err(CommandError::failed)?);
+        let (port, responder) = match (profile.game.transport, profile.game.protocol) {
+            (Transport::Tcp, _) => (open_tcp_port().await?, None),
+            (Transport::Udp, protocol) => {
+                let socket = Arc::new(UdpSocket::bind(any_port(), RECEIVE_BUFFER).map_err(CommandError::failed)?);
+                let port = socket.local_addr().port();
+                (port, protocol.map(|protocol| respond(protocol, socket, &server)).transpose()?)
+            }
+        };
+        let port = NonZeroU16::new(port).ok_or_else(|| CommandError::failed("the system chose port 0"))?;
+        let id = ServerId::from_bytes(entropy::bytes().map_err(CommandError::failed)?);
+        Ok(Self { server, id, port, responder })
+    }
+
+    fn step(&mut self, second: u64, socket: &UdpSocket, lobby: SocketAddr) {
+        let is_due = (second + u64::from(self.port.get())).is_multiple_of(REFRESH) && self.server.is_running();
+        match self.server.step() {
+            Change::Updated => {
+                self.send(socket, lobby, &self.registration());
+                if let Some(responder) = &self.responder {
+                    let info = self.server.info();
+                    responder.handle().run(move |responder, _| responder.set_info(&info));
+                }
+            }
+            Change::Stopped => {
+                let mut datagram = Vec::new();
+                Unregister { server_id: self.id }.emit(&mut datagram);
+                self.send(socket, lobby, &datagram);
+            }
+            Change::None if is_due => self.send(socket, lobby, &self.registration()),
+            Change::None => {}
+        }
+    }
+
+    fn registration(&self) -> Vec<u8> {
+        let Profile { name, game, slots, bots, password, .. } = self.server.profile;
+        let x_query = game.protocol.map_or("", Protocol::as_str);
+        let keys = [
+            ("name", *name),
+            ("game", game.name),
+            ("game_short", game.short),
+            ("game_ver", game.version),
+            ("map", self.server.map()),
+            ("x-query", x_query),
+        ];
+        let mut table = TableBuf::new();
+        for (key, value) in keys.into_iter().filter(|(_, value)| !value.is_empty()) {
+            // Every text of the catalogue fits.
+            let _ = table.push(key.as_bytes(), value.as_bytes());
+        }
+        let occupancy =
+            Occupancy { slots: *slots, players: self.server.players.len() as u16, bots: *bots, password: *password };
+        let mut datagram = Vec::new();
+        if let Ok(registration) =
+            Registration::new(self.id, list_id(game.list), game.transport, self.port, occupancy, table.as_table())
+        {
+            registration.emit(&mut datagram);
+        }
+        datagram
+    }
+
+    fn send(&self, socket: &UdpSocket, lobby: SocketAddr, datagram: &[u8]) {
+        // A datagram that is lost is sent again with the next refresh.
+        let _ = socket.send_to(datagram, lobby);
+    }
+}
+
+/// Starts a lobby at its usual port, or at a free one if that is taken.
+fn start_lobby() -> Result<LobbyService, CommandError> {
+    let start = |port| {
+        let options = LobbyOptions {
+            listen: vec![(Ipv4Addr::LOCALHOST, port).into()],
+            legacy: Vec::new(),
+            probe_sockets: ProbePool::MAX_SOCKETS,
+            ..LobbyOptions::default()
+        };
+        LobbyService::start(options, &tokio::runtime::Handle::current())
+    };
+    match start(rallypoint_wire::lobby::PORT) {
+        Err(LobbyStartError::BindLobby(BindError::InUse { .. })) => start(0),
+        result => result,
+    }
+    .map_err(CommandError::failed)
+}
+
+/// Starts the web server at the given address; otherwise at its usual port, or at a free one if that is taken.
+fn start_web(args: &Args, lobby: &LobbyService, history: &History) -> Result<WebService, CommandError> {
+    let start = |addr| {
+        let mut options = WebOptions { listen: vec![addr], ..WebOptions::default() };
+        let lists = SERVERS.iter().map(|profile| (list_id(profile.game.list), format!("{} (demo)", profile.game.name)));
+        options.settings.names = LobbyNames(lists.collect());
+        let sources = WebSources { history: Some(history.reader()), ..WebSources::new(lobby.clone()) };
+        WebService::start(options, sources)
+    };
+    match args.http {
+        Some(addr) => start(addr),
+        None => {
+            let usual = WebOptions::default().listen.first().map_or(0, SocketAddr::port);
+            start((Ipv4Addr::LOCALHOST, usual).into()).or_else(|_| start(any_port()))
+        }
+    }
+    .map_err(|error| CommandError::failed(format_args!("{error} with --http")))
+}
+
+/// Starts the chat room at its usual port, or at a free one if that is taken.
+async fn start_room(directory: &std::path::Path, lobby: SocketAddr) -> Result<RoomServer, CommandError> {
+    let lobby: LobbyHost = lobby.to_string().parse().map_err(CommandError::failed)?;
+    let args = |listen| host::Args::new("Demo room: say hello", directory.join("room.key"), lobby.clone(), listen);
+    let usual = (Ipv4Addr::LOCALHOST, Protocol::Session.default_port()).into();
+    match RoomServer::start(&args(usual)?).await {
+        Ok(room) => Ok(room),
+        Err(_) => RoomServer::start(&args(any_port())?).await,
+    }
+}
+
+/// Answers queries on behalf of a server.
+fn respond(
+    protocol: Protocol,
+    socket: Arc<UdpSocket>,
+    server: &PretendServer,
+) -> Result<EventLoopThread<Responder>, CommandError> {
+    let config = ResponderConfig {
+        bloodmasters: protocol == Protocol::Bloodmasters,
+        session: protocol == Protocol::Session,
+        ..ResponderConfig::default()
+    };
+    let seed = entropy::u128().map_err(CommandError::failed)?;
+    let responder = Responder::new(config, seed, &server.info()).map_err(CommandError::failed)?;
+    EventLoop::new(vec![socket])
+        .and_then(|event_loop| event_loop.spawn("respond", responder, drop))
+        .map_err(CommandError::failed)
+}
+
+/// Opens a TCP port that accepts connections, as a lobby expects of a TCP server.
+async fn open_tcp_port() -> Result<u16, CommandError> {
+    let listener = TcpListener::bind(any_port()).await.map_err(CommandError::failed)?;
+    let port = listener.local_addr().map_err(CommandError::failed)?.port();
+    tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+    Ok(port)
+}
+
+/// Records the made-up week as soon as the servers are listed, and from then on what happens.
+async fn record(lobby: &LobbyService, history: &Arc<History>) {
+    while lobby.servers().snapshot().records().count() < SERVERS.len() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let servers: Vec<_> = lobby.servers().snapshot().records().cloned().collect();
+    let past = history.clone();
+    let _ = tokio::task::spawn_blocking(move || past::record_week(&past, &servers, seconds_since_1970())).await;
+    let mut minutes = interval(Duration::from_secs(60));
+    loop {
+        minutes.tick().await;
+        history.record(Observation {
+            time: seconds_since_1970(),
+            servers: lobby.lists().snapshot(),
+            changes: Vec::new(),
+        });
+    }
+}
+
+fn seconds_since_1970() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+}
+
+fn any_port() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+/// The list of a game. The catalogue has valid UUIDs only, which a test checks.
+fn list_id(uuid: &str) -> LobbyId {
+    lobby_names::find(uuid).unwrap_or_else(|_| LobbyId::from_bytes([0; 16]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_list_of_the_catalogue_is_a_uuid() {
+        assert!(SERVERS.iter().all(|profile| profile.game.list.parse::<LobbyId>().is_ok()));
+    }
+}

@@ -1,0 +1,156 @@
+//! The pretend servers: who plays where, and what changes from second to second. No I/O.
+
+use super::catalogue::{MAPS, PLAYERS, Profile};
+use fastrand::Rng;
+use rallypoint_query_proto::{Player, ServerInfo, Team};
+
+/// Mean time in seconds until a server changes its map, and until it restarts.
+const MAP_DURATION: u32 = 240;
+const UPTIME: u32 = 1_200;
+
+/// Number of seconds that a restart takes.
+const RESTART: std::ops::Range<u32> = 15..45;
+
+/// A pretend server.
+#[derive(Clone, Debug)]
+pub struct PretendServer {
+    pub profile: &'static Profile,
+    /// Names of the players.
+    pub players: Vec<&'static str>,
+    map: usize,
+    /// Seconds until the end of a restart; 0 while it runs.
+    restart: u32,
+    rng: Rng,
+}
+
+/// What a second has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    None,
+    /// Players, map, or the server is back after a restart.
+    Updated,
+    /// The server has stopped.
+    Stopped,
+}
+
+impl PretendServer {
+    pub fn new(profile: &'static Profile, seed: u64) -> Self {
+        let mut server = Self { profile, players: Vec::new(), map: 0, restart: 0, rng: Rng::with_seed(seed) };
+        server.map = server.rng.usize(..server.maps().len());
+        // As if it had been running for a while.
+        for _ in 0..2_000 {
+            server.step_players();
+        }
+        server
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.restart == 0
+    }
+
+    pub fn map(&self) -> &'static str {
+        self.maps()[self.map]
+    }
+
+    /// Lets a second pass.
+    pub fn step(&mut self) -> Change {
+        if self.restart > 0 {
+            self.restart -= 1;
+            return if self.restart == 0 { Change::Updated } else { Change::None };
+        }
+        if self.rng.u32(..UPTIME) == 0 {
+            self.restart = self.rng.u32(RESTART);
+            self.players.clear();
+            return Change::Stopped;
+        }
+        let mut is_changed = self.step_players();
+        if self.rng.u32(..MAP_DURATION) == 0 {
+            self.map = (self.map + 1) % self.maps().len();
+            is_changed = true;
+        }
+        if is_changed { Change::Updated } else { Change::None }
+    }
+
+    /// What the server answers to queries.
+    pub fn info(&self) -> ServerInfo {
+        let game = self.profile.game;
+        let teams = [("red", [204, 51, 51]), ("blue", [51, 102, 204])];
+        let player = |(number, name): (usize, &&str)| Player {
+            name: (*name).to_owned(),
+            team: Some((number % 2) as u8),
+            ping_ms: Some(20 + (name.len() * 37 % 90) as i32),
+            ..Player::default()
+        };
+        ServerInfo {
+            name: Some(self.profile.name.to_owned()),
+            description: Some("A pretend server of the demo".to_owned()),
+            game: Some(game.short.to_owned()),
+            game_name: Some(game.name.to_owned()),
+            map: Some(self.map().to_owned()),
+            version: Some(game.version.to_owned()),
+            players: Some(self.players.len() as u16),
+            max_players: Some(self.profile.slots),
+            bots: Some(self.profile.bots),
+            teams: (0..)
+                .zip(teams)
+                .map(|(id, (name, color))| Team { id, name: name.to_owned(), ranked: false, color })
+                .collect(),
+            player_list: Some(self.players.iter().enumerate().map(player).collect()),
+            ..ServerInfo::default()
+        }
+    }
+
+    /// Players come more often to a popular server, and stay about ten minutes. Returns whether one came or left.
+    fn step_players(&mut self) -> bool {
+        let slots = usize::from(self.profile.slots);
+        let expected = f64::from(self.profile.popularity) / 100.0 * slots as f64;
+        if self.rng.f64() < expected / 600.0 && self.players.len() < slots {
+            let name = PLAYERS[self.rng.usize(..PLAYERS.len())];
+            if !self.players.contains(&name) {
+                self.players.push(name);
+                return true;
+            }
+        }
+        if self.rng.f64() < self.players.len() as f64 / 600.0 {
+            let leaving = self.rng.usize(..self.players.len());
+            self.players.remove(leaving);
+            return true;
+        }
+        false
+    }
+
+    fn maps(&self) -> &'static [&'static str] {
+        MAPS[self.profile.game.maps]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::catalogue::SERVERS, *};
+
+    #[test]
+    fn an_hour_has_joins_map_changes_and_restarts() {
+        let mut servers: Vec<_> = (0..).zip(SERVERS).map(|(seed, profile)| PretendServer::new(profile, seed)).collect();
+        let (mut updates, mut stops) = (0, 0);
+        for _ in 0..3_600 {
+            for server in &mut servers {
+                match server.step() {
+                    Change::Updated => updates += 1,
+                    Change::Stopped => stops += 1,
+                    Change::None => {}
+                }
+                assert!(server.players.len() <= usize::from(server.profile.slots));
+                assert!(server.is_running() || server.players.is_empty());
+            }
+        }
+        assert!(updates > 1_000 && (20..300).contains(&stops), "{updates} updates, {stops} stops");
+    }
+
+    #[test]
+    fn the_answer_agrees_with_the_registration() {
+        let server = PretendServer::new(&SERVERS[0], 7);
+        let info = server.info();
+        assert_eq!(info.player_list.map(|list| list.len()), Some(server.players.len()));
+        assert_eq!((info.map.as_deref(), info.max_players), (Some(server.map()), Some(server.profile.slots)));
+    }
+}

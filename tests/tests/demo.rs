@@ -1,0 +1,32 @@
+//! `rallypoint demo` shows a lobby with pretend servers that can be listed and queried, and leaves nothing behind.
+
+use rallypoint_harness::{Process, Signal, rallypoint, run, stdout, wait_for};
+
+#[test]
+fn the_demo_lists_servers_that_answer_and_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = rallypoint(home.path());
+    command.args(["demo", "--http", "127.0.0.1:0"]).env("TMPDIR", temporary.path());
+    let demo = Process::spawn(&mut command);
+    let page = demo.wait_for_line("page ").split_whitespace().last().unwrap().to_owned();
+    let query = demo.wait_for_line(" query ").split_whitespace().nth(2).unwrap().to_owned();
+    // 30 servers and the room; one may be restarting.
+    let list = wait_for("the servers are listed", || {
+        let list = stdout(&run(home.path(), ["list", &page, "--query"]));
+        (list.lines().count() > 29).then_some(list)
+    });
+    for name in ["Bacon Town 24/7", "東京サーバー", "Demo room: say hello"] {
+        assert!(list.contains(name), "{list}");
+    }
+    let answer = wait_for("a server answers", || {
+        let answer = stdout(&run(home.path(), ["query", &query]));
+        answer.contains("Tag").then_some(answer)
+    });
+    assert!(answer.contains("Tag around the clock"), "{answer}");
+    assert!(temporary.path().read_dir().unwrap().next().is_some(), "the history is in the temporary directory");
+    demo.signal(Signal::INT);
+    assert!(demo.wait().status.success(), "{}", demo.stderr());
+    assert!(temporary.path().read_dir().unwrap().next().is_none(), "the temporary directory is removed");
+    assert!(home.path().read_dir().unwrap().next().is_none(), "nothing is written elsewhere");
+}
