@@ -46,7 +46,12 @@ Examples:
   rallypoint demo
       prints the address of the page, and what to try in another terminal
   rallypoint demo --http 127.0.0.1:8080
-      the page at another port";
+      the page at another port
+
+Exit codes:
+  0  ended by Ctrl-C, or by /quit in the console of the room
+  1  failed to start; the last line states the reason
+  2  wrong usage";
 
 /// Interval of registrations without a change, in seconds.
 const REFRESH: u64 = 30;
