@@ -58,6 +58,8 @@ pub enum CheckResult {
     Reachable(Duration),
     /// The server did not reply.
     Unreachable,
+    /// The machine of the server refused: nothing listens at that port.
+    Refused,
     /// The lobby could not make the check, for lack of a file descriptor or of a network route. Earlier results stay valid.
     Unknown,
 }
@@ -283,12 +285,17 @@ impl Checks {
     fn remember(&mut self, target: CheckTarget, known: KnownResult) {
         let expiry = match known.result {
             CheckResult::Reachable(_) => &mut self.expiry[0],
-            CheckResult::Unreachable | CheckResult::Unknown => &mut self.expiry[1],
+            CheckResult::Unreachable | CheckResult::Refused | CheckResult::Unknown => &mut self.expiry[1],
         };
         expiry.push_back((known.expires, target));
         self.known.insert(target, known);
         let max = self.max_known;
         self.forget_while(|known, _| known.len() > max);
+    }
+
+    /// Whether the last check of a target was refused.
+    pub fn was_refused(&self, target: &CheckTarget) -> bool {
+        matches!(self.known.get(target), Some(KnownResult { result: CheckResult::Refused, .. }))
     }
 
     /// Whether a target has replied within the last hour.
@@ -368,7 +375,7 @@ impl Checks {
                 self.stats.reachable += 1;
                 (config.keep, REMEMBER_REACHABLE)
             }
-            CheckResult::Unreachable => {
+            CheckResult::Unreachable | CheckResult::Refused => {
                 self.stats.unreachable += 1;
                 (config.retry, REMEMBER_UNREACHABLE)
             }

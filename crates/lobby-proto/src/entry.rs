@@ -137,6 +137,8 @@ pub(crate) struct ColdEntry {
     pub links: ChainLinks,
     /// The proven server whose endpoint this one has taken, if there is one.
     pub displaced: Option<Box<DisplacedServer>>,
+    /// The server whose endpoint this one took over, if there was one.
+    pub replaced: Option<ServerId>,
     /// What other nodes of a cluster contributed.
     pub replica: ReplicaState,
 }
@@ -158,6 +160,7 @@ impl ColdEntry {
             admitted,
             links: ChainLinks::default(),
             displaced: None,
+            replaced: None,
             serial: 0,
             transport,
             check,

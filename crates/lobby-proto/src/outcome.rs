@@ -31,7 +31,7 @@ pub enum RegistrationOutcome {
     NotRegistered,
     /// A registration just after an unregistration of the same server, which is taken for a reordered datagram (L11).
     JustUnregistered,
-    /// The lobby could not reach the server at its registered port (L12).
+    /// The lobby could not reach the server at its registered port: there was no answer (L12).
     Unreachable,
     /// The lobby could not check the server, because too many checks are waiting or because of a local error. The next
     /// registration tries again.
@@ -65,11 +65,16 @@ pub enum RegistrationOutcome {
     EndpointTaken,
     /// The maximum share of all servers, or of their memory, is registered from this network.
     NetworkFull,
+    /// The machine of the server answers, but nothing listens at the registered port (L12).
+    PortClosed,
+    /// The server is listed in place of one that had replaced it: two servers register at the same address and port, and each
+    /// replaces the other (W100).
+    Contested,
 }
 
 impl RegistrationOutcome {
     /// All reason codes, in the order of [`index`](Self::index), for counters.
-    pub const CODES: [&str; 23] = [
+    pub const CODES: [&str; 25] = [
         "listed",
         "changed",
         "refreshed",
@@ -93,6 +98,8 @@ impl RegistrationOutcome {
         "listed_by_query",
         "endpoint_taken",
         "network_full",
+        "port_closed",
+        "contested",
     ];
 
     /// The reason code for metrics, logs and the API. It is stable.
@@ -128,6 +135,8 @@ impl RegistrationOutcome {
             Self::ListedByQuery => 20,
             Self::EndpointTaken => 21,
             Self::NetworkFull => 22,
+            Self::PortClosed => 23,
+            Self::Contested => 24,
         }
     }
 
@@ -136,14 +145,20 @@ impl RegistrationOutcome {
     pub const fn is_refusal(self) -> bool {
         !matches!(
             self,
-            Self::Listed | Self::Changed | Self::Refreshed | Self::Checking | Self::Unregistered | Self::NotRegistered
+            Self::Listed
+                | Self::Changed
+                | Self::Refreshed
+                | Self::Contested
+                | Self::Checking
+                | Self::Unregistered
+                | Self::NotRegistered
         )
     }
 
     /// Whether the server is in the list afterwards.
     #[must_use]
     pub const fn is_listed(self) -> bool {
-        matches!(self, Self::Listed | Self::Changed | Self::Refreshed)
+        matches!(self, Self::Listed | Self::Changed | Self::Refreshed | Self::Contested)
     }
 }
 
@@ -161,7 +176,7 @@ impl fmt::Display for RegistrationOutcome {
                 f.write_str("the server unregistered less than 3 seconds ago; wait a moment and register again")
             }
             Self::Unreachable => f.write_str(
-                "the lobby could not reach the server at its registered port: open that port in the firewall and forward \
+                "the lobby got no answer from the server at its registered port: open that port in the firewall and forward \
                  it in the router",
             ),
             Self::CheckBusy => {
@@ -195,6 +210,14 @@ impl fmt::Display for RegistrationOutcome {
             Self::NetworkFull => {
                 f.write_str("too many servers are registered from this network (IPv4 /24, IPv6 /48)")
             }
+            Self::PortClosed => f.write_str(
+                "the machine refused the lobby's connection: nothing listens at the registered port; start the server, and \
+                 compare its port and transport (TCP or UDP) with those of the registration",
+            ),
+            Self::Contested => f.write_str(
+                "the server is in the list, but another one registers at the same address and port, and each replaces the \
+                 other: stop one of them, or give it another port",
+            ),
         }
     }
 }
@@ -219,12 +242,14 @@ pub enum UnlistReason {
     Unwatched,
     /// A cap was reached, and it gave way to a server with a better claim (W45).
     Evicted,
+    /// The server that it had replaced shortly before has replaced it (W100).
+    Contested,
 }
 
 impl UnlistReason {
     /// All reason codes, in the order of the variants, for counters.
-    pub const CODES: [&str; 8] =
-        ["expired", "unregistered", "replaced", "moved", "unreachable", "banned", "unwatched", "evicted"];
+    pub const CODES: [&str; 9] =
+        ["expired", "unregistered", "replaced", "moved", "unreachable", "banned", "unwatched", "evicted", "contested"];
 
     /// The reason code for metrics, logs and the API. It is stable.
     #[must_use]

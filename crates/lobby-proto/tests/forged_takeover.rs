@@ -211,7 +211,7 @@ fn w45_a_displaced_server_keeps_its_place_and_takes_it_back() {
     assert_eq!(attack.lobby.list(), ["203.0.113.9:8190 tcp server 8"]);
     assert_eq!(attack.lobby.unlisted(UnlistReason::Evicted), 1);
     assert_eq!(attack.lobby.register(VICTIM, &udp(2).port(2)), RegistrationOutcome::AddressFull);
-    assert_eq!(attack.register(), RegistrationOutcome::Listed);
+    assert_eq!(attack.register(), RegistrationOutcome::Contested);
     assert_eq!(attack.lobby.list(), ["203.0.113.9:8190 tcp server 7"]);
     // It is still proven: the next forgery displaces it again.
     attack.lobby.register(VICTIM, &tcp(9));

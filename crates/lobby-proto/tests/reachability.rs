@@ -39,6 +39,20 @@ fn l12_an_unreachable_server_is_not_listed_and_its_owner_can_see_why() {
 }
 
 #[test]
+fn l12_a_closed_port_is_told_apart_from_silence() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &tcp(1));
+    lobby.settle(CheckResult::Refused);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::PortClosed);
+    assert_eq!(lobby.list(), [""; 0]);
+    assert_eq!(lobby.recent_outcomes(ip("203.0.113.9")).last().unwrap().outcome, RegistrationOutcome::PortClosed);
+    lobby.wait(secs(21));
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
+    lobby.settle(CheckResult::Unreachable);
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Unreachable);
+}
+
+#[test]
 fn w11_an_unreachable_server_is_checked_again_after_20_s() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &tcp(1));

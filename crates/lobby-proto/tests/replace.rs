@@ -135,3 +135,32 @@ fn a_server_that_changes_port_and_transport_replaces_no_other() {
     lobby.register("203.0.113.9", &tcp(1).port(9000));
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 2", "203.0.113.9:9000 tcp server 1"]);
 }
+
+#[test]
+fn w100_two_servers_at_one_port_are_reported_to_both() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.wait(secs(10));
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed, "it may be a restart");
+    lobby.wait(secs(20));
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Contested);
+    lobby.wait(secs(10));
+    assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Contested);
+    assert_eq!(lobby.list(), ["203.0.113.9:8190 udp server 2"]);
+    assert_eq!((lobby.unlisted(UnlistReason::Replaced), lobby.unlisted(UnlistReason::Contested)), (1, 2));
+    let past = lobby.recent_outcomes(ip("203.0.113.9"));
+    let last = past.last().unwrap();
+    assert_eq!((last.outcome, last.port, last.times), (RegistrationOutcome::Contested, Some(8190), 2));
+}
+
+#[test]
+fn w100_a_server_that_returns_long_after_its_successor_came_is_not_contested() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.register("203.0.113.9", &udp(2));
+    for _ in 0..5 {
+        lobby.wait(secs(30));
+        assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Refreshed);
+    }
+    assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Listed);
+}

@@ -129,8 +129,10 @@ async fn probe_and_list(context: &WatchContext, ip: IpAddr, port: NonZeroU16) ->
     let probe = Probe::new((ip, port.get()).into(), protocol.info());
     let reply = match context.pool.probe(probe, ProbeReason::Requested).await {
         Some(ProbeOutcome::Answered(reply)) => reply,
-        Some(_) => {
-            context.registry.record_announced(ip, port, RegistrationOutcome::Unreachable);
+        Some(outcome) => {
+            let is_refused = matches!(outcome, ProbeOutcome::Refused);
+            let failed = if is_refused { RegistrationOutcome::PortClosed } else { RegistrationOutcome::Unreachable };
+            context.registry.record_announced(ip, port, failed);
             return true;
         }
         None => return false,

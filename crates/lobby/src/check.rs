@@ -35,6 +35,7 @@ pub(crate) async fn check(request: CheckRequest, sent: &AtomicU64) -> io::Result
     match is_reachable {
         Ok(true) => Ok(CheckResult::Reachable(began.elapsed())),
         Err(error) if is_local_error(&error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(CheckResult::Refused),
         Ok(false) | Err(_) => Ok(CheckResult::Unreachable),
     }
 }
@@ -65,7 +66,11 @@ async fn query(addr: SocketAddr, protocol: Protocol, deadline: Duration, sent: &
     let mut probe = SingleProbe::connect(Probe::new(addr, protocol.presence()), &config).await?;
     let outcome = probe.run().await;
     sent.fetch_add(probe.stats().sent_bytes, Relaxed);
-    Ok(matches!(outcome?, ProbeOutcome::Answered(_)))
+    match outcome? {
+        ProbeOutcome::Answered(_) => Ok(true),
+        ProbeOutcome::Refused => Err(io::ErrorKind::ConnectionRefused.into()),
+        _ => Ok(false),
+    }
 }
 
 #[cfg(test)]
@@ -81,16 +86,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn l12_a_server_that_refuses_is_unreachable() {
+    async fn l12_a_refusal_is_told_apart_from_silence() {
         // These ports were closed again.
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         for (addr, kind) in [tcp, udp, udp].into_iter().zip(KINDS) {
-            assert_eq!(
-                check(request(addr, kind), &AtomicU64::new(0)).await.unwrap(),
-                CheckResult::Unreachable,
-                "{kind:?}"
-            );
+            assert_eq!(check(request(addr, kind), &AtomicU64::new(0)).await.unwrap(), CheckResult::Refused, "{kind:?}");
         }
     }
 
@@ -101,7 +102,7 @@ mod tests {
         let refused = async {
             for kind in [CheckKind::Bloodmasters, CheckKind::Session] {
                 let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-                assert_eq!(check(request(closed, kind), &sent).await.unwrap(), CheckResult::Unreachable, "{kind:?}");
+                assert_eq!(check(request(closed, kind), &sent).await.unwrap(), CheckResult::Refused, "{kind:?}");
             }
         };
         let queried_twice = async {

@@ -82,11 +82,12 @@ fn target_name(target: &CheckTarget) -> String {
     format!("{kind}:{}", target.addr)
 }
 
-/// The bytes of a result: `r` and the latency in microseconds, or `u`. An undecided check has none: another node may succeed.
+/// The bytes of a result: `r` and the latency in microseconds, `u`, or `c` for a closed port. An undecided check has none: another node may succeed.
 fn emit(result: CheckResult) -> Option<Vec<u8>> {
     match result {
         CheckResult::Reachable(latency) => Some(format!("r{}", latency.as_micros()).into_bytes()),
         CheckResult::Unreachable => Some(b"u".to_vec()),
+        CheckResult::Refused => Some(b"c".to_vec()),
         CheckResult::Unknown => None,
     }
 }
@@ -99,6 +100,7 @@ fn parse(bytes: &[u8]) -> Option<CheckResult> {
             Some(CheckResult::Reachable(Duration::from_micros(u64::from(latency))))
         }
         (b'u', []) => Some(CheckResult::Unreachable),
+        (b'c', []) => Some(CheckResult::Refused),
         _ => None,
     }
 }
@@ -109,7 +111,9 @@ mod tests {
 
     #[test]
     fn results_are_parsed_and_claims_are_not() {
-        for result in [CheckResult::Reachable(Duration::from_micros(1_234)), CheckResult::Unreachable] {
+        for result in
+            [CheckResult::Reachable(Duration::from_micros(1_234)), CheckResult::Unreachable, CheckResult::Refused]
+        {
             assert_eq!(parse(&emit(result).unwrap()), Some(result));
         }
         assert_eq!(emit(CheckResult::Unknown), None);

@@ -36,7 +36,13 @@ impl DisplacedServer {
 impl Registry {
     /// Removes an entry whose endpoint of one family is taken by another server. Returns the server to be kept, if there is
     /// one: this one if it is proven, otherwise the one that it has displaced itself.
-    pub(super) fn displace(&mut self, now: Instant, slot: SlotIndex, taken: Family) -> Option<Box<DisplacedServer>> {
+    pub(super) fn displace(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        taken: Family,
+        reason: UnlistReason,
+    ) -> Option<Box<DisplacedServer>> {
         let inherited = self.take_displaced(slot);
         Family::ALL.into_iter().for_each(|family| self.note_replaced(now, slot, family));
         let hot = self.slots.hot(slot);
@@ -49,7 +55,7 @@ impl Registry {
             Box::new(DisplacedServer { id: hot.id, transport, check, endpoint, deadline, server })
         });
         let key = cold.endpoints[taken].map(|endpoint| (endpoint.external, cold.transport));
-        self.remove(now, slot, UnlistReason::Replaced);
+        self.remove(now, slot, reason);
         match inherited {
             Some(former) if Some(former.key()) != key => {
                 self.return_displaced(now, *former);

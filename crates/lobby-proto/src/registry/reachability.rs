@@ -55,7 +55,7 @@ impl Registry {
             EndpointState::Checking => RegistrationOutcome::CheckBusy,
             EndpointState::Listed if was_listed => RegistrationOutcome::Changed,
             EndpointState::Listed => RegistrationOutcome::Listed,
-            EndpointState::Unreachable | EndpointState::Absent => RegistrationOutcome::Unreachable,
+            EndpointState::Unreachable | EndpointState::Absent => self.failed_check(slot, family),
         };
         self.update_list(now, slot, None, UnlistReason::Unreachable);
         if let Some(EndpointEntry { internal, .. }) = self.slots.cold(slot).endpoints[family] {
@@ -117,7 +117,7 @@ impl Registry {
         }
         if before != after {
             let is_listed = after == EndpointState::Listed;
-            let outcome = if is_listed { RegistrationOutcome::Listed } else { RegistrationOutcome::Unreachable };
+            let outcome = if is_listed { RegistrationOutcome::Listed } else { self.failed_check(slot, family) };
             self.record_check(now, slot, family, outcome);
         }
         self.yield_to_displaced(now, slot, family, false);
@@ -150,6 +150,14 @@ impl Registry {
         self.record_check(now, slot, family, RegistrationOutcome::CheckBusy);
     }
 
+    /// The outcome of an endpoint whose check failed.
+    pub(super) fn failed_check(&self, slot: SlotIndex, family: Family) -> RegistrationOutcome {
+        match self.check_target(slot, family) {
+            Some(target) if self.checks.was_refused(&target) => RegistrationOutcome::PortClosed,
+            _ => RegistrationOutcome::Unreachable,
+        }
+    }
+
     fn record_check(&mut self, now: Instant, slot: SlotIndex, family: Family, outcome: RegistrationOutcome) {
         if let Some(EndpointEntry { internal, .. }) = self.slots.cold(slot).endpoints[family] {
             self.outcomes.record(now, internal.ip, outcome, Some(internal.port.get()), None);
@@ -162,7 +170,7 @@ impl Registry {
                 self.slots.cold(slot).server.set_latency(latency);
                 EndpointState::Listed
             }
-            CheckResult::Unreachable => EndpointState::Unreachable,
+            CheckResult::Unreachable | CheckResult::Refused => EndpointState::Unreachable,
             CheckResult::Unknown => return,
         };
         self.slots.hot_mut(slot).states[family] = state;

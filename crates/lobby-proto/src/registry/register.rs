@@ -7,7 +7,7 @@ use crate::{
     index::SlotIndex,
 };
 use rallypoint_limit::Site;
-use rallypoint_wire::lobby::{ListBlock, LobbyId, Registration, TableBuf};
+use rallypoint_wire::lobby::{ListBlock, LobbyId, Registration, ServerId, TableBuf};
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
 impl Registry {
@@ -53,10 +53,16 @@ impl Registry {
         let family = Family::of(source);
         self.forget_displaced(now, new.server_id(), Some(key));
         // L8: a restarted server has a new ID, and must be visible at once.
-        let displaced = replaced.and_then(|old| self.displace(now, old, family));
+        let is_contested = replaced.is_some_and(|old| self.is_contested(now, old, new.server_id()));
+        let replaced_id = replaced.map(|old| self.slots.hot(old).id);
+        let reason = if is_contested { UnlistReason::Contested } else { UnlistReason::Replaced };
+        let displaced = replaced.and_then(|old| self.displace(now, old, family, reason));
         let slot = known.unwrap_or_else(|| self.create(now, opener, new, ListingOrigin::Registered));
         if known.is_none() {
             self.grant_claim(slot, claim);
+        }
+        if replaced_id.is_some() {
+            self.slots.cold_mut(slot).replaced = replaced_id;
         }
         self.move_lobby(now, slot, opener, new.lobby_id());
         let was_listed = self.slots.cold(slot).position.is_some();
@@ -76,13 +82,21 @@ impl Registry {
         let state = self.slots.hot(slot).states[family];
         self.yield_to_displaced(now, slot, family, is_refused[family]);
         match state {
+            EndpointState::Listed if is_contested => RegistrationOutcome::Contested,
             EndpointState::Listed if !was_listed => RegistrationOutcome::Listed,
             EndpointState::Listed if is_changed => RegistrationOutcome::Changed,
             EndpointState::Listed => RegistrationOutcome::Refreshed,
             EndpointState::Checking if is_refused[family] => RegistrationOutcome::CheckBusy,
             EndpointState::Checking => RegistrationOutcome::Checking,
-            EndpointState::Unreachable | EndpointState::Absent => RegistrationOutcome::Unreachable,
+            EndpointState::Unreachable | EndpointState::Absent => self.failed_check(slot, family),
         }
+    }
+
+    /// Whether an entry replaced the server with this ID shortly before, which now returns: a server that was restarted has
+    /// ended, and does not (W100).
+    fn is_contested(&self, now: Instant, holder: SlotIndex, id: ServerId) -> bool {
+        let cold = self.slots.cold(holder);
+        cold.replaced == Some(id) && cold.admitted.plus(2 * self.config.lease) > self.wheel.tick(now)
     }
 
     /// Creates an entry without endpoints.

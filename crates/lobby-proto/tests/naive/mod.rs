@@ -150,6 +150,10 @@ pub struct Entry {
     pub endpoints: [Option<Endpoint>; 2],
     /// The proven server whose endpoint this one has taken (W45), and that endpoint.
     pub displaced: Option<Box<(Entry, (IpAddr, u16))>>,
+    /// The server that it replaced last (W100).
+    pub replaced: Option<u128>,
+    /// When the entry was created.
+    pub admitted: Instant,
 }
 
 impl Entry {
@@ -240,6 +244,8 @@ impl Model {
                     && !self.knobs.is_private(endpoint.outside)
             });
         }
+        entry.replaced = None;
+        entry.admitted = reached;
         let is_gone = entry.endpoints.iter().all(Option::is_none) || self.is_banned(&entry);
         if !is_gone {
             self.entries.push(entry);
@@ -324,6 +330,12 @@ impl Model {
         if replaced.is_some_and(|at| is_taken(&self.entries[at])) {
             return RegistrationOutcome::EndpointTaken;
         }
+        let replaced_id = replaced.map(|at| self.entries[at].says.id);
+        // W100
+        let recent = secs(2 * self.knobs.lease);
+        let is_contested = replaced
+            .map(|at| &self.entries[at])
+            .is_some_and(|entry| entry.replaced == Some(says.id) && entry.admitted + recent > self.reached(now));
         self.forget_displaced(now, says.id, Some((outside, says.is_tcp)));
         let displaced = replaced.and_then(|replaced| {
             let mut old = self.take(replaced);
@@ -341,9 +353,11 @@ impl Model {
             (is_there && is_proven(old.says.id)).then(|| Box::new((old, outside))).or(inherited)
         });
         if known.is_none() {
-            self.entries.push(Entry { says, endpoints: [None; 2], displaced: None });
+            let admitted = self.reached(now);
+            self.entries.push(Entry { says, endpoints: [None; 2], displaced: None, replaced: None, admitted });
         }
         let at = self.find(says.id).unwrap();
+        self.entries[at].replaced = replaced_id.or(self.entries[at].replaced);
         let before = self.entries[at].clone();
         let is_new_in_lobby = self.shown(&before).is_none() || before.says.lobby != says.lobby;
         self.update(now, at, says, inside, outside);
@@ -366,6 +380,7 @@ impl Model {
             self.remove(now, at);
         }
         match state {
+            State::Listed if is_contested => RegistrationOutcome::Contested,
             State::Listed if is_new_in_lobby => RegistrationOutcome::Listed,
             State::Listed if is_changed => RegistrationOutcome::Changed,
             State::Listed => RegistrationOutcome::Refreshed,
@@ -521,6 +536,8 @@ impl Model {
         let lease = secs(self.knobs.lease);
         for entry in &mut self.entries {
             entry.displaced = None;
+            entry.replaced = None;
+            entry.admitted = now;
             for endpoint in &mut entry.endpoints {
                 *endpoint = endpoint.filter(|endpoint| endpoint.state == State::Listed);
             }

@@ -88,6 +88,7 @@ pub(super) fn describe(kind: &EventKind, settings: &WebSettings) -> String {
             "banned" => "left the list: unlisted by the operator",
             "unwatched" => "left the list: no longer watched",
             "evicted" => "left the list: it was full",
+            "contested" => "left the list: another server registers at the same address and port",
             _ => "left the list",
         }
         .into(),

@@ -193,7 +193,7 @@ impl Registry {
         };
         let is_reported = match reason {
             // The owner, or a new server at the same endpoint, has contacted this node.
-            UnlistReason::Unregistered | UnlistReason::Replaced => true,
+            UnlistReason::Unregistered | UnlistReason::Replaced | UnlistReason::Contested => true,
             UnlistReason::Moved
             | UnlistReason::Unreachable
             | UnlistReason::Banned
