@@ -290,6 +290,7 @@ impl AdminStore {
                 store.audit.add(&entries)?;
                 replace_file(&store.path, &serde_json::to_vec(&record).map_err(io::Error::other)?)?;
                 store.record.store(Arc::new(record));
+                entries.iter().for_each(log_action);
                 Ok(value)
             })
             .await?;
@@ -299,6 +300,13 @@ impl AdminStore {
         })
         .await
     }
+}
+
+/// Logs what the operator did; the audit log has the full address.
+fn log_action(entry: &AuditEntry) {
+    let AuditEntry { from, action, about, reason, .. } = entry;
+    let reason = Some(reason).filter(|reason| !reason.is_empty());
+    tracing::info!(action, about, reason, by = %crate::MaskedAddr(*from), "the operator changed bans or notes");
 }
 
 fn entry(action: &str, about: String, reason: String, by: IpAddr) -> AuditEntry {

@@ -61,6 +61,8 @@ pub enum RttMethod {
     FirstReply,
     /// Several queries were sent and the reply does not identify one of them: time since the first, an upper bound.
     UpperBound,
+    /// The time that a TCP connection took: for servers that have no query.
+    Connect,
 }
 
 /// A part of a reply that did not arrive.
@@ -167,6 +169,7 @@ impl fmt::Display for RttMethod {
             Self::Echo => "echo",
             Self::FirstReply => "first reply",
             Self::UpperBound => "upper bound",
+            Self::Connect => "connection",
         })
     }
 }

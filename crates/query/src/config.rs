@@ -26,6 +26,9 @@ pub struct ScanConfig {
     pub source: Option<SocketAddr>,
     /// What to ask servers for; `None` reads lists only and sends no datagrams. Default [`Detail::Info`].
     pub detail: Option<Detail>,
+    /// Whether to connect to listed TCP servers that have no query, to measure their round-trip time. Default false: the
+    /// server sees a player that leaves at once.
+    pub connect_tcp: bool,
 }
 
 /// An address family.
@@ -103,6 +106,7 @@ impl Default for ScanConfig {
             family: None,
             source: None,
             detail: Some(Detail::Info),
+            connect_tcp: false,
         }
     }
 }

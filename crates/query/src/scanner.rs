@@ -1,19 +1,21 @@
 //! Scanning servers and lists, once or repeatedly.
 
 use crate::{
-    Family, FetchedServer, ListSummary, PacketObserver, ProbeEngine, ProbeError, ScanConfig, ScanError, ScannedServer,
-    ServerAddress, Target,
+    Family, FetchedServer, ListSummary, PacketObserver, ProbeEngine, ProbeError, ReplyStats, ScanConfig, ScanError,
+    ScannedServer, ServerAddress, Target, connect_tcp,
     engine::{GroupResult, ProbeFailure},
     list::fetch_list,
     resolve::resolve,
     target::Host,
 };
-use rallypoint_query_proto::{Detail, Probe};
+use rallypoint_query_proto::{Detail, Probe, RoundTrip, RttMethod};
+use rallypoint_wire::lobby::Transport;
 use std::{
     collections::{HashMap, VecDeque},
     net::SocketAddr,
     ops::Range,
     sync::Arc,
+    time::{Duration, Instant},
 };
 use tokio::{sync::mpsc, task::JoinSet};
 
@@ -50,6 +52,9 @@ pub struct Scanner {
     engine: Option<ProbeEngine>,
     /// Probes that wait for room in the engine.
     waiting: VecDeque<(u64, Work)>,
+    /// Servers to connect to.
+    unconnected: VecDeque<(u64, Vec<SocketAddr>)>,
+    connecting: JoinSet<Connected>,
     resolving: JoinSet<Resolved>,
     /// Servers that are being probed, by key.
     pending: HashMap<u64, PendingServer>,
@@ -94,6 +99,8 @@ enum Work {
     /// Resolve the target with this index, then probe it.
     Target(usize),
     Probes(Vec<Probe>),
+    /// Connect to one of these addresses.
+    Connect(Vec<SocketAddr>),
 }
 
 /// A server that is being probed. There can be a great many of them.
@@ -111,6 +118,13 @@ struct Resolved {
     addresses: Result<Vec<SocketAddr>, ProbeError>,
 }
 
+/// The result of connecting to a server: the address that accepted, and how long that took.
+#[derive(Debug)]
+struct Connected {
+    key: u64,
+    result: Result<(SocketAddr, Duration), ProbeError>,
+}
+
 #[derive(Debug)]
 enum ListEvent {
     Server(usize, Box<FetchedServer>),
@@ -119,6 +133,9 @@ enum ListEvent {
 
 /// Maximum number of groups handed to the engine: the number of probes it keeps in flight.
 const MAX_IN_FLIGHT: usize = 16_384;
+
+/// Maximum number of TCP connections opened at a time.
+const MAX_CONNECTS: usize = 64;
 
 /// Maximum number of names resolved at a time.
 const MAX_LOOKUPS: usize = 32;
@@ -153,6 +170,8 @@ impl Scanner {
             engine,
             waiting: VecDeque::new(),
             resolving: JoinSet::new(),
+            unconnected: VecDeque::new(),
+            connecting: JoinSet::new(),
             pending: HashMap::new(),
             last_key: 0,
             list_tasks: JoinSet::new(),
@@ -199,6 +218,7 @@ impl Scanner {
     pub async fn next(&mut self) -> Option<ScanEvent> {
         loop {
             self.start_probes();
+            self.start_connects();
             let is_probing = self.engine.as_ref().is_some_and(|engine| engine.pending() > 0);
             tokio::select! {
                 event = receive(&mut self.list_events), if self.list_events.is_some() => match event {
@@ -211,6 +231,12 @@ impl Scanner {
                     // An error would mean that the lookup panicked: it does not.
                     let Ok(resolved) = resolved else { continue };
                     if let Some(event) = self.handle_resolved(resolved) {
+                        return Some(event);
+                    }
+                },
+                Some(connected) = self.connecting.join_next() => {
+                    let Ok(connected) = connected else { continue };
+                    if let Some(event) = self.handle_connected(connected) {
                         return Some(event);
                     }
                 },
@@ -228,9 +254,8 @@ impl Scanner {
         if matches!(self.targets.get(index), Some(Target::Server(_))) {
             return self.enqueue(PendingServer::Named(index), Work::Target(index));
         }
-        let probes = self.probes_of(&server.to_listed());
-        if !probes.is_empty() {
-            self.enqueue(PendingServer::Listed(Box::new(server)), Work::Probes(probes));
+        if let Some(work) = self.work_of(&server.to_listed()) {
+            self.enqueue(PendingServer::Listed(Box::new(server)), work);
         }
     }
 
@@ -260,6 +285,7 @@ impl Scanner {
             let Some(engine) = &mut self.engine else { return };
             match work {
                 Work::Probes(probes) => engine.probe(key, probes),
+                Work::Connect(addrs) => self.unconnected.push_back((key, addrs)),
                 Work::Target(index) => {
                     let Some(Target::Server(server)) = self.targets.get(index) else { continue };
                     match &server.host {
@@ -278,6 +304,18 @@ impl Scanner {
         }
     }
 
+    /// Starts to connect to servers, as many as there is room for.
+    fn start_connects(&mut self) {
+        while self.connecting.len() < MAX_CONNECTS {
+            let Some((key, addrs)) = self.unconnected.pop_front() else { break };
+            let config = self.config.clone();
+            self.connecting.spawn(async move {
+                let result = measure_connect(addrs, &config).await;
+                Connected { key, result }
+            });
+        }
+    }
+
     /// The next target of this pass that is a server.
     fn next_target(&mut self) -> Option<(u64, Work)> {
         let index = self.unstarted.by_ref().find(|index| matches!(self.targets[*index], Target::Server(_)))?;
@@ -285,18 +323,27 @@ impl Scanner {
     }
 
     fn handle_listed(&mut self, target_index: usize, listed: FetchedServer) -> ScanEvent {
-        let probes = self.probes_of(&listed);
+        let work = self.work_of(&listed);
         let server = ScannedServer::listed(listed, target_index);
-        let is_probed = !probes.is_empty();
-        if is_probed {
-            self.enqueue(PendingServer::Listed(Box::new(server.clone())), Work::Probes(probes));
+        let is_probed = work.is_some();
+        if let Some(work) = work {
+            self.enqueue(PendingServer::Listed(Box::new(server.clone())), work);
         }
         ScanEvent::Listed { server, is_probed }
     }
 
-    fn probes_of(&self, listed: &FetchedServer) -> Vec<Probe> {
+    /// How a listed server is reached, if it is.
+    fn work_of(&self, listed: &FetchedServer) -> Option<Work> {
         let family: Option<Family> = self.config.only_family();
-        self.config.detail.map_or_else(Vec::new, |detail: Detail| listed.probes(detail, family))
+        let detail: Detail = self.config.detail?;
+        let probes = listed.probes(detail, family);
+        if !probes.is_empty() {
+            return Some(Work::Probes(probes));
+        }
+        let is_tcp = listed.info.lobby.as_ref().is_some_and(|lobby| lobby.transport == Transport::Tcp);
+        let endpoints = listed.endpoints.iter().copied().filter(|addr| Family::allows(family, addr.ip()));
+        let addrs: Vec<_> = endpoints.filter(|_| self.config.connect_tcp && is_tcp).collect();
+        (!addrs.is_empty()).then_some(Work::Connect(addrs))
     }
 
     fn enqueue(&mut self, server: PendingServer, work: Work) {
@@ -324,6 +371,26 @@ impl Scanner {
         }
     }
 
+    fn handle_connected(&mut self, Connected { key, result }: Connected) -> Option<ScanEvent> {
+        let mut server = match self.pending.remove(&key)? {
+            PendingServer::Listed(server) => *server,
+            PendingServer::Named(index) => ScannedServer::named(self.server(index)?, index),
+        };
+        Some(match result {
+            Ok((address, time)) => {
+                server.address = Some(address);
+                server.error = None;
+                let round_trip = RoundTrip { time, method: RttMethod::Connect };
+                server.reply = Some(ReplyStats { round_trip, retries: 0, missing: Vec::new() });
+                ScanEvent::Answered(server)
+            }
+            Err(error) => {
+                server.error = Some(error);
+                ScanEvent::Failed(server)
+            }
+        })
+    }
+
     fn handle_result(&mut self, GroupResult { key, result }: GroupResult) -> Option<ScanEvent> {
         let mut server = match self.pending.remove(&key)? {
             PendingServer::Listed(server) => *server,
@@ -348,6 +415,28 @@ impl Scanner {
             _ => None,
         }
     }
+}
+
+/// Connects to all addresses of a server at once; returns the first that accepts, and how long that took.
+async fn measure_connect(addrs: Vec<SocketAddr>, config: &ScanConfig) -> Result<(SocketAddr, Duration), ProbeError> {
+    let mut attempts = JoinSet::new();
+    for addr in addrs {
+        let config = config.clone();
+        attempts.spawn(async move {
+            let start = Instant::now();
+            connect_tcp(&[addr], &config).await.map(|_| (addr, start.elapsed()))
+        });
+    }
+    let mut worst = None;
+    while let Some(attempt) = attempts.join_next().await {
+        match attempt {
+            Ok(Ok(connected)) => return Ok(connected),
+            Ok(Err(error)) => worst = worst.or(Some(error)),
+            // The task panicked or was cancelled: neither happens.
+            Err(_) => {}
+        }
+    }
+    Err(worst.unwrap_or(ProbeError::NotFound))
 }
 
 async fn receive(events: &mut Option<mpsc::UnboundedReceiver<ListEvent>>) -> Option<ListEvent> {
