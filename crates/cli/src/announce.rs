@@ -3,19 +3,21 @@
 mod args;
 pub mod list_lookup;
 pub mod listing_monitor;
+mod player_source;
 pub mod server_id;
 
 pub use args::Args;
 
 use crate::{error::CommandError, signals::Signals, stdio::print_stderr};
 use listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus, Presence, find_in_list};
+use player_source::PlayerCount;
 use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceStartError, AnnounceTask, LobbyHost};
 use rallypoint_wire::lobby::DEFAULT_MAX_REGISTRATION;
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
 /// Time limit for the check whether a lobby has removed the server, at the end.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -59,13 +61,35 @@ struct Announcement<'a> {
     /// Whether a check has found it missing.
     was_missing: bool,
     start: Instant,
+    /// Counts of players, if they are polled.
+    counts: Option<mpsc::Receiver<Result<PlayerCount, String>>>,
+    /// Whether the last count failed.
+    is_count_missing: bool,
 }
 
 impl<'a> Announcement<'a> {
-    async fn start(args: &'a Args, config: AnnounceConfig) -> Result<Self, CommandError> {
+    async fn start(args: &'a Args, mut config: AnnounceConfig) -> Result<Self, CommandError> {
         let signals = Signals::to_end().map_err(CommandError::failed)?;
+        let mut first_count = None;
+        let counts = args.players_from.clone().map(|source| {
+            let (sender, counts) = mpsc::channel(1);
+            (source, sender, counts)
+        });
+        let counts = match counts {
+            Some((source, sender, counts)) => {
+                first_count = Some(source.count().await);
+                tokio::spawn(source.poll(sender));
+                Some(counts)
+            }
+            None => None,
+        };
+        if let Some(Ok(count)) = &first_count {
+            config.occupancy = count.apply(config.occupancy);
+        }
         let task = AnnounceTask::start(config).await?;
-        Ok(Self {
+        let mut announcement = Self {
+            counts,
+            is_count_missing: false,
             args,
             task,
             signals,
@@ -73,7 +97,26 @@ impl<'a> Announcement<'a> {
             was_listed: false,
             was_missing: false,
             start: Instant::now(),
-        })
+        };
+        if let Some(count) = first_count {
+            announcement.handle_count(count);
+        }
+        Ok(announcement)
+    }
+
+    /// Announces a new number of players. A count that fails is reported once, until one succeeds again.
+    fn handle_count(&mut self, count: Result<PlayerCount, String>) {
+        match count {
+            Ok(count) => {
+                self.is_count_missing = false;
+                self.task.set_occupancy(count.apply(self.args.occupancy()));
+            }
+            Err(error) if !self.is_count_missing => {
+                self.is_count_missing = true;
+                print_stderr(format_args!("the number of players is not updated: {error}"));
+            }
+            Err(_) => {}
+        }
     }
 
     async fn run(mut self) -> Result<(), CommandError> {
@@ -89,6 +132,7 @@ impl<'a> Announcement<'a> {
             tokio::select! {
                 () = self.signals.stop() => return self.stop().await,
                 event = self.task.next_event() => self.report_event(&event),
+                Some(count) = next_count(&mut self.counts) => self.handle_count(count),
                 Some(Ok((monitor, status))) = statuses.join_next() => {
                     self.report_status(&monitor, &status);
                     all_listed &= status.presence() == Presence::Listed;
@@ -126,6 +170,7 @@ impl<'a> Announcement<'a> {
                     api: self.args.api.clone(),
                     interval,
                     start: self.start,
+                    rival: None,
                 };
                 statuses.spawn(monitor.initial_status());
             }
@@ -168,7 +213,7 @@ impl<'a> Announcement<'a> {
         for lobby in &listed_by {
             let find = timeout(REMOVAL_TIMEOUT, find_in_list(lobby, &server));
             let is_removed = tokio::select! {
-                found = find => matches!(found, Ok(Ok(listed)) if listed.is_empty()),
+                found = find => matches!(found, Ok(Ok(found)) if found.endpoints.is_empty()),
                 () = signals.stop() => false,
             };
             if !is_removed {
@@ -187,6 +232,15 @@ impl<'a> Announcement<'a> {
             () => "stopped before the server appeared in the list; an unregistration was sent",
         });
         Ok(())
+    }
+}
+
+async fn next_count(
+    counts: &mut Option<mpsc::Receiver<Result<PlayerCount, String>>>,
+) -> Option<Result<PlayerCount, String>> {
+    match counts {
+        Some(counts) => counts.recv().await,
+        None => None,
     }
 }
 

@@ -24,7 +24,7 @@ mod worker;
 
 pub use args::Args;
 
-use crate::{error::CommandError, scan_args::ScanArgs};
+use crate::{error::CommandError, local_lobby::LocalLobby, scan_args::ScanArgs};
 use change_log::ChangeLog;
 use favourites::Favourites;
 use model::{JoinCommands, Model};
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     };
     let joins = JoinCommands { any: args.join.clone().or(settings.join), by_game: settings.join_game };
     let model = Model::new(&targets, favourites, joins, can_reach);
-    show(model, &args.scan, targets, args.every)
+    show(model, &args.scan, targets, args.every.0)
 }
 
 /// Runs `rallypoint watch` in the terminal: a browser that scans repeatedly and logs changes.
@@ -62,7 +62,8 @@ pub fn watch(scan: &ScanArgs, targets: Vec<Target>, every: Duration) -> Result<(
 }
 
 fn show(mut model: Model, scan: &ScanArgs, targets: Vec<Target>, every: Option<Duration>) -> Result<(), CommandError> {
-    let worker = Worker::start(scan, targets)?;
+    // A game server takes a connection for a player: not every few seconds.
+    let worker = Worker::start(scan, targets, model.log.is_none())?;
     let shutdown =
         ShutdownSignal::listen().map_err(|error| CommandError::failed(format!("cannot start a thread: {error}")))?;
     screen::run(&mut model, &worker, &shutdown, Theme::of_terminal(), every)?;
@@ -102,7 +103,7 @@ fn targets(args: &Args, settings: &Settings) -> Result<Vec<Target>, CommandError
         targets.clone_from(&settings.lobbies);
     }
     if targets.is_empty() {
-        targets.push("localhost".parse().map_err(CommandError::Usage)?);
+        targets.push(LocalLobby::load().host().parse().map_err(CommandError::Usage)?);
     }
     Ok(targets.into_iter().map(|LobbyTarget(target)| target).collect())
 }

@@ -2,7 +2,13 @@
 
 mod range;
 
-use crate::{error::CommandError, output::details, runtime, scan_args::ScanArgs};
+use crate::{
+    error::CommandError,
+    output::{details, terminal::Terminal},
+    runtime,
+    scan_args::ScanArgs,
+};
+use clap::ArgAction;
 use rallypoint_query::{
     FetchedServer, ListSummary, ProbeError, ScanEvent, ScannedServer, Target, fetch_list, milliseconds, proto::Detail,
 };
@@ -18,7 +24,7 @@ use std::{
 /// In the form of Nagios plugins: one line with performance data, and the exit codes 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
 /// A target that does not answer is CRITICAL.
 #[derive(clap::Args)]
-#[command(after_long_help = MORE, after_help = "Examples and exit codes: rallypoint check --help")]
+#[command(version, after_long_help = MORE, after_help = "Examples and exit codes: rallypoint check --help")]
 pub struct Args {
     #[arg(value_name = "TARGET", value_parser = |text: &str| text.parse::<Target>())]
     #[arg(
@@ -27,11 +33,11 @@ pub struct Args {
     target: Target,
 
     /// WARNING if the ping in milliseconds is outside this range
-    #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
+    #[arg(long, short = 'w', value_name = "RANGE", allow_hyphen_values = true)]
     warn_ping: Option<Range>,
 
     /// CRITICAL if the ping in milliseconds is outside this range
-    #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
+    #[arg(long, short = 'c', value_name = "RANGE", allow_hyphen_values = true)]
     crit_ping: Option<Range>,
 
     /// WARNING if the number of players is outside this range
@@ -50,13 +56,17 @@ pub struct Args {
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     crit_servers: Option<Range>,
 
+    /// Print all details of the server after the first line
+    #[arg(long, short = 'v', action = ArgAction::Count)]
+    verbose: u8,
+
     #[command(flatten)]
     scan: ScanArgs,
 }
 
 const MORE: &str = "\
 Examples:
-  rallypoint check play.example.org:6969 --warn-ping 100 --crit-ping 300
+  rallypoint check play.example.org:6969 -w 100 -c 300
   rallypoint check session://play.example.org --warn-players 1:
   rallypoint check lobby://lobby.example.org/gg2 --crit-servers 1:
 
@@ -88,6 +98,8 @@ struct CheckReport {
     state: CheckState,
     text: String,
     data: Vec<String>,
+    /// Further lines, for people.
+    details: String,
 }
 
 /// Runs the command. Wrong usage is reported by [`print_unknown`].
@@ -103,7 +115,7 @@ pub fn run(args: &Args) -> ExitCode {
 pub fn print_unknown(why: impl fmt::Display) -> ExitCode {
     let text = why.to_string();
     let text = text.strip_prefix("rallypoint: ").unwrap_or(&text).to_owned();
-    CheckReport { state: CheckState::Unknown, text, data: Vec::new() }.print()
+    CheckReport { state: CheckState::Unknown, text, data: Vec::new(), details: String::new() }.print()
 }
 
 impl Args {
@@ -151,7 +163,8 @@ async fn check(args: &Args) -> Result<CheckReport, CommandError> {
 fn server_report(args: &Args, record: &ScannedServer) -> CheckReport {
     let info = &record.info;
     let ping = record.ping_ms();
-    let mut report = CheckReport { state: CheckState::Ok, text: record.name().to_owned(), data: Vec::new() };
+    let mut report =
+        CheckReport { state: CheckState::Ok, text: record.name().to_owned(), data: Vec::new(), details: String::new() };
     if let Some(players) = info.players {
         let plural = if info.max_players.is_none() && players == 1 { "" } else { "s" };
         report.text += &format!(", {} player{plural}", details::occupancy(info));
@@ -163,6 +176,9 @@ fn server_report(args: &Args, record: &ScannedServer) -> CheckReport {
     if let Some(ping) = ping {
         report.text += &format!(", ping {}", details::ping(ping));
         report.measure("ping", ping, "ms", &args.warn_ping, &args.crit_ping, "");
+    }
+    if args.verbose > 0 {
+        report.details = details::server(record, Terminal { width: None, colors: false });
     }
     let missing = record.reply.iter().flat_map(|reply| &reply.missing).map(ToString::to_string).collect::<Vec<_>>();
     if !missing.is_empty() {
@@ -177,7 +193,7 @@ fn list_report(args: &Args, summary: &ListSummary, players: Option<u64>) -> Chec
     let count = counted(servers as u64, "server");
     let people = players.map_or_else(String::new, |players| format!(", {}", counted(players, "player")));
     let text = format!("{}, {count}{people}, ping {}", args.target, details::ping(ping));
-    let mut report = CheckReport { state: CheckState::Ok, text, data: Vec::new() };
+    let mut report = CheckReport { state: CheckState::Ok, text, data: Vec::new(), details: String::new() };
     report.measure("servers", servers as f64, "", &args.warn_servers, &args.crit_servers, "");
     if let Some(players) = players {
         report.measure("players", players as f64, "", &args.warn_players, &args.crit_players, "");
@@ -200,7 +216,7 @@ impl CheckReport {
             ProbeError::TimedOut(_) | ProbeError::Refused | ProbeError::Malformed(_) => CheckState::Critical,
             _ => CheckState::Unknown,
         };
-        Self { state, text: format!("{target}: {error}"), data: Vec::new() }
+        Self { state, text: format!("{target}: {error}"), data: Vec::new(), details: String::new() }
     }
 
     /// Adds a value to the performance data, and raises the alarm if it is not in its range.
@@ -232,7 +248,8 @@ impl CheckReport {
         let data = self.data.join(" ");
         let bar = if data.is_empty() { "" } else { " | " };
         // If it cannot be written, there is still the exit code.
-        let _ = writeln!(io::stdout(), "RALLYPOINT {word} - {text}{bar}{data}");
+        let details = self.details.replace('|', "/");
+        let _ = write!(io::stdout(), "RALLYPOINT {word} - {text}{bar}{data}\n{details}");
         ExitCode::from(self.state as u8)
     }
 }

@@ -6,6 +6,7 @@ mod test_entry;
 
 use crate::{
     error::CommandError,
+    local_lobby::LocalLobby,
     output::terminal::{Terminal, wrap},
     registration_outcomes::{self as outcomes, ReportedOutcome},
     runtime,
@@ -25,6 +26,8 @@ use std::{
     net::{SocketAddr, UdpSocket},
     num::NonZeroU16,
     process::ExitCode,
+    str::FromStr,
+    time::Duration,
 };
 
 /// Find out why a server is not listed, and what to do about it
@@ -40,10 +43,10 @@ pub struct Args {
     server: ServerAddress,
 
     #[arg(
-        help = "Lobby that should list it: host[:port], followed by /gg2, /vanguard or /UUID for another of its lists"
+        help = "Lobby that should list it: host[:port], followed by /gg2, /vanguard or /UUID for one of its lists, or the URL of its page [default: the lobby on this machine]"
     )]
-    #[arg(long, value_name = "LOBBY", env = "RALLYPOINT_LOBBY", default_value = "localhost")]
-    lobby: LobbyAddress,
+    #[arg(long, value_name = "LOBBY|URL", env = "RALLYPOINT_LOBBY")]
+    lobby: Option<LobbyRef>,
 
     /// Transport protocol of the game [default: detected]
     #[arg(long, value_name = "tcp|udp", value_parser = transport)]
@@ -82,19 +85,34 @@ Exit codes:
   1  a problem was found; the last lines explain what to do
   2  wrong usage";
 
+/// How long a server that another one replaced counts as contested.
+const CONTEST_TIME: Duration = Duration::from_secs(120);
+
 /// Runs all checks and prints their results and advice.
 pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
     args.scan.validate()?;
+    let local = LocalLobby::load();
+    let LobbyRef { address: lobby, api } = match &args.lobby {
+        Some(lobby) => lobby.clone(),
+        None => local.host().parse().map_err(CommandError::Usage)?,
+    };
+    let default_api = || {
+        let port = local.http_port_of(&lobby.host, lobby.port());
+        outcomes::api_url(lobby.host.clone(), port)
+    };
+    let api = args.api.clone().or(api).unwrap_or_else(default_api);
     let mut doctor = Doctor {
         args,
+        api,
         report: Report::new(args.json),
         diagnosis: Diagnosis {
             host: args.server.host.to_string(),
             port: args.server.port.map(NonZeroU16::get),
             transport: args.transport,
-            lobby: args.lobby.to_string().trim_start_matches("lobby://").to_owned(),
+            lobby: lobby.to_string().trim_start_matches("lobby://").to_owned(),
             ..Diagnosis::default()
         },
+        lobby,
     };
     runtime::block_on(doctor.examine())?;
     let advice = doctor.diagnosis.advice();
@@ -119,8 +137,38 @@ fn bullets(advice: &[String]) -> String {
     advice.iter().map(bullet).collect()
 }
 
+/// A lobby as given with `--lobby`.
+#[derive(Clone, Debug)]
+struct LobbyRef {
+    address: LobbyAddress,
+    /// Its API, if the lobby was given by its URL.
+    api: Option<HttpUrl>,
+}
+
+/// `host[:port][/list]`, or the URL of a page: then the lobby is at its default port.
+impl FromStr for LobbyRef {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.starts_with("http://") && !text.starts_with("https://") {
+            let address = text.parse::<LobbyAddress>().map_err(|error| error.to_string())?;
+            return Ok(Self { address, api: None });
+        }
+        let url = text.parse::<HttpUrl>().map_err(|error| error.to_string())?;
+        let local = LocalLobby::load();
+        let local_lobby = local.host().parse::<LobbyAddress>().ok();
+        let is_local = |lobby: &LobbyAddress| local.http_port_of(&url.host, lobby.port()) == url.port;
+        let port = local_lobby.filter(is_local).and_then(|lobby| lobby.port);
+        let api = outcomes::api_url(url.host.clone(), url.port);
+        let api = HttpUrl { is_secure: url.is_secure, ..api };
+        Ok(Self { address: LobbyAddress { host: url.host, port, id: None }, api: Some(api) })
+    }
+}
+
 struct Doctor<'a> {
     args: &'a Args,
+    lobby: LobbyAddress,
+    api: HttpUrl,
     report: Report,
     diagnosis: Diagnosis,
 }
@@ -144,9 +192,12 @@ impl Doctor<'_> {
             return Ok(());
         }
         let is_listed = self.diagnosis.matching().next().is_some();
-        if !is_listed {
+        if is_listed {
+            self.report_contest().await?;
+        } else {
             self.fetch_outcomes().await?;
         }
+        self.report_transport()?;
         match self.args.register_test {
             // A test entry at the same address and port would replace the real one (L8).
             true if is_listed => self.report.push("test", Severity::Note, "no test entry needed: the server is listed"),
@@ -202,8 +253,8 @@ impl Doctor<'_> {
     /// Connects to and queries all addresses at once.
     async fn reach(&mut self) -> Result<(), CommandError> {
         let Args { server, scan, .. } = self.args;
-        let tries_tcp = server.protocol.is_none() && self.args.transport != Some(Transport::Udp);
-        let port = self.diagnosis.port.filter(|_| tries_tcp);
+        // Both transports are tried even if one is given: it may be the wrong one.
+        let port = self.diagnosis.port.filter(|_| server.protocol.is_none());
         let mut engine = scan.engine(Detail::Info)?;
         let mut connects = tokio::task::JoinSet::new();
         let mut probes = Vec::new();
@@ -213,11 +264,9 @@ impl Doctor<'_> {
                 let config = scan.config(None);
                 connects.spawn(async move { (index, connect_tcp(&[addr], &config).await.map(drop)) });
             }
-            if self.args.transport != Some(Transport::Tcp) {
-                for probe in server.probes(&[SocketAddr::new(address.ip, 0)], Detail::Players) {
-                    engine.probe(probes.len() as u64, vec![probe]);
-                    probes.push((index, probe));
-                }
+            for probe in server.probes(&[SocketAddr::new(address.ip, 0)], Detail::Players) {
+                engine.probe(probes.len() as u64, vec![probe]);
+                probes.push((index, probe));
             }
         }
         while let Some(group) = engine.next().await {
@@ -296,9 +345,16 @@ impl Doctor<'_> {
         Ok(())
     }
 
+    /// Reports that the server is reached over the other transport than the one that it is given, listed or registered with.
+    fn report_transport(&mut self) -> Result<(), CommandError> {
+        let Some(mismatch) = self.diagnosis.wrong_transport() else { return Ok(()) };
+        let severity = if mismatch.is_certain { Severity::Problem } else { Severity::Note };
+        self.report.push("transport", severity, mismatch.to_string())
+    }
+
     /// Fetches the list and keeps the entries with the addresses of the server.
     async fn list(&mut self) -> Result<ListSummary, ProbeError> {
-        let source = Target::Lobby(self.args.lobby.clone());
+        let source = Target::Lobby(self.lobby.clone());
         let ips: Vec<_> = self.diagnosis.addresses.iter().map(|address| address.ip).collect();
         let found = &mut self.diagnosis.listed;
         let take = |listed: FetchedServer| {
@@ -347,10 +403,25 @@ impl Doctor<'_> {
         Ok(())
     }
 
+    /// Reports that a listed server and another one replace each other, if the lobby's web API says so.
+    async fn report_contest(&mut self) -> Result<(), CommandError> {
+        let ips: Vec<_> = self.diagnosis.addresses.iter().map(|address| address.ip).collect();
+        for ip in ips {
+            let outcomes = outcomes::fetch(&self.api, Some(ip), &self.args.scan.config(None)).await.unwrap_or_default();
+            let candidates = outcomes::for_port(&outcomes, self.diagnosis.port);
+            let is_recent = |outcome: &&&ReportedOutcome| outcome.is_contested() && outcome.is_within(CONTEST_TIME);
+            if let Some(outcome) = candidates.iter().rev().find(is_recent) {
+                self.diagnosis.is_contested = true;
+                return self.report.push("outcomes", Severity::Problem, format!("the lobby reports {outcome}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Fetches the reason from the web API of the lobby.
     async fn fetch_outcomes(&mut self) -> Result<(), CommandError> {
-        let Args { lobby, api, scan, .. } = self.args;
-        let api = api.clone().unwrap_or_else(|| outcomes::default_url(lobby.host.clone()));
+        let Args { scan, .. } = self.args;
+        let api = self.api.clone();
         let ips: Vec<_> = self.diagnosis.addresses.iter().map(|address| address.ip).collect();
         for ip in ips {
             match outcomes::fetch(&api, Some(ip), &scan.config(None)).await {
@@ -387,6 +458,7 @@ impl Doctor<'_> {
         let others = candidates.iter().rev().copied().filter(is_other).map(|other| (Severity::Note, other));
         let first = decisive.map(|outcome| {
             self.diagnosis.is_refused |= outcome.refused;
+            self.diagnosis.is_check_failed |= outcome.is_failed_check();
             (if outcome.refused { Severity::Problem } else { Severity::Note }, outcome)
         });
         for (severity, outcome) in first.into_iter().chain(others).take(8) {
@@ -400,7 +472,7 @@ impl Doctor<'_> {
             return self.report.push("test", Severity::Note, "a test entry requires a port: HOST:PORT");
         };
         let transport = self.diagnosis.transport().unwrap_or(Transport::Tcp);
-        let listed = test_entry::register(&self.args.lobby, transport, port, &self.args.scan.config(None)).await?;
+        let listed = test_entry::register(&self.lobby, transport, port, &self.args.scan.config(None)).await?;
         self.diagnosis.test = Some(!listed.is_empty());
         let shown: Vec<_> = listed.iter().map(ToString::to_string).collect();
         if listed.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::config::ConfigErrors;
 use rallypoint_udp::BindError;
-use std::{fmt, process::ExitCode};
+use std::{fmt, io, process::ExitCode};
 
 /// Why a command failed: one sentence that states what happened and what to do.
 #[derive(Debug)]
@@ -20,6 +20,17 @@ pub fn usage_summary(error: &str) -> String {
     let first = error.lines().take_while(|line| !line.trim().is_empty());
     let words = first.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
     words.strip_prefix("error: ").unwrap_or(&words).to_owned()
+}
+
+/// Why a file cannot be read or written, without the number of the system's error.
+pub fn describe_io(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::IsADirectory => "it is a directory".into(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+        _ => error.to_string(),
+    }
 }
 
 impl CommandError {

@@ -6,7 +6,7 @@ use crate::{
     output::{FailedTarget, ListNote, Printer},
     signals::Signals,
 };
-use rallypoint_query::{ListSummary, ProbeError, ScanEvent, Scanner, milliseconds};
+use rallypoint_query::{ListSummary, ProbeError, ScanEvent, Scanner, ServerAddress, Target, milliseconds};
 use std::{future::ready, io, net::SocketAddr, time::Duration};
 use tokio::time::{interval, sleep};
 
@@ -76,6 +76,11 @@ impl InteractiveScan {
         Ok(None)
     }
 
+    /// The target with this index.
+    pub fn target(&self, index: usize) -> Option<&Target> {
+        self.scanner.targets().get(index)
+    }
+
     /// The name of a target, as the user wrote it.
     pub fn target_name(&self, index: usize) -> String {
         self.scanner.targets()[index].to_string()
@@ -114,6 +119,17 @@ pub fn query_failure(error: &ProbeError) -> String {
                 .into()
         }
         error => error.to_string(),
+    }
+}
+
+/// A hint for a host without port and protocol, which may be a lobby.
+pub fn lobby_hint(target: Option<&Target>, error: &ProbeError) -> String {
+    match (target, error) {
+        (
+            Some(Target::Server(ServerAddress { host, port: None, protocol: None })),
+            ProbeError::TimedOut(_) | ProbeError::Refused,
+        ) => format!(". If it is a lobby: rallypoint list {host}"),
+        _ => String::new(),
     }
 }
 

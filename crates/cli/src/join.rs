@@ -1,28 +1,31 @@
 //! `rallypoint join`: a terminal client for chat rooms.
 
 mod args;
+mod console;
 mod known_keys;
+mod line_editor;
+mod reachability;
 
 pub use args::Args;
 
 use crate::{
     error::CommandError,
     host::{self, GAME, MAX_MESSAGE, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
-    input_lines::{InputLines, too_long_message},
+    input_lines::too_long_message,
     line_limiter::LineLimiter,
     signals::Signals,
-    stdio::{print_stderr, print_stdout},
+    stdio::print_stderr,
 };
+use console::Console;
 use known_keys::KnownKeys;
 use rallypoint_query::resolve;
 use rallypoint_session::{
     ClientConfig, ClientEvent, ClientOptions, ConnectError, ConnectionStats, DisconnectReason, Encryption, LoginError,
-    NotAcknowledged, PublicKey, SendError, SessionClient,
+    PublicKey, SendError, SessionClient,
 };
 use rallypoint_wire::{session, text};
 use std::{
     cell::Cell,
-    io::{IsTerminal, stdin, stdout},
     num::NonZeroU16,
     time::{Duration, Instant},
 };
@@ -49,14 +52,20 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
             result = client.run() => result,
             () = signals.stop() => Ok(()),
         };
-        let unsent_lines = client.unsent_lines.get();
+        let RoomClient { client, console, unsent_lines, is_unconfirmed, .. } = client;
+        // Restores the terminal, in which Ctrl-C is a key.
+        drop(console);
+        let unsent_lines = unsent_lines.get();
         // A second Ctrl-C ends the program at once.
         let closed = tokio::select! {
-            closed = client.client.close() => closed,
+            closed = client.close() => closed,
             () = signals.stop_again() => Ok(()),
         };
         result?;
         closed.map_err(CommandError::failed)?;
+        if is_unconfirmed.get() {
+            print_stderr("note: all lines arrived, but the room did not confirm that it has processed them");
+        }
         match unsent_lines {
             0 => Ok(()),
             1 => Err(CommandError::failed("one line was not sent")),
@@ -70,10 +79,11 @@ struct RoomClient {
     /// Description of the encryption.
     security: &'static str,
     team: Option<String>,
-    /// Whether input and output are a terminal: then a typed line is replaced by its echo from the server.
-    is_interactive: bool,
+    console: Console,
     /// Number of lines that could not be sent or were dropped by the room.
     unsent_lines: Cell<usize>,
+    /// Whether the room gave no receipt.
+    is_unconfirmed: Cell<bool>,
 }
 
 impl RoomClient {
@@ -97,7 +107,11 @@ impl RoomClient {
         };
         config.reconnect = !args.no_reconnect;
         let options = ClientOptions { stream: Some(MAX_MESSAGE), ..config.into() };
-        let client = SessionClient::connect(&addrs[..], options).await.map_err(|error| match (&error, key) {
+        let connected = tokio::select! {
+            connected = SessionClient::connect(&addrs[..], options) => connected,
+            failure = reachability::failure(&addrs) => return Err(CommandError::failed(failure)),
+        };
+        let client = connected.map_err(|error| match (&error, key) {
             (ConnectError::Login(_), Some(old)) if args.key.is_none() => {
                 changed_key_error(&error, &server, old, &known)
             }
@@ -111,14 +125,13 @@ impl RoomClient {
             (_, None) => "encrypted",
             (_, Some(_)) => "encrypted, server key verified",
         };
-        let is_interactive = stdin().is_terminal() && stdout().is_terminal();
-        Ok(Self { client, security, team: args.team.clone(), is_interactive, unsent_lines: Cell::new(0) })
+        let (team, console) = (args.team.clone(), Console::new());
+        Ok(Self { client, security, team, console, unsent_lines: Cell::new(0), is_unconfirmed: Cell::new(false) })
     }
 
     async fn run(&self) -> Result<(), CommandError> {
         let mut message = Vec::new();
         self.await_welcome(&mut message).await?;
-        let mut lines = InputLines::from_stdin();
         let mut limiter = LineLimiter::for_client(Instant::now());
         self.join_team(&mut limiter).await;
         let mut is_lost = false;
@@ -126,8 +139,11 @@ impl RoomClient {
         loop {
             let ready = limiter.ready_at();
             let line = async {
-                until(ready).await;
-                lines.next().await
+                tokio::select! {
+                    () = until(ready) => {}
+                    () = self.console.edit() => {}
+                }
+                self.console.next_line().await
             };
             tokio::select! {
                 event = self.client.next_event(&mut message) => match event {
@@ -160,7 +176,7 @@ impl RoomClient {
                 line = line, if receipt_deadline.is_none() => match line.as_ref().map(|line| line.as_deref().map(str::trim)) {
                     None | Some(Ok(QUIT)) => {
                         // An interactive user has seen the echo of each line.
-                        if self.is_interactive || !self.request_receipt().await {
+                        if self.console.is_interactive() || !self.request_receipt().await {
                             return Ok(());
                         }
                         receipt_deadline = Some(Instant::now() + REPLY_TIMEOUT);
@@ -168,10 +184,7 @@ impl RoomClient {
                     Some(Ok("")) => {}
                     Some(Ok(STATS)) => self.print_line(&stats(self.client.stats()))?,
                     Some(Ok(line)) => {
-                        if self.is_interactive {
-                            // Erases the typed line; the server echoes it with the name of the user.
-                            print_stdout("\x1b[1A\x1b[2K")?;
-                        }
+                        // The server echoes it with the name of the user.
                         limiter.spend(Instant::now());
                         if let Err(error) = self.client.send(line.as_bytes()).await {
                             let why = if is_lost { "not connected".into() } else { error.to_string() };
@@ -180,7 +193,11 @@ impl RoomClient {
                     }
                     Some(Err(characters)) => self.report_unsent(&too_long_message(*characters))?,
                 },
-                () = until(receipt_deadline), if receipt_deadline.is_some() => return Err(CommandError::failed(NotAcknowledged)),
+                () = until(receipt_deadline), if receipt_deadline.is_some() => {
+                    // Other software may not know the request. Whether all lines arrived shows when the session is closed.
+                    self.is_unconfirmed.set(true);
+                    return Ok(());
+                }
             }
         }
     }
@@ -233,7 +250,7 @@ impl RoomClient {
 
     /// Reports a line that was not sent: in the chat if interactive, otherwise on standard error and by the exit code.
     fn report_unsent(&self, why: &str) -> Result<(), CommandError> {
-        if self.is_interactive {
+        if self.console.is_interactive() {
             return self.print_line(&format!("-- {why}"));
         }
         self.unsent_lines.set(self.unsent_lines.get() + 1);
@@ -242,7 +259,7 @@ impl RoomClient {
     }
 
     fn print_line(&self, line: &str) -> Result<(), CommandError> {
-        print_stdout(&format!("{line}\n"))
+        self.console.print(line)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::{
     error::CommandError,
     exit::{self, Exit},
     interactive_scan::InteractiveScan,
+    local_lobby::LocalLobby,
     output::{
         OutputArgs, Printer, Shape,
         printer::{exit_of_output, print_command_error},
@@ -25,16 +26,17 @@ use std::{fmt, io};
 /// List the servers of a lobby
 ///
 /// All lists of the lobby, unless one is named. Servers are shown as the lobby describes them. With --query every server is
-/// queried as well, which adds its ping and its current state. * marks servers that require a password.
+/// queried as well, which adds its ping and its current state; TCP servers are connected to for their ping. pw marks servers that
+/// require a password, - a value that is not known.
 #[derive(clap::Args)]
 #[command(after_long_help = format!("{MORE}\n\n{}", exit::HELP))]
 #[command(after_help = "Examples and exit codes: rallypoint list --help")]
 pub struct Args {
     // Not a doc comment, because of the brackets.
-    #[arg(value_name = "LOBBY", env = "RALLYPOINT_LOBBY", value_delimiter = ',', default_value = "localhost")]
+    #[arg(value_name = "LOBBY", env = "RALLYPOINT_LOBBY", value_delimiter = ',')]
     #[arg(
         help = "Lobbies: host, host:port, lobby://host[:port][/list], or the http:// or https:// URL of a lobby's page or of \
-                  a Bloodmasters master list"
+                  a Bloodmasters master list [default: the lobby on this machine]"
     )]
     lobbies: Vec<String>,
 
@@ -46,7 +48,7 @@ pub struct Args {
     #[arg(long, short = 'q')]
     query: bool,
 
-    /// Query every server, too, and request its list of players
+    /// Query every server, too, and show its players
     #[arg(long)]
     players: bool,
 
@@ -94,15 +96,17 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 
 fn try_run(args: &Args) -> Result<Exit, CommandError> {
     args.scan.validate()?;
-    let targets = args.lobbies.iter().map(|text| args.target(text)).collect::<Result<Vec<_>, _>>()?;
-    let printer = Printer::new(args.output.format(), Shape::Table, false);
+    let local = args.lobbies.is_empty().then(|| LocalLobby::load().host());
+    let targets = args.lobbies.iter().chain(&local).map(|text| args.target(text)).collect::<Result<Vec<_>, _>>()?;
+    let shape = if args.players { Shape::Details } else { Shape::Table };
+    let printer = Printer::new(args.output.format(), shape, false);
     let detail = match (args.players, args.query) {
         (true, _) => Some(Detail::Players),
         (false, true) => Some(Detail::Info),
         (false, false) => None,
     };
     runtime::block_on(async {
-        let scan = InteractiveScan::start(args.scan.scanner(targets, detail)?)?;
+        let scan = InteractiveScan::start(args.scan.scanner_with_tcp(targets, detail)?)?;
         let listing = Listing { args, listed: 0, shown: 0, unsorted: Vec::new(), printer };
         exit_of_output(listing.run(scan).await)
     })

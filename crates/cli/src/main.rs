@@ -19,6 +19,7 @@ mod interactive_scan;
 mod join;
 mod line_limiter;
 mod list;
+mod local_lobby;
 mod log;
 mod man;
 mod number;

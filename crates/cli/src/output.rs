@@ -6,6 +6,7 @@ pub mod gamedig;
 pub mod json;
 pub mod printer;
 pub mod progress;
+pub mod server_cells;
 pub mod table;
 pub mod terminal;
 

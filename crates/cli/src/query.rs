@@ -3,7 +3,7 @@
 use crate::{
     error::CommandError,
     exit::{self, Exit},
-    interactive_scan::{InteractiveScan, print_failure, query_failure},
+    interactive_scan::{InteractiveScan, lobby_hint, print_failure, query_failure},
     output::{
         FailedTarget, OutputArgs, Printer, Shape,
         printer::{exit_of_output, print_command_error},
@@ -88,7 +88,8 @@ async fn print_results(
             // A named server, which is in no list.
             ScanEvent::Failed(server) if server.endpoints.is_empty() => {
                 let error = server.error.as_ref().unwrap_or(&ProbeError::NotFound);
-                print_failure(server.target.clone(), server.address, error, query_failure(error), printer)?
+                let hint = lobby_hint(scan.target(server.target_index), error);
+                print_failure(server.target.clone(), server.address, error, query_failure(error) + &hint, printer)?
             }
             ScanEvent::Listed { server, .. } | ScanEvent::Answered(server) | ScanEvent::Failed(server) => {
                 printer.server(server.target_index, &server)?;

@@ -5,9 +5,6 @@ use rallypoint_wire::text;
 use serde::Deserialize;
 use std::{fmt, net::IpAddr, num::NonZeroU16, time::Duration};
 
-/// Default port of a lobby's web server.
-const DEFAULT_HTTP_PORT: NonZeroU16 = NonZeroU16::new(29_950).expect("the constant is not 0");
-
 /// Path of the endpoint, relative to the base URL of the web server.
 const PATH: &str = "/api/v1/outcomes";
 
@@ -37,9 +34,9 @@ pub struct ReportedOutcome {
     seconds_ago: Option<u64>,
 }
 
-/// URL of a lobby's API at the default port.
-pub fn default_url(host: Host) -> HttpUrl {
-    HttpUrl { is_secure: false, host, port: DEFAULT_HTTP_PORT, path: PATH.into() }
+/// URL of the API of the lobby at this host.
+pub fn api_url(host: Host, port: NonZeroU16) -> HttpUrl {
+    HttpUrl { is_secure: false, host, port, path: PATH.into() }
 }
 
 /// Parses the base URL of a lobby's web server into the URL of its API.
@@ -83,6 +80,16 @@ pub fn for_port(outcomes: &[ReportedOutcome], port: Option<u16>) -> Vec<&Reporte
 }
 
 impl ReportedOutcome {
+    /// Whether another server registers at the same address and port.
+    pub fn is_contested(&self) -> bool {
+        self.code == "contested"
+    }
+
+    /// Whether the lobby could not reach the server.
+    pub fn is_failed_check(&self) -> bool {
+        matches!(&*self.code, "unreachable" | "port_closed")
+    }
+
     fn is_unregistration(&self) -> bool {
         matches!(&*self.code, "unregistered" | "not_registered")
     }
@@ -129,6 +136,7 @@ impl fmt::Display for ReportedOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local_lobby::DEFAULT_HTTP_PORT;
 
     #[test]
     fn the_url_of_the_api_follows_from_that_of_the_web_server() {
@@ -140,7 +148,7 @@ mod tests {
         );
         assert!(shown("lobby.example.org").unwrap_err().contains("http://lobby.example.org:8080"));
         assert_eq!(shown("https://lobby.example.org"), Ok("https://lobby.example.org/api/v1/outcomes".into()));
-        let url = default_url(Host::Ip("2001:db8::1".parse().unwrap()));
+        let url = api_url(Host::Ip("2001:db8::1".parse().unwrap()), DEFAULT_HTTP_PORT);
         assert_eq!(url.to_string(), "http://[2001:db8::1]:29950/api/v1/outcomes");
     }
 

@@ -70,6 +70,7 @@ impl ScanArgs {
             family,
             source: self.source,
             detail,
+            connect_tcp: false,
         }
     }
 
@@ -82,6 +83,17 @@ impl ScanArgs {
     pub fn scanner(&self, targets: impl Into<Arc<[Target]>>, detail: Option<Detail>) -> Result<Scanner, CommandError> {
         let observer = PacketLog::open(self)?;
         Scanner::with_observer(self.config(detail), targets, observer).map_err(|error| self.describe(error))
+    }
+
+    /// A scanner that also connects to TCP servers without a query, for their ping.
+    pub fn scanner_with_tcp(
+        &self,
+        targets: impl Into<Arc<[Target]>>,
+        detail: Option<Detail>,
+    ) -> Result<Scanner, CommandError> {
+        let observer = PacketLog::open(self)?;
+        let config = ScanConfig { connect_tcp: true, ..self.config(detail) };
+        Scanner::with_observer(config, targets, observer).map_err(|error| self.describe(error))
     }
 
     /// A probe engine with these flags.

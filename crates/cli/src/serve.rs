@@ -82,7 +82,13 @@ impl Server {
         service.set_watched_servers(&self.settings.watch).await;
         let mut reporter = Reporter::new(&service);
         print_addresses(&service, web.as_ref());
-        info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), listed = service.stats().listed, "serving");
+        info!(
+            version = env!("CARGO_PKG_VERSION"),
+            data_dir = %data_dir.display(),
+            listed = service.stats().listed,
+            page = web.as_ref().and_then(page_url),
+            "serving"
+        );
         notify::ready();
         let mut stats_interval = tokio::time::interval(STATS_INTERVAL);
         loop {
@@ -268,6 +274,15 @@ fn print_addresses(service: &LobbyService, web: Option<&WebService>) {
     let http = named("http tcp", web.map(WebService::local_addrs).unwrap_or_default());
     // A closed standard output is no reason not to serve.
     let _ = print_stdout(&(named("lobby udp+tcp", &addrs.lobby) + &named("legacy udp+tcp", &addrs.legacy) + &http));
+}
+
+/// The URL of the web page on this machine.
+fn page_url(web: &WebService) -> Option<String> {
+    let addr = web.local_addrs().first()?;
+    match addr.ip().is_unspecified() {
+        true => Some(format!("http://localhost:{}/", addr.port())),
+        false => Some(format!("http://{addr}/")),
+    }
 }
 
 /// Stops the web server, which reads from the lobby, and then the lobby. Returns whether the list was saved.

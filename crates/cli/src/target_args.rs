@@ -1,6 +1,6 @@
 //! Targets from the command line, from a file, or from standard input.
 
-use crate::error::CommandError;
+use crate::error::{CommandError, describe_io};
 use rallypoint_query::Target;
 use std::{
     fmt,
@@ -70,7 +70,8 @@ impl TargetArgs {
             Some(file) => {
                 let name = file.display().to_string();
                 let open = File::open(file);
-                let open = open.map_err(|error| CommandError::failed(format!("cannot read {name}: {error}")))?;
+                let open =
+                    open.map_err(|error| CommandError::failed(format!("cannot read {name}: {}", describe_io(&error))))?;
                 read(open, &name, &mut read_targets)?;
             }
             None => {}
@@ -89,7 +90,7 @@ fn read(from: impl Read, name: &str, read_targets: &mut ReadTargets) -> Result<(
     for number in 1.. {
         line.clear();
         let read = from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-        if read.map_err(|error| CommandError::failed(format!("cannot read {name}: {error}")))? == 0 {
+        if read.map_err(|error| CommandError::failed(format!("cannot read {name}: {}", describe_io(&error))))? == 0 {
             break;
         }
         let text = String::from_utf8_lossy(&line);

@@ -1,12 +1,13 @@
 //! `rallypoint watch`: reports changes of servers and lists as they happen.
 
 pub mod event;
+pub mod first_silences;
 pub mod tracker;
 
 use crate::{
     browse,
     error::CommandError,
-    output::terminal::{Style, Terminal},
+    output::terminal::{Style, Terminal, wrap},
     runtime,
     scan_args::{ScanArgs, time},
     signals::Signals,
@@ -14,6 +15,7 @@ use crate::{
     target_args::{ReadTargets, TargetArgs},
 };
 use event::{Tone, WatchEvent};
+use first_silences::FirstSilences;
 use jiff::{Timestamp, Zoned};
 use rallypoint_query::{Target, proto::Detail};
 use std::{
@@ -101,7 +103,9 @@ async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandEr
     let names: Vec<_> = targets.iter().map(ToString::to_string).collect();
     let mut scanner = args.scan.scanner(targets, Some(Detail::Players))?;
     let mut tracker = ChangeTracker::default();
-    let mut printer = EventPrinter { names, is_json: args.jsonl, terminal: Terminal::of_stdout(), error: None };
+    let silences = FirstSilences::default();
+    let mut printer =
+        EventPrinter { names, is_json: args.jsonl, terminal: Terminal::of_stdout(), silences, error: None };
     let mut interval = tokio::time::interval(args.interval);
     // The next pass begins a full interval after one that took longer.
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -111,12 +115,13 @@ async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandEr
             () = signals.stop() => return Ok(()),
         }
         tracker.begin_pass();
-        let scan = scanner.scan(|event| printer.print_all(&tracker.handle_event(&event)));
+        let scan = scanner.scan(|event| printer.print_all(tracker.handle_event(&event)));
         tokio::select! {
             () = scan => {}
             () = signals.stop() => return Ok(()),
         }
-        printer.print_all(&tracker.end_pass());
+        printer.print_all(tracker.end_pass());
+        printer.end_pass();
         match printer.error.take() {
             // The reader has closed the pipe: it has read enough.
             Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
@@ -135,13 +140,28 @@ struct EventPrinter {
     names: Vec<String>,
     is_json: bool,
     terminal: Terminal,
+    silences: FirstSilences,
     /// The first error of standard output.
     error: Option<io::Error>,
 }
 
 impl EventPrinter {
-    fn print_all(&mut self, events: &[WatchEvent]) {
-        events.iter().for_each(|event| self.print(event));
+    fn print_all(&mut self, events: Vec<WatchEvent>) {
+        for event in events {
+            // Programs get each of them.
+            let event = if self.is_json { Some(event) } else { self.silences.take(event) };
+            if let Some(event) = event {
+                self.print(&event);
+            }
+        }
+    }
+
+    fn end_pass(&mut self) {
+        let names = &self.names;
+        for line in self.silences.lines(|index| names.get(index).map_or("", |name| &**name)) {
+            let line = self.text_line(&line, Style::Bad);
+            self.write(&line);
+        }
     }
 
     /// Prints an event without delay: the reader waits for it.
@@ -155,9 +175,21 @@ impl EventPrinter {
                 Tone::Neutral => Style::Plain,
                 Tone::Bad => Style::Bad,
             };
-            let time = self.terminal.paint(Style::Dim, &time_of_day());
-            format!("{time} {}", self.terminal.paint(style, &event.line(target)))
+            self.text_line(&event.line(target), style)
         };
+        self.write(&line);
+    }
+
+    /// A line with the time: in a terminal wrapped between words, with a hanging indent.
+    fn text_line(&self, text: &str, style: Style) -> String {
+        let time = time_of_day();
+        let indent = time.len() + 1;
+        let room = self.terminal.width.map_or(usize::MAX, |width| width.saturating_sub(indent)).max(20);
+        let lines: Vec<_> = wrap(text, room).iter().map(|line| self.terminal.paint(style, line)).collect();
+        format!("{} {}", self.terminal.paint(Style::Dim, &time), lines.join(&format!("\n{:indent$}", "")))
+    }
+
+    fn write(&mut self, line: &str) {
         let mut out = io::stdout().lock();
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
             self.error.get_or_insert(error);

@@ -85,7 +85,7 @@ fn a_line_dropped_by_the_room_is_reported() {
                 ServerEvent::Message(player) => {
                     let answer = match &message[..] {
                         b"/heard" => "-- heard",
-                        _ => "-- not so fast: this was not heard: hello",
+                        _ => "-- too many lines at once; not delivered: hello",
                     };
                     server.send(player, answer.as_bytes()).unwrap();
                 }
@@ -96,9 +96,36 @@ fn a_line_dropped_by_the_room_is_reported() {
         server.flush();
         None
     });
-    let complaint = "not so fast: this was not heard: hello\nrallypoint: one line was not sent\n";
+    let complaint = "too many lines at once; not delivered: hello\nrallypoint: one line was not sent\n";
     let exit = bot.wait();
     assert_eq!((exit.status.code(), stderr(&exit)), (Some(1), complaint.into()));
+}
+
+#[test]
+fn a_room_without_receipts_is_left_with_0_if_all_lines_were_acknowledged() {
+    let home = tempfile::tempdir().unwrap();
+    let config = EndpointConfig::for_game("rallypoint-room");
+    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    let mut server = PolledServer::bind(ServerOptions { listen, stream: Some(8_192), ..config.into() }).unwrap();
+    let bot = join(home.path(), server.local_addrs().next().unwrap(), "bot", &[]);
+    bot.write_line("hello");
+    bot.close_stdin();
+    let mut message = Vec::new();
+    wait_for("the bot has left", || {
+        server.poll();
+        while let Some(event) = server.next_event(&mut message) {
+            match event {
+                ServerEvent::Connected(NewPlayer { player, .. }) => server.send(player, b"welcome").unwrap(),
+                ServerEvent::Disconnected(..) => return Some(()),
+                _ => {}
+            }
+        }
+        server.flush();
+        None
+    });
+    let exit = bot.wait();
+    let note = "note: all lines arrived, but the room did not confirm that it has processed them\n";
+    assert_eq!((exit.status.code(), stderr(&exit)), (Some(0), note.into()));
 }
 
 #[test]

@@ -70,10 +70,10 @@ fn the_servers_of_a_lobby_are_listed() {
     let output = list(home.path(), &[&lobby.v4().to_string()]);
     assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""));
     let expected = "\
-NAME          PLAYERS  MAP           GAME     ADDRESS         PROTO
-* Full House    10/10  cp_dirtbowl   gg2      127.0.0.1:1003  udp
-Bacon Town       3/10  ctf_truefort  gg2      127.0.0.1:1001  udp
-七人の侍         0/10  dusk          Samurai  127.0.0.1:1002  udp
+NAME           PLAYERS  MAP           GAME     ADDRESS         PROTO
+Full House pw    10/10  cp_dirtbowl   gg2      127.0.0.1:1003  udp
+Bacon Town        3/10  ctf_truefort  gg2      127.0.0.1:1001  udp
+七人の侍          0/10  dusk          Samurai  127.0.0.1:1002  udp
 ";
     assert_eq!(stdout(&output), expected);
     for addr in lobby.addrs().iter().map(|addr| format!("lobby://{addr}/gg2")) {
@@ -134,7 +134,7 @@ fn query_also_queries_every_server() {
         "NAME PLAYERS MAP GAME PING ADDRESS PROTO",
         "Name in the reply 2/24 ctf_truefort bloodmasters # ms 127.0.0.1:PORT udp",
         "Name in the reply 2/24 ctf_truefort gg2 # ms 127.0.0.1:PORT udp",
-        "three 1/10 silent 127.0.0.1:PORT udp",
+        "three 1/10 - - silent 127.0.0.1:PORT udp",
     ];
     assert_eq!(lines, expected);
     assert_eq!(output.status.code(), Some(1), "one did not answer");

@@ -89,7 +89,7 @@ fn one_port_for_two_listeners_is_refused() {
             &["--legacy", "0.0.0.0:29944"][..],
             "lobby.listen and legacy.listen: 0.0.0.0:29944 is used twice; choose different ports",
         ),
-        (&["--http", "0.0.0.0:29944"], "lobby.listen and web.listen: 0.0.0.0:29944 is used twice"),
+        (&["--http", "0.0.0.0:29944"], "--http: lobby.listen and web.listen: 0.0.0.0:29944 is used twice"),
         (&["--lobby", "127.0.0.1:29942"], "127.0.0.1:29942 and 0.0.0.0:29942 overlap"),
         (&["--lobby", "127.0.0.1:7", "--lobby", "127.0.0.1:7"], "lobby.listen: 127.0.0.1:7 is used twice"),
     ] {
@@ -143,7 +143,7 @@ fn a_variable_that_is_not_utf8_is_refused() {
 fn a_missing_file_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let (code, text) = refused(home.path(), &["--config", "nowhere.toml"]);
-    assert_eq!((code, text.contains("nowhere.toml: the file does not exist")), (2, true), "{text}");
+    assert_eq!((code, text.contains("nowhere.toml: there is no such file")), (2, true), "{text}");
 }
 
 #[test]

@@ -12,9 +12,10 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub struct Args {
-    /// URL of the lobby's web server
-    #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:29950", value_parser = url)]
-    pub url: HttpUrl,
+    /// URL of the lobby's web server [default: that of the lobby on this machine, http://127.0.0.1:29950 unless configured
+    /// otherwise]
+    #[arg(long, global = true, value_name = "URL", value_parser = url)]
+    pub url: Option<HttpUrl>,
 
     /// File with the admin token
     ///

@@ -5,6 +5,7 @@ use crate::{
     config::{Sources, read_token},
     error::CommandError,
     exit::Exit,
+    local_lobby::LocalLobby,
     stdio::print_stderr,
 };
 use rallypoint_query::{
@@ -54,7 +55,8 @@ impl Client {
         let token = token(args)?;
         let token = token.expose();
         let authorization = format!("Bearer {token}");
-        Ok(Self { url: args.url.clone(), authorization, config: ScanConfig::without_retries(args.timeout) })
+        let url = args.url.clone().unwrap_or_else(|| LocalLobby::load().web_url());
+        Ok(Self { url, authorization, config: ScanConfig::without_retries(args.timeout) })
     }
 
     /// Up to `max` items of a list, fetched page by page. `path` ends with `?` or `&`.

@@ -1,7 +1,7 @@
 //! The flags of `rallypoint announce`.
 
-use super::list_lookup::EntryMatcher;
-use crate::{error::CommandError, registration_outcomes as outcomes, scan_args::time};
+use super::{list_lookup::EntryMatcher, player_source::PlayerSource};
+use crate::{error::CommandError, local_lobby::LocalLobby, registration_outcomes as outcomes, scan_args::time};
 use rallypoint_announce::{AnnounceConfig, LobbyHost};
 use rallypoint_query::{HttpUrl, lobby_names};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
@@ -32,17 +32,11 @@ pub struct Args {
     #[arg(long, value_name = "tcp|udp", default_value = "tcp", value_parser = transport)]
     pub transport: Transport,
 
-    /// Lobby: name or address, with a port if not 29944; can be repeated
+    /// Lobby: name or address, with a port if not 29944; can be repeated [default: the lobby on this machine]
     ///
     /// If a name has several addresses, all of them are used.
-    #[arg(
-        long = "lobby",
-        value_name = "HOST[:PORT]",
-        env = "RALLYPOINT_LOBBY",
-        value_delimiter = ',',
-        default_value = "localhost"
-    )]
-    pub lobbies: Vec<LobbyHost>,
+    #[arg(long = "lobby", value_name = "HOST[:PORT]", env = "RALLYPOINT_LOBBY", value_delimiter = ',')]
+    lobbies: Vec<LobbyHost>,
 
     /// List of the lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
     #[arg(long, value_name = "UUID|NAME", default_value = "gg2", value_parser = lobby_names::find)]
@@ -55,6 +49,13 @@ pub struct Args {
     /// Current number of players
     #[arg(long, value_name = "N", default_value_t = 0)]
     players: u16,
+
+    /// Where the current number of players comes from: a command, or the server itself, such as session://127.0.0.1:45555
+    ///
+    /// The command is run by sh every 15 seconds and prints PLAYERS, PLAYERS/SLOTS or PLAYERS/SLOTS/BOTS, such as 3/24. A
+    /// server (session:// or bloodmasters://) is queried instead.
+    #[arg(long, value_name = "COMMAND|SERVER", conflicts_with = "players")]
+    pub players_from: Option<PlayerSource>,
 
     /// Current number of bots
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -125,6 +126,9 @@ Examples:
       --lobby lobby.example.org --map ctf_truefort --key game_ver=v2.9.2
   rallypoint announce --name Arena --port 45555 --transport udp \\
       --lobby lobby.example.org --lobby-id vanguard --key x-query=session
+  rallypoint announce --name Arena --port 8190 --slots 24 \\
+      --players-from 'ss -Htn state established sport = :8190 | wc -l'
+      counts the TCP connections to the game as players
 
 Signals:
   SIGTERM, SIGHUP, Ctrl-C  remove the server from the list and exit
@@ -148,7 +152,21 @@ impl Args {
     /// Recognises the server in a list.
     pub fn entry_matcher(&self) -> EntryMatcher {
         let Self { lobby_id, transport, port, .. } = *self;
-        EntryMatcher { lobby_id, transport, port, name: self.name.clone().into_bytes() }
+        EntryMatcher { lobby_id, transport, port, name: self.name.clone().into_bytes(), known_at: Vec::new() }
+    }
+
+    /// Slots, players and bots as they were given.
+    pub fn occupancy(&self) -> Occupancy {
+        let Self { slots, players, bots, password, .. } = *self;
+        Occupancy { slots, players, bots, password }
+    }
+
+    fn lobbies(&self) -> Vec<LobbyHost> {
+        if self.lobbies.is_empty() {
+            LocalLobby::load().host().parse().into_iter().collect()
+        } else {
+            self.lobbies.clone()
+        }
     }
 
     /// The server as the arguments describe it.
@@ -158,12 +176,17 @@ impl Args {
             // Not in the value parser: clap repeats a wrong value in full.
             return Err(CommandError::Usage(format!("the name has {length} characters; the maximum is {MAX_NAME}")));
         }
-        let Self { slots, players, bots, password, .. } = *self;
+        if self.slots > 0 && self.players > self.slots {
+            return Err(CommandError::Usage(format!(
+                "--players {} is more than --slots {}: a server has no more players than slots",
+                self.players, self.slots
+            )));
+        }
         let mut config = AnnounceConfig::new(&self.name, self.port);
         config.transport = self.transport;
         config.lobby_id = self.lobby_id;
-        config.lobbies.clone_from(&self.lobbies);
-        config.occupancy = Occupancy { slots, players, bots, password };
+        config.lobbies = self.lobbies();
+        config.occupancy = self.occupancy();
         config.keys = self.all_keys().map(|(key, value)| (key.to_owned(), value.to_vec())).collect();
         config.server_id = Some(id);
         config.validate()?;

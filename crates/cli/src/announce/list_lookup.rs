@@ -1,6 +1,9 @@
 //! Finds a server in the list of a lobby.
 
-use rallypoint_wire::lobby::{ListReader, ListRequest, LobbyId, Transport};
+use rallypoint_wire::{
+    lobby::{ListReader, ListRequest, LobbyId, Transport},
+    text,
+};
 use std::{io, net::SocketAddr, num::NonZeroU16, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -21,14 +24,25 @@ pub struct EntryMatcher {
     pub transport: Transport,
     pub port: NonZeroU16,
     pub name: Vec<u8>,
+    /// Addresses under which the server was listed before.
+    pub known_at: Vec<SocketAddr>,
 }
 
-/// The addresses under which the server is listed; empty if it is not listed.
-pub async fn find_entry(lobby: SocketAddr, server: &EntryMatcher) -> io::Result<Vec<SocketAddr>> {
+/// What a list says about a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lookup {
+    /// The addresses under which the server is listed; empty if it is not listed.
+    pub endpoints: Vec<SocketAddr>,
+    /// The name of another server that is listed at an address and port at which this one was listed.
+    pub rival: Option<String>,
+}
+
+/// Finds the server in the list of a lobby.
+pub async fn find_entry(lobby: SocketAddr, server: &EntryMatcher) -> io::Result<Lookup> {
     timeout(TIMEOUT, fetch_and_match(lobby, server)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn fetch_and_match(lobby: SocketAddr, server: &EntryMatcher) -> io::Result<Vec<SocketAddr>> {
+async fn fetch_and_match(lobby: SocketAddr, server: &EntryMatcher) -> io::Result<Lookup> {
     let mut stream = TcpStream::connect(lobby).await?;
     let mut request = Vec::new();
     ListRequest { lobby_id: server.lobby_id }.emit(&mut request);
@@ -36,7 +50,7 @@ async fn fetch_and_match(lobby: SocketAddr, server: &EntryMatcher) -> io::Result
     let mut reader = ListReader::new();
     let mut buffer = vec![0; 64 * 1024];
     let mut length = 0;
-    let mut found = Vec::new();
+    let mut found = Lookup::default();
     loop {
         let read = stream.read(&mut buffer).await?;
         length += read;
@@ -49,8 +63,13 @@ async fn fetch_and_match(lobby: SocketAddr, server: &EntryMatcher) -> io::Result
             let Ok(block) = block else { continue };
             let has_name = block.table.get(b"name") == Some(&server.name[..]);
             let has_port = block.endpoints().any(|addr| addr.port() == server.port.get());
-            if block.transport == server.transport && has_name && has_port {
-                found.extend(block.endpoints());
+            if block.transport != server.transport || !has_port {
+                continue;
+            }
+            if has_name {
+                found.endpoints.extend(block.endpoints());
+            } else if block.endpoints().any(|addr| server.known_at.contains(&addr)) {
+                found.rival = block.table.get(b"name").map(|name| text::display(name).into_owned());
             }
         }
     }

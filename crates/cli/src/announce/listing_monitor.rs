@@ -2,10 +2,11 @@
 
 use super::{
     join_with_and,
-    list_lookup::{EntryMatcher, find_entry, is_port_open_locally},
+    list_lookup::{EntryMatcher, Lookup, find_entry, is_port_open_locally},
 };
 use crate::{
     doctor::AddressScope,
+    local_lobby::LocalLobby,
     registration_outcomes::{self as outcomes, ReportedOutcome},
 };
 use rallypoint_announce::{LobbyHost, ResolvedLobby};
@@ -51,6 +52,8 @@ pub struct ListingMonitor {
     pub interval: Duration,
     /// When the server began to register.
     pub start: Instant,
+    /// The name of another server that registers at the same address and port, if there is one.
+    pub rival: Option<String>,
 }
 
 /// Whether one lobby lists the server, with a message for the user.
@@ -64,12 +67,12 @@ pub enum ListingStatus {
 
 impl ListingMonitor {
     /// The status after the start: checks the list until the server is listed, or has had enough time for it.
-    pub async fn initial_status(self) -> (Self, ListingStatus) {
+    pub async fn initial_status(mut self) -> (Self, ListingStatus) {
         let Self { lobby, server, .. } = &self;
         let mut last = Ok(Vec::new());
         for (check, delay) in INITIAL_DELAYS.into_iter().enumerate() {
             tokio::time::sleep(delay).await;
-            last = find_in_list(lobby, server).await;
+            last = find_in_list(lobby, server).await.map(|found| found.endpoints);
             let is_final = match &last {
                 // One family may have no route to the lobby; if it has one, it does not take long.
                 Ok(listed) if !listed.is_empty() => check > 0 || missing_family(lobby, listed).is_none(),
@@ -81,11 +84,13 @@ impl ListingMonitor {
                 break;
             }
         }
-        let host = &lobby.host;
+        if let Ok(listed) = &last {
+            self.server.known_at.clone_from(listed);
+        }
         let status = match last {
             Ok(listed) if listed.is_empty() => {
                 let reason = reported_refusal(&self).await.refusal();
-                let summary = format!("not listed by {host} yet");
+                let summary = format!("not listed by {} yet", self.lobby.host);
                 ListingStatus::NotListed(not_listed_message(&summary, &self, reason, false).await)
             }
             found => self.status(found, Presence::Missing).await,
@@ -95,19 +100,35 @@ impl ListingMonitor {
 
     /// The next status that differs from the last one, however long that takes.
     pub async fn next_change(mut self, last: Presence) -> (Self, ListingStatus) {
-        let mut detector = ChangeDetector { last, is_suspected: false };
+        let mut detector = ChangeDetector { last, is_suspected: false, is_contested: self.rival.is_some() };
         loop {
             let interval = self.interval;
             let is_steady = last == Presence::Listed && !detector.is_suspected;
-            tokio::time::sleep(if is_steady { interval } else { interval.min(UNLISTED_INTERVAL) }).await;
+            let interval = if is_steady { interval } else { interval.min(UNLISTED_INTERVAL) };
+            tokio::time::sleep(until_check(self.start.elapsed(), interval)).await;
             resolve_again(&mut self.lobby).await;
             let found = find_in_list(&self.lobby, &self.server).await;
+            if let Ok(Lookup { endpoints, rival: Some(rival) }) = &found
+                && endpoints.is_empty()
+                && self.rival.is_none()
+            {
+                let text = rival_message(&self, rival);
+                self.rival = Some(rival.clone());
+                return (self, ListingStatus::NotListed(text));
+            }
+            let found = found.map(|found| found.endpoints);
             let presence = match &found {
                 Ok(listed) if listed.is_empty() => Presence::Missing,
                 Ok(_) => Presence::Listed,
                 Err(_) => Presence::Unknown,
             };
             if detector.handle_check(presence) {
+                if let Ok(listed) = &found
+                    && presence == Presence::Listed
+                {
+                    self.server.known_at.clone_from(listed);
+                    self.rival = None;
+                }
                 let status = self.status(found, last).await;
                 return (self, status);
             }
@@ -178,6 +199,8 @@ struct ChangeDetector {
     last: Presence,
     /// Whether the last check differed from what was reported.
     is_suspected: bool,
+    /// Whether another server registers at the same address and port: then one check that finds the server means nothing.
+    is_contested: bool,
 }
 
 impl ChangeDetector {
@@ -185,8 +208,30 @@ impl ChangeDetector {
     /// row found that: a lobby that has just been restarted lists a server only after its next registration.
     fn handle_check(&mut self, presence: Presence) -> bool {
         let was_suspected = std::mem::replace(&mut self.is_suspected, presence != self.last);
-        presence != self.last && (presence == Presence::Listed || was_suspected)
+        let is_plain = presence == Presence::Listed && !self.is_contested;
+        presence != self.last && (is_plain || was_suspected)
     }
+}
+
+/// Time until the next check. It is made shortly before a registration, where possible: a server that another one replaces with
+/// its own registrations is missing from the list at that time, and in the list just after.
+fn until_check(elapsed: Duration, interval: Duration) -> Duration {
+    if interval < UNLISTED_INTERVAL {
+        return interval;
+    }
+    let period = UNLISTED_INTERVAL.as_secs();
+    let due = (elapsed + interval).as_secs();
+    Duration::from_secs(due - due % period + period - 1).saturating_sub(elapsed)
+}
+
+fn rival_message(monitor: &ListingMonitor, rival: &str) -> String {
+    let ListingMonitor { lobby, server, .. } = monitor;
+    format!(
+        "another server registers at the same address and port: {} lists \"{rival}\" at {}. Each replaces the other every 30 \
+         seconds: stop one of them, or use another port.",
+        lobby.host,
+        join_with_and(&server.known_at)
+    )
 }
 
 /// Updates the addresses of a lobby; keeps the previous ones if its name cannot be resolved now.
@@ -216,7 +261,7 @@ fn listed_message(lobby: &ResolvedLobby, server: &EntryMatcher, listed: &[Socket
 ///
 /// # Errors
 /// If none answers: the error of the first address.
-pub async fn find_in_list(lobby: &ResolvedLobby, server: &EntryMatcher) -> io::Result<Vec<SocketAddr>> {
+pub async fn find_in_list(lobby: &ResolvedLobby, server: &EntryMatcher) -> io::Result<Lookup> {
     let mut first_error = None;
     for addr in &lobby.addrs {
         match find_entry(*addr, server).await {
@@ -224,7 +269,7 @@ pub async fn find_in_list(lobby: &ResolvedLobby, server: &EntryMatcher) -> io::R
             Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    first_error.map_or(Ok(Vec::new()), Err)
+    first_error.map_or(Ok(Lookup::default()), Err)
 }
 
 /// An address family in which the lobby is reachable, but the server is not listed.
@@ -286,8 +331,13 @@ async fn reported_refusal(monitor: &ListingMonitor) -> ApiReport {
     let ListingMonitor { lobby, server, api, .. } = monitor;
     let mut apis: Vec<_> = api.iter().cloned().collect();
     if apis.is_empty() {
+        let local_lobby = LocalLobby::load();
         // The API reports on the address of the client, which differs between the two families.
-        apis.extend(lobby.addrs.iter().map(|addr| outcomes::default_url(Host::Ip(addr.ip()))));
+        apis.extend(lobby.addrs.iter().map(|addr| {
+            let host = Host::Ip(addr.ip());
+            let port = local_lobby.http_port_of(&host, addr.port());
+            outcomes::api_url(host, port)
+        }));
     }
     let port = Some(server.port.get());
     let mut report = ApiReport::NoAnswer;
@@ -352,7 +402,7 @@ mod tests {
     fn a_server_is_gone_and_a_lobby_silent_when_two_checks_in_a_row_found_that() {
         use Presence::{Listed, Missing, Unknown};
         let changes = |last, checks: &[Presence]| {
-            let mut detector = ChangeDetector { last, is_suspected: false };
+            let mut detector = ChangeDetector { last, is_suspected: false, is_contested: false };
             checks.iter().map(|presence| detector.handle_check(*presence)).collect::<Vec<_>>()
         };
         assert_eq!(changes(Listed, &[Listed, Missing, Listed, Missing, Missing]), [false, false, false, false, true]);
@@ -360,6 +410,19 @@ mod tests {
         assert_eq!(changes(Missing, &[Missing, Missing, Listed]), [false, false, true]);
         assert_eq!(changes(Unknown, &[Unknown, Unknown, Listed]), [false, false, true]);
         assert_eq!(changes(Unknown, &[Missing, Missing]), [false, true]);
+    }
+
+    #[test]
+    fn checks_are_made_shortly_before_a_registration() {
+        let check = |elapsed, interval| {
+            (Duration::from_millis(elapsed)
+                + until_check(Duration::from_millis(elapsed), Duration::from_secs(interval)))
+            .as_millis()
+        };
+        assert_eq!(check(300, 60), 89_000);
+        assert_eq!(check(89_100, 60), 149_000);
+        assert_eq!(check(1_300, 30), 59_000);
+        assert_eq!(check(500, 1), 1_500, "a short interval stays as it is");
     }
 
     #[test]

@@ -27,9 +27,9 @@ pub struct Args {
     #[arg(long, value_name = "COMMAND")]
     pub join: Option<JoinCommand>,
 
-    /// Time between automatic refreshes: 30s, 5m; default: none
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub every: Option<Duration>,
+    /// Time between automatic refreshes: 30s, 5m, or off
+    #[arg(long, value_name = "TIME|off", default_value = "1m", value_parser = refresh_interval)]
+    pub every: RefreshInterval,
 
     /// Configuration file (TOML)
     ///
@@ -45,6 +45,17 @@ pub struct Args {
 
     #[command(flatten)]
     pub scan: ScanArgs,
+}
+
+/// Time between automatic refreshes; `None` for none.
+#[derive(Clone, Copy, Debug)]
+pub struct RefreshInterval(pub Option<Duration>);
+
+fn refresh_interval(text: &str) -> Result<RefreshInterval, String> {
+    match text {
+        "off" => Ok(RefreshInterval(None)),
+        text => time(text).map(Some).map(RefreshInterval).map_err(|error| format!("{error}, or off")),
+    }
 }
 
 fn more() -> String {

@@ -3,6 +3,7 @@
 use super::{filter::Column, model::ListStatus};
 use crate::watch::{
     event::{Tone, WatchEvent, WatchEventKind},
+    first_silences::FirstSilences,
     tracker::ChangeTracker,
 };
 use rallypoint_query::ScanEvent;
@@ -11,6 +12,7 @@ use std::collections::{HashMap, VecDeque};
 /// The latest changes, and the cells of the table that they are highlighted in.
 pub struct ChangeLog {
     tracker: ChangeTracker,
+    silences: FirstSilences,
     entries: VecDeque<LogEntry>,
     /// Changed cells, by server ID and column, with the pass that changed them.
     changed: HashMap<(String, Column), u64>,
@@ -31,7 +33,8 @@ const MAX_ENTRIES: usize = 500;
 
 impl ChangeLog {
     pub fn new(clock: fn() -> String) -> Self {
-        Self { tracker: ChangeTracker::default(), entries: VecDeque::new(), changed: HashMap::new(), pass: 0, clock }
+        let (tracker, silences) = (ChangeTracker::default(), FirstSilences::default());
+        Self { tracker, silences, entries: VecDeque::new(), changed: HashMap::new(), pass: 0, clock }
     }
 
     pub fn begin_pass(&mut self) {
@@ -50,6 +53,9 @@ impl ChangeLog {
     pub fn end_pass(&mut self, lists: &[ListStatus]) {
         let events = self.tracker.end_pass();
         self.add(events, lists);
+        for line in self.silences.lines(|index| lists.get(index).map_or("", |list| &*list.name)) {
+            self.push(line, Tone::Bad);
+        }
         let pass = self.pass;
         self.changed.retain(|_, changed| *changed == pass);
     }
@@ -71,16 +77,20 @@ impl ChangeLog {
                     self.changed.insert((server.id.clone(), column), self.pass);
                 }
             }
+            let Some(event) = self.silences.take(event) else { continue };
             // What the first pass finds is not a change.
             if event.kind == (WatchEventKind::Appeared { at_first: true }) {
                 continue;
             }
             let target = lists.get(event.target_index).map_or("", |list| &*list.name);
-            let entry = LogEntry { time: (self.clock)(), text: event.line(target), tone: event.kind.tone() };
-            self.entries.push_back(entry);
-            if self.entries.len() > MAX_ENTRIES {
-                self.entries.pop_front();
-            }
+            self.push(event.line(target), event.kind.tone());
+        }
+    }
+
+    fn push(&mut self, text: String, tone: Tone) {
+        self.entries.push_back(LogEntry { time: (self.clock)(), text, tone });
+        if self.entries.len() > MAX_ENTRIES {
+            self.entries.pop_front();
         }
     }
 }
@@ -98,7 +108,7 @@ fn changed_columns(kind: &WatchEventKind) -> Vec<Column> {
         WatchEventKind::Changed(changes) => changes.iter().filter_map(|change| of_field(change.field)).collect(),
         WatchEventKind::Appeared { at_first: false } => vec![Column::Name],
         WatchEventKind::Joined(_) | WatchEventKind::Left(_) => vec![Column::Players],
-        WatchEventKind::Silent(_) | WatchEventKind::Back => vec![Column::Ping],
+        WatchEventKind::Silent { .. } | WatchEventKind::Back => vec![Column::Ping],
         _ => Vec::new(),
     }
 }

@@ -69,7 +69,10 @@ fn read(file: &Path) -> Result<BTreeMap<String, String>, CommandError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => {
             let file = file.display();
-            return Err(CommandError::failed(format!("cannot read favourites from {file}: {error}")));
+            return Err(CommandError::failed(format!(
+                "cannot read favourites from {file}: {}",
+                crate::error::describe_io(&error)
+            )));
         }
     };
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

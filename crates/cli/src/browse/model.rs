@@ -2,9 +2,11 @@
 
 mod keys;
 mod rows;
+mod scope;
 
 pub use keys::HELP;
 pub use rows::Row;
+use scope::Scope;
 
 use super::{
     change_log::ChangeLog,
@@ -40,6 +42,8 @@ pub struct Model {
     pub column: Column,
     pub most_first: bool,
     pub filter: Filter,
+    /// The lobby or list that is shown alone.
+    scope: Option<Scope>,
     pub mode: Mode,
     pub show_details: bool,
     /// Lines by which the details are scrolled.
@@ -139,6 +143,7 @@ impl Model {
             column: Column::Players,
             most_first: true,
             filter: Filter::default(),
+            scope: None,
             mode: Mode::Table,
             show_details: true,
             scroll: 0,

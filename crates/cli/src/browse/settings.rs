@@ -3,7 +3,7 @@
 use super::join::JoinCommand;
 use crate::{
     config::{ConfigErrors, Document, found, nearest, syntax_errors},
-    error::CommandError,
+    error::{CommandError, describe_io},
 };
 use rallypoint_query::{LobbyAddress, Target};
 use std::{
@@ -56,8 +56,7 @@ impl Settings {
                 return Ok(settings);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => return Ok(Self::default()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => errors.push(name, "there is no such file"),
-            Err(error) => errors.push(name, error),
+            Err(error) => errors.push(name, describe_io(&error)),
         }
         Err(errors.into())
     }

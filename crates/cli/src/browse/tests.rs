@@ -390,3 +390,39 @@ fn the_key_that_quits_is_shown_at_any_width() {
         assert!(last.contains("q quit"), "{width} columns: {last}");
     }
 }
+
+#[test]
+fn a_lobby_or_a_list_is_shown_alone_and_the_counts_follow() {
+    let targets = ["lobby://a.example.org".parse().unwrap(), "lobby://b.example.org".parse().unwrap()];
+    let mut model = Model::new(&targets, Favourites::default(), JoinCommands::default(), |_| true);
+    model.start_scan();
+    let lists = ["gg2", "rooms", "gg2"].map(|name| rallypoint_query::lobby_names::find(name).unwrap());
+    for (number, (list, target_index)) in (1..).zip(lists.into_iter().zip([0, 0, 1])) {
+        let server = server(number, &format!("server {number}"), number.into(), None);
+        let server = ScannedServer { list: Some(list), target_index, ..server };
+        model.handle_event(ScanEvent::Listed { server, is_probed: false });
+    }
+    model.finish_scan();
+    let header = |model: &mut Model| picture(model, COLORS, 80, 24).lines().next().unwrap().to_owned();
+    let mut steps = Vec::new();
+    for _ in 0..6 {
+        let words: Vec<_> = header(&mut model).split_whitespace().map(str::to_owned).collect();
+        steps.push(words[1..].join(" "));
+        press(&mut model, "l");
+    }
+    assert_eq!(
+        steps,
+        [
+            "a.example.org, b.example.org 3 servers, 6 players",
+            "a.example.org 2 servers, 3 players",
+            "a.example.org/gg2 1 server, 1 player",
+            "a.example.org/rooms 1 server, 2 players",
+            "b.example.org 1 server, 3 players",
+            "a.example.org, b.example.org 3 servers, 6 players",
+        ]
+    );
+    press(&mut model, "L");
+    assert_eq!(names(&mut model), ["server 3", "server 2", "server 1"]);
+    press(&mut model, "L");
+    assert_eq!(names(&mut model), ["server 3"]);
+}

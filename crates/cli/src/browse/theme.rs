@@ -88,13 +88,21 @@ impl Theme {
         self.color(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
-    /// The style of a round-trip time.
-    pub fn ping(self, milliseconds: f64) -> Style {
-        match terminal::Style::of_ping(milliseconds) {
+    /// The style that the other commands use, too.
+    pub fn style(self, style: terminal::Style) -> Style {
+        match style {
+            terminal::Style::Plain => Style::new(),
+            terminal::Style::Bold => self.heading(),
+            terminal::Style::Dim => self.dim(),
             terminal::Style::Good => self.good(),
             terminal::Style::Fair => self.fair(),
-            _ => self.bad(),
+            terminal::Style::Bad => self.bad(),
         }
+    }
+
+    /// The style of a round-trip time.
+    pub fn ping(self, milliseconds: f64) -> Style {
+        self.style(terminal::Style::of_ping(milliseconds))
     }
 
     /// The colour of a team, in the nearest of sixteen colours.

@@ -108,8 +108,8 @@ fn panes(model: &Model, area: Rect) -> (Option<Rect>, Option<Rect>) {
 
 /// The first line: names of the lobbies, number of servers and players.
 fn header(model: &Model, theme: Theme, width: u16) -> Line<'static> {
-    let servers = model.rows().iter().filter(|row| row.is_listed).count();
-    let players: u64 = model.rows().iter().filter_map(|row| row.server.info.players).map(u64::from).sum();
+    let servers = model.rows_in_scope().count();
+    let players: u64 = model.shown().filter_map(|row| row.server.info.players).map(u64::from).sum();
     let counted = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let shown = if model.filter.is_active() { format!("{} of ", model.shown().len()) } else { String::new() };
     let mut counts = format!("{shown}{}", counted(servers as u64, "server"));
@@ -117,10 +117,7 @@ fn header(model: &Model, theme: Theme, width: u16) -> Line<'static> {
         counts += &format!(", {}", counted(players, "player"));
     }
     let failed = model.lists.iter().filter(|list| matches!(list.state, ListState::Failed(_))).count();
-    let names = match &model.lists[..] {
-        [one] => plain(&one.name),
-        all => counted(all.len() as u64, "lobby").replace("lobbys", "lobbies"),
-    };
+    let names = plain(&model.scope_name());
     let title = " Rallypoint  ";
     let spinner = if model.is_scanning { theme.spinner(model.frame / 2) } else { " " };
     let right = format!(" {counts} {spinner} ");

@@ -39,7 +39,8 @@ const MAX_EVENTS: usize = 4_096;
 const CLOSE_CHECK: Duration = Duration::from_millis(50);
 
 impl Worker {
-    pub fn start(scan: &ScanArgs, targets: Vec<Target>) -> Result<Self, CommandError> {
+    /// `connect_tcp`: whether to connect to TCP servers that have no query, for their ping.
+    pub fn start(scan: &ScanArgs, targets: Vec<Target>, connect_tcp: bool) -> Result<Self, CommandError> {
         let (commands, receiver) = mpsc::unbounded_channel();
         let (sender, events) = sync_channel(MAX_EVENTS);
         let scan = scan.clone();
@@ -47,7 +48,7 @@ impl Worker {
         scan.validate()?;
         let thread = std::thread::Builder::new()
             .name("worker".into())
-            .spawn(move || runtime::block_on(run(scan, targets, receiver, sender)))
+            .spawn(move || runtime::block_on(run(scan, targets, connect_tcp, receiver, sender)))
             .map_err(|error| CommandError::failed(format!("cannot start a thread: {error}")))?;
         Ok(Self { commands: Some(commands), events, thread: Some(thread) })
     }
@@ -74,10 +75,14 @@ impl Worker {
 async fn run(
     scan: ScanArgs,
     targets: Vec<Target>,
+    connect_tcp: bool,
     mut commands: mpsc::UnboundedReceiver<WorkerCommand>,
     events: SyncSender<WorkerEvent>,
 ) -> Result<(), CommandError> {
-    let mut scanner = scan.scanner(targets, Some(Detail::Players))?;
+    let mut scanner = match connect_tcp {
+        true => scan.scanner_with_tcp(targets, Some(Detail::Players))?,
+        false => scan.scanner(targets, Some(Detail::Players))?,
+    };
     while let Some(command) = commands.recv().await {
         tokio::select! {
             () = execute(&mut scanner, command, &events) => {}

@@ -82,7 +82,8 @@ impl SettingType for NameType {
 
 /// The secret in a file, and a warning if other users can read that file.
 pub fn read_secret(file: &Path) -> Result<(ClusterSecret, Option<String>), String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("cannot read the cluster's secret: {error}"))?;
+    let text = fs::read_to_string(file)
+        .map_err(|error| format!("cannot read the cluster's secret: {}", crate::error::describe_io(&error)))?;
     let secret = ClusterSecret::new(&text).map_err(|error| error.to_string())?;
     let is_open = fs::metadata(file).is_ok_and(|file| file.mode() & 0o007 != 0);
     let note = is_open.then(|| {

@@ -39,7 +39,11 @@ pub fn syntax_errors(text: &str) -> Vec<(Range<usize>, String)> {
         let message = match error.message() {
             "duplicate key" => {
                 let key = text.get(at.clone()).unwrap_or_default().trim();
-                format!("{key} is defined twice; remove one of them")
+                let line = text[..at.start.min(text.len())].rsplit('\n').next().unwrap_or_default();
+                match line.trim_start().starts_with('[') {
+                    true => format!("the table [{key}] exists twice; move the keys of this one to the first one"),
+                    false => format!("{key} is defined twice; remove one of them"),
+                }
             }
             message => message.trim().replace('\n', ", "),
         };

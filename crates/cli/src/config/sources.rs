@@ -11,11 +11,12 @@ use super::{
     token::read_token,
     unknown_variables,
 };
+use crate::error::describe_io;
 use jiff::Timestamp;
 use rallypoint_lobby_proto::Ban;
 use std::{
     collections::BTreeMap,
-    env, io,
+    env,
     net::SocketAddr,
     ops::Range,
     path::{Path, PathBuf},
@@ -78,24 +79,13 @@ impl Sources {
     /// # Errors
     /// All errors of all sources.
     pub fn load(&self) -> Result<LoadedConfig, ConfigErrors> {
-        let mut settings = Settings::default();
-        let mut errors = ConfigErrors::default();
         let file = self.find_file();
-        if let Some(file) = &file {
-            read_file(file, "", &mut settings, &mut errors);
-        }
-        self.read_variables(&mut settings, &mut errors);
-        for flag in &self.flags {
-            match Setting::find(&flag.path) {
-                Some(setting) => set(setting, &flag.value, &flag.label, &mut settings, &mut errors),
-                None => errors.push(&flag.label, unknown_path(&flag.path)),
-            }
-        }
+        let ReadSettings { mut settings, origins, mut errors } = self.read(file.as_deref());
         // Relative paths start at the directory of the configuration file.
         let folder = file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         if let Some(ban_file) = settings.ban_file.take().map(|ban_file| folder.join(ban_file)) {
             let mut more = Settings::default();
-            read_file(&ban_file, "ban", &mut more, &mut errors);
+            read_file(&ban_file, "ban", &mut more, &mut Origins::default(), &mut errors);
             settings.more_bans = more.bans;
             settings.ban_file = Some(ban_file);
         }
@@ -126,10 +116,43 @@ impl Sources {
             }
             settings.cluster.secret_file = Some(secret_file);
         }
-        report_overlaps(&settings, &mut errors);
+        report_overlaps(&settings, &origins, &mut errors);
         errors.into_result()?;
         warnings.extend(unknown_variables::unknown(&self.variables).into_iter().chain(expired_bans(&settings)));
         Ok(LoadedConfig { settings, file, warnings })
+    }
+
+    /// The settings as far as they can be read: for commands that only want to know where a lobby on this machine listens,
+    /// and that may not be allowed to read everything.
+    pub fn readable_settings(&self) -> Settings {
+        self.read(self.find_file().as_deref()).settings
+    }
+
+    fn read(&self, file: Option<&Path>) -> ReadSettings {
+        let mut read = ReadSettings::default();
+        let ReadSettings { settings, origins, errors } = &mut read;
+        if let Some(file) = file {
+            read_file(file, "", settings, origins, errors);
+        }
+        for setting in SETTINGS.iter() {
+            let name = setting.variable();
+            if let Some(value) = self.variables.get(&name) {
+                set(setting, value, &name, settings, errors);
+                origins.0.insert(setting.path, name);
+            } else if self.unreadable.contains(&name) {
+                errors.push(&name, "not UTF-8 text");
+            }
+        }
+        for flag in &self.flags {
+            match Setting::find(&flag.path) {
+                Some(setting) => {
+                    set(setting, &flag.value, &flag.label, settings, errors);
+                    origins.0.insert(setting.path, flag.label.clone());
+                }
+                None => errors.push(&flag.label, unknown_path(&flag.path)),
+            }
+        }
+        read
     }
 
     /// The file of `--config` or `RALLYPOINT_CONFIG`, or the first default path that exists.
@@ -141,18 +164,19 @@ impl Sources {
             || directories().map(|directory| directory.join("rallypoint/rallypoint.toml")).find(|file| file.is_file());
         self.file.clone().or_else(|| variable("RALLYPOINT_CONFIG")).or_else(default)
     }
-
-    fn read_variables(&self, settings: &mut Settings, errors: &mut ConfigErrors) {
-        for setting in SETTINGS.iter() {
-            let name = setting.variable();
-            if let Some(value) = self.variables.get(&name) {
-                set(setting, value, &name, settings, errors);
-            } else if self.unreadable.contains(&name) {
-                errors.push(&name, "not UTF-8 text");
-            }
-        }
-    }
 }
+
+/// What was read from the file, the variables and the flags.
+#[derive(Default)]
+struct ReadSettings {
+    settings: Settings,
+    origins: Origins,
+    errors: ConfigErrors,
+}
+
+/// Where each setting that is not a default was made: file and line, variable, or flag.
+#[derive(Default)]
+struct Origins(BTreeMap<&'static str, String>);
 
 /// Sets a value from a variable or a flag: TOML if it is valid as such, otherwise the text itself, so that a shell needs
 /// no quotes within quotes.
@@ -167,8 +191,8 @@ fn set(setting: &Setting, value: &str, location: &str, settings: &mut Settings, 
     }
 }
 
-/// Reports addresses that two listeners would share, under the names of their settings.
-fn report_overlaps(settings: &Settings, errors: &mut ConfigErrors) {
+/// Reports addresses that two listeners would share, at the place where the later one was set.
+fn report_overlaps(settings: &Settings, origins: &Origins, errors: &mut ConfigErrors) {
     let listeners = [
         ("lobby.listen", &settings.lobby_listen),
         ("legacy.listen", &settings.legacy_listen),
@@ -181,12 +205,18 @@ fn report_overlaps(settings: &Settings, errors: &mut ConfigErrors) {
     };
     for (index, (a_name, a)) in all.iter().copied().enumerate() {
         for (b_name, b) in all[index + 1..].iter().copied().filter(|(_, b)| overlap(a, *b)) {
-            let location = if a_name == b_name { a_name.to_owned() } else { format!("{a_name} and {b_name}") };
-            let message = match a == b {
-                true => format!("{a} is used twice; choose different ports"),
-                false => format!("{a} and {b} overlap; choose different ports"),
+            let origin = |name| origins.0.get(name).map(String::as_str);
+            let names = if a_name == b_name { a_name.to_owned() } else { format!("{a_name} and {b_name}") };
+            let places: Vec<_> = match a_name == b_name {
+                true => origin(a_name).into_iter().collect(),
+                false => [a_name, b_name].into_iter().filter_map(origin).collect(),
             };
-            errors.push(location, message);
+            let message = match a == b {
+                true => format!("{names}: {a} is used twice; choose different ports"),
+                false => format!("{names}: {a} and {b} overlap; choose different ports"),
+            };
+            // The defaults do not overlap, so at least one of the two was set somewhere.
+            errors.push(places.join(" and "), message);
         }
     }
 }
@@ -202,25 +232,20 @@ fn expired_bans(settings: &Settings) -> Vec<String> {
 }
 
 /// Reads a file into the settings. If `only` is not empty, that is the only key the file may contain.
-fn read_file(file: &Path, only: &str, settings: &mut Settings, errors: &mut ConfigErrors) {
+fn read_file(file: &Path, only: &str, settings: &mut Settings, origins: &mut Origins, errors: &mut ConfigErrors) {
     let name = file.display().to_string();
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) => {
-            let why = match error.kind() {
-                io::ErrorKind::NotFound => "the file does not exist".into(),
-                io::ErrorKind::PermissionDenied => "permission denied".into(),
-                io::ErrorKind::InvalidData => "not UTF-8 text".into(),
-                io::ErrorKind::IsADirectory => "this is a directory, not a file".into(),
-                _ => error.to_string(),
-            };
-            return errors.push(name, why);
+            return errors.push(name, describe_io(&error));
         }
     };
     let document = Document { name: &name, text: &text };
     let mut found = Vec::new();
     match DeTable::parse(&text) {
-        Ok(table) => FileReader { only, settings, found: &mut found }.section("", table.get_ref()),
+        Ok(table) => {
+            FileReader { only, document, settings, origins, found: &mut found }.section("", table.get_ref());
+        }
         Err(_) => found = syntax_errors(&text),
     }
     // The tables of a file are not in the order of their lines.
@@ -231,7 +256,9 @@ fn read_file(file: &Path, only: &str, settings: &mut Settings, errors: &mut Conf
 /// Reads a file key by key.
 struct FileReader<'a> {
     only: &'a str,
+    document: Document<'a>,
     settings: &'a mut Settings,
+    origins: &'a mut Origins,
     /// Errors with their positions.
     found: &'a mut Vec<(Range<usize>, String)>,
 }
@@ -257,7 +284,8 @@ impl FileReader<'_> {
         }
     }
 
-    fn set(&mut self, setting: &Setting, value: &Value<'_>) {
+    fn set(&mut self, setting: &'static Setting, value: &Value<'_>) {
+        self.origins.0.insert(setting.path, self.document.location(&value.span()));
         for error in setting.set(self.settings, value).err().into_iter().flatten() {
             self.found.push((error.at.unwrap_or(value.span()), format!("{}: {}", setting.path, error.message)));
         }

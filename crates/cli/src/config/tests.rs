@@ -62,6 +62,22 @@ fn no_source_is_required() {
 }
 
 #[test]
+fn a_clash_of_listeners_names_both_settings_and_where_they_were_made() {
+    let clash = "lobby.listen and web.listen: 127.0.0.1:7 is used twice; choose different ports";
+    let both = "[lobby]\nlisten = \"127.0.0.1:7\"\n\n[web]\nlisten = \"127.0.0.1:7\"\n";
+    assert_eq!(errors(both), format!("rallypoint.toml:2 and rallypoint.toml:5: {clash}"));
+    assert_eq!(
+        errors("[lobby]\nlisten = \"0.0.0.0:29950\"\n"),
+        "rallypoint.toml:2: lobby.listen and web.listen: 0.0.0.0:29950 is used twice; choose different ports"
+    );
+    let file = File::new("[lobby]\nlisten = \"127.0.0.1:7\"\n");
+    let mut sources = file.sources();
+    sources.variables.insert("RALLYPOINT_WEB_LISTEN".into(), "127.0.0.1:7".into());
+    let message = sources.load().unwrap_err().to_string();
+    assert_eq!(message, format!("{}:2 and RALLYPOINT_WEB_LISTEN: {clash}", file.path().display()));
+}
+
+#[test]
 fn flags_override_variables_which_override_the_file_which_overrides_defaults() {
     let file = File::new("[lobby]\nlease = \"1m\"\nmax_registration = 1000\n[caps]\ntotal = 10");
     let mut sources = file.sources();
@@ -244,7 +260,10 @@ fn syntax_errors_are_reported_with_their_line() {
     let message = errors("[lobby]\nlease = 70s\n\n[log]\nlevel = \n");
     let lines: Vec<_> = message.lines().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(lines, ["rallypoint.toml:2", "rallypoint.toml:5"], "{message}");
-    assert_eq!(errors("[lobby]\n[lobby]\n"), "rallypoint.toml:2: lobby is defined twice; remove one of them");
+    assert_eq!(
+        errors("[lobby]\n[lobby]\n"),
+        "rallypoint.toml:2: the table [lobby] exists twice; move the keys of this one to the first one"
+    );
     let twice = "[lobby]\nlease = \"1m\"\nlease = \"2m\"\n";
     assert_eq!(errors(twice), "rallypoint.toml:3: lease is defined twice; remove one of them");
 }
@@ -291,7 +310,7 @@ fn a_possibly_misspelt_variable_is_a_warning_and_not_an_error() {
 fn a_file_given_by_config_must_exist() {
     let file = Some(PathBuf::from("nowhere/rallypoint.toml"));
     let message = Sources { file, ..Sources::default() }.load().unwrap_err().to_string();
-    assert_eq!(message, "nowhere/rallypoint.toml: the file does not exist");
+    assert_eq!(message, "nowhere/rallypoint.toml: there is no such file");
 }
 
 #[test]
@@ -317,7 +336,7 @@ fn the_path_of_a_ban_file_is_relative_to_the_configuration_file() {
     std::fs::write(&bans, "[lobby]\nlease = \"1s\"").unwrap();
     assert_eq!(file.errors(), "bans.toml:1: expected only [[ban]] in this file, not \"lobby\"");
     std::fs::remove_file(&bans).unwrap();
-    assert_eq!(file.errors(), "bans.toml: the file does not exist");
+    assert_eq!(file.errors(), "bans.toml: there is no such file");
 }
 
 #[test]

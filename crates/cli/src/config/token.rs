@@ -1,6 +1,7 @@
 //! The admin token: a setting that is read but never printed.
 
 use super::setting_type::{SettingType, Value, ValueError};
+use crate::error::describe_io;
 use rallypoint_web::AdminToken;
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -30,7 +31,7 @@ impl SettingType for TokenType {
 
 /// The token in a file, and a warning if other users can read that file.
 pub fn read_token(file: &Path) -> Result<(AdminToken, Option<String>), String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("cannot read the token: {error}"))?;
+    let text = fs::read_to_string(file).map_err(|error| format!("cannot read the token: {}", describe_io(&error)))?;
     let token = AdminToken::new(text.trim()).map_err(|error| error.to_string())?;
     // A group may exist for the lobby alone, as with credentials of systemd.
     let is_open = fs::metadata(file).is_ok_and(|file| file.mode() & 0o007 != 0);

@@ -5,6 +5,7 @@ use rallypoint_query::{FetchedServer, ProbeError, proto::Protocol};
 use rallypoint_wire::lobby::Transport;
 use std::{
     collections::BTreeSet,
+    fmt,
     net::{IpAddr, SocketAddr},
 };
 
@@ -26,6 +27,47 @@ pub struct Diagnosis {
     pub test: Option<bool>,
     /// Whether the lobby reports that it refused the server.
     pub is_refused: bool,
+    /// Whether it reports that another server registers at the same address and port.
+    pub is_contested: bool,
+    /// Whether it refused it because it could not reach it.
+    pub is_check_failed: bool,
+}
+
+/// A server that is reached over another transport than expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportMismatch {
+    pub expected: Transport,
+    pub answers_over: Transport,
+    source: TransportSource,
+    /// Whether the expected transport is known to fail. A UDP server need not answer queries.
+    pub is_certain: bool,
+}
+
+/// Why a transport is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TransportSource {
+    /// It was given by the user.
+    Given,
+    /// The list contains it.
+    Listed,
+    /// The lobby tried to connect and failed.
+    Registered,
+}
+
+impl fmt::Display for TransportMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let answers = match self.answers_over {
+            Transport::Udp => "answers queries over UDP and does not accept TCP connections",
+            Transport::Tcp => "accepts TCP connections and does not answer over UDP",
+        };
+        let name = self.expected.as_str().to_uppercase();
+        let but = match self.source {
+            TransportSource::Given => format!("but --transport {} was given", self.expected.as_str()),
+            TransportSource::Listed => format!("but it is listed as a {name} server"),
+            TransportSource::Registered => format!("but it seems to register as a {name} server"),
+        };
+        write!(f, "the server {answers}, {but}")
+    }
 }
 
 /// The findings about one address.
@@ -88,6 +130,26 @@ impl Diagnosis {
         self.transport.or_else(listed).or_else(answers)
     }
 
+    /// Whether the server is reached over another transport than expected.
+    pub fn wrong_transport(&self) -> Option<TransportMismatch> {
+        let listed = self.matching().next().and_then(|listed| Some(listed.info.lobby.as_ref()?.transport));
+        let given = self.transport.map(|expected| (expected, TransportSource::Given));
+        let listed = listed.map(|expected| (expected, TransportSource::Listed));
+        // A lobby connects to a TCP server; a UDP server is queried only if it wants that.
+        let registered = self.is_check_failed.then_some((Transport::Tcp, TransportSource::Registered));
+        let (expected, source) = given.or(listed).or(registered)?;
+        let is_open = self.addresses.iter().any(Address::is_open);
+        let answers = self.addresses.iter().any(Address::answers_query);
+        let (answers_over, is_certain) = match expected {
+            Transport::Tcp if answers && !is_open => (Transport::Udp, true),
+            Transport::Udp if is_open && !answers => {
+                (Transport::Tcp, self.addresses.iter().any(Address::refuses_query))
+            }
+            _ => return None,
+        };
+        Some(TransportMismatch { expected, answers_over, source, is_certain })
+    }
+
     /// Entries of the list that match this server: address, port and transport, as far as given.
     pub fn matching(&self) -> impl Iterator<Item = &FetchedServer> {
         self.listed.iter().filter(|listed| {
@@ -119,7 +181,30 @@ impl Diagnosis {
         }
         let mut advice = Vec::new();
         self.advise_on_addresses(&mut advice);
-        self.advise_on_reaching(&mut advice);
+        if self.is_contested {
+            advice.push(
+                "Two programs register a server at this address and port. Find the other one (a second announcer, or the game \
+                 itself), and stop it or give it another port."
+                    .into(),
+            );
+        }
+        match self.wrong_transport() {
+            Some(mismatch) if mismatch.is_certain => {
+                let transport = mismatch.answers_over.as_str();
+                advice.push(match mismatch.source {
+                    TransportSource::Given => format!("Run doctor again with --transport {transport}, or without it."),
+                    _ => format!(
+                        "Register the server with the transport {}: rallypoint announce --transport {transport}, or the \
+                         corresponding setting of the game.",
+                        transport.to_uppercase()
+                    ),
+                });
+                if mismatch.source == TransportSource::Given {
+                    return advice;
+                }
+            }
+            _ => self.advise_on_reaching(&mut advice),
+        }
         if !self.has_list {
             advice.push(format!(
                 "The list of {lobby} cannot be fetched. Check the name and port (--lobby), and that the lobby is running. If \

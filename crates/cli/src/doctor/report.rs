@@ -2,7 +2,7 @@
 
 use crate::{
     error::CommandError,
-    output::terminal::{Style, Terminal},
+    output::terminal::{Style, Terminal, wrap},
     stdio::print_stdout,
 };
 use serde::Serialize;
@@ -10,12 +10,15 @@ use serde::Serialize;
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorStep {
-    /// Name of the check: `name`, `tcp`, `query`, `lobby`, `listed`, `outcomes`, `test`.
+    /// Name of the check: `name`, `tcp`, `query`, `lobby`, `listed`, `outcomes`, `transport`, `test`.
     pub step: &'static str,
     pub result: Severity,
     /// Description in one sentence.
     pub text: String,
 }
+
+/// Width of the result and the name of the check before a description, in columns.
+const LABELS: usize = 19;
 
 /// Severity of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +54,9 @@ impl Report {
                 Severity::Problem => ("problem", Style::Bad),
             };
             let label = self.terminal.paint(style, &format!("{word:<8}"));
-            print_stdout(&format!("{label} {:<9} {}\n", step.step, step.text))?;
+            let room = self.terminal.width.map_or(usize::MAX, |width| width.saturating_sub(LABELS)).max(20);
+            let text = wrap(&step.text, room).join(&format!("\n{:LABELS$}", ""));
+            print_stdout(&format!("{label} {:<9} {text}\n", step.step))?;
         }
         self.checks.push(step);
         Ok(())

@@ -1,6 +1,6 @@
 //! Keeps a room in the list of its lobbies.
 
-use super::{Args, GAME_NAME};
+use super::{Args, GAME, GAME_NAME};
 use crate::{
     announce::{
         list_lookup::EntryMatcher,
@@ -35,7 +35,8 @@ impl RoomAnnouncement {
         let slots = args.max_players.into();
         config.occupancy = Occupancy { slots, ..Occupancy::default() };
         let key = key.to_string();
-        for (name, value) in [("game", GAME_NAME), ("x-query", X_QUERY), ("x-session-key", &key)] {
+        for (name, value) in [("game", GAME_NAME), ("game_short", GAME), ("x-query", X_QUERY), ("x-session-key", &key)]
+        {
             config.keys.push((name.to_owned(), value.as_bytes().to_vec()));
         }
         let server = EntryMatcher {
@@ -43,6 +44,7 @@ impl RoomAnnouncement {
             transport: config.transport,
             port,
             name: config.name.clone().into_bytes(),
+            known_at: Vec::new(),
         };
         let task = AnnounceTask::start(config).await.map_err(|error| match error {
             AnnounceStartError::LobbyNotFound(_) => CommandError::failed(format!("{error}, or leave out --lobby")),
@@ -57,6 +59,7 @@ impl RoomAnnouncement {
                 api: None,
                 interval: DEFAULT_INTERVAL,
                 start: Instant::now(),
+                rival: None,
             };
             statuses.spawn(monitor.initial_status());
         }

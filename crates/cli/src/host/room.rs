@@ -25,7 +25,7 @@ pub const RECEIPT_REQUEST: &str = "/heard";
 pub const RECEIPT: &str = "-- heard";
 
 /// Start of the reply to a line that exceeded the rate limit and was dropped; the line follows.
-pub const RATE_LIMITED: &str = "-- not so fast: this was not heard";
+pub const RATE_LIMITED: &str = "-- too many lines at once; not delivered";
 
 /// Colours of teams in server browsers.
 const COLORS: [[u8; 3]; 6] =

@@ -35,6 +35,7 @@ pub fn server(record: &ScannedServer, terminal: Terminal) -> String {
     if let (Some(reply), Some(milliseconds)) = (&record.reply, record.ping_ms()) {
         let accuracy = match reply.round_trip.method {
             RttMethod::UpperBound => " at most",
+            RttMethod::Connect => " (TCP connection)",
             RttMethod::Echo | RttMethod::FirstReply => "",
         };
         let retries = match reply.retries {

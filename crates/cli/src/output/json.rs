@@ -85,6 +85,7 @@ const fn method_code(method: RttMethod) -> &'static str {
         RttMethod::Echo => "echo",
         RttMethod::FirstReply => "first_answer",
         RttMethod::UpperBound => "at_most",
+        RttMethod::Connect => "connect",
     }
 }
 

@@ -3,11 +3,12 @@
 use super::{
     Format, csv, details, gamedig, json,
     progress::Progress,
+    server_cells,
     table::{Cell, Column, Table},
     terminal::{Style, Terminal},
 };
 use crate::{error::CommandError, exit::Exit, stdio::print_stderr};
-use rallypoint_query::{ProbeError, ScannedServer, lobby_names};
+use rallypoint_query::{ScannedServer, lobby_names};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -189,7 +190,9 @@ impl Printer {
                 let mut table = Table::new(&COLUMNS);
                 let mut rows = std::mem::take(&mut self.rows);
                 rows.sort_by_key(|(target_index, _)| *target_index);
-                rows.into_iter().for_each(|(_, row)| table.push(row));
+                let mut rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
+                mark_unknown(&mut rows);
+                rows.into_iter().for_each(|row| table.push(row));
                 self.write(&table.render(self.terminal))?;
             }
             Format::Json => {
@@ -287,45 +290,33 @@ struct Typed<T> {
     object: T,
 }
 
-/// An error in a narrow column.
-const fn short_error(error: &ProbeError) -> &'static str {
-    match error {
-        ProbeError::NotFound => "not found",
-        ProbeError::NoAddress(_) => "no address",
-        ProbeError::TimedOut(_) => "silent",
-        ProbeError::Refused => "refused",
-        ProbeError::Malformed(_) => "invalid",
-        _ => "no route",
+/// Puts a dash into the empty cells of columns that others fill. Columns without any value stay empty, and are left out.
+fn mark_unknown(rows: &mut [Vec<Cell>]) {
+    for column in (0..COLUMNS.len()).filter(|column| COLUMNS[*column].title != "ALSO AT") {
+        if rows.iter().any(|row| !row[column].text.is_empty()) {
+            for row in rows.iter_mut().filter(|row| row[column].text.is_empty()) {
+                row[column] = Cell { text: server_cells::UNKNOWN.into(), style: Style::Dim };
+            }
+        }
     }
 }
 
 /// The cells of a server in the table.
 fn row(record: &ScannedServer) -> Vec<Cell> {
     let info = &record.info;
-    let ping = match (record.ping_ms(), &record.error) {
-        (Some(ping), _) => Cell { text: details::ping(ping), style: Style::of_ping(ping) },
-        (None, Some(error)) => Cell { text: short_error(error).into(), style: Style::Bad },
-        (None, None) => Cell::default(),
-    };
-    let lock = if info.password == Some(true) { "* " } else { "" };
-    let is_full = info.max_players.is_some_and(|most| most > 0 && info.players >= Some(most));
-    let style = match info.players {
-        Some(1..) if !is_full => Style::Good,
-        Some(1..) => Style::Fair,
-        _ => Style::Dim,
-    };
+    let mark = if info.password == Some(true) { server_cells::PASSWORD_MARK } else { "" };
     // For a server that did not answer, an IPv4 address comes first, because it is easier to read.
     let v4 = record.endpoints.iter().find(|endpoint| endpoint.is_ipv4()).filter(|_| record.reply.is_none());
     let address = v4.copied().or(record.address);
     let others = record.endpoints.iter().filter(|other| Some(**other) != address).map(ToString::to_string);
     let transport = info.lobby.as_ref().map(|lobby| lobby.transport.as_str());
     vec![
-        format!("{lock}{}", record.name()).into(),
-        Cell { text: details::occupancy(info), style },
-        info.map.as_deref().unwrap_or_default().into(),
+        format!("{}{mark}", record.name()).into(),
+        server_cells::players(info),
+        info.map.as_deref().unwrap_or_default().trim().into(),
         record.game().unwrap_or_default().into(),
         record.list.map(lobby_names::short_name).unwrap_or_default().into(),
-        ping,
+        server_cells::ping(record, details::ping),
         address.map(|address| address.to_string()).unwrap_or_default().into(),
         transport.unwrap_or_default().into(),
         others.collect::<Vec<_>>().join(" ").into(),

@@ -30,8 +30,12 @@ pub enum WatchEventKind {
     Joined(String),
     /// A player with this name left.
     Left(String),
-    /// The server does not answer any more.
-    Silent(ProbeError),
+    /// The server does not answer.
+    Silent {
+        error: ProbeError,
+        /// Whether it did not answer when it was found.
+        at_first: bool,
+    },
     /// The server answers again.
     Back,
     /// The server is no longer in its list.
@@ -83,7 +87,7 @@ impl WatchEvent {
     pub fn json(&self, time: &str, target: &str) -> String {
         let record = self.server.as_ref();
         let error = match &self.kind {
-            WatchEventKind::Silent(error) | WatchEventKind::ListFailed(error) => Some(error),
+            WatchEventKind::Silent { error, .. } | WatchEventKind::ListFailed(error) => Some(error),
             _ => None,
         };
         let at_first = match self.kind {
@@ -125,14 +129,19 @@ impl WatchEvent {
         let record = self.server.as_ref();
         match &self.kind {
             WatchEventKind::Appeared { at_first } => {
-                let verb = if *at_first { "online" } else { "appeared" };
+                let is_silent = record.is_some_and(|record| record.error.is_some());
+                let verb = match (at_first, is_silent) {
+                    (false, _) => "appeared",
+                    (true, false) => "online",
+                    (true, true) => "listed",
+                };
                 let details = record.map(|record| format!(" ({})", summary(record))).unwrap_or_default();
                 format!("{verb}{details}")
             }
             WatchEventKind::Changed(changes) => changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
             WatchEventKind::Joined(player) => format!("{player} joined"),
             WatchEventKind::Left(player) => format!("{player} left"),
-            WatchEventKind::Silent(error) => format!("does not answer: {error}"),
+            WatchEventKind::Silent { error, .. } => format!("does not answer: {error}"),
             WatchEventKind::Back => "answers again".into(),
             WatchEventKind::Gone => "no longer listed".into(),
             WatchEventKind::ListFailed(error) => format!("cannot read the list: {error}"),
@@ -149,7 +158,7 @@ impl WatchEventKind {
             Self::Changed(_) => "changed",
             Self::Joined(_) => "player_joined",
             Self::Left(_) => "player_left",
-            Self::Silent(_) => "silent",
+            Self::Silent { .. } => "silent",
             Self::Back => "back",
             Self::Gone => "gone",
             Self::ListFailed(_) => "list_failed",
@@ -162,7 +171,7 @@ impl WatchEventKind {
         match self {
             Self::Appeared { .. } | Self::Joined(_) | Self::Back | Self::ListBack => Tone::Good,
             Self::Changed(_) => Tone::Neutral,
-            Self::Left(_) | Self::Silent(_) | Self::Gone | Self::ListFailed(_) => Tone::Bad,
+            Self::Left(_) | Self::Silent { .. } | Self::Gone | Self::ListFailed(_) => Tone::Bad,
         }
     }
 }

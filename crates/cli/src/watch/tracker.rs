@@ -99,7 +99,7 @@ impl ChangeTracker {
         }
         let mut kinds = Vec::new();
         match (&before.error, &record.error) {
-            (None, Some(error)) => kinds.push(WatchEventKind::Silent(error.clone())),
+            (None, Some(error)) => kinds.push(WatchEventKind::Silent { error: error.clone(), at_first: false }),
             (Some(_), None) => kinds.push(WatchEventKind::Back),
             _ => {}
         }
@@ -136,7 +136,7 @@ impl ChangeTracker {
             events.push(about(record.clone(), WatchEventKind::Appeared { at_first }));
         }
         if let Some(error) = &record.error {
-            events.push(about(record.clone(), WatchEventKind::Silent(error.clone())));
+            events.push(about(record.clone(), WatchEventKind::Silent { error: error.clone(), at_first }));
         }
         events
     }

@@ -5,7 +5,7 @@ use crate::browse::filter::Column;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// All keys and their effects, for the help.
-pub const HELP: [(&str, &str); 17] = [
+pub const HELP: [(&str, &str); 18] = [
     ("↑ ↓  j k", "select a server"),
     ("PgUp PgDn", "page up, page down"),
     ("Home End  g G", "first, last server"),
@@ -16,6 +16,7 @@ pub const HELP: [(&str, &str); 17] = [
     ("o", "reverse the order"),
     ("f", "add to or remove from favourites"),
     ("F", "show only favourites"),
+    ("l L", "show the next, the previous lobby or list alone"),
     ("e u p", "hide empty, full, password-protected servers"),
     ("r", "refresh"),
     ("Space", "query only this server again"),
@@ -116,6 +117,8 @@ impl Model {
                 self.most_first = !self.most_first;
                 self.is_dirty = true;
             }
+            KeyCode::Char('l') => self.switch_scope(true),
+            KeyCode::Char('L') => self.switch_scope(false),
             KeyCode::Char('f') => self.toggle_favourite(),
             KeyCode::Char('F') => self.toggle(|model| &mut model.filter.favourites),
             KeyCode::Char('e') => self.toggle(|model| &mut model.filter.not_empty),

@@ -66,8 +66,10 @@ impl Model {
         let is_favourite: Vec<bool> = self.rows.iter().map(|row| self.favourites.contains(&row.server.id)).collect();
         let rows = &self.rows;
         let filter = &self.filter;
-        let mut shown: Vec<usize> =
-            (0..rows.len()).filter(|&at| filter.shows(&rows[at].server, is_favourite[at])).collect();
+        let scope = self.scope;
+        let is_in_scope = |row: &Row| scope.is_none_or(|scope| scope.contains(row));
+        let is_shown = |&at: &usize| is_in_scope(&rows[at]) && filter.shows(&rows[at].server, is_favourite[at]);
+        let mut shown: Vec<usize> = (0..rows.len()).filter(is_shown).collect();
         shown.sort_by_cached_key(|&at| self.column.key(&rows[at].server, is_favourite[at], self.most_first));
         self.shown = shown;
         let last = self.shown.len().saturating_sub(1);

@@ -58,6 +58,7 @@ fn keys(model: &Model, theme: Theme, wide: usize) -> Line<'static> {
         ("/", "filter"),
         ("Enter", "join"),
         ("s", "sort"),
+        if model.can_switch() { ("l", "next list") } else { ("o", "order") },
         ("f", "favourite"),
         ("r", "refresh"),
         ("Tab", "details"),

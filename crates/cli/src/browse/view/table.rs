@@ -1,10 +1,16 @@
 //! The table of servers.
 
 use super::text::{columns, fit};
-use crate::browse::{
-    filter::Column,
-    model::{ListState, Model, Row},
-    theme::Theme,
+use crate::{
+    browse::{
+        filter::Column,
+        model::{ListState, Model, Row},
+        theme::Theme,
+    },
+    output::{
+        server_cells::{self, PASSWORD_MARK, UNKNOWN},
+        table::Cell,
+    },
 };
 use rallypoint_query::ScannedServer;
 use ratatui::{
@@ -51,7 +57,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, model: &mut Model, theme: Theme) 
 
 /// The columns that there is room for, and how wide each is.
 fn widths(all: usize) -> Vec<(Column, usize)> {
-    let mut fixed = vec![(Column::Favourite, 2), (Column::Players, 8), (Column::Ping, 5)];
+    let mut fixed = vec![(Column::Favourite, 2), (Column::Players, 8), (Column::Ping, 8)];
     if all >= 52 {
         fixed.push((Column::Map, if all >= 90 { 20 } else { 14 }));
     }
@@ -102,7 +108,7 @@ fn line(model: &Model, row: &Row, theme: Theme, widths: &[(Column, usize)]) -> L
         }
         let mut text = fit(&text, wide, is_number(column));
         if column == Column::Name && record.info.password == Some(true) && wide > 12 {
-            text = fit(&fit_name(record, wide - 3), wide - 3, false) + " pw";
+            text = fit(record.name(), wide - PASSWORD_MARK.len(), false) + PASSWORD_MARK;
         }
         spans.push(Span::styled(text, style));
         spans.push(Span::raw(" "));
@@ -110,22 +116,21 @@ fn line(model: &Model, row: &Row, theme: Theme, widths: &[(Column, usize)]) -> L
     Line::from(spans)
 }
 
-fn fit_name(record: &ScannedServer, wide: usize) -> String {
-    fit(record.name(), wide, false)
-}
-
 fn cell(model: &Model, row: &Row, record: &ScannedServer, theme: Theme, column: Column) -> (String, Style) {
     let info = &record.info;
-    let text = |text: Option<&str>| (text.unwrap_or_default().to_owned(), Style::new());
+    let shown = |cell: Cell| match cell.text.is_empty() {
+        true => (UNKNOWN.to_owned(), theme.dim()),
+        false => (cell.text, theme.style(cell.style)),
+    };
     match column {
         Column::Favourite if model.favourites.contains(&row.server.id) => (theme.star().into(), theme.fair()),
         Column::Favourite => (String::new(), Style::new()),
         Column::Name => (record.name().to_owned(), Style::new()),
-        Column::Map => text(info.map.as_deref()),
-        Column::Game => text(record.game()),
+        Column::Map => shown(info.map.as_deref().unwrap_or_default().trim().into()),
+        Column::Game => shown(record.game().unwrap_or_default().into()),
         Column::Address => (address(model, record), theme.dim()),
-        Column::Players => players(record, theme),
-        Column::Ping => ping(record, row.is_listed, theme),
+        Column::Players => shown(server_cells::players(info)),
+        Column::Ping => shown(server_cells::ping(record, ping)),
     }
 }
 
@@ -133,28 +138,9 @@ pub fn address(model: &Model, record: &ScannedServer) -> String {
     model.join_address(record).map_or_else(|| record.target.clone(), |address| address.to_string())
 }
 
-fn players(record: &ScannedServer, theme: Theme) -> (String, Style) {
-    let info = &record.info;
-    let Some(players) = info.players else { return (String::new(), Style::new()) };
-    let bots = info.bots.filter(|bots| *bots > 0).map_or(String::new(), |bots| format!("+{bots}"));
-    let most = info.max_players.filter(|most| *most > 0).map_or(String::new(), |most| format!("/{most}"));
-    let is_full = info.max_players.is_some_and(|most| most > 0 && players >= most);
-    let style = match players {
-        _ if is_full => theme.bad(),
-        0 => theme.dim(),
-        _ => theme.good(),
-    };
-    (format!("{players}{bots}{most}"), style)
-}
-
-fn ping(record: &ScannedServer, is_listed: bool, theme: Theme) -> (String, Style) {
-    match (record.ping_ms(), &record.error) {
-        (Some(ping), _) if ping < 1.0 => ("<1".into(), theme.ping(ping)),
-        (Some(ping), _) => (format!("{ping:.0}"), theme.ping(ping)),
-        (None, Some(_)) => ("none".into(), theme.bad()),
-        (None, None) if is_listed => (String::new(), Style::new()),
-        (None, None) => ("?".into(), theme.dim()),
-    }
+/// A round-trip time in milliseconds, without a unit.
+fn ping(milliseconds: f64) -> String {
+    if milliseconds < 1.0 { "<1".into() } else { format!("{milliseconds:.0}") }
 }
 
 /// Why the table is empty.

@@ -155,7 +155,7 @@ fn lines_over_the_rate_limit_are_dropped() {
     }
     let sent = room.sends().into_iter().filter(|(id, _)| *id == 1).count();
     assert_eq!(sent, 8);
-    assert_eq!(room.sent_by(0, "more"), [(0, "-- not so fast: this was not heard: more".into())]);
+    assert_eq!(room.sent_by(0, "more"), [(0, "-- too many lines at once; not delivered: more".into())]);
     assert_eq!(room.sent_by(0, RECEIPT_REQUEST), [(0, RECEIPT.into())], "always answered");
     room.handle_line(now + Duration::from_secs(2), 0, b"calm", no_ping);
     assert_eq!(room.sends().last(), Some(&(1, "alice: calm".into())));
