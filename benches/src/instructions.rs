@@ -9,13 +9,28 @@ use std::{env, io, process::Command};
 ///
 /// If there is no valgrind, or the program fails.
 pub fn per_operation(name: &str, iterations: u64) -> io::Result<f64> {
-    let (once, twice) = (collected(name, iterations)?, collected(name, 2 * iterations)?);
+    difference(name, &[], iterations)
+}
+
+/// The same, for what happens within one function of the program, such as `suite::module::Type::function`. The function must not
+/// be inlined.
+///
+/// # Errors
+///
+/// If there is no valgrind, or the program fails.
+pub fn per_operation_within(function: &str, name: &str, iterations: u64) -> io::Result<f64> {
+    difference(name, &[&format!("--toggle-collect={function}*")], iterations)
+}
+
+fn difference(name: &str, options: &[&str], iterations: u64) -> io::Result<f64> {
+    let (once, twice) = (collected(name, options, iterations)?, collected(name, options, 2 * iterations)?);
     Ok(twice.saturating_sub(once) as f64 / iterations as f64)
 }
 
-fn collected(name: &str, iterations: u64) -> io::Result<u64> {
+fn collected(name: &str, options: &[&str], iterations: u64) -> io::Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(options)
         .arg(env::current_exe()?)
         .args(["--op", name, "--iterations", &iterations.to_string()])
         .output()?;

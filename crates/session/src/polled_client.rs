@@ -146,7 +146,7 @@ impl PolledClient {
     /// If the message is too large or empty, there is no session, or the window is full: [`ClientEvent::Writable`] follows
     /// when there is room again.
     pub fn send(&mut self, message: &[u8]) -> Result<(), SendError> {
-        let now = clock::now();
+        let now = self.driver.last_driven();
         let client = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return client.send(now, message) };
         let size = client.connection().ok_or(SendError::NotConnected)?.max_message();

@@ -153,7 +153,7 @@ impl PolledServer {
     /// If the message is too large or empty, the player does not exist, or the window is full: [`ServerEvent::Writable`]
     /// follows when there is room again.
     pub fn send(&mut self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
-        let now = clock::now();
+        let now = self.driver.last_driven();
         let endpoint = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return endpoint.send(now, player, message) };
         let size = endpoint.connection(player).ok_or(SendError::UnknownPlayer)?.max_message();

@@ -21,6 +21,8 @@ pub(crate) struct SocketDriver<M> {
     local_addrs: LocalAddrs,
     /// A socket whose send buffer is full.
     blocked_socket: Option<SocketIndex>,
+    /// When the machine was last driven.
+    last_driven: Instant,
 }
 
 /// What a [`SocketDriver`] waits for after [`drive`](SocketDriver::drive).
@@ -48,7 +50,14 @@ impl<M: Machine> SocketDriver<M> {
             outgoing: SendBatch::default(),
             local_addrs: LocalAddrs::default(),
             blocked_socket: None,
+            last_driven: clock::now(),
         }
+    }
+
+    /// When the machine was last driven. A message is only queued when it is passed to `send`, so this time does for it: to read
+    /// the clock for each of many small messages would cost as much as the messages.
+    pub fn last_driven(&self) -> Instant {
+        self.last_driven
     }
 
     pub fn machine(&self) -> &M {
@@ -97,6 +106,7 @@ impl<M: Machine> SocketDriver<M> {
 
     /// Sends what the machine emits. Returns whether there may be more.
     pub fn transmit(&mut self, now: Instant) -> bool {
+        self.last_driven = now;
         self.blocked_socket = self.flush();
         for _ in 0..MAX_ROUNDS {
             if self.blocked_socket.is_some() {

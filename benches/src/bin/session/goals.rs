@@ -1,29 +1,18 @@
 //! Goals of the session protocol that are not in the two tables.
 
 use crate::{
-    crowd::Crowd,
     enet::Enet,
     library::{Library, ms},
+    ops,
     quinn::Quinn,
     rallypoint::Rallypoint,
     renet::Renet,
     traffic::{self, Pair},
 };
-use rallypoint_bench::{Goals, instructions_per_operation};
+use rallypoint_bench::{Goals, instructions_per_operation, instructions_within};
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::Connection;
 use std::time::Duration;
-
-/// The operations whose instructions are counted.
-pub const OPS: [(&str, usize); 2] = [("a message with 1 player", 1), ("a message with 255 players", 255)];
-
-/// Runs one of the operations `iterations` times.
-pub fn run_op(name: &str, iterations: u64) -> bool {
-    let Some((_, players)) = OPS.iter().find(|(op, _)| *op == name) else { return false };
-    let mut crowd = Crowd::new(*players);
-    (0..iterations).for_each(|_| crowd.step());
-    true
-}
 
 /// Measures all goals.
 pub fn table() -> Goals {
@@ -76,7 +65,15 @@ pub fn table() -> Goals {
         "at most 1.7×",
         wire <= 1.7,
     );
-    if let [Ok(few), Ok(many)] = OPS.map(|(name, _)| instructions_per_operation(name, 2_000)) {
+    add_instructions(&mut goals);
+    goals
+}
+
+/// Counts instructions, if there is a valgrind.
+fn add_instructions(goals: &mut Goals) {
+    let count = |name| instructions_per_operation(name, 4_096).ok();
+    let within = |function, name| instructions_within(function, name, 4_096).ok();
+    if let (Some(few), Some(many)) = (count(ops::ONE_PLAYER), count(ops::FULL_SERVER)) {
         goals.add(
             "instructions per message and its ack, with 1 and with 255 players",
             format!("{few:.0} and {many:.0}"),
@@ -84,7 +81,20 @@ pub fn table() -> Goals {
             many <= 1.1 * few,
         );
     }
-    goals
+    for (side, function, cipher) in [("sender", ops::SENDER, ops::SEAL), ("receiver", ops::RECEIVER, ops::OPEN)] {
+        let [Some(plain), Some(sealed), Some(bare)] =
+            [within(function, ops::PLAIN), within(function, ops::ENCRYPTED), count(cipher)]
+        else {
+            continue;
+        };
+        let limit = plain + 1.1 * bare;
+        goals.add(
+            &format!("instructions of the {side} per encrypted message of 400 bytes (plain, cipher alone)"),
+            format!("{sealed:.0} ({plain:.0}, {bare:.0})"),
+            format!("at most {limit:.0}, plain + 1.1 × cipher"),
+            sealed <= limit,
+        );
+    }
 }
 
 fn recovery<C: Library>(rtt: u64) -> Duration {

@@ -5,20 +5,26 @@
 #![forbid(unsafe_code)]
 
 mod crowd;
+mod crowded_link;
 mod enet;
+mod exchange;
 mod goals;
 mod library;
 mod loopback;
+mod ops;
 mod quinn;
 mod rallypoint;
+mod real_sockets;
 mod renet;
+mod shaper;
 mod traffic;
 
+use crowded_link::{Disturbance, PERIOD, Period, RECOVERY};
 use enet::Enet;
 use library::{Library, ms};
 use loopback::Cost;
-use quinn::Quinn;
-use rallypoint::Rallypoint;
+use quinn::{Quinn, QuinnBbr};
+use rallypoint::{Rallypoint, RallypointWide};
 use rallypoint_bench::{Table, cores, machine, pin_this_thread, rate, ratio};
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::Encryption;
@@ -29,6 +35,10 @@ use traffic::{Bulk, Game};
 const RTT: [u64; 3] = [10, 50, 150];
 const LOSS: [f64; 5] = [0.0, 0.01, 0.05, 0.1, 0.2];
 const NAMES: [&str; 4] = [Rallypoint::NAME, Enet::NAME, Renet::NAME, Quinn::NAME];
+
+/// Players who share a link, and the share of it that they use.
+const PLAYERS: [u32; 3] = [10, 30, 100];
+const LOADS: [f64; 4] = [0.3, 0.6, 0.8, 0.9];
 
 /// Number of seeds, so that no figure depends on a single message.
 const SEEDS: u64 = 5;
@@ -43,15 +53,17 @@ fn main() -> ExitCode {
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => {
             print!("{}", goals());
-            print!("{}{}{}", game(), bulk(), loopback());
+            print!("{}{}{}{}{}", game(), bulk(), crowd(), real_sockets(), loopback());
         }
         ["goals"] => print!("{}", goals()),
         ["game"] => print!("{}", game()),
         ["bulk"] => print!("{}", bulk()),
+        ["crowd"] => print!("{}", crowd()),
+        ["sockets"] => print!("{}", real_sockets()),
         ["loopback"] => print!("{}", loopback()),
-        ["--op", name, "--iterations", count] if count.parse().is_ok_and(|count| goals::run_op(name, count)) => {}
+        ["--op", name, "--iterations", count] if count.parse().is_ok_and(|count| ops::run(name, count)) => {}
         _ => {
-            eprintln!("expected no argument, or one of goals, game, bulk, loopback");
+            eprintln!("expected no argument, or one of goals, game, bulk, crowd, sockets, loopback");
             return ExitCode::from(2);
         }
     }
@@ -102,24 +114,80 @@ fn game() -> String {
 }
 
 fn bulk() -> String {
-    let mut table =
-        Table::new(&["RTT, loss", NAMES[0], NAMES[1], NAMES[2], NAMES[3], "to the better of ENet, renet", "to quinn"]);
+    let names = [RallypointWide::NAME, NAMES[1], NAMES[2], NAMES[3], QuinnBbr::NAME];
+    let ratios = ["to the better of ENet, renet", "to quinn", "the wider one to BBR"];
+    let mut table = Table::new(&[&["RTT, loss", NAMES[0]][..], &names, &ratios].concat());
     for rtt in RTT {
         for loss in LOSS {
             let path = format!("{rtt} ms, {} %", loss * 100.0);
             eprintln!("bulk {path}");
             let link = Link::default().delay(ms(rtt) / 2).loss(loss);
-            let bulks =
-                [middle::<Rallypoint>(link), middle::<Enet>(link), middle::<Renet>(link), middle::<Quinn>(link)];
-            let [ours, enet, renet, quinn] = bulks.each_ref().map(|bulk| bulk.goodput);
+            let bulks = [
+                middle::<Rallypoint>(link),
+                middle::<RallypointWide>(link),
+                middle::<Enet>(link),
+                middle::<Renet>(link),
+                middle::<Quinn>(link),
+                middle::<QuinnBbr>(link),
+            ];
+            let [ours, wide, enet, renet, quinn, bbr] = bulks.each_ref().map(|bulk| bulk.goodput);
             let cell = |bulk: &Bulk| format!("{:.2} ({:.2}×)", bulk.goodput / 1e6, bulk.overhead);
-            let [a, b, c, d] = bulks.each_ref().map(cell);
-            table.row([path, a, b, c, d, ratio(ours, enet.max(renet)), ratio(ours, quinn)]);
+            let ratios = [ratio(ours, enet.max(renet)), ratio(ours, quinn), ratio(wide, bbr)];
+            table.row([path].into_iter().chain(bulks.each_ref().map(cell)).chain(ratios));
         }
     }
     format!(
         "### Bulk\n\n8 MB in messages of 400 bytes: goodput in MB/s (wire bytes per payload byte, with 28 for IP and UDP in \
-         every datagram), median of {SEEDS} seeds.\n\n{table}\nrenet sends 60,000 bytes per frame, its default.\n\n"
+         every datagram), median of {SEEDS} seeds.\n\n{table}\nrenet sends 60,000 bytes per frame, its default. The further \
+         columns of rallypoint and quinn are tuned for bulk: a window of 16,384 messages on both sides, and BBR with windows of \
+         8 MB.\n\n"
+    )
+}
+
+fn crowd() -> String {
+    let mut text = String::new();
+    let (mut best, mut cells) = ([0; 2], 0);
+    for disturbance in Disturbance::ALL {
+        let headings = ["players, load", NAMES[0], NAMES[1], NAMES[2], NAMES[3], "rallypoint to the best other, after"];
+        let mut table = Table::new(&headings);
+        for players in PLAYERS {
+            for load in LOADS {
+                let name = format!("{players}, {:.0} %", load * 100.0);
+                eprintln!("crowd {name}, {}", disturbance.name());
+                let periods = [
+                    crowded_link::measure::<Rallypoint>(players, load, disturbance),
+                    crowded_link::measure::<Enet>(players, load, disturbance),
+                    crowded_link::measure::<Renet>(players, load, disturbance),
+                    crowded_link::measure::<Quinn>(players, load, disturbance),
+                ];
+                let to_best = |of: fn(&Period) -> f64| {
+                    let others = periods[1..].iter().map(|[_, after]| of(after));
+                    of(&periods[0][1]) / others.fold(f64::INFINITY, f64::min)
+                };
+                let ratios = [to_best(|period| period.p99.as_secs_f64()), to_best(|period| period.bytes)];
+                for (best, ratio) in best.iter_mut().zip(ratios) {
+                    *best += u32::from(ratio < 1.005);
+                }
+                cells += 1;
+                let cell = |[before, after]: &[Period; 2]| {
+                    let [first, second] = [before, after].map(|period| period.p99.as_secs_f64() * 1e3);
+                    format!("{first:.0} / {second:.0} ({:.0} / {:.0})", before.bytes, after.bytes)
+                };
+                let [a, b, c, d] = periods.each_ref().map(cell);
+                table.row([name, a, b, c, d, format!("{:.2} ({:.2})", ratios[0], ratios[1])]);
+            }
+        }
+        text += &format!("{}:\n\n{table}\n", disturbance.description());
+    }
+    format!(
+        "### Crowded link\n\n99 % of the messages of a period arrive within this many milliseconds, before / after the \
+         disturbance (wire bytes per message, with those of acks and 28 for IP and UDP in every datagram).\n\n{text}\
+         Players who send 60 messages of 200 bytes per second each, in turn, through one bottleneck with a queue of 100 ms; RTT \
+         50 ms. The rate of the bottleneck follows from the load, which datagrams of 224 bytes would cause: those of \
+         rallypoint without IP and UDP headers. A period takes {PERIOD:?}; the second begins {RECOVERY:?} after the end of the \
+         disturbance. Every player has a server of its own, and acks do not pass the bottleneck. In {} of {cells} rows \
+         rallypoint's messages arrive as soon as the best other's or sooner, and in {} it sends no more bytes.\n\n",
+        best[0], best[1],
     )
 }
 
@@ -128,6 +196,16 @@ fn middle<C: Library>(link: Link) -> Bulk {
     let mut bulks: Vec<Bulk> = (1..=SEEDS).map(|seed| traffic::bulk::<C>(seed, link, 8_000_000)).collect();
     bulks.sort_by(|a, b| a.goodput.total_cmp(&b.goodput));
     bulks.swap_remove(bulks.len() / 2)
+}
+
+fn real_sockets() -> String {
+    eprintln!("real sockets");
+    format!(
+        "### Real sockets\n\n{}\nThe slow link is a thread that forwards datagrams: 30 players send 60 messages of 200 bytes per \
+         second each through 5 Mbit/s with a queue of 64 kB, and 1.5 Mbit/s for 2 s; RTT 50 ms. Forged logins come from 2^24 \
+         addresses; the 60 honest players log in within a second.\n\n",
+        real_sockets::table()
+    )
 }
 
 fn loopback() -> String {

@@ -4,7 +4,7 @@ use crate::library::{Library, Received, Side};
 use bytes::BytesMut;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ServerConfig,
-    StreamEvent, StreamId,
+    StreamEvent, StreamId, TransportConfig, congestion::BbrConfig,
 };
 use rallypoint_machine::{Machine, Transmit};
 use rustls::{
@@ -23,6 +23,11 @@ const MAX_QUEUED: usize = 256 << 10;
 
 /// quinn.
 pub struct Quinn;
+
+/// quinn with BBR, and with windows of 8 MB.
+pub struct QuinnBbr;
+
+const BBR_WINDOW: u32 = 8_000_000;
 
 /// Both sides are endpoints with one connection.
 pub struct Node {
@@ -47,28 +52,47 @@ impl Library for Quinn {
     type Client = Node;
 
     fn pair(now: Instant, server: SocketAddr, size: usize) -> (Node, Node) {
-        let made = rcgen::generate_simple_self_signed(vec!["bench".to_owned()]).expect("a certificate");
-        let certificate = made.cert.der().clone();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate.clone()).expect("a root");
-        let mut config = ServerConfig::with_single_cert(vec![certificate], key).expect("a certificate and its key");
-        config.transport_config(transport());
-        let mut client_config = ClientConfig::with_root_certificates(Arc::new(roots)).expect("a root");
-        client_config.transport_config(transport());
-        let mut client = Node::new(None, size);
-        let begun = client.endpoint.connect(now, client_config, server, "bench").expect("a connection");
-        client.connection = Some(begun);
-        client.step(now);
-        (Node::new(Some(Arc::new(config)), size), client)
+        pair(now, server, size, &Arc::new(transport()))
     }
 }
 
+impl Library for QuinnBbr {
+    const NAME: &'static str = "quinn, BBR";
+    type Server = Node;
+    type Client = Node;
+
+    fn pair(now: Instant, server: SocketAddr, size: usize) -> (Node, Node) {
+        let mut transport = transport();
+        transport.congestion_controller_factory(Arc::new(BbrConfig::default()));
+        transport.stream_receive_window(BBR_WINDOW.into());
+        transport.receive_window(BBR_WINDOW.into());
+        transport.send_window(BBR_WINDOW.into());
+        pair(now, server, size, &Arc::new(transport))
+    }
+}
+
+fn pair(now: Instant, server: SocketAddr, size: usize, transport: &Arc<TransportConfig>) -> (Node, Node) {
+    let made = rcgen::generate_simple_self_signed(vec!["bench".to_owned()]).expect("a certificate");
+    let certificate = made.cert.der().clone();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.clone()).expect("a root");
+    let mut config = ServerConfig::with_single_cert(vec![certificate], key).expect("a certificate and its key");
+    config.transport_config(Arc::clone(transport));
+    let mut client_config = ClientConfig::with_root_certificates(Arc::new(roots)).expect("a root");
+    client_config.transport_config(Arc::clone(transport));
+    let mut client = Node::new(None, size);
+    let begun = client.endpoint.connect(now, client_config, server, "bench").expect("a connection");
+    client.connection = Some(begun);
+    client.step(now);
+    (Node::new(Some(Arc::new(config)), size), client)
+}
+
 /// The defaults, with an idle timeout longer than the outage whose recovery is measured.
-fn transport() -> Arc<quinn_proto::TransportConfig> {
-    let mut transport = quinn_proto::TransportConfig::default();
+fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
     transport.max_idle_timeout(Some(Duration::from_secs(60).try_into().expect("a minute")));
-    Arc::new(transport)
+    transport
 }
 
 impl Node {

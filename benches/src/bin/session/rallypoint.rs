@@ -3,13 +3,16 @@
 use crate::library::{Library, Received, Side};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session_proto::{
-    Client, ClientConfig, ClientEvent, Encryption, Endpoint, EndpointConfig, NewPlayer, PlayerId, SendError,
-    ServerEvent,
+    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, NewPlayer, PlayerId,
+    SendError, ServerEvent,
 };
 use std::{net::SocketAddr, time::Instant};
 
 /// Rallypoint.
 pub struct Rallypoint;
+
+/// Rallypoint with the largest window on both sides.
+pub struct RallypointWide;
 
 pub struct Server {
     pub endpoint: Endpoint,
@@ -28,15 +31,26 @@ impl Library for Rallypoint {
     type Client = Player;
 
     fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Player) {
-        let endpoint =
-            Endpoint::new(EndpointConfig::for_game("bench"), [1; 32]).expect("the default configuration is valid");
-        let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("bench", "bench") };
-        let client = Client::new(now, server, config, [2; 32]).expect("the default configuration is valid");
-        (
-            Server { endpoint, player: None, received: Received::default() },
-            Player { client, received: Received::default() },
-        )
+        pair(now, server, ConnectionConfig::default())
     }
+}
+
+impl Library for RallypointWide {
+    const NAME: &'static str = "rallypoint, window of 16,384";
+    type Server = Server;
+    type Client = Player;
+
+    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Player) {
+        pair(now, server, ConnectionConfig { window: 16_384, ..ConnectionConfig::default() })
+    }
+}
+
+fn pair(now: Instant, server: SocketAddr, connection: ConnectionConfig) -> (Server, Player) {
+    let config = EndpointConfig { connection: connection.clone(), ..EndpointConfig::for_game("bench") };
+    let endpoint = Endpoint::new(config, [1; 32]).expect("the configuration is valid");
+    let config = ClientConfig { encryption: Encryption::Plain, connection, ..ClientConfig::new("bench", "bench") };
+    let client = Client::new(now, server, config, [2; 32]).expect("the configuration is valid");
+    (Server { endpoint, player: None, received: Received::default() }, Player { client, received: Received::default() })
 }
 
 impl Side for Server {

@@ -72,7 +72,8 @@ impl Endpoint {
         self.config.memory.saturating_sub(self.memory + self.departed.memory())
     }
 
-    /// Updates the queues after a change to a connection: it may have something to send, and its deadline may differ.
+    /// Updates the queues after a change to a connection, which may have something to send. Its deadline is determined when it
+    /// has nothing more to send: until then it may change with every message.
     pub(super) fn update_slot(&mut self, index: SlotIndex) {
         let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
         if !slot.is_ready {
@@ -82,7 +83,6 @@ impl Endpoint {
         self.memory = self.memory - slot.memory + slot.connection.memory();
         slot.memory = slot.connection.memory();
         slot.connection.set_memory_scarce(self.memory > self.config.memory / 2);
-        self.deadlines.set(index, slot.connection.poll_timeout());
     }
 
     /// Turns the events of a connection into events of the endpoint.
