@@ -397,7 +397,10 @@ impl Connection {
         if self.has_used_all_numbers() {
             return Err(SendError::NumbersExhausted);
         }
-        self.release(now);
+        // Messages that were acked long ago are freed with every ack, and here only if their memory is needed.
+        if self.send.is_memory_scarce || allowance < MAX_DATAGRAM || !self.send.buffer.has_room() {
+            self.release(now);
+        }
         // A message is always allowed if nothing is unacknowledged: other connections cannot starve this one forever.
         if !self.send.buffer.has_room() || (allowance < MAX_DATAGRAM && self.send.buffer.unacked() > 0) {
             self.send.is_blocked = true;

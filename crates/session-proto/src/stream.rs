@@ -77,6 +77,7 @@ impl StreamWriter {
     ///
     /// # Errors
     /// If the frame is too long, or too many bytes wait to be sent.
+    #[inline]
     pub fn write(&mut self, frame: &[u8]) -> Result<(), StreamError> {
         let limit = self.max_frame;
         let length = frame.len();
@@ -87,6 +88,7 @@ impl StreamWriter {
         if pending > 2 * limit {
             return Err(StreamError::Full { pending });
         }
+        self.bytes.reserve(4 + length);
         let mut rest = length;
         while rest >= 0x80 {
             self.bytes.push(rest as u8 | 0x80);
@@ -98,6 +100,7 @@ impl StreamWriter {
     }
 
     /// Number of bytes that wait to be sent.
+    #[inline]
     #[must_use]
     pub fn pending(&self) -> usize {
         self.bytes.len() - self.sent

@@ -2,18 +2,36 @@
 
 use rallypoint_session_proto::{SendError, StreamError, StreamReader, StreamWriter};
 
+/// Maximum length of the length of a message in the stream.
+const MAX_HEADER: usize = 4;
+
 /// The streams of both directions of one connection.
 #[derive(Debug)]
 pub(crate) struct FrameStream {
     writer: StreamWriter,
     reader: StreamReader,
+    /// Number of waiting bytes at which a datagram is full, as of the last [`write`](Self::write).
+    datagram_size: usize,
     /// The connection has to be closed with this reason once everything is flushed.
     pub close_reason: Option<String>,
 }
 
 impl FrameStream {
     pub fn new(max_message: usize) -> Self {
-        Self { writer: StreamWriter::new(max_message), reader: StreamReader::new(max_message), close_reason: None }
+        Self {
+            writer: StreamWriter::new(max_message),
+            reader: StreamReader::new(max_message),
+            datagram_size: 0,
+            close_reason: None,
+        }
+    }
+
+    /// Appends a message to others that wait, if it fills no datagram. Returns false if it has to be passed to
+    /// [`write`](Self::write).
+    pub fn append(&mut self, message: &[u8]) -> bool {
+        let pending = self.writer.pending();
+        let fits = pending > 0 && pending + MAX_HEADER + message.len() < self.datagram_size;
+        fits && !message.is_empty() && self.close_reason.is_none() && self.writer.write(message).is_ok()
     }
 
     /// Appends a message. Full datagrams are passed to `send` at once; the rest waits for more, until [`flush`](Self::flush).
@@ -23,6 +41,7 @@ impl FrameStream {
         datagram_size: usize,
         mut send: impl FnMut(&[u8]) -> Result<(), SendError>,
     ) -> Result<(), SendError> {
+        self.datagram_size = datagram_size;
         if self.close_reason.is_some() {
             return Err(SendError::Closed);
         }

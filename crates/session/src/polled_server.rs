@@ -153,6 +153,12 @@ impl PolledServer {
     /// If the message is too large or empty, the player does not exist, or the window is full: [`ServerEvent::Writable`]
     /// follows when there is room again.
     pub fn send(&mut self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
+        // Most small messages only join others. If the session has just ended, that is like having been sent before its end.
+        if self.max_stream_message.is_some()
+            && self.streams.get_mut(player).is_some_and(|stream| stream.append(message))
+        {
+            return Ok(());
+        }
         let now = self.driver.last_driven();
         let endpoint = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return endpoint.send(now, player, message) };

@@ -1,6 +1,7 @@
 //! The cost of a message on real sockets: messages per second of CPU time, for the sender and for the receiver.
 
 use crate::{
+    exchange,
     library::{Library, Side, ms, numbered},
     quinn::Quinn,
 };
@@ -24,6 +25,11 @@ pub struct Cost {
     pub receiver: f64,
 }
 
+/// Number of messages that the program sends per turn, if they are accepted: 800 kB, or 256 kB of packed messages.
+fn turn_messages(packed: bool) -> u32 {
+    if packed { 8_192 } else { 2_048 }
+}
+
 /// CPU time of each side. Both sides alternate on one thread, so that neither waits for the other.
 #[derive(Default)]
 struct Meter([Duration; 2]);
@@ -40,6 +46,15 @@ impl Meter {
         let [sender, receiver] = self.0.map(|time| f64::from(messages) / time.as_secs_f64());
         Cost { sender, receiver }
     }
+}
+
+/// Measures `count` messages, after half as many, in which buffers grow and slow start ends. `run` is passed the number of
+/// messages that have arrived at its end.
+fn measure(count: u32, mut run: impl FnMut(&mut Meter, u32)) -> Cost {
+    run(&mut Meter::default(), count / 2);
+    let mut meter = Meter::default();
+    run(&mut meter, count / 2 + count);
+    meter.cost(count)
 }
 
 fn cpu() -> Duration {
@@ -62,35 +77,46 @@ pub fn rallypoint(encryption: Encryption, size: usize, packed: bool, count: u32)
     let mut client = PolledClient::connect(address, options).expect("a socket");
     let mut buffer = Vec::new();
     let player = join(&mut server, &mut client, &mut buffer);
-    let (mut meter, mut sent, mut received) = (Meter::default(), 0, 0);
+    let (mut sent, mut received) = (0, 0);
     let message = numbered(7, size);
-    while received < count {
-        meter.of(0, || {
-            server.poll();
-            while let Some(event) = server.next_event(&mut buffer) {
-                assert!(!matches!(event, ServerEvent::Disconnected(..)), "{event:?}");
-            }
-            while sent < count {
-                match server.send(player, &message) {
-                    Ok(()) => sent += 1,
-                    Err(SendError::WouldBlock) => break,
-                    Err(error) => panic!("{error}"),
+    let turn = turn_messages(packed);
+    measure(count, |meter, until| {
+        while received < until {
+            meter.of(0, || {
+                server.poll();
+                while let Some(event) = server.next_event(&mut buffer) {
+                    assert!(!matches!(event, ServerEvent::Disconnected(..)), "{event:?}");
                 }
-            }
-            server.flush();
-        });
-        meter.of(1, || {
-            client.poll();
-            while let Some(event) = client.next_event(&mut buffer) {
-                match event {
-                    ClientEvent::Message => received += 1,
-                    ClientEvent::Disconnected(reason) => panic!("{reason}"),
-                    _ => {}
+                let most = until.min(sent + turn);
+                while sent < most {
+                    match server.send(player, &message) {
+                        Ok(()) => sent += 1,
+                        Err(SendError::WouldBlock) => break,
+                        Err(error) => panic!("{error}"),
+                    }
                 }
-            }
-            client.flush();
-        });
-    }
+                server.flush();
+            });
+            meter.of(1, || {
+                client.poll();
+                while let Some(event) = client.next_event(&mut buffer) {
+                    match event {
+                        ClientEvent::Message => received += 1,
+                        ClientEvent::Disconnected(reason) => panic!("{reason}"),
+                        _ => {}
+                    }
+                }
+                client.flush();
+            });
+        }
+    })
+}
+
+/// The cipher alone, on messages of 400 bytes.
+pub fn cipher(count: u32) -> Cost {
+    let mut meter = Meter::default();
+    meter.of(0, || exchange::seal(count.into()));
+    meter.of(1, || exchange::open(count.into()));
     meter.cost(count)
 }
 
@@ -160,25 +186,26 @@ pub fn other<C: Library>(size: usize, frame: Duration, count: u32) -> Cost {
     sockets.iter().for_each(|socket| socket.set_nonblocking(true).expect("a socket that does not wait"));
     let mut now = Instant::now();
     let (mut server, mut client) = C::pair(now, sockets[0].local_addr().expect("an address"), size);
-    let (mut buffer, mut meter, mut sent) = (Vec::new(), Meter::default(), 0);
+    let (mut buffer, mut sent) = (Vec::new(), 0);
     while !server.is_connected() || !client.is_connected() {
         now += ms(17);
         step(&mut client, &sockets[1], now, &mut buffer);
         step(&mut server, &sockets[0], now, &mut buffer);
     }
-    while client.received().len() < count as usize {
-        now += frame;
-        meter.of(0, || {
-            // As many as it accepts in a step, but few enough that they do not merely fill its queue.
-            let most = (sent + 256).min(client.received().len() as u32 + 2_048).min(count);
-            while sent < most && server.send(now, &numbered(sent, size)) {
-                sent += 1;
-            }
-            step(&mut server, &sockets[0], now, &mut buffer);
-        });
-        meter.of(1, || step(&mut client, &sockets[1], now, &mut buffer));
-    }
-    meter.cost(count)
+    measure(count, |meter, until| {
+        while client.received().len() < until as usize {
+            now += frame;
+            meter.of(0, || {
+                // As many as it accepts in a step, but few enough that they do not merely fill its queue.
+                let most = (sent + 256).min(client.received().len() as u32 + 2_048).min(until);
+                while sent < most && server.send(now, &numbered(sent, size)) {
+                    sent += 1;
+                }
+                step(&mut server, &sockets[0], now, &mut buffer);
+            });
+            meter.of(1, || step(&mut client, &sockets[1], now, &mut buffer));
+        }
+    })
 }
 
 /// quinn, with many datagrams per system call (GSO, GRO), as its own transport sends and receives them. Its clock advances by a
@@ -213,24 +240,25 @@ pub fn quinn(size: usize, packed: bool, count: u32) -> Cost {
         turn(1, &mut client, now);
         turn(0, &mut server, now);
     }
-    let (mut meter, mut sent, mut message) = (Meter::default(), 0_u32, numbered(0, size));
-    while client.received().len() < count as usize {
-        now += ms(1);
-        meter.of(0, || {
-            let most = if packed { count } else { (sent + 2_048).min(count) };
-            while sent < most {
-                message[..4].copy_from_slice(&sent.to_le_bytes());
-                let is_accepted = if packed { server.queue(&message) } else { server.send(now, &message) };
-                if !is_accepted {
-                    break;
+    let (mut sent, mut message) = (0_u32, numbered(0, size));
+    measure(count, |meter, until| {
+        while client.received().len() < until as usize {
+            now += ms(1);
+            meter.of(0, || {
+                let most = until.min(sent + turn_messages(packed));
+                while sent < most {
+                    message[..4].copy_from_slice(&sent.to_le_bytes());
+                    let is_accepted = if packed { server.queue(&message) } else { server.send(now, &message) };
+                    if !is_accepted {
+                        break;
+                    }
+                    sent += 1;
                 }
-                sent += 1;
-            }
-            turn(0, &mut server, now);
-        });
-        meter.of(1, || turn(1, &mut client, now));
-    }
-    meter.cost(count)
+                turn(0, &mut server, now);
+            });
+            meter.of(1, || turn(1, &mut client, now));
+        }
+    })
 }
 
 fn step(side: &mut impl Side, socket: &UdpSocket, now: Instant, buffer: &mut Vec<u8>) {

@@ -25,7 +25,7 @@ use library::{Library, ms};
 use loopback::Cost;
 use quinn::{Quinn, QuinnBbr};
 use rallypoint::{Rallypoint, RallypointWide};
-use rallypoint_bench::{Table, cores, machine, pin_this_thread, rate, ratio};
+use rallypoint_bench::{Goals, Table, cores, machine, pin_this_thread, rate, ratio};
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::Encryption;
 use renet::Renet;
@@ -47,6 +47,7 @@ const LENGTH: Duration = Duration::from_secs(60);
 /// Number of rounds on loopback, of which the best counts: other load can only slow it down.
 const ROUNDS: usize = 5;
 const MESSAGES: u32 = 200_000;
+const PACKED_MESSAGES: u32 = 1_000_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -213,15 +214,17 @@ fn loopback() -> String {
     let headings =
         ["messages", "library", "per CPU second of the sender", "plain, encrypted to this", "of the receiver"];
     let mut table = Table::new(&[&headings[..], &["plain, encrypted to this"]].concat());
+    let mut goals = Goals::new();
     let frame = Duration::from_nanos(1_000_000_000 / 60);
     for (size, kind) in [(400, "400 bytes"), (32, "32 bytes, packed")] {
         eprintln!("loopback {kind}");
         let packed = size == 32;
-        let plain = best(|| loopback::rallypoint(Encryption::Plain, size, packed, MESSAGES));
-        let encrypted = best(|| loopback::rallypoint(Encryption::Encrypted, size, packed, MESSAGES));
-        let enet = best(|| loopback::other::<Enet>(size, ms(1), MESSAGES));
-        let renet = best(|| loopback::other::<Renet>(size, frame, MESSAGES));
-        let quinn = best(|| loopback::quinn(size, packed, MESSAGES));
+        let count = if packed { PACKED_MESSAGES } else { MESSAGES };
+        let plain = best(|| loopback::rallypoint(Encryption::Plain, size, packed, count));
+        let encrypted = best(|| loopback::rallypoint(Encryption::Encrypted, size, packed, count));
+        let enet = best(|| loopback::other::<Enet>(size, ms(1), count));
+        let renet = best(|| loopback::other::<Renet>(size, frame, count));
+        let quinn = best(|| loopback::quinn(size, packed, count));
         let ours = |of: fn(&Cost) -> f64, this: &Cost| {
             format!("{}, {}", ratio(of(&plain), of(this)), ratio(of(&encrypted), of(this)))
         };
@@ -231,17 +234,46 @@ fn loopback() -> String {
             let [first, second] = [ours(|cost| cost.sender, cost), ours(|cost| cost.receiver, cost)];
             table.row([kind.to_owned(), name.to_owned(), sender, first, receiver, second]);
         }
+        if packed {
+            let ratio = plain.sender / quinn.sender;
+            let figure = "packed messages of the sender, plain, relative to quinn";
+            goals.add(figure, format!("{ratio:.2}×"), "at least 1×", ratio >= 1.0);
+        } else {
+            add_cipher_goals(&mut goals, plain, encrypted, best(|| loopback::cipher(MESSAGES)));
+        }
     }
     let crowd = 100.0 * loopback::crowd(255);
     format!(
-        "### Loopback\n\n{table}\n255 players, each of whom sends and receives 60 messages of 100 bytes per second, take {crowd:.0} % of one \
-         core of the server, including system calls.\n\n{MESSAGES} messages over real sockets, best of {ROUNDS} rounds; CPU time, \
-         including the kernel. Both sides alternate on one core. rallypoint and quinn send and receive many datagrams per \
+        "### Loopback\n\n{goals}\n{table}\n255 players, each of whom sends and receives 60 messages of 100 bytes per second, take {crowd:.0} % of one \
+         core of the server, including system calls.\n\n{MESSAGES} messages over real sockets ({PACKED_MESSAGES} packed ones), after half as many that are not \
+         measured, best of {ROUNDS} rounds; CPU time, including the kernel. Both sides alternate on one core. rallypoint and quinn send and receive many datagrams per \
          system call (GSO, GRO); ENet and renet one, like their own transports. quinn encrypts with AES-GCM, and rallypoint \
          with ChaCha20-Poly1305 (S30); quinn's datagrams have up to 1,452 bytes, rallypoint's at most 508. \
          Packed messages are collected by the program and written to quinn's stream up to 256 kB at a time; rallypoint packs \
          them itself.\n"
     )
+}
+
+/// What encryption costs, beside what the cipher costs by itself.
+fn add_cipher_goals(goals: &mut Goals, plain: Cost, encrypted: Cost, cipher: Cost) {
+    let sides: [(&str, fn(&Cost) -> f64); 2] = [("sender", |cost| cost.sender), ("receiver", |cost| cost.receiver)];
+    for (side, of) in sides {
+        let [plain, encrypted, cipher] = [plain, encrypted, cipher].map(|cost| 1e9 / of(&cost));
+        if side == "sender" {
+            goals.add(
+                "an encrypted message of 400 bytes relative to a plain one, sender (plain + cipher alone)",
+                format!("{:.2}× ({:.2}×)", encrypted / plain, (plain + cipher) / plain),
+                "at most 1.3×",
+                encrypted <= 1.3 * plain,
+            );
+        }
+        goals.add(
+            &format!("an encrypted message of 400 bytes, {side} (plain, cipher alone)"),
+            format!("{encrypted:.0} ns ({plain:.0} ns, {cipher:.0} ns)"),
+            format!("at most {:.0} ns, plain + 1.1 × cipher", plain + 1.1 * cipher),
+            encrypted <= plain + 1.1 * cipher,
+        );
+    }
 }
 
 fn best(measure: impl Fn() -> Cost) -> Cost {

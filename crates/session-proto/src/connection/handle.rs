@@ -87,7 +87,7 @@ impl Connection {
 
     pub(crate) fn handle_ack(&mut self, now: Instant, numbers: NumberList<'_>) {
         let mut newest: Option<AckedMessage> = None;
-        numbers.iter().for_each(|number| self.path.on_ack(number));
+        self.path.on_acks(numbers.iter());
         // No peer acks a message that was not sent, so such an ack is forged as a whole (W62).
         if numbers.iter().any(|number| self.send.buffer.is_unsent(number)) {
             self.stats.dropped += 1;
@@ -98,10 +98,11 @@ impl Connection {
         }
         // A queue that drains brings acks sooner than usual, but not sooner than the path without a queue allows.
         let floor = self.send.early_acks.floor().min(self.rtt.base() * 3 / 4);
+        let last_after = self.rtt.min() * 3 / 4;
         let mut early = None;
         let mut acked_bytes = 0;
         for number in numbers.iter() {
-            let acked = match self.send.buffer.on_ack(now, number, self.rtt.min(), floor) {
+            let acked = match self.send.buffer.on_ack(now, number, last_after, floor) {
                 AckEffect::None => continue,
                 AckEffect::Early(since) => {
                     early = Some(since);

@@ -26,10 +26,15 @@ impl Pacer {
         Self { credit: MIN_BURST, at: now, is_waiting: false }
     }
 
-    /// Whether a datagram may be sent. The credit may become negative by one datagram.
-    pub fn is_ready(&mut self, now: Instant, rate: f64) -> bool {
+    /// Whether a datagram may be sent, at this rate. The credit may become negative by one datagram.
+    pub fn is_ready(&mut self, now: Instant, rate: impl FnOnce() -> f64) -> bool {
+        if now == self.at {
+            self.is_waiting = self.credit <= 0.0;
+            return !self.is_waiting;
+        }
         let elapsed = now.saturating_duration_since(self.at);
         self.at = now;
+        let rate = rate();
         let burst = if self.is_waiting { elapsed.clamp(BURST, MAX_LATE_BURST) } else { BURST };
         let limit = (rate * burst.as_secs_f64()).max(MIN_BURST);
         // Credit from before is never cut: it is used up in the same round.

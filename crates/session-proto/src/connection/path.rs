@@ -163,8 +163,14 @@ impl Path {
         self.challenge().is_none_or(|challenge| challenge.is_behind(number))
     }
 
-    /// The peer acks this message, whether it was sent or not.
-    pub fn on_ack(&mut self, number: MessageNumber) {
+    /// The peer acks these messages, whether they were sent or not.
+    pub fn on_acks(&mut self, numbers: impl Iterator<Item = MessageNumber>) {
+        if self.validation.is_some() {
+            numbers.for_each(|number| self.on_ack(number));
+        }
+    }
+
+    fn on_ack(&mut self, number: MessageNumber) {
         let Some(validation) = &mut self.validation else { return };
         match validation.challenge.as_mut().map(|challenge| challenge.on_ack(number)) {
             Some(ChallengeState::Passed) => self.validation = None,

@@ -108,9 +108,12 @@ impl Redundancy {
     /// The first transmission of an uncopied message turned out to be lost or received; `rtt` is the round-trip time.
     pub fn on_first_transmission(&mut self, now: Instant, lost: bool, rtt: Duration) {
         self.loss += (f64::from(u8::from(lost)) - self.loss) * LOSS_WEIGHT;
+        if !lost {
+            return;
+        }
         let threshold =
             (START_LOSS_TIMES_RTT / rtt.as_secs_f64().max(0.001)).clamp(*START_LOSS.start(), *START_LOSS.end());
-        if lost && self.loss >= threshold && !self.is_suspended(now) {
+        if self.loss >= threshold && !self.is_suspended(now) {
             if self.suspended_until.is_some_and(|until| now > until + 4 * self.suspension) {
                 self.suspension = Duration::ZERO;
             }
@@ -212,9 +215,13 @@ impl Bucket {
     }
 
     fn take(&mut self, now: Instant, len: usize) {
-        let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
-        self.at = now;
-        self.tokens = ((self.tokens + self.rate * elapsed).min(self.rate * DEPTH) - len as f64).max(0.0);
+        // Many messages are sent at the same time.
+        if now != self.at {
+            let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
+            self.at = now;
+            self.tokens = (self.tokens + self.rate * elapsed).min(self.rate * DEPTH);
+        }
+        self.tokens = (self.tokens - len as f64).max(0.0);
     }
 
     /// Whether more than a quarter of the tokens is left, as of the last [`take`](Self::take), which is a moment ago when it

@@ -279,6 +279,11 @@ impl SendBuffer {
         self.copies.push_back((at, number));
     }
 
+    /// The length of a message's datagram.
+    pub fn datagram_len(&self, number: MessageNumber) -> usize {
+        self.get(number).map_or(0, |message| message.span.len.into())
+    }
+
     /// The bytes of a message's datagram.
     pub fn datagram(&self, number: MessageNumber) -> &[u8] {
         self.get(number).map_or(&[], |message| self.ring.get(message.span))
@@ -313,15 +318,16 @@ impl SendBuffer {
 
     /// The peer acks a message. Numbers that were never sent are ignored (S23).
     ///
-    /// An ack that arrives within `floor` of the transmission cannot come from the peer, and is ignored (W62).
-    pub fn on_ack(&mut self, now: Instant, number: MessageNumber, min_rtt: Duration, floor: Duration) -> AckEffect {
+    /// An ack that arrives within `floor` of the transmission cannot come from the peer, and is ignored (W62). One that arrives
+    /// within `last_after` of a resend acks an earlier transmission.
+    pub fn on_ack(&mut self, now: Instant, number: MessageNumber, last_after: Duration, floor: Duration) -> AckEffect {
         let Some(message) = self.get_mut(number) else { return AckEffect::None };
         let status = message.status;
         if matches!(status, Status::Unsent | Status::Acked) {
             return AckEffect::None;
         }
         let since = now.saturating_duration_since(message.sent_at);
-        let is_of_last = since >= min_rtt * 3 / 4;
+        let is_of_last = since >= last_after;
         let is_single = message.transmissions == 1;
         let is_early = is_single && since < floor;
         // The ack of a copied message is believed: a second one would not show that the first was forged.
@@ -392,10 +398,12 @@ impl SendBuffer {
 
     /// Whether a number was never sent.
     pub fn is_unsent(&self, number: MessageNumber) -> bool {
-        match self.get(number) {
-            Some(message) => message.transmissions == 0,
-            None => !number.is_before(self.base),
-        }
+        // Everything before `next_unsent` was sent. That is almost every number that is acked.
+        !number.is_before(self.next_unsent)
+            && match self.get(number) {
+                Some(message) => message.transmissions == 0,
+                None => !number.is_before(self.base),
+            }
     }
 
     /// The ack of a message that was acked before, if the message was sent only once, so that one of the two acks shows how

@@ -148,7 +148,7 @@ impl Connection {
         while count < self.config.batch
             && let Some((number, transmission)) = self.next_message(now, copies)
         {
-            let len = self.send.buffer.datagram(number).len();
+            let len = self.send.buffer.datagram_len(number);
             if count > 0 && (len > size || out.len() - start + len > MAX_BATCH_BYTES) {
                 break;
             }
@@ -176,7 +176,7 @@ impl Connection {
             return Some(probe);
         }
         while let Some(number) = self.send.buffer.next_copy(now) {
-            let len = self.send.buffer.datagram(number).len();
+            let len = self.send.buffer.datagram_len(number);
             if self.may_copy(now, number) && copies.take(now, len) {
                 return Some((number, Transmission::Copy));
             }
@@ -210,10 +210,9 @@ impl Connection {
             self.congestion.on_limited();
             return None;
         }
-        let rate = self.congestion.pacing_rate(&self.rtt);
-        if !self.send.pacer.is_ready(now, rate) {
+        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt)) {
             self.congestion.on_limited();
-            self.send.paced_until = Some(self.send.pacer.retry_at(rate));
+            self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt)));
             return None;
         }
         Some((number, transmission))
@@ -225,14 +224,13 @@ impl Connection {
             self.send.redundancy.on_queue(now);
             return false;
         }
-        let rate = self.congestion.pacing_rate(&self.rtt);
-        self.fits_window(number) && self.send.pacer.is_ready(now, rate)
+        self.fits_window(number) && self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt))
     }
 
     /// Whether the congestion window has room for a message. A single one always fits: the pacer limits those.
     fn fits_window(&self, number: MessageNumber) -> bool {
         let in_flight = self.send.buffer.in_flight();
-        let len = self.send.buffer.datagram(number).len() as u64;
+        let len = self.send.buffer.datagram_len(number) as u64;
         in_flight == 0 || in_flight + len <= self.congestion.window()
     }
 
