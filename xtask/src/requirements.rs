@@ -21,6 +21,8 @@ const REQUIREMENTS: &[Requirement] = &[
     // Tests of the pages in a real browser skip themselves without it.
     Requirement::debian("tests", "chromium", "chromium").optional(),
     Requirement::debian("tests", "chromium-driver", "chromedriver").optional(),
+    // The test that runs the proxy configuration of the documentation skips itself without it.
+    Requirement::debian("tests", "nginx", "nginx").optional(),
     // Accessibility checks of the pages, and the package manager that installs them.
     Requirement::debian("tests", "npm", "npm").optional(),
     Requirement::npm("tests", "axe-core").optional(),

@@ -13,6 +13,7 @@ mod print;
 mod setting_table;
 mod setting_type;
 mod settings;
+mod site;
 mod sources;
 #[cfg(test)]
 mod tests;

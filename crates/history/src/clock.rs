@@ -80,11 +80,13 @@ impl ClockState {
         Some(Minute { wrong_after })
     }
 
-    /// The last step, if it has turned out to be wrong. Once it is trusted, this takes as many minutes against it as for it.
+    /// The last step, if it has turned out to be wrong. Once it is trusted, this takes as many minutes against it as for it; and so
+    /// it does for the first minutes of a file, before which there is nothing that would speak against them.
     fn wrong_step(&mut self, now: UnixSeconds) -> Option<Step> {
         let skipped = self.step.filter(|step| step.before < now && now < step.after - CORRECTION);
         self.against = if skipped.is_some() { self.against.saturating_add(1) } else { 0 };
-        skipped.filter(|step| !self.is_trusted() || self.against >= step.minutes)
+        let is_doubted = |step: &Step| step.before > 0 && !self.is_trusted();
+        skipped.filter(|step| is_doubted(step) || self.against >= step.minutes)
     }
 }
 
@@ -168,6 +170,20 @@ mod tests {
         record.run(now + 36_000 - 60..now + 40_000);
         assert_eq!(record.count(START + YEAR..UnixSeconds::MAX), 0, "nothing is left in the future");
         assert_eq!(record.count(START..START + 86_400), 1_440);
+    }
+
+    #[test]
+    fn a_clock_that_is_behind_for_a_while_costs_a_young_file_nothing() {
+        let mut record = Record::default();
+        record.run(START..START + 30 * 60);
+        record.run(START - 86_400..START - 86_400 + 5 * 60);
+        record.run(START + 35 * 60..START + 60 * 60);
+        assert_eq!(record.minutes.len(), 30 + 25);
+        // A file that begins with a wrong time takes as many minutes to be refuted as it has.
+        let mut record = Record::default();
+        record.run(START + YEAR..START + YEAR + 5 * 60);
+        record.run(START..START + 60 * 60);
+        assert_eq!((record.count(START + YEAR..UnixSeconds::MAX), record.minutes.len()), (0, 56));
     }
 
     #[test]

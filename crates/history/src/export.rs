@@ -70,11 +70,8 @@ pub struct InvalidTime;
 #[derive(Serialize)]
 struct Object<'a> {
     kind: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     first_seen: Option<String>,
     step: i64,
     points: Vec<Row>,
@@ -82,16 +79,12 @@ struct Object<'a> {
 
 #[derive(Serialize)]
 struct Row {
-    time: UnixSeconds,
+    time: String,
     observed: u32,
     up: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
     players: Option<Players>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     bots: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     slots: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     servers: Option<f64>,
 }
 
@@ -106,7 +99,7 @@ impl Row {
     fn new(point: &Point) -> Self {
         let Point { time, observed, up, players } = *point;
         Self {
-            time,
+            time: rfc3339(time),
             observed,
             up,
             players: players.map(|seen| Players { min: seen.min, avg: rounded(seen.avg), max: seen.max }),

@@ -30,6 +30,7 @@ mod stats;
 mod store;
 mod subject;
 mod summary;
+mod trend;
 mod write;
 
 pub use error::HistoryError;
@@ -43,3 +44,4 @@ pub use stats::HistoryStats;
 pub use store::History;
 pub use subject::{Subject, UnixSeconds};
 pub use summary::{Peak, Summary};
+pub use trend::ServerTrend;

@@ -1,11 +1,13 @@
 //! Reading the history from any thread, also while it is written.
 
 use crate::{
-    HistoryError, HistoryEvent, HistoryStats, Resolution, Series, Subject, Summary, UnixSeconds, read, schema,
-    stats::SharedStats,
+    HistoryError, HistoryEvent, HistoryStats, Resolution, Series, ServerTrend, Subject, Summary, UnixSeconds, read,
+    schema, stats::SharedStats, trend,
 };
+use rallypoint_lobby_proto::PublicId;
 use rusqlite::{Connection, OpenFlags};
 use std::{
+    collections::HashMap,
     ops::Range,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, PoisonError},
@@ -95,6 +97,11 @@ impl HistoryReader {
     /// The subjects with a history: the total, then lobbies, then servers; at most `limit` of those after `after`.
     pub fn subjects(&self, after: Option<&Subject>, limit: usize) -> Result<Vec<Subject>, HistoryError> {
         self.read(|connection| read::subjects(connection, after, limit))
+    }
+
+    /// The recent past of all servers that were listed in the last seven days. It reads up to four rows per server.
+    pub fn trends(&self, now: UnixSeconds) -> Result<HashMap<PublicId, ServerTrend>, HistoryError> {
+        self.read(|connection| trend::trends(connection, now))
     }
 
     /// Counters of the writer.

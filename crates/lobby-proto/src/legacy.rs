@@ -18,6 +18,11 @@ use std::{
     time::Instant,
 };
 
+/// What the current list calls a legacy server that names no mod: the texts of the reference lobby, because such a server does
+/// not tell its version.
+const LEGACY_GAME: &[u8] = b"Legacy Gang Garrison 2 version or mod";
+const LEGACY_GAME_SHORT: &[u8] = b"old";
+
 /// Converts a legacy registration to one of the current protocol.
 ///
 /// Legacy servers have no ID, so they get one that only this lobby can derive from their address and port.
@@ -28,7 +33,8 @@ pub(crate) fn to_registration(bytes: &[u8], source: IpAddr, key: &[u8; 16]) -> R
     // The length of the whole text is one byte in the datagram, so every part of it fits.
     let filled: Result<(), EntryError> = (|| {
         table.push(b"name", info.name)?;
-        table.push(b"game", info.modification.unwrap_or(b"Gang Garrison 2"))?;
+        table.push(b"game", info.modification.unwrap_or(LEGACY_GAME))?;
+        table.push(b"game_short", LEGACY_GAME_SHORT)?;
         if let Some(map) = info.map {
             table.push(b"map", map)?;
         }
@@ -230,7 +236,7 @@ pub(crate) fn protocol_of(lobby: LobbyId, block: &ListBlock<'_>) -> Option<Proto
 fn reply_entry(server: &ListedServer) -> Option<Box<[u8]>> {
     let block = server.block();
     let Occupancy { slots, players, bots, password } = block.occupancy;
-    let modification = block.table.get(b"game").filter(|game| *game != b"Gang Garrison 2");
+    let modification = block.table.get(b"game").filter(|game| *game != b"Gang Garrison 2" && *game != LEGACY_GAME);
     let info = Info {
         private: password,
         map: block.table.get(b"map"),

@@ -1,34 +1,29 @@
-// Matches servers that are listed after the page was loaded against its filters, by the rules of src/filter.rs.
+// The parameters of the form.
 
-const fold = (text) => (text ?? "").toLowerCase();
+/** The order of the page without a parameter. */
+export const DEFAULT_SORT = "-players";
 
 /** The parameters of the form, without defaults. */
 export function formParameters(form) {
   const parameters = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
-    if (value !== "" && !(name === "sort" && value === "-players")) parameters.append(name, value);
+    if (value !== "" && !(name === "sort" && value === DEFAULT_SORT)) parameters.append(name, value);
   }
   return parameters;
 }
 
-/** Whether a server matches the filters. */
-export function matches(server, parameters) {
-  const is = (name, ...texts) => {
-    const wanted = parameters.get(name);
-    return wanted === null || texts.some((text) => fold(text) === fold(wanted));
-  };
-  const texts = [server.name, server.map, server.game, server.game_name, server.version].map(fold);
-  const words = fold(parameters.get("q") ?? "").split(/\s+/).filter((word) => word !== "");
-  return (
-    is("lobby", server.lobby) &&
-    is("map", server.map) &&
-    is("version", server.version) &&
-    is("verified", server.verified) &&
-    is("game", server.game, server.game_name) &&
-    !(parameters.has("not_empty") && server.numplayers === 0) &&
-    !(parameters.has("not_full") && server.maxplayers > 0 && server.numplayers >= server.maxplayers) &&
-    !(parameters.has("no_password") && server.password) &&
-    !(parameters.has("both_families") && !(server.addresses.ipv4 && server.addresses.ipv6)) &&
-    words.every((word) => texts.some((text) => text.includes(word)))
-  );
+/** Sets the form to the parameters of a view. */
+export function fillForm(form, view) {
+  for (const field of form.elements) {
+    if (!field.name) continue;
+    if (field.type === "checkbox") field.checked = view.get(field.name) === field.value;
+    else field.value = view.get(field.name) ?? (field.name === "sort" ? DEFAULT_SORT : "");
+  }
+}
+
+/** The parameters of a view that the API has as well. */
+export function apiParameters(view) {
+  const parameters = new URLSearchParams(view);
+  for (const name of ["favourites", "page", "per_page", "sort"]) parameters.delete(name);
+  return parameters;
 }

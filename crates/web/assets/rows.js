@@ -1,16 +1,18 @@
 // Updates rows in place. Texts of servers are inserted as text, never as HTML.
 
+import { BASE } from "./base.js";
+
 const NO_NAME = "(no name)";
 
 const SIGNS = { not_queried: "", verified: "✓", differs: "≠", unreachable: "?" };
 
-function verifiedText({ verified, origin, differs }) {
+function verifiedText(verified, origin, differs) {
   if (verified === "verified") {
     return origin === "registered"
       ? "Verified: the server's reply matches its registration"
       : "Verified: the lobby queried the server itself";
   }
-  if (verified === "differs") return `Differs: the server reports different values for ${(differs ?? []).join(", ")}`;
+  if (verified === "differs") return `Differs: the server answers other values for ${(differs ?? []).join(", ")}`;
   return verified === "unreachable" ? "The server does not reply to queries" : "";
 }
 
@@ -18,18 +20,6 @@ const countOf = (count, noun) => `${count.toLocaleString("en")} ${noun}${count =
 
 export function nameOf(server) {
   return server.name.trim() === "" ? NO_NAME : server.name;
-}
-
-function players(server) {
-  const bots = server.numbots > 0 ? ` + ${server.numbots}` : "";
-  // A registration without a number of slots has 0.
-  const slots = server.maxplayers > 0 ? ` / ${server.maxplayers}` : "";
-  return `${server.numplayers}${bots}${slots}`;
-}
-
-function playersInWords(server) {
-  const bots = server.numbots > 0 ? ` and ${countOf(server.numbots, "bot")}` : "";
-  return `${countOf(server.numplayers, "player")}${bots}, ${countOf(server.maxplayers, "slot")}`;
 }
 
 function widthPercent(part, of) {
@@ -51,32 +41,47 @@ function setText(row, name, text, title = text) {
   if (isChanged) flash(element.closest("td, dd"));
 }
 
-/** Updates the row of a server without moving it. */
-export function update(row, server) {
-  row.classList.remove("gone");
-  setText(row, "name", nameOf(server));
-  setText(row, "map", server.map);
-  setText(row, "game", server.game_name || server.game);
-  setText(row, "version", server.version);
-  setText(row, "players", players(server), playersInWords(server));
-  if (server.connect !== null) setText(row, "address", server.connect);
-  if (server.ping !== null) setText(row, "latency", `${Math.max(1, server.ping)} ms`);
-  const lock = row.querySelector(".v-lock");
-  if (lock !== null) lock.hidden = !server.password;
-  const people = widthPercent(server.numplayers, server.maxplayers);
-  const bots = Math.min(100 - people, widthPercent(server.numbots, server.maxplayers));
+function setPlayers(row, change) {
+  const { dataset } = row;
+  dataset.players = change.numplayers ?? dataset.players;
+  dataset.bots = change.numbots ?? dataset.bots;
+  dataset.slots = change.maxplayers ?? dataset.slots;
+  const [players, bots, slots] = [dataset.players, dataset.bots, dataset.slots].map(Number);
+  const inWords = `${countOf(players, "player")}${bots > 0 ? ` and ${countOf(bots, "bot")}` : ""}, ${countOf(slots, "slot")}`;
+  // A registration without a number of slots has 0.
+  setText(row, "players", slots > 0 ? `${players} / ${slots}` : `${players}`, inWords);
+  setText(row, "bots", bots > 0 ? `+ ${countOf(bots, "bot")}` : "", "");
+  const people = widthPercent(players, slots);
   const [first, second] = row.querySelectorAll(".bar rect");
   first?.setAttribute("width", people);
   second?.setAttribute("x", people);
-  second?.setAttribute("width", bots);
-  const text = verifiedText(server);
+  second?.setAttribute("width", Math.min(100 - people, widthPercent(bots, slots)));
+}
+
+function setVerified(row, change) {
   const badge = row.querySelector(".v-verified");
-  if (badge !== null && (badge.title !== text || !badge.classList.contains(server.verified))) {
-    badge.className = `v-verified badge ${server.verified}`;
-    badge.textContent = SIGNS[server.verified] ?? "";
-    badge.title = text;
-    badge.setAttribute("aria-label", text);
-  }
+  row.dataset.origin = change.origin ?? row.dataset.origin;
+  if (badge === null || change.verified === undefined) return;
+  const text = verifiedText(change.verified, row.dataset.origin, change.differs);
+  badge.className = `v-verified badge ${change.verified}`;
+  badge.textContent = SIGNS[change.verified] ?? "";
+  badge.title = text;
+  badge.setAttribute("aria-label", text);
+}
+
+/** Updates the row of a server without moving it. A change has only the fields that are different now. */
+export function update(row, change) {
+  row.classList.remove("gone");
+  if (change.name !== undefined) setText(row, "name", nameOf(change));
+  if (change.map !== undefined) setText(row, "map", change.map);
+  if (change.game_name !== undefined || change.game !== undefined) setText(row, "game", change.game_name || change.game || "");
+  if (change.version !== undefined) setText(row, "version", change.version);
+  if ([change.numplayers, change.numbots, change.maxplayers].some((number) => number !== undefined)) setPlayers(row, change);
+  if (change.connect) setText(row, "address", change.connect);
+  if (Number.isFinite(change.ping)) setText(row, "latency", `${Math.max(1, change.ping)} ms`);
+  const lock = row.querySelector(".v-lock");
+  if (lock !== null && change.password !== undefined) lock.hidden = !change.password;
+  setVerified(row, change);
 }
 
 /** Marks the row of an unlisted server, which stays, so that nothing moves under the cursor. */
@@ -90,15 +95,14 @@ export function offlineRow(id, { name, address }) {
   row.dataset.id = id;
   row.setAttribute("role", "row");
   row.className = "gone";
-  const cells = ["star", "lock", "name", "map", "players", "game", "version", "address", "latency", "age", "verified"];
-  for (const key of cells) {
+  for (const key of ["star", "name", "map", "players", "trend", "game", "address", "latency", "age"]) {
     const cell = row.insertCell();
     cell.className = `c-${key}`;
     cell.setAttribute("role", "cell");
   }
   const link = document.createElement("a");
   link.className = "v-name";
-  link.href = `/servers/${encodeURIComponent(id)}`;
+  link.href = `${BASE}/servers/${encodeURIComponent(id)}`;
   link.dir = "auto";
   link.textContent = name;
   row.querySelector(".c-name").append(link);

@@ -12,15 +12,23 @@ export function age(seconds) {
 export function refreshAges(root = document) {
   const now = Math.floor(Date.now() / 1000);
   for (const element of root.querySelectorAll(".v-age[data-since]")) {
-    element.textContent = age(Math.max(0, now - Number(element.dataset.since)));
+    const text = age(Math.max(0, now - Number(element.dataset.since)));
+    if (element.textContent !== text) element.textContent = text;
   }
 }
 
-const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-for (const time of document.querySelectorAll("time[datetime]")) {
-  const at = new Date(time.dateTime);
-  if (!Number.isNaN(at.getTime())) {
-    time.title = `${time.textContent} (UTC)`;
-    time.textContent = localTime.format(at);
+// The same form as the server's, "2026-11-16 08:30", so that nothing moves.
+const localTime = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "short" });
+
+/** Shows the times below an element in the user's time zone. */
+export function showLocalTimes(root = document) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    if (!Number.isNaN(at.getTime())) {
+      time.title = `${time.textContent} (UTC)`;
+      time.textContent = localTime.format(at);
+    }
   }
 }
+
+showLocalTimes();

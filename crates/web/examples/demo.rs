@@ -138,7 +138,7 @@ impl ServerSource for PastServers {
 fn record_past_day(history: &History, lobby: &LobbyService) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
     let rows: Vec<_> = lobby.servers().snapshot().records().take(80).cloned().collect();
-    for minute in (1..24 * 60).rev().filter(|minute| !(300..420).contains(minute)) {
+    for minute in (1..30 * 60).rev().filter(|minute| !(300..420).contains(minute)) {
         let time = now - minute * 60;
         history.record(Observation { time, servers: Arc::new(PastServers(rows.clone(), time)), changes: Vec::new() });
         if minute % 10 == 0 {
@@ -155,8 +155,11 @@ async fn report_verification(lobby: &LobbyService) {
         let verification = Verification::ALL[usize::from(row.id.as_bytes()[0] % 4)];
         let player = |number| Player { name: format!("player {number}"), ping_ms: Some(35), ..Player::default() };
         let player_list = Some((0..row.players).map(player).collect());
-        let info =
-            (verification != Verification::NotProbed).then(|| ServerInfo { player_list, ..ServerInfo::default() });
+        let info = (verification != Verification::NotProbed).then(|| ServerInfo {
+            player_list,
+            players: Some(1),
+            ..ServerInfo::default()
+        });
         let differences = Differences { players: verification == Verification::Differs, ..Differences::default() };
         let info = info.map(Arc::new);
         lobby

@@ -8,6 +8,7 @@ mod access;
 mod handlers;
 mod pagination;
 mod token;
+pub(crate) mod views;
 
 pub(crate) use access::AdminAccess;
 pub use token::{AdminToken, InvalidAdminToken};

@@ -1,7 +1,7 @@
 //! Selects and sorts servers: the same parameters for the page and for the API.
 //!
 //! ```
-//! use rallypoint_web::filter::{Column, ListQuery, QueryDefaults, Sort};
+//! use rallypoint_web::{LobbyNames, filter::{Column, ListQuery, QueryDefaults, Sort}};
 //!
 //! let defaults = QueryDefaults {
 //!     sort: Sort::descending(Column::Players),
@@ -10,7 +10,7 @@
 //!     by_page: true,
 //!     is_strict: false,
 //! };
-//! let query = ListQuery::parse("q=arena&not_empty=1&page=2", &defaults).unwrap();
+//! let query = ListQuery::parse("q=arena&not_empty=1&page=2", &defaults, &LobbyNames::default()).unwrap();
 //! assert_eq!((query.offset, query.limit), (200, 200));
 //! assert_eq!(query.filter.to_string(), "q=arena&not_empty=1");
 //! ```
@@ -20,6 +20,7 @@ mod sort;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use parse::EXPECTED_LOBBY;
 pub use parse::{InvalidParameter, MAX_ROWS, QueryDefaults};
 pub use sort::{Column, Sort};
 
@@ -31,15 +32,15 @@ use std::{fmt, sync::Arc};
 /// Conditions that servers have to meet. The default has none, so that all servers match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Words that each have to occur in the name, map, game or version.
+    /// Words that each have to occur in the name, map, game, version, address, or the name of a player.
     pub q: Option<String>,
     /// Only servers of this lobby.
     pub lobby: Option<LobbyId>,
     /// Only this game, by its short or its full name.
     pub game: Option<String>,
-    /// Only this map.
+    /// Only maps whose name contains this.
     pub map: Option<String>,
-    /// Only this version.
+    /// Only versions that contain this.
     pub version: Option<String>,
     /// Only servers with at least one player.
     pub not_empty: bool,
@@ -97,9 +98,9 @@ impl Filter {
 }
 
 impl ListQuery {
-    /// Selects from the servers of a snapshot.
+    /// Selects from the servers of a snapshot. `popularity` is asked only for that order.
     #[must_use]
-    pub fn select(&self, snapshot: &TableSnapshot) -> Selection {
+    pub fn select(&self, snapshot: &TableSnapshot, popularity: &dyn Fn(PublicId) -> f32) -> Selection {
         let matcher = Matcher::new(&self.filter);
         let mut rows: Vec<&Arc<ServerRecord>> = match &matcher.ids {
             Some(ids) => ids.iter().filter_map(|id| snapshot.record(*id)).filter(|row| matcher.matches(row)).collect(),
@@ -108,7 +109,7 @@ impl ListQuery {
         let total = rows.len();
         let start = self.offset.min(total);
         let end = self.offset.saturating_add(self.limit).min(total);
-        self.sort.sort_range(&mut rows, start, end);
+        self.sort.sort_range(&mut rows, start, end, popularity);
         Selection { total, rows: rows[start..end].iter().map(|row| Arc::clone(row)).collect() }
     }
 
@@ -141,6 +142,7 @@ impl<'a> Matcher<'a> {
     fn matches(&self, row: &ServerRecord) -> bool {
         let Filter { lobby, not_empty, not_full, no_password, both_families, verified, .. } = *self.filter;
         let is = |condition: &Option<String>, text: &str| condition.as_deref().is_none_or(|wanted| wanted == text);
+        let has = |condition: &Option<String>, text: &str| condition.as_deref().is_none_or(|part| text.contains(part));
         let folded = row.folded();
         lobby.is_none_or(|lobby| lobby == row.lobby)
             && !(not_empty && row.players == 0)
@@ -148,8 +150,8 @@ impl<'a> Matcher<'a> {
             && !(no_password && row.password)
             && !(both_families && (row.v4.is_none() || row.v6.is_none()))
             && verified.is_none_or(|verified| verified == row.verification)
-            && is(&self.map, folded.map())
-            && is(&self.version, folded.version())
+            && has(&self.map, folded.map())
+            && has(&self.version, folded.version())
             && (is(&self.game, folded.game()) || is(&self.game, folded.game_name()))
             && self.words.iter().all(|word| folded.contains(word))
     }

@@ -4,6 +4,7 @@
 
 use crate::api::schema::{DifferenceName, OriginName, SessionKeyName, TransportName, VerificationName};
 use bytes::Bytes;
+use rallypoint_history::{UnixSeconds, export};
 use rallypoint_lobby::{ServerRecord, SessionKeyStatus};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::net::SocketAddr;
@@ -13,7 +14,7 @@ use utoipa::ToSchema;
 type Names = Vec<&'static str>;
 
 /// A server, as in lists and events.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = Server)]
 pub(crate) struct ServerView<'a> {
     /// The public ID: it stays the same as long as the owner keeps the secret ID of the server.
@@ -62,7 +63,9 @@ pub(crate) struct ServerView<'a> {
     /// queried and replies, otherwise as old as its last check. A new value alone is not an event. Null if it was never measured.
     #[schema(required)]
     ping: Option<u64>,
-    /// Time of the first registration, in seconds since 1970.
+    /// Time of the first registration.
+    #[serde(serialize_with = "time")]
+    #[schema(value_type = String, format = "date-time")]
     since: u64,
     /// How the server came into the list: it registered, it announced itself (to the Bloodmasters master list), or the operator
     /// watches it.
@@ -71,14 +74,12 @@ pub(crate) struct ServerView<'a> {
     /// The result of verification by a query.
     #[schema(value_type = VerificationName)]
     verified: &'static str,
-    /// The fields in which the reply differs from the registration; only present if `verified` is `differs`.
-    #[serde(skip_serializing_if = "Names::is_empty")]
-    #[schema(required = false, value_type = Vec<DifferenceName>)]
+    /// The fields in which the reply differs from the registration; empty unless `verified` is `differs`.
+    #[schema(value_type = Vec<DifferenceName>)]
     differs: Names,
-    /// Whether the server has proved to the lobby that it holds the key that it states as `x-session-key`: `verified` or
-    /// `unverified`; absent if it states none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = SessionKeyName)]
+    /// Whether the server has proved to the lobby that it holds the key that it states as `x-session-key`; null if it states
+    /// none.
+    #[schema(required, value_type = Option<SessionKeyName>)]
     session_key: Option<&'static str>,
     /// Everything that the server sent, as text.
     #[schema(value_type = HashMap<String, String>)]
@@ -86,22 +87,91 @@ pub(crate) struct ServerView<'a> {
 }
 
 /// Address and port of each address family.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Serialize, ToSchema)]
 struct Addresses {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, required = false)]
+    #[schema(value_type = Option<String>, required)]
     ipv4: Option<SocketAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, required = false)]
+    #[schema(value_type = Option<String>, required)]
     ipv6: Option<SocketAddr>,
 }
 
 #[derive(Debug)]
 struct Table<'a>(&'a ServerRecord);
 
+impl PartialEq for Table<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.table() == other.0.table()
+    }
+}
+
 /// A server as JSON. It is written once per record, for the first reader, unless it is unusually large.
 pub(crate) fn server(record: &ServerRecord) -> Bytes {
     record.encoded(|record| serde_json::to_vec(&ServerView::new(record)).unwrap_or_else(|_| b"null".to_vec()).into())
+}
+
+/// Writes what has changed between two records of a server: its ID and lobby, and the fields whose values differ.
+pub(crate) fn write_changes(before: &ServerRecord, after: &ServerRecord, out: &mut Vec<u8>) {
+    let changes = Changes { before: ServerView::new(before), after: ServerView::new(after) };
+    // Writing to memory does not fail, and all keys are strings.
+    let _ = serde_json::to_writer(out, &changes);
+}
+
+/// The fields of a server that differ from an earlier view of it.
+struct Changes<'a> {
+    before: ServerView<'a>,
+    after: ServerView<'a>,
+}
+
+impl Serialize for Changes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Without `..`, so that a new field cannot be forgotten here.
+        let ServerView {
+            id,
+            lobby,
+            name,
+            map,
+            password,
+            numplayers,
+            maxplayers,
+            numbots,
+            game,
+            game_name,
+            version,
+            website,
+            connect,
+            addresses,
+            transport,
+            protocol_id,
+            ping,
+            since,
+            origin,
+            verified,
+            differs,
+            session_key,
+            raw,
+        } = &self.after;
+        let mut map_of_changes = serializer.serialize_map(None)?;
+        map_of_changes.serialize_entry("id", &id.to_string())?;
+        map_of_changes.serialize_entry("lobby", &lobby.to_string())?;
+        macro_rules! write_changed {
+            ($($field:ident),*) => {
+                $(if *$field != self.before.$field {
+                    map_of_changes.serialize_entry(stringify!($field), $field)?;
+                })*
+            };
+        }
+        write_changed!(
+            name, map, password, numplayers, maxplayers, numbots, game, game_name, version, website, connect
+        );
+        write_changed!(addresses, transport, ping, origin, verified, differs, session_key, raw);
+        if *protocol_id != self.before.protocol_id {
+            map_of_changes.serialize_entry("protocol_id", &protocol_id.map(|id| id.to_string()))?;
+        }
+        if *since != self.before.since {
+            map_of_changes.serialize_entry("since", &export::rfc3339(*since as UnixSeconds))?;
+        }
+        map_of_changes.end()
+    }
 }
 
 impl<'a> ServerView<'a> {
@@ -151,6 +221,19 @@ impl Serialize for Table<'_> {
 
 pub(crate) fn text<S: Serializer>(value: &impl std::fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+/// A time, given in seconds since 1970, in RFC 3339 format.
+pub(crate) fn time<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&export::rfc3339(*seconds as UnixSeconds))
+}
+
+/// A time in RFC 3339 format, or null.
+pub(crate) fn time_or_null<S: Serializer>(seconds: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match seconds {
+        Some(seconds) => time(seconds, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 fn text_or_null<S: Serializer>(value: &Option<impl std::fmt::Display>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -47,7 +47,9 @@ mod render_limiter;
 mod router;
 mod server;
 mod service;
+mod site;
 mod state;
+mod trends;
 
 pub use admin::{AdminToken, InvalidAdminToken};
 pub use join::{InvalidJoinLink, JoinLink};
@@ -55,3 +57,4 @@ pub use options::{LobbyNames, OutcomeAccess, WebLimits, WebOptions, WebSettings,
 pub use problem::Problem;
 pub use server::WebStartError;
 pub use service::WebService;
+pub use site::{AccentColor, BasePath, InvalidBasePath, InvalidColor, SiteSettings};

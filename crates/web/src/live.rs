@@ -4,11 +4,13 @@ mod cursor;
 mod event_batch;
 mod event_history;
 mod follow;
+mod id_filter;
 
 pub(crate) use cursor::Cursor;
 use event_batch::EventBatch;
-pub(crate) use event_history::{EventHistory, EventSubscription};
+pub(crate) use event_history::{EventHistory, EventScope, EventSubscription};
 pub(crate) use follow::follow;
+pub(crate) use id_filter::IdFilter;
 
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_lobby::{ServerFeed, TableSnapshot};
@@ -34,11 +36,22 @@ pub(crate) struct Live {
 pub(crate) struct LiveSnapshot {
     table: Arc<TableSnapshot>,
     cursor: Cursor,
+    listed: u64,
 }
 
 impl LiveSnapshot {
-    pub fn new(table: Arc<TableSnapshot>, cursor: Cursor) -> Self {
-        Self { table, cursor }
+    pub fn new(table: Arc<TableSnapshot>, cursor: Cursor, listed: u64) -> Self {
+        Self { table, cursor, listed }
+    }
+
+    pub fn table(&self) -> &Arc<TableSnapshot> {
+        &self.table
+    }
+
+    /// Number of servers that were listed since this process started. A client compares it with an earlier one to know whether
+    /// there are new servers.
+    pub fn listed(&self) -> u64 {
+        self.listed
     }
 
     /// The last event whose change is part of this snapshot.
@@ -59,7 +72,7 @@ impl Live {
     /// An empty list. The epoch distinguishes the events of this process from those of an earlier one: it should be random.
     pub fn new(feed: Arc<ServerFeed>, epoch: u32) -> Self {
         let before = Cursor { epoch, number: 0 };
-        let snapshot = LiveSnapshot::new(Arc::new(TableSnapshot::empty()), before);
+        let snapshot = LiveSnapshot::new(Arc::new(TableSnapshot::empty()), before, 0);
         Self {
             feed,
             snapshot: ArcSwap::from_pointee(snapshot),
@@ -89,7 +102,8 @@ impl Live {
 
     /// Publishes a snapshot and the events that lead to it.
     fn publish(&self, table: Arc<TableSnapshot>, batch: Option<EventBatch>) {
-        self.events.publish(batch, |cursor| self.snapshot.store(Arc::new(LiveSnapshot::new(table, cursor))));
+        let listed = self.snapshot().listed() + batch.as_ref().map_or(0, EventBatch::listed);
+        self.events.publish(batch, |cursor| self.snapshot.store(Arc::new(LiveSnapshot::new(table, cursor, listed))));
     }
 
     /// The events that lead to the latest snapshot.

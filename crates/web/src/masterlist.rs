@@ -72,7 +72,8 @@ fn list(state: &AppState) -> Vec<u8> {
 
 /// Handles the announcement of a server: the lobby probes it, and lists it if it replies.
 async fn announce(state: &AppState, client: ClientAddr, port: NonZeroU16) -> Result<(), Problem> {
-    if client.ip.is_loopback() && !client.is_local {
+    // A server on this machine may know the lobby by any host name.
+    if client.ip.is_loopback() && client.is_unnamed {
         let detail = "a proxy forwarded this announcement without naming the server's address: the operator has to list \
                       the proxy in web.trusted_proxies";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));

@@ -69,10 +69,12 @@ mod tests {
     #[test]
     fn requests_through_a_proxy_on_this_machine_are_not_local() {
         let networks = ["127.0.0.0/8", "::1/128", "10.0.0.0/8"].map(|net| net.parse().unwrap());
-        let may = |ip: &str, is_local| may_read(ClientAddr { ip: ip.parse().unwrap(), is_local }, &networks);
+        let may = |ip: &str, is_local| {
+            may_read(ClientAddr { ip: ip.parse().unwrap(), is_local, is_unnamed: false }, &networks)
+        };
         assert!(may("127.0.0.1", true) && may("::1", true) && may("10.1.2.3", false));
         assert!(!may("127.0.0.1", false), "behind a proxy that does not name its client");
         assert!(!may("203.0.113.9", false));
-        assert!(!may_read(ClientAddr { ip: "127.0.0.1".parse().unwrap(), is_local: true }, &[]));
+        assert!(!may_read(ClientAddr { ip: "127.0.0.1".parse().unwrap(), is_local: true, is_unnamed: false }, &[]));
     }
 }

@@ -1,11 +1,12 @@
 //! Options, limits and settings of the web server.
 
-use crate::{AdminToken, JoinLink};
+use crate::{AdminToken, JoinLink, SiteSettings};
 use ipnet::IpNet;
 use rallypoint_history::HistoryReader;
 use rallypoint_limit::Rate;
 use rallypoint_lobby::LobbyService;
 use rallypoint_lobby_proto::Ban;
+use rallypoint_query::lobby_names;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::BTreeMap,
@@ -61,6 +62,8 @@ pub struct WebLimits {
 pub struct WebSettings {
     /// Names of lobbies. Default: none.
     pub names: LobbyNames,
+    /// Title, colours and files of the pages.
+    pub site: SiteSettings,
     /// Links that start a game, by lobby. Default: none.
     pub joins: BTreeMap<LobbyId, JoinLink>,
     /// Rate of requests of one IPv4 address or IPv6 /56; `None` for no limit. Default: 20 per second, with bursts of 200.
@@ -118,6 +121,16 @@ impl LobbyNames {
         self.0.get(id).map(String::as_str).filter(|name| !name.is_empty())
     }
 
+    /// The lobby with this UUID, this name, or this well-known name such as `gg2`; upper and lower case are the same.
+    #[must_use]
+    pub fn find(&self, text: &str) -> Option<LobbyId> {
+        let named = || {
+            let wanted = text.to_lowercase();
+            self.0.iter().find(|(_, name)| !name.is_empty() && name.to_lowercase() == wanted).map(|(id, _)| *id)
+        };
+        text.parse().ok().or_else(named).or_else(|| lobby_names::find(text).ok())
+    }
+
     /// The name of a lobby, or else the first digits of its ID: short enough for a list.
     pub(crate) fn short(&self, id: &LobbyId) -> String {
         self.name(id).map_or_else(|| format!("{:.8}…", id.to_string()), Into::into)
@@ -159,6 +172,7 @@ impl Default for WebSettings {
         ];
         Self {
             names: LobbyNames::default(),
+            site: SiteSettings::default(),
             joins: BTreeMap::new(),
             requests: Some(Rate::per_second(20, 200)),
             exempt: loopback.into(),

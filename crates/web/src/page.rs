@@ -7,6 +7,7 @@ mod assets;
 mod badge;
 mod error;
 mod facets;
+mod feed;
 mod format;
 mod front_page;
 mod graph;
@@ -16,10 +17,11 @@ mod list;
 mod lobbies;
 mod server;
 mod server_row;
+mod site;
 mod status;
 mod why;
 
-pub(crate) use error::error_page;
+pub(crate) use error::{AlwaysPage, error_page};
 pub(crate) use facets::FacetCache;
 pub(crate) use front_page::{FrontPage, MAX_AGE_UNDER_LOAD};
 
@@ -40,6 +42,11 @@ pub(crate) fn routes() -> Routes {
         .route("/servers/{id}/website", get(server::website))
         .route("/servers/{id}/embed", get(server::embed))
         .route("/servers/{id}/badge.svg", get(badge::show))
+        .route("/feed.atom", get(feed::all))
+        .route("/lobbies/{id}/feed.atom", get(feed::lobby))
+        .route("/theme.css", get(site::theme))
+        .route("/logo", get(site::logo))
+        .route("/maps/{name}", get(site::map_picture))
         .route("/favicon.ico", get(assets::icon))
         .layer(compression())
 }

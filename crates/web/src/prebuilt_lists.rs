@@ -287,7 +287,7 @@ impl PrebuiltList {
 
     fn new(snapshot: &LiveSnapshot, lobby: Option<LobbyId>) -> Self {
         let started = Instant::now();
-        let json = write_list(&full_list(lobby), snapshot, usize::MAX);
+        let json = write_list(&full_list(lobby), snapshot, &|_| 0.0, usize::MAX);
         let etag = |suffix| {
             let tag = format!("\"{:08x}-{}{suffix}\"", snapshot.cursor().epoch, snapshot.version());
             HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))
@@ -335,7 +335,7 @@ mod tests {
     use rallypoint_lobby::TableSnapshot;
 
     fn list(size: usize) -> Arc<PrebuiltList> {
-        let snapshot = LiveSnapshot::new(Arc::new(TableSnapshot::empty()), Cursor { epoch: 7, number: 0 });
+        let snapshot = LiveSnapshot::new(Arc::new(TableSnapshot::empty()), Cursor { epoch: 7, number: 0 }, 0);
         Arc::new(PrebuiltList { json: vec![0; size].into(), ..PrebuiltList::new(&snapshot, None) })
     }
 

@@ -31,8 +31,8 @@ pub struct Problem {
     status: StatusCode,
     /// What is wrong, and what to do about it.
     pub detail: String,
-    /// The name of the invalid parameter, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The name of the invalid parameter; null if there is none.
+    #[schema(required)]
     pub parameter: Option<String>,
 }
 

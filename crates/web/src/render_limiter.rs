@@ -172,7 +172,8 @@ mod tests {
     use super::*;
     use std::task::{Context, Waker};
 
-    const CLIENT: ClientAddr = ClientAddr { ip: IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), is_local: false };
+    const CLIENT: ClientAddr =
+        ClientAddr { ip: IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), is_local: false, is_unnamed: false };
 
     /// Starts to render a response that is finished when the sender is used or dropped.
     async fn start_rendering(limiter: &RenderLimiter) -> std::sync::mpsc::Sender<()> {

@@ -37,7 +37,7 @@ pub(crate) fn router(state: Arc<AppState>) -> Router {
         .merge(layers.guard(RouteGroup::Assets, layers.limit_bytes(page::asset_routes())))
         .merge(layers.guard(RouteGroup::Metrics, layers.limit_bytes(metrics::routes())))
         .merge(layers.guard(RouteGroup::Health, health::routes()))
-        .layer(from_fn(as_html));
+        .layer(from_fn_with_state(Arc::clone(&state), as_html));
     let public_api =
         layers.limit_bytes(api::routes()).merge(api::long_routes()).route("/api/v1/{*path}", any(not_found));
     let private_api = layers.limit_bytes(api::private_routes()).route("/api/{*path}", any(not_found));

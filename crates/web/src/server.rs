@@ -10,6 +10,7 @@ pub(crate) use bind::bind;
 pub(crate) use connection::{Connection, Phase};
 
 use crate::{
+    BasePath,
     evicting_quota::QuotaClient,
     middleware::{ClientAddr, add_response_headers},
     state::AppState,
@@ -155,11 +156,23 @@ async fn respond(
 ) -> Result<axum::http::Response<ResponseBody>, Infallible> {
     connection.start_response();
     let mut request = request.map(Body::new);
+    strip_base_path(&mut request, state.settings().site.base_path.as_ref());
     let client = ClientAddr::resolve(peer.ip(), request.headers(), &state.settings().trusted_proxies);
+    state.record_client(client);
     request.extensions_mut().insert(client);
     request.extensions_mut().insert(Arc::clone(connection));
     let response = router.clone().call(request).await.map(add_response_headers)?;
     Ok(response.map(|body| ResponseBody::new(body, Arc::clone(connection))))
+}
+
+/// Removes the base path of a request whose proxy did not. One that did leaves a path that the router knows.
+fn strip_base_path(request: &mut Request<Body>, base: Option<&BasePath>) {
+    let uri = request.uri();
+    let Some(path) = base.and_then(|base| base.strip(uri.path())) else { return };
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    if let Ok(stripped) = format!("{path}{query}").parse() {
+        *request.uri_mut() = stripped;
+    }
 }
 
 /// Waits until the server shuts down.

@@ -10,7 +10,9 @@ use crate::{
     render_limiter::RenderLimiter,
     router::router,
     server::{self, Server},
+    site::SiteFiles,
     state::{AppState, Quotas},
+    trends,
 };
 use arc_swap::ArcSwap;
 use rallypoint_udp::entropy;
@@ -35,8 +37,8 @@ struct Inner {
     state: Arc<AppState>,
     server: Server,
     shutdown: watch::Sender<bool>,
-    /// The task that follows the changes of the lobby.
-    follower: AbortHandle,
+    /// The tasks that follow the changes of the lobby and of the history.
+    tasks: Vec<AbortHandle>,
 }
 
 impl WebService {
@@ -51,30 +53,35 @@ impl WebService {
         let live = Live::new(Arc::clone(sources.lobby.servers()), epoch);
         let state = Arc::new(AppState {
             lobby: sources.lobby.clone(),
-            history: sources.history,
+            history: sources.history.clone(),
             admin_access: AdminAccess::new(seed),
             live: Arc::new(live),
             prebuilt_lists: PrebuiltLists::new(
                 sources.lobby.memory_cap() / PREBUILT_SHARE,
                 options.limits.answer_bytes,
             ),
+            site_files: ArcSwap::from_pointee(SiteFiles::load(&options.settings.site)),
             settings: ArcSwap::from_pointee(options.settings),
+            trends: ArcSwap::default(),
             quotas: Quotas::new(&options.limits),
             rate_limiter: ClientRateLimiter::new(seed),
             render_limiter: RenderLimiter::default(),
             facet_cache: Default::default(),
             front_page: Default::default(),
             request_counters: Default::default(),
+            unnamed_proxy: Default::default(),
             limits: options.limits,
             shutdown: is_shut_down,
         });
-        let follower = tokio::spawn(live::follow(sources.lobby, Arc::clone(&state.live))).abort_handle();
+        let follower = tokio::spawn(live::follow(sources.lobby, Arc::clone(&state.live)));
+        let trends = sources.history.map(|history| tokio::spawn(trends::refresh(history, Arc::clone(&state))));
+        let tasks = std::iter::once(follower).chain(trends).map(|task| task.abort_handle()).collect();
         let addrs = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let server = Server::start(listeners, &state, &router(Arc::clone(&state)));
         for addr in &addrs {
             tracing::info!(%addr, "listening for HTTP");
         }
-        Ok(Self(Arc::new(Inner { addrs, state, server, shutdown, follower })))
+        Ok(Self(Arc::new(Inner { addrs, state, server, shutdown, tasks })))
     }
 
     /// The addresses that it listens on, with the actual ports where port 0 was requested.
@@ -89,8 +96,9 @@ impl WebService {
         self.0.state.live.listeners()
     }
 
-    /// Replaces the settings that can change while the server runs.
+    /// Replaces the settings that can change while the server runs, and reads the files that they name again.
     pub fn set_settings(&self, settings: WebSettings) {
+        self.0.state.site_files.store(Arc::new(SiteFiles::load(&settings.site)));
         self.0.state.settings.store(Arc::new(settings));
     }
 
@@ -99,6 +107,6 @@ impl WebService {
     pub async fn shutdown(&self) {
         self.0.shutdown.send_replace(true);
         self.0.server.finish(SHUTDOWN_TIMEOUT).await;
-        self.0.follower.abort();
+        self.0.tasks.iter().for_each(AbortHandle::abort);
     }
 }

@@ -5,10 +5,12 @@ use crate::{
     admin::AdminAccess,
     evicting_quota::{EvictingQuota, QuotaClient, QuotaLimits},
     live::Live,
-    middleware::{ClientAddr, ClientRateLimiter, request_count::RequestCounters},
+    middleware::{ClientAddr, ClientRateLimiter, UnnamedProxy, request_count::RequestCounters},
     page::{FacetCache, FrontPage},
     prebuilt_lists::PrebuiltLists,
     render_limiter::RenderLimiter,
+    site::SiteFiles,
+    trends::Trends,
 };
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_history::HistoryReader;
@@ -28,6 +30,9 @@ pub(crate) struct AppState {
     pub live: Arc<Live>,
     pub prebuilt_lists: PrebuiltLists,
     pub settings: ArcSwap<WebSettings>,
+    /// The files that the settings name.
+    pub site_files: ArcSwap<SiteFiles>,
+    pub trends: ArcSwap<Trends>,
     pub limits: WebLimits,
     pub quotas: Quotas,
     pub rate_limiter: ClientRateLimiter,
@@ -35,6 +40,7 @@ pub(crate) struct AppState {
     pub facet_cache: FacetCache,
     pub front_page: FrontPage,
     pub request_counters: RequestCounters,
+    pub unnamed_proxy: UnnamedProxy,
     /// True once the server is shutting down.
     pub shutdown: watch::Receiver<bool>,
 }
@@ -57,9 +63,22 @@ impl AppState {
         self.settings.load()
     }
 
-    /// Whether a client is exempt from the limits per address.
+    /// Whether a client is exempt from the limits per address. Clients of a proxy that does not name them are not, even if the
+    /// proxy is.
     pub fn is_exempt(&self, client: ClientAddr) -> bool {
+        !client.is_unnamed && self.is_exempt_network(client)
+    }
+
+    fn is_exempt_network(&self, client: ClientAddr) -> bool {
         self.settings().exempt.iter().any(|net| net.contains(&client.ip))
+    }
+
+    /// Records a request of a proxy that does not name its clients. Only proxies in exempt networks are recorded, such as one on
+    /// this machine: any other client can claim to be a proxy.
+    pub fn record_client(&self, client: ClientAddr) {
+        if client.is_unnamed && self.is_exempt_network(client) {
+            self.unnamed_proxy.record(client.ip);
+        }
     }
 
     /// A client as the quotas see it.

@@ -36,6 +36,7 @@ fn live_changes_do_not_move_rows() {
     site.register(&Server::new(4, "Delta").players(10));
     browser.wait_for("document.querySelector('#updates button')?.textContent === '1 new server: show'");
     assert_eq!(browser.run(&format!("return {ORDER}")), "Alpha,Beta,Gamma", "no row has moved");
+    assert_eq!(browser.run("return document.querySelector('#resort').disabled"), false, "the list is out of order");
     browser.run("document.querySelector('#updates button').click()");
     browser.wait_for(&format!("{ORDER} === 'Delta,Gamma,Beta'"));
     browser.wait_for("document.querySelector('#updates button') === null");
@@ -88,15 +89,26 @@ fn a_view_is_shared_by_its_url() {
 }
 
 #[test]
-fn a_server_that_starts_to_match_the_filter_is_offered() {
+fn new_servers_that_match_the_filter_are_offered() {
     let Some(browser) = Browser::start(1_400) else { return };
     let site = site();
     browser.open(&format!("http://{}/?q=omega", site.addr()));
     browser.wait_for(IS_LIVE);
-    site.register(&Server::new(2, "Omega").players(2));
+    site.register(&Server::new(5, "Epsilon"));
+    site.wait_for("/api/v1/servers", |list| list["total"] == 4);
+    site.register(&Server::new(6, "Omega").players(2));
     browser.wait_for("document.querySelector('#updates[role=status] button')?.textContent === '1 new server: show'");
-    site.register(&Server::new(2, "Beta").players(2));
-    browser.wait_for("document.querySelector('#updates button') === null");
+    browser.click("#updates button");
+    browser.wait_for(&format!("{ORDER} === 'Omega'"));
+    // Back undoes a filter that was chosen, or typed.
+    browser.run("document.querySelector('[name=not_empty]').click()");
+    browser.wait_for("location.search === '?q=omega&not_empty=1'");
+    browser.press("/x");
+    browser.wait_for("location.search.includes('q=x') && document.querySelector('.empty') !== null");
+    browser.run("history.back()");
+    browser.wait_for(&format!("location.search === '?q=omega&not_empty=1' && {ORDER} === 'Omega'"));
+    browser.run("history.back()");
+    browser.wait_for("location.search === '?q=omega' && !document.querySelector('[name=not_empty]').checked");
 }
 
 #[test]
@@ -126,12 +138,17 @@ fn the_server_page_shows_graphs_and_live_values() {
     let page = format!("/servers/{}", list["servers"][0]["id"].as_str().unwrap());
     wait_until("the history is written", || site.get(&page).text().contains("player record").then_some(()));
     browser.open(&format!("http://{}{page}", site.addr()));
-    let is_drawn =
-        "document.querySelector('#history svg path, #history svg polyline')?.getBoundingClientRect().width > 0";
+    let is_drawn = "document.querySelector('#history .plot .average')?.getBoundingClientRect().width > 0";
     browser.wait_for(is_drawn);
+    assert!(browser.run("return document.querySelector('#history .plot .slots') !== null").as_bool().unwrap());
+    browser.hover("#history .plot");
+    browser.wait_for(
+        "/^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d: /.test(document.querySelector('#history .values').textContent)",
+    );
+    browser.run("scrollTo(0, 40); window.isSamePage = true");
     assert_eq!(browser.run("return document.querySelector('.v-players').textContent"), "3 / 10");
     browser.click("#history .tabs a:nth-child(2)");
-    browser.wait_for(&format!("location.search === '?range=7d' && {is_drawn}"));
+    browser.wait_for(&format!("location.search === '?range=7d' && {is_drawn} && window.isSamePage"));
     // The values are updated live.
     site.register(&Server::new(1, "Alpha").players(7));
     browser.wait_for("document.querySelector('.v-players').textContent === '7 / 10'");

@@ -4,7 +4,6 @@ use crate::output::{
     table::{Cell, Column, Table},
     terminal::Terminal,
 };
-use jiff::Timestamp;
 use rallypoint_wire::text;
 use serde_json::Value;
 
@@ -22,7 +21,7 @@ pub fn bans(answer: &Value, terminal: Terminal) -> String {
     ];
     let row = |ban: &Value| {
         let id = ban["id"].as_u64().map_or("-".into(), |id| id.to_string());
-        let until = ban["until"].as_u64().map_or("permanent".into(), time);
+        let until = ban["until"].as_str().map_or("permanent".into(), sanitize);
         let until = if ban["in_force"] == false { format!("expired {until}") } else { until };
         [id, subject(ban), until, sanitized(&ban["source"]), sanitized(&ban["reason"])]
     };
@@ -33,7 +32,7 @@ pub fn notes(answer: &Value, terminal: Terminal) -> String {
     let columns = [column("ID", 2, 0), column("ABOUT", 12, 0), column("WRITTEN", 20, 1), column("NOTE", 8, 0)];
     let row = |note: &Value| {
         let id = note["id"].as_u64().unwrap_or(0).to_string();
-        [id, sanitized(&note["about"]), optional_time(&note["time"]), sanitized(&note["text"])]
+        [id, sanitized(&note["about"]), sanitized(&note["time"]), sanitized(&note["text"])]
     };
     table(&columns, &answer["notes"], row, terminal, "no notes")
 }
@@ -49,14 +48,14 @@ pub fn audit(answer: &Value, terminal: Terminal) -> String {
     ];
     let row = |entry: &Value| {
         let [from, action, about, reason] = ["from", "action", "about", "reason"].map(|key| sanitized(&entry[key]));
-        [optional_time(&entry["time"]), from, action, about, optional_time(&entry["until"]), reason]
+        [sanitized(&entry["time"]), from, action, about, sanitized(&entry["until"]), reason]
     };
     table(&columns, &answer["entries"], row, terminal, "the audit log is empty")
 }
 
 /// One ban in one line.
 pub fn ban(ban: &Value) -> String {
-    let until = ban["until"].as_u64().map_or("permanently".into(), |until| format!("until {}", time(until)));
+    let until = ban["until"].as_str().map_or("permanently".into(), |until| format!("until {}", sanitize(until)));
     format!("{} {until} (ban {})", subject(ban), ban["id"])
 }
 
@@ -64,7 +63,7 @@ pub fn unlisted(answer: &Value) -> String {
     let name = sanitized(&answer["name"]);
     let banned: Vec<_> = answer["banned"].as_array().into_iter().flatten().map(sanitized).collect();
     let also = if banned.is_empty() { String::new() } else { format!("; also banned: {}", banned.join(", ")) };
-    format!("\"{name}\" is unlisted until {}{also}\n", optional_time(&answer["until"]))
+    format!("\"{name}\" is unlisted until {}{also}\n", sanitized(&answer["until"]))
 }
 
 fn table<const N: usize>(
@@ -91,14 +90,9 @@ fn subject(ban: &Value) -> String {
 
 /// Text from the network, without control characters.
 fn sanitized(value: &Value) -> String {
-    text::sanitize(value.as_str().unwrap_or_default()).into_owned()
+    sanitize(value.as_str().unwrap_or_default())
 }
 
-fn optional_time(value: &Value) -> String {
-    value.as_u64().map(time).unwrap_or_default()
-}
-
-fn time(seconds: u64) -> String {
-    let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
-    time.map_or_else(|| seconds.to_string(), |time| time.to_string())
+fn sanitize(text: &str) -> String {
+    text::sanitize(text).into_owned()
 }

@@ -19,7 +19,7 @@ impl SettingType for LobbyNamesType {
     type Of = BTreeMap<LobbyId, String>;
 
     fn expects(&self) -> String {
-        "lobby UUIDs with their names".into()
+        "lobbies (UUIDs or well-known names) with their names".into()
     }
 
     fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
@@ -40,7 +40,7 @@ impl SettingType for JoinLinksType {
     type Of = BTreeMap<LobbyId, JoinLink>;
 
     fn expects(&self) -> String {
-        "lobby UUIDs with links".into()
+        "lobbies (UUIDs or well-known names) with links".into()
     }
 
     fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
@@ -66,8 +66,8 @@ fn by_lobby<T>(
         return Err(vec![ValueError::new(format!("expected {expects}, {}", found(value.get_ref())))]);
     };
     all(entries.iter().map(|(id, text)| {
-        let id = id.get_ref().parse::<LobbyId>().map_err(|_| {
-            let message = format!("expected the UUID of a lobby, not {}", quoted(id.get_ref()));
+        let id = lobby_names::find(id.get_ref()).map_err(|unknown| {
+            let message = format!("{unknown}, not {}", quoted(id.get_ref()));
             ValueError::new(message).at(id.span())
         })?;
         let value = text.get_ref().as_str().and_then(&read).ok_or_else(|| {

@@ -10,6 +10,7 @@ use super::{
         read_network, read_socket, show_network,
     },
     settings::{LogFormat, Settings},
+    site::{ParsedType, TextType},
     token::TokenType,
     watch::WatchListType,
 };
@@ -161,6 +162,20 @@ fn table() -> Vec<Setting> {
             "File that contains the admin token. A relative path starts at the directory of the configuration file.";
         LIVE "web.joins": JoinLinksType => web.settings.joins,
             "Links that start a game and join a server, by lobby: {address}, {ip} and {port} are replaced.";
+        LIVE "web.title": TextType(60) => web.settings.site.title, "Title of the pages.";
+        LIVE "web.welcome": TextType(2_000) => web.settings.site.welcome,
+            "Text above the list of servers. Lines are kept; links are not made.";
+        LIVE "web.logo": PathType("a file: .svg, .png, .jpg, .webp or .gif") => web.settings.site.logo,
+            "Image beside the title, at most 2 MB. A relative path starts at the directory of the configuration file.";
+        LIVE "web.color": ParsedType::new("a colour such as \"#0b6478\"") => web.settings.site.color,
+            "Colour of buttons and links. It is darkened or lightened where it could not be read.";
+        LIVE "web.base_path": ParsedType::new("a path such as \"/servers\"") => web.settings.site.base_path,
+            "Path at which a reverse proxy publishes the pages, if it is not the root of the host.";
+        LIVE "web.maps": PathType("a directory") => web.settings.site.maps,
+            "Directory with pictures of maps, named like the maps: ctf_truefort.png. They are shown on the pages of servers.";
+        LIVE "web.geoip": PathType("a file: .mmdb") => web.settings.site.geoip,
+            "Database of countries in the format of MaxMind, such as GeoLite2-Country.mmdb. The countries of servers are \
+             shown if it is given.";
         START "web.connections": number(AT_LEAST_1) => web.limits.connections,
             "Maximum number of HTTP connections. At most an eighth of the system's limit of open files, less the \
              sockets for probing servers (up to 512). A new connection beyond it closes one without a request, or one of \

@@ -89,6 +89,10 @@ impl Sources {
             settings.more_bans = more.bans;
             settings.ban_file = Some(ban_file);
         }
+        let site = &mut settings.web.settings.site;
+        for path in [&mut site.logo, &mut site.maps, &mut site.geoip].into_iter().flatten() {
+            *path = folder.join(&*path);
+        }
         let mut warnings = Vec::new();
         if let Some(token_file) = settings.admin_token_file.take().map(|token_file| folder.join(token_file)) {
             match read_token(&token_file) {

@@ -94,9 +94,10 @@ pub struct ServerRecord {
 /// The texts of a record folded to lower case, for filters and sorting.
 #[derive(Debug, Default)]
 pub struct FoldedTexts {
-    /// Name, map, short and long name of the game, version: one line each. Display texts have no line breaks.
+    /// Name, map, short and long name of the game, version, addresses, names of players: one line each, but any number of
+    /// lines for players. Display texts have no line breaks.
     lines: Box<str>,
-    ends: [u32; 4],
+    ends: [u32; 6],
 }
 
 impl ServerRecord {
@@ -113,10 +114,14 @@ impl ServerRecord {
         let version = display(b"game_ver");
         let game_name = display(b"game");
         let game = Some(display(b"game_short")).filter(|game| !game.is_empty()).unwrap_or_else(|| game_name.clone());
+        let v4 = block.v4.map(|v4| SocketAddrV4::new(v4.ip, v4.port.get()));
+        let v6 = block.v6.map(|v6| SocketAddrV6::new(v6.ip, v6.port.get(), 0, 0));
+        let addresses = [v4.map(SocketAddr::V4), v6.map(SocketAddr::V6)].into_iter().flatten();
+        let addresses = addresses.map(|address| address.to_string()).collect::<Vec<_>>().join(" ");
         Self {
             id: listing.public_id(),
             lobby: listing.lobby_id(),
-            folded: FoldedTexts::new([&name, &map, &game, &game_name, &version]),
+            folded: FoldedTexts::new([&name, &map, &game, &game_name, &version, &addresses], None),
             website: website(block.table.get(b"game_url").unwrap_or_default()),
             name: name.into(),
             map: map.into(),
@@ -127,8 +132,8 @@ impl ServerRecord {
             bots: block.occupancy.bots,
             slots: block.occupancy.slots,
             password: block.occupancy.password,
-            v4: block.v4.map(|v4| SocketAddrV4::new(v4.ip, v4.port.get())),
-            v6: block.v6.map(|v6| SocketAddrV6::new(v6.ip, v6.port.get(), 0, 0)),
+            v4,
+            v6,
             transport: block.transport,
             protocol_id: block.table.get(b"protocol_id").and_then(|id| id.try_into().ok()).map(ProtocolId::from_bytes),
             since: clock.unix(listing.since()),
@@ -258,7 +263,8 @@ impl ServerRecord {
             let block = self.listing.as_ref()?.block();
             SessionKeyStatus::of(block.table.get(b"x-session-key"), result.proven_key)
         });
-        Self { verification, differences, session_key, info: result.info.clone(), ..self.copy() }
+        let folded = self.folded.with_players(result.info.as_deref());
+        Self { verification, differences, session_key, info: result.info.clone(), folded, ..self.copy() }
     }
 
     /// The same server with its current latency and with its first registration by the current wall clock, if either is
@@ -291,58 +297,82 @@ impl ServerRecord {
 }
 
 impl FoldedTexts {
-    fn new(texts: [&str; 5]) -> Self {
+    fn new(texts: [&str; 6], players: Option<&ServerInfo>) -> Self {
         let mut lines = String::new();
-        let mut ends = [0; 4];
-        for (index, text) in texts.into_iter().enumerate() {
+        let mut ends = [0; 6];
+        for (end, text) in ends.iter_mut().zip(texts) {
             lines.push_str(&fold(text));
-            if let Some(end) = ends.get_mut(index) {
-                *end = lines.len() as u32;
-                lines.push('\n');
-            }
+            *end = lines.len() as u32;
+            lines.push('\n');
+        }
+        for player in players.and_then(|info| info.player_list.as_deref()).unwrap_or_default() {
+            lines.push_str(&fold(&player.name));
+            lines.push('\n');
         }
         Self { lines: lines.into(), ends }
     }
 
-    /// Whether any of the texts contains this one, which has to be folded and without line breaks.
+    /// The same texts with the names of these players.
+    fn with_players(&self, info: Option<&ServerInfo>) -> Self {
+        let texts = [self.name(), self.map(), self.game(), self.game_name(), self.version(), self.line(ADDRESSES)];
+        Self::new(texts, info)
+    }
+
+    /// Whether any of the texts, the name of a player or an address contains this one, which has to be folded and without line
+    /// breaks. Addresses are searched only for what looks like a part of one: a number in a name would match most of them.
     #[must_use]
     pub fn contains(&self, text: &str) -> bool {
-        self.lines.contains(text)
+        let texts = &self.lines[..self.ends[ADDRESSES - 1] as usize];
+        let players = &self.lines[self.ends[ADDRESSES] as usize + 1..];
+        texts.contains(text)
+            || (!players.is_empty() && players.contains(text))
+            || (is_part_of_address(text) && self.line(ADDRESSES).contains(text))
     }
 
     /// Folded name of the server.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.lines[..self.ends[0] as usize]
+        self.line(0)
     }
 
     /// Folded name of the map.
     #[must_use]
     pub fn map(&self) -> &str {
-        self.line(0, 1)
+        self.line(1)
     }
 
     /// Folded short name of the game.
     #[must_use]
     pub fn game(&self) -> &str {
-        self.line(1, 2)
+        self.line(2)
     }
 
     /// Folded long name of the game.
     #[must_use]
     pub fn game_name(&self) -> &str {
-        self.line(2, 3)
+        self.line(3)
     }
 
     /// Folded version of the game.
     #[must_use]
     pub fn version(&self) -> &str {
-        &self.lines[self.ends[3] as usize + 1..]
+        self.line(4)
     }
 
-    fn line(&self, before: usize, this: usize) -> &str {
-        &self.lines[self.ends[before] as usize + 1..self.ends[this] as usize]
+    fn line(&self, index: usize) -> &str {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize + 1);
+        &self.lines[start..self.ends[index] as usize]
     }
+}
+
+/// The line of [`FoldedTexts`] with the addresses.
+const ADDRESSES: usize = 5;
+
+/// Whether a text looks like a part of an address: `192.0.2`, `:8190`, `2001:db8`.
+fn is_part_of_address(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_hexdigit() || b".:[]".contains(&byte);
+    let dots = text.bytes().filter(|byte| *byte == b'.').count();
+    (dots >= 2 || text.contains(':')) && text.len() >= 4 && text.bytes().all(is_digit)
 }
 
 /// A duration in whole milliseconds, rounded up.

@@ -1,12 +1,13 @@
 //! The handlers of the admin API.
 
-use super::pagination::Pagination;
+use super::{
+    pagination::Pagination,
+    views::{AuditView, BanView, NoteView},
+};
 use crate::{
     api::{
         response::JSON,
-        schema::{
-            AuditPage, BanEntry, BanPage, EntryNumber, NoteEntry, NotePage, PageParameters, PublicIdPath, UnlistResult,
-        },
+        schema::{AuditPage, BanPage, EntryNumber, NotePage, PageParameters, PublicIdPath, UnlistResult},
     },
     middleware::ClientAddr,
     path_id::PathId,
@@ -20,8 +21,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use rallypoint_history::export::parse_time;
-use rallypoint_lobby::{AdminError, AdminStore, StoredBan, unix_now};
+use rallypoint_history::{
+    UnixSeconds,
+    export::{parse_time, rfc3339},
+};
+use rallypoint_lobby::{AdminError, AdminStore, unix_now};
 use rallypoint_lobby_proto::{Ban, BanError, BanSubject, BannedNetwork, BannedServer, PublicId, operator_text};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -92,18 +96,6 @@ struct NoteRequest {
     text: String,
 }
 
-/// A ban in a response.
-#[derive(Serialize)]
-struct BanView<'a> {
-    /// `None` for bans of the configuration file, which can be changed only there.
-    id: Option<u64>,
-    #[serde(flatten)]
-    ban: &'a Ban,
-    since: Option<u64>,
-    source: &'static str,
-    in_force: bool,
-}
-
 /// The bans, including those of the configuration file
 #[utoipa::path(
     get,
@@ -119,11 +111,8 @@ pub(super) async fn bans(State(state): State<Arc<AppState>>, RawQuery(query): Ra
     let settings = state.settings();
     let now = SystemTime::now();
     let record = admin(&state)?.record();
-    let added = record.bans.iter().map(|ban| view(ban, now));
-    let configured = settings.bans.iter().map(|ban| {
-        let in_force = ban.is_in_force(now);
-        BanView { id: None, ban, since: None, source: "configuration", in_force }
-    });
+    let added = record.bans.iter().map(|ban| BanView::stored(ban, now));
+    let configured = settings.bans.iter().map(|ban| BanView::configured(ban, now));
     let all: Vec<_> = added.chain(configured).collect();
     Ok(json(StatusCode::OK, &pagination.page("bans", &all)))
 }
@@ -134,8 +123,8 @@ pub(super) async fn bans(State(state): State<Arc<AppState>>, RawQuery(query): Ra
     path = "/api/v1/admin/bans",
     request_body = BanRequest,
     responses(
-        (status = 200, description = "The ban of the same subject was replaced.", body = BanEntry),
-        (status = 201, description = "A new ban.", body = BanEntry),
+        (status = 200, description = "The ban of the same subject was replaced.", body = BanView),
+        (status = 201, description = "A new ban.", body = BanView),
         (status = 409, description = "There are too many bans."),
         (status = 413, description = "The body is longer than 16 kB."),
         (status = 503, description = "The data directory of the lobby cannot be used; nothing was changed."),
@@ -165,7 +154,7 @@ pub(super) async fn ban(
     let reason = operator_text(&request.reason).map_err(|error| invalid_ban("reason", &error))?;
     let ban = Ban { subject, reason: reason.into(), until: until.map(time_of) };
     let (ban, is_new) = admin(&state)?.put_ban(ban, client.ip).await?;
-    Ok(json(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &view(&ban, time_of(now))))
+    Ok(json(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &BanView::stored(&ban, time_of(now))))
 }
 
 /// Removes a ban; bans of the configuration file can be removed only there
@@ -219,7 +208,7 @@ pub(super) async fn unlist(
     let banned: Vec<_> = addresses.iter().map(SocketAddr::ip).filter(|_| request.ban).collect();
     let server = BannedServer { id, name: row.name.to_string(), transport: row.transport, addresses };
     let until = unix_now().saturating_add(seconds);
-    let answer = serde_json::json!({ "id": id.to_string(), "name": row.name, "until": until, "banned": banned });
+    let answer = serde_json::json!({ "id": id.to_string(), "name": row.name, "until": rfc3339(until as UnixSeconds), "banned": banned });
     admin(&state)?.unlist(server, request.ban, &reason, time_of(until), client.ip).await?;
     Ok(json(StatusCode::OK, &answer))
 }
@@ -247,7 +236,7 @@ pub(super) async fn notes(State(state): State<Arc<AppState>>, RawQuery(query): R
     let about = about.map(|about| subject(&about)).transpose()?;
     let record = admin(&state)?.record();
     let notes = record.notes.iter().filter(|note| about.as_ref().is_none_or(|about| note.about == *about));
-    Ok(json(StatusCode::OK, &pagination.page("notes", &notes.collect::<Vec<_>>())))
+    Ok(json(StatusCode::OK, &pagination.page("notes", &notes.map(NoteView::from).collect::<Vec<_>>())))
 }
 
 /// Adds a note about a server, an address or a network
@@ -256,7 +245,7 @@ pub(super) async fn notes(State(state): State<Arc<AppState>>, RawQuery(query): R
     path = "/api/v1/admin/notes",
     request_body = NoteRequest,
     responses(
-        (status = 201, description = "The note.", body = NoteEntry),
+        (status = 201, description = "The note.", body = NoteView),
         (status = 409, description = "There are too many notes."),
         (status = 413, description = "The body is longer than 16 kB."),
         (status = 503, description = "The data directory of the lobby cannot be used; nothing was changed."),
@@ -274,7 +263,7 @@ pub(super) async fn add_note(
         return Err(invalid("text", "text: it is empty"));
     }
     let note = admin(&state)?.add_note(about, text, client.ip).await?;
-    Ok(json(StatusCode::CREATED, &note))
+    Ok(json(StatusCode::CREATED, &NoteView::from(&note)))
 }
 
 /// Removes a note
@@ -313,6 +302,7 @@ pub(super) async fn remove_note(
 pub(super) async fn audit(State(state): State<Arc<AppState>>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
     let (pagination, _) = Pagination::parse(query.as_deref(), None)?;
     let entries = admin(&state)?.audit().await?;
+    let entries: Vec<_> = entries.iter().map(AuditView::from).collect();
     Ok(json(StatusCode::OK, &pagination.page("entries", &entries)))
 }
 
@@ -335,11 +325,6 @@ impl From<AdminError> for Problem {
             _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the change failed because of a bug: see the log"),
         }
     }
-}
-
-fn view(stored: &StoredBan, now: SystemTime) -> BanView<'_> {
-    let StoredBan { id, ban, since } = stored;
-    BanView { id: Some(*id), ban, since: Some(*since), source: "admin", in_force: ban.is_in_force(now) }
 }
 
 /// Parses the subject of a note: the public ID of a server, an address or a network.

@@ -1,9 +1,10 @@
 //! `GET /api/v1/events`: changes as server-sent events.
 
 use crate::{
+    LobbyNames,
     evicting_quota::EvictingPermit,
-    filter::InvalidParameter,
-    live::{Cursor, EventSubscription},
+    filter::{EXPECTED_LOBBY, InvalidParameter},
+    live::{Cursor, EventScope, EventSubscription, IdFilter, Live},
     middleware::ClientAddr,
     problem::Problem,
     server::Connection,
@@ -18,7 +19,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body::Frame;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_lobby::Totals;
 use std::{
     convert::Infallible,
     pin::Pin,
@@ -35,6 +36,9 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// Time in milliseconds that a browser waits before it reconnects.
 const RECONNECT_DELAY: u32 = 2_000;
 
+/// Minimum interval between two events with the totals of the list, for clients that follow some servers only.
+const TOTALS_INTERVAL: Duration = Duration::from_secs(2);
+
 /// Live changes, as server-sent events
 ///
 /// Events that the client has missed since `after` come first.
@@ -45,9 +49,16 @@ const RECONNECT_DELAY: u32 = 2_000;
         (
             "lobby" = Option<String>,
             Query,
-            description = "Only events of this lobby.",
-            format = "uuid",
+            description = "Only events of this lobby: its UUID or its name.",
             example = "1ccf16b1-436d-856f-504d-cc1af306aaa7",
+        ),
+        (
+            "ids" = Option<String>,
+            Query,
+            description = "Only events of these servers: at most 500 public IDs, or at least their first 8 digits, separated by \
+                           commas. The stream then has events `totals`, too.",
+            pattern = "^[0-9a-fA-F]{8,32}(,[0-9a-fA-F]{8,32}){0,499}$",
+            example = "01234567,89abcdef",
         ),
         (
             "after" = Option<String>,
@@ -60,8 +71,11 @@ const RECONNECT_DELAY: u32 = 2_000;
     responses(
         (
             status = 200,
-            description = "The data of `listed` and `changed` is a Server, that of `unlisted` has id, lobby, name and why. The \
-                           data of `hello` and `reset` has the cursor; after `reset`, fetch the list again.",
+            description = "The data of `listed` is a Server; that of `changed` has its id, its lobby and the fields that have \
+                           changed; that of `unlisted` has id, lobby, name and why. The data of `hello` and `reset` has the \
+                           cursor; after `reset`, fetch the list again. The data of `totals`, which come at most every two \
+                           seconds, has the number of servers, players, bots and slots of all lobbies, and as `listed` the \
+                           number of servers that were listed since the lobby started.",
             body = String,
             content_type = "text/event-stream",
         ),
@@ -75,12 +89,14 @@ pub(crate) async fn stream(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let EventQuery { lobby, after } = EventQuery::parse(query.as_deref().unwrap_or_default(), &headers)?;
+    let EventQuery { scope, after } =
+        EventQuery::parse(query.as_deref().unwrap_or_default(), &headers, &state.settings().names)?;
     let streams = &state.quotas.event_streams;
     let permit = streams.take(state.quota_client(client), 1, &connection, Instant::now()).ok_or_else(|| {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many event streams are open: try again later")
     })?;
-    let (subscription, start) = state.live.events().subscribe(after, lobby, &connection);
+    let totals = scope.ids.is_some().then(|| TotalsEvents { live: Arc::clone(&state.live), sent: None });
+    let (subscription, start) = state.live.events().subscribe(after, scope, &connection);
     let first_event = match (after, start) {
         (None, _) => Some("hello"),
         (Some(_), Err(_)) => Some("reset"),
@@ -91,7 +107,7 @@ pub(crate) async fn stream(
         first_event.map(|name| format!("id: {cursor}\nevent: {name}\ndata: {{\"cursor\":\"{cursor}\"}}\n\n"));
     let head = format!("retry: {RECONNECT_DELAY}\n\n{}", first_event.unwrap_or_default()).into();
     let shutdown = state.shutdown.clone();
-    let stream = EventStream { head: Some(head), subscription, shutdown, _permit: permit };
+    let stream = EventStream { head: Some(head), subscription, totals, shutdown, _permit: permit };
     let mut response = Response::new(Body::new(EventBody(Box::pin(stream.next()))));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -104,21 +120,25 @@ pub(crate) async fn stream(
 /// The parameters of a request.
 #[derive(Debug, Default)]
 struct EventQuery {
-    lobby: Option<LobbyId>,
+    scope: EventScope,
     /// The last event that the client has received.
     after: Option<Cursor>,
 }
 
 impl EventQuery {
-    fn parse(query: &str, headers: &HeaderMap) -> Result<Self, InvalidParameter> {
+    fn parse(query: &str, headers: &HeaderMap, names: &LobbyNames) -> Result<Self, InvalidParameter> {
         let mut parsed = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let invalid = |expected: &str| InvalidParameter::new(&name, expected);
             match &*name {
-                "lobby" | "after" if value.is_empty() => {}
-                "lobby" => parsed.lobby = Some(value.parse().map_err(|_| invalid("expected the UUID of a lobby"))?),
+                "lobby" | "ids" | "after" if value.is_empty() => {}
+                "lobby" => parsed.scope.lobby = Some(names.find(&value).ok_or_else(|| invalid(EXPECTED_LOBBY))?),
+                "ids" => {
+                    let ids = IdFilter::parse(&value).map_err(|error| invalid(&error.to_string()))?;
+                    parsed.scope.ids = Some(ids);
+                }
                 "after" => parsed.after = Some(value.parse().map_err(|_| invalid("expected the cursor of a list"))?),
-                _ => return Err(InvalidParameter::unknown(&name, &["lobby", "after"])),
+                _ => return Err(InvalidParameter::unknown(&name, &["lobby", "ids", "after"])),
             }
         }
         // A browser reconnects with the address of its first request, but adds the last event that it has received since.
@@ -136,8 +156,44 @@ struct EventStream {
     /// The first bytes of the stream, until they are sent.
     head: Option<Bytes>,
     subscription: EventSubscription,
+    /// For a stream of some servers only.
+    totals: Option<TotalsEvents>,
     shutdown: watch::Receiver<bool>,
     _permit: EvictingPermit,
+}
+
+/// The events with the totals of the list. They have no ID, because a client that reconnects gets the latest anyway.
+struct TotalsEvents {
+    live: Arc<Live>,
+    /// What was sent last, and when.
+    sent: Option<((Totals, u64), tokio::time::Instant)>,
+}
+
+impl TotalsEvents {
+    /// The next event, if the totals have changed and the last one is old enough.
+    fn poll(&mut self) -> Option<Bytes> {
+        let now = tokio::time::Instant::now();
+        let current = self.pending().filter(|_| self.next_at() <= now)?;
+        self.sent = Some((current, now));
+        let (Totals { servers, players, bots, slots }, listed) = current;
+        let data = format!(
+            "event: totals\ndata: {{\"servers\":{servers},\"players\":{players},\"bots\":{bots},\"slots\":{slots},\
+             \"listed\":{listed}}}\n\n"
+        );
+        Some(data.into())
+    }
+
+    /// The current totals, if they differ from those that were sent last.
+    fn pending(&self) -> Option<(Totals, u64)> {
+        let snapshot = self.live.snapshot();
+        let current = (snapshot.totals(), snapshot.listed());
+        self.sent.is_none_or(|(sent, _)| sent != current).then_some(current)
+    }
+
+    /// The earliest time of the next event.
+    fn next_at(&self) -> tokio::time::Instant {
+        self.sent.map_or_else(tokio::time::Instant::now, |(_, at)| at + TOTALS_INTERVAL)
+    }
 }
 
 impl EventStream {
@@ -152,8 +208,13 @@ impl EventStream {
             if let Some(events) = self.subscription.poll_events().ok()? {
                 return Some((events, self));
             }
+            if let Some(event) = self.totals.as_mut().and_then(TotalsEvents::poll) {
+                return Some((event, self));
+            }
+            let totals_at = self.totals.as_ref().filter(|totals| totals.pending().is_some()).map(TotalsEvents::next_at);
             tokio::select! {
                 () = self.subscription.changed() => continue,
+                () = tokio::time::sleep_until(totals_at.unwrap_or(heartbeat_at)), if totals_at.is_some() => continue,
                 () = tokio::time::sleep_until(heartbeat_at) => {}
                 _ = self.shutdown.wait_for(|shutdown| *shutdown) => return None,
             }

@@ -4,7 +4,12 @@ use super::{
     response,
     schema::{HistoryParameters, HistorySeries, LobbyUuid, PublicIdPath},
 };
-use crate::{filter::InvalidParameter, path_id::PathId, problem::Problem, state::AppState};
+use crate::{
+    filter::{EXPECTED_LOBBY, InvalidParameter},
+    path_id::PathId,
+    problem::Problem,
+    state::AppState,
+};
 use axum::{
     body::Body,
     extract::{RawQuery, State},
@@ -72,7 +77,8 @@ pub(super) async fn lobby(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let id = id.parse().map_err(|_| Problem::parameter("id", "id: expected the UUID of a lobby"))?;
+    let lobby = state.settings().names.find(&id);
+    let id = lobby.ok_or_else(|| Problem::parameter("id", format!("id: {EXPECTED_LOBBY}")))?;
     series(&state, Subject::Lobby(id), query.as_deref().unwrap_or_default(), &headers).await
 }
 

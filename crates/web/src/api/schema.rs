@@ -4,7 +4,10 @@
 //! and audit entries are types of the lobby, which knows nothing of HTTP. Tests compare all of them with what is served.
 #![expect(dead_code, reason = "only the document uses the fields")]
 
-use crate::json::ServerView;
+use crate::{
+    admin::views::{AuditView, BanView, NoteView},
+    json::ServerView,
+};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -12,19 +15,19 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListParameters {
-    /// Words that each have to occur in the name, map, game or version.
+    /// Words that each have to occur in the name, map, game, version, address, or the name of a player.
     #[param(max_length = 200, example = "bacon")]
     q: Option<String>,
-    /// Only servers of this lobby.
-    #[param(format = "uuid", example = "1ccf16b1-436d-856f-504d-cc1af306aaa7")]
+    /// Only servers of this lobby: its UUID or its name.
+    #[param(example = "gg2")]
     lobby: Option<String>,
     /// Only this game, by its short or its full name.
     #[param(max_length = 200, example = "gg2")]
     game: Option<String>,
-    /// Only this map.
+    /// Only maps whose name contains this.
     #[param(max_length = 200, example = "ctf_truefort")]
     map: Option<String>,
-    /// Only this version.
+    /// Only versions that contain this.
     #[param(max_length = 200, example = "2.9")]
     version: Option<String>,
     /// Only servers with at least one player.
@@ -46,10 +49,10 @@ pub(super) struct ListParameters {
     #[param(example = "0123456789abcdef0123456789abcdef")]
     ids: Option<String>,
     /// The order: `id` (the default), `name`, `map`, `players`, `bots`, `slots`, `game`, `version`, `latency`, `age`, `password`,
-    /// `verified`, `address` or `lobby`; with a `-` in front the largest first. Equal servers are ordered by players, the most
+    /// `verified`, `address`, `lobby` or `popularity` (average number of players of the week); with a `-` in front the largest first. Equal servers are ordered by players, the most
     /// first.
     #[param(
-        pattern = "^-?(id|name|map|players|bots|slots|game|version|latency|age|password|verified|address|lobby)$",
+        pattern = "^-?(id|name|map|players|bots|slots|game|version|latency|age|password|verified|address|lobby|popularity)$",
         example = "-players"
     )]
     sort: Option<String>,
@@ -136,7 +139,7 @@ enum SubjectKind {
 /// Where a ban was made.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum BanSource {
+pub(crate) enum BanSource {
     Admin,
     Configuration,
 }
@@ -144,7 +147,7 @@ enum BanSource {
 /// A change by the operator.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum AuditAction {
+pub(crate) enum AuditAction {
     Ban,
     Unban,
     Unlist,
@@ -165,8 +168,8 @@ pub(crate) struct PublicIdPath {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct LobbyUuid {
-    /// The UUID of a lobby.
-    #[param(format = "uuid", example = "1ccf16b1-436d-856f-504d-cc1af306aaa7")]
+    /// The UUID or the name of a lobby.
+    #[param(example = "1ccf16b1-436d-856f-504d-cc1af306aaa7")]
     id: String,
 }
 
@@ -237,20 +240,54 @@ pub(super) struct ServerList<'a> {
 pub(super) struct HistorySeries {
     /// The subject.
     kind: SubjectKind,
-    /// The public ID of a server or the UUID of a lobby; not present for the total.
-    #[schema(required = false)]
-    id: String,
+    /// The public ID of a server or the UUID of a lobby; null for the total.
+    #[schema(required)]
+    id: Option<String>,
     /// The last name of a server.
-    #[schema(required = false)]
-    name: String,
-    /// The beginning of the history (RFC 3339); not present if there is none yet.
-    #[schema(required = false)]
-    first_seen: String,
+    #[schema(required)]
+    name: Option<String>,
+    /// The beginning of the history; null if there is none yet.
+    #[schema(required, format = "date-time")]
+    first_seen: Option<String>,
     /// Duration of a point in seconds.
     step: u64,
     /// The points.
-    #[schema(value_type = Vec<Object>)]
-    points: Vec<()>,
+    points: Vec<HistoryPoint>,
+}
+
+/// The state of a subject in one step. What is not known is null.
+#[derive(ToSchema)]
+struct HistoryPoint {
+    /// The beginning of the step.
+    #[schema(format = "date-time")]
+    time: String,
+    /// Number of minutes that were recorded.
+    observed: u32,
+    /// Number of these minutes in which the subject was listed.
+    up: u32,
+    /// Players while it was listed.
+    #[schema(required, inline)]
+    players: Option<HistoryPlayers>,
+    /// Average number of bots.
+    #[schema(required)]
+    bots: Option<f64>,
+    /// Average number of slots.
+    #[schema(required)]
+    slots: Option<f64>,
+    /// Average number of servers.
+    #[schema(required)]
+    servers: Option<f64>,
+}
+
+/// Players of a subject in one step.
+#[derive(ToSchema)]
+struct HistoryPlayers {
+    /// Minimum.
+    min: u32,
+    /// Average.
+    avg: f64,
+    /// Maximum.
+    max: u32,
 }
 
 /// Parameters of a list that is returned in parts.
@@ -265,39 +302,9 @@ pub(crate) struct PageParameters {
     limit: Option<u64>,
 }
 
-/// A ban. It has one of `network`, `name` and `server`.
-#[derive(ToSchema)]
-#[schema(as = Ban)]
-pub(crate) struct BanEntry {
-    /// The number of the ban; null for bans of the configuration file.
-    #[schema(required)]
-    id: Option<u64>,
-    /// The banned address or network.
-    #[schema(required = false)]
-    network: String,
-    /// The banned pattern of names.
-    #[schema(required = false)]
-    name: String,
-    /// A server that was removed from the list, and any server that takes its ID or address.
-    #[schema(required = false, inline)]
-    server: BannedServerEntry,
-    /// The reason.
-    reason: String,
-    /// The end in seconds since 1970; null for a permanent ban.
-    #[schema(required)]
-    until: Option<u64>,
-    /// The time of the ban in seconds since 1970.
-    #[schema(required)]
-    since: Option<u64>,
-    /// Where the ban was made.
-    source: BanSource,
-    /// Whether the ban has not ended.
-    in_force: bool,
-}
-
 /// A server that was removed from the list.
 #[derive(ToSchema)]
-struct BannedServerEntry {
+pub(crate) struct BannedServerEntry {
     /// The public ID.
     id: String,
     /// The name.
@@ -311,7 +318,7 @@ struct BannedServerEntry {
 /// A part of the list of bans.
 #[derive(ToSchema)]
 #[schema(as = Bans)]
-pub(crate) struct BanPage {
+pub(crate) struct BanPage<'a> {
     /// Number of bans.
     total: u64,
     /// Number of bans skipped.
@@ -319,7 +326,7 @@ pub(crate) struct BanPage {
     /// Number of bans in this response.
     count: u64,
     /// The bans.
-    bans: Vec<BanEntry>,
+    bans: Vec<BanView<'a>>,
 }
 
 /// The result of the removal of a server from the list.
@@ -330,30 +337,17 @@ pub(crate) struct UnlistResult {
     id: String,
     /// The name.
     name: String,
-    /// The end of the ban in seconds since 1970.
-    until: u64,
+    /// The end of the ban.
+    #[schema(format = "date-time")]
+    until: String,
     /// The addresses that are banned as well.
     banned: Vec<String>,
-}
-
-/// A note about a server, an address or a network.
-#[derive(ToSchema)]
-#[schema(as = Note)]
-pub(crate) struct NoteEntry {
-    /// The number of the note.
-    id: u64,
-    /// The public ID of a server, an address or a network.
-    about: String,
-    /// The text.
-    text: String,
-    /// The time of the note in seconds since 1970.
-    time: u64,
 }
 
 /// A part of the list of notes.
 #[derive(ToSchema)]
 #[schema(as = Notes)]
-pub(crate) struct NotePage {
+pub(crate) struct NotePage<'a> {
     /// Number of notes.
     total: u64,
     /// Number of notes skipped.
@@ -361,32 +355,13 @@ pub(crate) struct NotePage {
     /// Number of notes in this response.
     count: u64,
     /// The notes.
-    notes: Vec<NoteEntry>,
-}
-
-/// An entry of the audit log.
-#[derive(ToSchema)]
-struct AuditEntry {
-    /// The time in seconds since 1970.
-    time: u64,
-    /// The address of the operator.
-    from: String,
-    /// The change.
-    action: AuditAction,
-    /// The subject of the change.
-    about: String,
-    /// The reason, or the text of a note.
-    #[schema(required = false)]
-    reason: String,
-    /// The end of a ban in seconds since 1970.
-    #[schema(required = false)]
-    until: u64,
+    notes: Vec<NoteView<'a>>,
 }
 
 /// A part of the audit log.
 #[derive(ToSchema)]
 #[schema(as = Audit)]
-pub(crate) struct AuditPage {
+pub(crate) struct AuditPage<'a> {
     /// Number of entries.
     total: u64,
     /// Number of entries skipped.
@@ -394,5 +369,5 @@ pub(crate) struct AuditPage {
     /// Number of entries in this response.
     count: u64,
     /// The entries, the latest first.
-    entries: Vec<AuditEntry>,
+    entries: Vec<AuditView<'a>>,
 }

@@ -27,6 +27,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
 use std::{io::Write, sync::Arc};
@@ -68,7 +69,7 @@ pub(crate) async fn list(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut query = ListQuery::parse(query.as_deref().unwrap_or_default(), &DEFAULTS)?;
+    let mut query = ListQuery::parse(query.as_deref().unwrap_or_default(), &DEFAULTS, &state.settings().names)?;
     if let Some(lobby) = prebuilt_lobby(&query) {
         let turn = RenderRequest { limiter: &state.render_limiter, client };
         let list = match state.prebuilt_lists.list(&state.live, lobby, &turn).await {
@@ -92,7 +93,8 @@ pub(crate) async fn list(
     query.limit = query.limit.min(MAX_OWN_ROWS);
     let limiter = state.render_limiter.clone();
     let render = move || {
-        let list = write_list(&query, &state.live.snapshot(), MAX_OWN_BYTES);
+        let trends = state.trends.load();
+        let list = write_list(&query, &state.live.snapshot(), &|id| trends.week(id), MAX_OWN_BYTES);
         count_response(&state, client, &connection, response::with_content_etag(list, JSON, &headers))
     };
     Ok(limiter.run(client, render).await)
@@ -182,8 +184,13 @@ pub(crate) fn full_list(lobby: Option<LobbyId>) -> ListQuery {
 
 /// The result of a query as JSON. The servers are cut off at `max_bytes`, after the first: a client that requests the next part
 /// makes progress in any case.
-pub(crate) fn write_list(query: &ListQuery, snapshot: &LiveSnapshot, max_bytes: usize) -> Bytes {
-    let mut selection = query.select(snapshot);
+pub(crate) fn write_list(
+    query: &ListQuery,
+    snapshot: &LiveSnapshot,
+    popularity: &dyn Fn(PublicId) -> f32,
+    max_bytes: usize,
+) -> Bytes {
+    let mut selection = query.select(snapshot, popularity);
     let mut size = 0;
     let mut count = 0;
     for row in &selection.rows {

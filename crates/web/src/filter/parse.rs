@@ -1,7 +1,7 @@
 //! Parses the parameters of a list.
 
 use super::{Filter, ListQuery, Sort};
-use crate::problem::Problem;
+use crate::{LobbyNames, problem::Problem};
 use rallypoint_lobby::Verification;
 use rallypoint_wire::text;
 
@@ -49,20 +49,20 @@ impl ListQuery {
         Self { filter: Filter::default(), sort: defaults.sort, offset: 0, limit: defaults.limit }
     }
 
-    /// Parses a query string.
-    pub fn parse(text: &str, defaults: &QueryDefaults) -> Result<Self, InvalidParameter> {
+    /// Parses a query string. Lobbies can be given by their names.
+    pub fn parse(text: &str, defaults: &QueryDefaults, names: &LobbyNames) -> Result<Self, InvalidParameter> {
         let mut query = Self::defaults(defaults);
         let mut page = 1;
-        let mut names = Vec::new();
+        let mut given = Vec::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
-            if names.contains(&name) {
+            if given.contains(&name) {
                 return Err(InvalidParameter::repeated(&name));
             }
-            if names.len() >= MAX_PARAMETERS {
+            if given.len() >= MAX_PARAMETERS {
                 return Err(InvalidParameter::new(&name, &format!("expected at most {MAX_PARAMETERS} parameters")));
             }
-            query.set_parameter(&name, &value, defaults, &mut page)?;
-            names.push(name);
+            query.set_parameter(&name, &value, defaults, names, &mut page)?;
+            given.push(name);
         }
         if defaults.by_page {
             query.offset = (page - 1usize).saturating_mul(query.limit);
@@ -75,6 +75,7 @@ impl ListQuery {
         name: &str,
         value: &str,
         defaults: &QueryDefaults,
+        names: &LobbyNames,
         page: &mut usize,
     ) -> Result<(), InvalidParameter> {
         let invalid = |expected: &str| InvalidParameter::new(name, expected);
@@ -97,8 +98,7 @@ impl ListQuery {
             "map" => filter.map = words(name, value)?,
             "version" => filter.version = words(name, value)?,
             "lobby" => {
-                let id = value.parse().map_err(|_| invalid("expected the UUID of a lobby"))?;
-                filter.lobby = Some(id);
+                filter.lobby = Some(names.find(value).ok_or_else(|| invalid(EXPECTED_LOBBY))?);
             }
             "not_empty" => filter.not_empty = switch(name, value)?,
             "not_full" => filter.not_full = switch(name, value)?,
@@ -129,6 +129,9 @@ impl ListQuery {
         Ok(())
     }
 }
+
+/// What is expected as a lobby.
+pub(crate) const EXPECTED_LOBBY: &str = "expected the UUID or the name of a lobby, as at /api/v1/lobbies";
 
 /// The parameters of the API.
 const KNOWN: [&str; 14] = [

@@ -1,6 +1,7 @@
 //! The order of servers in a list.
 
 use rallypoint_lobby::ServerRecord;
+use rallypoint_lobby_proto::PublicId;
 use std::{cmp::Ordering, fmt, str::FromStr, sync::Arc};
 
 /// A column and a direction. Servers that are equal in the column are ordered by players, the most first, and then by ID.
@@ -43,11 +44,13 @@ pub enum Column {
     Address,
     /// The lobby.
     Lobby,
+    /// Average number of players in the last seven days.
+    Popularity,
 }
 
 impl Column {
     /// All columns with their names.
-    pub const ALL: [(&'static str, Self); 14] = [
+    pub const ALL: [(&'static str, Self); 15] = [
         ("id", Self::Id),
         ("name", Self::Name),
         ("map", Self::Map),
@@ -62,6 +65,7 @@ impl Column {
         ("verified", Self::Verified),
         ("address", Self::Address),
         ("lobby", Self::Lobby),
+        ("popularity", Self::Popularity),
     ];
 
     /// The name of the column, as in `sort=name`.
@@ -84,7 +88,8 @@ impl Sort {
         Self { column, descending: true }
     }
 
-    /// Compares two servers. They are equal only if they have the same ID.
+    /// Compares two servers. They are equal only if they have the same ID. Their popularity, which is not part of a record, is
+    /// taken to be equal.
     #[must_use]
     pub fn compare(self, a: &ServerRecord, b: &ServerRecord) -> Ordering {
         let (x, y) = if self.descending { (b, a) } else { (a, b) };
@@ -104,26 +109,46 @@ impl Sort {
             Column::Verified => x.verification.cmp(&y.verification),
             Column::Address => (x.v4, x.v6).cmp(&(y.v4, y.v6)),
             Column::Lobby => x.lobby.cmp(&y.lobby),
+            Column::Popularity => Ordering::Equal,
         };
         first.then_with(|| b.players.cmp(&a.players)).then_with(|| a.id.cmp(&b.id))
     }
 
     /// Sorts the rows so that those from `start` to `end` are where they would be if all were sorted. The rows have to be in
     /// the order of their IDs.
-    pub(super) fn sort_range(self, rows: &mut [&Arc<ServerRecord>], start: usize, end: usize) {
+    pub(super) fn sort_range(
+        self,
+        rows: &mut [&Arc<ServerRecord>],
+        start: usize,
+        end: usize,
+        popularity: &dyn Fn(PublicId) -> f32,
+    ) {
         if self == Self::ascending(Column::Id) || start >= end {
             return;
         }
-        let compare = |a: &&Arc<ServerRecord>, b: &&Arc<ServerRecord>| self.compare(a, b);
-        if end < rows.len() {
-            rows.select_nth_unstable_by(end, compare);
+        if self.column == Column::Popularity {
+            // Each is looked up once.
+            let mut weighted: Vec<_> = rows.iter().map(|row| (popularity(row.id), *row)).collect();
+            sort_range_by(&mut weighted, start, end, |(x, a), (y, b)| {
+                let by_weight = if self.descending { y.total_cmp(x) } else { x.total_cmp(y) };
+                by_weight.then_with(|| self.compare(a, b))
+            });
+            rows.iter_mut().zip(weighted).for_each(|(row, (_, sorted))| *row = sorted);
+        } else {
+            sort_range_by(rows, start, end, |a, b| self.compare(a, b));
         }
-        let rows = &mut rows[..end];
-        if start > 0 {
-            rows.select_nth_unstable_by(start, compare);
-        }
-        rows[start..].sort_unstable_by(compare);
     }
+}
+
+fn sort_range_by<T>(rows: &mut [T], start: usize, end: usize, compare: impl Fn(&T, &T) -> Ordering) {
+    if end < rows.len() {
+        rows.select_nth_unstable_by(end, &compare);
+    }
+    let rows = &mut rows[..end];
+    if start > 0 {
+        rows.select_nth_unstable_by(start, &compare);
+    }
+    rows[start..].sort_unstable_by(compare);
 }
 
 impl fmt::Display for Sort {

@@ -1,7 +1,10 @@
 //! Every filter and order against a naive implementation.
 
 use super::*;
-use crate::live::{Cursor, LiveSnapshot};
+use crate::{
+    LobbyNames,
+    live::{Cursor, LiveSnapshot},
+};
 use proptest::prelude::*;
 use rallypoint_lobby::{ServerTable, TableScope, WallClock};
 use rallypoint_lobby_proto::{Config, HashKeys, Registry};
@@ -19,6 +22,10 @@ const DEFAULTS: QueryDefaults = QueryDefaults {
     by_page: false,
     is_strict: true,
 };
+
+fn parse(text: &str, defaults: &QueryDefaults) -> Result<ListQuery, InvalidParameter> {
+    ListQuery::parse(text, defaults, &LobbyNames::default())
+}
 
 /// A generated server.
 #[derive(Clone, Debug)]
@@ -128,6 +135,8 @@ impl TestQuery {
         let lower = |text: &str| text.to_lowercase();
         let same =
             |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| lower(wanted) == lower(text));
+        let has =
+            |part: &Option<String>, text: &str| part.as_ref().is_none_or(|part| lower(text).contains(&lower(part)));
         let words = self.q.iter().flat_map(|q| q.split_whitespace().map(lower));
         let Occupancy { players, slots, password, .. } = server.occupancy;
         let [not_empty, not_full, no_password, both] = self.switches;
@@ -135,9 +144,9 @@ impl TestQuery {
         let mut words = words;
         words.all(|word| server.texts.iter().any(|text| lower(text).contains(&word)))
             && self.lobby.is_none_or(|number| number == server.lobby)
-            && same(&self.exact[0], map)
+            && has(&self.exact[0], map)
             && same(&self.exact[1], game)
-            && same(&self.exact[2], version)
+            && has(&self.exact[2], version)
             && (!not_empty || players > 0)
             && (!not_full || slots == 0 || players < slots)
             && (!no_password || !password)
@@ -177,7 +186,7 @@ proptest! {
         query in test_query(),
     ) {
         let snapshot = snapshot(&servers);
-        let found = ListQuery::parse(&query.to_query_string(), &DEFAULTS).unwrap().select(&snapshot);
+        let found = parse(&query.to_query_string(), &DEFAULTS).unwrap().select(&snapshot, &|_| 0.0);
         let mut expected: Vec<_> =
             snapshot.records().map(|row| (&servers[index(row)], &**row)).filter(|(server, _)| query.matches(server)).collect();
         expected.sort_by(|a, b| query.order(a, b));
@@ -188,14 +197,14 @@ proptest! {
 
     #[test]
     fn parsing_never_panics(text in ".{0,60}") {
-        let _ = ListQuery::parse(&text, &DEFAULTS);
-        let _ = ListQuery::parse(&text, &QueryDefaults { by_page: true, is_strict: false, ..DEFAULTS });
+        let _ = parse(&text, &DEFAULTS);
+        let _ = parse(&text, &QueryDefaults { by_page: true, is_strict: false, ..DEFAULTS });
     }
 
     #[test]
     fn filters_round_trip(query in test_query()) {
-        let filter = ListQuery::parse(&query.to_query_string(), &DEFAULTS).unwrap().filter;
-        prop_assert_eq!(ListQuery::parse(&filter.to_string(), &DEFAULTS).unwrap().filter, filter);
+        let filter = parse(&query.to_query_string(), &DEFAULTS).unwrap().filter;
+        prop_assert_eq!(parse(&filter.to_string(), &DEFAULTS).unwrap().filter, filter);
     }
 }
 
@@ -211,19 +220,19 @@ fn favourites_are_found_by_their_ids() {
     let ids: Vec<_> = snapshot.records().map(|row| row.id).collect();
     let gone = "0".repeat(32);
     let query = format!("ids={},{},{gone},{}", ids[3], ids[1], ids[3]);
-    let found = ListQuery::parse(&query, &DEFAULTS).unwrap().select(&snapshot);
+    let found = parse(&query, &DEFAULTS).unwrap().select(&snapshot, &|_| 0.0);
     assert_eq!(found.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [ids[1], ids[3]]);
 }
 
 #[test]
 fn pages_start_at_one_and_unknown_parameters_are_refused_only_in_strict_mode() {
     let page = QueryDefaults { by_page: true, is_strict: false, limit: 50, ..DEFAULTS };
-    let query = ListQuery::parse("page=3&utm_source=x&q=&map=", &page).unwrap();
+    let query = parse("page=3&utm_source=x&q=&map=", &page).unwrap();
     assert_eq!((query.offset, query.limit, query.filter.is_all()), (100, 50, true));
-    assert_eq!(ListQuery::parse("utm_source=x", &DEFAULTS).unwrap_err().name, "utm_source");
-    assert_eq!(ListQuery::parse("page=0", &page).unwrap_err().name, "page");
-    let last = ListQuery::parse("page=1000000&per_page=1000", &page).unwrap();
-    assert!(last.select(&snapshot(&[])).rows.is_empty());
+    assert_eq!(parse("utm_source=x", &DEFAULTS).unwrap_err().name, "utm_source");
+    assert_eq!(parse("page=0", &page).unwrap_err().name, "page");
+    let last = parse("page=1000000&per_page=1000", &page).unwrap();
+    assert!(last.select(&snapshot(&[]), &|_| 0.0).rows.is_empty());
 }
 
 #[test]
@@ -237,12 +246,12 @@ fn a_long_list_is_truncated_and_can_be_continued_with_offset() {
     let snapshot = snapshot(&vec![server; 9]);
     let size = |row: &Arc<ServerRecord>| crate::json::server(row).len() + 1;
     let longest = snapshot.records().map(size).max().unwrap();
-    let live = LiveSnapshot::new(Arc::clone(&snapshot), Cursor { epoch: 1, number: 0 });
+    let live = LiveSnapshot::new(Arc::clone(&snapshot), Cursor { epoch: 1, number: 0 }, 0);
     for (max_bytes, responses) in [(longest * 4, 3), (longest, 9), (1, 9), (usize::MAX, 1)] {
         let mut ids = Vec::new();
         for _ in 0..responses {
-            let query = ListQuery::parse(&format!("sort=-id&offset={}", ids.len()), &DEFAULTS).unwrap();
-            let list = crate::api::servers::write_list(&query, &live, max_bytes);
+            let query = parse(&format!("sort=-id&offset={}", ids.len()), &DEFAULTS).unwrap();
+            let list = crate::api::servers::write_list(&query, &live, &|_| 0.0, max_bytes);
             let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
             let servers = list["servers"].as_array().unwrap();
             assert_eq!((&list["total"], &list["count"]), (&9.into(), &servers.len().into()));
@@ -252,4 +261,38 @@ fn a_long_list_is_truncated_and_can_be_continued_with_offset() {
         expected.sort_unstable_by(|a, b| b.cmp(a));
         assert_eq!(ids, expected, "{max_bytes}");
     }
+}
+
+#[test]
+fn servers_are_found_by_parts_of_their_addresses() {
+    let server = TestServer {
+        lobby: 1,
+        texts: ["Server 1000".into(), String::new(), String::new(), "2.9".into()],
+        occupancy: Occupancy { players: 0, bots: 0, slots: 1, password: false },
+        families: (true, false),
+    };
+    let snapshot = snapshot(&[server]);
+    let total = |q: &str| parse(&format!("q={q}"), &DEFAULTS).unwrap().select(&snapshot, &|_| 0.0).total;
+    let address = snapshot.records().next().unwrap().addresses().next().unwrap();
+    let port = format!("%3A{}", address.port());
+    assert_eq!((total(&address.to_string()), total(&port), total(&address.ip().to_string())), (1, 1, 1));
+    assert_eq!((total("2.9"), total("1000"), total("%3A9"), total("198.51.100.7")), (1, 1, 0, 0));
+}
+
+#[test]
+fn the_most_popular_servers_come_first() {
+    let server = |name: &str, players| TestServer {
+        lobby: 1,
+        texts: [name.into(), String::new(), String::new(), String::new()],
+        occupancy: Occupancy { players, bots: 0, slots: 9, password: false },
+        families: (true, false),
+    };
+    let snapshot = snapshot(&[server("a", 1), server("b", 2), server("c", 3), server("d", 4)]);
+    let popular = snapshot.records().find(|row| &*row.name == "a").unwrap().id;
+    let names = |sort: &str| -> String {
+        let query = parse(&format!("sort={sort}&limit=3"), &DEFAULTS).unwrap();
+        let found = query.select(&snapshot, &|id| if id == popular { 2.5 } else { 0.0 });
+        found.rows.iter().map(|row| &*row.name).collect()
+    };
+    assert_eq!((names("-popularity"), names("popularity")), ("adc".into(), "dcb".into()));
 }

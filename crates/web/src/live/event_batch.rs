@@ -2,12 +2,15 @@
 //!
 //! Unlisted servers come first, then the others: a server that moves to another lobby is unlisted before it is listed. Within
 //! both groups the events are sorted by lobby, so that a client that follows one lobby gets slices of the same bytes: every
-//! event is serialized once, for any number of clients.
+//! event is serialized once, for any number of clients. A changed server is written with the fields that have changed.
 
-use super::Cursor;
+use super::{
+    Cursor,
+    id_filter::{IdFilter, number},
+};
 use crate::json::{self, text};
 use bytes::Bytes;
-use rallypoint_lobby::TableChange;
+use rallypoint_lobby::{TableChange, TableSnapshot};
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use serde::Serialize;
@@ -21,6 +24,10 @@ pub struct EventBatch {
     first: u64,
     bytes: Bytes,
     events: Vec<BatchEvent>,
+    /// The events by the ID of their server, for clients that follow some servers only.
+    by_id: Vec<(u128, u32)>,
+    /// Number of servers that were listed.
+    listed: u64,
 }
 
 /// An event of a batch.
@@ -51,28 +58,39 @@ fn sort_key(change: &TableChange) -> (bool, LobbyId, PublicId) {
 }
 
 impl EventBatch {
-    /// The events after `before`; `None` if there are no changes.
-    pub(super) fn new(changes: &[TableChange], before: Cursor) -> Option<Self> {
+    /// The events after `before`, which lead from the snapshot `previous` to the next; `None` if there are no changes.
+    pub(super) fn new(changes: &[TableChange], previous: &TableSnapshot, before: Cursor) -> Option<Self> {
+        let listed = changes.iter().filter(|change| matches!(change, TableChange::Listed(_))).count() as u64;
         let mut changes: Vec<_> = changes.iter().collect();
         changes.sort_unstable_by_key(|change| sort_key(change));
         let mut bytes = Vec::new();
         let mut cursor = before;
         let mut events = Vec::with_capacity(changes.len());
+        let mut by_id = Vec::with_capacity(changes.len());
         for change in changes {
             cursor.number += 1;
-            write(change, cursor, &mut bytes);
-            let (is_listed, lobby, _) = sort_key(change);
+            write(change, previous, cursor, &mut bytes);
+            let (is_listed, lobby, id) = sort_key(change);
+            by_id.push((number(id), events.len() as u32));
             events.push(BatchEvent { is_listed, lobby, end: bytes.len() });
         }
+        by_id.sort_unstable();
         let first = before.number + 1;
-        (!events.is_empty()).then(|| Self { epoch: before.epoch, first, bytes: bytes.into(), events })
+        (!events.is_empty()).then(|| Self { epoch: before.epoch, first, bytes: bytes.into(), events, by_id, listed })
     }
 
     /// A batch of one event with these bytes.
     #[cfg(test)]
     pub(super) fn of_event(before: Cursor, lobby: LobbyId, bytes: Vec<u8>) -> Self {
         let events = vec![BatchEvent { is_listed: true, lobby, end: bytes.len() }];
-        Self { epoch: before.epoch, first: before.number + 1, bytes: bytes.into(), events }
+        Self {
+            epoch: before.epoch,
+            first: before.number + 1,
+            bytes: bytes.into(),
+            events,
+            by_id: vec![(0, 0)],
+            listed: 1,
+        }
     }
 
     /// Whether nothing but the batch refers to its bytes.
@@ -99,6 +117,64 @@ impl EventBatch {
         self.bytes.len()
     }
 
+    /// Number of servers that were listed.
+    #[must_use]
+    pub fn listed(&self) -> u64 {
+        self.listed
+    }
+
+    /// The events of some servers after this number, copied together, with the number of the last event that they cover. They
+    /// are at most `max_bytes` long, or a single event. `None` if the batch has no more of them.
+    #[must_use]
+    pub fn of_servers_after(
+        &self,
+        number: u64,
+        ids: &IdFilter,
+        lobby: Option<LobbyId>,
+        max_bytes: usize,
+    ) -> Option<(Bytes, u64)> {
+        let skip = self.index_after(number);
+        let mut wanted = self.find(ids);
+        wanted.retain(|index| *index >= skip && lobby.is_none_or(|lobby| lobby == self.events[*index].lobby));
+        let mut out = Vec::new();
+        let mut last = None;
+        for index in wanted {
+            let event = &self.bytes[self.start(index)..self.events[index].end];
+            if last.is_some() && out.len() + event.len() > max_bytes {
+                break;
+            }
+            out.extend_from_slice(event);
+            last = Some(self.first + index as u64);
+        }
+        last.map(|last| (out.into(), last))
+    }
+
+    /// The events of these servers, in order. The shorter of both lists is looked up in the other.
+    fn find(&self, ids: &IdFilter) -> Vec<usize> {
+        let mut found: Vec<usize> = if self.len() <= ids.len() {
+            let wanted = self.by_id.iter().filter(|(id, _)| ids.contains(PublicId::from_bytes(id.to_be_bytes())));
+            wanted.map(|(_, index)| *index as usize).collect()
+        } else {
+            let range = |(first, last): (u128, u128)| {
+                let from = self.by_id.partition_point(|(id, _)| *id < first);
+                self.by_id[from..].iter().take_while(move |(id, _)| *id <= last)
+            };
+            ids.ranges().flat_map(range).map(|(_, index)| *index as usize).collect()
+        };
+        found.sort_unstable();
+        found
+    }
+
+    /// Index of the first event after this number.
+    fn index_after(&self, number: u64) -> usize {
+        usize::try_from((number + 1).saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.len())
+    }
+
+    /// Position in the bytes at which an event starts.
+    fn start(&self, index: usize) -> usize {
+        index.checked_sub(1).map_or(0, |before| self.events[before].end)
+    }
+
     /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -109,7 +185,7 @@ impl EventBatch {
     /// cover. They are at most `max_bytes` long, or a single event. `None` if the batch has no more of them.
     #[must_use]
     pub fn after(&self, number: u64, lobby: Option<LobbyId>, max_bytes: usize) -> Option<(Bytes, u64)> {
-        let skip = usize::try_from((number + 1).saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.len());
+        let skip = self.index_after(number);
         let of_lobby = |is_listed: bool, lobby: LobbyId| {
             let from = self.events.partition_point(|event| (event.is_listed, event.lobby) < (is_listed, lobby));
             let to = self.events.partition_point(|event| (event.is_listed, event.lobby) <= (is_listed, lobby));
@@ -119,17 +195,16 @@ impl EventBatch {
             None => [(0, self.len()), (0, 0)],
             Some(lobby) => [of_lobby(false, lobby), of_lobby(true, lobby)],
         };
-        let start = |event: usize| event.checked_sub(1).map_or(0, |before| self.events[before].end);
         let mut selected = ranges.into_iter().map(|(from, to)| (from.max(skip), to)).filter(|(from, to)| from < to);
         let (from, to) = selected.next()?;
-        let max_end = start(from).saturating_add(max_bytes);
+        let max_end = self.start(from).saturating_add(max_bytes);
         let fitting = from + self.events[from..to].partition_point(|event| event.end <= max_end);
         let to = fitting.max(from + 1);
-        Some((self.bytes.slice(start(from)..start(to)), self.first + to as u64 - 1))
+        Some((self.bytes.slice(self.start(from)..self.start(to)), self.first + to as u64 - 1))
     }
 }
 
-fn write(change: &TableChange, cursor: Cursor, out: &mut Vec<u8>) {
+fn write(change: &TableChange, previous: &TableSnapshot, cursor: Cursor, out: &mut Vec<u8>) {
     let name = match change {
         TableChange::Listed(_) => "listed",
         TableChange::Changed(_) => "changed",
@@ -138,7 +213,11 @@ fn write(change: &TableChange, cursor: Cursor, out: &mut Vec<u8>) {
     // Writing to memory does not fail, and neither does JSON without maps whose keys are not strings.
     let _ = write!(out, "id: {cursor}\nevent: {name}\ndata: ");
     match change {
-        TableChange::Listed(record) | TableChange::Changed(record) => out.extend_from_slice(&json::server(record)),
+        TableChange::Listed(record) => out.extend_from_slice(&json::server(record)),
+        TableChange::Changed(record) => match previous.record(record.id) {
+            Some(before) => json::write_changes(before, record, out),
+            None => out.extend_from_slice(&json::server(record)),
+        },
         TableChange::Unlisted(record, reason) => {
             let view = UnlistedView { id: record.id, lobby: record.lobby, name: &record.name, why: reason.code() };
             let _ = serde_json::to_writer(&mut *out, &view);
@@ -153,7 +232,10 @@ mod tests {
     use rallypoint_lobby::{ServerTable, TableScope, WallClock};
     use rallypoint_lobby_proto::{Config, HashKeys, Registry};
     use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport};
-    use std::time::{Duration, Instant, SystemTime};
+    use std::{
+        sync::Arc,
+        time::{Duration, Instant, SystemTime},
+    };
 
     const BEFORE: Cursor = Cursor { epoch: 7, number: 0 };
 
@@ -167,6 +249,7 @@ mod tests {
         let mut registry = Registry::new(Config::default(), HashKeys::default(), now).unwrap();
         let mut table = ServerTable::new(now, WallClock::new(now, SystemTime::now()), TableScope::All);
         let mut cursor = BEFORE;
+        let mut previous = Arc::new(TableSnapshot::empty());
         let mut batches = Vec::new();
         for (step, servers) in steps.iter().enumerate() {
             for (number, lobby_number) in *servers {
@@ -185,7 +268,9 @@ mod tests {
             registry.handle_timeout(now);
             registry.publish(now);
             table.handle_list(&registry.lists().snapshot());
-            let batch = EventBatch::new(&table.handle_timeout(now).unwrap().changes, cursor).unwrap();
+            let update = table.handle_timeout(now).unwrap();
+            let batch = EventBatch::new(&update.changes, &previous, cursor).unwrap();
+            previous = update.snapshot;
             assert_eq!(batch.before(), cursor, "the numbers are consecutive");
             cursor = batch.last();
             batches.push(batch);
@@ -254,6 +339,41 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_client_of_some_servers_receives_their_events_only() {
+        let servers: Vec<_> = (1..=60).map(|number| (number, 1 + number % 2)).collect();
+        for (batch_size, batch) in
+            [(60, batches(&[&servers]).pop().unwrap()), (2, batches(&[&servers[..2]]).pop().unwrap())]
+        {
+            assert_eq!((batch.len(), batch.listed()), (batch_size, batch_size as u64));
+            let events: Vec<serde_json::Value> = text(&batch, 0, None)
+                .lines()
+                .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
+                .collect();
+            let id = |index: usize| events[index]["id"].as_str().unwrap();
+            let ids = IdFilter::parse(&format!("{},{}", id(1), &id(0)[..8])).unwrap();
+            let (both, last) = batch.of_servers_after(0, &ids, None, usize::MAX).unwrap();
+            let both = String::from_utf8_lossy(&both).into_owned();
+            assert!(both.contains(id(0)) && both.contains(id(1)) && both.matches("data: ").count() == 2, "{both}");
+            assert_eq!(last, 2);
+            assert_eq!(batch.of_servers_after(last, &ids, None, usize::MAX), None);
+            let (first, last) = batch.of_servers_after(0, &ids, None, 1).unwrap();
+            assert_eq!((last, first.len() < both.len()), (1, true), "one event at a time");
+            let elsewhere = Some(lobby(9));
+            assert_eq!(batch.of_servers_after(0, &ids, elsewhere, usize::MAX), None);
+        }
+    }
+
+    #[test]
+    fn a_changed_server_is_written_with_the_fields_that_changed() {
+        let batches = batches(&[&[(1, 1)], &[(1, 1)]]);
+        let changed = text(&batches[1], 0, None);
+        let data = changed.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        let data: serde_json::Value = serde_json::from_str(data).unwrap();
+        let keys: Vec<_> = data.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!((keys, &data["name"]), (vec!["id", "lobby", "name", "raw"], &"server 1".into()));
     }
 
     #[test]

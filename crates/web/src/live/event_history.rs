@@ -1,6 +1,6 @@
 //! The most recent events, which all event streams share.
 
-use super::{Cursor, EventBatch};
+use super::{Cursor, EventBatch, IdFilter};
 use crate::server::Connection;
 use bytes::Bytes;
 use rallypoint_wire::lobby::LobbyId;
@@ -21,6 +21,10 @@ const KEPT_BYTES: usize = 8 << 20;
 /// Maximum number of bytes of events that a client is given at once, unless a single event is longer. What it is given stays in
 /// memory until it has received it, with the batch it is a part of.
 const MAX_PIECE: usize = 64 << 10;
+
+/// Maximum number of bytes of events that are copied together for a client that follows some servers only, unless a single event
+/// is longer.
+const MAX_COPY: usize = 16 << 10;
 
 /// The most recent events.
 #[derive(Debug)]
@@ -56,10 +60,19 @@ pub(crate) struct EventSubscription {
     history: Arc<EventHistory>,
     reader: Arc<Reader>,
     reader_number: u64,
-    lobby: Option<LobbyId>,
+    scope: EventScope,
     /// The last event that was returned or skipped.
     position: Cursor,
     last: watch::Receiver<Cursor>,
+}
+
+/// The events that a client receives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EventScope {
+    /// Only those of this lobby.
+    pub lobby: Option<LobbyId>,
+    /// Only those of these servers.
+    pub ids: Option<IdFilter>,
 }
 
 /// The events after the position of a client are no longer kept.
@@ -106,7 +119,7 @@ impl EventHistory {
     pub fn subscribe(
         self: &Arc<Self>,
         after: Option<Cursor>,
-        lobby: Option<LobbyId>,
+        scope: EventScope,
         connection: &Arc<Connection>,
     ) -> (EventSubscription, Result<(), EventsLost>) {
         let mut recent = self.recent();
@@ -127,7 +140,7 @@ impl EventHistory {
         recent.next_reader += 1;
         recent.readers.insert(reader_number, Arc::clone(&reader));
         drop(recent);
-        (EventSubscription { history: Arc::clone(self), reader, reader_number, lobby, position, last }, start)
+        (EventSubscription { history: Arc::clone(self), reader, reader_number, scope, position, last }, start)
     }
 
     fn recent(&self) -> MutexGuard<'_, RecentEvents> {
@@ -150,7 +163,12 @@ impl EventSubscription {
         }
         let first = recent.batches.partition_point(|batch| batch.last().number <= self.position.number);
         for batch in recent.batches.iter().skip(first) {
-            if let Some((events, number)) = batch.after(self.position.number, self.lobby, MAX_PIECE) {
+            let after = self.position.number;
+            let next = match &self.scope.ids {
+                Some(ids) => batch.of_servers_after(after, ids, self.scope.lobby, MAX_COPY),
+                None => batch.after(after, self.scope.lobby, MAX_PIECE),
+            };
+            if let Some((events, number)) = next {
                 self.reader.hold(batch.before().number + 1);
                 self.position.number = number;
                 return Ok(Some(events));
@@ -226,7 +244,8 @@ mod tests {
         lobby: Option<LobbyId>,
     ) -> (EventSubscription, Result<(), EventsLost>) {
         let connection = Arc::new(Connection::new(std::time::Instant::now()));
-        history.subscribe(after.map(|number| Cursor { number, ..START }), lobby, &connection)
+        let scope = EventScope { lobby, ids: None };
+        history.subscribe(after.map(|number| Cursor { number, ..START }), scope, &connection)
     }
 
     fn rest(subscription: &mut EventSubscription) -> Vec<u8> {
@@ -250,7 +269,7 @@ mod tests {
         assert_eq!((rest(&mut new), rest(&mut of_lobby)), (vec![6], vec![]));
         for unknown in [Cursor { number: 8, ..START }, Cursor { epoch: 8, number: 3 }] {
             let connection = Arc::new(Connection::new(std::time::Instant::now()));
-            let (subscription, start) = history.subscribe(Some(unknown), None, &connection);
+            let (subscription, start) = history.subscribe(Some(unknown), EventScope::default(), &connection);
             assert_eq!((start, subscription.cursor().number), (Err(EventsLost), 7));
         }
     }

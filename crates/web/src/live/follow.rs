@@ -48,7 +48,8 @@ async fn publish(live: &Live, update: &Arc<TableUpdate>) -> Option<()> {
         true => None,
         false => {
             let update = Arc::clone(update);
-            tokio::task::spawn_blocking(move || EventBatch::new(&update.changes, before)).await.ok()?
+            let previous = Arc::clone(live.snapshot().table());
+            tokio::task::spawn_blocking(move || EventBatch::new(&update.changes, &previous, before)).await.ok()?
         }
     };
     live.publish(Arc::clone(&update.snapshot), batch);

@@ -12,6 +12,9 @@ pub(crate) struct ClientAddr {
     /// Whether the request was made on this machine, for this machine: not through a proxy that runs on it, and not by the
     /// page of another site in a browser on it.
     pub is_local: bool,
+    /// Whether a proxy forwarded the request without naming its client in a way that is trusted: then `ip` is that of the proxy,
+    /// for all of its clients. Any client can pretend this, and gains nothing by it.
+    pub is_unnamed: bool,
 }
 
 impl ClientAddr {
@@ -26,13 +29,16 @@ impl ClientAddr {
         let values = headers.get_all(FORWARDED_FOR).iter().rev();
         let mut entries = values.flat_map(|value| value.to_str().unwrap_or_default().rsplit(','));
         let mut ip = peer;
+        let mut is_named = false;
         while is_trusted(&ip) {
             match entries.next().and_then(|entry| parse_addr(entry.trim())) {
                 Some(next) => ip = next,
                 None => break,
             }
+            is_named = true;
         }
-        Self { ip, is_local: peer.is_loopback() && !is_proxied && is_host_loopback(headers) }
+        let is_local = peer.is_loopback() && !is_proxied && is_host_loopback(headers);
+        Self { ip, is_local, is_unnamed: is_proxied && !is_named }
     }
 }
 
@@ -110,6 +116,15 @@ mod tests {
         assert!(!client("127.0.0.1", &["198.51.100.7"], &[]).is_local);
         assert!(!client("127.0.0.1", &["127.0.0.1"], &["127.0.0.0/8"]).is_local);
         assert!(!client("192.0.2.1", &[], &[]).is_local);
+    }
+
+    #[test]
+    fn clients_of_a_proxy_that_is_not_trusted_have_no_names() {
+        assert!(client("127.0.0.1", &["198.51.100.7"], &[]).is_unnamed);
+        assert!(!client("127.0.0.1", &["198.51.100.7"], &["127.0.0.1/32"]).is_unnamed);
+        assert!(!client("127.0.0.1", &["127.0.0.1"], &["127.0.0.1/32"]).is_unnamed);
+        assert!(client("127.0.0.1", &["unknown"], &["127.0.0.1/32"]).is_unnamed);
+        assert!(!client("127.0.0.1", &[], &[]).is_unnamed);
     }
 
     #[test]

@@ -13,18 +13,22 @@ use bytes::Bytes;
 use std::{collections::HashMap, sync::LazyLock};
 
 /// Name, extension and content of every file. Imported files come before those that import them.
-const SOURCES: [(&str, &str, &str); 12] = [
+const SOURCES: [(&str, &str, &str); 16] = [
     ("style", "css", include_str!("../../assets/style.css")),
     ("icon", "svg", include_str!("../../assets/icon.svg")),
+    ("base", "js", include_str!("../../assets/base.js")),
     ("times", "js", include_str!("../../assets/times.js")),
     ("copy", "js", include_str!("../../assets/copy.js")),
     ("favourites", "js", include_str!("../../assets/favourites.js")),
     ("filter", "js", include_str!("../../assets/filter.js")),
+    ("order", "js", include_str!("../../assets/order.js")),
     ("rows", "js", include_str!("../../assets/rows.js")),
     ("keys", "js", include_str!("../../assets/keys.js")),
     ("live", "js", include_str!("../../assets/live.js")),
+    ("graph", "js", include_str!("../../assets/graph.js")),
     ("list", "js", include_str!("../../assets/list.js")),
     ("embed", "js", include_str!("../../assets/embed.js")),
+    ("lobbies", "js", include_str!("../../assets/lobbies.js")),
     ("server", "js", include_str!("../../assets/server.js")),
 ];
 

@@ -4,10 +4,13 @@ use super::server_row::ServerRow;
 use crate::{path_id::PathId, problem::Problem, state::AppState};
 use askama::Template;
 use axum::{
-    extract::State,
+    extract::{RawQuery, State},
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use rallypoint_history::{Subject, UnixSeconds};
+use rallypoint_lobby::unix_now;
+use rallypoint_lobby_proto::PublicId;
 use std::sync::Arc;
 
 /// Maximum length in characters of the name on a badge.
@@ -26,19 +29,34 @@ struct Badge {
     left: usize,
     /// Width in pixels of the part with the state.
     right: usize,
+    /// The last 24 hours as an SVG path, if a graph was requested.
+    graph: Option<String>,
 }
 
-pub(super) async fn show(State(state): State<Arc<AppState>>, PathId(id): PathId) -> Result<Response, Problem> {
+/// With `?graph=1` the badge has a second line with the players of the last 24 hours.
+pub(super) async fn show(
+    State(state): State<Arc<AppState>>,
+    PathId(id): PathId,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let has_graph = query.is_some_and(|query| query.split('&').any(|part| part == "graph=1"));
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     // On another site, an image that shows "offline" is better than a broken one.
     let badge = match snapshot.record(id) {
         Some(row) => {
+            let trends = state.trends.load();
+            let trend = trends.get(id).filter(|_| has_graph);
             let server = ServerRow::new(row, &settings, 0);
-            Badge::new(server.name(), server.players(), true)
+            let graph = has_graph.then(|| trend.map(|trend| trend.path(row.slots)).unwrap_or_default());
+            Badge { graph, ..Badge::new(server.name(), server.players(), true) }
         }
-        None => Badge::new("server", "offline".into(), false),
+        None => {
+            let name = last_name(&state, id).await;
+            let graph = has_graph.then(String::new);
+            Badge { graph, ..Badge::new(name.as_deref().unwrap_or("server"), "offline".into(), false) }
+        }
     };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("image/svg+xml")),
@@ -48,13 +66,21 @@ pub(super) async fn show(State(state): State<Arc<AppState>>, PathId(id): PathId)
     Ok((headers, svg).into_response())
 }
 
+/// The last name of a server that is not listed, from the history.
+async fn last_name(state: &AppState, id: PublicId) -> Option<String> {
+    let history = state.history.clone()?;
+    let read = move || history.summary(&Subject::Server(id), unix_now() as UnixSeconds);
+    let summary = tokio::task::spawn_blocking(read).await.ok()?.ok()??;
+    Some(summary.name).filter(|name| !name.trim().is_empty())
+}
+
 impl Badge {
     fn new(name: &str, state: String, is_online: bool) -> Self {
         let mut short: String = name.chars().take(MAX_NAME).collect();
         if short.len() < name.len() {
             short.push('…');
         }
-        Self { left: width(&short), right: width(&state), name: short, state, is_online }
+        Self { left: width(&short), right: width(&state), name: short, state, is_online, graph: None }
     }
 }
 

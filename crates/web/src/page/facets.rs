@@ -24,6 +24,8 @@ const MAX_LOBBIES: usize = 64;
 pub(super) struct Facets {
     pub lobbies: Vec<LobbyChoice>,
     pub values: Arc<CommonValues>,
+    /// The game that is filtered by, if it is not one of the most common.
+    pub other_game: Option<String>,
 }
 
 #[derive(Debug)]
@@ -39,9 +41,19 @@ pub(super) struct LobbyChoice {
 pub(super) struct CommonValues {
     /// The lobbies with the most servers, and their number; only if the values are those of all lobbies.
     lobbies: Vec<(LobbyId, usize)>,
-    pub games: Vec<String>,
+    pub games: Vec<GameChoice>,
     pub maps: Vec<String>,
     pub versions: Vec<String>,
+}
+
+/// A game to choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GameChoice {
+    /// The short name, which the filter compares.
+    pub value: String,
+    /// The full name, or the short one if there is no other.
+    pub label: String,
+    pub servers: usize,
 }
 
 /// The most common values, counted once for each snapshot and lobby.
@@ -75,7 +87,8 @@ impl FacetCache {
             None if filter.lobby.is_some() => Arc::new(CommonValues::count(&TableSnapshot::empty(), None)),
             lobby => self.values(snapshot, lobby),
         };
-        Facets { lobbies: lobbies.into_iter().map(choice).collect(), values }
+        let other_game = filter.game.clone().filter(|game| !values.games.iter().any(|choice| choice.value == *game));
+        Facets { lobbies: lobbies.into_iter().map(choice).collect(), values, other_game }
     }
 
     fn values(&self, snapshot: &TableSnapshot, lobby: Option<LobbyId>) -> Arc<CommonValues> {
@@ -106,11 +119,13 @@ impl FacetCache {
 
 impl CommonValues {
     fn count(snapshot: &TableSnapshot, lobby: Option<LobbyId>) -> Self {
-        let mut games = HashMap::new();
+        let mut games: HashMap<&str, usize> = HashMap::new();
+        let mut game_names: HashMap<&str, &str> = HashMap::new();
         let mut maps = HashMap::new();
         let mut versions = HashMap::new();
         for row in snapshot.records().filter(|row| lobby.is_none_or(|lobby| lobby == row.lobby)) {
             *games.entry(&*row.game).or_insert(0) += 1;
+            game_names.entry(&*row.game).or_insert(if row.game_name.is_empty() { &*row.game } else { &*row.game_name });
             *maps.entry(&*row.map).or_insert(0) += 1;
             *versions.entry(&*row.version).or_insert(0) += 1;
         }
@@ -120,12 +135,19 @@ impl CommonValues {
             lobbies.sort_by_key(|(_, servers)| Reverse(*servers));
             lobbies.truncate(MAX_SUGGESTIONS);
         }
-        Self { lobbies, games: most_common(games), maps: most_common(maps), versions: most_common(versions) }
+        let game = |(value, servers): (&str, usize)| GameChoice {
+            value: value.to_owned(),
+            label: game_names.get(value).copied().unwrap_or(value).to_owned(),
+            servers,
+        };
+        let texts = |counts| most_common(counts).into_iter().map(|(text, _)| text.to_owned()).collect();
+        let games = most_common(games).into_iter().map(game).collect();
+        Self { lobbies, games, maps: texts(maps), versions: texts(versions) }
     }
 }
 
 /// The non-empty values with the highest counts.
-fn most_common(counts: HashMap<&str, usize>) -> Vec<String> {
+fn most_common(counts: HashMap<&str, usize>) -> Vec<(&str, usize)> {
     let mut counts: Vec<_> = counts.into_iter().filter(|(text, _)| !text.is_empty()).collect();
     let by_count = |(text, count): &(&str, usize)| (Reverse(*count), text.to_string());
     if counts.len() > MAX_SUGGESTIONS {
@@ -135,5 +157,5 @@ fn most_common(counts: HashMap<&str, usize>) -> Vec<String> {
         counts.truncate(MAX_SUGGESTIONS);
     }
     counts.sort_by_cached_key(by_count);
-    counts.into_iter().map(|(text, _)| text.to_owned()).collect()
+    counts
 }

@@ -1,5 +1,6 @@
 //! Numbers and times as text.
 
+use super::server_row::ServerRow;
 use std::{fmt, time::Duration};
 
 /// A whole number with thousands separators: "10,000".
@@ -40,6 +41,15 @@ pub(super) fn ago(seconds: &u64) -> String {
 /// A latency in whole milliseconds, rounded up, and at least 1.
 pub(super) fn milliseconds(latency: Duration) -> String {
     format!("{} ms", latency.as_micros().div_ceil(1_000).max(1))
+}
+
+/// A server in one line: "ctf_truefort · 5 / 16 players · Gang Garrison 2 2.9".
+pub(super) fn summary(server: &ServerRow<'_>) -> String {
+    let game = format!("{} {}", server.game(), server.row.version);
+    let bots = server.bots().unwrap_or_default();
+    let players = format!("{} players {bots}", server.players());
+    let parts = [&*server.row.map, players.trim(), game.trim()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
 /// A share in percent, rounded down: only a share of 1 is "100 %".

@@ -14,9 +14,9 @@ pub(super) enum Span {
     Month,
 }
 
-/// A graph, ready to be rendered.
+/// A graph, ready to be rendered. It is as wide as its place on the page: the lines are stretched, the labels are not.
 #[derive(Debug, Template)]
-#[template(path = "graph.svg")]
+#[template(path = "graph.html")]
 pub(super) struct Graph {
     label: String,
     /// Left edges and widths of the times without observations.
@@ -24,17 +24,23 @@ pub(super) struct Graph {
     area: String,
     average: String,
     maximum: String,
+    /// The number of slots, for a single server.
+    slots: String,
     /// Positions and values of the horizontal lines.
     levels: Vec<(f64, u64)>,
-    /// Positions and labels of the marks on the time axis.
+    /// Positions in percent and labels of the marks on the time axis, in UTC.
     ticks: Vec<(f64, String)>,
+    /// The beginning and the end, in seconds since 1970, and the length of the time range: the script marks local times.
+    from: UnixSeconds,
+    to: UnixSeconds,
+    span: &'static str,
+    /// Average, maximum and slots of each point, for the script: "5.2,7,16 …"; "-" where nothing is known.
+    values: String,
 }
 
-/// The drawing area within its margins, in units of the view box.
-const LEFT: f64 = 34.0;
-const TOP: f64 = 8.0;
-const WIDTH: f64 = 678.0;
-const HEIGHT: f64 = 168.0;
+/// The size of the drawing area, in units of its view box.
+const WIDTH: f64 = 1_000.0;
+const HEIGHT: f64 = 100.0;
 
 /// Maximum number of points: more could not be distinguished.
 const MAX_POINTS: usize = 240;
@@ -80,18 +86,23 @@ struct Bucket {
     is_known: bool,
     /// Average and maximum of players, if the subject was listed.
     players: Option<(f64, u32)>,
+    /// Average number of slots while it was listed.
+    slots: f64,
 }
 
 impl Graph {
-    /// Draws a series. With `absent_is_zero`, times at which the subject was not listed count as zero players: a lobby without
-    /// servers has none. Otherwise they are gaps.
-    pub fn new(series: &Series, span: Span, absent_is_zero: bool) -> Self {
-        let buckets = buckets(&series.points, absent_is_zero);
+    /// Draws a series. Times at which a server was not listed are gaps; at such times a lobby has no players. A server is
+    /// drawn with its slots.
+    pub fn new(series: &Series, span: Span, is_server: bool) -> Self {
+        let buckets = buckets(&series.points, !is_server);
         let maximum = buckets.iter().filter_map(|bucket| bucket.players).map(|(_, max)| max).max().unwrap_or(0);
-        let step = level_step(maximum);
-        let top = (u64::from(maximum).div_ceil(step) * step).max(step);
-        let x = |part: f64| LEFT + part * WIDTH;
-        let y = |players: f64| TOP + HEIGHT * (1.0 - players / top as f64);
+        let slots = buckets.iter().filter(|_| is_server).map(|bucket| bucket.slots.ceil() as u32).max().unwrap_or(0);
+        let highest = maximum.max(slots);
+        let step = level_step(highest);
+        let top = (u64::from(highest).div_ceil(step) * step).max(step);
+        let x = |part: f64| part * WIDTH;
+        let y = |players: f64| HEIGHT * (1.0 - players / top as f64);
+        let mut slots_line = String::new();
         let mut area = String::new();
         let mut average = String::new();
         let mut maximum_line = String::new();
@@ -110,6 +121,11 @@ impl Graph {
                 let _ = write!(area, "L{left:.1} {avg:.1}L{right:.1} {avg:.1}");
                 let _ = write!(average, "{command}{left:.1} {avg:.1}L{right:.1} {avg:.1}");
                 let _ = write!(maximum_line, "{command}{left:.1} {max:.1}L{right:.1} {max:.1}");
+                if is_server && bucket.slots > 0.0 {
+                    let slots = y(bucket.slots);
+                    let command = if slots_line.is_empty() || index == 0 { 'M' } else { 'L' };
+                    let _ = write!(slots_line, "{command}{left:.1} {slots:.1}L{right:.1} {slots:.1}");
+                }
             }
             let _ = write!(area, "L{:.1} {:.1}Z", x(last.to), y(0.0));
         }
@@ -125,8 +141,24 @@ impl Graph {
             area,
             average,
             maximum: maximum_line,
+            slots: slots_line,
             levels: (0..=top / step).map(|level| (y((level * step) as f64), level * step)).collect(),
             ticks: ticks(series, span),
+            from: series.points.first().map_or(0, |point| point.time),
+            to: series.points.last().map_or(0, |point| point.time + series.step),
+            span: span.code(),
+            values: buckets.iter().map(|bucket| bucket.values(is_server)).collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
+impl Bucket {
+    /// The values for the script.
+    fn values(&self, is_server: bool) -> String {
+        match self.players {
+            None => "-".into(),
+            Some((average, maximum)) if is_server => format!("{:.1},{maximum},{:.0}", average, self.slots),
+            Some((average, maximum)) => format!("{average:.1},{maximum}"),
         }
     }
 }
@@ -140,6 +172,7 @@ fn buckets(points: &[Point], absent_is_zero: bool) -> Vec<Bucket> {
         let up: u32 = points.iter().map(|point| point.up).sum();
         let sum: f64 = points.iter().filter_map(|point| Some(point.players?.avg * f64::from(point.up))).sum();
         let max = points.iter().filter_map(|point| Some(point.players?.max)).max();
+        let slots: f64 = points.iter().filter_map(|point| Some(point.players?.slots * f64::from(point.up))).sum();
         let players = max.filter(|_| up > 0).map(|max| (sum / f64::from(up), max));
         let from = index * chunk;
         Bucket {
@@ -147,6 +180,7 @@ fn buckets(points: &[Point], absent_is_zero: bool) -> Vec<Bucket> {
             to: (from + points.len()) as f64 / total,
             is_known,
             players: players.or((is_known && absent_is_zero).then_some((0.0, 0))),
+            slots: if up > 0 { slots / f64::from(up) } else { 0.0 },
         }
     };
     points.chunks(chunk).enumerate().map(bucket).collect()
@@ -170,10 +204,10 @@ fn ticks(series: &Series, span: Span) -> Vec<(f64, String)> {
     let times = std::iter::successors(Some(start), |time| Some(time + interval)).take_while(|time| *time < to);
     let tick = |time: UnixSeconds| {
         let text = export::rfc3339(time);
-        (LEFT + WIDTH * (time - from) as f64 / length, text.get(part.clone()).unwrap_or_default().to_owned())
+        (100.0 * (time - from) as f64 / length, text.get(part.clone()).unwrap_or_default().to_owned())
     };
     // Labels too close to an edge would be cut off.
-    times.take(40).map(tick).filter(|(x, _)| (LEFT + 14.0..LEFT + WIDTH - 14.0).contains(x)).collect()
+    times.take(40).map(tick).filter(|(percent, _)| (3.0..97.0).contains(percent)).collect()
 }
 
 #[cfg(test)]
@@ -203,13 +237,13 @@ mod tests {
     fn times_without_observations_are_not_zero() {
         let points = vec![point(0, 0, None), point(60, 1, Some(3)), point(120, 1, None), point(180, 1, Some(1))];
         let series = Series { step: 60, points };
-        let graph = Graph::new(&series, Span::Day, false);
+        let graph = Graph::new(&series, Span::Day, true);
         assert_eq!(graph.unknown.len(), 1);
         assert_eq!(graph.average.matches('M').count(), 2, "a gap where it was not listed");
-        assert_eq!(Graph::new(&series, Span::Day, true).average.matches('M').count(), 1);
+        assert_eq!(Graph::new(&series, Span::Day, false).average.matches('M').count(), 1);
         let svg = graph.render().unwrap();
         assert!(svg.contains("at most 3") && !svg.contains("style="), "{svg}");
-        let nothing = Graph::new(&Series { step: 60, points: Vec::new() }, Span::Month, true);
+        let nothing = Graph::new(&Series { step: 60, points: Vec::new() }, Span::Month, false);
         assert!(nothing.average.is_empty());
     }
 

@@ -13,6 +13,7 @@ const MAX_EVENTS: usize = 25;
 /// The history of a server, of a lobby, or of all lobbies.
 #[derive(Debug)]
 pub(super) struct HistoryView {
+    pub is_server: bool,
     pub summary: Option<Summary>,
     pub graph: Graph,
     pub events: Vec<HistoryEvent>,
@@ -53,12 +54,23 @@ impl HistorySection {
 }
 
 impl HistoryView {
+    /// The fractions of time for which it was listed, with their ranges. A range that is hardly longer than the history would
+    /// repeat the one before it.
+    pub fn uptime(&self) -> Vec<(&'static str, f64)> {
+        let Some(summary) = &self.summary else { return Vec::new() };
+        let recorded = unix_now() as UnixSeconds - summary.first;
+        let ranges = [("24 hours", 0), ("7 days", 86_400), ("30 days", 7 * 86_400)];
+        let known = ranges.iter().zip(summary.uptime).filter(|((_, from), _)| recorded > *from);
+        known.filter_map(|((range, _), share)| Some((*range, share?))).collect()
+    }
+
     fn read(history: &HistoryReader, subject: Subject, span: Span, now: UnixSeconds) -> Result<Self, HistoryError> {
         let is_server = matches!(subject, Subject::Server(_));
         let series = history.series(&subject, now - span.seconds()..now, Resolution::Auto)?;
         Ok(Self {
             summary: history.summary(&subject, now)?,
-            graph: Graph::new(&series, span, !is_server),
+            graph: Graph::new(&series, span, is_server),
+            is_server,
             events: if is_server { history.events(&subject, MAX_EVENTS, None)? } else { Vec::new() },
         })
     }

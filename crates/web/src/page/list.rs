@@ -5,10 +5,11 @@ use super::{
     facets::Facets,
     format,
     front_page::is_cluster_disconnected,
-    layout::{Layout, compress, render},
+    layout::{Layout, compress, render, site_url},
     server_row::ServerRow,
 };
 use crate::{
+    WebSettings,
     api::response::accepts_gzip,
     filter::{Column, ListQuery, QueryDefaults, Sort},
     live::Cursor,
@@ -36,18 +37,21 @@ const DEFAULTS: QueryDefaults = QueryDefaults {
     is_strict: false,
 };
 
-/// The columns: heading, CSS class, and the order that a click on the heading selects first.
-const COLUMNS: [(&str, &str, Sort); 10] = [
-    ("Password", "lock", Sort::ascending(Column::Password)),
+/// The orders: name, CSS class of the column whose heading selects it (empty if there is none), and the direction that comes
+/// first.
+const ORDERS: [(&str, &str, Sort); 12] = [
     ("Name", "name", Sort::ascending(Column::Name)),
     ("Map", "map", Sort::ascending(Column::Map)),
     ("Players", "players", Sort::descending(Column::Players)),
+    ("24 h", "trend", Sort::descending(Column::Popularity)),
     ("Game", "game", Sort::ascending(Column::Game)),
-    ("Version", "version", Sort::descending(Column::Version)),
     ("Address", "address", Sort::ascending(Column::Address)),
     ("Latency", "latency", Sort::ascending(Column::Latency)),
     ("Age", "age", Sort::descending(Column::Age)),
-    ("Verified", "verified", Sort::ascending(Column::Verified)),
+    ("Newest", "", Sort::ascending(Column::Age)),
+    ("Version", "", Sort::descending(Column::Version)),
+    ("Password", "", Sort::ascending(Column::Password)),
+    ("Verified", "", Sort::ascending(Column::Verified)),
 ];
 
 #[derive(Template)]
@@ -64,8 +68,24 @@ struct ListPage<'a> {
     rows: Vec<ServerRow<'a>>,
     cursor: Cursor,
     range: PageRange,
+    /// Number of servers that were listed since the lobby started.
+    listed: u64,
+    /// Current time in seconds since 1970.
+    now: u64,
+    /// The operator's text above the list.
+    welcome: Option<&'a str>,
+    /// What a list without servers shows, if no filter is the reason.
+    invitation: Option<Invitation>,
     /// What visitors should know about the list as a whole.
     notice: Option<&'static str>,
+}
+
+/// How a server gets into an empty list.
+struct Invitation {
+    /// Host name of this lobby, as the visitor knows it.
+    host: String,
+    /// Port of the lobby, if it is not the default one.
+    port: Option<u16>,
 }
 
 /// The servers on this page among all that match.
@@ -104,11 +124,13 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let text = text.unwrap_or_default();
-    let query = ListQuery::parse(&text, &DEFAULTS)?;
+    let query = ListQuery::parse(&text, &DEFAULTS, &state.settings().names)?;
     let favourites_only =
         form_urlencoded::parse(text.as_bytes()).any(|(name, value)| name == "favourites" && value == "1");
     let accepts_gzip = accepts_gzip(&headers);
-    let is_front_page = !favourites_only && query == ListQuery::defaults(&DEFAULTS);
+    // An empty list shows the host name that this visitor uses.
+    let is_empty = state.live.snapshot().is_empty();
+    let is_front_page = !favourites_only && !is_empty && query == ListQuery::defaults(&DEFAULTS);
     if is_front_page && let Some(page) = state.front_page.fresh(&state, accepts_gzip) {
         return Ok(count_response(&state, client, &connection, page));
     }
@@ -123,7 +145,7 @@ pub(super) async fn show(
         }
     };
     let render = move || {
-        let render = || compress(list_page(&state, &query, favourites_only), accepts_gzip);
+        let render = || compress(list_page(&state, &query, favourites_only, &headers), accepts_gzip);
         let page = match is_front_page {
             // Another request may have rendered it in the meantime.
             true => state
@@ -137,26 +159,44 @@ pub(super) async fn show(
     Ok(permit.run(render).await)
 }
 
-fn list_page(state: &AppState, query: &ListQuery, favourites_only: bool) -> axum::http::Response<Bytes> {
+fn list_page(
+    state: &AppState,
+    query: &ListQuery,
+    favourites_only: bool,
+    headers: &HeaderMap,
+) -> axum::http::Response<Bytes> {
     let snapshot = state.live.snapshot();
     let settings = state.settings();
+    let trends = state.trends.load();
+    let files = state.site_files.load();
     let now = unix_now();
-    let mut selection = query.select(&snapshot);
+    let mut selection = query.select(&snapshot, &|id| trends.week(id));
     if favourites_only && query.filter.ids.is_none() {
         selection.rows.clear();
         selection.total = 0;
     }
-    let href = |query: &ListQuery| href(query, favourites_only);
-    let headings = COLUMNS.iter().map(|(name, class, first)| Heading::new(name, class, *first, query, &href));
+    let base = settings.site.base();
+    let href = |query: &ListQuery| format!("{base}{}", href(query, favourites_only));
+    let headings = ORDERS.iter().filter(|(_, class, _)| !class.is_empty());
+    let headings = headings.map(|(name, class, first)| Heading::new(name, class, *first, query, &href));
+    let is_empty = snapshot.is_empty() && query.filter.is_all() && !favourites_only;
     let list = ListPage {
-        layout: Layout::new("Servers", "/").with_script("list.js"),
+        layout: Layout::new(state, "Servers", "/").with_script("list.js").with_feed("/feed.atom"),
         totals: snapshot.totals(),
         favourites_only,
         facets: state.facet_cache.facets(&snapshot, &query.filter, &settings),
         sorts: sorts(query.sort),
         headings: headings.collect(),
-        rows: selection.rows.iter().map(|row| ServerRow::new(row, &settings, now)).collect(),
+        rows: selection
+            .rows
+            .iter()
+            .map(|row| ServerRow::new(row, &settings, now).with_details(&trends, &files))
+            .collect(),
         cursor: snapshot.cursor(),
+        listed: snapshot.listed(),
+        now,
+        welcome: Some(&*settings.site.welcome).filter(|welcome| !welcome.is_empty()),
+        invitation: is_empty.then(|| Invitation::new(state, headers, &settings)),
         range: PageRange::new(query, selection.total, selection.rows.len(), &href),
         query,
         notice: cluster_notice(state),
@@ -171,13 +211,26 @@ fn cluster_notice(state: &AppState) -> Option<&'static str> {
     )
 }
 
+impl Invitation {
+    fn new(state: &AppState, headers: &HeaderMap, settings: &WebSettings) -> Self {
+        let url = site_url(headers, settings);
+        let authority = url.split("//").nth(1).unwrap_or_default().split('/').next().unwrap_or_default();
+        let host = match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
+            _ => authority,
+        };
+        let port = state.lobby.local_addrs().lobby.first().map(std::net::SocketAddr::port);
+        Self { host: host.to_owned(), port: port.filter(|port| *port != rallypoint_wire::lobby::PORT) }
+    }
+}
+
 impl ListPage<'_> {
     fn q(&self) -> &str {
         self.query.filter.q.as_deref().unwrap_or_default()
     }
 
-    fn game(&self) -> &str {
-        self.query.filter.game.as_deref().unwrap_or_default()
+    fn is_game(&self, game: &str) -> bool {
+        self.query.filter.game.as_deref() == Some(game)
     }
 
     fn map(&self) -> &str {
@@ -226,7 +279,7 @@ impl PageRange {
     /// "1–200 of 10,000 servers".
     fn label(&self) -> String {
         if self.last < self.first {
-            return "no servers on this page".into();
+            return if self.total == 0 { "0 servers".into() } else { "this page has no servers".into() };
         }
         let all = format::count_of(self.total, "server");
         if (self.first, self.last) == (1, self.total) {
@@ -276,13 +329,17 @@ fn href(query: &ListQuery, favourites_only: bool) -> String {
 
 /// The first order of every column, and the selected one.
 fn sorts(selected: Sort) -> Vec<SortChoice> {
-    let named = |name: &str, sort: Sort, first: Sort| SortChoice {
-        value: sort.to_string(),
-        name: if sort == first { name.to_owned() } else { format!("{name}, reversed") },
-        is_selected: sort == selected,
+    let named = |name: &str, sort: Sort, first: Sort| {
+        let name = if first.column == Column::Popularity { "Popular this week" } else { name };
+        SortChoice {
+            value: sort.to_string(),
+            name: if sort == first { name.to_owned() } else { format!("{name}, reversed") },
+            is_selected: sort == selected,
+        }
     };
-    let first_orders = COLUMNS.iter().map(|(name, _, first)| named(name, *first, *first));
-    let reversed = COLUMNS.iter().filter(|(_, _, first)| first.column == selected.column && *first != selected);
+    let first_orders = ORDERS.iter().map(|(name, _, first)| named(name, *first, *first));
+    let is_named = ORDERS.iter().any(|(_, _, first)| *first == selected);
+    let reversed = ORDERS.iter().filter(|(_, _, first)| first.column == selected.column && !is_named);
     let mut all: Vec<_> = first_orders.chain(reversed.map(|(name, _, first)| named(name, selected, *first))).collect();
     if !all.iter().any(|choice| choice.is_selected) {
         all.push(SortChoice {
@@ -297,6 +354,7 @@ fn sorts(selected: Sort) -> Vec<SortChoice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LobbyNames;
 
     #[test]
     fn the_address_of_a_query_parses_to_the_same_query() {
@@ -308,19 +366,27 @@ mod tests {
             "ids=00000000000000000000000000000001,00000000000000000000000000000002&sort=name",
         ];
         for text in texts {
-            let query = ListQuery::parse(text, &DEFAULTS).unwrap();
+            let query = ListQuery::parse(text, &DEFAULTS, &LobbyNames::default()).unwrap();
             let written = href(&query, false);
-            let parsed = ListQuery::parse(written.trim_start_matches("/").trim_start_matches('?'), &DEFAULTS).unwrap();
+            let parsed = ListQuery::parse(
+                written.trim_start_matches("/").trim_start_matches('?'),
+                &DEFAULTS,
+                &LobbyNames::default(),
+            )
+            .unwrap();
             assert_eq!(parsed, query, "{text} {written}");
         }
-        assert_eq!(href(&ListQuery::parse("q=&sort=-players&page=1", &DEFAULTS).unwrap(), false), "/");
+        assert_eq!(
+            href(&ListQuery::parse("q=&sort=-players&page=1", &DEFAULTS, &LobbyNames::default()).unwrap(), false),
+            "/"
+        );
     }
 
     #[test]
     fn a_click_on_the_heading_of_the_current_order_reverses_it() {
-        let query = ListQuery::parse("q=x&page=4", &DEFAULTS).unwrap();
+        let query = ListQuery::parse("q=x&page=4", &DEFAULTS, &LobbyNames::default()).unwrap();
         let heading = |query: &ListQuery, column| {
-            let (name, class, first) = COLUMNS.iter().find(|(_, _, first)| first.column == column).unwrap();
+            let (name, class, first) = ORDERS.iter().find(|(_, _, first)| first.column == column).unwrap();
             let heading = Heading::new(name, class, *first, query, &|query| href(query, false));
             (heading.href, heading.order)
         };
@@ -333,7 +399,7 @@ mod tests {
     #[test]
     fn the_page_shows_its_range_and_the_pages_around_it() {
         let range = |text: &str, total, count| {
-            let query = ListQuery::parse(text, &DEFAULTS).unwrap();
+            let query = ListQuery::parse(text, &DEFAULTS, &LobbyNames::default()).unwrap();
             let range = PageRange::new(&query, total, count, &|query| href(query, false));
             (range.label(), range.previous, range.next)
         };
@@ -341,6 +407,6 @@ mod tests {
         assert_eq!(range("", 10_000, 200), ("1–200 of 10,000 servers".into(), None, Some("/?page=2".into())));
         let (label, previous, next) = range("page=50", 10_000, 200);
         assert_eq!((&*label, previous.as_deref(), next), ("9,801–10,000 of 10,000 servers", Some("/?page=49"), None));
-        assert_eq!(range("page=9", 3, 0), ("no servers on this page".into(), Some("/".into()), None));
+        assert_eq!(range("page=9", 3, 0), ("this page has no servers".into(), Some("/".into()), None));
     }
 }

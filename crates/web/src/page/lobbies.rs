@@ -50,7 +50,7 @@ pub(super) async fn all(State(state): State<Arc<AppState>>, RawQuery(query): Raw
     lobbies.truncate(MAX_LOBBIES);
     let row = |(id, totals): (&LobbyId, &Totals)| LobbyRow { id: *id, name: name(id, &settings), totals: *totals };
     let lobbies = lobbies.into_iter().map(row).collect();
-    let layout = Layout::new("Lobbies", "/lobbies");
+    let layout = Layout::new(&state, "Lobbies", "/lobbies").with_script("lobbies.js").with_feed("/feed.atom");
     page(StatusCode::OK, &LobbiesPage { layout, lobby: None, totals: snapshot.totals(), history, span, lobbies })
 }
 
@@ -59,7 +59,8 @@ pub(super) async fn one(
     PathId(id): PathId,
     RawQuery(query): RawQuery,
 ) -> Result<Response, PageError> {
-    let id: LobbyId = id.parse().map_err(|_| Problem::not_found("this is not a lobby ID"))?;
+    let unknown = || Problem::not_found("there is no lobby of this name or UUID");
+    let id: LobbyId = state.settings().names.find(&id).ok_or_else(unknown)?;
     let span = Span::from_query(query.as_deref());
     let history = HistorySection::read(&state, Subject::Lobby(id), span).await;
     let snapshot = state.live.snapshot();
@@ -71,7 +72,8 @@ pub(super) async fn one(
         )
         .into());
     }
-    let layout = Layout::new(name(&id, &settings), "/lobbies");
+    let layout = Layout::new(&state, name(&id, &settings), "/lobbies").with_script("lobbies.js");
+    let layout = layout.with_feed(&format!("/lobbies/{id}/feed.atom"));
     let totals = totals.unwrap_or_default();
     Ok(page(StatusCode::OK, &LobbiesPage { layout, lobby: Some(id), totals, history, span, lobbies: Vec::new() }))
 }

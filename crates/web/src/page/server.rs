@@ -5,7 +5,7 @@ use super::{
     format,
     graph::Span,
     history::{self, HistorySection},
-    layout::{Layout, page},
+    layout::{Layout, LinkPreview, page, site_url},
     server_row::ServerRow,
 };
 use crate::{WebSettings, path_id::PathId, problem::Problem, state::AppState};
@@ -18,6 +18,8 @@ use axum::{
 use rallypoint_history::{EventKind, Subject};
 use rallypoint_lobby::{ServerRecord, unix_now};
 use rallypoint_lobby_proto::PublicId;
+use rallypoint_query::lobby_names;
+use rallypoint_query_proto::ServerInfo;
 use std::sync::Arc;
 
 #[derive(Template)]
@@ -28,14 +30,20 @@ struct ServerPage<'a> {
     name: &'a str,
     server: Option<ServerRow<'a>>,
     players: Option<Vec<PlayerRow<'a>>>,
+    /// What the server itself answered.
+    details: Vec<(&'static str, String)>,
     /// The link that starts the game, if the operator has configured one.
     join: Option<String>,
+    /// The command that joins a room of `rallypoint host`.
+    join_command: Option<String>,
+    /// The address of a picture of the map.
+    picture: Option<String>,
     history: HistorySection,
     span: Span,
     settings: &'a WebSettings,
     cursor: String,
-    /// Scheme and host of this site, for snippets to copy.
-    origin: String,
+    /// The address of this site, for snippets to copy.
+    site_url: String,
 }
 
 /// A player.
@@ -74,22 +82,34 @@ pub(super) async fn show(
     let history = HistorySection::read(&state, Subject::Server(id), span).await;
     let snapshot = state.live.snapshot();
     let settings = state.settings();
+    let trends = state.trends.load();
+    let files = state.site_files.load();
     let row = snapshot.record(id);
-    let server = row.map(|row| ServerRow::new(row, &settings, unix_now()));
+    let server = row.map(|row| ServerRow::new(row, &settings, unix_now()).with_details(&trends, &files));
     let name = server.map(|server| server.name()).or(history.summary().map(|summary| &*summary.name));
     let name = name.ok_or_else(not_listed)?.to_owned();
+    let site_url = site_url(&headers, &settings);
+    let picture = row.and_then(|row| files.map_picture(&row.map)).map(|file| format!("/maps/{}", encode(file)));
+    let preview = LinkPreview {
+        description: server.as_ref().map_or_else(|| "offline".to_owned(), format::summary),
+        url: format!("{site_url}/servers/{id}"),
+        image: picture.as_ref().map(|picture| format!("{site_url}{picture}")),
+    };
     let server_page = ServerPage {
-        layout: Layout::new(&*name, "/").with_script("server.js"),
+        layout: Layout::new(&state, &*name, "/").with_script("server.js").with_preview(preview),
         id,
         name: &name,
         server,
         players: row.and_then(|row| players(row)),
-        join: row.and_then(|row| Some(settings.joins.get(&row.lobby)?.fill(row.addresses().next()?))),
+        details: row.and_then(|row| row.info.as_deref()).map(details).unwrap_or_default(),
+        join: server.as_ref().and_then(ServerRow::join),
+        join_command: row.and_then(|row| join_command(row)),
+        picture: picture.map(|picture| format!("{}{picture}", settings.site.base())),
         history,
         span,
         settings: &settings,
         cursor: snapshot.cursor().to_string(),
-        origin: origin(&headers),
+        site_url,
     };
     Ok(page(StatusCode::OK, &server_page))
 }
@@ -102,7 +122,7 @@ pub(super) async fn website(State(state): State<Arc<AppState>>, PathId(id): Path
     let row = snapshot.record(id).ok_or_else(not_listed)?;
     let link = row.website.as_deref().ok_or_else(|| Problem::not_found("this server has no website"))?;
     let name = ServerRow::new(row, &settings, 0).name();
-    let layout = Layout::new("You are leaving this site", "/");
+    let layout = Layout::new(&state, "You are leaving this site", "/");
     Ok(page(StatusCode::OK, &WebsitePage { layout, id, name, link }))
 }
 
@@ -112,7 +132,7 @@ pub(super) async fn embed(State(state): State<Arc<AppState>>, PathId(id): PathId
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     let server = snapshot.record(id).map(|row| ServerRow::new(row, &settings, unix_now()));
-    let layout = Layout::new("Server", "/").with_script("embed.js");
+    let layout = Layout::new(&state, "Server", "/").with_script("embed.js");
     let mut response = page(StatusCode::OK, &EmbedPage { layout, id, server });
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
                   form-action 'none'; frame-ancestors *";
@@ -138,13 +158,38 @@ fn players(row: &ServerRecord) -> Option<Vec<PlayerRow<'_>>> {
     Some(list.collect())
 }
 
-/// The origin of this site as the client addresses it, for snippets that the client copies. It is shown to this client only, so
-/// forged headers do no harm.
-fn origin(headers: &HeaderMap) -> String {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let is_host = |host: &&str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte));
-    let scheme = if text("x-forwarded-proto") == Some("https") { "https" } else { "http" };
-    format!("{scheme}://{}", text("host").filter(is_host).unwrap_or("localhost"))
+/// What a server answered about itself, apart from what its registration has as well.
+fn details(info: &ServerInfo) -> Vec<(&'static str, String)> {
+    let join = |texts: Vec<&str>| texts.join(", ");
+    let mods = info.mods.iter().filter_map(|one| one.name.as_deref().or(one.id.as_deref())).collect();
+    let teams = info.teams.iter().map(|team| &*team.name).filter(|name| !name.is_empty()).collect();
+    let spectators = info.spectators.filter(|count| *count > 0).map(format::count);
+    let all = [
+        ("Description", info.description.clone()),
+        ("Mode", info.mode.clone()),
+        ("Mods", Some(join(mods))),
+        ("Tags", Some(join(info.tags.iter().map(String::as_str).collect()))),
+        ("Teams", Some(join(teams))),
+        ("Spectators", spectators),
+    ];
+    all.into_iter().filter_map(|(name, text)| Some((name, text.filter(|text| !text.trim().is_empty())?))).collect()
+}
+
+/// The command that joins a room of `rallypoint host`.
+fn join_command(row: &ServerRecord) -> Option<String> {
+    let is_room = lobby_names::ROOMS.parse() == Ok(row.lobby);
+    let address = row.addresses().next().filter(|_| is_room)?;
+    let key = row.table().into_iter().find(|(key, _)| key == "x-session-key").map(|(_, value)| value);
+    let key = key.filter(|key| key.len() == 64 && key.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    Some(match key {
+        Some(key) => format!("rallypoint join {address} --key {key}"),
+        None => format!("rallypoint join {address}"),
+    })
+}
+
+/// A file name as a segment of an address.
+fn encode(name: &str) -> String {
+    form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
 }
 
 impl ServerPage<'_> {

@@ -1,7 +1,11 @@
 //! A server as a row of a list.
 
 use super::format;
-use crate::WebSettings;
+use crate::{
+    WebSettings,
+    site::{Country, SiteFiles},
+    trends::{Trend, Trends},
+};
 use rallypoint_lobby::{ServerRecord, Verification};
 use rallypoint_lobby_proto::ListingOrigin;
 use std::net::SocketAddr;
@@ -13,6 +17,8 @@ pub(super) struct ServerRow<'a> {
     settings: &'a WebSettings,
     /// Current time in seconds since 1970.
     now: u64,
+    trend: Option<&'a Trend>,
+    pub country: Option<Country<'a>>,
 }
 
 /// Shown instead of an empty name (L6).
@@ -28,7 +34,20 @@ pub(super) struct VerifiedBadge {
 
 impl<'a> ServerRow<'a> {
     pub fn new(row: &'a ServerRecord, settings: &'a WebSettings, now: u64) -> Self {
-        Self { row, settings, now }
+        Self { row, settings, now, trend: None, country: None }
+    }
+
+    /// The same row with its last 24 hours, and with its country if the operator has given a database of them.
+    pub fn with_details(self, trends: &'a Trends, files: &'a SiteFiles) -> Self {
+        let trend = trends.get(self.row.id).filter(|trend| trend.is_drawable());
+        let countries = files.countries.as_ref();
+        let country = self.address().and_then(|address| countries?.find(address.ip()));
+        Self { trend, country, ..self }
+    }
+
+    /// The last 24 hours as an SVG path, and in words.
+    pub fn trend(&self) -> Option<(String, String)> {
+        self.trend.map(|trend| (trend.path(self.row.slots), trend.in_words()))
     }
 
     pub fn name(&self) -> &'a str {
@@ -44,12 +63,26 @@ impl<'a> ServerRow<'a> {
         self.settings.names.short(&self.row.lobby)
     }
 
-    /// Players, bots and slots: "5 + 2 / 16".
+    /// Players and slots: "5 / 16".
     pub fn players(&self) -> String {
-        let ServerRecord { players, bots, slots, .. } = self.row;
-        let people = if *bots > 0 { format!("{players} + {bots}") } else { players.to_string() };
+        let ServerRecord { players, slots, .. } = self.row;
         // A registration without a number of slots has 0.
-        if *slots > 0 { format!("{people} / {slots}") } else { people }
+        if *slots > 0 { format!("{players} / {slots}") } else { players.to_string() }
+    }
+
+    /// Bots: "+ 2 bots".
+    pub fn bots(&self) -> Option<String> {
+        (self.row.bots > 0).then(|| format!("+ {}", format::count_of(self.row.bots, "bot")))
+    }
+
+    /// The path that is put before every address.
+    pub fn base(&self) -> &'a str {
+        self.settings.site.base()
+    }
+
+    /// The link that starts the game, if the operator has configured one.
+    pub fn join(&self) -> Option<String> {
+        Some(self.settings.joins.get(&self.row.lobby)?.fill(self.address()?))
     }
 
     /// Players, bots and slots in words, for screen readers.
@@ -91,6 +124,30 @@ impl<'a> ServerRow<'a> {
         format::age(self.now.saturating_sub(self.row.since))
     }
 
+    /// What differs between the registration and the server's own answer, in words.
+    pub fn differences(&self) -> Vec<String> {
+        let row = self.row;
+        let info = row.info.as_deref();
+        let text = |what: &str, listed: &str, answer: Option<&String>| match answer {
+            Some(answer) => format!("lists the {what} “{listed}”, answers “{answer}”"),
+            None => format!("lists another {what} than it answers"),
+        };
+        let number = |noun: &str, listed: u16, answer: Option<u16>| match answer {
+            Some(answer) => format!("lists {}, answers {}", format::count_of(listed, noun), format::count(answer)),
+            None => format!("lists another number of {noun}s than it answers"),
+        };
+        let describe = |field: &str| match field {
+            "players" => number("player", row.players, info.and_then(|info| info.players)),
+            "slots" => number("slot", row.slots, info.and_then(|info| info.max_players)),
+            "name" => text("name", self.name(), info.and_then(|info| info.name.as_ref())),
+            "map" => text("map", &row.map, info.and_then(|info| info.map.as_ref())),
+            "password" if row.password => "lists a password, answers that none is needed".into(),
+            "password" => "lists no password, answers that one is needed".into(),
+            other => format!("lists another {other} than it answers"),
+        };
+        row.differences.names().map(describe).collect()
+    }
+
     /// The result of verification.
     pub fn verified(&self) -> VerifiedBadge {
         let badge = |class, sign, text: &str| VerifiedBadge { class, sign, text: text.to_owned() };
@@ -100,11 +157,7 @@ impl<'a> ServerRow<'a> {
                 badge("verified", "✓", "Verified: the lobby queried the server itself")
             }
             Verification::Verified => badge("verified", "✓", "Verified: the server's reply matches its registration"),
-            Verification::Differs => {
-                let fields: Vec<_> = self.row.differences.names().collect();
-                let text = format!("Differs: the server reports different values for {}", fields.join(", "));
-                badge("differs", "≠", &text)
-            }
+            Verification::Differs => badge("differs", "≠", &format!("Differs: {}", self.differences().join("; "))),
             Verification::Unreachable => badge("unreachable", "?", "The server does not reply to queries"),
         }
     }

@@ -65,7 +65,8 @@ fn status_page(state: &AppState) -> axum::http::Response<Bytes> {
     let settings = state.settings();
     let now = unix_now();
     let sort = Sort::ascending(Column::Lobby);
-    let selection = ListQuery { filter: Filter::default(), sort, offset: 0, limit: MAX_ROWS }.select(&snapshot);
+    let selection =
+        ListQuery { filter: Filter::default(), sort, offset: 0, limit: MAX_ROWS }.select(&snapshot, &|_| 0.0);
     let lobbies = selection.rows.chunk_by(|one, next| one.lobby == next.lobby).map(|rows| {
         // `chunk_by` gives no empty chunks.
         let lobby = rows[0].lobby;
@@ -74,7 +75,7 @@ fn status_page(state: &AppState) -> axum::http::Response<Bytes> {
         Table { name, rows: rows.iter().map(|row| ServerRow::new(row, &settings, now)).collect() }
     });
     let lobbies = lobbies.collect();
-    let layout = Layout::new("Lobby status page", "/");
+    let layout = Layout::new(state, "Lobby status page", "/");
     render(StatusCode::OK, &StatusPage { layout, lobbies, shown: selection.rows.len(), total: selection.total })
 }
 

@@ -51,7 +51,7 @@ pub(super) async fn show(
         },
     };
     let why = WhyPage {
-        layout: Layout::new("Why is my server not listed?", "/why"),
+        layout: Layout::new(&state, "Why is my server not listed?", "/why"),
         client: client.ip,
         address: input.unwrap_or_else(|| client.ip.to_string()).chars().take(60).collect(),
         can_choose: state.settings().outcomes == OutcomeAccess::Any || client.is_local,

@@ -81,6 +81,46 @@ impl Browser {
         self.command("goog/cdp/execute", &params);
     }
 
+    /// Sets the size of the page, in CSS pixels. A phone has a touch screen.
+    pub fn set_viewport(&self, width: u32, height: u32) {
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.command("goog/cdp/execute", &json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics}));
+    }
+
+    /// Emulates a medium: `print` or `screen`.
+    pub fn set_medium(&self, medium: &str) {
+        let params = json!({"cmd": "Emulation.setEmulatedMedia", "params": {"media": medium}});
+        self.command("goog/cdp/execute", &params);
+    }
+
+    /// Measures the layout shift of every page opened from now on: [`layout_shift`](Self::layout_shift) returns it.
+    pub fn measure_layout_shift(&self) {
+        self.inject_script(
+            "window.layoutShift = 0; \
+             new PerformanceObserver((list) => list.getEntries().forEach((entry) => { window.layoutShift += entry.value; })) \
+             .observe({ type: 'layout-shift', buffered: true });",
+        );
+    }
+
+    /// The sum of all layout shifts since the page was opened, those after clicks included.
+    pub fn layout_shift(&self) -> f64 {
+        // Entries are reported with the frame after the shift.
+        let frames = "const done = arguments[arguments.length - 1]; \
+                      requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(window.layoutShift), 50)))";
+        self.run_async(frames).as_f64().unwrap()
+    }
+
+    /// Moves the pointer to the middle of the first element that matches a selector.
+    pub fn hover(&self, selector: &str) {
+        let script = format!(
+            "const box = document.querySelector({selector:?}).getBoundingClientRect(); \
+             return [Math.round(box.x + box.width / 2), Math.round(box.y + box.height / 2)]"
+        );
+        let at = self.run(&script);
+        let step = json!({"type": "pointerMove", "duration": 0, "x": at[0], "y": at[1]});
+        self.command("actions", &json!({"actions": [{"type": "pointer", "id": "mouse", "actions": [step]}]}));
+    }
+
     /// Clicks on the first element that matches a selector.
     pub fn click(&self, selector: &str) {
         let element = format!("/session/{}/element", self.session);

@@ -1,0 +1,4 @@
+// The pages of lobbies.
+
+import "./times.js";
+import "./graph.js";
