@@ -19,7 +19,7 @@ export async function copy(text) {
 
 /** Copies the text beside a button, and confirms it. */
 export async function copyFrom(button) {
-  const source = button.parentElement.querySelector("code, pre");
+  const source = button.closest(".address, .command").querySelector("code, pre");
   if (source === null || !(await copy(source.textContent))) return;
   const label = button.getAttribute("aria-label");
   button.classList.add("done");

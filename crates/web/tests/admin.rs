@@ -168,7 +168,8 @@ fn bans_from_the_configuration_are_listed_without_an_id() {
     let site = site_with(dir.path(), |options| options.settings.bans = vec![ban]);
     let bans = request(&site, "GET", "/bans", &Value::Null).json();
     let expected = json!({ "total": 1, "offset": 0, "count": 1, "bans": [{
-        "id": null, "network": "203.0.113.0/24", "reason": "floods", "until": 1000, "since": null,
+        "id": null, "network": "203.0.113.0/24", "name": null, "server": null, "reason": "floods",
+        "until": "1970-01-01T00:16:40Z", "since": null,
         "source": "configuration", "in_force": false,
     }] });
     assert_eq!(bans, expected);

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{LOBBY, Server, Site};
+use rallypoint_history::export::parse_time;
 use rallypoint_web::{LobbyNames, WebOptions};
 use rallypoint_wire::lobby::{LobbyId, Occupancy};
 use serde_json::json;
@@ -23,8 +24,8 @@ fn a_server_has_the_field_names_of_gamedig() {
     let server = Server { keys, occupancy, ..Server::new(1, "Bacon Town") };
     let list = site.register_all(&[server]);
     let mut server_json = list["servers"][0].clone();
-    let since = server_json["since"].take().as_u64().unwrap();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let since = parse_time(server_json["since"].take().as_str().unwrap()).unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
     assert!((now - 60..=now).contains(&since), "{since}");
     let id = server_json["id"].as_str().unwrap().to_owned();
     let protocol = "dededede-dede-dede-dede-dededededede";
@@ -42,13 +43,15 @@ fn a_server_has_the_field_names_of_gamedig() {
         "version": "v2.9",
         "website": "https://example.org/",
         "connect": "127.0.0.1:8001",
-        "addresses": { "ipv4": "127.0.0.1:8001" },
+        "addresses": { "ipv4": "127.0.0.1:8001", "ipv6": null },
         "transport": "udp",
         "protocol_id": protocol,
         "ping": null,
         "since": null,
         "origin": "registered",
         "verified": "not_queried",
+        "differs": [],
+        "session_key": null,
         "raw": {
             "name": "Bacon Town",
             "map": "ctf_truefort",

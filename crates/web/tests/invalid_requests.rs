@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, io::Write};
 fn an_invalid_parameter_is_named() {
     let site = Site::start();
     let cases = [
-        ("/api/v1/servers?lobby=gg2", "lobby"),
+        ("/api/v1/servers?lobby=quake", "lobby"),
         ("/api/v1/servers?sort=size", "sort"),
         ("/api/v1/servers?limit=0", "limit"),
         ("/api/v1/servers?limit=1001", "limit"),

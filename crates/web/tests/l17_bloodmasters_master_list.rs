@@ -3,16 +3,16 @@
 mod common;
 
 use common::{
-    Site,
+    Site, connect,
     game_server::{info, reply_with, respond},
-    request, wait_until,
+    read_response, request, wait_until,
 };
 use rallypoint_lobby::LobbyOptions;
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
 use rallypoint_web::WebOptions;
 use serde_json::Value;
 use std::{
-    io::Write,
+    io::{BufReader, Write},
     net::UdpSocket,
     time::{Instant, SystemTime},
 };
@@ -84,6 +84,10 @@ fn l17_w39_only_the_announcing_address_is_probed() {
     let at = respond("127.0.0.1:0", &info("Blood", 1));
     let path = format!("{PATH}?action=update&port={}&ip=192.0.2.7&address=192.0.2.7", at.port());
     assert_eq!(request(site.addr(), "GET", &path, &[("x-forwarded-for", "192.0.2.7")]).status, 403, "through a proxy");
+    // A server on the lobby's own machine knows it by its public name.
+    let mut tcp = connect(site.addr());
+    write!(tcp, "GET {path} HTTP/1.1\r\nhost: lobby.example.org\r\n\r\n").unwrap();
+    assert_eq!(read_response(&mut BufReader::new(tcp), false).unwrap().status, 200);
     assert_eq!(site.get(&path).status, 200);
     wait_until("the server is listed", || (list(&site) == [at.to_string()]).then_some(()));
 }

@@ -138,3 +138,33 @@ fn streams_end_on_shutdown() {
     assert_eq!(stream.next(), None);
     assert!(std::net::TcpStream::connect(site.addr()).is_err(), "no connection is accepted");
 }
+
+#[test]
+fn a_stream_of_some_servers_has_their_events_and_totals() {
+    let site = Site::start();
+    let list = site.register_all(&[Server::new(1, "one"), Server::new(2, "two")]);
+    let servers = list["servers"].as_array().unwrap();
+    let id = |name: &str| servers.iter().find(|server| server["name"] == name).unwrap()["id"].as_str().unwrap();
+    let cursor = list["cursor"].as_str().unwrap();
+    let path = format!("{EVENTS}?ids={}&after={cursor}", &id("two")[..8]);
+    let mut stream = EventStream::new(site.addr(), &path, &[]);
+    let totals = stream.next().unwrap();
+    assert_eq!((&*totals.name, &totals.data["servers"], &totals.data["listed"]), ("totals", &2.into(), &2.into()));
+    assert_eq!(totals.id, "", "totals do not move the position of a client");
+    site.register(&Server::new(1, "one").players(7));
+    site.wait_for("/api/v1/servers?not_empty=1", |list| list["total"] == 1);
+    site.register(&Server::new(2, "two").players(3));
+    let mut next_but =
+        |skipped: &str| std::iter::from_fn(|| stream.next()).find(|event| event.name != skipped).unwrap();
+    let changed = next_but("totals");
+    let expected = serde_json::json!({ "id": id("two"), "lobby": LOBBY.to_string(), "numplayers": 3 });
+    assert_eq!((&*changed.name, changed.data), ("changed", expected), "only what has changed, and only of this server");
+    site.register(&Server::new(3, "three"));
+    site.unregister(2);
+    assert_eq!(next_but("totals").name, "unlisted");
+    let last = std::iter::from_fn(|| stream.next()).find(|event| event.data["listed"] == 3).unwrap();
+    assert_eq!(last.name, "totals");
+    for invalid in ["x", "0123456", "01234567,"] {
+        assert_eq!(site.get(&format!("{EVENTS}?ids={invalid}")).status, 400, "{invalid}");
+    }
+}

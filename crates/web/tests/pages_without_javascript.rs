@@ -32,7 +32,9 @@ fn the_list_has_every_column() {
     let response = site.get("/");
     assert_eq!((response.status, response.header("content-type")), (200, Some("text/html; charset=utf-8")));
     let html = response.text();
-    for text in ["ctf_dirtbowl", ">5 + 2 / 16<", "gg2", "2.9", "127.0.0.1:8001", "Password required", "3 servers"] {
+    for text in
+        ["ctf_dirtbowl", ">5 / 16<", ">+ 2 bots<", "gg2", "2.9", "127.0.0.1:8001", "Password required", "3 servers"]
+    {
         assert!(html.contains(text), "{text}: {html}");
     }
     assert!(html.contains(&format!("href=\"/servers/{id}\"")));

@@ -33,7 +33,7 @@ fn a_verified_server_has_a_badge_and_its_players_are_shown() {
     let addr = respond("127.0.0.1:0", &info("Bacon Town", 2));
     register(&site, 3, &format!("session:{}", addr.port()));
     let server = wait_for(&site, "verified");
-    assert_eq!((&server["differs"], &server["origin"]), (&Value::Null, &json!("registered")));
+    assert_eq!((&server["differs"], &server["origin"]), (&json!([]), &json!("registered")));
     let id = server["id"].as_str().unwrap();
     let detail = site.json(&format!("/api/v1/servers/{id}"));
     assert_eq!(detail["players"][1]["name"], "player 1", "{detail}");
@@ -66,7 +66,7 @@ fn a_false_player_count_is_shown_and_can_be_filtered() {
     let addr = respond("127.0.0.1:0", &info("Bacon Town", 1));
     register(&site, 9, &format!("session:{}", addr.port()));
     assert_eq!(wait_for(&site, "differs")["differs"], json!(["players"]));
-    assert!(site.get("/").text().contains("Differs: the server reports different values for players"));
+    assert!(site.get("/").text().contains("Differs: lists 9 players, answers 1"));
     assert_eq!(site.json("/api/v1/servers?verified=differs")["total"], 1);
     assert_eq!(site.json("/api/v1/servers?verified=verified")["total"], 0);
     assert!(site.get("/?verified=differs").text().contains("Bacon Town"));

@@ -173,7 +173,7 @@ impl TotalsEvents {
     /// The next event, if the totals have changed and the last one is old enough.
     fn poll(&mut self) -> Option<Bytes> {
         let now = tokio::time::Instant::now();
-        let current = self.pending().filter(|_| self.next_at() <= now)?;
+        let current = self.pending().filter(|_| self.next_at(now) <= now)?;
         self.sent = Some((current, now));
         let (Totals { servers, players, bots, slots }, listed) = current;
         let data = format!(
@@ -190,9 +190,9 @@ impl TotalsEvents {
         self.sent.is_none_or(|(sent, _)| sent != current).then_some(current)
     }
 
-    /// The earliest time of the next event.
-    fn next_at(&self) -> tokio::time::Instant {
-        self.sent.map_or_else(tokio::time::Instant::now, |(_, at)| at + TOTALS_INTERVAL)
+    /// The earliest time of the next event: `now` for the first one.
+    fn next_at(&self, now: tokio::time::Instant) -> tokio::time::Instant {
+        self.sent.map_or(now, |(_, at)| at + TOTALS_INTERVAL)
     }
 }
 
@@ -211,7 +211,8 @@ impl EventStream {
             if let Some(event) = self.totals.as_mut().and_then(TotalsEvents::poll) {
                 return Some((event, self));
             }
-            let totals_at = self.totals.as_ref().filter(|totals| totals.pending().is_some()).map(TotalsEvents::next_at);
+            let pending = self.totals.as_ref().filter(|totals| totals.pending().is_some());
+            let totals_at = pending.map(|totals| totals.next_at(tokio::time::Instant::now()));
             tokio::select! {
                 () = self.subscription.changed() => continue,
                 () = tokio::time::sleep_until(totals_at.unwrap_or(heartbeat_at)), if totals_at.is_some() => continue,
