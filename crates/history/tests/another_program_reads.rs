@@ -48,8 +48,8 @@ fn an_export_distinguishes_unlisted_from_unrecorded() {
     let series = reader.series(&Subject::Total, START..START + 240, Resolution::Hour).unwrap();
     let summary = reader.summary(&Subject::Total, START).unwrap();
     export::json(&mut json, &Subject::Total, summary.as_ref(), &series).unwrap();
-    let expected = "{\"kind\":\"total\",\"first_seen\":\"2027-01-16T00:00:00Z\",\"step\":3600,\"points\":[\
-        {\"time\":1800057600,\"observed\":3,\"up\":3,\"players\":{\"min\":3,\"avg\":3.67,\"max\":4},\
+    let expected = "{\"kind\":\"total\",\"id\":null,\"name\":null,\"first_seen\":\"2027-01-16T00:00:00Z\",\"step\":3600,\"points\":[\
+        {\"time\":\"2027-01-16T00:00:00Z\",\"observed\":3,\"up\":3,\"players\":{\"min\":3,\"avg\":3.67,\"max\":4},\
         \"bots\":1.33,\"slots\":2.67,\"servers\":1.0}]}\n";
     assert_eq!(String::from_utf8(json).unwrap(), expected);
 }

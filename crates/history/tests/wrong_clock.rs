@@ -55,11 +55,12 @@ fn subjects_recorded_by_a_clock_that_was_wrong_from_the_start_are_dated_now() {
     let folder = tempfile::tempdir().unwrap();
     let history = History::start(options(&folder)).unwrap();
     run(&history, START + YEAR, 10, &[(1, 3)]);
-    run(&history, START, 10, &[(2, 4)]);
+    // It takes as many minutes to refute the first ones as there are of them.
+    run(&history, START, 20, &[(2, 4)]);
     let reader = history.reader();
-    let one = reader.summary(&server(1), START + 600).unwrap().unwrap();
-    assert_eq!([one.first, one.last, one.peak.unwrap().time], [START; 3]);
-    assert_eq!(known(&reader, 0, START + 2 * YEAR, Resolution::Day), 10);
+    let one = reader.summary(&server(1), START + 1_200).unwrap().unwrap();
+    assert_eq!([one.first, one.last, one.peak.unwrap().time], [START + 540; 3]);
+    assert_eq!(known(&reader, 0, START + 2 * YEAR, Resolution::Day), 11);
 }
 
 #[test]
