@@ -106,7 +106,7 @@ fn l17_repeated_announcements_share_one_probe() {
         reply[3..7].copy_from_slice(&query[3..7]);
         vec![reply]
     });
-    let mut tcp = common::connect(site.addr());
+    let mut tcp = connect(site.addr());
     write!(tcp, "GET {PATH}?action=update&port={} HTTP/1.1\r\nhost: localhost\r\n\r\n", at.port()).unwrap();
     let first = queries.recv().unwrap();
     drop(tcp);
