@@ -1,17 +1,21 @@
 //! The query parameters of the list.
 
-use rallypoint_web::filter::{Column, ListQuery, QueryDefaults, Sort};
+use rallypoint_web::{
+    LobbyNames,
+    filter::{Column, ListQuery, QueryDefaults, Sort},
+};
 
 /// Parsed parameters survive a round trip, and errors have a short text.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    let names = LobbyNames::default();
     let sort = Sort::ascending(Column::Id);
     for (by_page, is_strict) in [(false, true), (true, false)] {
         let defaults = QueryDefaults { sort, limit: 200, max_limit: 1_000, by_page, is_strict };
-        match ListQuery::parse(text, &defaults) {
+        match ListQuery::parse(text, &defaults, &names) {
             Ok(query) => {
                 assert!((1..=defaults.max_limit).contains(&query.limit), "a bound on what one request can cost");
-                let again = ListQuery::parse(&format!("{}&sort={}", query.filter, query.sort), &defaults);
+                let again = ListQuery::parse(&format!("{}&sort={}", query.filter, query.sort), &defaults, &names);
                 let again = again.expect("written parameters can be parsed");
                 assert_eq!((again.filter, again.sort), (query.filter, query.sort));
             }
