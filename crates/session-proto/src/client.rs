@@ -190,6 +190,38 @@ impl Client {
         self.rng.mix(entropy);
     }
 
+    /// [`poll_transmit`](Machine::poll_transmit), with a function that may hand messages over to the connection before.
+    pub(crate) fn poll_transmit_with(
+        &mut self,
+        now: Instant,
+        out: &mut Vec<u8>,
+        fill: impl FnOnce(&mut Connection),
+    ) -> Option<Transmit> {
+        match &mut self.state {
+            State::LoggingIn(attempt) if now >= attempt.retry_at => {
+                attempt.first_sent.get_or_insert(now);
+                attempt.transmissions += 1;
+                attempt.retry_at = now + attempt.retry_delay;
+                attempt.retry_delay = (attempt.retry_delay * 3 / 2).min(MAX_LOGIN_RETRY);
+                out.extend_from_slice(&attempt.datagram);
+                Some(Transmit::one(self.server, attempt.datagram.len()))
+            }
+            State::Connected(connection) => {
+                fill(connection);
+                let transmit = connection.poll_transmit(now, &mut self.copies, out);
+                if transmit.is_none() {
+                    self.collect_events(now);
+                }
+                transmit
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn connection_mut(&mut self) -> Option<&mut Connection> {
+        if let State::Connected(connection) = &mut self.state { Some(connection) } else { None }
+    }
+
     fn handle_session_datagram(&mut self, now: Instant, length: usize, datagram: &ServerDatagram<'_>) {
         let State::Connected(connection) = &mut self.state else { return };
         connection.count_received(length);
@@ -238,7 +270,7 @@ impl Client {
     fn end_session(&mut self, now: Instant, reason: DisconnectReason) {
         let is_unwanted = match &reason {
             DisconnectReason::ClosedByPeer(text) => reason::is_transient(text),
-            DisconnectReason::Closed => false,
+            DisconnectReason::Closed | DisconnectReason::Channels(_) => false,
             _ => true,
         };
         self.undelivered = self.undelivered();
@@ -321,24 +353,7 @@ impl Machine for Client {
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        match &mut self.state {
-            State::LoggingIn(attempt) if now >= attempt.retry_at => {
-                attempt.first_sent.get_or_insert(now);
-                attempt.transmissions += 1;
-                attempt.retry_at = now + attempt.retry_delay;
-                attempt.retry_delay = (attempt.retry_delay * 3 / 2).min(MAX_LOGIN_RETRY);
-                out.extend_from_slice(&attempt.datagram);
-                Some(Transmit::one(self.server, attempt.datagram.len()))
-            }
-            State::Connected(connection) => {
-                let transmit = connection.poll_transmit(now, &mut self.copies, out);
-                if transmit.is_none() {
-                    self.collect_events(now);
-                }
-                transmit
-            }
-            _ => None,
-        }
+        self.poll_transmit_with(now, out, |_| {})
     }
 
     fn poll_event(&mut self) -> Option<ClientEvent> {

@@ -174,6 +174,9 @@ pub enum SessionConfigError {
         /// The name of the field.
         field: &'static str,
     },
+    /// Connect tokens cannot be used with these settings.
+    #[error(transparent)]
+    Token(crate::TokenError),
     /// A budget is invalid.
     #[error("{field}: {error}")]
     Budget {

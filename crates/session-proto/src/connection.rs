@@ -20,12 +20,14 @@ mod resend_budget;
 mod resend_requests;
 mod rtt;
 mod send_buffer;
+mod source;
 mod timers;
 mod transmit;
 
 pub(crate) use codec::{Codec, Protection, Side};
 pub(crate) use receive_buffer::ReceiveBuffer;
 pub(crate) use redundancy::CopyBudget;
+pub(crate) use source::Source;
 
 use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
 use congestion::CongestionController;
@@ -155,6 +157,8 @@ struct SendSide {
     paced_until: Option<Instant>,
     /// A message was refused because the window was full.
     is_blocked: bool,
+    /// What a layer above that binds its messages late waits for.
+    source: Source,
     /// Acked messages are freed early: the connections of the endpoint use much of its memory.
     is_memory_scarce: bool,
     /// Where datagrams are written before they are stored.
@@ -345,6 +349,7 @@ impl Connection {
                 pacer: Pacer::new(now),
                 paced_until: None,
                 is_blocked: false,
+                source: Source::default(),
                 is_memory_scarce: false,
                 scratch: Vec::with_capacity(MAX_DATAGRAM),
             },
@@ -450,7 +455,10 @@ impl Connection {
     }
 
     /// Sends disconnects and ends the session, without delivering the messages that are left.
-    fn abort(&mut self, now: Instant, reason: DisconnectReason) {
+    pub(crate) fn abort(&mut self, now: Instant, reason: DisconnectReason) {
+        if self.is_closed() {
+            return;
+        }
         let text = reason.to_string();
         self.state = State::Disconnecting { left: DISCONNECTS, next: now, reason, text };
     }

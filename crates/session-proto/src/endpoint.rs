@@ -201,6 +201,58 @@ impl Endpoint {
     pub fn set_query_replies(&mut self, replies: QueryReplies) {
         self.queries.set_replies(replies);
     }
+
+    /// [`poll_transmit`](Machine::poll_transmit), with a function that may hand messages over to a connection before it sends.
+    /// Its last argument is the number of bytes by which the memory may grow.
+    pub(crate) fn poll_transmit_with(
+        &mut self,
+        now: Instant,
+        out: &mut Vec<u8>,
+        mut fill: impl FnMut(PlayerId, &mut Connection, usize),
+    ) -> Option<Transmit> {
+        if let Some((to, bytes)) = self.stateless.pop() {
+            self.stats.unvalidated_bytes += bytes.len() as u64;
+            out.extend_from_slice(&bytes);
+            return Some(Transmit::one(to, bytes.len()));
+        }
+        while let Some(index) = self.ready.pop_front() {
+            let allowance = self.allowance();
+            let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { continue };
+            fill(slot.player(), &mut slot.connection, allowance);
+            self.memory = self.memory - slot.memory + slot.connection.memory();
+            slot.memory = slot.connection.memory();
+            let transmit = slot.connection.poll_transmit(now, &mut self.copies, out);
+            if let Some(transmit) = transmit {
+                if slot.connection.is_unvalidated() {
+                    self.stats.unvalidated_bytes += transmit.len as u64;
+                }
+                // Round robin: the other connections send before this one sends again.
+                self.ready.push_back(index);
+                return Some(transmit);
+            }
+            slot.is_ready = false;
+            self.deadlines.set(index, slot.connection.poll_timeout());
+            if slot.connection.is_closed() {
+                self.collect_events(now, index);
+            }
+        }
+        let (to, len) = self.queries.poll_transmit(out)?;
+        self.stats.unvalidated_bytes += len as u64;
+        Some(Transmit::one(to, len))
+    }
+
+    /// Calls a function that changes a player's connection.
+    pub(crate) fn with_connection<R>(
+        &mut self,
+        now: Instant,
+        player: PlayerId,
+        f: impl FnOnce(&mut Connection) -> R,
+    ) -> Option<R> {
+        let result = f(&mut self.slot(player)?.connection);
+        self.update_slot(player.index);
+        self.collect_events(now, player.index);
+        Some(result)
+    }
 }
 
 impl Machine for Endpoint {
@@ -258,31 +310,7 @@ impl Machine for Endpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        if let Some((to, bytes)) = self.stateless.pop() {
-            self.stats.unvalidated_bytes += bytes.len() as u64;
-            out.extend_from_slice(&bytes);
-            return Some(Transmit::one(to, bytes.len()));
-        }
-        while let Some(index) = self.ready.pop_front() {
-            let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { continue };
-            let transmit = slot.connection.poll_transmit(now, &mut self.copies, out);
-            if let Some(transmit) = transmit {
-                if slot.connection.is_unvalidated() {
-                    self.stats.unvalidated_bytes += transmit.len as u64;
-                }
-                // Round robin: the other connections send before this one sends again.
-                self.ready.push_back(index);
-                return Some(transmit);
-            }
-            slot.is_ready = false;
-            self.deadlines.set(index, slot.connection.poll_timeout());
-            if slot.connection.is_closed() {
-                self.collect_events(now, index);
-            }
-        }
-        let (to, len) = self.queries.poll_transmit(out)?;
-        self.stats.unvalidated_bytes += len as u64;
-        Some(Transmit::one(to, len))
+        self.poll_transmit_with(now, out, |_, _, _| {})
     }
 
     fn poll_event(&mut self) -> Option<ServerEvent> {

@@ -1,6 +1,6 @@
 //! Why logins fail, messages are refused, and sessions end.
 
-use crate::reason;
+use crate::{ChannelFault, reason};
 
 /// Why a session ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +31,9 @@ pub enum DisconnectReason {
     /// A message is missing that the peer no longer has: the messages after it can never be delivered (W63).
     #[error("a message was lost for good")]
     Stalled,
+    /// The peer does not follow the message layer (W110).
+    #[error(transparent)]
+    Channels(ChannelFault),
 }
 
 /// Why a message cannot be sent.
@@ -66,6 +69,9 @@ pub enum SendError {
     /// All message numbers are used up (S21).
     #[error("all message numbers of this session are used up: log in again")]
     NumbersExhausted,
+    /// There is no such channel in this direction.
+    #[error("there is no such channel in this direction")]
+    NoChannel,
 }
 
 /// Why a login failed.
@@ -78,6 +84,9 @@ pub enum LoginError {
     /// The server refused the login. The reason comes from the network: escape it before it is shown.
     #[error("the server refused the login: {0}")]
     Refused(String),
+    /// The server does not follow the message layer, or has another table of channels (W110).
+    #[error("the server cannot be used: {0}")]
+    Channels(ChannelFault),
 }
 
 impl LoginError {
@@ -87,6 +96,7 @@ impl LoginError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::TimedOut => true,
+            Self::Channels(_) => false,
             Self::Refused(text) => reason::is_transient(text),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The crate `rallypoint-session` hands out the same events: there is no second vocabulary above this one.
 
-use crate::{DisconnectReason, LoginError};
+use crate::{DisconnectReason, LoginError, LoginRequest, MessageId};
 use rallypoint_wire::session::{SlotIndex, Uid};
 use std::{fmt, net::SocketAddr};
 
@@ -20,6 +20,9 @@ pub enum ClientEvent {
     Message,
     /// There is room again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
     Writable,
+    /// The server's application has received a message of a channel with receipts. Only a
+    /// [`ChannelClient`](crate::ChannelClient) raises it.
+    Receipt(MessageId),
     /// The server seems to have ended the session. The datagram that announces it may be forged: either
     /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
     Closing,
@@ -45,6 +48,12 @@ pub enum ServerEvent {
     Message(PlayerId),
     /// There is room again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
     Writable(PlayerId),
+    /// A player wants to join: accept or refuse. Only a [`ChannelServer`](crate::ChannelServer) that asks for decisions
+    /// raises it.
+    LoginRequest(LoginRequest),
+    /// The player's application has received a message of a channel with receipts. Only a
+    /// [`ChannelServer`](crate::ChannelServer) raises it.
+    Receipt(PlayerId, MessageId),
     /// The player seems to have left. The datagram that announces it may be forged: either
     /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
     Closing(PlayerId),
@@ -65,6 +74,8 @@ pub struct NewPlayer {
     pub username: String,
     /// The game that the login names.
     pub game: String,
+    /// Whether the client has verified the server's static key: [`Encryption::Pinned`](crate::Encryption::Pinned).
+    pub is_pinned: bool,
 }
 
 /// Identifies a player: a slot, and one of the sessions that use it over time.

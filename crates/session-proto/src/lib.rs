@@ -38,6 +38,7 @@
 //! The time and all randomness come from outside: the seeds must be unpredictable.
 #![forbid(unsafe_code)]
 
+mod channels;
 mod client;
 mod config;
 mod connection;
@@ -51,6 +52,11 @@ mod rng;
 mod stats;
 mod stream;
 
+pub use channels::{
+    Channel, ChannelClient, ChannelClientConfig, ChannelFault, ChannelIndex, ChannelMode, ChannelServer,
+    ChannelServerConfig, ChannelTable, ChannelTableError, ConnectToken, LoginRequest, MessageId, Payload, TokenClaims,
+    TokenError, TokenIssuer, TokenKey, TokenVerifier, WallClock,
+};
 pub use client::Client;
 pub use config::{ClientConfig, ConnectionConfig, Encryption, EncryptionPolicy, EndpointConfig, SessionConfigError};
 pub use connection::Connection;

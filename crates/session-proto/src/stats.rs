@@ -38,6 +38,8 @@ pub struct ConnectionStats {
     pub resends: u64,
     /// Messages sent twice because the network is lossy.
     pub copies: u64,
+    /// Resends without bytes, because the message was late or replaced by a newer one.
+    pub discarded: u64,
     /// Resends that turned out to be unnecessary.
     pub spurious_resends: u64,
     /// Messages received more than once.

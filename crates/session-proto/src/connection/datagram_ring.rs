@@ -53,6 +53,20 @@ impl DatagramRing {
         }
     }
 
+    /// Replaces a stored datagram by one that is no longer; otherwise nothing changes. The bytes that become free are freed
+    /// with it.
+    pub fn replace(&mut self, span: &mut Span, datagram: &[u8]) {
+        let from = span.offset as usize;
+        let len = datagram.len() as u16;
+        if len <= span.len
+            && let Some(stored) = self.bytes.get_mut(from..from + datagram.len())
+        {
+            stored.copy_from_slice(datagram);
+            span.skipped += span.len - len;
+            span.len = len;
+        }
+    }
+
     /// The bytes of a stored datagram.
     pub fn get(&self, span: Span) -> &[u8] {
         self.bytes.get(span.offset as usize..span.offset as usize + usize::from(span.len)).unwrap_or_default()
@@ -87,12 +101,19 @@ mod tests {
     proptest! {
         /// Compares the ring with a queue of vectors.
         #[test]
-        fn stored_datagrams_are_returned_unchanged(steps in prop::collection::vec((0..3u8, 1..=508usize), 1..400)) {
+        fn stored_datagrams_are_returned_unchanged(steps in prop::collection::vec((0..4u8, 1..=508usize), 1..400)) {
             let mut ring = DatagramRing::default();
             let mut spans = VecDeque::<Span>::new();
             let mut model = VecDeque::new();
             for (round, (step, len)) in steps.into_iter().enumerate() {
-                if step == 0 {
+                if step == 3 {
+                    let position = len % spans.len().max(1);
+                    if let Some(span) = spans.get_mut(position) {
+                        let shorter = vec![0xff; usize::from(span.len) / 2];
+                        ring.replace(span, &shorter);
+                        model[position] = shorter;
+                    }
+                } else if step == 0 {
                     if let Some(span) = spans.pop_front() {
                         ring.pop(span);
                         model.pop_front();

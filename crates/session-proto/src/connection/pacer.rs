@@ -1,5 +1,6 @@
 //! Pacing: a token bucket that fills at the pacing rate.
 
+use rallypoint_wire::session::MAX_DATAGRAM;
 use std::time::{Duration, Instant};
 
 /// Burst allowed after a pause, as time at the current rate: timers are not finer, and batches are cheaper.
@@ -41,6 +42,12 @@ impl Pacer {
         self.credit = (self.credit + rate * elapsed.as_secs_f64()).min(limit.max(self.credit));
         self.is_waiting = self.credit <= 0.0;
         !self.is_waiting
+    }
+
+    /// Number of bytes that may be sent after [`is_ready`](Self::is_ready) returned true.
+    pub fn credit(&self) -> usize {
+        // The last datagram may exceed the credit.
+        self.credit.max(0.0).ceil() as usize + MAX_DATAGRAM - 1
     }
 
     pub fn on_send(&mut self, len: usize) {

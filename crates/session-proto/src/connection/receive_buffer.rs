@@ -239,6 +239,17 @@ impl ReceiveBuffer {
         self.ready.shrink_to_fit();
     }
 
+    /// Delivers messages on arrival from now on, beginning with those that wait for an earlier one.
+    pub fn deliver_on_arrival(&mut self) {
+        self.is_ordered = false;
+        for entry in &mut self.entries {
+            if let Entry::Waiting(message) = *entry {
+                self.ready.push_back(message);
+                *entry = Entry::Done;
+            }
+        }
+    }
+
     /// When missing numbers have to be requested.
     pub fn request_at(&self) -> Option<Instant> {
         self.requests.due()

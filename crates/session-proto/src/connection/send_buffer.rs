@@ -51,6 +51,8 @@ struct Message {
     is_acked_early: bool,
     /// Whether it was the first message of a loss event, after a single transmission without a copy.
     is_single_loss: bool,
+    /// Whether its bytes are of no use any more: a resend sends none.
+    is_discarded: bool,
     /// Position of its last transmission in the order of all transmissions.
     order: u64,
     sent_at: Instant,
@@ -200,6 +202,7 @@ impl SendBuffer {
             is_copied: false,
             is_acked_early: false,
             is_single_loss: false,
+            is_discarded: false,
             order: 0,
             sent_at: now,
             acked_at: now,
@@ -287,6 +290,30 @@ impl SendBuffer {
     /// The bytes of a message's datagram.
     pub fn datagram(&self, number: MessageNumber) -> &[u8] {
         self.get(number).map_or(&[], |message| self.ring.get(message.span))
+    }
+
+    /// The bytes of a message are of no use any more.
+    pub fn discard(&mut self, number: MessageNumber) {
+        if let Some(message) = self.get_mut(number) {
+            message.is_discarded = true;
+        }
+    }
+
+    /// Whether a message is discarded and still has its bytes.
+    pub fn is_discarded(&self, number: MessageNumber) -> bool {
+        self.get(number).is_some_and(|message| message.is_discarded)
+    }
+
+    /// Replaces the datagram of a discarded message by a shorter one.
+    pub fn replace(&mut self, number: MessageNumber, datagram: &[u8]) {
+        let position = number.distance_from(self.base) as usize;
+        let Some(message) = self.messages.get_mut(position) else { return };
+        message.is_discarded = false;
+        let before = message.span.len;
+        self.ring.replace(&mut message.span, datagram);
+        if message.status == Status::InFlight {
+            self.in_flight -= u64::from(before - message.span.len);
+        }
     }
 
     /// A message is sent, for the first time or again.

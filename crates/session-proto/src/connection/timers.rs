@@ -158,7 +158,7 @@ impl Connection {
             Timer::Probe => self.probe_at(),
             Timer::RebindProbe => self.rebind_probe_at(),
             Timer::SendRoom => self.release_at(),
-            Timer::Pacing => self.send.paced_until,
+            Timer::Pacing => [self.send.paced_until, self.send.source.wake_at].into_iter().flatten().min(),
             Timer::PeerCloseProbe => self.peer_close.as_ref().map(|close| close.probe_at),
         }
     }

@@ -148,6 +148,9 @@ impl Connection {
         while count < self.config.batch
             && let Some((number, transmission)) = self.next_message(now, copies)
         {
+            if transmission == Transmission::Resend {
+                self.apply_discard(number);
+            }
             let len = self.send.buffer.datagram_len(number);
             if count > 0 && (len > size || out.len() - start + len > MAX_BATCH_BYTES) {
                 break;
@@ -195,6 +198,10 @@ impl Connection {
                 // Into a silence, only what costs next to nothing is sent: it shows at once when the network is back.
                 Some(number) if !is_silent || self.is_trickle() => (number, Transmission::First),
                 Some(_) => return None,
+                None if self.send.source.has_backlog => {
+                    self.wait_for_source(now);
+                    return None;
+                }
                 None => {
                     self.congestion.on_app_limited(self.send.buffer.in_flight());
                     return None;

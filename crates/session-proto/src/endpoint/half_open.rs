@@ -28,6 +28,8 @@ pub(super) struct HalfOpenLogin {
     pub secret: Option<Secret>,
     /// Whether it is probably not forged (W65).
     pub is_trusted: bool,
+    /// Whether the client has pinned the server's static key.
+    pub is_pinned: bool,
     pub username: String,
     pub game: String,
     /// The answer: byte for byte the same for the same login (S12).

@@ -86,6 +86,7 @@ impl Endpoint {
             Some(_) => self.admission.admit(now, &id).ok_or(Refusal::Overloaded)?.is_trusted,
             None => false,
         };
+        let is_pinned = matches!(suite, Some(Suite::Hpke { is_pinned: true, .. }));
         let random = self.rng.u64();
         let half_open = &self.half_open;
         let is_promised = |index| half_open.is_promised(index, is_trusted);
@@ -113,6 +114,7 @@ impl Endpoint {
                 rand,
                 secret,
                 is_trusted,
+                is_pinned,
                 username: username.to_owned(),
                 game: game.to_owned(),
                 reply: reply.clone(),
@@ -235,8 +237,8 @@ impl Endpoint {
         if let Some(slot) = self.slots.get_mut(usize::from(index)) {
             *slot = Some(Box::new(new));
         }
-        let HalfOpenLogin { username, game, .. } = login;
-        self.events.push_back(ServerEvent::Connected(NewPlayer { player, username, game }));
+        let HalfOpenLogin { username, game, is_pinned, .. } = login;
+        self.events.push_back(ServerEvent::Connected(NewPlayer { player, username, game, is_pinned }));
         self.update_slot(index);
         self.collect_events(now, index);
     }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod bottleneck;
+pub mod channels;
 pub mod forge;
 pub mod players;
 pub mod traffic;

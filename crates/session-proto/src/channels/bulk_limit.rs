@@ -1,0 +1,91 @@
+//! Keeps the queue of the path short while messages that must not be late share it with reliable ones.
+//!
+//! The congestion controller fills the queue of a bottleneck, as TCP does: fair, but then a position waits behind the
+//! download of its own session. So while a sequenced or expiring channel is in use, reliable messages are limited by delay
+//! (as in LEDBAT, RFC 6817): when the queue delays by more than a target, the bytes in flight shrink so far that the queue
+//! drains, and grow again after that. The limit is never above the congestion window.
+
+use crate::Connection;
+use rallypoint_wire::session::MAX_DATAGRAM;
+use std::time::{Duration, Instant};
+
+/// How long a channel counts as in use after a message.
+const ACTIVE: Duration = Duration::from_secs(1);
+
+/// Queueing delay above which reliable messages back off.
+const TARGET: Duration = Duration::from_millis(5);
+
+/// What is left of the bytes in flight after that: less than the path holds, so that the queue drains and its empty delay
+/// can be measured.
+const DECREASE: f64 = 0.75;
+
+/// Growth per round trip, as a share of the limit, and at least one datagram.
+const GROWTH: f64 = 1.0 / 16.0;
+
+/// Smallest limit in bytes: four datagrams.
+const MIN_LIMIT: f64 = 4.0 * MAX_DATAGRAM as f64;
+
+/// Part of the congestion window that reliable messages leave free for the others: two datagrams.
+const RESERVE: u64 = 2 * MAX_DATAGRAM as u64;
+
+/// Whether a reliable message may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BulkAdmission {
+    Admitted,
+    /// The congestion window has room only for messages that must not be late: it has to grow.
+    WindowFull,
+    /// More would make the queue of the path too long.
+    QueueTooLong,
+}
+
+/// Limits reliable messages by delay, while it is needed.
+#[derive(Debug, Default)]
+pub(super) struct BulkLimit {
+    /// Until when a channel whose messages must not be late is in use.
+    active_until: Option<Instant>,
+    /// Maximum number of bytes in flight. Before the first queue there is none: the congestion controller finds the capacity.
+    limit: Option<f64>,
+    reduced_at: Option<Instant>,
+    grown_at: Option<Instant>,
+}
+
+impl BulkLimit {
+    /// A message that must not be late is sent.
+    pub fn on_urgent(&mut self, now: Instant) {
+        self.active_until = Some(now + ACTIVE);
+    }
+
+    /// Adapts the limit to the measured delay.
+    pub fn update(&mut self, now: Instant, connection: &Connection) {
+        if self.active_until.is_none_or(|until| now >= until) {
+            *self = Self::default();
+            return;
+        }
+        let rtt = connection.smoothed_rtt();
+        let elapsed = self.grown_at.replace(now).map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+        if connection.queue_delay() > TARGET {
+            if self.reduced_at.is_none_or(|at| now >= at + rtt) {
+                self.reduced_at = Some(now);
+                let used = connection.in_flight() as f64;
+                let reduced = self.limit.map_or(used, |limit| limit.min(used)) * DECREASE;
+                self.limit = Some(reduced.max(MIN_LIMIT));
+            }
+        } else if let Some(limit) = &mut self.limit {
+            let rounds = elapsed.as_secs_f64() / rtt.as_secs_f64().max(0.001);
+            let growth = (*limit * GROWTH).max(MAX_DATAGRAM as f64) * rounds.min(1.0);
+            *limit = (*limit + growth).min(connection.window() as f64);
+        }
+    }
+
+    /// Whether a reliable message may be sent, with this many bytes in flight.
+    pub fn check(&self, in_flight: u64, window: u64) -> BulkAdmission {
+        if in_flight == 0 || self.active_until.is_none() {
+            return BulkAdmission::Admitted;
+        }
+        if self.limit.is_some_and(|limit| in_flight as f64 >= limit) {
+            return BulkAdmission::QueueTooLong;
+        }
+        let has_reserve = in_flight + RESERVE + MAX_DATAGRAM as u64 <= window;
+        if has_reserve { BulkAdmission::Admitted } else { BulkAdmission::WindowFull }
+    }
+}

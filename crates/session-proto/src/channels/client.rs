@@ -1,0 +1,323 @@
+//! The client side of sessions with channels.
+
+use super::{
+    ChannelFault, ChannelIndex, ChannelTable, ConnectToken, MessageId, TokenError,
+    session::{ChannelSession, parse_hello, send_hello},
+};
+use crate::{
+    Client, ClientConfig, ClientEvent, Connection, DisconnectReason, Encryption, LoginError, SendError,
+    SessionConfigError, connection::Side,
+};
+use rallypoint_machine::{Machine, Transmit};
+use rallypoint_wire::session::channels::GAME_SUFFIX;
+use std::{collections::VecDeque, fmt, net::SocketAddr, time::Instant};
+
+/// Maximum number of events that wait to be polled.
+const MAX_EVENTS: usize = 64;
+
+/// Settings of a [`ChannelClient`].
+#[derive(Clone, Debug)]
+pub struct ChannelClientConfig {
+    /// Settings of the session. `ordered` has no effect: each channel has its own order.
+    pub client: ClientConfig,
+    /// The channels, the same as the server's.
+    pub channels: ChannelTable,
+    /// The token of the game's account service, if the server requires one. It needs [`Encryption::Pinned`].
+    pub token: Option<ConnectToken>,
+}
+
+/// A [`Client`] whose session has channels (W110).
+///
+/// It has the calls of a [`Client`], except that messages are sent and received on a channel, and that
+/// [`ClientEvent::Connected`] is raised when the server has accepted the table of channels and the player.
+pub struct ChannelClient {
+    client: Client,
+    table: ChannelTable,
+    token: Vec<u8>,
+    window: usize,
+    session: Option<ChannelSession>,
+    /// The end of a session whose last messages are not read.
+    end: Option<DisconnectReason>,
+    events: VecDeque<ClientEvent>,
+    has_message_event: bool,
+    /// Whether [`ClientEvent::Connected`] was raised for the session.
+    is_reported: bool,
+    is_closing: bool,
+    now: Instant,
+    scratch: Vec<u8>,
+}
+
+impl ChannelClientConfig {
+    /// The default settings of a client with this name, for this game, with these channels.
+    #[must_use]
+    pub fn new(username: &str, game: &str, channels: ChannelTable) -> Self {
+        Self { client: ClientConfig::new(username, game), channels, token: None }
+    }
+}
+
+impl ChannelClient {
+    /// Starts to log in. The seed must be unpredictable: all secrets are derived from it.
+    ///
+    /// # Errors
+    /// If a field of the configuration is out of range, or a token would be sent to a server that is not verified.
+    pub fn new(
+        now: Instant,
+        server: SocketAddr,
+        config: ChannelClientConfig,
+        seed: [u8; 32],
+    ) -> Result<Self, SessionConfigError> {
+        let ChannelClientConfig { mut client, channels, token } = config;
+        if token.is_some() && !matches!(client.encryption, Encryption::Pinned(_)) {
+            return Err(SessionConfigError::Token(TokenError::NotPinned));
+        }
+        client.game.push_str(GAME_SUFFIX);
+        // The hello comes first: from then on, messages are delivered on arrival.
+        client.connection.ordered = true;
+        Ok(Self {
+            window: client.connection.window,
+            client: Client::new(now, server, client, seed)?,
+            table: channels,
+            token: token.map(|token| token.as_bytes().to_vec()).unwrap_or_default(),
+            session: None,
+            end: None,
+            events: VecDeque::new(),
+            has_message_event: false,
+            is_reported: false,
+            is_closing: false,
+            now,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// The connection, while there is one.
+    #[must_use]
+    pub fn connection(&self) -> Option<&Connection> {
+        self.client.connection()
+    }
+
+    /// Whether messages can be sent.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.client.is_connected() && self.session.as_ref().is_some_and(ChannelSession::is_open)
+    }
+
+    /// Whether the client is closed for good: when the pending events are polled, there will be no further ones.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// The server's address.
+    #[must_use]
+    pub fn server(&self) -> SocketAddr {
+        self.client.server()
+    }
+
+    /// Whether a channel has room for a message of this length; also if there is no session to wait for.
+    #[must_use]
+    pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
+        self.session.as_ref().is_none_or(|session| session.has_room(channel, length))
+    }
+
+    /// Sends a message on a channel.
+    ///
+    /// # Errors
+    /// If there is no session or no such channel, the message is too large, or the queue of the channel is full: then
+    /// [`ClientEvent::Writable`] follows.
+    pub fn send(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
+        self.now = now;
+        match &mut self.session {
+            Some(session) if self.client.is_connected() => session.send_copy(now, channel, message),
+            _ if self.client.is_closed() => Err(SendError::Closed),
+            _ => Err(SendError::NotConnected),
+        }
+    }
+
+    /// The next message and its channel. Its bytes stay valid until the next call.
+    pub fn recv(&mut self, now: Instant) -> Option<(ChannelIndex, &[u8])> {
+        self.now = now;
+        let Self { client, session, .. } = self;
+        let received = session.as_mut()?.next_message(|payload| pull(client, payload));
+        match received {
+            Ok(Some(channel)) => return self.session.as_ref().map(|session| (channel, session.message())),
+            Ok(None) => {}
+            Err(fault) => self.abort(now, fault),
+        }
+        self.handle_events();
+        None
+    }
+
+    /// Ends the session: sends the messages that wait, then disconnects. A login is abandoned.
+    pub fn close(&mut self, now: Instant) {
+        self.now = now;
+        self.is_closing = true;
+        if let (Some(session), Some(connection)) = (&mut self.session, self.client.connection_mut())
+            && session.is_open()
+        {
+            session.close(now, connection, "");
+        } else {
+            self.client.close(now);
+        }
+    }
+
+    /// Mixes fresh entropy into the state from which secrets are drawn; see [`Client::mix_entropy`].
+    pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        self.client.mix_entropy(entropy);
+    }
+
+    fn abort(&mut self, now: Instant, fault: ChannelFault) {
+        if let (Some(session), Some(connection)) = (&mut self.session, self.client.connection_mut()) {
+            session.abort(now, connection, fault);
+        }
+    }
+
+    /// Turns the events of the client into those of the channels.
+    fn handle_events(&mut self) {
+        while self.end.is_none()
+            && let Some(event) = self.client.poll_event()
+        {
+            match event {
+                ClientEvent::Connected => self.start_session(),
+                ClientEvent::Message if self.is_awaiting_hello() => self.handle_hello(),
+                ClientEvent::Message => self.raise_message(),
+                ClientEvent::Disconnected(reason) => self.end_session(reason),
+                // The queues of the channels have room, or not.
+                ClientEvent::Writable => {}
+                ClientEvent::Closing if !self.is_reported => {}
+                event => self.push_event(event),
+            }
+        }
+        // The messages of a session come before its end.
+        if self.end.is_some() && !self.session.as_ref().is_some_and(ChannelSession::is_readable) {
+            self.report_end();
+        }
+    }
+
+    fn start_session(&mut self) {
+        let Some(connection) = self.client.connection_mut() else { return };
+        let is_encrypted = connection.is_encrypted();
+        self.session = Some(ChannelSession::new(self.now, &self.table, Side::Client, is_encrypted, self.window));
+        self.is_reported = false;
+        send_hello(self.now, connection, &self.table, &self.token);
+    }
+
+    fn is_awaiting_hello(&self) -> bool {
+        self.session.as_ref().is_some_and(ChannelSession::is_awaiting_hello)
+    }
+
+    /// Reads the server's hello.
+    fn handle_hello(&mut self) {
+        if !pull(&mut self.client, &mut self.scratch) {
+            return;
+        }
+        let checked = parse_hello(&self.table, &self.scratch).map(|_| ());
+        match (checked, &mut self.session, self.client.connection_mut()) {
+            (Ok(()), Some(session), Some(connection)) => {
+                session.open(connection);
+                self.is_reported = true;
+                self.push_event(ClientEvent::Connected);
+                self.raise_message();
+            }
+            (Err(fault), ..) => self.abort(self.now, fault),
+            _ => {}
+        }
+    }
+
+    fn raise_message(&mut self) {
+        if !std::mem::replace(&mut self.has_message_event, true) {
+            self.events.push_back(ClientEvent::Message);
+        }
+    }
+
+    fn end_session(&mut self, reason: DisconnectReason) {
+        // What this side ends is not read any more.
+        if matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_)) {
+            self.session = None;
+        }
+        self.end = Some(reason);
+        if self.session.as_ref().is_some_and(ChannelSession::is_readable) {
+            self.raise_message();
+        }
+    }
+
+    fn report_end(&mut self) {
+        let Some(reason) = self.end.take() else { return };
+        self.session = None;
+        let event = match reason {
+            reason if self.is_reported || self.is_closing => ClientEvent::Disconnected(reason),
+            // The server has never accepted the login.
+            DisconnectReason::ClosedByPeer(text) => ClientEvent::LoginFailed(LoginError::Refused(text)),
+            DisconnectReason::Channels(fault) => ClientEvent::LoginFailed(LoginError::Channels(fault)),
+            _ => ClientEvent::LoginFailed(LoginError::TimedOut),
+        };
+        self.is_reported = false;
+        self.events.push_back(event);
+        self.handle_events();
+    }
+
+    fn push_event(&mut self, event: ClientEvent) {
+        if self.events.len() < MAX_EVENTS {
+            self.events.push_back(event);
+        }
+    }
+}
+
+/// Copies the next payload of the session. Returns false if there is none.
+fn pull(client: &mut Client, payload: &mut Vec<u8>) -> bool {
+    let Some(received) = client.recv() else { return false };
+    payload.clear();
+    payload.extend_from_slice(received);
+    true
+}
+
+impl Machine for ChannelClient {
+    type Event = ClientEvent;
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.now = now;
+        self.client.handle_datagram(now, from, bytes);
+        self.handle_events();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        self.client.handle_timeout(now);
+        self.handle_events();
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.now = now;
+        let Self { client, session, .. } = self;
+        let transmit = client.poll_transmit_with(now, out, |connection| {
+            if let Some(session) = session {
+                session.fill(now, connection, usize::MAX);
+            }
+        });
+        if transmit.is_none() {
+            self.handle_events();
+            if self.session.as_mut().is_some_and(ChannelSession::take_writable) {
+                self.push_event(ClientEvent::Writable);
+            }
+        }
+        transmit
+    }
+
+    fn poll_event(&mut self) -> Option<ClientEvent> {
+        self.handle_events();
+        if let Some(event) = self.events.pop_front() {
+            self.has_message_event &= event != ClientEvent::Message;
+            return Some(event);
+        }
+        self.session.as_mut()?.poll_receipt().map(ClientEvent::Receipt)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.client.poll_timeout()
+    }
+}
+
+impl fmt::Debug for ChannelClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChannelClient").field("client", &self.client).finish_non_exhaustive()
+    }
+}

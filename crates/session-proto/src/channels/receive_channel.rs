@@ -1,0 +1,308 @@
+//! The receiving half of one channel: order, newest wins, reassembly.
+
+use super::{
+    Channel, ChannelFault, ChannelIndex, ChannelMode, reassembly::PartialMessage, send_channel::CREDIT_WINDOW,
+};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Number of messages after which the peer is told that they have arrived: a quarter of what it may send.
+const CREDIT_INTERVAL: u64 = CREDIT_WINDOW / 4;
+
+/// Maximum number of unfinished messages of an expiring channel: the oldest are given up, because they may have expired.
+const MAX_EXPIRING: usize = 64;
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// It is handed to the application at once.
+    Now,
+    /// It waits for something, or is dropped.
+    Later,
+}
+
+/// Messages that were completed, and memory that was taken or freed.
+pub(super) struct Output<'a> {
+    /// Complete messages with their positions, in the order of delivery.
+    pub ready: &'a mut VecDeque<(ChannelIndex, u64, Vec<u8>)>,
+    /// Bytes of memory in use.
+    pub memory: &'a mut usize,
+}
+
+/// The receiving half of a channel.
+#[derive(Debug)]
+pub(super) struct ReceiveChannel {
+    pub index: ChannelIndex,
+    pub has_receipts: bool,
+    max_size: usize,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Ordered {
+        /// The position of the next message to deliver.
+        next: u64,
+        waiting: BTreeMap<u64, Waiting>,
+        credited: u64,
+    },
+    Unordered {
+        /// The first position that has not arrived.
+        next: u64,
+        /// Whether positions from `next` on have arrived.
+        arrived: VecDeque<bool>,
+        partial: BTreeMap<u64, PartialMessage>,
+        credited: u64,
+    },
+    Sequenced {
+        /// The newest that was delivered.
+        newest: Option<u16>,
+        partial: Option<(u16, PartialMessage)>,
+    },
+    Expiring {
+        partial: VecDeque<(u16, PartialMessage)>,
+    },
+}
+
+/// A message of an ordered channel that cannot be delivered yet.
+#[derive(Debug)]
+enum Waiting {
+    Complete(Vec<u8>),
+    Partial(PartialMessage),
+}
+
+/// A fragment record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fragment<'a> {
+    pub sequence: u16,
+    pub index: u16,
+    pub count: u16,
+    pub body: &'a [u8],
+    /// Length of the body of every fragment but the last.
+    pub size: usize,
+}
+
+impl ReceiveChannel {
+    /// `max_size`: maximum size of a message in the direction of this receiver.
+    pub fn new(index: ChannelIndex, channel: &Channel, max_size: usize) -> Self {
+        let state = match channel.mode {
+            ChannelMode::ReliableOrdered => State::Ordered { next: 0, waiting: BTreeMap::new(), credited: 0 },
+            ChannelMode::ReliableUnordered => {
+                State::Unordered { next: 0, arrived: VecDeque::new(), partial: BTreeMap::new(), credited: 0 }
+            }
+            ChannelMode::Sequenced => State::Sequenced { newest: None, partial: None },
+            ChannelMode::Expiring => State::Expiring { partial: VecDeque::new() },
+        };
+        Self { index, has_receipts: channel.receipts, max_size, state }
+    }
+
+    pub fn max_size(&self) -> usize {
+        self.max_size
+    }
+
+    /// Handles a whole message. If it is to be delivered at once, its position is returned as well.
+    pub fn handle_message(
+        &mut self,
+        sequence: u16,
+        body: &[u8],
+        out: &mut Output<'_>,
+    ) -> Result<(Delivery, u64), ChannelFault> {
+        let out_of_range = ChannelFault::OutOfRange(self.index.get());
+        self.check_size(body.len())?;
+        match &mut self.state {
+            State::Ordered { next, waiting, .. } => {
+                let number = position(*next, sequence).ok_or(out_of_range)?;
+                if waiting.contains_key(&number) {
+                    return Err(out_of_range);
+                }
+                if number == *next {
+                    *next += 1;
+                    drain(self.index, next, waiting, out);
+                    return Ok((Delivery::Now, number));
+                }
+                *out.memory += body.len();
+                waiting.insert(number, Waiting::Complete(body.to_vec()));
+                Ok((Delivery::Later, number))
+            }
+            State::Unordered { next, arrived, partial, .. } => {
+                let number = position(*next, sequence).ok_or(out_of_range)?;
+                if partial.contains_key(&number) || !mark(next, arrived, number) {
+                    return Err(out_of_range);
+                }
+                Ok((Delivery::Now, number))
+            }
+            State::Sequenced { newest, partial } => {
+                if newest.is_some_and(|newest| !is_newer(sequence, newest)) {
+                    return Ok((Delivery::Later, 0));
+                }
+                *newest = Some(sequence);
+                if let Some((_, dropped)) = partial.take_if(|(older, _)| !is_newer(*older, sequence)) {
+                    *out.memory -= dropped.memory();
+                }
+                Ok((Delivery::Now, sequence.into()))
+            }
+            State::Expiring { .. } => Ok((Delivery::Now, sequence.into())),
+        }
+    }
+
+    /// Handles a part of a message.
+    pub fn handle_fragment(&mut self, fragment: Fragment<'_>, out: &mut Output<'_>) -> Result<(), ChannelFault> {
+        let Fragment { sequence, index, count, body, size } = fragment;
+        let out_of_range = ChannelFault::OutOfRange(self.index.get());
+        // The length of the message is known when its last fragment is; until then a fragment shows the least that it can be.
+        let is_last = index + 1 == count;
+        self.check_size(usize::from(count - 1) * size + if is_last { body.len() } else { 1 })?;
+        let index_of_channel = self.index;
+        let insert = |partial: &mut PartialMessage, memory: &mut usize| {
+            *memory -= partial.memory();
+            let inserted = partial.insert(index, count, body, size);
+            *memory += partial.memory();
+            inserted.map(|()| partial.is_complete()).map_err(|_| ChannelFault::OutOfRange(index_of_channel.get()))
+        };
+        let new = |memory: &mut usize| {
+            let partial = PartialMessage::new(count);
+            *memory += partial.memory();
+            partial
+        };
+        match &mut self.state {
+            State::Ordered { next, waiting, .. } => {
+                let number = position(*next, sequence).ok_or(out_of_range)?;
+                let entry = waiting.entry(number).or_insert_with(|| Waiting::Partial(new(out.memory)));
+                let Waiting::Partial(partial) = entry else { return Err(out_of_range) };
+                if insert(partial, out.memory)? {
+                    let overhead = partial.memory();
+                    let bytes = std::mem::replace(partial, PartialMessage::new(0)).into_bytes();
+                    *out.memory = *out.memory - overhead + bytes.len();
+                    *entry = Waiting::Complete(bytes);
+                    drain(self.index, next, waiting, out);
+                }
+            }
+            State::Unordered { next, arrived, partial, .. } => {
+                let number = position(*next, sequence).ok_or(out_of_range)?;
+                if is_marked(*next, arrived, number) {
+                    return Err(out_of_range);
+                }
+                let message = partial.entry(number).or_insert_with(|| new(out.memory));
+                if insert(message, out.memory)?
+                    && let Some(message) = partial.remove(&number)
+                {
+                    mark(next, arrived, number);
+                    complete(self.index, number, message, out);
+                }
+            }
+            State::Sequenced { newest, partial } => {
+                let is_late = newest.is_some_and(|newest| !is_newer(sequence, newest))
+                    || partial.as_ref().is_some_and(|(other, _)| is_newer(*other, sequence));
+                if is_late {
+                    return Ok(());
+                }
+                if let Some((_, dropped)) = partial.take_if(|(other, _)| *other != sequence) {
+                    *out.memory -= dropped.memory();
+                }
+                let (_, message) = partial.get_or_insert_with(|| (sequence, new(out.memory)));
+                if insert(message, out.memory)?
+                    && let Some((_, message)) = partial.take()
+                {
+                    *newest = Some(sequence);
+                    complete(self.index, sequence.into(), message, out);
+                }
+            }
+            State::Expiring { partial } => {
+                let known = partial.iter().position(|(other, _)| *other == sequence);
+                let known = known.unwrap_or_else(|| {
+                    if partial.len() >= MAX_EXPIRING
+                        && let Some((_, dropped)) = partial.pop_front()
+                    {
+                        *out.memory -= dropped.memory();
+                    }
+                    partial.push_back((sequence, new(out.memory)));
+                    partial.len() - 1
+                });
+                let Some((_, message)) = partial.get_mut(known) else { return Ok(()) };
+                if insert(message, out.memory)?
+                    && let Some((_, message)) = partial.remove(known)
+                {
+                    complete(self.index, sequence.into(), message, out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first position that has not arrived, if the peer has to be told.
+    pub fn take_credit(&mut self) -> Option<u16> {
+        let (next, credited) = match &mut self.state {
+            State::Ordered { next, credited, .. } | State::Unordered { next, credited, .. } => (*next, credited),
+            State::Sequenced { .. } | State::Expiring { .. } => return None,
+        };
+        if next < *credited + CREDIT_INTERVAL {
+            return None;
+        }
+        *credited = next;
+        Some(next as u16)
+    }
+
+    fn check_size(&self, length: usize) -> Result<(), ChannelFault> {
+        match self.max_size {
+            0 => Err(ChannelFault::Channel(self.index.get())),
+            max if length > max => Err(ChannelFault::TooLarge(self.index.get())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The position of a sequence from `next` on, if the peer may have sent it.
+fn position(next: u64, sequence: u16) -> Option<u64> {
+    let ahead = u64::from(sequence.wrapping_sub(next as u16));
+    (ahead < CREDIT_WINDOW).then_some(next + ahead)
+}
+
+fn is_newer(sequence: u16, than: u16) -> bool {
+    (1..1 << 15).contains(&sequence.wrapping_sub(than))
+}
+
+fn is_marked(next: u64, arrived: &VecDeque<bool>, number: u64) -> bool {
+    arrived.get((number - next) as usize).is_some_and(|arrived| *arrived)
+}
+
+/// Marks a position from `next` on as arrived. Returns false if it was before.
+fn mark(next: &mut u64, arrived: &mut VecDeque<bool>, number: u64) -> bool {
+    if is_marked(*next, arrived, number) {
+        return false;
+    }
+    if number == *next && arrived.is_empty() {
+        *next += 1;
+        return true;
+    }
+    let offset = (number - *next) as usize;
+    if arrived.len() <= offset {
+        arrived.resize(offset + 1, false);
+    }
+    if let Some(entry) = arrived.get_mut(offset) {
+        *entry = true;
+    }
+    while arrived.front() == Some(&true) {
+        arrived.pop_front();
+        *next += 1;
+    }
+    true
+}
+
+/// Delivers a message that was put together.
+fn complete(channel: ChannelIndex, number: u64, message: PartialMessage, out: &mut Output<'_>) {
+    *out.memory -= message.memory();
+    let bytes = message.into_bytes();
+    *out.memory += bytes.len();
+    out.ready.push_back((channel, number, bytes));
+}
+
+/// Delivers the messages that are next and complete.
+fn drain(channel: ChannelIndex, next: &mut u64, waiting: &mut BTreeMap<u64, Waiting>, out: &mut Output<'_>) {
+    while let Some(entry) = waiting.first_entry()
+        && *entry.key() == *next
+        && matches!(entry.get(), Waiting::Complete(_))
+        && let Waiting::Complete(bytes) = entry.remove()
+    {
+        out.ready.push_back((channel, *next, bytes));
+        *next += 1;
+    }
+}

@@ -1,0 +1,233 @@
+//! Reads payloads: messages for the application, and what the peer's receiver reports.
+
+use super::{
+    ChannelFault, ChannelIndex, ChannelTable,
+    receive_channel::{Delivery, Fragment, Output, ReceiveChannel},
+    sender::Sender,
+};
+use crate::connection::Side;
+use rallypoint_wire::session::{
+    MAX_DATAGRAM, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_TO_CLIENT, MAX_TO_SERVER,
+    channels::{ControlRecord, FRAGMENT_HEADER, Record, RecordWriter, records},
+};
+use std::{collections::VecDeque, ops::Range};
+
+/// Maximum number of receipts of a channel that wait to be sent. A peer that acknowledges nothing could make them pile up.
+const MAX_PENDING_RECEIPTS: usize = 1 << 15;
+
+/// The receiving half of a session.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    channels: Vec<ReceiveChannel>,
+    /// The payload that is being read, and the offset of its next record.
+    payload: Vec<u8>,
+    offset: usize,
+    /// Complete messages that are not in `payload`.
+    ready: VecDeque<(ChannelIndex, u64, Vec<u8>)>,
+    /// The message that the application is reading.
+    current: Current,
+    /// Bytes of messages that are kept, and the maximum for a correct peer.
+    memory: usize,
+    max_memory: usize,
+    /// Length of the body of every fragment but the last.
+    fragment: usize,
+}
+
+/// What the receiver has to tell the peer.
+#[derive(Debug)]
+pub(super) struct Replies {
+    receipts: Vec<VecDeque<u16>>,
+    credits: VecDeque<(ChannelIndex, u16)>,
+    /// Number of receipts and credits.
+    count: usize,
+}
+
+/// Where the message is that the application is reading.
+#[derive(Clone, Debug)]
+enum Current {
+    /// In the payload.
+    Payload(Range<usize>),
+    /// In a buffer of its own.
+    Stored(Vec<u8>),
+}
+
+impl Receiver {
+    /// `side`: the side of this receiver. `window`: maximum number of unacknowledged messages of the peer.
+    pub fn new(table: &ChannelTable, side: Side, is_encrypted: bool, window: usize) -> Self {
+        let channels: Vec<ReceiveChannel> = table
+            .iter()
+            .map(|(index, channel)| {
+                let max = if side == Side::Server { channel.max_to_server } else { channel.max_to_client };
+                ReceiveChannel::new(index, channel, max)
+            })
+            .collect();
+        let payload = match (side, is_encrypted) {
+            (Side::Server, false) => MAX_TO_SERVER,
+            (Side::Client, false) => MAX_TO_CLIENT,
+            (Side::Server, true) => MAX_ENCRYPTED_TO_SERVER,
+            (Side::Client, true) => MAX_ENCRYPTED_TO_CLIENT,
+        };
+        // One unfinished message of each channel, and everything that can be under way.
+        let unfinished: usize = channels.iter().map(|channel| channel.max_size() * 9 / 8).sum();
+        Self {
+            channels,
+            payload: Vec::with_capacity(MAX_DATAGRAM),
+            offset: 0,
+            ready: VecDeque::new(),
+            current: Current::Payload(0..0),
+            memory: 0,
+            max_memory: unfinished + window * MAX_DATAGRAM,
+            fragment: payload - FRAGMENT_HEADER,
+        }
+    }
+
+    /// Whether a message or a record is left that was received already.
+    pub fn is_readable(&self) -> bool {
+        !self.ready.is_empty() || self.offset < self.payload.len()
+    }
+
+    /// Moves to the next message, and returns its channel. `pull` writes the next payload into the given buffer, or returns
+    /// false if there is none.
+    pub fn next(
+        &mut self,
+        sender: &mut Sender,
+        replies: &mut Replies,
+        mut pull: impl FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+        loop {
+            if let Some((channel, number, bytes)) = self.ready.pop_front() {
+                self.memory -= bytes.len();
+                self.current = Current::Stored(bytes);
+                self.on_delivered(channel, number, replies)?;
+                return Ok(Some(channel));
+            }
+            if self.offset >= self.payload.len() {
+                self.offset = 0;
+                self.payload.clear();
+                if !pull(&mut self.payload) {
+                    return Ok(None);
+                }
+            }
+            if let Some((channel, number)) = self.handle_record(sender, replies)? {
+                self.on_delivered(channel, number, replies)?;
+                return Ok(Some(channel));
+            }
+        }
+    }
+
+    /// The bytes of the message that [`next`](Self::next) moved to.
+    pub fn message(&self) -> &[u8] {
+        match &self.current {
+            Current::Payload(range) => self.payload.get(range.clone()).unwrap_or_default(),
+            Current::Stored(bytes) => bytes,
+        }
+    }
+
+    /// Handles the next record. Returns its channel and position if it is a message that is delivered at once.
+    fn handle_record(
+        &mut self,
+        sender: &mut Sender,
+        replies: &mut Replies,
+    ) -> Result<Option<(ChannelIndex, u64)>, ChannelFault> {
+        let Self { channels, payload, offset, ready, memory, fragment, current, .. } = self;
+        let mut rest = records(payload.get(*offset..).unwrap_or_default());
+        let Some(record) = rest.next() else { return Ok(None) };
+        let record = record.map_err(|error| ChannelFault::Malformed(error.field))?;
+        *offset = payload.len() - rest.remaining();
+        let mut out = Output { ready, memory };
+        let mut delivered = None;
+        let channel = match record {
+            Record::Message { channel, sequence, body } => {
+                let known = find(channels, channel)?;
+                if let (Delivery::Now, number) = known.handle_message(sequence, body, &mut out)? {
+                    // The body is the end of the record.
+                    *current = Current::Payload(*offset - body.len()..*offset);
+                    delivered = Some((channel, number));
+                }
+                known
+            }
+            Record::Fragment { channel, sequence, index, count, body } => {
+                let known = find(channels, channel)?;
+                known.handle_fragment(Fragment { sequence, index, count, body, size: *fragment }, &mut out)?;
+                known
+            }
+            Record::Control(control) => {
+                match control {
+                    ControlRecord::Hello(_) => return Err(ChannelFault::Malformed("second hello")),
+                    ControlRecord::Receipt { channel, sequences } => sender.handle_receipt(channel, sequences)?,
+                    ControlRecord::Credit { channel, sequence } => sender.handle_credit(channel, sequence)?,
+                }
+                return Ok(None);
+            }
+        };
+        if let Some(sequence) = channel.take_credit() {
+            replies.push_credit(channel.index, sequence);
+        }
+        if self.memory > self.max_memory {
+            return Err(ChannelFault::Unfinished);
+        }
+        Ok(delivered)
+    }
+
+    /// A message is handed to the application.
+    fn on_delivered(&self, channel: ChannelIndex, number: u64, replies: &mut Replies) -> Result<(), ChannelFault> {
+        let position = usize::from(channel.get());
+        if self.channels.get(position).is_some_and(|channel| channel.has_receipts) {
+            replies.push_receipt(position, number as u16)?;
+        }
+        Ok(())
+    }
+}
+
+fn find(channels: &mut [ReceiveChannel], index: ChannelIndex) -> Result<&mut ReceiveChannel, ChannelFault> {
+    channels.get_mut(usize::from(index.get())).ok_or(ChannelFault::Channel(index.get()))
+}
+
+impl Replies {
+    pub fn new(channels: usize) -> Self {
+        Self { receipts: vec![VecDeque::new(); channels], credits: VecDeque::new(), count: 0 }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn push_credit(&mut self, channel: ChannelIndex, sequence: u16) {
+        self.count += 1;
+        if let Some(known) = self.credits.iter_mut().find(|(other, _)| *other == channel) {
+            known.1 = sequence;
+            self.count -= 1;
+        } else {
+            self.credits.push_back((channel, sequence));
+        }
+    }
+
+    fn push_receipt(&mut self, channel: usize, sequence: u16) -> Result<(), ChannelFault> {
+        let Some(receipts) = self.receipts.get_mut(channel) else { return Ok(()) };
+        if receipts.len() >= MAX_PENDING_RECEIPTS {
+            return Err(ChannelFault::Receipts);
+        }
+        receipts.push_back(sequence);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Adds what fits to a payload.
+    pub fn emit(&mut self, writer: &mut RecordWriter) {
+        while let Some(&(channel, sequence)) = self.credits.front()
+            && writer.credit(channel, sequence)
+        {
+            self.credits.pop_front();
+            self.count -= 1;
+        }
+        if self.count == 0 {
+            return;
+        }
+        for (position, receipts) in (0..).zip(&mut self.receipts) {
+            let Some(channel) = ChannelIndex::new(position).filter(|_| !receipts.is_empty()) else { continue };
+            let written = writer.receipt(channel, receipts.iter().copied());
+            receipts.drain(..written);
+            self.count -= written;
+        }
+    }
+}

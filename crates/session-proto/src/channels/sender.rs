@@ -1,0 +1,331 @@
+//! Decides what is sent next: queues, priorities, rates, and the packing of messages into payloads.
+
+use super::{
+    ChannelFault, ChannelIndex, ChannelMode, ChannelTable, MessageId, Payload,
+    bulk_limit::{BulkAdmission, BulkLimit},
+    droppable::DroppablePayloads,
+    receiver::Replies,
+    send_channel::{CREDIT_WINDOW, SendChannel},
+};
+use crate::{
+    Connection, SendError,
+    connection::{Side, Source},
+};
+use rallypoint_wire::session::{
+    MAX_DATAGRAM,
+    channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
+};
+use std::{collections::VecDeque, time::Instant};
+
+/// Maximum number of receipts that wait to be polled. A correct peer sends at most one per message.
+const MAX_RECEIPTS: usize = 1 << 16;
+
+/// The sending half of a session.
+#[derive(Debug)]
+pub(super) struct Sender {
+    channels: Vec<SendChannel>,
+    /// The channels by priority; those that have the same take turns.
+    order: Vec<PriorityGroup>,
+    writer: RecordWriter,
+    droppable: DroppablePayloads,
+    bulk: BulkLimit,
+    receipts: VecDeque<MessageId>,
+    /// Buffers of messages that were sent, for the next ones.
+    spare: Vec<Vec<u8>>,
+}
+
+/// Channels of the same priority.
+#[derive(Debug)]
+struct PriorityGroup {
+    channels: Vec<usize>,
+    /// The position in `channels` of the one that is served first.
+    next: usize,
+}
+
+/// What a payload consists of: only whole payloads are dropped, so the two kinds never share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PayloadKind {
+    Reliable,
+    Droppable,
+}
+
+/// What was put into a payload of droppable messages.
+#[derive(Clone, Copy, Debug, Default)]
+struct DroppableContents {
+    newest_of: u32,
+    expires_at: Option<Instant>,
+}
+
+impl Sender {
+    pub fn new(table: &ChannelTable, side: Side) -> Self {
+        let channels: Vec<SendChannel> = table
+            .iter()
+            .map(|(index, channel)| {
+                let max = if side == Side::Client { channel.max_to_server } else { channel.max_to_client };
+                SendChannel::new(index, channel, max)
+            })
+            .collect();
+        let mut order = Vec::<PriorityGroup>::new();
+        let mut positions: Vec<usize> = (0..channels.len()).collect();
+        positions.sort_by_key(|&position| channels.get(position).map(|channel| channel.priority));
+        for position in positions {
+            let priority = |&other: &usize| channels.get(other).map(|channel| channel.priority);
+            match order.last_mut() {
+                Some(group) if group.channels.first().and_then(priority) == priority(&position) => {
+                    group.channels.push(position);
+                }
+                _ => order.push(PriorityGroup { channels: vec![position], next: 0 }),
+            }
+        }
+        Self {
+            channels,
+            order,
+            writer: RecordWriter::new(0),
+            droppable: DroppablePayloads::default(),
+            bulk: BulkLimit::default(),
+            receipts: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Queues a message.
+    pub fn send(&mut self, now: Instant, channel: ChannelIndex, payload: Payload) -> Result<MessageId, SendError> {
+        let Self { channels, spare, .. } = self;
+        let channel = channels.get_mut(usize::from(channel.get())).ok_or(SendError::NoChannel)?;
+        channel.push(now, payload, spare)
+    }
+
+    /// Queues a copy of a message.
+    pub fn send_copy(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(message);
+        self.send(now, channel, Payload::Owned(bytes))
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.channels.iter().all(SendChannel::is_empty)
+    }
+
+    /// Whether there is room for a message of this length.
+    pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
+        self.channels.get(usize::from(channel.get())).is_some_and(|channel| channel.has_room(length))
+    }
+
+    /// Whether a channel that was full has room again. Each time is reported once.
+    pub fn take_writable(&mut self) -> bool {
+        let mut is_writable = false;
+        for channel in &mut self.channels {
+            if channel.is_blocked && channel.has_room(channel.max_size.min(1_000)) {
+                channel.is_blocked = false;
+                is_writable = true;
+            }
+        }
+        is_writable
+    }
+
+    /// The next receipt of the peer.
+    pub fn poll_receipt(&mut self) -> Option<MessageId> {
+        self.receipts.pop_front()
+    }
+
+    pub fn handle_credit(&mut self, channel: ChannelIndex, sequence: u16) -> Result<(), ChannelFault> {
+        let fault = ChannelFault::OutOfRange(channel.get());
+        let channel = self.channels.get_mut(usize::from(channel.get())).ok_or(fault)?;
+        if channel.on_credit(sequence) { Ok(()) } else { Err(fault) }
+    }
+
+    pub fn handle_receipt(&mut self, channel: ChannelIndex, sequences: Sequences<'_>) -> Result<(), ChannelFault> {
+        let fault = ChannelFault::OutOfRange(channel.get());
+        let channel = self.channels.get(usize::from(channel.get())).ok_or(fault)?;
+        for sequence in sequences.iter() {
+            let id = channel.on_receipt(sequence).ok_or(fault)?;
+            if self.receipts.len() >= MAX_RECEIPTS {
+                return Err(ChannelFault::Receipts);
+            }
+            self.receipts.push_back(id);
+        }
+        Ok(())
+    }
+
+    /// Hands messages over to the connection, as many as it sends at once. `replies` are what the receiver has to send.
+    pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, mut allowance: usize) {
+        self.droppable.expire(now, |number| connection.discard(number));
+        for channel in &mut self.channels {
+            channel.expire(now, &mut self.spare);
+        }
+        let mut source = Source::default();
+        if replies.is_empty() && self.is_empty() {
+            return connection.set_source(source);
+        }
+        self.bulk.update(now, connection);
+        let size = connection.max_message();
+        let window = connection.window();
+        let mut in_flight = connection.in_flight();
+        let mut budget = connection.send_budget(now);
+        loop {
+            let admission = self.bulk.check(in_flight, window);
+            let is_bulk_admitted = admission == BulkAdmission::Admitted;
+            let kind = match self.next_kind(now, is_bulk_admitted, &mut source.wake_at) {
+                Some(kind) => kind,
+                None if !replies.is_empty() => PayloadKind::Reliable,
+                None => {
+                    source.has_backlog = admission == BulkAdmission::WindowFull;
+                    break;
+                }
+            };
+            let has_memory = allowance >= MAX_DATAGRAM || connection.unacked() == 0;
+            if budget < MAX_DATAGRAM || !has_memory || !connection.is_writable() {
+                source.has_backlog = true;
+                break;
+            }
+            self.writer.start(size);
+            let contents = self.pack(now, connection, kind, is_bulk_admitted, replies);
+            let payload = self.writer.finish();
+            if payload.is_empty() {
+                break;
+            }
+            let sent = payload.len() + MAX_DATAGRAM - size;
+            // The session is open and has room: that was just checked.
+            let Ok(number) = connection.send_numbered(now, payload, allowance) else { break };
+            if kind == PayloadKind::Droppable {
+                self.droppable.push(number, contents.newest_of, contents.expires_at);
+                self.bulk.on_urgent(now);
+            }
+            in_flight += sent as u64;
+            budget = budget.saturating_sub(sent);
+            allowance = allowance.saturating_sub(MAX_DATAGRAM);
+        }
+        connection.set_source(source);
+    }
+
+    /// The kind of the most urgent message that may be sent. Otherwise `wake_at` is set if one may be sent later.
+    fn next_kind(
+        &mut self,
+        now: Instant,
+        is_bulk_admitted: bool,
+        wake_at: &mut Option<Instant>,
+    ) -> Option<PayloadKind> {
+        for group in &self.order {
+            for offset in 0..group.channels.len() {
+                let position = (group.next + offset) % group.channels.len();
+                let channel = group.channels.get(position).and_then(|&index| self.channels.get_mut(index));
+                let Some(channel) = channel.filter(|channel| channel.front().is_some()) else { continue };
+                let kind = PayloadKind::of(channel.mode);
+                if kind == PayloadKind::Reliable && !is_bulk_admitted {
+                    continue;
+                }
+                let ready_at = channel.rate.as_mut().map_or(now, |rate| rate.ready_at(now));
+                if ready_at <= now {
+                    return Some(kind);
+                }
+                *wake_at = Some(wake_at.map_or(ready_at, |at| at.min(ready_at)));
+            }
+        }
+        None
+    }
+
+    /// Packs messages of one kind into a payload, in the order of their priorities.
+    fn pack(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        kind: PayloadKind,
+        is_bulk_admitted: bool,
+        replies: &mut Replies,
+    ) -> DroppableContents {
+        let mut contents = DroppableContents::default();
+        if kind == PayloadKind::Reliable {
+            replies.emit(&mut self.writer);
+            if !is_bulk_admitted {
+                return contents;
+            }
+        }
+        let Self { channels, order, writer, droppable, spare, .. } = self;
+        for group in order {
+            let first = group.next;
+            for offset in 0..group.channels.len() {
+                let position = (first + offset) % group.channels.len();
+                let channel = group.channels.get(position).and_then(|&index| channels.get_mut(index));
+                let Some(channel) = channel.filter(|channel| PayloadKind::of(channel.mode) == kind) else { continue };
+                let before = writer.len();
+                pack_channel(now, channel, writer, spare, |channel, is_start, expires_at| {
+                    if channel.mode == ChannelMode::Sequenced {
+                        if is_start {
+                            droppable.supersede(now, channel.index, |number| connection.discard(number));
+                        }
+                        contents.newest_of |= 1 << channel.index.get();
+                    }
+                    contents.expires_at = contents.expires_at.max(expires_at);
+                });
+                let packed = writer.len() - before;
+                if packed > 0 {
+                    group.next = (position + 1) % group.channels.len();
+                    if let Some(rate) = &mut channel.rate {
+                        rate.on_send(packed);
+                    }
+                }
+            }
+        }
+        contents
+    }
+}
+
+/// Packs the next messages of a channel, as far as they fit. `on_part` is called for each part, with whether it is the first of
+/// its message, and when that expires.
+fn pack_channel(
+    now: Instant,
+    channel: &mut SendChannel,
+    writer: &mut RecordWriter,
+    spare: &mut Vec<Vec<u8>>,
+    mut on_part: impl FnMut(&SendChannel, bool, Option<Instant>),
+) {
+    let mut is_first = true;
+    while let Some(front) = channel.front() {
+        let length = front.payload.as_bytes().len();
+        let whole = writer.limit() - MESSAGE_HEADER;
+        let fragment = writer.limit() - FRAGMENT_HEADER;
+        let is_start = front.fragments_sent == 0;
+        let is_whole = length <= whole && is_start;
+        // The next part, and the room that it takes.
+        let offset = usize::from(front.fragments_sent) * fragment;
+        let part = if is_whole { length } else { (length - offset).min(fragment) };
+        let needed = part + if is_whole { 0 } else { FRAGMENT_HEADER - MESSAGE_HEADER };
+        if writer.room().is_none_or(|room| needed > room) {
+            return;
+        }
+        let is_rate_limited = channel.rate.as_mut().is_some_and(|rate| rate.ready_at(now) > now);
+        // In a sequenced channel, a second message would replace the first.
+        if is_rate_limited || (!is_first && channel.mode == ChannelMode::Sequenced) {
+            return;
+        }
+        is_first = false;
+        let Some((number, expires_at)) = channel.start_front() else { return };
+        on_part(channel, is_start, expires_at);
+        let Some(front) = channel.front() else { return };
+        let bytes = front.payload.as_bytes();
+        let sequence = number as u16;
+        if is_whole {
+            writer.message(channel.index, sequence, bytes);
+            channel.pop(spare);
+            continue;
+        }
+        let count = length.div_ceil(fragment) as u16;
+        let index = front.fragments_sent;
+        writer.fragment(channel.index, sequence, index, count, bytes.get(offset..offset + part).unwrap_or_default());
+        channel.on_fragment_sent();
+        if index + 1 == count {
+            channel.pop(spare);
+        }
+    }
+}
+
+impl PayloadKind {
+    fn of(mode: ChannelMode) -> Self {
+        if mode.is_reliable() { Self::Reliable } else { Self::Droppable }
+    }
+}
+
+// Sequences of a channel never differ by half of their range: the peer could not tell which one is newer.
+const _: () = assert!(CREDIT_WINDOW * 2 <= 1 << 15);

@@ -1,0 +1,430 @@
+//! The server side of sessions with channels.
+
+use super::{
+    ChannelFault, ChannelIndex, ChannelTable, MessageId, Payload, TokenClaims, TokenError, TokenVerifier,
+    session::{ChannelSession, parse_hello, send_hello},
+};
+use crate::{
+    Connection, DisconnectReason, Endpoint, EndpointConfig, EndpointStats, NewPlayer, PlayerId, PublicKey,
+    QueryReplies, SendError, ServerEvent, SessionConfigError, SlotIndex, connection::Side,
+};
+use foldhash::quality::RandomState;
+use rallypoint_machine::{Machine, Transmit};
+use rallypoint_wire::session::channels::GAME_SUFFIX;
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    net::SocketAddr,
+    sync::Arc,
+    time::Instant,
+};
+
+/// Maximum number of players who have left and whose last messages are not read. Beyond it the oldest are dropped.
+const MAX_ENDED: usize = SlotIndex::COUNT;
+
+/// Number of events that wait to be polled, beyond which those that may be raised any number of times are dropped or wait.
+const MAX_EVENTS: usize = 8 * SlotIndex::COUNT;
+
+/// Settings of a [`ChannelServer`].
+#[derive(Clone, Debug)]
+pub struct ChannelServerConfig {
+    /// Settings of the server. `ordered` has no effect: each channel has its own order.
+    pub endpoint: EndpointConfig,
+    /// The channels, the same as the clients'.
+    pub channels: ChannelTable,
+    /// Verifies the tokens of players. Without it none is needed. Tokens need [`EndpointConfig::static_key`].
+    pub tokens: Option<TokenVerifier>,
+    /// Whether [`ServerEvent::LoginRequest`] is raised for each player, and the application decides. Off by default: every
+    /// player is accepted whose table and token are valid.
+    pub decides_logins: bool,
+}
+
+/// A player who wants to join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoginRequest {
+    /// The player, its name and game.
+    pub new: NewPlayer,
+    /// What the player's token says, if the server verifies tokens.
+    pub token: Option<TokenClaims>,
+}
+
+/// An [`Endpoint`] whose sessions have channels (W110).
+///
+/// It has the calls of an [`Endpoint`], except that messages are sent and received on a channel, and that
+/// [`ServerEvent::Connected`] is raised when the player's table, token and login are accepted.
+pub struct ChannelServer {
+    endpoint: Endpoint,
+    table: ChannelTable,
+    window: usize,
+    tokens: Option<(TokenVerifier, PublicKey)>,
+    decides_logins: bool,
+    sessions: HashMap<PlayerId, PlayerSession, RandomState>,
+    /// Players who have left and whose last messages are not read, the oldest first.
+    ended: VecDeque<PlayerId>,
+    events: VecDeque<ServerEvent>,
+    now: Instant,
+    scratch: Vec<u8>,
+}
+
+struct PlayerSession {
+    session: ChannelSession,
+    /// Set until the player is accepted.
+    new: Option<NewPlayer>,
+    end: Option<DisconnectReason>,
+    has_message_event: bool,
+}
+
+impl ChannelServerConfig {
+    /// The default settings of a server for one game, with these channels.
+    #[must_use]
+    pub fn new(game: &str, channels: ChannelTable) -> Self {
+        Self { endpoint: EndpointConfig::for_game(game), channels, tokens: None, decides_logins: false }
+    }
+}
+
+impl ChannelServer {
+    /// Creates a server without players. The seed must be unpredictable: all secrets are derived from it.
+    ///
+    /// # Errors
+    /// If a field of the configuration is out of range, or tokens are to be verified without a static key.
+    pub fn new(now: Instant, config: ChannelServerConfig, seed: [u8; 32]) -> Result<Self, SessionConfigError> {
+        let ChannelServerConfig { mut endpoint, channels, tokens, decides_logins } = config;
+        let tokens = match (tokens, &endpoint.static_key) {
+            (None, _) => None,
+            (Some(verifier), Some(key)) => Some((verifier, key.public())),
+            (Some(_), None) => return Err(SessionConfigError::Token(TokenError::NotPinned)),
+        };
+        endpoint.games.iter_mut().for_each(|game| game.push_str(GAME_SUFFIX));
+        // The hello comes first: from then on, messages are delivered on arrival.
+        endpoint.connection.ordered = true;
+        Ok(Self {
+            window: endpoint.connection.window,
+            endpoint: Endpoint::new(endpoint, seed)?,
+            table: channels,
+            tokens,
+            decides_logins,
+            sessions: HashMap::default(),
+            ended: VecDeque::new(),
+            events: VecDeque::new(),
+            now,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Counters and current sizes.
+    #[must_use]
+    pub fn stats(&self) -> EndpointStats {
+        self.endpoint.stats()
+    }
+
+    /// All players who are accepted.
+    pub fn players(&self) -> impl Iterator<Item = PlayerId> {
+        self.endpoint.players().filter(|player| self.is_open(*player))
+    }
+
+    /// The connection of a player.
+    #[must_use]
+    pub fn connection(&self, player: PlayerId) -> Option<&Connection> {
+        self.endpoint.connection(player)
+    }
+
+    /// Whether a message of a player may be readable.
+    #[must_use]
+    pub fn is_readable(&self, player: PlayerId) -> bool {
+        self.endpoint.is_readable(player)
+            || self.sessions.get(&player).is_some_and(|player| player.session.is_readable())
+    }
+
+    /// Whether a player has a session, or messages that can be read after its end.
+    #[must_use]
+    pub fn is_active(&self, player: PlayerId) -> bool {
+        self.sessions.contains_key(&player)
+    }
+
+    /// Whether a channel to a player has room for a message of this length; also if there is no session to wait for.
+    #[must_use]
+    pub fn has_room(&self, player: PlayerId, channel: ChannelIndex, length: usize) -> bool {
+        self.sessions.get(&player).is_none_or(|player| player.session.has_room(channel, length))
+    }
+
+    /// Sends a message to a player on a channel.
+    ///
+    /// # Errors
+    /// If there is no such player or channel, the message is too large, or the queue of the channel is full: then
+    /// [`ServerEvent::Writable`] follows.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        player: PlayerId,
+        channel: ChannelIndex,
+        message: &[u8],
+    ) -> Result<MessageId, SendError> {
+        self.now = now;
+        let session = self.sessions.get_mut(&player).ok_or(SendError::UnknownPlayer)?;
+        let sent = session.session.send_copy(now, channel, message)?;
+        self.wake(now, player);
+        Ok(sent)
+    }
+
+    /// Sends a message to several players, who share one copy of it. `refused` is called for each to whom it is not sent.
+    pub fn broadcast(
+        &mut self,
+        now: Instant,
+        players: impl IntoIterator<Item = PlayerId>,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+        mut refused: impl FnMut(PlayerId, SendError),
+    ) {
+        self.now = now;
+        let message = message.into();
+        for player in players {
+            let session = self.sessions.get_mut(&player).ok_or(SendError::UnknownPlayer);
+            let payload = Payload::Shared(message.clone());
+            match session.and_then(|player| player.session.send(now, channel, payload)) {
+                Ok(_) => self.wake(now, player),
+                Err(error) => refused(player, error),
+            }
+        }
+    }
+
+    /// The next message of a player and its channel. Its bytes stay valid until the next call.
+    pub fn recv(&mut self, now: Instant, player: PlayerId) -> Option<(ChannelIndex, &[u8])> {
+        self.now = now;
+        let Self { endpoint, sessions, .. } = self;
+        let received = sessions.get_mut(&player)?.session.next_message(|payload| pull(endpoint, player, payload));
+        match received {
+            Ok(Some(channel)) => return self.sessions.get(&player).map(|own| (channel, own.session.message())),
+            Ok(None) => {}
+            Err(fault) => self.abort(player, fault),
+        }
+        // What the peer reports may allow more to be sent, and it may have to be told something.
+        self.wake(now, player);
+        self.handle_events();
+        self.report_end(player);
+        None
+    }
+
+    /// Accepts a player after [`ServerEvent::LoginRequest`]; [`ServerEvent::Connected`] follows. Returns false if there is no
+    /// such request.
+    pub fn accept(&mut self, now: Instant, player: PlayerId) -> bool {
+        self.now = now;
+        let Self { endpoint, sessions, table, events, .. } = self;
+        let Some(own) = sessions.get_mut(&player).filter(|own| own.session.is_awaiting_decision()) else {
+            return false;
+        };
+        let opened = endpoint.with_connection(now, player, |connection| {
+            send_hello(now, connection, table, &[]);
+            own.session.open(connection);
+        });
+        let Some(new) = own.new.take().filter(|_| opened.is_some()) else { return false };
+        events.push_back(ServerEvent::Connected(new));
+        // What arrived after the hello.
+        if !std::mem::replace(&mut own.has_message_event, true) {
+            events.push_back(ServerEvent::Message(player));
+        }
+        true
+    }
+
+    /// Ends a player's session: sends the messages that wait, then a disconnect with this reason. That is also how a
+    /// [`ServerEvent::LoginRequest`] is refused. Returns false if the player does not exist.
+    pub fn disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {
+        self.now = now;
+        let Self { endpoint, sessions, .. } = self;
+        let Some(own) = sessions.get_mut(&player) else { return false };
+        let closed = endpoint.with_connection(now, player, |connection| own.session.close(now, connection, reason));
+        self.handle_events();
+        closed.is_some()
+    }
+
+    /// Mixes fresh entropy into the state from which secrets are drawn; see [`Endpoint::mix_entropy`].
+    pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        self.endpoint.mix_entropy(entropy);
+    }
+
+    /// Sets the replies to queries.
+    pub fn set_query_replies(&mut self, replies: QueryReplies) {
+        self.endpoint.set_query_replies(replies);
+    }
+
+    fn is_open(&self, player: PlayerId) -> bool {
+        self.sessions.get(&player).is_some_and(|player| player.session.is_open())
+    }
+
+    /// Has the endpoint ask for messages to this player.
+    fn wake(&mut self, now: Instant, player: PlayerId) {
+        self.endpoint.with_connection(now, player, |_| {});
+    }
+
+    fn abort(&mut self, player: PlayerId, fault: ChannelFault) {
+        let Self { endpoint, sessions, now, .. } = self;
+        let Some(own) = sessions.get_mut(&player) else { return };
+        endpoint.with_connection(*now, player, |connection| own.session.abort(*now, connection, fault));
+    }
+
+    /// Turns the events of the endpoint into those of the channels.
+    fn handle_events(&mut self) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                ServerEvent::Connected(new) => self.start_session(new),
+                ServerEvent::Message(player) => self.handle_readable(player),
+                ServerEvent::Disconnected(player, reason) => self.end_session(player, reason),
+                // The queues of the channels have room, or not.
+                ServerEvent::Writable(_) => {}
+                // Events that may be raised any number of times are dropped if none is polled.
+                ServerEvent::Closing(player) | ServerEvent::Moved(player, _)
+                    if !self.is_open(player) || self.events.len() >= MAX_EVENTS => {}
+                event => self.events.push_back(event),
+            }
+        }
+    }
+
+    fn start_session(&mut self, mut new: NewPlayer) {
+        let player = new.player;
+        let Some(connection) = self.endpoint.connection(player) else { return };
+        let is_encrypted = connection.is_encrypted();
+        let session = ChannelSession::new(self.now, &self.table, Side::Server, is_encrypted, self.window);
+        new.game.truncate(new.game.len().saturating_sub(GAME_SUFFIX.len()));
+        let own = PlayerSession { session, new: Some(new), end: None, has_message_event: false };
+        self.sessions.insert(player, own);
+        self.wake(self.now, player);
+    }
+
+    fn handle_readable(&mut self, player: PlayerId) {
+        let Some(own) = self.sessions.get_mut(&player) else { return };
+        if own.session.is_awaiting_hello() {
+            return self.handle_hello(player);
+        }
+        if !own.session.is_awaiting_decision() && !std::mem::replace(&mut own.has_message_event, true) {
+            self.events.push_back(ServerEvent::Message(player));
+        }
+    }
+
+    /// Reads a player's hello.
+    fn handle_hello(&mut self, player: PlayerId) {
+        let Self { endpoint, sessions, scratch, table, tokens, now, .. } = self;
+        let Some(own) = sessions.get_mut(&player) else { return };
+        let Some(new) = own.new.as_ref().filter(|_| pull(endpoint, player, scratch)) else { return };
+        let checked = parse_hello(table, scratch).and_then(|hello| match tokens {
+            None => Ok(None),
+            Some(_) if !new.is_pinned => Err(ChannelFault::Token(TokenError::NotPinned)),
+            Some((verifier, server)) => {
+                let claims = verifier.verify(*now, server, &new.username, hello.token);
+                claims.map(Some).map_err(ChannelFault::Token)
+            }
+        });
+        let token = match checked {
+            Ok(token) => token,
+            Err(fault) => return self.abort(player, fault),
+        };
+        own.session.await_decision();
+        if self.decides_logins {
+            self.events.push_back(ServerEvent::LoginRequest(LoginRequest { new: new.clone(), token }));
+        } else {
+            let now = *now;
+            self.accept(now, player);
+        }
+    }
+
+    fn end_session(&mut self, player: PlayerId, reason: DisconnectReason) {
+        let Some(own) = self.sessions.get_mut(&player) else { return };
+        // A player who was never accepted has not joined, unless the application knows of the request.
+        if own.new.is_some() && !(self.decides_logins && own.session.has_hello()) {
+            self.sessions.remove(&player);
+            return;
+        }
+        let is_unread = own.session.is_readable() && reason != DisconnectReason::Closed;
+        if !is_unread {
+            self.sessions.remove(&player);
+            self.events.push_back(ServerEvent::Disconnected(player, reason));
+            return;
+        }
+        own.end = Some(reason);
+        if !std::mem::replace(&mut own.has_message_event, true) {
+            self.events.push_back(ServerEvent::Message(player));
+        }
+        self.ended.push_back(player);
+        if self.ended.len() > MAX_ENDED
+            && let Some(oldest) = self.ended.pop_front()
+            && let Some(reason) = self.sessions.remove(&oldest).and_then(|own| own.end)
+        {
+            self.events.push_back(ServerEvent::Disconnected(oldest, reason));
+        }
+    }
+
+    /// Reports the end of a session whose last message is read.
+    fn report_end(&mut self, player: PlayerId) {
+        let is_read = |own: &PlayerSession| own.end.is_some() && !own.session.is_readable();
+        if self.sessions.get(&player).is_some_and(is_read)
+            && let Some(reason) = self.sessions.remove(&player).and_then(|own| own.end)
+        {
+            self.ended.retain(|ended| *ended != player);
+            self.events.push_back(ServerEvent::Disconnected(player, reason));
+        }
+    }
+}
+
+/// Copies the next payload of a player. Returns false if there is none.
+fn pull(endpoint: &mut Endpoint, player: PlayerId, payload: &mut Vec<u8>) -> bool {
+    let Some(received) = endpoint.recv(player) else { return false };
+    payload.clear();
+    payload.extend_from_slice(received);
+    true
+}
+
+impl Machine for ChannelServer {
+    type Event = ServerEvent;
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.now = now;
+        self.endpoint.handle_datagram(now, from, bytes);
+        self.handle_events();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        self.endpoint.handle_timeout(now);
+        self.handle_events();
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.now = now;
+        let Self { endpoint, sessions, events, .. } = self;
+        let transmit = endpoint.poll_transmit_with(now, out, |player, connection, allowance| {
+            if let Some(own) = sessions.get_mut(&player) {
+                own.session.fill(now, connection, allowance);
+                if own.session.take_writable() {
+                    events.push_back(ServerEvent::Writable(player));
+                }
+                while events.len() < MAX_EVENTS
+                    && let Some(id) = own.session.poll_receipt()
+                {
+                    events.push_back(ServerEvent::Receipt(player, id));
+                }
+            }
+        });
+        self.handle_events();
+        transmit
+    }
+
+    fn poll_event(&mut self) -> Option<ServerEvent> {
+        self.handle_events();
+        let event = self.events.pop_front()?;
+        if let ServerEvent::Message(player) = event
+            && let Some(own) = self.sessions.get_mut(&player)
+        {
+            own.has_message_event = false;
+        }
+        Some(event)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+}
+
+impl fmt::Debug for ChannelServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChannelServer").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,213 @@
+//! One session with channels: the agreement on the table, then messages in both directions.
+
+use super::{
+    ChannelFault, ChannelIndex, ChannelTable, MessageId, Payload,
+    receiver::{Receiver, Replies},
+    sender::Sender,
+};
+use crate::{
+    Connection, DisconnectReason, SendError,
+    connection::{Side, Source},
+};
+use rallypoint_wire::session::channels::{ControlRecord, Hello, Record, RecordWriter, VERSION, records};
+use std::time::{Duration, Instant};
+
+/// Time for which a peer may take to send its hello.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time for which queued messages are sent after the session is closed, before the connection delivers what it has (S28).
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// One session with channels.
+#[derive(Debug)]
+pub(super) struct ChannelSession {
+    state: State,
+    has_hello: bool,
+    sender: Sender,
+    receiver: Receiver,
+    replies: Replies,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The peer's hello has not arrived.
+    AwaitingHello {
+        until: Instant,
+    },
+    /// A server has not decided whether the player may join.
+    AwaitingDecision,
+    Open,
+    /// The queues are sent, then the connection is closed.
+    Closing {
+        until: Instant,
+        reason: String,
+    },
+    /// The connection ends without the message layer.
+    Done,
+}
+
+impl ChannelSession {
+    pub fn new(now: Instant, table: &ChannelTable, side: Side, is_encrypted: bool, window: usize) -> Self {
+        Self {
+            state: State::AwaitingHello { until: now + HELLO_TIMEOUT },
+            has_hello: false,
+            sender: Sender::new(table, side),
+            receiver: Receiver::new(table, side, is_encrypted, window),
+            replies: Replies::new(table.iter().len()),
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open)
+    }
+
+    pub fn is_awaiting_hello(&self) -> bool {
+        matches!(self.state, State::AwaitingHello { .. })
+    }
+
+    pub fn is_awaiting_decision(&self) -> bool {
+        matches!(self.state, State::AwaitingDecision)
+    }
+
+    /// Whether the peer's hello was in order.
+    pub fn has_hello(&self) -> bool {
+        self.has_hello
+    }
+
+    /// The peer's hello is in order.
+    pub fn await_decision(&mut self) {
+        self.state = State::AwaitingDecision;
+        self.has_hello = true;
+    }
+
+    /// The tables agree: messages flow from now on.
+    pub fn open(&mut self, connection: &mut Connection) {
+        self.state = State::Open;
+        connection.deliver_on_arrival();
+    }
+
+    /// Ends the session because the peer does not follow the protocol.
+    pub fn abort(&mut self, now: Instant, connection: &mut Connection, fault: ChannelFault) {
+        self.state = State::Done;
+        connection.abort(now, DisconnectReason::Channels(fault));
+    }
+
+    /// Sends what waits, and closes the connection with this reason.
+    pub fn close(&mut self, now: Instant, connection: &mut Connection, reason: &str) {
+        match self.state {
+            State::Open => {
+                self.state = State::Closing { until: now + FLUSH_TIMEOUT, reason: reason.to_owned() };
+                self.finish_close(now, connection);
+            }
+            State::AwaitingHello { .. } | State::AwaitingDecision => {
+                self.state = State::Done;
+                connection.close(now, reason);
+            }
+            State::Closing { .. } | State::Done => {}
+        }
+    }
+
+    pub fn send(&mut self, now: Instant, channel: ChannelIndex, payload: Payload) -> Result<MessageId, SendError> {
+        self.check_open()?;
+        self.sender.send(now, channel, payload)
+    }
+
+    pub fn send_copy(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
+        self.check_open()?;
+        self.sender.send_copy(now, channel, message)
+    }
+
+    pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
+        !self.is_open() || self.sender.has_room(channel, length)
+    }
+
+    pub fn take_writable(&mut self) -> bool {
+        self.sender.take_writable()
+    }
+
+    pub fn poll_receipt(&mut self) -> Option<MessageId> {
+        self.sender.poll_receipt()
+    }
+
+    /// Whether a message may be left of what was pulled from the connection.
+    pub fn is_readable(&self) -> bool {
+        self.receiver.is_readable()
+    }
+
+    /// Moves to the next message, and returns its channel; see [`Receiver::next`].
+    pub fn next_message(
+        &mut self,
+        pull: impl FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+        match self.state {
+            State::AwaitingHello { .. } | State::AwaitingDecision => Ok(None),
+            State::Open | State::Closing { .. } | State::Done => {
+                self.receiver.next(&mut self.sender, &mut self.replies, pull)
+            }
+        }
+    }
+
+    /// The bytes of the message that [`next_message`](Self::next_message) moved to.
+    pub fn message(&self) -> &[u8] {
+        self.receiver.message()
+    }
+
+    /// Hands messages over to the connection, as many as it sends at once.
+    pub fn fill(&mut self, now: Instant, connection: &mut Connection, allowance: usize) {
+        match &self.state {
+            State::Open => self.sender.fill(now, connection, &mut self.replies, allowance),
+            State::Closing { .. } => {
+                self.sender.fill(now, connection, &mut self.replies, allowance);
+                self.finish_close(now, connection);
+            }
+            State::AwaitingHello { until } if now >= *until => self.abort(now, connection, ChannelFault::NoHello),
+            State::AwaitingHello { until } => {
+                connection.set_source(Source { has_backlog: false, wake_at: Some(*until) });
+            }
+            State::AwaitingDecision | State::Done => connection.set_source(Source::default()),
+        }
+    }
+
+    fn finish_close(&mut self, now: Instant, connection: &mut Connection) {
+        let State::Closing { until, reason } = &self.state else { return };
+        if self.sender.is_empty() || now >= *until {
+            connection.close(now, reason);
+            connection.set_source(Source::default());
+            self.state = State::Done;
+        } else {
+            connection.set_wake_at(*until);
+        }
+    }
+
+    fn check_open(&self) -> Result<(), SendError> {
+        match self.state {
+            State::Open => Ok(()),
+            State::AwaitingHello { .. } | State::AwaitingDecision => Err(SendError::NotConnected),
+            State::Closing { .. } | State::Done => Err(SendError::Closed),
+        }
+    }
+}
+
+/// Sends a hello.
+pub(super) fn send_hello(now: Instant, connection: &mut Connection, table: &ChannelTable, token: &[u8]) {
+    let mut writer = RecordWriter::new(connection.max_message());
+    writer.hello(&table.entries(), token);
+    // It is the first message of the session, so there is room; its size is bounded by the table and the token.
+    let _ = connection.send_numbered(now, writer.finish(), usize::MAX);
+}
+
+/// Reads the peer's hello, and checks that its table is the same.
+pub(super) fn parse_hello<'a>(table: &ChannelTable, payload: &'a [u8]) -> Result<Hello<'a>, ChannelFault> {
+    let mut all = records(payload);
+    let Some(Ok(Record::Control(ControlRecord::Hello(hello)))) = all.next() else {
+        return Err(ChannelFault::NoHello);
+    };
+    if hello.version != VERSION {
+        return Err(ChannelFault::Version(hello.version));
+    }
+    match table.difference(&hello) {
+        _ if all.remaining() > 0 => Err(ChannelFault::Malformed("hello")),
+        Some(channel) => Err(ChannelFault::Table(channel)),
+        None => Ok(hello),
+    }
+}

@@ -1,0 +1,67 @@
+//! Reliable bulk does not delay a sequenced position of the same session (W114).
+
+mod common;
+
+use common::{channels::*, *};
+use rallypoint_netsim::Link;
+use rallypoint_session_proto::{Channel, ChannelMode, ChannelTable};
+use std::time::{Duration, Instant};
+
+/// What a run measured.
+struct Measured {
+    /// 99th percentile of the time from `send` to the application.
+    p99: Duration,
+    /// Bytes of bulk per second.
+    bulk: f64,
+}
+
+/// 60 positions of 40 bytes per second to the client for 30 s, with or without a download in the same direction.
+fn measure(has_bulk: bool, loss: f64) -> Measured {
+    let bulk = Channel { queue: 100_000, ..Channel::new(ChannelMode::ReliableOrdered, 1_000_000) };
+    let table = ChannelTable::new(vec![bulk, bulk, Channel::new(ChannelMode::Sequenced, 100)]).unwrap();
+    let link = Link::default().delay(ms(25)).bottleneck(5_000_000, 64_000).loss(loss);
+    let mut pair = ChannelPair::connect(1, link, &table);
+    let (client, server) = (pair.client, pair.server);
+    let start = pair.net.now();
+    let mut sent_at: Vec<Instant> = Vec::new();
+    while pair.net.now() < start + secs(30) {
+        let number = sent_at.len() as u32;
+        sent_at.push(pair.net.now());
+        pair.net.with(server, |app, now| {
+            let player = app.player();
+            app.server.send(now, player, SEQUENCED, &numbered(number, 40)).unwrap();
+            while has_bulk && app.server.send(now, player, ORDERED, &[7; 5_000]).is_ok() {}
+        });
+        pair.net.run_for(Duration::from_micros(16_667));
+    }
+    let received = &pair.client().received;
+    let mut delays: Vec<Duration> = received
+        .iter()
+        .filter(|message| message.channel == SEQUENCED)
+        .map(|message| message.at - sent_at[number_of(&message.bytes) as usize])
+        .collect();
+    delays.sort_unstable();
+    assert!(delays.len() as f64 >= sent_at.len() as f64 * (0.97 - 2.0 * loss), "{} positions", delays.len());
+    let bulk: usize =
+        received.iter().filter(|message| message.channel == ORDERED).map(|message| message.bytes.len()).sum();
+    Measured { p99: delays[delays.len() * 99 / 100], bulk: bulk as f64 / 30.0 }
+}
+
+#[test]
+fn w114_the_p99_of_positions_beside_a_download_is_below_twice_its_value_alone() {
+    let alone = measure(false, 0.0);
+    let beside = measure(true, 0.0);
+    println!("alone {:?}, beside {:?}, bulk {:.0} kB/s", alone.p99, beside.p99, beside.bulk / 1e3);
+    assert!(beside.p99 < 2 * alone.p99, "{:?} beside, {:?} alone", beside.p99, alone.p99);
+    // The path carries 625 kB/s, of which the download has at least three quarters.
+    assert!(beside.bulk > 470_000.0, "{} bytes per second", beside.bulk);
+}
+
+#[test]
+fn w114_with_random_loss_a_download_still_uses_the_path() {
+    let alone = measure(false, 0.02);
+    let beside = measure(true, 0.02);
+    println!("alone {:?}, beside {:?}, bulk {:.0} kB/s", alone.p99, beside.p99, beside.bulk / 1e3);
+    assert!(beside.p99 < 2 * alone.p99, "{:?} beside, {:?} alone", beside.p99, alone.p99);
+    assert!(beside.bulk > 400_000.0, "{} bytes per second", beside.bulk);
+}

@@ -1,0 +1,135 @@
+//! Whatever the network does, each channel keeps its promise: every mode against a naive model, with loss, reordering,
+//! duplication and new addresses (W110, W111).
+
+mod common;
+
+use common::{channels::*, *};
+use rallypoint_netsim::{Link, Rng};
+use rallypoint_session_proto::{ChannelClientConfig, ChannelIndex, ChannelServerConfig, Encryption, SendError};
+
+const CHANNELS: [ChannelIndex; 4] = [ORDERED, UNORDERED, SEQUENCED, EXPIRING];
+
+/// The lengths of the messages that one side has sent on each channel.
+type Sent = [Vec<usize>; 4];
+
+/// Checks what has arrived so far against what was sent.
+fn check(received: &[Received], sent: &Sent, seed: u64) {
+    for (channel, lengths) in CHANNELS.into_iter().zip(sent) {
+        let messages: Vec<&[u8]> =
+            received.iter().filter(|message| message.channel == channel).map(|message| &message.bytes[..]).collect();
+        let numbers: Vec<usize> = messages.iter().map(|message| number_of(message) as usize).collect();
+        for (message, &number) in messages.iter().zip(&numbers) {
+            assert!(number < lengths.len(), "seed {seed}, {channel:?}: message {number} was never sent");
+            assert_eq!(*message, numbered(number as u32, lengths[number]), "seed {seed}, {channel:?}, {number}");
+        }
+        if channel == ORDERED {
+            assert!(numbers.iter().copied().eq(0..numbers.len()), "seed {seed}: {numbers:?}");
+        } else if channel == SEQUENCED {
+            assert!(numbers.is_sorted_by(|a, b| a < b), "seed {seed}: {numbers:?}");
+        } else {
+            let mut unique = numbers.clone();
+            unique.sort_unstable();
+            unique.dedup();
+            assert_eq!(unique.len(), numbers.len(), "seed {seed}, {channel:?}: a message arrived twice");
+        }
+    }
+}
+
+/// Whether everything has arrived that has to.
+fn is_complete(received: &[Received], sent: &Sent) -> bool {
+    let count = |channel| received.iter().filter(|message| message.channel == channel).count();
+    let newest = received.iter().rev().find(|message| message.channel == SEQUENCED);
+    count(ORDERED) == sent[0].len()
+        && count(UNORDERED) == sent[1].len()
+        && newest.map(|message| number_of(&message.bytes) as usize + 1)
+            == Some(sent[2].len()).filter(|count| *count > 0)
+}
+
+fn run(seed: u64, encryption: &Encryption, window: usize) {
+    let mut rng = Rng::new(seed);
+    let table = table(6_000);
+    let mut server = ChannelServerConfig::new("tag", table.clone());
+    let mut config = ChannelClientConfig::new("alice", "tag", table);
+    config.client.encryption = encryption.clone();
+    for connection in [&mut server.endpoint.connection, &mut config.client.connection] {
+        connection.window = window;
+        connection.idle_timeout = secs(60);
+    }
+    let calm = Link::default().delay(rng.duration(ms(80)));
+    let mut pair = ChannelPair::start(seed, calm, server, config);
+    pair.wait_for_player();
+    let (client, server) = (pair.client, pair.server);
+    pair.net.start_chaos(client, server, secs(4));
+    let mut sent: [Sent; 2] = Default::default();
+    for round in 0..40 {
+        pair.net.run_for(rng.duration(ms(150)));
+        if rng.below(20) == 0 {
+            pair.net.rebind(client, ([10, 0, 2, 1], 2_000 + round));
+        }
+        for (side, sent) in sent.iter_mut().enumerate() {
+            for _ in 0..rng.below(8) {
+                let channel = rng.below(4) as usize;
+                let length = 4 + if rng.below(8) == 0 { rng.below(5_900) } else { rng.below(200) } as usize;
+                let message = numbered(sent[channel].len() as u32, length);
+                let result = if side == 0 {
+                    pair.net.with(client, |app, now| app.client.send(now, CHANNELS[channel], &message))
+                } else {
+                    pair.net.with(server, |app, now| {
+                        let player = app.player();
+                        app.server.send(now, player, CHANNELS[channel], &message)
+                    })
+                };
+                match result {
+                    Ok(_) => sent[channel].push(length),
+                    Err(error) => assert_eq!(error, SendError::WouldBlock, "seed {seed}"),
+                }
+            }
+        }
+        check(&pair.server().received, &sent[0], seed);
+        check(&pair.client().received, &sent[1], seed);
+    }
+    let is_done = pair.net.run_while(secs(30), |net| {
+        !is_complete(&net.machine(server).received, &sent[0]) || !is_complete(&net.machine(client).received, &sent[1])
+    });
+    check(&pair.server().received, &sent[0], seed);
+    check(&pair.client().received, &sent[1], seed);
+    let counts =
+        |received: &[Received]| CHANNELS.map(|channel| received.iter().filter(|m| m.channel == channel).count());
+    assert!(
+        is_done,
+        "seed {seed}: {:?} of {:?}, {:?} of {:?}, {:?}, {:?}",
+        counts(&pair.server().received),
+        sent[0].each_ref().map(Vec::len),
+        counts(&pair.client().received),
+        sent[1].each_ref().map(Vec::len),
+        pair.client().client.connection().map(|c| c.stats()),
+        pair.server().server.connection(pair.server().player()).map(|c| c.stats()),
+    );
+    assert_eq!(pair.server().server.stats().players, 1, "seed {seed}");
+}
+
+/// Runs the number of seeds in the variable `RALLYPOINT_SEEDS`, 500 by default: ten thousand if it is 2,500.
+fn run_seeds(encryption: &Encryption, window: usize) {
+    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(500);
+    (0..seeds).for_each(|seed| run(seed, encryption, window));
+}
+
+#[test]
+fn w111_every_channel_keeps_its_promise_in_a_plain_session() {
+    run_seeds(&Encryption::Plain, 4_096);
+}
+
+#[test]
+fn w111_every_channel_keeps_its_promise_in_a_plain_session_with_the_smallest_window() {
+    run_seeds(&Encryption::Plain, 64);
+}
+
+#[test]
+fn w111_every_channel_keeps_its_promise_in_an_encrypted_session() {
+    run_seeds(&Encryption::Encrypted, 4_096);
+}
+
+#[test]
+fn w111_every_channel_keeps_its_promise_in_an_encrypted_session_with_the_smallest_window() {
+    run_seeds(&Encryption::Encrypted, 64);
+}

@@ -1,0 +1,172 @@
+//! A server and a client with channels on a simulated network, with applications that record what they receive.
+
+use super::{CLIENT, SERVER, secs};
+use rallypoint_machine::{Machine, Transmit};
+use rallypoint_netsim::{Link, Network, Node};
+use rallypoint_session_proto::{
+    Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
+    ChannelTable, ClientEvent, PlayerId, ServerEvent,
+};
+use std::{net::SocketAddr, time::Instant};
+
+pub const ORDERED: ChannelIndex = ChannelIndex::new(0).unwrap();
+pub const UNORDERED: ChannelIndex = ChannelIndex::new(1).unwrap();
+pub const SEQUENCED: ChannelIndex = ChannelIndex::new(2).unwrap();
+pub const EXPIRING: ChannelIndex = ChannelIndex::new(3).unwrap();
+
+/// One channel of each mode, for messages of at most this size.
+pub fn table(max_size: usize) -> ChannelTable {
+    let modes =
+        [ChannelMode::ReliableOrdered, ChannelMode::ReliableUnordered, ChannelMode::Sequenced, ChannelMode::Expiring];
+    ChannelTable::new(modes.map(|mode| Channel::new(mode, max_size))).unwrap()
+}
+
+/// A received message.
+pub struct Received {
+    pub at: Instant,
+    pub channel: ChannelIndex,
+    pub bytes: Vec<u8>,
+}
+
+pub struct ServerApp {
+    pub server: ChannelServer,
+    pub received: Vec<Received>,
+    pub events: Vec<(Instant, ServerEvent)>,
+}
+
+pub struct ClientApp {
+    pub client: ChannelClient,
+    pub received: Vec<Received>,
+    pub events: Vec<(Instant, ClientEvent)>,
+}
+
+impl ServerApp {
+    pub fn new(now: Instant, config: ChannelServerConfig) -> Self {
+        let server = ChannelServer::new(now, config, [1; 32]).unwrap();
+        Self { server, received: Vec::new(), events: Vec::new() }
+    }
+
+    pub fn player(&self) -> PlayerId {
+        self.server.players().next().expect("a player")
+    }
+
+    fn poll(&mut self, now: Instant) {
+        while let Some(event) = self.server.poll_event() {
+            if let ServerEvent::Message(player) = event {
+                while let Some((channel, message)) = self.server.recv(now, player) {
+                    self.received.push(Received { at: now, channel, bytes: message.to_vec() });
+                }
+            } else {
+                self.events.push((now, event));
+            }
+        }
+    }
+}
+
+impl ClientApp {
+    pub fn new(now: Instant, config: ChannelClientConfig, seed: u8) -> Self {
+        let client = ChannelClient::new(now, SERVER.into(), config, [seed; 32]).unwrap();
+        Self { client, received: Vec::new(), events: Vec::new() }
+    }
+
+    fn poll(&mut self, now: Instant) {
+        while let Some(event) = self.client.poll_event() {
+            if event == ClientEvent::Message {
+                while let Some((channel, message)) = self.client.recv(now) {
+                    self.received.push(Received { at: now, channel, bytes: message.to_vec() });
+                }
+            } else {
+                self.events.push((now, event));
+            }
+        }
+    }
+}
+
+impl Machine for ServerApp {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.server.handle_datagram(now, from, bytes);
+        self.poll(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.server.handle_timeout(now);
+        self.poll(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        let transmit = self.server.poll_transmit(now, out);
+        self.poll(now);
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.server.poll_timeout()
+    }
+}
+
+impl Machine for ClientApp {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.client.handle_datagram(now, from, bytes);
+        self.poll(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.client.handle_timeout(now);
+        self.poll(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        let transmit = self.client.poll_transmit(now, out);
+        self.poll(now);
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.client.poll_timeout()
+    }
+}
+
+/// One server and one client.
+pub struct ChannelPair {
+    pub net: Network,
+    pub server: Node<ServerApp>,
+    pub client: Node<ClientApp>,
+}
+
+impl ChannelPair {
+    /// Both on a link, before the login.
+    pub fn start(seed: u64, link: Link, server: ChannelServerConfig, client: ChannelClientConfig) -> Self {
+        let mut net = Network::new(seed);
+        net.set_default_link(link);
+        let server = net.add(SERVER, ServerApp::new(net.now(), server));
+        let client = net.add(CLIENT, ClientApp::new(net.now(), client, 2));
+        Self { net, server, client }
+    }
+
+    /// Both on a link, after the login.
+    pub fn connect(seed: u64, link: Link, table: &ChannelTable) -> Self {
+        let server = ChannelServerConfig::new("tag", table.clone());
+        let client = ChannelClientConfig::new("alice", "tag", table.clone());
+        let mut pair = Self::start(seed, link, server, client);
+        pair.wait_for_player();
+        pair
+    }
+
+    pub fn wait_for_player(&mut self) {
+        let client = self.client;
+        let is_connected = self.net.run_while(secs(10), |net| !net.machine(client).client.is_connected());
+        assert!(is_connected, "the player did not connect");
+    }
+
+    pub fn client(&self) -> &ClientApp {
+        self.net.machine(self.client)
+    }
+
+    pub fn server(&self) -> &ServerApp {
+        self.net.machine(self.server)
+    }
+}
