@@ -21,7 +21,7 @@ fn measure(has_bulk: bool, loss: f64) -> Measured {
     let table = ChannelTable::new(vec![bulk, bulk, Channel::new(ChannelMode::Sequenced, 100)]).unwrap();
     let link = Link::default().delay(ms(25)).bottleneck(5_000_000, 64_000).loss(loss);
     let mut pair = ChannelPair::connect(1, link, &table);
-    let (client, server) = (pair.client, pair.server);
+    let server = pair.server;
     let start = pair.net.now();
     let mut sent_at: Vec<Instant> = Vec::new();
     while pair.net.now() < start + secs(30) {

@@ -5,7 +5,9 @@ mod common;
 
 use common::{channels::*, *};
 use rallypoint_netsim::{Link, Rng};
-use rallypoint_session_proto::{ChannelClientConfig, ChannelIndex, ChannelServerConfig, Encryption, SendError};
+use rallypoint_session_proto::{
+    ChannelClientConfig, ChannelIndex, ChannelServerConfig, Connection, Encryption, SendError,
+};
 
 const CHANNELS: [ChannelIndex; 4] = [ORDERED, UNORDERED, SEQUENCED, EXPIRING];
 
@@ -102,8 +104,8 @@ fn run(seed: u64, encryption: &Encryption, window: usize) {
         sent[0].each_ref().map(Vec::len),
         counts(&pair.client().received),
         sent[1].each_ref().map(Vec::len),
-        pair.client().client.connection().map(|c| c.stats()),
-        pair.server().server.connection(pair.server().player()).map(|c| c.stats()),
+        pair.client().client.connection().map(Connection::stats),
+        pair.server().server.connection(pair.server().player()).map(Connection::stats),
     );
     assert_eq!(pair.server().server.stats().players, 1, "seed {seed}");
 }

@@ -333,7 +333,9 @@ impl ChannelServer {
             self.sessions.remove(&player);
             return;
         }
-        let is_unread = own.session.is_readable() && reason != DisconnectReason::Closed;
+        // What this side ends is not read any more.
+        let is_ours = matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_));
+        let is_unread = own.session.is_readable() && !is_ours;
         if !is_unread {
             self.sessions.remove(&player);
             self.events.push_back(ServerEvent::Disconnected(player, reason));

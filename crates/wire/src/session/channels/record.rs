@@ -98,7 +98,7 @@ impl<'a> Iterator for Records<'a> {
     type Item = Result<Record<'a>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.reader.rest().len() == 0 {
+        if self.reader.is_empty() {
             return None;
         }
         let parsed = parse(&mut self.reader);

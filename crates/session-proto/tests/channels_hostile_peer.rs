@@ -1,0 +1,198 @@
+//! A peer that does not follow the message layer is disconnected with a reason, and costs bounded memory (W112).
+
+mod common;
+
+use common::{
+    channels::{ChannelPair, ORDERED, SEQUENCED, UNORDERED, table},
+    *,
+};
+use rallypoint_netsim::{Link, Node, Rng};
+use rallypoint_session_proto::{
+    Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, ClientConfig,
+    ClientEvent, DisconnectReason, ServerEvent,
+};
+use rallypoint_wire::session::channels::{RecordWriter, TableEntry};
+
+const SIZE: usize = 5_000;
+
+/// Body of every fragment but the last of an encrypted message to the server.
+const FRAGMENT: usize = 464 - 7;
+
+/// A server, an honest client, and a client that sends what the test gives it, after a valid hello.
+struct Attack {
+    pair: ChannelPair,
+    attacker: Node<ClientApp>,
+}
+
+impl Attack {
+    fn start() -> Self {
+        let server = ChannelServerConfig::new("tag", table(SIZE));
+        let client = ChannelClientConfig::new("alice", "tag", table(SIZE));
+        let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
+        let now = pair.net.now();
+        let app = ClientApp::new(now, SERVER.into(), ClientConfig::new("mallory", "tag+m1"), 9);
+        let attacker = pair.net.add(([10, 0, 9, 9], 999), app);
+        pair.net.run_for(secs(1));
+        let mut attack = Self { pair, attacker };
+        let entries: Vec<TableEntry> =
+            (0..4).map(|mode| TableEntry { mode, max_to_server: SIZE as u32, max_to_client: SIZE as u32 }).collect();
+        attack.send(|writer| writer.hello(&entries, &[]));
+        assert_eq!(attack.pair.server().server.players().count(), 2);
+        attack
+    }
+
+    /// Sends one payload.
+    fn send(&mut self, write: impl FnOnce(&mut RecordWriter) -> bool) {
+        let mut writer = RecordWriter::new(464);
+        assert!(write(&mut writer), "the record does not fit");
+        self.send_raw(writer.finish());
+    }
+
+    fn send_raw(&mut self, payload: &[u8]) {
+        let sent = self.pair.net.with(self.attacker, |app, now| app.client.send(now, payload));
+        self.pair.net.run_for(ms(20));
+        sent.unwrap();
+    }
+
+    /// Why the server has ended the session.
+    fn reason(&mut self) -> Option<String> {
+        self.pair.net.run_for(secs(2));
+        let reason = |event: &ClientEvent| match event {
+            ClientEvent::Disconnected(DisconnectReason::ClosedByPeer(text)) => Some(text.clone()),
+            _ => None,
+        };
+        self.pair.net.machine(self.attacker).events.iter().find_map(|(_, event)| reason(event))
+    }
+
+    fn expect(mut self, reason: &str) {
+        assert_eq!(self.reason().as_deref(), Some(reason));
+        let is_fault = |event: &ServerEvent| matches!(event, ServerEvent::Disconnected(_, DisconnectReason::Channels(fault)) if fault.to_string() == reason);
+        assert!(self.pair.server().events.iter().any(|(_, event)| is_fault(event)), "{:?}", self.pair.server().events);
+        assert_eq!(self.pair.server().server.players().count(), 1, "the honest player stays");
+    }
+}
+
+#[test]
+fn w112_malformed_records_end_the_session() {
+    for (payload, field) in [
+        (&b"\xc0\0\0"[..], "kind"),
+        (b"\x00\0", "sequence"),
+        (b"\x20\xff\xff\0\0hello", "record"),
+        (b"\x40\0\0\0\0\x01\0a", "count"),
+        (b"\x40\0\0\x02\0\x02\0a", "count"),
+        (b"\x9f", "control type"),
+        (b"\x81\x00\x01", "sequences"),
+        (b"\x80\x01\x01\0\x01\0\0\x01\0\0\0", "second hello"),
+    ] {
+        let mut attack = Attack::start();
+        attack.send_raw(payload);
+        attack.expect(&format!("a malformed message: {field}"));
+    }
+}
+
+#[test]
+fn w112_a_message_on_a_channel_that_does_not_exist_ends_the_session() {
+    let mut attack = Attack::start();
+    attack.send(|writer| writer.message(ChannelIndex::new(4).unwrap(), 0, b"x"));
+    attack.expect("a message on channel 4, which does not exist in this direction");
+}
+
+#[test]
+fn w112_messages_that_are_too_large_end_the_session() {
+    let count = (SIZE / FRAGMENT + 2) as u16;
+    for channel in [ORDERED, UNORDERED, SEQUENCED] {
+        let mut attack = Attack::start();
+        attack.send(|writer| writer.fragment(channel, 0, 0, count, &[0; FRAGMENT]));
+        attack.expect(&format!("a message on channel {} that is larger than the channel allows", channel.get()));
+    }
+    // The last fragment of a message that is one byte too large.
+    let mut attack = Attack::start();
+    attack.send(|writer| writer.fragment(ORDERED, 0, 10, 11, &[0; SIZE - 10 * FRAGMENT + 1]));
+    attack.expect("a message on channel 0 that is larger than the channel allows");
+}
+
+#[test]
+fn w112_messages_out_of_range_end_the_session() {
+    for channel in [ORDERED, UNORDERED] {
+        for sequence in [16_384, 40_000, u16::MAX] {
+            let mut attack = Attack::start();
+            attack.send(|writer| writer.message(channel, sequence, b"x"));
+            attack.expect(&format!("a message on channel {} out of range", channel.get()));
+        }
+        // The same message twice.
+        for sequences in [[0, 0], [5, 5]] {
+            let mut attack = Attack::start();
+            sequences.into_iter().for_each(|sequence| attack.send(|writer| writer.message(channel, sequence, b"x")));
+            attack.expect(&format!("a message on channel {} out of range", channel.get()));
+        }
+        // The same fragment twice, a fragment of another length, and one that contradicts the first.
+        for (index, count, length) in [(0, 3, FRAGMENT), (1, 3, FRAGMENT - 1), (1, 4, FRAGMENT)] {
+            let mut attack = Attack::start();
+            attack.send(|writer| writer.fragment(channel, 0, 0, 3, &[0; FRAGMENT]));
+            attack.send(|writer| writer.fragment(channel, 0, index, count, &vec![0; length]));
+            attack.expect(&format!("a message on channel {} out of range", channel.get()));
+        }
+    }
+}
+
+#[test]
+fn w112_reports_about_messages_that_were_never_sent_end_the_session() {
+    for channel in [ORDERED, SEQUENCED, ChannelIndex::new(9).unwrap()] {
+        let mut attack = Attack::start();
+        attack.send(|writer| writer.credit(channel, 1));
+        attack.expect(&format!("a message on channel {} out of range", channel.get()));
+        let mut attack = Attack::start();
+        attack.send(|writer| writer.receipt(channel, [0].into_iter()) == 1);
+        attack.expect(&format!("a message on channel {} out of range", channel.get()));
+    }
+}
+
+#[test]
+fn w112_unfinished_messages_take_bounded_memory() {
+    // Fragments of ever more messages, none of which is ever complete.
+    let mut attack = Attack::start();
+    let mut sent = 0;
+    for sequence in 1..16_000 {
+        let mut writer = RecordWriter::new(464);
+        assert!(writer.fragment(ORDERED, sequence, 9, 10, &[7; FRAGMENT]));
+        let payload = writer.finish().to_vec();
+        let result = attack.pair.net.with(attack.attacker, |app, now| app.client.send(now, &payload));
+        attack.pair.net.run_for(ms(1));
+        if result.is_err() {
+            break;
+        }
+        sent += 1;
+    }
+    // Each takes 5 kB: the server gives up after 2.1 MB, which is a window of messages and one of each channel. The attacker
+    // notices a second later.
+    assert!(sent < 2_000, "{sent} messages");
+    attack.expect("too many unfinished messages");
+}
+
+#[test]
+fn w112_random_payloads_never_reach_another_player() {
+    let mut rng = Rng::new(7);
+    for _ in 0..100 {
+        let mut attack = Attack::start();
+        for _ in 0..20 {
+            let length = 1 + rng.below(100) as usize;
+            let payload: Vec<u8> = (0..length).map(|_| rng.below(256) as u8).collect();
+            let _ = attack.pair.net.with(attack.attacker, |app, now| app.client.send(now, &payload));
+            attack.pair.net.run_for(ms(2));
+        }
+        attack.pair.net.run_for(secs(1));
+        assert!(attack.pair.client().received.is_empty());
+        assert!(attack.pair.client().client.is_connected());
+    }
+}
+
+#[test]
+fn w112_a_direction_that_a_channel_does_not_have_is_refused() {
+    let channel = Channel { max_to_server: 0, ..Channel::new(ChannelMode::ReliableOrdered, 100) };
+    let table = ChannelTable::new(vec![channel]).unwrap();
+    let mut pair = ChannelPair::connect(1, Link::default().delay(ms(5)), &table);
+    let sent = pair.net.with(pair.client, |app, now| app.client.send(now, ORDERED, b"x"));
+    assert_eq!(sent.unwrap_err().to_string(), "there is no such channel in this direction");
+    let sent = pair.net.with(pair.client, |app, now| app.client.send(now, UNORDERED, b"x"));
+    assert_eq!(sent.unwrap_err().to_string(), "there is no such channel in this direction");
+}
