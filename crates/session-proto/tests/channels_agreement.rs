@@ -96,7 +96,10 @@ fn w110_a_plain_client_and_a_server_with_channels_refuse_each_other() {
     });
     pair.net.run_for(secs(6));
     let refused = ClientEvent::LoginFailed(LoginError::Refused("this server runs another game".into()));
-    assert_eq!(pair.net.take_events(node).into_iter().map(|(_, event)| event).collect::<Vec<_>>(), [refused.clone()]);
+    assert_eq!(
+        pair.net.take_events(node).into_iter().map(|(_, event)| event).collect::<Vec<_>>(),
+        std::slice::from_ref(&refused)
+    );
 
     let mut plain = Pair::start(5, link(), server_config(), client_config(Encryption::Plain));
     let app = channels::ClientApp::new(plain.net.now(), client, 7);
@@ -113,7 +116,7 @@ fn w110_a_peer_without_a_hello_is_disconnected() {
     let mut pair = ChannelPair::start(6, link(), server, ChannelClientConfig::new("alice", "tag", table(100)));
     let node = pair.net.add(([10, 0, 1, 2], 1000), {
         let now = pair.net.now();
-        common::ClientApp::new(now, SERVER.into(), ClientConfig::new("bob", "tag+m1"), 3)
+        ClientApp::new(now, SERVER.into(), ClientConfig::new("bob", "tag+m1"), 3)
     });
     pair.net.run_for(secs(1));
     pair.net.with(node, |app, now| app.client.send(now, b"\x00\x00\x00hello")).unwrap();
@@ -125,7 +128,7 @@ fn w110_a_peer_without_a_hello_is_disconnected() {
     // One that sends nothing at all keeps its slot for 10 s.
     let node = pair.net.add(([10, 0, 1, 3], 1000), {
         let now = pair.net.now();
-        common::ClientApp::new(now, SERVER.into(), ClientConfig::new("carol", "tag+m1"), 4)
+        ClientApp::new(now, SERVER.into(), ClientConfig::new("carol", "tag+m1"), 4)
     });
     pair.net.run_for(secs(9));
     assert_eq!(pair.server().server.stats().players, 2);
