@@ -71,8 +71,9 @@ pub fn table() -> Goals {
     goals.add(
         "p99 of 30 players before, and from 10 s after the link was slow",
         format!("{:.1} ms, {:.1} ms", dip.p99[0].as_secs_f64() * 1e3, dip.p99[1].as_secs_f64() * 1e3),
-        "less than 2×",
-        dip.p99[1] < 2 * dip.p99[0],
+        "less than 2×, of at most 100 ms",
+        // On a busy machine the first figure may be bad by itself, and then the comparison says nothing.
+        dip.p99[0] <= ms(100) && dip.p99[1] < 2 * dip.p99[0],
     );
     goals.add(
         "datagrams that the link drops from 10 s after it was slow",
