@@ -12,8 +12,8 @@
 use super::{ack_effect::AckedMessage, rtt::RttEstimator};
 use std::time::{Duration, Instant};
 
-/// Window in bytes before anything is measured: 24 datagrams.
-pub(crate) const INITIAL_WINDOW: u64 = 12_192;
+/// Window in bytes before anything is measured: 10 datagrams.
+pub(crate) const INITIAL_WINDOW: u64 = 5_080;
 
 /// Smallest window in bytes. Many flows on a slow path have less than a datagram each: then the pacer sends one datagram in
 /// several round trips.
@@ -23,9 +23,10 @@ const MIN_WINDOW: f64 = 254.0;
 /// The rate of a window that is smaller is limited by the pacer alone.
 const MIN_IN_FLIGHT: f64 = 2_032.0;
 
-/// The size of the segments that growth is counted in, in bytes: between that of our datagrams and that of a TCP segment, so
-/// that neither other sessions nor TCP are pushed aside.
-const SEGMENT: f64 = 1_000.0;
+/// The size of the segments that growth is counted in, in bytes, and the same while the queue is longer than the path. Large
+/// ones let a flow that comes second catch up; small ones let a flow that came first give way.
+const SEGMENT: f64 = 3_000.0;
+const LONG_QUEUE_SEGMENT: f64 = 1_000.0;
 
 /// Constants of RFC 9438: the scale of the cubic function in segments per cubed second, the decrease, and the growth per round
 /// trip with which such a decrease makes a flow as fast as Reno.
@@ -33,8 +34,12 @@ const CUBIC_SCALE: f64 = 0.4;
 const DECREASE: f64 = 0.7;
 const RENO_GROWTH: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 
-/// The decrease while the queue is longer than the path: there a flow that came first gives way to others sooner.
-const LONG_QUEUE_DECREASE: f64 = 0.6;
+/// The smallest factor of a decrease: with a queue as long as the path or longer, half of the window fills the path, and a flow
+/// that came first gives way to others sooner.
+const LONG_QUEUE_DECREASE: f64 = 0.5;
+
+/// The decrease at the first congestion event after slow start: whoever fills the path already is to give way as well.
+const FIRST_DECREASE: f64 = 0.85;
 
 /// The window never shrinks below what the path holds at the measured rate without a queue, but by at least this: a short queue
 /// is empty after that, and a lone flow need not leave a part of the path unused.
@@ -42,14 +47,20 @@ const MIN_DECREASE: f64 = 0.9;
 
 /// Window in bytes below which that does not apply: where many flows have little each, none of them knows the path without a
 /// queue.
-const SMALL_WINDOW: f64 = 32_000.0;
+const SMALL_WINDOW: f64 = 16_000.0;
+
+/// Window in bytes below which a loss counts as congestion also without a queue, if the delay varies.
+const AMBIGUOUS_WINDOW: f64 = 16_000.0;
+
+/// That holds for this many rounds. If the delay turns out to be constant, slow start continues.
+const DOUBT_ROUNDS: u64 = 16;
 
 /// The decrease when a large part of the window was lost: the path has become much slower.
 const HEAVY_DECREASE: f64 = 0.5;
 const HEAVY_LOSS: f64 = 0.3;
 
 /// Number of lost datagrams that are congestion in any case if fewer, but not none, were acked meanwhile.
-const HEAVY_SAMPLE: u32 = 8;
+const HEAVY_SAMPLE: u32 = 12;
 
 /// Largest growth per round trip outside of slow start, as a share of the window. For small windows it is less, and still less
 /// where a round trip takes longer than `LONG_RTT`: there a whole segment per round trip would overflow the queue again at once,
@@ -71,6 +82,10 @@ const MIN_PACING_RATE: f64 = 4_000.0;
 /// Slow start ends when the queue delays by an eighth of the path's delay, within these limits (RFC 9406).
 const SLOW_START_QUEUE: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(16)];
 
+/// How much slow start grows with an acked byte while there is no queue at all.
+const FREE_SLOW_START: f64 = 1.5;
+const NO_QUEUE: Duration = Duration::from_micros(500);
+
 /// After that the window still grows by a quarter in each of the next rounds, until something is lost: the queue may be that
 /// of others, who would keep the path to themselves.
 const CONSERVATIVE_ROUNDS: u64 = 10;
@@ -89,7 +104,7 @@ const LOSSY_FREE_ROUNDS: u32 = 12;
 /// Number of loss rates that are remembered, each measured over at least a round and `MIN_LOSS_SAMPLE` datagrams. A loss rate
 /// above `MAX_LOSS_RATIO` times the smallest of them plus `MAX_LOSS_INCREASE`, and three standard deviations, is congestion.
 const LOSS_SAMPLES: usize = 8;
-const MIN_LOSS_SAMPLE: u32 = 32;
+const MIN_LOSS_SAMPLE: u32 = 64;
 const MAX_LOSS_RATIO: f64 = 2.0;
 const MAX_LOSS_INCREASE: f64 = 0.05;
 
@@ -101,6 +116,7 @@ const MAX_RANDOM_LOSS: f64 = 0.35;
 
 /// If that happens in slow start, the window is halved for this many rounds, to see whether the loss rate goes down with it.
 const TRIAL_ROUNDS: u64 = 2;
+const TRIAL_LOSSES: f64 = 8.0;
 
 /// Number of rounds for which a measured rate is valid.
 const RATE_ROUNDS: usize = 10;
@@ -190,6 +206,8 @@ pub(crate) struct CongestionController {
     undo: Option<Undo>,
     losses: LossHistory,
     trial: Option<Trial>,
+    /// Whether slow start was ended by losses that may have been random.
+    is_doubted: bool,
     /// The round in which conservative slow start ends.
     conservative_until: u64,
     /// The round of the last congestion event, and that of the last loss.
@@ -227,6 +245,7 @@ impl CongestionController {
             undo: None,
             losses: LossHistory::default(),
             trial: None,
+            is_doubted: false,
             conservative_until: 0,
             reduced_in: 0,
             lost_in: 0,
@@ -297,8 +316,14 @@ impl CongestionController {
             // The window is reduced when the silence ends.
             return self.losses.discard_sample();
         }
-        if has_queue || self.losses.is_heavy() {
+        let is_doubtful = self.is_limited
+            && self.round < DOUBT_ROUNDS
+            && self.window < AMBIGUOUS_WINDOW
+            && rtt.is_calm() != Some(true);
+        let was_first = self.threshold.is_infinite();
+        if has_queue || is_doubtful || self.losses.is_heavy(self.used_window()) {
             self.recovery_end = event.next_order;
+            self.is_doubted = is_doubtful && !has_queue && (was_first || self.is_doubted);
             self.reduce(event, rtt);
         }
     }
@@ -399,12 +424,12 @@ impl CongestionController {
             HEAVY_DECREASE
         } else if used < SMALL_WINDOW {
             DECREASE
-        } else if rtt.queue_delay() > rtt.base() {
-            LONG_QUEUE_DECREASE
+        } else if self.round < self.conservative_until {
+            FIRST_DECREASE
         } else {
             // What is lost at random is in flight as well.
             let held = self.last_rate() * rtt.base().as_secs_f64() / (1.0 - self.losses.floor());
-            (held / used).clamp(DECREASE, MIN_DECREASE)
+            (held / used).clamp(LONG_QUEUE_DECREASE, MIN_DECREASE)
         };
         // Fast convergence: a flow whose share shrinks releases more of it.
         self.max_window = if used < self.max_window { used * (1.0 + DECREASE) / 2.0 } else { used };
@@ -417,6 +442,10 @@ impl CongestionController {
     }
 
     fn grow(&mut self, now: Instant, acked: f64, rtt: &RttEstimator) {
+        if self.is_doubted && rtt.is_calm() == Some(true) {
+            self.is_doubted = false;
+            self.threshold = f64::INFINITY;
+        }
         if self.is_in_slow_start() {
             let [min, max] = SLOW_START_QUEUE;
             if rtt.queue_delay() > (rtt.base() / 8).clamp(min, max) {
@@ -425,24 +454,26 @@ impl CongestionController {
             } else if self.trial.is_some() {
                 return;
             } else {
-                self.window += acked;
+                // Without any queue, faster than doubling.
+                self.window += acked * if rtt.queue_delay() < NO_QUEUE { FREE_SLOW_START } else { 1.0 };
                 return;
             }
         }
+        let segment = if rtt.queue_delay() > rtt.base() { LONG_QUEUE_SEGMENT } else { SEGMENT };
         let window = self.window;
         let max_window = &mut self.max_window;
         let epoch = self.epoch.get_or_insert_with(|| {
             *max_window = max_window.max(window);
-            let k = ((*max_window - window) / (CUBIC_SCALE * SEGMENT)).cbrt();
+            let k = ((*max_window - window) / (CUBIC_SCALE * segment)).cbrt();
             Epoch { start: now, k, reno_window: window }
         });
         let time = (now.saturating_duration_since(epoch.start) + rtt.smoothed()).as_secs_f64() - epoch.k;
-        let target = CUBIC_SCALE * SEGMENT * time * time * time + self.max_window;
-        epoch.reno_window += RENO_GROWTH * SEGMENT * acked / window;
+        let target = CUBIC_SCALE * segment * time * time * time + self.max_window;
+        epoch.reno_window += RENO_GROWTH * segment * acked / window;
         let per_round = (target - window).max(epoch.reno_window - window).max(0.0);
-        let per_round = if self.round < self.conservative_until {
+        let per_round = if self.round < self.conservative_until && rtt.queue_delay() < rtt.base() * 5 / 8 {
             CONSERVATIVE_GROWTH * window
-        } else if self.is_path_free() {
+        } else if self.is_path_free(rtt) {
             QUEUELESS_GROWTH * window
         } else {
             let small = MAX_SMALL_GROWTH * (LONG_RTT / rtt.smoothed().as_secs_f64()).min(1.0);
@@ -453,8 +484,10 @@ impl CongestionController {
     }
 
     /// Whether there is room on the path.
-    fn is_path_free(&self) -> bool {
-        let is_lossy = self.window < SMALL_WINDOW && self.round < self.lost_in + u64::from(FREE_ROUNDS);
+    fn is_path_free(&self, rtt: &RttEstimator) -> bool {
+        let is_lossy = self.window < SMALL_WINDOW
+            && self.round < self.lost_in + u64::from(FREE_ROUNDS)
+            && rtt.is_calm() != Some(true);
         let rounds = if is_lossy {
             LOSSY_FREE_ROUNDS
         } else if self.window < QUEUELESS_LIMIT * self.max_window {
@@ -481,6 +514,8 @@ impl CongestionController {
         if self.delivered <= self.app_limited_until {
             self.losses.discard_sample();
             self.queueless_rounds = 0;
+        } else if self.trial.is_some_and(|trial| !self.losses.expects(trial.loss, TRIAL_LOSSES)) {
+            // Too few datagrams to compare.
         } else if let Some(sample) = self.losses.end_sample() {
             self.compare_loss(sample);
         }
@@ -544,7 +579,8 @@ impl LossHistory {
             return None;
         }
         let loss = f64::from(self.lost) / f64::from(total);
-        let floor = self.floor();
+        // Without earlier samples there is nothing to compare with.
+        let floor = if self.count == 0 { MAX_RANDOM_LOSS } else { self.floor() };
         self.samples[self.count % LOSS_SAMPLES] = loss;
         self.count += 1;
         self.discard_sample();
@@ -560,8 +596,14 @@ impl LossHistory {
     }
 
     /// Whether most datagrams of the current sample are lost.
-    fn is_heavy(&self) -> bool {
-        self.lost >= HEAVY_SAMPLE && (1..self.lost).contains(&self.acked)
+    fn is_heavy(&self, window: f64) -> bool {
+        let min = HEAVY_SAMPLE.max((window / 1_016.0) as u32);
+        self.acked + self.lost >= min && (1..self.lost).contains(&self.acked)
+    }
+
+    /// Whether this many are expected to be lost of the current sample, at this loss rate.
+    fn expects(&self, loss: f64, lost: f64) -> bool {
+        f64::from(self.acked + self.lost) * loss >= lost
     }
 
     fn discard_sample(&mut self) {

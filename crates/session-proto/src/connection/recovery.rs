@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 /// full queue, which frequent probes would keep full.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_CONGESTED_PROBE_INTERVAL: Duration = Duration::from_millis(500);
+const MAX_CONGESTED_PROBES: u32 = 8;
 
 /// Number of later transmissions that have to be acked before a message counts as lost; and the same for a thin stream.
 const LOSS_THRESHOLD: u64 = 3;
@@ -211,10 +212,16 @@ impl Connection {
             0 if self.is_thin() => self.thin_timeout(),
             0 => self.rtt.rto(),
             _ if received_since => self.rtt.rto(),
-            _ if self.rtt.has_queue() => self.rtt.rto().min(MAX_CONGESTED_PROBE_INTERVAL),
+            // A queue does not stay full for seconds in which nothing is sent.
+            probes if probes <= MAX_CONGESTED_PROBES && self.rtt.has_queue() => {
+                self.rtt.rto().min(MAX_CONGESTED_PROBE_INTERVAL)
+            }
             _ => self.rtt.rto().min(PROBE_INTERVAL),
         };
-        Some(sent_at + timeout)
+        // While acks arrive, lost messages are known by them (RFC 6298, 5.3), up to twice the timeout.
+        let is_acked = self.recovery.probes == 0 && self.congestion.is_limited();
+        let since = if is_acked { self.recovery.last_progress.clamp(sent_at, sent_at + timeout) } else { sent_at };
+        Some(since + timeout)
     }
 
     /// When a client without answers has to send a number above all that the server has received: its address may have

@@ -30,6 +30,12 @@ const MAX_BASE_RATIO: u32 = 4;
 /// a queue.
 const RECENT_SAMPLES: u8 = 4;
 
+/// Number of those over which their range is taken, twice that at most. A delay is calm if it varies by less than this.
+const RANGE_COUNT: u8 = 8;
+const EMPTY_RANGE: [Duration; 2] = [Duration::MAX, Duration::ZERO];
+const MAX_CALM: Duration = Duration::from_micros(500);
+const MAX_CALM_SHARE: u32 = 256;
+
 /// A queue is one that delays by more than this, by more than 1/64 of the path's delay, and by more than the delay varies.
 const MIN_QUEUE_DELAY: Duration = Duration::from_millis(1);
 const MIN_QUEUE_SHARE: u32 = 64;
@@ -51,6 +57,9 @@ pub(crate) struct RttEstimator {
     /// The smallest of the last complete [`RECENT_SAMPLES`], and of those since.
     recent: [Duration; 2],
     recent_count: u8,
+    /// The smallest and the largest of the last complete [`RECENT_SAMPLES`], before a time and since.
+    range: [[Duration; 2]; 2],
+    range_count: u8,
     /// Number of times that the timeout was doubled.
     backoff: u32,
 }
@@ -74,6 +83,8 @@ impl RttEstimator {
             base: None,
             recent: [Duration::MAX; 2],
             recent_count: 0,
+            range: [EMPTY_RANGE; 2],
+            range_count: 0,
             backoff: 0,
         }
     }
@@ -99,9 +110,30 @@ impl RttEstimator {
         self.recent[1] = self.recent[1].min(rtt);
         self.recent_count += 1;
         if self.recent_count >= RECENT_SAMPLES {
+            self.add_to_range(self.recent[1]);
             self.recent = [self.recent[1], Duration::MAX];
             self.recent_count = 0;
         }
+    }
+
+    fn add_to_range(&mut self, delay: Duration) {
+        let [min, max] = self.range[1];
+        self.range[1] = [min.min(delay), max.max(delay)];
+        self.range_count += 1;
+        if self.range_count >= RANGE_COUNT {
+            self.range = [self.range[1], EMPTY_RANGE];
+            self.range_count = 0;
+        }
+    }
+
+    /// Whether the delay has not changed lately: there is no queue, or it is always full.
+    pub fn is_calm(&self) -> Option<bool> {
+        let [[min, max], [later_min, later_max]] = self.range;
+        if max.is_zero() && self.range_count < 2 {
+            return None;
+        }
+        let spread = max.max(later_max).saturating_sub(min.min(later_min));
+        Some(spread <= MAX_CALM.max(self.base() / MAX_CALM_SHARE))
     }
 
     fn update_base(&mut self, now: Instant, rtt: Duration) {

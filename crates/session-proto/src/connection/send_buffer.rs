@@ -229,6 +229,11 @@ impl SendBuffer {
         None
     }
 
+    /// Number of transmissions of a message.
+    pub fn transmissions(&self, number: MessageNumber) -> u16 {
+        self.get(number).map_or(0, |message| message.transmissions)
+    }
+
     /// Whether a message is acked, and kept in case that its ack was forged.
     pub fn is_acked(&self, number: MessageNumber) -> bool {
         self.get(number).is_some_and(|message| message.status == Status::Acked)

@@ -180,7 +180,8 @@ impl Connection {
         }
         while let Some(number) = self.send.buffer.next_copy(now) {
             let len = self.send.buffer.datagram_len(number);
-            if self.may_copy(now, number) && copies.take(now, len) {
+            let is_repeated = self.send.buffer.transmissions(number) > 2 && !self.is_thin();
+            if self.may_copy(now, number) && (is_repeated || copies.take(now, len)) {
                 return Some((number, Transmission::Copy));
             }
             self.send.buffer.cancel_copy();
@@ -310,7 +311,14 @@ impl Connection {
             _ => self.stats.resends += 1,
         }
         let is_resend = transmission == Transmission::Resend;
-        if !self.recovery.is_silent
+        if is_resend
+            && self.send.buffer.transmissions(number) > 2
+            && !self.recovery.is_silent
+            && !self.is_thin()
+            && !self.rtt.has_queue()
+        {
+            self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
+        } else if !self.recovery.is_silent
             && !self.congestion.is_limited()
             && self.send.redundancy.should_copy(now, len, is_resend)
         {

@@ -90,6 +90,8 @@ impl Machine for Sink {
 pub struct SharedBottleneck {
     pub net: Network,
     pub id: BottleneckId,
+    /// Send and receive window of the clients.
+    pub window: usize,
     pub server: Node<Source>,
     pub sinks: Vec<Node<Sink>>,
     pub cubics: Vec<(Node<CubicSender>, Node<CubicReceiver>)>,
@@ -123,7 +125,7 @@ impl SharedBottleneck {
         let config = EndpointConfig { max_per_address: 255, connection, ..server_config() };
         let endpoint = Endpoint::new(config, [1; 32]).unwrap();
         let server = net.add(SERVER, Source { endpoint, message: vec![7; 400] });
-        Self { net, id, server, sinks: Vec::new(), cubics: Vec::new() }
+        Self { net, id, window: 16_384, server, sinks: Vec::new(), cubics: Vec::new() }
     }
 
     /// A queue of this many bandwidth-delay products.
@@ -134,7 +136,7 @@ impl SharedBottleneck {
 
     pub fn add_session(&mut self) {
         let number = self.sinks.len() as u8 + 1;
-        let connection = ConnectionConfig { window: 16_384, ..ConnectionConfig::default() };
+        let connection = ConnectionConfig { window: self.window, ..ConnectionConfig::default() };
         let config = rallypoint_session_proto::ClientConfig { connection, ..client_config(Encryption::Plain) };
         let client = Client::new(self.net.now(), SERVER.into(), config, [number; 32]).unwrap();
         let address = ([10, 0, 1, number], 1000);

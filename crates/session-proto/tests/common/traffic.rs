@@ -1,7 +1,7 @@
 //! The two kinds of traffic that are measured: game traffic and bulk transfer.
 
 use super::*;
-use rallypoint_session_proto::Connection;
+use rallypoint_session_proto::{Connection, ConnectionConfig};
 
 /// Bytes of the IPv4 and UDP headers.
 const IP_UDP: u64 = 28;
@@ -64,7 +64,17 @@ pub struct Bulk {
 
 /// Transfers `bytes` bytes from the server to the client, in messages of 400 bytes.
 pub fn bulk(seed: u64, link: Link, bytes: u32, encryption: Encryption) -> Bulk {
-    let mut pair = Pair::connect(seed, link, encryption);
+    bulk_window(seed, link, bytes, encryption, ConnectionConfig::default().window)
+}
+
+/// The same with a window of this many messages on both sides.
+pub fn bulk_window(seed: u64, link: Link, bytes: u32, encryption: Encryption, window: usize) -> Bulk {
+    let mut server = server_config();
+    server.connection.window = window;
+    let mut client = client_config(encryption);
+    client.connection.window = window;
+    let mut pair = Pair::start(seed, link, server, client);
+    pair.wait_for_player();
     pair.net.run_for(ms(500));
     let client = pair.client;
     let server = pair.server;
