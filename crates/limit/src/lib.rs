@@ -86,6 +86,7 @@ mod quota;
 mod rate;
 mod stats;
 mod table;
+mod token_bucket;
 mod token_buckets;
 
 pub use address::{is_possible_source, is_public};
@@ -97,4 +98,5 @@ pub use prefix_map::{NetworkSet, PrefixMap, canonical_network};
 pub use quota::{Quota, QuotaPermit};
 pub use rate::{Budget, Rate, RateError};
 pub use stats::LimiterStats;
+pub use token_bucket::TokenBucket;
 pub use token_buckets::{TakeResult, TokenBuckets};

@@ -5,7 +5,6 @@
 //! time. The order in which waiting targets are checked is decided in [`queue`].
 
 mod queue;
-mod total_rate;
 
 use crate::{
     CheckConfig,
@@ -14,13 +13,12 @@ use crate::{
     wheel::{GRAIN, Tick, TimerWheel},
 };
 use queue::{CheckQueue, LANES, Lane, Ticket};
-use rallypoint_limit::{Host, Net, Rate, Site, TokenBuckets};
+use rallypoint_limit::{Host, Net, Rate, Site, TokenBucket, TokenBuckets};
 use std::{
     collections::VecDeque,
     net::SocketAddr,
     time::{Duration, Instant},
 };
-use total_rate::TotalRate;
 
 /// The target of a reachability check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,7 +103,9 @@ pub(crate) struct Checks {
     in_flight: usize,
     per_address: TokenBuckets<Host>,
     per_network: TokenBuckets<Net>,
-    total: TotalRate,
+    total: TokenBucket,
+    /// Whether a check waits for the total rate.
+    is_total_awaited: bool,
     max_known: usize,
     /// Checks that are given up by this tick were in flight while the program was halted: see [`handle_gap`](Self::handle_gap).
     distrusted_until: Tick,
@@ -118,6 +118,8 @@ pub(crate) struct Checks {
 struct PendingCheck {
     /// The entries that wait for the result.
     waiters: Vec<EntryKey>,
+    /// Whether a server that was refused, and so has no entry, waits for the result: see [`Checks::request`].
+    is_for_refused: bool,
     stage: Stage,
 }
 
@@ -179,7 +181,8 @@ impl Checks {
             in_flight: 0,
             per_address: TokenBuckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
             per_network: TokenBuckets::new(per_minute(config.per_network), PREFIXES, u128::from(seed) << 64),
-            total: TotalRate::default(),
+            total: TokenBucket::new(total_rate(config.total)),
+            is_total_awaited: false,
             max_known: max_known(memory),
             distrusted_until: Tick::default(),
             now: Tick::default(),
@@ -195,17 +198,19 @@ impl Checks {
         self.max_known = max_known(memory);
         self.per_address.set_rate(per_minute(config.per_address));
         self.per_network.set_rate(per_minute(config.per_network));
+        self.total.set_rate(total_rate(config.total));
     }
 
-    /// The result for a target, if there is a valid one; otherwise a check is requested, whose result `waiter` will get.
-    /// `returns` is the number of times that the waiter has come back for it.
+    /// The result for a target, if there is a valid one; otherwise a check is requested, whose result `waiter` will get. Without
+    /// a waiter it is made for a server that was refused because of a cap: its next registration profits from the result (W45).
+    /// `returns` is the number of times that the server has come back for it.
     pub fn request(
         &mut self,
         now: Instant,
         wheel: &TimerWheel,
         config: &CheckConfig,
         target: CheckTarget,
-        (waiter, returns): (EntryKey, u8),
+        (waiter, returns): (Option<EntryKey>, u8),
     ) -> CheckStatus {
         self.now = wheel.tick(now);
         let lane = match self.known.get(&target) {
@@ -218,7 +223,8 @@ impl Checks {
         let ip = target.addr.ip();
         let capacity = lane_capacity(config);
         if let Some(pending) = self.pending.get_mut(&target) {
-            if !pending.waiters.contains(&waiter) {
+            pending.is_for_refused |= waiter.is_none();
+            if let Some(waiter) = waiter.filter(|waiter| !pending.waiters.contains(waiter)) {
                 if pending.waiters.len() == MAX_WAITERS {
                     self.stats.refused += 1;
                     return CheckStatus::Refused;
@@ -240,7 +246,9 @@ impl Checks {
             self.stats.refused += 1;
             return CheckStatus::Refused;
         };
-        self.pending.insert(target, PendingCheck { waiters: vec![waiter], stage: Stage::Waiting(ticket) });
+        let is_for_refused = waiter.is_none();
+        let waiters = waiter.into_iter().collect();
+        self.pending.insert(target, PendingCheck { waiters, is_for_refused, stage: Stage::Waiting(ticket) });
         self.give_up(evicted);
         CheckStatus::Pending
     }
@@ -323,26 +331,28 @@ impl Checks {
         wheel: &TimerWheel,
         is_wanted: impl Fn(EntryKey, &CheckTarget) -> bool,
     ) -> Option<CheckRequest> {
-        while self.in_flight < config.in_flight
-            && self.queue.len() > 0
-            && self.total.is_available(self.now, config.total)
-        {
+        let now = wheel.instant(self.now);
+        self.is_total_awaited = false;
+        while self.in_flight < config.in_flight && self.queue.len() > 0 {
+            if !self.total.has_token(now) {
+                self.is_total_awaited = true;
+                break;
+            }
             let target = self.queue.pop(config.in_flight.div_ceil(SITE_SHARE))?;
-            let wanted = self
-                .pending
-                .get_mut(&target)
-                .filter(|pending| pending.waiters.iter().any(|&waiter| is_wanted(waiter, &target)));
+            let wanted = self.pending.get_mut(&target).filter(|pending| {
+                pending.is_for_refused || pending.waiters.iter().any(|&waiter| is_wanted(waiter, &target))
+            });
             let Some(pending) = wanted else {
                 self.pending.remove(&target);
                 self.queue.finish(Site::of(target.addr.ip()));
                 continue;
             };
             let is_proven = matches!(pending.stage, Stage::Waiting(Ticket { lane: Lane::Proven, .. }));
-            let overdue = wheel.deadline(wheel.instant(self.now), config.timeout.saturating_add(GRACE));
+            let overdue = wheel.deadline(now, config.timeout.saturating_add(GRACE));
             pending.stage = Stage::InFlight(overdue);
             self.overdue.push_back((overdue, target));
             self.in_flight += 1;
-            self.total.take();
+            self.total.take(now);
             self.stats.started += 1;
             let is_busy = !is_proven && self.queue.len() > config.in_flight;
             let timeout = if is_busy { config.timeout.min(BUSY_TIMEOUT) } else { config.timeout };
@@ -398,7 +408,7 @@ impl Checks {
 
     /// When the next check can be made, if the total rate is all that it waits for.
     pub fn next_start(&self) -> Option<Tick> {
-        self.total.is_awaited().then(|| self.now.plus(GRAIN))
+        self.is_total_awaited.then(|| self.now.plus(GRAIN))
     }
 
     /// The target of a check whose result should have been reported by now.
@@ -440,7 +450,9 @@ impl Checks {
         let in_flight = self.pending.values().filter(|pending| pending.is_in_flight()).count();
         assert_eq!(in_flight, self.in_flight, "checks in flight");
         assert_eq!(self.pending.len(), self.queue.len() + in_flight, "pending checks");
-        assert!(self.pending.values().all(|pending| (1..=MAX_WAITERS).contains(&pending.waiters.len())), "waiters");
+        let has_waiter = |pending: &PendingCheck| pending.is_for_refused || !pending.waiters.is_empty();
+        let is_bounded = |pending: &PendingCheck| pending.waiters.len() <= MAX_WAITERS;
+        assert!(self.pending.values().all(|pending| has_waiter(pending) && is_bounded(pending)), "waiters");
         assert!(self.known.len() <= MAX_KNOWN && self.known.len() <= self.expiry.iter().map(VecDeque::len).sum());
         self.queue.check_invariants(self.in_flight);
     }
@@ -461,6 +473,12 @@ fn lane_capacity(config: &CheckConfig) -> usize {
 /// Maximum number of results that are remembered if all servers may use this much memory.
 fn max_known(memory: usize) -> usize {
     (memory / MEMORY_PER_KNOWN).min(MAX_KNOWN)
+}
+
+/// The rate of all checks together. Time passes in ticks, so the bucket holds the checks of one tick.
+fn total_rate(per_second: u32) -> Rate {
+    let per_tick = u64::from(per_second) * GRAIN.as_millis() as u64 / 1_000;
+    Rate::per_second(u64::from(per_second), per_tick.max(1))
 }
 
 fn per_minute(count: u32) -> Rate {

@@ -107,11 +107,11 @@ pub(crate) enum EndpointState {
 
 /// The evidence that a server is real and not forged. It decides which servers give way when a cap is reached (W45).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Standing {
+pub(crate) enum Trust {
     /// There is nothing but its registrations, whose source can be forged.
     Unproven,
     /// A server was listed at its endpoint shortly before it registered. This counts for a while: see
-    /// [`Registry::standing`](crate::Registry::standing).
+    /// [`Registry::trust`](crate::Registry::trust).
     Known,
     /// It has replied to a check or a query since it registered.
     Proven,
@@ -130,7 +130,7 @@ pub(crate) struct ColdEntry {
     pub server: Arc<ListedServer>,
     /// Position in the list; `None` if the server is not listed.
     pub position: Option<ListPosition>,
-    pub standing: Standing,
+    pub trust: Trust,
     /// When the entry was created.
     pub admitted: Tick,
     /// The links of an entry that is not proven.
@@ -156,7 +156,7 @@ impl ColdEntry {
     /// An unproven entry without endpoints, whose serial number [`Slots::insert`](crate::registry::Slots::insert) sets.
     pub fn new(transport: Transport, check: Option<CheckMethod>, server: Arc<ListedServer>, admitted: Tick) -> Self {
         Self {
-            standing: Standing::Unproven,
+            trust: Trust::Unproven,
             admitted,
             links: ChainLinks::default(),
             displaced: None,

@@ -56,6 +56,8 @@ pub struct ListedServer {
     latency: AtomicU32,
     /// The protocol under which legacy clients see the server (L16), if they do; it is part of the block.
     pub(crate) legacy_protocol: Option<ProtocolId>,
+    /// Whether the server states how to query it (E1).
+    pub(crate) has_query: bool,
     /// The server's block of the list reply, including the length.
     pub(crate) block: Box<[u8]>,
     /// The addresses before the address map; `None` for most servers, whose addresses the map does not change.
@@ -101,6 +103,12 @@ impl ListedServer {
         }
     }
 
+    /// Whether the server states how to query it (E1).
+    #[must_use]
+    pub fn has_query(&self) -> bool {
+        self.has_query
+    }
+
     /// The address at which the lobby itself reaches a listed address: the same, unless the address map has changed it.
     /// Many routers do not pass packets from the inside to their own external address.
     #[must_use]
@@ -124,10 +132,11 @@ impl ListedServer {
             origin: ListingOrigin::Registered,
             latency: AtomicU32::new(NOT_MEASURED),
             legacy_protocol: None,
+            has_query: false,
             block: block.into(),
             internal: None,
         }
-        .with_legacy_protocol()
+        .with_parsed_fields()
     }
 
     /// The same server with another origin.
@@ -148,17 +157,20 @@ impl ListedServer {
     /// The same server in a lobby with a block, either of which may be new.
     pub(crate) fn updated(&self, lobby_id: LobbyId, block: &[u8]) -> Self {
         let latency = self.latency.load(Ordering::Relaxed).into();
-        Self { lobby_id, latency, block: block.into(), internal: self.internal.clone(), ..*self }.with_legacy_protocol()
+        Self { lobby_id, latency, block: block.into(), internal: self.internal.clone(), ..*self }.with_parsed_fields()
     }
 
-    /// The same server with a revised block: the same endpoints, `name` and `protocol_id`.
+    /// The same server with a revised block: the same endpoints, keys and `protocol_id`.
     pub(crate) fn revised(&self, block: Box<[u8]>) -> Self {
         let latency = self.latency.load(Ordering::Relaxed).into();
         Self { latency, block, internal: self.internal.clone(), ..*self }
     }
 
-    fn with_legacy_protocol(self) -> Self {
-        Self { legacy_protocol: legacy::protocol_of(self.lobby_id, &self.block()), ..self }
+    /// The same server with the fields that are read from its block.
+    fn with_parsed_fields(self) -> Self {
+        let block = self.block();
+        let has_query = block.table.get(b"x-query").is_some();
+        Self { legacy_protocol: legacy::protocol_of(self.lobby_id, &block), has_query, ..self }
     }
 
     /// Estimated memory use of an entry with this block, in bytes.

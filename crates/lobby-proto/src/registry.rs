@@ -28,9 +28,11 @@ mod replication;
 mod revise;
 mod sample_set;
 mod save;
+mod seen_endpoints;
 mod seen_filter;
 mod slots;
 mod tombstones;
+mod trust;
 
 pub(crate) use chains::ChainLinks;
 pub(crate) use displaced::DisplacedServer;
@@ -52,7 +54,6 @@ use crate::{
     wheel::TimerWheel,
 };
 use capacity::Usage;
-use eviction::SeenEndpoints;
 use gap::GapDetector;
 use outcomes::OutcomeLog;
 use publishing::{EventQueue, PublishTimer};
@@ -61,6 +62,7 @@ use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::lobby::{Datagram, ServerId};
 use reload::Review;
 use replication::Replication;
+use seen_endpoints::SeenEndpoints;
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -159,6 +161,20 @@ pub enum Event {
     Changed(Arc<ListedServer>),
     /// A server was removed from the list; these are its last data.
     Unlisted(Arc<ListedServer>, UnlistReason),
+}
+
+impl Event {
+    /// Estimated memory that the event keeps in use, in bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let server = match self {
+            Self::Check(_) => 0,
+            Self::Listed(server) | Self::Changed(server) | Self::Unlisted(server, _) => {
+                size_of::<ListedServer>() + server.block.len()
+            }
+        };
+        size_of::<Self>() + server
+    }
 }
 
 impl Registry {

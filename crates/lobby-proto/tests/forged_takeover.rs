@@ -285,3 +285,41 @@ fn w45_an_id_proven_elsewhere_does_not_displace_a_server_for_good() {
     lobby.register(ATTACKER, &tcp(1_000).port(9_000));
     assert!(lobby.list().contains(&format!("{VICTIM}:{PORT} tcp server 7")), "{:?}", lobby.list());
 }
+
+/// Entries that only register, and refresh, hold every place of the address before the server registers for the first time.
+#[test]
+fn w85_a_server_that_replies_is_listed_at_an_address_that_forgeries_hold() {
+    for victim in [tcp(7), udp(7).key("x-query", "session")] {
+        let mut attack = Attack::new(victim);
+        let mut outcomes = Vec::new();
+        for round in 0..6 {
+            for number in 0..PER_ADDRESS as u16 {
+                let forged = udp(1_000 + u128::from(number)).port(PORT + 1 + number).name("forged");
+                attack.lobby.register(VICTIM, &forged);
+            }
+            if round >= 2 {
+                outcomes.push(attack.register());
+            }
+            attack.lobby.wait(secs(30));
+        }
+        let refused = RegistrationOutcome::AddressFull;
+        assert_eq!(outcomes[..3], [refused, refused, RegistrationOutcome::Listed]);
+        assert!(attack.is_listed());
+        assert_eq!(attack.lobby.stats().registered, PER_ADDRESS);
+        attack.lobby.check_invariants();
+    }
+}
+
+/// A port for queries that another server may have named as well proves nothing.
+#[test]
+fn w85_a_server_that_is_refused_is_not_checked_at_another_port() {
+    let mut attack = Attack::new(udp(7).key("x-query", "session:9999"));
+    for _ in 0..4 {
+        for number in 0..PER_ADDRESS as u16 {
+            attack.lobby.register(VICTIM, &udp(1_000 + u128::from(number)).port(PORT + 1 + number));
+        }
+        assert_eq!(attack.lobby.register(VICTIM, &attack.victim.clone()), RegistrationOutcome::AddressFull);
+        assert_eq!(attack.lobby.checks(), []);
+        attack.lobby.wait(secs(30));
+    }
+}

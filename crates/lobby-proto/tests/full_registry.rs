@@ -214,3 +214,34 @@ fn w45_used_up_memory_shuts_out_no_server_that_returns() {
     assert_eq!(listed, 50);
     lobby.check_invariants();
 }
+
+/// Two caps are reached: there are entries that give way in the lobby, and none at the address.
+#[test]
+fn w85_a_registration_that_is_refused_in_the_end_evicts_none() {
+    let mut lobby = lobby_of(1_000);
+    lobby.set(|config| {
+        config.caps.per_address = 2;
+        config.caps.per_lobby = 3;
+    });
+    let here = ip("203.0.113.9");
+    let refresh = |lobby: &mut Lobby| {
+        for port in [1, 2] {
+            lobby.register(here, &udp(u128::from(port) + 100).port(port));
+        }
+    };
+    refresh(&mut lobby);
+    lobby.wait(secs(30));
+    refresh(&mut lobby);
+    let full = support::lobby(9);
+    for n in 0..3u32 {
+        lobby.register(address(n), &udp(n.into()).lobby(full));
+    }
+    let late = udp(50).lobby(full).port(50);
+    assert_eq!(lobby.register(here, &late), RegistrationOutcome::LobbyFull);
+    lobby.wait(secs(35));
+    refresh(&mut lobby);
+    assert_eq!(lobby.register(here, &late), RegistrationOutcome::AddressFull);
+    assert_eq!(lobby.unlisted(UnlistReason::Evicted), 0);
+    assert_eq!(lobby.list_of(full).len(), 3);
+    lobby.check_invariants();
+}

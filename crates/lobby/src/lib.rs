@@ -38,7 +38,7 @@ pub use log_throttle::LogThrottle;
 pub use masked_addr::MaskedAddr;
 pub use memory::default_memory_cap;
 pub use probe::ProbePool;
-pub use service::{ListenAddrs, LobbyOptions, LobbyService, LobbyStartError, SaveStats, SocketStats};
+pub use service::{ListenAddrs, LobbyEvents, LobbyOptions, LobbyService, LobbyStartError, SaveStats, SocketStats};
 pub use table::{
     FoldedTexts, PUBLISH_INTERVAL, ServerFeed, ServerRecord, ServerTable, Subscription, TableChange, TableScope,
     TableSnapshot, TableUpdate, Totals,

@@ -3,6 +3,7 @@
 mod bind;
 mod descriptors;
 mod error;
+mod event_batches;
 mod event_log;
 mod handle;
 mod options;
@@ -13,6 +14,7 @@ mod start;
 mod thread;
 
 pub use error::LobbyStartError;
+pub use event_batches::LobbyEvents;
 pub(crate) use handle::RegistryHandle;
 pub use options::LobbyOptions;
 pub use save::SaveStats;
@@ -23,9 +25,7 @@ use crate::{
 };
 use descriptors::Descriptors;
 use probing::Probing;
-use rallypoint_lobby_proto::{
-    Config, Event, ListSnapshot, PublishedLists, RecentOutcome, RegistryConfigError, RegistryStats,
-};
+use rallypoint_lobby_proto::{Config, ListSnapshot, PublishedLists, RecentOutcome, RegistryConfigError, RegistryStats};
 use rallypoint_query_proto::ProberStats;
 use rallypoint_udp::{EventLoopThread, UdpSocket};
 use std::{
@@ -242,15 +242,15 @@ impl LobbyService {
         self.0.cluster.as_ref()?.status.load_full()
     }
 
-    /// Subscribes to events: servers that are listed, changed and unlisted.
+    /// Subscribes to events: servers that are listed, changed and unlisted. They come in batches, at most every 20 ms.
     #[must_use]
-    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+    pub fn subscribe(&self) -> broadcast::Receiver<LobbyEvents> {
         self.0.registry.events.subscribe()
     }
 
     /// The current lists, and a subscription to all later events: nothing is missed in between, though the first events may be
     /// part of the lists already. `None` after a shutdown.
-    pub async fn follow(&self) -> Option<(Arc<ListSnapshot>, broadcast::Receiver<Event>)> {
+    pub async fn follow(&self) -> Option<(Arc<ListSnapshot>, broadcast::Receiver<LobbyEvents>)> {
         self.0.registry.follow().await
     }
 

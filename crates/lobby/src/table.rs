@@ -6,6 +6,7 @@
 
 mod answer_budget;
 mod feed;
+mod probe_results;
 mod record;
 mod shards;
 mod snapshot;
@@ -20,7 +21,7 @@ pub use snapshot::{TableSnapshot, Totals};
 pub(crate) use task::run;
 
 use crate::{WallClock, verify::VerificationResult};
-use answer_budget::{AnswerBudget, AnswerCharge};
+use probe_results::ProbeResults;
 use rallypoint_limit::Site;
 use rallypoint_lobby_proto::{Event, ListSnapshot, ListedServer, PublicId, UnlistReason};
 use rallypoint_wire::lobby::LobbyId;
@@ -37,9 +38,6 @@ pub const PUBLISH_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval at which one shard is compared with its listings, so that each record is refreshed once per minute. Neither a new
 /// latency, which the lobby changes in place, nor a corrected system clock is an event.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(60_000 / ShardIndex::COUNT as u64);
-
-/// Maximum number of probe results that are kept for servers that are not in the table (yet).
-const EARLY_RESULTS: usize = 1_024;
 
 /// Memory for replies to probes, unless the owner of a table sets it.
 const DEFAULT_ANSWER_BYTES: usize = 256 << 20;
@@ -89,9 +87,7 @@ pub struct ServerTable {
     touched: HashMap<PublicId, Option<UnlistReason>>,
     /// Whether something changed that is not an event.
     is_stale: bool,
-    /// Probe results by server. They outlive changes of the registration.
-    results: HashMap<PublicId, (VerificationResult, AnswerCharge)>,
-    answers: AnswerBudget,
+    results: ProbeResults,
     publish_not_before: Instant,
     refresh_at: Instant,
     refresh_shard: ShardIndex,
@@ -131,8 +127,7 @@ impl ServerTable {
             published: Arc::new(published),
             touched: HashMap::new(),
             is_stale: false,
-            results: HashMap::new(),
-            answers: AnswerBudget::new(DEFAULT_ANSWER_BYTES),
+            results: ProbeResults::new(DEFAULT_ANSWER_BYTES),
             publish_not_before: now,
             refresh_at: now + REFRESH_INTERVAL,
             refresh_shard: ShardIndex::default(),
@@ -143,7 +138,7 @@ impl ServerTable {
     /// (/24 or /48) has a sixteenth of it.
     #[must_use]
     pub fn with_answer_bytes(mut self, bytes: usize) -> Self {
-        self.answers = AnswerBudget::new(bytes);
+        self.results = ProbeResults::new(bytes);
         self
     }
 
@@ -192,13 +187,9 @@ impl ServerTable {
     pub fn handle_verification(&mut self, result: VerificationResult) {
         let id = result.id;
         let Some(record) = self.record(id).cloned() else {
-            if self.results.len() < self.totals.servers + EARLY_RESULTS {
-                self.keep_result(None, result);
-            }
-            return;
+            return self.results.insert_early(result);
         };
-        let network = record.addresses().next().map(|addr| Site::of(addr.ip()));
-        let new = record.with_verification(self.keep_result(network, result));
+        let new = record.with_verification(self.results.insert(network_of(&record), result));
         // Player names are displayed on the server's own page only; lists change with the verification alone.
         let is_event = (record.verification, record.differences, record.session_key)
             != (new.verification, new.differences, new.session_key);
@@ -209,16 +200,6 @@ impl ServerTable {
         if is_event {
             self.touched.entry(id).or_default();
         }
-    }
-
-    /// Keeps the result of probing a server in this network, as far as there is memory for it.
-    fn keep_result(&mut self, network: Option<Site>, mut result: VerificationResult) -> &VerificationResult {
-        if let Some((_, charge)) = self.results.remove(&result.id) {
-            self.answers.release(charge);
-        }
-        let (info, charge) = self.answers.charge(network, result.info.take());
-        result.info = info;
-        &self.results.entry(result.id).insert_entry((result, charge)).into_mut().0
     }
 
     /// Handles the current system time, which can be set at any time: for instance some time after the start of a machine
@@ -287,7 +268,7 @@ impl ServerTable {
             return;
         }
         let mut record = ServerRecord::new(listing, &self.clock);
-        if let Some((result, _)) = self.results.get(&id) {
+        if let Some(result) = self.results.get(id, network_of(&record)) {
             record = record.with_verification(result);
         }
         self.set(Arc::new(record));
@@ -297,7 +278,7 @@ impl ServerTable {
     fn is_in_scope(&self, listing: &ListedServer) -> bool {
         match self.scope {
             TableScope::All => true,
-            TableScope::Verifiable => listing.block().table.get(b"x-query").is_some(),
+            TableScope::Verifiable => listing.has_query(),
         }
     }
 
@@ -320,9 +301,7 @@ impl ServerTable {
         let Ok(index) = position(shard, id) else { return };
         let old = Arc::make_mut(shard).remove(index);
         self.subtract(&old);
-        if let Some((_, charge)) = self.results.remove(&id) {
-            self.answers.release(charge);
-        }
+        self.results.remove(id);
         self.touched.insert(id, Some(reason));
     }
 
@@ -342,6 +321,9 @@ impl ServerTable {
     fn refresh(&mut self) {
         let shard = self.refresh_shard;
         self.refresh_shard = shard.next();
+        if self.refresh_shard == ShardIndex::default() {
+            self.results.end_period();
+        }
         let changed: Vec<_> = self.shards[shard].iter().filter_map(|record| record.refreshed(&self.clock)).collect();
         for record in changed {
             self.set(Arc::new(record));
@@ -356,6 +338,11 @@ impl ServerTable {
     fn record(&self, id: PublicId) -> Option<&Arc<ServerRecord>> {
         self.shards.record(id)
     }
+}
+
+/// The network that the replies of a server are charged to.
+fn network_of(record: &ServerRecord) -> Option<Site> {
+    record.addresses().next().map(|addr| Site::of(addr.ip()))
 }
 
 impl TableChange {

@@ -44,7 +44,8 @@ fn events_outcomes_and_datagrams_are_reported() {
     let mut events = lobby.subscribe();
     lobby.send(&server("one"));
     lobby.send(b"nonsense");
-    let Ok(Event::Listed(listing)) = lobby.runtime.block_on(events.recv()) else { panic!("not listed") };
+    let batch = lobby.runtime.block_on(events.recv()).unwrap();
+    let Event::Listed(listing) = &batch[0] else { panic!("not listed") };
     assert_eq!(listing.block().table.get(b"name"), Some(&b"one"[..]));
     common::eventually("both datagrams are counted", || {
         let stats = lobby.stats();

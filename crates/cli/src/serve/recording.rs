@@ -75,7 +75,10 @@ async fn sample(service: LobbyService, history: Arc<History>) {
             tokio::select! {
                 () = &mut next => break,
                 event = events.recv() => match event {
-                    Ok(event) => changes.extend(list_change(&event).filter(|_| changes.len() < MAX_CHANGES)),
+                    Ok(batch) => {
+                        let room = MAX_CHANGES - changes.len();
+                        changes.extend(batch.iter().filter_map(list_change).take(room));
+                    }
                     Err(RecvError::Lagged(_)) => {}
                     // The lobby has ended.
                     Err(RecvError::Closed) => return,

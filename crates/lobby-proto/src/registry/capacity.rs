@@ -1,9 +1,12 @@
 //! The caps on servers, lobbies and memory, and the usage that is counted against them.
 
-use super::{Registry, Slots, chains::Chain, lobby_table::LobbyTable, sample_set::SampleSet};
+use super::{
+    Registry, Slots, chains::Chain, eviction::Victims, lobby_table::LobbyTable, sample_set::SampleSet,
+    seen_endpoints::EndpointKey,
+};
 use crate::{
-    Caps, RegistrationOutcome,
-    entry::{Family, Standing},
+    Caps, CheckTarget, RegistrationOutcome,
+    entry::{Family, Trust},
     hash::{KeyedHash, KeyedMap},
     index::SlotIndex,
     listed_server::memory_of,
@@ -167,8 +170,17 @@ impl Caps {
     }
 }
 
-/// The space that a server needs.
+/// A server that needs space.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct SpaceRequest {
+    /// The endpoint at which it will be listed.
+    pub key: EndpointKey,
+    /// How this endpoint is checked, if it is.
+    pub target: Option<CheckTarget>,
+    /// The entry of the server.
+    pub known: Option<SlotIndex>,
+    /// The entry that it replaces.
+    pub replaced: Option<SlotIndex>,
     /// The source whose servers are counted; `None` if the server is not charged.
     pub source: Option<IpAddr>,
     pub lobby: LobbyId,
@@ -182,36 +194,67 @@ pub(super) struct SpaceRequest {
 }
 
 impl SpaceRequest {
-    /// The space for a server that is not charged to a source.
-    pub fn uncharged(new: &Registration<'_>) -> Self {
+    /// A new server without data that is not charged to a source.
+    pub fn new(key: EndpointKey, lobby: LobbyId) -> Self {
+        Self {
+            key,
+            target: None,
+            known: None,
+            replaced: None,
+            source: None,
+            lobby,
+            opener: None,
+            size: 0,
+            is_former: false,
+        }
+    }
+
+    /// The space for a registration that is not charged to a source.
+    pub fn of(key: EndpointKey, new: &Registration<'_>) -> Self {
         // The block is at most this much larger than the table.
         let size = new.table().size() + BLOCK_HEADER;
-        Self { source: None, lobby: new.lobby_id(), opener: None, size, is_former: false }
+        Self { size, ..Self::new(key, new.lobby_id()) }
+    }
+
+    /// Whether an entry is that of the server, or the one that it replaces.
+    pub fn is_own(&self, slot: SlotIndex) -> bool {
+        self.own().any(|own| own == slot)
+    }
+
+    fn own(&self) -> impl Iterator<Item = SlotIndex> {
+        self.known.into_iter().chain(self.replaced)
+    }
+
+    /// The target of the check, if its replies prove that this server is real: several servers can name the same port for
+    /// queries, so a port proves only the server that has it itself.
+    pub fn own_target(&self) -> Option<CheckTarget> {
+        let (addr, _) = self.key;
+        self.target.filter(|target| target.addr.port() == addr.port.get())
     }
 }
 
 impl Registry {
-    /// The cap that a request would exceed, if any, taking into account the space that its own entry and the replaced one
-    /// would free.
-    pub(super) fn find_cap_reached(
-        &self,
-        request: &SpaceRequest,
-        known: Option<SlotIndex>,
-        replaced: Option<SlotIndex>,
-    ) -> Option<Cap> {
+    /// The cap that a request would exceed, if any, taking into account the space that its own entry, the replaced one and the
+    /// victims would free.
+    pub(super) fn find_cap_reached(&self, request: &SpaceRequest, victims: &Victims) -> Option<Cap> {
         let caps = &self.config.caps;
-        let own = || known.into_iter().chain(replaced);
+        let own = || request.own();
         let lobby_of = |slot| self.slots.cold(slot).server.lobby_id;
-        if own().next().is_none() && self.slots.len() >= caps.total {
+        // A server that was displaced takes the place of the victim.
+        let leaving = || victims.slots().filter(|&slot| self.slots.cold(slot).displaced.is_none());
+        if own().next().is_none() && self.slots.len() >= caps.total.saturating_add(leaving().count()) {
             return Some(Cap::Total);
         }
         match self.usage.lobbies.servers(request.lobby) {
-            Some(count) if count >= caps.per_lobby && !own().any(|slot| lobby_of(slot) == request.lobby) => {
-                return Some(Cap::Lobby(request.lobby));
+            Some(count) if !own().any(|slot| lobby_of(slot) == request.lobby) => {
+                let leaving = leaving().filter(|&slot| lobby_of(slot) == request.lobby).count();
+                if count >= caps.per_lobby.saturating_add(leaving) {
+                    return Some(Cap::Lobby(request.lobby));
+                }
             }
             None if !self.config.named_lobbies.contains(&request.lobby) => {
-                let closing = self.lobbies_only_of(known, replaced);
-                let open = self.usage.lobbies.open_without(request.opener, closing);
+                let closing = self.lobbies_only_of(own().chain(leaving()).collect());
+                let open = self.usage.lobbies.open_without(request.opener, closing.into_iter());
                 let per_network = caps.lobbies_per_network.saturating_mul(if request.is_former { 2 } else { 1 });
                 if open.by_network >= per_network {
                     return Some(Cap::LobbiesOfNetwork);
@@ -222,24 +265,39 @@ impl Registry {
             }
             _ => {}
         }
-        let freed: usize = own().map(|slot| self.slots.cold(slot).server.memory()).sum();
+        let memory_of_entry = |slot| self.slots.cold(slot).server.memory();
         let needed = memory_of(request.size);
         if let Some(ip) = request.source {
             let is_new_here = |is_here: &dyn Fn(IpAddr) -> bool| !own().any(|slot| self.is_charged_at(slot, is_here));
+            let leaving = |is_here: &dyn Fn(IpAddr) -> bool| {
+                let leaving = victims.slots().map(|slot| (slot, self.charged_at(slot, is_here).count()));
+                leaving.fold((0, 0), |(count, memory), (slot, endpoints)| {
+                    (count + endpoints, memory + endpoints * memory_of_entry(slot))
+                })
+            };
             let lan = Lan::of(ip);
-            if self.usage.endpoints(lan) >= caps.per_address && is_new_here(&|ip| Lan::of(ip) == lan) {
+            let is_in_lan = |ip| Lan::of(ip) == lan;
+            if is_new_here(&is_in_lan)
+                && self.usage.endpoints(lan) >= caps.per_address.saturating_add(leaving(&is_in_lan).0)
+            {
                 return Some(Cap::Address(ip));
             }
             let site = Site::of(ip);
+            let is_in_site = |ip| Site::of(ip) == site;
             if let Some(network) = self.usage.networks.get(&site)
-                && is_new_here(&|ip| Site::of(ip) == site)
-                && (network.endpoints as usize >= caps.servers_per_network()
-                    || network.memory + needed > caps.memory_per_network())
+                && is_new_here(&is_in_site)
             {
-                return Some(Cap::Network(ip));
+                let (count, memory) = leaving(&is_in_site);
+                if network.endpoints as usize >= caps.servers_per_network().saturating_add(count)
+                    || network.memory + needed > caps.memory_per_network().saturating_add(memory)
+                {
+                    return Some(Cap::Network(ip));
+                }
             }
         }
-        let others = self.usage.memory - freed;
+        let freed: usize = own().map(memory_of_entry).sum();
+        let leaving: usize = victims.slots().map(memory_of_entry).sum();
+        let others = self.usage.memory - freed - leaving;
         // Registered servers can be updated within reason even if others have used up the rest.
         let extra = if freed > 0 && request.size <= MODEST { caps.memory / 8 } else { 0 };
         let is_full = needed > freed && others + needed > caps.memory.saturating_add(extra);
@@ -247,27 +305,30 @@ impl Registry {
     }
 
     /// The lobbies that would be empty without these servers.
-    fn lobbies_only_of(&self, a: Option<SlotIndex>, b: Option<SlotIndex>) -> impl Iterator<Item = LobbyId> {
-        let lobby_of = |slot: Option<SlotIndex>| slot.map(|slot| self.slots.cold(slot).server.lobby_id);
-        let a = lobby_of(a);
-        let b = lobby_of(b);
-        let with =
-            |lobby: Option<LobbyId>, servers| lobby.filter(|&id| self.usage.lobbies.servers(id) == Some(servers));
-        let empty = if a == b { [with(a, 2), None] } else { [with(a, 1), with(b, 1)] };
-        empty.into_iter().flatten()
+    fn lobbies_only_of(&self, leaving: Vec<SlotIndex>) -> Vec<LobbyId> {
+        let mut lobbies: Vec<_> = leaving.into_iter().map(|slot| self.slots.cold(slot).server.lobby_id).collect();
+        lobbies.sort_unstable();
+        let is_empty = |lobbies: &&[LobbyId]| self.usage.lobbies.servers(lobbies[0]) == Some(lobbies.len());
+        lobbies.chunk_by(|a, b| a == b).filter(is_empty).map(|lobbies| lobbies[0]).collect()
+    }
+
+    /// The endpoints of an entry, in this place, that count towards the caps of their source.
+    fn charged_at(&self, slot: SlotIndex, is_here: &dyn Fn(IpAddr) -> bool) -> impl Iterator<Item = IpAddr> {
+        let cold = self.slots.cold(slot);
+        let is_charged = cold.server.origin.is_charged();
+        let endpoints = cold.endpoints.iter().flatten().map(|endpoint| endpoint.internal.ip);
+        endpoints.filter(move |&ip| is_charged && is_here(ip))
     }
 
     /// Whether an entry has an endpoint, in this place, that counts towards the caps of its source.
     fn is_charged_at(&self, slot: SlotIndex, is_here: &dyn Fn(IpAddr) -> bool) -> bool {
-        let cold = self.slots.cold(slot);
-        let mut endpoints = cold.endpoints.iter().flatten();
-        cold.server.origin.is_charged() && endpoints.any(|endpoint| is_here(endpoint.internal.ip))
+        self.charged_at(slot, is_here).next().is_some()
     }
 
     /// Counts an endpoint towards the caps of its source, if its server is charged.
     pub(super) fn charge_endpoint(&mut self, slot: SlotIndex, source: IpAddr) {
         let cold = self.slots.cold(slot);
-        let is_unproven = cold.standing < Standing::Proven;
+        let is_unproven = cold.trust < Trust::Proven;
         if cold.server.origin.is_charged() {
             self.usage.charge(source, cold.server.memory());
             if is_unproven {
@@ -279,7 +340,7 @@ impl Registry {
     pub(super) fn uncharge_endpoint(&mut self, slot: SlotIndex, source: IpAddr) {
         let cold = self.slots.cold(slot);
         let memory = cold.server.memory();
-        let is_unproven = cold.standing < Standing::Proven;
+        let is_unproven = cold.trust < Trust::Proven;
         if cold.server.origin.is_charged() {
             if is_unproven {
                 self.usage.unlink(&mut self.slots, slot, source);

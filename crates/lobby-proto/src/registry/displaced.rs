@@ -4,10 +4,10 @@
 //! source can be forged, and then the new ID leaves again: it moves to another port, is unregistered or expires. The former
 //! server is therefore kept for the rest of its lease, with its place, and returns when the new one leaves.
 
-use super::{Registry, eviction::EndpointKey};
+use super::{Registry, seen_endpoints::EndpointKey};
 use crate::{
     ListedServer, UnlistReason,
-    entry::{CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, Standing},
+    entry::{CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, Trust},
     index::SlotIndex,
     wheel::Tick,
 };
@@ -47,7 +47,7 @@ impl Registry {
         Family::ALL.into_iter().for_each(|family| self.note_replaced(now, slot, family));
         let hot = self.slots.hot(slot);
         let cold = self.slots.cold(slot);
-        let is_kept = cold.standing == Standing::Proven && hot.states[taken] == EndpointState::Listed;
+        let is_kept = cold.trust == Trust::Proven && hot.states[taken] == EndpointState::Listed;
         let displaced = cold.endpoints[taken].filter(|_| is_kept).map(|endpoint| {
             let deadline = hot.deadlines[taken];
             let server = Arc::clone(&cold.server);
@@ -75,7 +75,7 @@ impl Registry {
             return self.prove(slot);
         }
         let cold = self.slots.cold(slot);
-        if cold.standing == Standing::Proven || cold.displaced.is_some() {
+        if cold.trust == Trust::Proven || cold.displaced.is_some() {
             return;
         }
         let source = displaced.endpoint.internal.ip;
@@ -138,7 +138,7 @@ impl Registry {
         }
         self.usage.memory += server.memory();
         self.join_lobby(None, server.lobby_id);
-        let cold = ColdEntry { standing: Standing::Proven, ..ColdEntry::new(transport, check, server, reached) };
+        let cold = ColdEntry { trust: Trust::Proven, ..ColdEntry::new(transport, check, server, reached) };
         let slot = self.slots.insert(id, cold);
         self.index_public_id(slot);
         let family = Family::of(endpoint.internal.ip);

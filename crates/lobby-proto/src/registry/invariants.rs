@@ -2,7 +2,7 @@
 
 use super::{Registry, capacity::NetworkUsage, chains::Chain};
 use crate::{
-    entry::{EndpointState, Family, Standing},
+    entry::{EndpointState, Family, Trust},
     hash::KeyedHash,
     index::SlotIndex,
 };
@@ -18,7 +18,7 @@ impl Registry {
     /// Whether a registered server has replied to a check or a query (W45). For tests: feature `invariants`.
     #[must_use]
     pub fn is_proven(&self, id: ServerId) -> bool {
-        self.slots.find(id).is_some_and(|slot| self.slots.cold(slot).standing == Standing::Proven)
+        self.slots.find(id).is_some_and(|slot| self.slots.cold(slot).trust == Trust::Proven)
     }
 
     /// Panics if the parts of the registry contradict each other. For tests and fuzzing: feature `invariants`.
@@ -43,7 +43,7 @@ impl Registry {
                 network.1 += memory;
             };
             if let Some(displaced) = &cold.displaced {
-                assert!(cold.standing < Standing::Proven, "a proven server that has displaced another");
+                assert!(cold.trust < Trust::Proven, "a proven server that has displaced another");
                 assert_eq!(self.displaced_by_id.get(&displaced.id), Some(&slot), "a displaced server by its ID");
                 assert!(self.slots.find(displaced.id).is_none(), "a displaced server that is registered");
                 displaced_servers += 1;
@@ -51,7 +51,7 @@ impl Registry {
                 charge(displaced.endpoint.internal.ip, displaced.server.memory());
             }
             let is_linked = linked.remove(&(Chain::Lobby, slot));
-            assert_eq!(is_linked, cold.standing < Standing::Proven, "entries of a lobby that are not proven");
+            assert_eq!(is_linked, cold.trust < Trust::Proven, "entries of a lobby that are not proven");
             unproven += usize::from(is_linked);
             *per_lobby.entry(cold.server.lobby_id).or_default() += 1;
             for family in Family::ALL {
@@ -64,11 +64,7 @@ impl Registry {
                     charge(ip, cold.server.memory());
                     for chain in [Chain::Source(family), Chain::Network(family)] {
                         let is_linked = linked.remove(&(chain, slot));
-                        assert_eq!(
-                            is_linked,
-                            cold.standing < Standing::Proven,
-                            "entries that are not proven: {chain:?}"
-                        );
+                        assert_eq!(is_linked, cold.trust < Trust::Proven, "entries that are not proven: {chain:?}");
                     }
                 }
                 assert!(self.wheel.is_due_by(slot, hot.deadlines[family]), "a lease without a timer");

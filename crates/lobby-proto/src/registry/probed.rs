@@ -1,12 +1,6 @@
 //! Servers that do not register: the caller queries them and passes their replies to the registry.
 
-use super::{
-    Registry,
-    bans::BanCandidate,
-    capacity::SpaceRequest,
-    eviction::{Applicant, Claim},
-    listing::block_of,
-};
+use super::{Registry, bans::BanCandidate, capacity::SpaceRequest, listing::block_of, seen_endpoints::Priority};
 use crate::{
     ListingOrigin, PublicId, RegistrationOutcome, UnlistReason,
     entry::{EndpointState, Family},
@@ -166,7 +160,7 @@ impl Registry {
     }
 
     /// Decides whether a server that has replied is accepted, and makes room for it: what has replied is no forgery, so it has
-    /// the best claim.
+    /// the highest priority.
     fn admit_probed(
         &mut self,
         now: Instant,
@@ -184,8 +178,8 @@ impl Registry {
             let replaced = self.owners(new.server_id(), probed).first().copied();
             let key = (self.endpoint(ip, probed.port).external, Transport::Udp);
             let source = probed.origin.is_charged().then_some(ip);
-            let request = SpaceRequest { source, ..SpaceRequest::uncharged(new) };
-            self.make_room(now, request, Applicant { key, target: None, known, replaced }, Some(Claim::Former))?;
+            let request = SpaceRequest { source, known, replaced, ..SpaceRequest::of(key, new) };
+            self.make_room(now, request, Some(Priority::Former))?;
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ impl Registry {
         };
         let waiter = self.slots.key(slot);
         let returns = self.count_return(now, slot, family);
-        let status = self.checks.request(now, &self.wheel, &self.config.checks, target, (waiter, returns));
+        let status = self.checks.request(now, &self.wheel, &self.config.checks, target, (Some(waiter), returns));
         let hot = self.slots.hot_mut(slot);
         match status {
             CheckStatus::Known(result) => {
@@ -85,7 +85,7 @@ impl Registry {
             let Some(target) = self.check_target(slot, family).filter(|_| is_listed) else { continue };
             let waiter = self.slots.key(slot);
             if let CheckStatus::Known(_) =
-                self.checks.request(now, &self.wheel, &self.config.checks, target, (waiter, 0))
+                self.checks.request(now, &self.wheel, &self.config.checks, target, (Some(waiter), 0))
                 && let Some(until) = self.checks.valid_until(&target)
             {
                 self.wheel.schedule(slot, until);

@@ -1,9 +1,9 @@
 //! A registration that is not a refresh: which server it replaces, and the new state of its entry.
 
-use super::{Registry, capacity::SpaceRequest, eviction::Applicant, listing::block_of};
+use super::{Registry, capacity::SpaceRequest, listing::block_of};
 use crate::{
     ListedServer, ListingOrigin, RegistrationOutcome, UnlistReason,
-    entry::{CheckMethod, ColdEntry, EndpointState, Family, PerFamily, Standing},
+    entry::{CheckMethod, ColdEntry, EndpointState, Family, PerFamily, Trust},
     index::SlotIndex,
 };
 use rallypoint_limit::Site;
@@ -41,10 +41,11 @@ impl Registry {
             return RegistrationOutcome::EndpointTaken;
         }
         let opener = Some(Site::of(source));
-        let request = SpaceRequest { source: Some(source), opener, ..SpaceRequest::uncharged(new) };
         let target = CheckMethod::of(new).map(|method| method.target(endpoint.internal));
-        let claim = match self.make_room(now, request, Applicant { key, target, known, replaced }, None) {
-            Ok(claim) => claim,
+        let space = SpaceRequest::of(key, new);
+        let request = SpaceRequest { source: Some(source), opener, target, known, replaced, ..space };
+        let priority = match self.make_room(now, request, None) {
+            Ok(priority) => priority,
             Err(refused) => return refused,
         };
         // A server that was displaced by an evicted one may have returned.
@@ -59,7 +60,7 @@ impl Registry {
         let displaced = replaced.and_then(|old| self.displace(now, old, family, reason));
         let slot = known.unwrap_or_else(|| self.create(now, opener, new, ListingOrigin::Registered));
         if known.is_none() {
-            self.grant_claim(slot, claim);
+            self.grant_priority(slot, priority);
         }
         if replaced_id.is_some() {
             self.slots.cold_mut(slot).replaced = replaced_id;
@@ -118,9 +119,9 @@ impl Registry {
         let public_id = self.public_id(new.server_id());
         let server = ListedServer::new(public_id, new.lobby_id(), now, &self.buffers.block).with_origin(origin);
         self.usage.memory += server.memory();
-        let standing = if origin == ListingOrigin::Registered { Standing::Unproven } else { Standing::Proven };
+        let trust = if origin == ListingOrigin::Registered { Trust::Unproven } else { Trust::Proven };
         let cold = ColdEntry::new(new.transport(), CheckMethod::of(new), Arc::new(server), self.wheel.tick(now));
-        let slot = self.slots.insert(new.server_id(), ColdEntry { standing, ..cold });
+        let slot = self.slots.insert(new.server_id(), ColdEntry { trust, ..cold });
         self.link_entry(slot);
         self.index_public_id(slot);
         slot

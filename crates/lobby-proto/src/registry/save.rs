@@ -11,10 +11,10 @@
 //!
 //! Server IDs are secrets, so the file must not be readable by others.
 
-use super::{Registry, capacity::SpaceRequest};
+use super::{Registry, capacity::SpaceRequest, eviction::Victims};
 use crate::{
     ListedServer, ListingOrigin,
-    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, Standing},
+    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, Trust},
     index::SlotIndex,
 };
 use rallypoint_wire::{
@@ -185,8 +185,13 @@ impl Registry {
         let is_taken = |endpoint: &EndpointEntry| self.slots.at_endpoint((endpoint.external, transport)).is_some();
         let is_full = |endpoint: &EndpointEntry| {
             let source = saved.origin.is_charged().then_some(endpoint.internal.ip);
-            let request = SpaceRequest { source, lobby: saved.lobby_id, opener: None, size, is_former: true };
-            self.find_cap_reached(&request, None, None).is_some()
+            let request = SpaceRequest {
+                source,
+                size,
+                is_former: true,
+                ..SpaceRequest::new((endpoint.external, transport), saved.lobby_id)
+            };
+            self.find_cap_reached(&request, &Victims::default()).is_some()
         };
         if self.slots.find(saved.id).is_some()
             || endpoints().any(|(endpoint, _)| is_taken(endpoint))
@@ -224,9 +229,9 @@ impl Registry {
         let transport = saved.block.transport;
         let check = CheckMethod::for_server(transport, saved.block.table.get(b"x-query"));
         let check = check.filter(|_| saved.origin == ListingOrigin::Registered);
-        let standing = if saved.origin == ListingOrigin::Registered { Standing::Known } else { Standing::Proven };
+        let trust = if saved.origin == ListingOrigin::Registered { Trust::Known } else { Trust::Proven };
         let cold = ColdEntry::new(transport, check, Arc::new(server), self.wheel.tick(now));
-        let slot = self.slots.insert(saved.id, ColdEntry { standing, ..cold });
+        let slot = self.slots.insert(saved.id, ColdEntry { trust, ..cold });
         self.link_entry(slot);
         self.index_public_id(slot);
         slot

@@ -1,10 +1,10 @@
 //! Access to the registry for the tasks of the lobby.
 
-use super::thread::LobbyThread;
+use super::{event_batches::LobbyEvents, thread::LobbyThread};
 use crate::CheckCoordinator;
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{
-    BanList, Config, Event, ListSnapshot, ProbedOutcome, ProbedServer, RecentOutcome, RegistrationOutcome, Registry,
+    BanList, Config, ListSnapshot, ProbedOutcome, ProbedServer, RecentOutcome, RegistrationOutcome, Registry,
     RegistryConfigError, RegistryStats,
 };
 use rallypoint_udp::EventLoopHandle;
@@ -16,7 +16,7 @@ use tokio::sync::{broadcast, watch};
 pub(crate) struct RegistryHandle {
     pub(super) commands: EventLoopHandle<LobbyThread>,
     pub(super) stats: Arc<ArcSwap<RegistryStats>>,
-    pub(super) events: broadcast::Sender<Event>,
+    pub(super) events: broadcast::Sender<LobbyEvents>,
     /// Closed when the lobby thread ends.
     pub(super) alive: watch::Receiver<()>,
 }
@@ -29,10 +29,10 @@ impl RegistryHandle {
 
     /// The current lists, and a subscription to all later events. The first events may be part of the lists already. `None`
     /// after a shutdown.
-    pub async fn follow(&self) -> Option<(Arc<ListSnapshot>, broadcast::Receiver<Event>)> {
+    pub async fn follow(&self) -> Option<(Arc<ListSnapshot>, broadcast::Receiver<LobbyEvents>)> {
         let follow = |thread: &mut LobbyThread, now| {
             thread.registry.publish(now);
-            (thread.registry.lists().snapshot(), thread.events.subscribe())
+            (thread.registry.lists().snapshot(), thread.events.subscribe(now))
         };
         self.commands.call(follow).await
     }

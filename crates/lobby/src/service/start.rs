@@ -3,6 +3,7 @@
 use super::{
     LobbyOptions, LobbyService, LobbyStartError, bind,
     descriptors::Descriptors,
+    event_batches::{BACKLOG, EventBatches},
     event_log::EventLog,
     handle::RegistryHandle,
     probing::Probing,
@@ -30,10 +31,6 @@ use tokio::{
     runtime::Handle,
     sync::{Notify, broadcast, watch},
 };
-
-/// Number of events that a subscriber may be behind before it misses some. Each can keep a registration of several kilobytes
-/// in memory.
-const EVENT_BACKLOG: usize = 8_192;
 
 /// Fraction (1/8) of the memory cap for replies of servers to probes, in addition to the registry.
 const ANSWER_SHARE: usize = 8;
@@ -77,14 +74,14 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         ListService::start(bound.tcp, lists.clone(), list_limits, files, runtime).map_err(LobbyStartError::Thread)?;
 
     let stats = Arc::new(ArcSwap::from_pointee(registry.stats()));
-    let events = broadcast::Sender::new(EVENT_BACKLOG);
+    let events = broadcast::Sender::new(BACKLOG);
     let (is_alive, alive) = watch::channel(());
     let check_bytes = Arc::new(AtomicU64::new(0));
     let event_loop = EventLoop::new(bound.udp.clone()).map_err(LobbyStartError::Thread)?;
     let thread = LobbyThread {
         registry,
         legacy_from: SocketIndex(bound.addrs.lobby.len()),
-        events: events.clone(),
+        events: EventBatches::new(events.clone(), now),
         stats: stats.clone(),
         saves: None,
         runtime: runtime.clone(),

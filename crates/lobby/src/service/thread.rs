@@ -1,6 +1,6 @@
 //! The lobby thread: owns the registry, hands it datagrams, and passes its events on.
 
-use super::{event_log::EventLog, refusal_log::RefusalLog, save::Saves};
+use super::{event_batches::EventBatches, event_log::EventLog, refusal_log::RefusalLog, save::Saves};
 use crate::{CheckCoordinator, LogThrottle, check::check};
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{CheckResult, CheckTarget, Event, Registry, RegistryStats};
@@ -14,7 +14,7 @@ use std::{
 };
 use tokio::{
     runtime::Handle,
-    sync::{Notify, broadcast, watch},
+    sync::{Notify, watch},
 };
 
 /// Interval at which counters are published.
@@ -28,7 +28,7 @@ pub(super) struct LobbyThread {
     pub registry: Registry,
     /// Index of the first socket of the legacy lobby.
     pub legacy_from: SocketIndex,
-    pub events: broadcast::Sender<Event>,
+    pub events: EventBatches,
     pub stats: Arc<ArcSwap<RegistryStats>>,
     pub saves: Option<Saves>,
     pub runtime: Handle,
@@ -72,8 +72,7 @@ impl LobbyThread {
                 }
                 Some(event) => {
                     self.log.event(now, &event);
-                    // It fails if there are no subscribers at present, which is fine.
-                    let _ = self.events.send(event);
+                    self.events.push(now, event);
                 }
                 None => {
                     self.has_more_events = false;
@@ -152,6 +151,7 @@ impl Machine for LobbyThread {
         // Changes are published at once if the registry permits it.
         self.handle_timeout(now);
         self.take_events(now);
+        self.events.handle_timeout(now);
         if let Some(changes) = &self.changes
             && self.registry.has_changes()
         {
@@ -166,8 +166,9 @@ impl Machine for LobbyThread {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let saves = self.saves.as_ref().and_then(|saves| saves.poll_timeout(self.registry.publish_count()));
-        let events = self.has_more_events.then_some(self.stats_published);
-        [self.registry.poll_timeout(), self.stats_at, saves, events, self.refusals.poll_timeout()]
+        let more = self.has_more_events.then_some(self.stats_published);
+        let events = self.events.poll_timeout();
+        [self.registry.poll_timeout(), self.stats_at, saves, more, events, self.refusals.poll_timeout()]
             .into_iter()
             .flatten()
             .min()

@@ -24,7 +24,8 @@ const ROW: usize = 256;
 pub(super) struct AnswerBudget {
     max: usize,
     used: usize,
-    by_network: HashMap<Site, usize>,
+    /// `None` are the replies of servers whose network is not known.
+    by_network: HashMap<Option<Site>, usize>,
 }
 
 /// The share of one reply in the budget.
@@ -63,9 +64,7 @@ impl AnswerBudget {
     pub fn release(&mut self, charge: AnswerCharge) {
         let AnswerCharge { network, bytes } = charge;
         self.used -= bytes;
-        if let Some(network) = network
-            && let Entry::Occupied(mut used) = self.by_network.entry(network)
-        {
+        if let Entry::Occupied(mut used) = self.by_network.entry(network) {
             *used.get_mut() -= bytes;
             if *used.get() == 0 {
                 used.remove();
@@ -73,16 +72,19 @@ impl AnswerBudget {
         }
     }
 
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.used == 0 && self.by_network.is_empty()
+    }
+
     /// Takes bytes if no more than `max` are in use then, and no more than the network's share of that.
     fn take(&mut self, network: Option<Site>, bytes: usize, max: usize) -> bool {
-        let by_network = network.and_then(|network| self.by_network.get(&network)).copied().unwrap_or(0);
+        let by_network = self.by_network.get(&network).copied().unwrap_or(0);
         if self.used + bytes > max || by_network + bytes > max / NETWORK_SHARE {
             return false;
         }
         self.used += bytes;
-        if let Some(network) = network {
-            self.by_network.insert(network, by_network + bytes);
-        }
+        self.by_network.insert(network, by_network + bytes);
         true
     }
 }
@@ -128,7 +130,7 @@ mod tests {
         let [full, partial, none] = kept;
         assert!((80..150).contains(&full) && partial > 4_000 && none > 1_000, "{kept:?}");
         charges.into_iter().for_each(|charge| budget.release(charge));
-        assert_eq!((budget.used, budget.by_network.len()), (0, 0));
+        assert!(budget.is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The task that feeds the [`ServerTable`] with events and publishes its snapshots.
 
 use super::{ServerFeed, ServerTable};
-use crate::{LogThrottle, service::RegistryHandle, verify::VerificationResult};
+use crate::{LobbyEvents, LogThrottle, service::RegistryHandle, verify::VerificationResult};
 use rallypoint_lobby_proto::Event;
 use std::{
     sync::Arc,
@@ -9,7 +9,7 @@ use std::{
 };
 use tokio::sync::{broadcast, mpsc};
 
-/// Maximum number of events per step, so that a flood of events does not delay snapshots.
+/// Number of events from which on a step takes no further batch, so that a flood of events does not delay snapshots.
 const EVENTS_PER_STEP: usize = 1_024;
 
 /// Interval at which the task checks whether the registry has dropped events or the system clock was set.
@@ -55,8 +55,8 @@ async fn try_run(
         let mut has_missed = false;
         tokio::select! {
             event = events.recv() => match event {
-                Ok(event) => {
-                    received.extend(Some(event).filter(|event| table.is_relevant(event)));
+                Ok(batch) => {
+                    take(&batch, &table, &mut received);
                     has_missed = take_more(&mut events, &table, &mut received);
                 }
                 Err(broadcast::error::RecvError::Lagged(_)) => has_missed = true,
@@ -94,7 +94,7 @@ async fn read_list(
     table: Box<ServerTable>,
     before: Vec<Event>,
     registry: &RegistryHandle,
-) -> Option<(Box<ServerTable>, broadcast::Receiver<Event>)> {
+) -> Option<(Box<ServerTable>, broadcast::Receiver<LobbyEvents>)> {
     let (list, events) = registry.follow().await?;
     let (table, ()) = off_runtime(table, move |table| {
         handle_events(table, &before);
@@ -122,11 +122,16 @@ async fn off_runtime<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.ok()
 }
 
+/// Takes the events of a batch that concern the table.
+fn take(batch: &LobbyEvents, table: &ServerTable, received: &mut Vec<Event>) {
+    received.extend(batch.iter().filter(|event| table.is_relevant(event)).cloned());
+}
+
 /// Takes events that have already arrived. Returns whether some were missed.
-fn take_more(events: &mut broadcast::Receiver<Event>, table: &ServerTable, received: &mut Vec<Event>) -> bool {
-    for _ in 1..EVENTS_PER_STEP {
+fn take_more(events: &mut broadcast::Receiver<LobbyEvents>, table: &ServerTable, received: &mut Vec<Event>) -> bool {
+    while received.len() < EVENTS_PER_STEP {
         match events.try_recv() {
-            Ok(event) => received.extend(Some(event).filter(|event| table.is_relevant(event))),
+            Ok(batch) => take(&batch, table, received),
             Err(broadcast::error::TryRecvError::Lagged(_)) => return true,
             Err(_) => return false,
         }

@@ -54,6 +54,9 @@ fn registry(out: &mut Exposition, stats: &RegistryStats) {
     out.counter("rallypoint_lists_published_total", "Publications of changed lists.", stats.publishes);
     let help = "Events lost because they were not consumed in time; the list itself is not affected.";
     out.counter("rallypoint_lost_events_total", help, stats.dropped_events);
+    let help =
+        "Number of times the lobby was halted for two seconds or more, after which no lease ended for 35 seconds.";
+    out.counter("rallypoint_halts_total", help, stats.gaps);
 }
 
 /// Lobbies that the operator has named have time series of their own. All others are added up, because any server can create a

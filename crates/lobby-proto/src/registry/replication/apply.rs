@@ -3,7 +3,7 @@
 use super::{Registry, ReplicatedEndpoint, ReplicatedServer};
 use crate::{
     ListedServer, ListingOrigin, PublicId, UnlistReason,
-    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState, Standing},
+    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState, Trust},
     index::SlotIndex,
     listed_server::memory_of,
 };
@@ -224,9 +224,9 @@ impl Registry {
         self.usage.memory += server.memory();
         let replica = ReplicaState { has_stand_in_id: true, ..ReplicaState::default() };
         // The accepting node has listed it; whether it was proven there is not known.
-        let standing = if new.origin == ListingOrigin::Registered { Standing::Known } else { Standing::Proven };
+        let trust = if new.origin == ListingOrigin::Registered { Trust::Known } else { Trust::Proven };
         let cold = ColdEntry::new(block.transport, None, Arc::new(server), self.wheel.tick(now));
-        let cold = ColdEntry { replica, standing, ..cold };
+        let cold = ColdEntry { replica, trust, ..cold };
         let replication = self.replication.as_ref().expect("states of other nodes are applied in a cluster only");
         let id = replication.stand_in_id(new.public_id);
         let slot = self.slots.insert(id, cold);

@@ -1,0 +1,90 @@
+//! The order in which entries of a full registry give way.
+
+use super::{super::Registry, Victims};
+use crate::{
+    entry::Trust,
+    index::SlotIndex,
+    registry::{capacity::SpaceRequest, chains::Chain, trust::KNOWN_FOR},
+    wheel::Tick,
+};
+use rallypoint_limit::Site;
+use rallypoint_wire::lobby::LobbyId;
+use std::{cmp::Reverse, net::IpAddr};
+
+/// A network with more than this fraction (1/16) of all servers or all memory is large: its unproven entries give way to any
+/// smaller network.
+const LARGE_SHARE: usize = 16;
+
+/// Servers and bytes of memory up to which a network is not large, however low the caps are.
+const MAX_SMALL: (usize, usize) = (64, 1 << 20);
+
+/// Servers of a lobby that can be evicted to close it.
+const MAX_LOBBY: usize = 16;
+
+const PERMILLE: usize = 1_000;
+
+/// Order in which entries of the whole registry give way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// In a large network. The largest one loses an entry.
+    Large(Reverse<usize>),
+    /// It has not returned.
+    New,
+    Returned,
+    /// A server was listed at its endpoint before.
+    Known,
+    /// It has been registered for ten minutes.
+    Established,
+}
+
+impl Registry {
+    /// The rank of an entry, seen from a network of this size.
+    pub(super) fn rank(&self, now: Tick, slot: SlotIndex, own_size: usize) -> Rank {
+        let endpoints = self.slots.cold(slot).endpoints;
+        let size =
+            endpoints.iter().flatten().map(|endpoint| self.network_size(endpoint.internal.ip)).max().unwrap_or(0);
+        if size > PERMILLE / LARGE_SHARE && size > own_size {
+            return Rank::Large(Reverse(size));
+        }
+        match self.trust(now, slot) {
+            Trust::Unproven if !self.has_returned(slot) => Rank::New,
+            Trust::Unproven if now < self.slots.cold(slot).admitted.plus(KNOWN_FOR) => Rank::Returned,
+            Trust::Unproven => Rank::Established,
+            Trust::Known | Trust::Proven => Rank::Known,
+        }
+    }
+
+    /// The share of a network in the caps on servers and memory, whichever is greater, in permille; 0 for a small network.
+    pub(super) fn network_size(&self, ip: IpAddr) -> usize {
+        let caps = &self.config.caps;
+        let (max_servers, max_memory) = MAX_SMALL;
+        self.usage.networks.get(&Site::of(ip)).map_or(0, |network| {
+            let count = network.endpoints as usize;
+            if count <= max_servers && network.memory <= max_memory {
+                return 0;
+            }
+            let servers = PERMILLE * count / caps.total;
+            servers.max(PERMILLE * (network.memory / 1_024) / (caps.memory / 1_024))
+        })
+    }
+
+    /// The order in which lobbies give way: by the best of their servers, then by their number. `None` if a lobby stays.
+    pub(super) fn lobby_rank(
+        &self,
+        now: Tick,
+        lobby: LobbyId,
+        request: &SpaceRequest,
+        victims: &Victims,
+    ) -> Option<(Rank, usize)> {
+        let count = self.usage.lobbies.servers(lobby)?;
+        let newest = self.usage.lobbies.newest(lobby);
+        let servers: Vec<_> = self.slots.chain(Chain::Lobby, newest).take(MAX_LOBBY + 1).collect();
+        let is_kept = |&slot: &SlotIndex| request.is_own(slot) || victims.contains(slot);
+        // A proven server is not in the chain.
+        if servers.len() != count || count > MAX_LOBBY || servers.iter().any(is_kept) {
+            return None;
+        }
+        let best = servers.into_iter().map(|slot| self.rank(now, slot, usize::MAX)).max()?;
+        Some((best, count))
+    }
+}
