@@ -14,7 +14,7 @@ const SOURCE: &str = "10.0.0.1";
 
 /// Whether the source passes although the rest of the total is used up.
 fn is_known_at(limiter: &mut Limiter, now: Instant, source: IpAddr) -> bool {
-    let mut rng = TestRng(1);
+    let mut rng = TestRng::new(1);
     while limiter.check(now, rng.v4(), 0).is_allowed() {}
     limiter.check(now, source, 0).is_allowed()
 }
@@ -68,7 +68,7 @@ fn a_source_that_never_passed_is_not_known() {
 fn new_sources_do_not_evict_known_ones() {
     let mut limiter = limiter();
     let start = Instant::now();
-    let mut rng = TestRng(2);
+    let mut rng = TestRng::new(2);
     let known: Vec<_> = (0..100).map(|_| rng.v4()).filter(|&source| limiter.mark_known(start, source)).collect();
     assert_eq!(known.len(), 6, "of the eight slots of the only set");
     for second in 0..300 {

@@ -15,7 +15,7 @@ fn checks_and_buckets_allocate_nothing() {
     let mut limiter = Limiter::new(&config, 1);
     let mut buckets = TokenBuckets::new(Rate::per_second(1, 1), 1024, 1);
     let start = Instant::now();
-    let mut rng = TestRng(1);
+    let mut rng = TestRng::new(1);
     let used = allocation_counter::measure(|| {
         for step in 0..300_000 {
             let now = start + ms(step / 100);

@@ -12,7 +12,7 @@ fn max_probes(max_entries: usize, sources: u64) -> u64 {
     let mut max = 0;
     for step in 0..sources {
         let before = limiter.stats().probes;
-        let mut rng = TestRng(step / 3);
+        let mut rng = TestRng::new(step / 3);
         let source = if step % 2 == 0 { rng.v4() } else { rng.v6_in("3000::", 4) };
         let _ = limiter.check(start + ms(step * 4_000), source, 100);
         max = max.max(limiter.stats().probes - before);

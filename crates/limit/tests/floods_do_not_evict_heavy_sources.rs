@@ -15,7 +15,7 @@ fn random_sources() {
     };
     let mut limiter = Limiter::new(&config, 3);
     let now = Instant::now();
-    let mut rng = TestRng(1);
+    let mut rng = TestRng::new(1);
     for _ in 0..3 {
         assert_eq!(limiter.check(now, ip("10.0.0.1"), 100), Decision::Allowed);
     }
@@ -32,7 +32,7 @@ fn all_reserved_slots_taken() {
     let config = LimiterConfig { host: packets(Rate::per_minute(1, 3)), max_entries: 64, ..unlimited() };
     let mut limiter = Limiter::new(&config, 3);
     let now = Instant::now();
-    let mut rng = TestRng(2);
+    let mut rng = TestRng::new(2);
     for _ in 0..10_000 {
         limiter.mark_known(now, rng.v4());
     }

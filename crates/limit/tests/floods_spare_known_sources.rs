@@ -40,19 +40,19 @@ fn honest() -> Vec<IpAddr> {
 
 #[test]
 fn random_ipv4_sources() {
-    let mut rng = TestRng(4);
+    let mut rng = TestRng::new(4);
     assert_eq!(refused_refreshes(&config(), &honest(), || rng.v4()), 0);
 }
 
 #[test]
 fn random_ipv6_sources() {
-    let mut rng = TestRng(5);
+    let mut rng = TestRng::new(5);
     assert_eq!(refused_refreshes(&config(), &honest(), || rng.v6_in("3000::", 4)), 0);
 }
 
 #[test]
 fn without_a_reserved_part_the_same_flood_is_harmful() {
-    let mut rng = TestRng(6);
+    let mut rng = TestRng::new(6);
     let config = LimiterConfig { reserved_percent: 0, ..config() };
     assert!(refused_refreshes(&config, &honest(), || rng.v4()) > 300, "refreshes are refused");
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 fn one_server_for_five_years() {
     let mut limiter = Limiter::new(&LimiterConfig::default(), 1);
     let start = Instant::now();
-    let mut rng = TestRng(1);
+    let mut rng = TestRng::new(1);
     // A month of refreshes, eleven months of silence.
     for year in 0..5 {
         for refresh in 0..30 * 24 * 60 * 2 {
@@ -30,7 +30,7 @@ fn one_server_for_five_years() {
 fn servers_behind_one_address() {
     let mut limiter = Limiter::new(&LimiterConfig::default(), 1);
     let start = Instant::now();
-    let mut rng = TestRng(2);
+    let mut rng = TestRng::new(2);
     // All 32 start at once; then each refreshes every 30 s, and a player joins one of them every second.
     for second in 0..3600 {
         let now = start + secs(second);

@@ -8,7 +8,7 @@ use std::{net::IpAddr, time::Instant};
 fn host_servers(addresses: &[IpAddr], servers_per_address: u64) {
     let mut limiter = Limiter::new(&LimiterConfig::default(), 7);
     let start = Instant::now();
-    let mut rng = TestRng(3);
+    let mut rng = TestRng::new(3);
     for round in 0..120 {
         let round_starts = start + secs(round * 30);
         // The first round is a restart: all within a second. Later refreshes are spread at random.

@@ -11,7 +11,7 @@ fn a_flood_of_forged_sources_does_not_grow_a_limiter() {
     let config = LimiterConfig { host: budget, net: budget, site: budget, max_entries: 2_000, ..unlimited() };
     let mut limiter = Limiter::new(&config, 9);
     let memory = limiter.memory();
-    let mut rng = TestRng(1);
+    let mut rng = TestRng::new(1);
     assert!(memory <= 56 * config.max_entries);
     let start = Instant::now();
     for step in 0..100_000 {

@@ -27,7 +27,7 @@ fn one_address() {
 
 #[test]
 fn an_ipv4_24() {
-    let mut rng = TestRng(1);
+    let mut rng = TestRng::new(1);
     let (passed, limiter) = attack(|| ip(&format!("192.0.2.{}", rng.below(256))));
     assert_eq!(passed, 4_000 + 200 * 60 - 1);
     assert!(limiter.stats().known <= 256);
@@ -35,7 +35,7 @@ fn an_ipv4_24() {
 
 #[test]
 fn an_ipv6_56() {
-    let mut rng = TestRng(2);
+    let mut rng = TestRng::new(2);
     let (passed, limiter) = attack(|| rng.v6_in("2001:db8::", 56));
     assert_eq!(passed, 4_000 + 200 * 60 - 1);
     assert_eq!(limiter.stats().known, 1, "one customer, one reserved slot");
@@ -43,7 +43,7 @@ fn an_ipv6_56() {
 
 #[test]
 fn an_ipv6_48() {
-    let mut rng = TestRng(3);
+    let mut rng = TestRng::new(3);
     let (passed, limiter) = attack(|| rng.v6_in("2001:db8::", 48));
     assert_eq!(passed, 8_000 + 400 * 60 - 1);
     assert!(limiter.stats().known <= 256);

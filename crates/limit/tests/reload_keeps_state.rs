@@ -87,7 +87,7 @@ fn a_table_that_becomes_too_small_keeps_known_sources() {
     let config = |max_entries| LimiterConfig { max_entries, ..host(Rate::per_minute(1, 1)) };
     let mut limiter = Limiter::new(&config(4096), 1);
     let now = Instant::now();
-    let mut rng = TestRng(1);
+    let mut rng = TestRng::new(1);
     for n in 0..1000 {
         let _ = limiter.check(now, rng.v4(), 0);
         if n % 500 == 0 {

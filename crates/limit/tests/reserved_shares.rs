@@ -29,7 +29,7 @@ fn attackers_cannot_use_up_a_share_in_bytes() {
 }
 
 fn attack(config: &LimiterConfig, seed: u64, mut size: impl FnMut(&mut TestRng) -> usize) {
-    let mut rng = TestRng(seed);
+    let mut rng = TestRng::new(seed);
     let mut limiter = Limiter::new(config, seed.into());
     let start = Instant::now();
     let mut total = ExactTotal { nano_bytes: 288_000_000_000_000, last: start };
@@ -58,7 +58,7 @@ fn attack(config: &LimiterConfig, seed: u64, mut size: impl FnMut(&mut TestRng) 
 fn all_attackers_at_once_cannot_use_up_a_share() {
     let mut limiter = Limiter::new(&in_packets(), 5);
     let start = Instant::now();
-    let mut rng = TestRng(5);
+    let mut rng = TestRng::new(5);
     let attackers = take_reserved_slots(&mut limiter, start, &mut rng);
     // A flood takes what is not reserved, then each attacker all that it can get.
     while limiter.check(start, rng.v4(), 1_000).is_allowed() {}

@@ -33,7 +33,7 @@ fn s11_one_address() {
 
 #[test]
 fn s11_one_network() {
-    let mut rng = TestRng(1);
+    let mut rng = TestRng::new(1);
     assert!(sent_in_a_minute(|| ip(&format!("192.0.2.{}", rng.below(256)))) <= 64_000 + 60 * 16_000);
     assert!(sent_in_a_minute(|| rng.v6_in("2001:db8::", 56)) <= 64_000 + 60 * 16_000);
     assert!(sent_in_a_minute(|| rng.v6_in("2001:db8::", 48)) <= 128_000 + 60 * 32_000);
@@ -41,7 +41,7 @@ fn s11_one_network() {
 
 #[test]
 fn s11_all_addresses() {
-    let mut rng = TestRng(2);
+    let mut rng = TestRng::new(2);
     let sent = sent_in_a_minute(|| rng.v4());
     assert!(sent <= 4_000_000 + 60 * 1_000_000);
     assert!(sent >= 60 * 1_000_000, "and the budget is used");

@@ -283,11 +283,12 @@ impl Checks {
         }
     }
 
-    /// Records that a target was reachable before this registry was created.
+    /// Records that a target was reachable before this registry was created, or has replied to another query.
     pub fn vouch(&mut self, now: Instant, wheel: &TimerWheel, target: CheckTarget) {
         let expires = wheel.deadline(now, REMEMBER_REACHABLE);
         let result = CheckResult::Reachable(Duration::ZERO);
-        self.remember(target, KnownResult { result, valid_until: wheel.tick(now), expires, owner: None });
+        let owner = self.known.get(&target).and_then(|known| known.owner);
+        self.remember(target, KnownResult { result, valid_until: wheel.tick(now), expires, owner });
     }
 
     fn remember(&mut self, target: CheckTarget, known: KnownResult) {

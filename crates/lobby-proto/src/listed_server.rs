@@ -189,12 +189,12 @@ impl ListedServer {
 /// list, its record for the web server. An estimate.
 const ENTRY: usize = 1_200;
 
-/// Bytes of a block whose texts are also kept for pages: a page shows only the beginning of long texts (W42).
-const SHOWN: usize = 640;
+/// Bytes of a block whose texts are also kept for pages: a page shows only the beginning of five texts (W42).
+const SHOWN: usize = 5 * 256;
 
 /// Estimated memory use of a server whose block has this length, in bytes. The block is stored twice: in the [`ListedServer`]
 /// and in the reply that all clients get. Its texts are stored twice more for the web server, as they are shown and in lower
-/// case, where a byte can take three.
+/// case. A byte can take three as a text; what exceeds the estimate is bounded by the length of the texts that are shown.
 pub(crate) const fn memory_of(block: usize) -> usize {
     let shown = if block < SHOWN { block } else { SHOWN };
     ENTRY + 2 * block + 2 * shown

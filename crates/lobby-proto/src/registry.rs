@@ -74,7 +74,7 @@ use tombstones::Tombstones;
 ///
 /// * Getters: [`lists`](Self::lists), [`stats`](Self::stats), [`recent_outcomes`](Self::recent_outcomes).
 /// * In: [`handle_datagram`](Self::handle_datagram), [`handle_legacy_datagram`](Self::handle_legacy_datagram),
-///   [`handle_check`](Self::handle_check), [`handle_probed`](Self::handle_probed),
+///   [`handle_check`](Self::handle_check), [`handle_reply`](Self::handle_reply), [`handle_probed`](Self::handle_probed),
 ///   [`handle_timeout`](Self::handle_timeout).
 /// * Commands: [`set_config`](Self::set_config), [`set_admin_bans`](Self::set_admin_bans),
 ///   [`remove_probed`](Self::remove_probed), [`publish`](Self::publish), and for a restart

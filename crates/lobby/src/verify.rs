@@ -11,6 +11,7 @@ pub use session_key::SessionKeyStatus;
 
 use crate::{
     probe::{ProbePool, ProbeReason},
+    service::RegistryHandle,
     table::{ServerFeed, ServerRecord, ShardIndex, Subscription, TableChange},
 };
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
@@ -18,6 +19,7 @@ use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol, QueryReply};
 use rallypoint_session_proto::PublicKey;
 use schedule::ProbeSchedule;
 use std::{
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -30,17 +32,23 @@ const INTERVAL: Duration = Duration::from_secs(60);
 ///
 /// `updates` is a subscription from before the first registration: a server that is listed before this task first runs would
 /// otherwise wait for its turn, up to a minute.
-pub(crate) async fn run(feed: Arc<ServerFeed>, mut updates: Subscription, pool: ProbePool, seed: u128) {
+pub(crate) async fn run(
+    feed: Arc<ServerFeed>,
+    registry: RegistryHandle,
+    mut updates: Subscription,
+    pool: ProbePool,
+    seed: u128,
+) {
     let mut schedule = ProbeSchedule::new(seed);
     let mut probe = |record: &Arc<ServerRecord>| {
         let targets: Vec<_> = targets(record).collect();
-        let ips = targets.iter().map(|target| target.address.ip());
+        let ips = targets.iter().map(|(_, target)| target.address.ip());
         if let Some(permits) = schedule.begin(Instant::now(), record.id, ips) {
             let record = Arc::clone(record);
             let feed = Arc::clone(&feed);
-            let pool = pool.clone();
+            let (registry, pool) = (registry.clone(), pool.clone());
             tokio::spawn(async move {
-                if let Some(result) = probe_server(&record, &targets, &feed, &pool).await {
+                if let Some(result) = probe_server(&record, &targets, &feed, &registry, &pool).await {
                     feed.report(result).await;
                 }
                 drop(permits);
@@ -70,16 +78,18 @@ pub(crate) async fn run(feed: Arc<ServerFeed>, mut updates: Subscription, pool: 
 /// Probes a server at each of its addresses until it replies. Returns `None` if this machine could not probe any of them.
 async fn probe_server(
     record: &ServerRecord,
-    targets: &[Probe],
+    targets: &[(SocketAddr, Probe)],
     feed: &ServerFeed,
+    registry: &RegistryHandle,
     pool: &ProbePool,
 ) -> Option<VerificationResult> {
     let has_replied = matches!(record.verification, Verification::Verified | Verification::Differs);
     let reason = if has_replied { ProbeReason::Requested } else { ProbeReason::Unconfirmed };
     let mut was_probed = false;
-    for target in targets {
+    for (listed, target) in targets {
         match pool.probe(*target, reason).await {
             Some(ProbeOutcome::Answered(reply)) => {
+                registry.report_reply(record.id, *listed);
                 let proven_key = prove_session_key(record, *target, &reply, pool).await;
                 return Some(VerificationResult { proven_key, ..compare(record.id, feed, *reply) });
             }
@@ -115,13 +125,13 @@ fn compare(id: PublicId, feed: &ServerFeed, reply: QueryReply) -> VerificationRe
     VerificationResult { differences, info: Some(Arc::new(reply.info)), ..VerificationResult::new(id, verification) }
 }
 
-/// The queries that reach a server: one per address, if its registration states how to query it (E1). Servers that are listed
+/// The queries that reach a server: one per listed address, if its registration states how to query it (E1). Servers that are listed
 /// because they reply are probed by the code that listed them.
-fn targets(record: &ServerRecord) -> impl Iterator<Item = Probe> {
+fn targets(record: &ServerRecord) -> impl Iterator<Item = (SocketAddr, Probe)> {
     let listing = record.listing.as_ref().filter(|_| record.origin == ListingOrigin::Registered);
     let query = listing.and_then(|listing| Some((listing, listing.block().table.get(b"x-query")?.to_vec())));
     record.addresses().filter_map(move |listed| {
         let (listing, x_query) = query.as_ref()?;
-        Probe::from_x_query(x_query, listing.internal_addr(listed))
+        Some((listed, Probe::from_x_query(x_query, listing.internal_addr(listed))?))
     })
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test uses its own part of this")]
 
 use rallypoint_limit::{Budget, Decision, LimiterConfig, OverBudget, Rate, Scope, Unit};
+use rallypoint_netsim::Rng;
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     time::Duration,
@@ -42,20 +43,20 @@ pub fn refused(scope: Scope, unit: Unit) -> Decision {
     Decision::Refused(OverBudget { scope, unit })
 }
 
-/// SplitMix64: the same seed gives the same run.
-pub struct TestRng(pub u64);
+/// Random sources: the same seed gives the same run.
+pub struct TestRng(Rng);
 
 impl TestRng {
+    pub fn new(seed: u64) -> Self {
+        Self(Rng::new(seed))
+    }
+
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
+        self.0.below(limit)
     }
 
     /// A random IPv4 address outside 10.0.0.0/8, which the tests use for honest sources.

@@ -2,12 +2,17 @@
 
 use super::{Registry, Slots};
 use crate::{
-    CheckResult, CheckTarget, Config, RegistrationOutcome, UnlistReason,
+    CheckResult, CheckTarget, Config, PublicId, RegistrationOutcome, UnlistReason,
     checks::CheckStatus,
-    entry::{CheckAttempts, EndpointEntry, EndpointState, Family},
+    entry::{Addr, CheckAttempts, EndpointEntry, EndpointState, Family},
     index::SlotIndex,
 };
-use std::time::{Duration, Instant};
+use rallypoint_wire::lobby::Transport;
+use std::{
+    net::SocketAddr,
+    num::NonZeroU16,
+    time::{Duration, Instant},
+};
 
 /// Minimum interval between registrations that count as a return. A server registers every 30 seconds; one that comes
 /// sooner than this is a repetition.
@@ -121,6 +126,22 @@ impl Registry {
             self.record_check(now, slot, family, outcome);
         }
         self.yield_to_displaced(now, slot, family, false);
+    }
+
+    /// Handles a reply of a registered server to a query that was no check, at the address that the list shows. For a server that
+    /// is not checked, by configuration, it proves as much as a check (W45).
+    pub fn handle_reply(&mut self, now: Instant, id: PublicId, listed: SocketAddr) {
+        let Some(port) = NonZeroU16::new(listed.port()) else { return };
+        let key = (Addr { ip: listed.ip().to_canonical(), port }, Transport::Udp);
+        let Some(slot) = self.slots.at_endpoint(key) else { return };
+        let family = Family::of(key.0.ip);
+        let cold = self.slots.cold(slot);
+        let (Some(method), Some(endpoint)) = (cold.check, cold.endpoints[family]) else { return };
+        if cold.server.public_id == id && self.check_target(slot, family).is_none() {
+            let target = method.target(endpoint.internal);
+            self.checks.vouch(now, &self.wheel, target);
+            self.prove_by_check(slot, family, target);
+        }
     }
 
     /// Records that a server has replied to its check, unless the reply may be that of another server: of the one that it has

@@ -4,11 +4,16 @@ use super::{event_batches::LobbyEvents, thread::LobbyThread};
 use crate::CheckCoordinator;
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{
-    BanList, Config, ListSnapshot, ProbedOutcome, ProbedServer, RecentOutcome, RegistrationOutcome, Registry,
+    BanList, Config, ListSnapshot, ProbedOutcome, ProbedServer, PublicId, RecentOutcome, RegistrationOutcome, Registry,
     RegistryConfigError, RegistryStats,
 };
 use rallypoint_udp::EventLoopHandle;
-use std::{net::IpAddr, num::NonZeroU16, sync::Arc, time::Instant};
+use std::{
+    net::{IpAddr, SocketAddr},
+    num::NonZeroU16,
+    sync::Arc,
+    time::Instant,
+};
 use tokio::sync::{broadcast, watch};
 
 /// Runs commands on the lobby thread, which owns the registry. Clones refer to the same thread and do not keep it running.
@@ -55,6 +60,11 @@ impl RegistryHandle {
     /// Lists a server that replied to a probe. `None` after a shutdown.
     pub async fn list_probed(&self, server: ProbedServer) -> Option<ProbedOutcome> {
         self.commands.call(move |thread, now| thread.registry.handle_probed(now, &server)).await
+    }
+
+    /// Reports the reply of a registered server to a query, at the address that the list shows.
+    pub fn report_reply(&self, id: PublicId, listed: SocketAddr) {
+        self.commands.run(move |thread, now| thread.registry.handle_reply(now, id, listed));
     }
 
     /// Removes a server that was listed with [`list_probed`](Self::list_probed).

@@ -33,7 +33,7 @@ impl Probing {
         runtime: &Handle,
     ) -> Self {
         let pool = ProbePool::new(sockets);
-        let verify = verify::run(Arc::clone(&feed), feed.subscribe(), pool.clone(), seed);
+        let verify = verify::run(Arc::clone(&feed), registry.clone(), feed.subscribe(), pool.clone(), seed);
         let verifier = runtime.spawn(verify).abort_handle();
         let context = WatchContext { registry, pool: pool.clone(), feed, duties };
         let announcements = Announcements::new(context.clone(), seed.rotate_left(32));

@@ -19,8 +19,9 @@ use std::{
     time::Duration,
 };
 
-/// Maximum length of a text of its own in a record, in characters. Names of real servers have up to 64.
+/// Maximum length of a text of its own in a record, in characters and in bytes. Names of real servers have up to 64 characters.
 const MAX_TEXT: usize = 128;
+const MAX_TEXT_BYTES: usize = 256;
 
 /// Maximum length of a link, in bytes.
 const MAX_WEBSITE: usize = 512;
@@ -107,7 +108,7 @@ impl ServerRecord {
         let block = listing.block();
         let display = |key: &[u8]| {
             let shown = block.table.get(key).map(text::display).unwrap_or_default();
-            shorten(shown, MAX_TEXT)
+            shorten_bytes(shorten(shown, MAX_TEXT), MAX_TEXT_BYTES)
         };
         let name = display(b"name");
         let map = display(b"map");
@@ -388,6 +389,16 @@ fn shorten(text: Cow<'_, str>, longest: usize) -> Cow<'_, str> {
     }
 }
 
+/// Cuts a text to a number of bytes, at the end of a character.
+fn shorten_bytes(text: Cow<'_, str>, longest: usize) -> Cow<'_, str> {
+    const ELLIPSIS: &str = "\u{2026}";
+    if text.len() <= longest {
+        return text;
+    }
+    let end = text.floor_char_boundary(longest - ELLIPSIS.len());
+    format!("{}{ELLIPSIS}", &text[..end]).into()
+}
+
 /// The website in a registration, if it is a link that can be followed.
 fn website(value: &[u8]) -> Option<Box<str>> {
     let text = text::display(value);
@@ -409,4 +420,16 @@ fn display_entry(key: &[u8], value: &[u8]) -> (String, String) {
         shorten(text::display(value), MAX_VALUE).into_owned()
     };
     (key_text, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn w42_a_text_is_cut_to_bytes() {
+        assert_eq!(shorten_bytes("x".repeat(256).into(), MAX_TEXT_BYTES).len(), 256);
+        let euros = shorten_bytes("\u{20ac}".repeat(128).into(), MAX_TEXT_BYTES);
+        assert!(euros.ends_with("\u{20ac}\u{2026}") && (250..=256).contains(&euros.len()), "{}", euros.len());
+    }
 }

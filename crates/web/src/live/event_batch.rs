@@ -75,6 +75,8 @@ impl EventBatch {
             events.push(BatchEvent { is_listed, lobby, end: bytes.len() });
         }
         by_id.sort_unstable();
+        // Batches are kept for a while, and growing has reserved up to twice what they need.
+        bytes.shrink_to_fit();
         let first = before.number + 1;
         (!events.is_empty()).then(|| Self { epoch: before.epoch, first, bytes: bytes.into(), events, by_id, listed })
     }

@@ -23,6 +23,8 @@ pub(crate) async fn follow(lobby: LobbyService, live: Arc<Live>) {
             return;
         }
         live.set_following(true);
+        // While nothing changes, it would keep records in memory that are no longer listed.
+        drop(update);
         update = tokio::select! {
             update = updates.next(feed) => update,
             () = lobby.ended() => return,
