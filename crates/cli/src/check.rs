@@ -4,6 +4,7 @@ mod range;
 
 use crate::{
     error::CommandError,
+    interactive_scan::lobby_hint,
     output::{details, terminal::Terminal},
     runtime,
     scan_args::ScanArgs,
@@ -216,7 +217,8 @@ impl CheckReport {
             ProbeError::TimedOut(_) | ProbeError::Refused | ProbeError::Malformed(_) => CheckState::Critical,
             _ => CheckState::Unknown,
         };
-        Self { state, text: format!("{target}: {error}"), data: Vec::new(), details: String::new() }
+        let hint = lobby_hint(Some(target), error);
+        Self { state, text: format!("{target}: {error}{hint}"), data: Vec::new(), details: String::new() }
     }
 
     /// Adds a value to the performance data, and raises the alarm if it is not in its range.

@@ -10,6 +10,7 @@ use rallypoint_history::{HistoryError, HistoryReader, Resolution, Subject, UnixS
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{
+    fs,
     io::{self, BufWriter, Write},
     path::PathBuf,
 };
@@ -100,7 +101,17 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
         sources.flags.push(Override { label: "--data-dir".into(), path: "data_dir".into(), value });
     }
     let directory = data_dir::choose(&sources.load()?.settings, &sources.variables)?;
-    let handle = HistoryReader::open(&directory.join(FILE)).map_err(CommandError::failed)?;
+    let file = directory.join(FILE);
+    // Other users of the machine cannot see whether there is one.
+    if let Err(error) = fs::metadata(&file)
+        && error.kind() == io::ErrorKind::PermissionDenied
+    {
+        return Err(CommandError::failed(format!(
+            "cannot read {}: permission denied; run this as the user of the lobby",
+            file.display()
+        )));
+    }
+    let handle = HistoryReader::open(&file).map_err(CommandError::failed)?;
     let mut out = BufWriter::new(io::stdout().lock());
     match args.export(&handle, &mut out).and_then(|()| Ok(out.flush()?)) {
         // The reader has closed the pipe: `| head`.

@@ -128,7 +128,7 @@ pub fn lobby_hint(target: Option<&Target>, error: &ProbeError) -> String {
         (
             Some(Target::Server(ServerAddress { host, port: None, protocol: None })),
             ProbeError::TimedOut(_) | ProbeError::Refused,
-        ) => format!(". If it is a lobby: rallypoint list {host}"),
+        ) => format!("; if it is a lobby, use lobby://{host}"),
         _ => String::new(),
     }
 }

@@ -88,7 +88,7 @@ Examples:
       prints servers that appear, disappear or change
   rallypoint browse lobby.example.org
       a server browser in the terminal
-  rallypoint check play.example.org:6969 --warn-ping 100 --crit-ping 300
+  rallypoint check play.example.org:6969 -w 100 -c 300
       a check for Nagios or Icinga
   rallypoint host
       hosts a chat room on this machine
@@ -101,7 +101,8 @@ For details of a command: rallypoint list --help
 
 Exit codes:
   0  all went well; query, list, ping: all answered
-  1  it failed, the last line says why; query, list, ping: some did not answer
+  1  failed, the last line states the reason; query, list, ping: some did not
+     answer
   2  wrong usage, or a mistake in the configuration
   3  query, list, ping: a reply was invalid
   4  query, list, ping: refused, nothing listens at that port (others may have

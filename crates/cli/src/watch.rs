@@ -77,7 +77,7 @@ Events:
 
 Exit codes:
   0  ended by Ctrl-C, or after --passes passes
-  1  it could not start or continue; the last line says why
+  1  could not start or continue; the last line states the reason
   2  wrong usage";
 
 /// Runs the command until Ctrl-C.

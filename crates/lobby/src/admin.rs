@@ -302,9 +302,11 @@ impl AdminStore {
     }
 }
 
-/// Logs what the operator did; the audit log has the full address.
+/// Logs what the operator did. Addresses are masked, as everywhere in the log; the audit log has them in full.
 fn log_action(entry: &AuditEntry) {
     let AuditEntry { from, action, about, reason, .. } = entry;
+    let address = about.parse().map(|ip: IpAddr| crate::MaskedAddr(ip).to_string());
+    let about = address.as_ref().unwrap_or(about);
     let reason = Some(reason).filter(|reason| !reason.is_empty());
     tracing::info!(action, about, reason, by = %crate::MaskedAddr(*from), "the operator changed bans or notes");
 }

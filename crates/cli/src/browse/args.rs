@@ -75,7 +75,7 @@ Environment:
 
 Exit codes:
   0  ended by the user
-  1  it could not start or continue; the last line says why
+  1  could not start or continue; the last line states the reason
   2  wrong usage, an error in the configuration, or no terminal",
         settings::EXAMPLE
     )

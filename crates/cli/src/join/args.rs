@@ -20,8 +20,8 @@ pub struct Args {
 
     /// Public key of the server, which verifies its identity
     ///
-    /// `rallypoint host` prints it, and server lists contain it as x-session-key; the page of a server says whether the
-    /// lobby has verified it. A key with which a server was joined is remembered and used the next time.
+    /// `rallypoint host` prints it, and server lists contain it as x-session-key; the page of a server shows whether
+    /// the lobby has verified it. A key with which a server was joined is remembered and used the next time.
     #[arg(long, value_name = "HEX", value_parser = key)]
     pub key: Option<PublicKey>,
 

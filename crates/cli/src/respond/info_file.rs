@@ -1,10 +1,13 @@
 //! The file with the answers.
 
 use super::table_reader::{TableReader, integer};
-use crate::config::{ConfigErrors, Document, syntax_errors};
+use crate::{
+    config::{ConfigErrors, Document, syntax_errors},
+    error::describe_io,
+};
 use rallypoint_query_proto::{BloodmastersInfo, Mod, Player, ServerInfo, SessionInfo, Team};
 use rallypoint_wire::bloodmasters::{GameType, Rules};
-use std::{cell::RefCell, fmt, io, path::Path};
+use std::{cell::RefCell, fmt, path::Path};
 use toml::de::{DeTable, DeValue};
 
 /// The path of the file, which can be read repeatedly.
@@ -27,16 +30,7 @@ impl<'a> InfoFile<'a> {
         let mut errors = ConfigErrors::default();
         match std::fs::read_to_string(self.0) {
             Ok(text) => return parse(&self.to_string(), &text),
-            Err(error) => errors.push(
-                self,
-                match error.kind() {
-                    io::ErrorKind::NotFound => "the file does not exist".into(),
-                    io::ErrorKind::PermissionDenied => "permission denied".into(),
-                    io::ErrorKind::InvalidData => "not UTF-8 text".into(),
-                    io::ErrorKind::IsADirectory => "this is a directory, not a file".into(),
-                    _ => error.to_string(),
-                },
-            ),
+            Err(error) => errors.push(self, describe_io(&error)),
         }
         Err(errors)
     }
