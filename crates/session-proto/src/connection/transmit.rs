@@ -311,17 +311,17 @@ impl Connection {
             _ => self.stats.resends += 1,
         }
         let is_resend = transmission == Transmission::Resend;
-        if is_resend
+        // A message that was lost twice delays everything after it: one more copy costs little on a path without a queue.
+        let is_lost_again = is_resend
             && self.send.buffer.transmissions(number) > 2
             && !self.recovery.is_silent
             && !self.is_thin()
-            && !self.rtt.has_queue()
-        {
-            self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
-        } else if !self.recovery.is_silent
-            && !self.congestion.is_limited()
-            && self.send.redundancy.should_copy(now, len, is_resend)
-        {
+            && !self.rtt.has_queue();
+        let is_copied = is_lost_again
+            || (!self.recovery.is_silent
+                && !self.congestion.is_limited()
+                && self.send.redundancy.should_copy(now, len, is_resend));
+        if is_copied {
             self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
         }
     }
