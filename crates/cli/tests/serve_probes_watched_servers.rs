@@ -59,5 +59,5 @@ fn a_false_player_count_is_reported() {
 
     let expected = "\"verified\":\"differs\",\"differs\":[\"players\"]";
     wait_for("the API reports the difference", || get(http, "/api/v1/servers").contains(expected).then_some(()));
-    assert!(get(http, "/").contains("Differs: the server reports different values for players"));
+    assert!(get(http, "/").contains("Differs: lists 23 players, answers 0"));
 }
