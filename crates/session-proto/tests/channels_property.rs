@@ -110,10 +110,10 @@ fn run(seed: u64, encryption: &Encryption, window: usize) {
     assert_eq!(pair.server().server.stats().players, 1, "seed {seed}");
 }
 
-/// Runs a tenth of the number of seeds in the variable `RALLYPOINT_SEEDS`, 250 by default.
+/// Runs as many seeds as the variable `RALLYPOINT_SEEDS` says, 2,500 by default.
 fn run_seeds(encryption: &Encryption, window: usize) {
     let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_500);
-    (0..seeds / 10).for_each(|seed| run(seed, encryption, window));
+    (0..seeds).for_each(|seed| run(seed, encryption, window));
 }
 
 #[test]
@@ -136,10 +136,8 @@ fn w111_every_channel_keeps_its_promise_in_an_encrypted_session_with_the_smalles
     run_seeds(&Encryption::Encrypted, 64);
 }
 
-/// Known defect: on this network, with the smallest window, the server does not continue within 30 s after several new
-/// addresses, with 33 unacknowledged messages and nothing in flight. Until it is fixed, the tests above run fewer seeds.
+/// Found by the tests above, with another recovery: the server stopped sending with 33 unacknowledged messages.
 #[test]
-#[ignore = "known defect: a server with the smallest window stops sending after several new addresses"]
 fn w111_a_server_with_the_smallest_window_continues_after_several_new_addresses() {
     run(421, &Encryption::Plain, 64);
 }
