@@ -1,6 +1,6 @@
 //! `rallypoint admin` bans, unlists and adds notes; the decisions persist across restarts and reloads.
 
-use rallypoint_harness::{Lobby, Signal, rallypoint, run, stderr, stdout};
+use rallypoint_harness::{Lobby, Signal, rallypoint, run, stderr, stdout, wait_for};
 use serde_json::json;
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Output};
 
@@ -74,6 +74,8 @@ fn an_unlisted_server_is_listed_again_after_unban() {
     lobby.register_port("Bacon Town", 8_190);
     let line = lobby.process().wait_for_log("listed id=");
     let id = line.split("id=").nth(1).unwrap().split(' ').next().unwrap();
+    // The API follows the log a moment later.
+    wait_for("the API has the server", || stdout(&run(home, ["list", &*url])).contains("Bacon Town").then_some(()));
     let text = stdout_of(&admin(home, &url, &["unlist", id, "--reason", "wrong game"]));
     assert!(text.starts_with("\"Bacon Town\" is unlisted until "), "{text}");
     lobby.wait_for_list("it is gone", <[_]>::is_empty);

@@ -216,7 +216,7 @@ fn memory_is_bounded() {
     let small = |n: u32| udp(n.into()).key("map", "x".repeat(40));
     let count =
         (5_000..).take_while(|&n| lobby.register(address(n), &small(n)) == RegistrationOutcome::Listed).count() as u32;
-    assert_eq!(lobby.register(address(4_999), &udp(4_999)), RegistrationOutcome::MemoryFull);
+    assert_eq!(lobby.register(address(4_999), &small(4_999)), RegistrationOutcome::MemoryFull);
     let last = 4_999 + count;
     assert_eq!(lobby.register(address(last), &small(last).key("map", "x".repeat(90))), RegistrationOutcome::Changed);
     assert_eq!(lobby.register(address(last), &large(last)), RegistrationOutcome::MemoryFull);
