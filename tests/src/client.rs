@@ -142,3 +142,17 @@ pub fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
     stream.read_to_end(&mut reply).expect("the connection is closed gracefully");
     reply
 }
+
+/// The status and the body of a page.
+///
+/// # Panics
+/// If the web server does not answer.
+#[must_use]
+pub fn http_get(server: SocketAddr, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(server).expect("a web server");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("a request");
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).expect("a response");
+    let status = reply.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, reply.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+}

@@ -102,6 +102,12 @@ impl GameServer {
         Self { id: ServerId::from_bytes(id), ..self }
     }
 
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        String::from_utf8_lossy(&self.keys[0].1).into_owned()
+    }
+
     /// The address it registers from.
     #[must_use]
     pub fn source(&self) -> IpAddr {

@@ -33,8 +33,8 @@ mod wait;
 
 pub use binary::program;
 pub use client::{
-    LIST_PROTOCOL, ParsedServer, connect, connect_from, connect_with_minimal_buffers, connect_with_small_buffer, list,
-    list_request, read_to_end, send_request,
+    LIST_PROTOCOL, ParsedServer, connect, connect_from, connect_with_minimal_buffers, connect_with_small_buffer,
+    http_get, list, list_request, read_to_end, send_request,
 };
 pub use command::{rallypoint, run, run_in_terminal, run_with_input, stderr, stdout};
 pub use game_server::GameServer;

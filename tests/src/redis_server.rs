@@ -1,6 +1,7 @@
 //! A real redis-server for tests of clusters, on loopback and without files.
 
 use crate::{skip::skip, wait::eventually};
+use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,
     net::{TcpListener, TcpStream},
@@ -80,6 +81,15 @@ impl RedisServer {
     pub fn stop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+
+    /// Sends the server a signal: `STOP` makes it hang, `CONT` lets it go on.
+    ///
+    /// # Panics
+    /// If the server has ended.
+    pub fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw).expect("a process ID");
+        kill_process(id, signal).expect("the server runs");
     }
 
     /// Starts the server again at the same port, empty.
@@ -211,15 +221,22 @@ impl RedisCluster {
         format!("redis://{}", addrs.join(","))
     }
 
+    /// Whether a server that can be reached is the master of a key.
+    #[must_use]
+    pub fn has_master_of(&self, key: &str) -> bool {
+        self.servers.iter().any(|server| is_master_of(server, key))
+    }
+
     /// Kills the master that has a key.
     ///
     /// # Panics
     /// If there is none.
     pub fn kill_master_of(&mut self, key: &str) {
-        let is_master = |server: &RedisServer| {
-            server.command(&["EXISTS", key]) == "1" && server.command(&["ROLE"]).starts_with("master")
-        };
-        let master = self.servers.iter().position(is_master).expect("a master with that key");
+        let master = self.servers.iter().position(|server| is_master_of(server, key)).expect("a master with that key");
         self.servers[master].stop();
     }
+}
+
+fn is_master_of(server: &RedisServer, key: &str) -> bool {
+    server.command(&["EXISTS", key]) == "1" && server.command(&["ROLE"]).starts_with("master")
 }

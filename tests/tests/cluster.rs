@@ -1,6 +1,8 @@
 //! Several nodes serve one list, through a real redis-server.
 
-use rallypoint_harness::{GameServer, Lobby, LobbyBuilder, RedisServer, eventually, rallypoint, run, stderr, stdout};
+use rallypoint_harness::{
+    GameServer, Lobby, LobbyBuilder, RedisServer, eventually, http_get, rallypoint, run, stderr, stdout,
+};
 use std::time::{Duration, Instant};
 
 const SECRET: &str = "the secret of the tests' cluster";
@@ -74,11 +76,11 @@ fn nodes_go_on_without_the_store_and_fill_an_empty_one() {
     wait_until_listed(&nodes, &["a", "b"]);
     store.stop();
     nodes[0].wait_until_logged("no contact with the cluster's store");
-    let (status, body) = http_get(&nodes[0], "/readyz");
+    let (status, body) = http_get(nodes[0].http(), "/readyz");
     assert_eq!(status, 200, "{body}");
     assert!(body.contains(r#""status":"degraded""#) && body.contains(r#""cluster":"disconnected""#), "{body}");
-    assert!(http_get(&nodes[0], "/metrics").1.contains("rallypoint_cluster_connected 0"));
-    assert!(http_get(&nodes[0], "/").1.contains("no contact with its cluster"));
+    assert!(http_get(nodes[0].http(), "/metrics").1.contains("rallypoint_cluster_connected 0"));
+    assert!(http_get(nodes[0].http(), "/").1.contains("no contact with its cluster"));
     // New servers are listed where they register.
     nodes[0].register(&GameServer::named("c").port(8192));
     nodes[0].wait_until_listed(&["a", "b", "c"]);
@@ -88,7 +90,7 @@ fn nodes_go_on_without_the_store_and_fill_an_empty_one() {
     eventually("the store has all servers", || store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "3");
     nodes[0].wait_until_logged("in contact with the cluster's store again");
     assert_eq!(nodes[0].log().matches("no contact with the cluster's store").count(), 1);
-    eventually("the node is ready", || http_get(&nodes[0], "/readyz").1.contains(r#""cluster":"connected""#));
+    eventually("the node is ready", || http_get(nodes[0].http(), "/readyz").1.contains(r#""cluster":"connected""#));
 }
 
 #[test]
@@ -112,7 +114,7 @@ fn l13_public_ids_agree_and_server_ids_stay_secret() {
     nodes[0].register(&GameServer::named("a").with_id(id));
     wait_until_listed(&nodes, &["a"]);
     let ids = |node: &Lobby| {
-        let (_, body) = http_get(node, "/api/v1/servers");
+        let (_, body) = http_get(node.http(), "/api/v1/servers");
         body.split("\"id\":\"").nth(1).map(|rest| rest[..32].to_owned())
     };
     eventually("both nodes show the server", || ids(&nodes[0]).is_some() && ids(&nodes[1]).is_some());
@@ -207,15 +209,4 @@ fn a_ban_at_one_node_counts_at_all() {
         nodes[0].register(&server);
         nodes.iter().all(|node| node.names() == ["banned"])
     });
-}
-
-/// The body of a page, and the status.
-fn http_get(node: &Lobby, path: &str) -> (u16, String) {
-    use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect(node.http()).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).unwrap();
-    let status = reply.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    (status, reply.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
 }

@@ -1,7 +1,14 @@
 //! A cluster's store can be reached through Sentinel, with TLS, and can be a Redis Cluster that replaces its master.
 
 use rallypoint_harness::{GameServer, Lobby, LobbyBuilder, RedisCluster, RedisServer, eventually, rallypoint, stderr};
-use std::fs;
+use rallypoint_wire::lobby::Occupancy;
+use std::{
+    fs,
+    net::UdpSocket,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
 
 const SECRET: &str = "the secret of the tests' cluster";
 
@@ -53,36 +60,46 @@ fn an_encrypted_store_needs_a_certificate_that_is_trusted() {
     assert!(stderr(&output).contains("SSL_CERT_FILE"), "{}", stderr(&output));
 }
 
-/// Only with all seeds, because it takes a quarter of a minute: the servers of the cluster need several seconds to agree that a
-/// master has failed.
+/// Only with all seeds, because it takes half a minute: the servers of the cluster need several seconds to agree that a master
+/// has failed. Meanwhile 5,000 registrations arrive per second, of which one in ten is a change.
 #[test]
 fn servers_stay_listed_while_a_redis_cluster_replaces_its_master() {
+    const SERVERS: usize = 500;
+    const RATE: u32 = 5_000;
     if std::env::var_os("RALLYPOINT_SEEDS").is_some() {
         return;
     }
     let Some(mut store) = RedisCluster::start() else { return };
-    let nodes = [node(&store.url(), "a").start(), node(&store.url(), "b").start()];
-    let servers: Vec<_> =
-        (0..20).map(|number| GameServer::named(&format!("server {number:02}")).port(8_000 + number)).collect();
+    let start = |name| node(&store.url(), name).set("limits.exempt=127.0.0.0/8").start();
+    let nodes = [start("a"), start("b")];
+    let servers: Vec<_> = GameServer::many(SERVERS).collect();
     for (number, server) in servers.iter().enumerate() {
         nodes[number % 2].register(server);
+        thread::sleep(Duration::from_micros(500));
     }
-    eventually("both nodes have all servers", || nodes.iter().all(|node| node.names().len() == 20));
-    store.kill_master_of("{rp:rallypoint}:meta");
-    let new = GameServer::named("new").port(9_000);
-    eventually("a new server is in both lists", || {
-        nodes[0].register(&new);
-        for (number, server) in servers.iter().enumerate() {
-            nodes[number % 2].register(server);
-        }
-        let lists: Vec<_> = nodes.iter().map(Lobby::names).collect();
-        for list in &lists {
-            assert!(
-                servers.iter().enumerate().all(|(number, _)| list.contains(&format!("server {number:02}"))),
-                "{list:?}"
-            );
-        }
-        lists.iter().all(|list| list.iter().any(|name| name == "new"))
+    let is_complete = |names: &[String]| servers.iter().all(|server| names.iter().any(|name| *name == server.name()));
+    eventually("both nodes have all servers", || nodes.iter().all(|node| is_complete(&node.names())));
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let load = scope.spawn(|| send_registrations(&nodes, &servers, RATE, &is_over));
+        store.kill_master_of("{rp:rallypoint}:meta");
+        let new = GameServer::named("new").port(9_000);
+        let mut elected = None;
+        eventually("a new server is in both lists", || {
+            if elected.is_none() && store.has_master_of("{rp:rallypoint}:meta") {
+                elected = Some(Instant::now());
+            }
+            nodes[0].register(&new);
+            let lists: Vec<_> = nodes.iter().map(Lobby::names).collect();
+            for list in &lists {
+                assert!(is_complete(list), "a node lists {} servers", list.len());
+            }
+            elected.is_some() && lists.iter().all(|list| list.iter().any(|name| name == "new"))
+        });
+        let time = elected.expect("an election").elapsed();
+        is_over.store(true, Relaxed);
+        let rate = load.join().expect("the load");
+        eprintln!("{rate:.0} registrations per second; a new server was in both lists {time:.1?} after the election");
     });
     eventually("the nodes are in contact again", || {
         nodes.iter().all(|node| {
@@ -90,4 +107,61 @@ fn servers_stay_listed_while_a_redis_cluster_replaces_its_master() {
                 == node.log().matches("no contact with").count()
         })
     });
+}
+
+/// Registers servers in turn, each with the same node. Returns the number of registrations per second.
+fn send_registrations(nodes: &[Lobby; 2], servers: &[GameServer], rate: u32, is_over: &AtomicBool) -> f64 {
+    let addrs = [nodes[0].v4(), nodes[1].v4()];
+    let sockets: Vec<_> =
+        servers.iter().map(|server| UdpSocket::bind((server.source(), 0)).expect("an address")).collect();
+    let begin = Instant::now();
+    let mut sent = 0_u32;
+    while !is_over.load(Relaxed) {
+        let due = (begin.elapsed().as_secs_f64() * f64::from(rate)) as u32;
+        while sent < due {
+            let number = sent as usize % servers.len();
+            let round = sent as usize / servers.len();
+            // One in ten rounds of a server is a change.
+            let players = ((round + number) / 10 % 16) as u16;
+            let occupancy = Occupancy { slots: 16, players, ..Occupancy::default() };
+            let datagram = servers[number].clone().occupancy(occupancy).registration();
+            let _ = sockets[number].send_to(&datagram, addrs[number % 2]);
+            sent += 1;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    f64::from(sent) / begin.elapsed().as_secs_f64()
+}
+
+/// Only with all seeds, because the store is away for a minute.
+#[test]
+fn a_store_that_was_away_for_a_minute_and_is_empty_is_filled_again() {
+    if std::env::var_os("RALLYPOINT_SEEDS").is_some() {
+        return;
+    }
+    let Some(mut store) = RedisServer::start(&[]) else { return };
+    let nodes = ["a", "b", "c"].map(|name| node(&store.url(), name).start());
+    let servers: Vec<_> = GameServer::many(300).collect();
+    let refresh = || {
+        for (number, server) in servers.iter().enumerate() {
+            nodes[number % 3].register(server);
+            thread::sleep(Duration::from_micros(500));
+        }
+    };
+    refresh();
+    eventually("all nodes have all servers", || nodes.iter().all(|node| node.names().len() == 300));
+    store.stop();
+    let end = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < end {
+        refresh();
+        thread::sleep(Duration::from_secs(10));
+        assert!(nodes.iter().all(|node| node.names().len() == 300), "servers are missing without the store");
+    }
+    store.restart();
+    let restarted = Instant::now();
+    eventually("the store has all servers", || {
+        assert!(nodes.iter().all(|node| node.names().len() == 300), "servers are missing while the store is filled");
+        store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "300"
+    });
+    eprintln!("the store was full {:.1?} after its start", restarted.elapsed());
 }

@@ -17,6 +17,9 @@ struct OutcomesResponse {
 /// Outcome of one or more consecutive registrations, as the lobby reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ReportedOutcome {
+    /// Node of a cluster that received them.
+    #[serde(default)]
+    node: Option<String>,
     /// Reason code.
     code: String,
     /// Explanation of the code; empty if the lobby sends none.
@@ -120,6 +123,9 @@ impl fmt::Display for ReportedOutcome {
         if !self.text.is_empty() {
             write!(f, ": {}", text::sanitize(&self.text))?;
         }
+        if let Some(node) = &self.node {
+            write!(f, ", at node {}", text::sanitize(node))?;
+        }
         let Some(seconds) = self.seconds_ago else { return Ok(()) };
         match seconds {
             0..120 => write!(f, " ({seconds} s ago")?,
@@ -165,6 +171,7 @@ mod tests {
     /// The decisive one of these outcomes. Each has a code, a port (0: none) and whether it is a refusal.
     fn decided(outcomes: &[(&str, u16, bool)], port: Option<u16>) -> Option<String> {
         let outcome = |&(code, port, refused): &(&str, u16, bool)| ReportedOutcome {
+            node: None,
             code: code.into(),
             text: String::new(),
             port: Some(port).filter(|port| *port > 0),

@@ -70,7 +70,7 @@ impl Server {
         log_warnings(loaded);
         let node = prepare_node(&self.settings).await?;
         let mut options = options(&self.settings, data_dir.clone());
-        options.cluster = node.as_ref().map(PreparedNode::lobby_options);
+        options.cluster = node.as_ref().map(PreparedNode::identity);
         let service =
             LobbyService::start(options, &tokio::runtime::Handle::current()).map_err(|error| start_error(&error))?;
         let cluster = match node {
@@ -223,11 +223,16 @@ async fn prepare_node(settings: &Settings) -> Result<Option<PreparedNode>, Comma
                 .into(),
         )
     })?;
-    let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let node_name = if node.is_empty() { host() } else { node };
+    let node_name = if node.is_empty() { host_name() } else { node };
     let max_servers = settings.registry.caps.total;
     let options = ClusterOptions { url, name, secret, node_name, outage_limit, max_servers };
     PreparedNode::connect(options).await.map(Some).map_err(CommandError::failed)
+}
+
+/// The name of the host, as the name of a node.
+fn host_name() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if rallypoint_cluster::is_valid_name(&host) { host } else { "node".into() }
 }
 
 fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {

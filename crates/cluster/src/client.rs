@@ -2,21 +2,26 @@
 
 mod connection;
 mod error;
+mod messages;
 mod replies;
 mod scripts;
 mod status;
 
 pub use connection::StoreConnection;
 pub(crate) use error::store_error;
+pub(crate) use messages::MessageId;
 pub use status::{StoreNode, StoreStatus};
 
 use crate::{
-    FORMAT, LeaseWrite, Reply, Request, StoreError, StoreErrorKind, StoreUrl, Write,
+    FORMAT, LeaseWrite, NAME_FORM, Reply, Request, StoreError, StoreErrorKind, StoreUrl, Write,
+    clock::milliseconds,
+    is_valid_name,
     record::{endpoint_bytes, transport_byte},
 };
 use connection::Connector;
 use rallypoint_lobby_proto::PublicId;
 use redis::{Cmd, Pipeline, RedisError, Value};
+
 use scripts::{Script, Scripts};
 use std::time::Duration;
 
@@ -31,9 +36,6 @@ const LOG_RECORDS: usize = 500;
 
 /// Number of entries per step of a scan.
 const SCAN_COUNT: usize = 1_000;
-
-/// Maximum length of the cluster's name.
-const MAX_NAME: usize = 64;
 
 /// The store of a cluster. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -63,9 +65,8 @@ impl StoreClient {
     /// # Errors
     /// If the address or the name is not valid.
     pub fn new(url: &StoreUrl, name: &str) -> Result<Self, StoreError> {
-        let is_valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_valid) {
-            let message = format!("the name of the cluster must have 1 to {MAX_NAME} letters, digits, '-', '_' or '.'");
+        if !is_valid_name(name) {
+            let message = format!("the name of the cluster must have {NAME_FORM}");
             return Err(StoreError { kind: StoreErrorKind::Rejected, message });
         }
         let prefix = format!("{{rp:{name}}}");
@@ -238,9 +239,9 @@ impl StoreClient {
                 command.arg(epoch).arg(token).arg(id.as_bytes()).arg(reason.code()).arg(*deadline);
                 command
             }
-            Write::Ban { subject, value, since } => {
+            Write::Ban { subject, value, since, end, is_current } => {
                 let mut command = self.script(Script::Ban);
-                command.arg(epoch).arg(token).arg(subject).arg(value).arg(*since);
+                command.arg(epoch).arg(token).arg(subject).arg(value).arg(*since).arg(*end).arg(u8::from(*is_current));
                 command
             }
         }
@@ -251,10 +252,6 @@ fn member(lease: &LeaseWrite) -> [u8; 17] {
     let mut member = [if lease.is_ipv6 { b'6' } else { b'4' }; 17];
     member[1..].copy_from_slice(lease.id.as_bytes());
     member
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A pipeline of commands that are executed in order.

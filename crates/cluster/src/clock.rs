@@ -28,8 +28,8 @@ const MAX_AGE: Duration = Duration::from_secs(10);
 const MAX_ERROR_MS: u64 = 2_000;
 
 impl StoreClock {
-    /// Handles the store's time in the reply to a request.
-    pub fn handle_sample(&mut self, sent: Instant, received: Instant, store: u64) {
+    /// Handles the store's time in the reply to a request. Returns whether the store's clock was set since the last one.
+    pub fn handle_sample(&mut self, sent: Instant, received: Instant, store: u64) -> bool {
         let round_trip = received.saturating_duration_since(sent);
         let new = Sample { at: sent + round_trip / 2, store, round_trip };
         let is_kept = self.sample.is_some_and(|old| {
@@ -37,9 +37,13 @@ impl StoreClock {
             let is_recent = received.saturating_duration_since(old.at) < MAX_AGE;
             is_recent && old.round_trip < round_trip && error < MAX_ERROR_MS
         });
+        // A reply that took long proves nothing about times within that.
+        let is_set =
+            self.sample.is_some() && self.store_time(new.at).abs_diff(store) > MAX_ERROR_MS + milliseconds(round_trip);
         if !is_kept {
             self.sample = Some(new);
         }
+        is_set
     }
 
     /// The store's time at a moment of the node's clock, in milliseconds; 0 before the first sample.
@@ -70,7 +74,8 @@ impl StoreClock {
     }
 }
 
-fn milliseconds(time: Duration) -> u64 {
+/// A time in whole milliseconds.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -109,7 +114,8 @@ mod tests {
         let start = Instant::now();
         let mut clock = StoreClock::default();
         clock.handle_sample(start, start + MS, 50_000);
-        clock.handle_sample(start + 1_000 * MS, start + 1_100 * MS, 900_000);
+        assert!(!clock.handle_sample(start + 500 * MS, start + 501 * MS, 50_500));
+        assert!(clock.handle_sample(start + 1_000 * MS, start + 1_100 * MS, 900_000));
         assert!(clock.store_time(start + 1_050 * MS).abs_diff(900_000) <= 50);
     }
 }

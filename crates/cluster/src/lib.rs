@@ -9,13 +9,14 @@
 //! * a node that joins, or that missed records, reads everything and then the log from there on.
 //!
 //! [`ClusterNode`] decides what to write, what to apply and when to read everything again. It has no sockets and no clock. Its
-//! [`Request`]s are executed by a store; its [`Apply`]s go to the
+//! [`Request`]s are executed by a store; its [`Update`]s go to the
 //! [`Registry`](rallypoint_lobby_proto::Registry).
 #![forbid(unsafe_code)]
 
-mod apply;
 mod client;
 mod clock;
+mod message;
+mod name;
 mod node;
 mod record;
 mod report;
@@ -24,13 +25,15 @@ mod secret;
 mod service;
 mod url;
 
+pub(crate) use client::MessageId;
 pub use client::{StoreClient, StoreConnection, StoreNode, StoreStatus};
 pub use clock::StoreClock;
-pub use node::{Apply, ClusterNode, NodeConfig, NodeState, NodeStats};
+pub use name::{NAME_FORM, is_valid_name};
+pub use node::{ClusterNode, NodeConfig, NodeState, NodeStats, Update};
 pub use record::{EntryBody, EntryValue, LogRecord, MalformedRecord, RecordKind};
-pub(crate) use report::NodeReport;
+pub(crate) use report::{NodeReport, reported_nodes};
 pub use request::{
-    FORMAT, LeaseWrite, NodeRow, OpenedStore, Refusal, Reply, Request, RequestId, RequestKind, StoreError,
+    Conflict, FORMAT, LeaseWrite, NodeRow, OpenedStore, Reply, Request, RequestId, RequestKind, StoreError,
     StoreErrorKind, Ticked, Write, WriteResult,
 };
 pub use secret::{ClusterSecret, SecretError};

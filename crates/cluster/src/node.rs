@@ -1,46 +1,35 @@
 //! A node of a cluster: what to write, what to apply, and when to read everything again.
 
+mod contact;
 mod loading;
+mod log;
+mod outbox;
 mod pending;
-mod writes;
+mod update;
+
+pub use contact::NodeState;
+pub use update::Update;
 
 use crate::{
     StoreClock,
-    record::{EntryValue, LogRecord, RecordKind},
-    request::{
-        FORMAT, LeaseWrite, NodeRow, OpenedStore, Reply, Request, RequestId, RequestKind, StoreError, Ticked, Write,
-    },
+    request::{FORMAT, NodeRow, OpenedStore, Reply, Request, RequestId, RequestKind, StoreError},
 };
+use contact::Contact;
 use loading::Loading;
-use pending::{Pending, ServerState};
-use rallypoint_lobby_proto::{
-    ApplyMode, LeaseRenewal, ListingOrigin, PublicId, Removal, ReplicatedEndpoint, ReplicatedServer,
-};
+use log::LogPosition;
+use outbox::Outbox;
+use pending::ServerState;
+use rallypoint_lobby_proto::{ApplyMode, LeaseRenewal, PublicId};
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    sync::Arc,
+    collections::{HashMap, VecDeque},
     time::{Duration, Instant},
 };
 
 /// Interval between two ticks.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maximum number of changes in one request.
-const MAX_WRITES: usize = 500;
-
-/// Maximum number of leases in one request.
-const MAX_LEASES: usize = 500;
-
-/// Maximum number of requests for leases at the same time: with a store on another continent, one at a time would be too slow
-/// for a hundred thousand servers.
-const MAX_RENEWS: usize = 4;
-
-/// Number of leases that wait for a request; further ones are reported with the next sweep.
-const MAX_WAITING_LEASES: usize = 20_000;
-
-/// First and last pause before the store is contacted again.
-const RETRY_MIN: Duration = Duration::from_millis(200);
-const RETRY_MAX: Duration = Duration::from_secs(5);
+/// The same while there are more leases that have ended.
+const SHORT_TICK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long servers of other nodes stay after the store has lost changes or was emptied: their nodes write them again.
 const REFILL_TIME: Duration = Duration::from_secs(10);
@@ -56,45 +45,6 @@ pub struct NodeConfig {
     pub outage_limit: Duration,
     /// Maximum number of servers that are tracked.
     pub max_servers: usize,
-}
-
-/// What the owner of a [`ClusterNode`] applies to the registry, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Apply {
-    /// A server has this state.
-    Put(Box<ReplicatedServer>, ApplyMode),
-    /// A server is not in the store any more.
-    Remove(PublicId, Removal),
-    /// Servers that this node heard and that are not among these are reported again.
-    ReportMissing(Arc<HashSet<PublicId>>),
-    /// Servers that are not among these are not in the store.
-    RemoveMissing(Arc<HashSet<PublicId>>),
-    /// The state of a server is reported again.
-    Report(PublicId),
-    /// All leases are reported again.
-    ReportLeases,
-    /// Servers of other nodes stay until this time without further contact with the store.
-    RemoteDeadline(Instant),
-    /// A ban was added, changed or lifted.
-    Ban {
-        /// Its subject.
-        subject: Vec<u8>,
-        /// Its value.
-        value: Vec<u8>,
-    },
-}
-
-/// How a node stands to the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeState {
-    /// It has no contact, for this reason.
-    Disconnected(StoreError),
-    /// It has contact and reads everything.
-    Loading,
-    /// It has everything, and reads the log.
-    Following,
-    /// It must not take part: its secret or version is not the store's.
-    Refused(String),
 }
 
 /// Counters of a node.
@@ -132,43 +82,30 @@ pub struct NodeStats {
 /// * In: [`handle_changes`](Self::handle_changes), [`handle_renewals`](Self::handle_renewals),
 ///   [`handle_ban`](Self::handle_ban), [`handle_reply`](Self::handle_reply).
 /// * Commands: [`set_report`](Self::set_report), [`reread`](Self::reread).
-/// * Out: [`poll_request`](Self::poll_request), [`poll_apply`](Self::poll_apply), [`poll_timeout`](Self::poll_timeout).
+/// * Out: [`poll_request`](Self::poll_request), [`poll_update`](Self::poll_update), [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct ClusterNode {
     config: NodeConfig,
-    state: NodeState,
+    contact: Contact,
     clock: StoreClock,
-    /// Number of connections so far: replies of earlier ones are ignored.
-    session: u64,
-    in_flight: HashMap<RequestKind, usize>,
-    retry_at: Instant,
-    retry_delay: Duration,
     next_tick: Instant,
     /// The position in the log when the last tick was sent.
-    tick_position: u64,
-    last_contact: Instant,
+    tick_seq: u64,
     /// Until when the registry keeps servers of other nodes.
     remote_deadline: Instant,
+    /// The content of the store that is known here.
     epoch: Option<[u8; 16]>,
-    /// Number and token of the last record of the log that was applied.
-    position: u64,
-    token: Vec<u8>,
+    position: LogPosition,
     loading: Option<Loading>,
     needs_bans: bool,
     /// Whether the store is opened again to read everything, not because the contact was lost.
     is_reload: bool,
     /// Servers in the store, with the number of the last change that is known.
     known: HashMap<PublicId, u64>,
-    pending: HashMap<PublicId, Pending>,
-    writes: VecDeque<Write>,
-    /// The changes that are being written.
-    writing: Vec<Write>,
-    leases: VecDeque<LeaseRenewal>,
-    fetches: VecDeque<PublicId>,
-    fetching: Vec<PublicId>,
+    outbox: Outbox,
     /// When servers that are not in the store are removed.
     remove_missing_at: Option<Instant>,
-    applies: VecDeque<Apply>,
+    updates: VecDeque<Update>,
     report: Vec<u8>,
     tokens: u64,
     nodes: Vec<NodeRow>,
@@ -179,37 +116,22 @@ impl ClusterNode {
     /// A node that has no contact with the store yet.
     #[must_use]
     pub fn new(config: NodeConfig, now: Instant) -> Self {
-        let not_yet = StoreError {
-            kind: crate::StoreErrorKind::Unreachable,
-            message: "the store has not been contacted yet".into(),
-        };
         Self {
             config,
-            state: NodeState::Disconnected(not_yet),
+            contact: Contact::new(now),
             clock: StoreClock::default(),
-            session: 0,
-            in_flight: HashMap::new(),
-            retry_at: now,
-            retry_delay: RETRY_MIN,
             next_tick: now,
-            tick_position: 0,
-            last_contact: now,
+            tick_seq: 0,
             remote_deadline: now,
             epoch: None,
-            position: 0,
-            token: Vec::new(),
+            position: LogPosition::default(),
             loading: None,
             needs_bans: false,
             is_reload: false,
             known: HashMap::new(),
-            pending: HashMap::new(),
-            writes: VecDeque::new(),
-            writing: Vec::new(),
-            leases: VecDeque::new(),
-            fetches: VecDeque::new(),
-            fetching: Vec::new(),
+            outbox: Outbox::default(),
             remove_missing_at: None,
-            applies: VecDeque::new(),
+            updates: VecDeque::new(),
             report: Vec::new(),
             tokens: 0,
             nodes: Vec::new(),
@@ -220,13 +142,13 @@ impl ClusterNode {
     /// How the node stands to the store.
     #[must_use]
     pub fn state(&self) -> &NodeState {
-        &self.state
+        &self.contact.state
     }
 
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> NodeStats {
-        NodeStats { seq: self.position, servers: self.known.len(), ..self.stats }
+        NodeStats { seq: self.position.seq, servers: self.known.len(), ..self.stats }
     }
 
     /// The nodes that the store knows.
@@ -244,7 +166,7 @@ impl ClusterNode {
     /// When the store last answered.
     #[must_use]
     pub fn last_contact(&self) -> Instant {
-        self.last_contact
+        self.contact.last
     }
 
     /// Sets what the node reports about itself to the others.
@@ -255,179 +177,153 @@ impl ClusterNode {
     /// Number of changes that can be handed over now.
     #[must_use]
     pub fn free_changes(&self) -> usize {
-        if self.is_connected() { MAX_WRITES.saturating_sub(self.writes.len()) } else { 0 }
+        if self.contact.is_connected() { self.outbox.free_changes() } else { 0 }
     }
 
     /// Handles renewed leases. Without contact they are dropped: all leases are reported again afterwards.
     pub fn handle_renewals(&mut self, renewals: impl IntoIterator<Item = LeaseRenewal>) {
-        if self.is_connected() {
-            self.leases.extend(renewals);
-            if self.leases.len() > MAX_WAITING_LEASES {
-                self.leases.clear();
-                self.applies.push_back(Apply::ReportLeases);
-            }
+        if self.contact.is_connected() && !self.outbox.push_leases(renewals) {
+            self.updates.push_back(Update::ReportLeases);
         }
     }
 
-    /// Number of leases that can be handed over now.
+    /// Whether leases can be handed over now.
     #[must_use]
     pub fn has_room_for_renewals(&self) -> bool {
-        self.is_connected() && self.leases.len() < MAX_LEASES * MAX_RENEWS
+        self.contact.is_connected() && self.outbox.has_room_for_leases()
     }
 
     /// The next request, if one should be sent now.
     pub fn poll_request(&mut self, now: Instant) -> Option<(RequestId, Request)> {
         let request = self.next_request(now)?;
-        let kind = request.kind();
-        *self.in_flight.entry(kind).or_default() += 1;
-        Some((RequestId { session: self.session, kind }, request))
+        Some((self.contact.begin(request.kind()), request))
     }
 
     fn next_request(&mut self, now: Instant) -> Option<Request> {
-        let is_idle = |node: &Self, kind| node.in_flight.get(&kind).is_none_or(|count| *count == 0);
-        if let NodeState::Refused(_) = self.state {
+        if let NodeState::Refused(_) = self.contact.state {
             return None;
         }
-        let Some(epoch) = self.epoch.filter(|_| self.is_connected()) else {
-            let is_due = now >= self.retry_at && is_idle(self, RequestKind::Open);
+        let Some(epoch) = self.epoch.filter(|_| self.contact.is_connected()) else {
+            let is_due = now >= self.contact.retry_at && self.contact.is_idle(RequestKind::Open);
             return is_due.then(|| self.open_request());
         };
-        if now >= self.next_tick && is_idle(self, RequestKind::Tick) {
+        if now >= self.next_tick && self.contact.is_idle(RequestKind::Tick) {
             self.next_tick = now + TICK_INTERVAL;
-            self.tick_position = self.position;
+            self.tick_seq = self.position.seq;
             let token = self.next_token();
             return Some(Request::Tick { epoch, token, node: self.config.node, report: self.report.clone() });
         }
-        if self.needs_bans && is_idle(self, RequestKind::Bans) {
+        if self.needs_bans && self.contact.is_idle(RequestKind::Bans) {
             self.needs_bans = false;
             return Some(Request::Bans);
         }
         if let Some(loading) = &self.loading
-            && is_idle(self, RequestKind::Scan)
+            && self.contact.is_idle(RequestKind::Scan)
         {
             return Some(Request::Scan { cursor: loading.cursor() });
         }
-        if self.loading.is_none() && is_idle(self, RequestKind::ReadLog) {
-            return Some(Request::ReadLog { after: self.position });
+        if self.loading.is_none() && self.contact.is_idle(RequestKind::ReadLog) {
+            return Some(Request::ReadLog { after: self.position.seq });
         }
-        if !self.writes.is_empty() && is_idle(self, RequestKind::Write) {
+        if self.outbox.has_writes() && self.contact.is_idle(RequestKind::Write) {
             return Some(self.write_request(epoch));
         }
-        if !self.fetches.is_empty() && is_idle(self, RequestKind::Fetch) {
-            let count = self.fetches.len().min(MAX_WRITES);
-            self.fetching = self.fetches.drain(..count).collect();
-            return Some(Request::Fetch(self.fetching.clone()));
+        if self.contact.is_idle(RequestKind::Fetch)
+            && let Some(ids) = self.outbox.begin_fetch()
+        {
+            return Some(Request::Fetch(ids));
         }
-        let renews = self.in_flight.get(&RequestKind::Renew).copied().unwrap_or(0);
-        if !self.leases.is_empty() && renews < MAX_RENEWS {
-            let count = self.leases.len().min(MAX_LEASES);
-            self.stats.renewed += count as u64;
-            let leases = self.leases.drain(..count);
-            let write = |lease: LeaseRenewal| LeaseWrite {
-                id: lease.public_id,
-                is_ipv6: lease.is_ipv6,
-                deadline: self.clock.store_time(lease.deadline),
-            };
-            return Some(Request::Renew(leases.map(write).collect()));
-        }
-        None
+        let leases = self.outbox.take_leases(self.contact.in_flight(RequestKind::Renew), &self.clock)?;
+        self.stats.renewed += leases.len() as u64;
+        Some(Request::Renew(leases))
     }
 
     /// Handles the reply to a request, or its failure.
     pub fn handle_reply(&mut self, sent: Instant, now: Instant, id: RequestId, reply: Result<Reply, StoreError>) {
-        if id.session != self.session {
+        if !self.contact.end(id) {
             return;
-        }
-        if let Some(count) = self.in_flight.get_mut(&id.kind) {
-            *count = count.saturating_sub(1);
         }
         match reply {
             Err(error) => self.disconnect(now, error),
             Ok(reply) => {
-                self.handle_contact(now);
+                self.contact.last = now;
                 self.handle_success(sent, now, reply);
             }
         }
     }
 
-    /// The next change for the registry.
-    pub fn poll_apply(&mut self, now: Instant) -> Option<Apply> {
-        if self.remove_missing_at.is_some_and(|at| at <= now) && self.loading.is_none() && self.is_connected() {
+    /// The next update for the registry and the bans.
+    pub fn poll_update(&mut self, now: Instant) -> Option<Update> {
+        let is_due = self.remove_missing_at.is_some_and(|at| at <= now);
+        if is_due && self.loading.is_none() && self.contact.is_connected() {
             self.remove_missing_at = None;
-            self.applies.push_back(Apply::RemoveMissing(Arc::new(self.known_or_pending())));
+            self.updates.push_back(Update::RemoveMissing(self.known_or_pending()));
         }
-        self.applies.pop_front()
+        self.updates.pop_front()
     }
 
-    /// When [`poll_request`](Self::poll_request) or [`poll_apply`](Self::poll_apply) should be called next, if nothing happens
+    /// When [`poll_request`](Self::poll_request) or [`poll_update`](Self::poll_update) should be called next, if nothing happens
     /// before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let next = match self.state {
+        let next = match self.contact.state {
             NodeState::Refused(_) => return None,
-            NodeState::Disconnected(_) => self.retry_at,
+            NodeState::Disconnected(_) => self.contact.retry_at,
             NodeState::Loading | NodeState::Following => self.next_tick,
         };
         Some(self.remove_missing_at.map_or(next, |at| at.min(next)))
     }
 
-    fn is_connected(&self) -> bool {
-        matches!(self.state, NodeState::Loading | NodeState::Following)
-    }
-
     fn open_request(&mut self) -> Request {
-        let mut epoch = [0; 16];
-        epoch[..8].copy_from_slice(&self.config.node.to_be_bytes());
-        self.tokens += 1;
-        epoch[8..].copy_from_slice(&self.tokens.to_be_bytes());
+        let epoch = self.next_token();
         Request::Open { epoch, secret_check: self.config.secret_check }
     }
 
-    fn next_token(&mut self) -> Vec<u8> {
+    /// A number that no other change or content of the store has.
+    fn next_token(&mut self) -> [u8; 16] {
         self.tokens += 1;
-        [self.config.node.to_be_bytes(), self.tokens.to_be_bytes()].concat()
-    }
-
-    fn handle_contact(&mut self, now: Instant) {
-        self.last_contact = now;
+        (u128::from(self.config.node) << 64 | u128::from(self.tokens)).to_be_bytes()
     }
 
     /// Gives up the connection. What was being written is written again later.
     fn disconnect(&mut self, now: Instant, error: StoreError) {
         self.stats.failures += 1;
         self.cancel_requests();
-        self.leases.clear();
+        self.outbox.lose_contact();
+        self.forget_partial_load();
+        self.contact.lose(now, error);
+    }
+
+    /// What was read so far is incomplete.
+    fn forget_partial_load(&mut self) {
         if let Some(loading) = self.loading.take() {
-            // What was read so far is incomplete.
             self.epoch = None;
             self.is_reload = loading.is_refill();
         }
-        self.state = NodeState::Disconnected(error);
-        self.retry_at = now + self.retry_delay;
-        self.retry_delay = (self.retry_delay * 2).min(RETRY_MAX);
     }
 
     fn handle_success(&mut self, sent: Instant, now: Instant, reply: Reply) {
         match reply {
             Reply::Opened(opened) => self.handle_opened(sent, now, &opened),
-            Reply::Ticked(None) | Reply::Written(None) => self.reopen(now),
+            Reply::Ticked(None) | Reply::Written(None) => self.handle_emptied(now),
             Reply::Ticked(Some(ticked)) => self.handle_ticked(sent, now, ticked),
             Reply::Written(Some(results)) => self.handle_written(now, results),
             Reply::Renewed(missing) => {
                 self.stats.lost_leases += missing.len() as u64;
-                self.applies.extend(missing.into_iter().map(Apply::Report));
+                self.updates.extend(missing.into_iter().map(Update::Report));
             }
             Reply::Fetched(values) => {
-                for (id, value) in std::mem::take(&mut self.fetching).into_iter().zip(values) {
-                    let state = value.map_or(ServerState::lost(self.position), |value| {
+                for (id, value) in self.outbox.end_fetch().into_iter().zip(values) {
+                    let state = value.map_or(ServerState::lost(self.position.seq), |value| {
                         ServerState::put(value.seq, value, ApplyMode::Change)
                     });
-                    self.offer(now, id, state);
+                    self.handle_state(now, id, state);
                 }
             }
             Reply::Scanned { cursor, entries, malformed } => self.handle_scanned(now, cursor, entries, malformed),
-            Reply::Bans(bans) => {
-                self.applies.extend(bans.into_iter().map(|(subject, value)| Apply::Ban { subject, value }));
+            Reply::Bans { bans, left_out } => {
+                let values = bans.into_iter().map(|(_, value)| value).collect();
+                self.updates.push_back(Update::AllBans { values, left_out });
             }
             Reply::Log { records, is_malformed } => self.handle_log(now, records, is_malformed),
         }
@@ -435,144 +331,49 @@ impl ClusterNode {
 
     fn handle_opened(&mut self, sent: Instant, now: Instant, opened: &OpenedStore) {
         if opened.format > FORMAT {
-            self.state = NodeState::Refused(format!(
+            self.contact.state = NodeState::Refused(format!(
                 "the store is used by nodes of a later version (format {}, this program knows {FORMAT}): update this node",
                 opened.format
             ));
             return;
         }
         if opened.secret_check != self.config.secret_check {
-            self.state = NodeState::Refused(
+            self.contact.state = NodeState::Refused(
                 "the nodes in the store have another secret: give all nodes the same one, or choose another cluster name"
                     .into(),
             );
             return;
         }
+        self.contact.open(now);
         self.clock.handle_sample(sent, now, opened.time);
-        self.retry_delay = RETRY_MIN;
         self.next_tick = now;
+        self.needs_bans = true;
         // After a longer outage the registry has dropped servers that the store may still have.
         let is_complete = now < self.remote_deadline;
         self.extend_remote_deadline(now);
-        self.applies.push_back(Apply::ReportLeases);
-        let is_continued = is_complete
-            && self.epoch == Some(opened.epoch)
-            && (opened.seq > self.position || (opened.seq == self.position && opened.token == self.token));
+        self.updates.push_back(Update::ReportLeases);
+        let is_same = self.epoch == Some(opened.epoch);
+        let is_continued = is_complete && is_same && self.position.is_at_or_before(opened.seq, &opened.token);
         let is_refill = (is_complete && self.epoch.is_some()) || std::mem::take(&mut self.is_reload);
         self.epoch = Some(opened.epoch);
         if is_continued {
-            self.state = NodeState::Following;
+            self.contact.state = NodeState::Following;
         } else {
             // A store that was emptied, or has lost changes, is filled again by the nodes.
-            self.load(now, opened.seq, opened.token.clone(), is_refill);
+            self.load(now, LogPosition { seq: opened.seq, token: opened.token.clone() }, is_refill);
         }
     }
 
     fn extend_remote_deadline(&mut self, now: Instant) {
         self.remote_deadline = now + self.config.outage_limit;
-        self.applies.push_back(Apply::RemoteDeadline(self.remote_deadline));
+        self.updates.push_back(Update::RemoteDeadline(self.remote_deadline));
     }
 
     /// The store has another epoch: it was emptied.
-    fn reopen(&mut self, now: Instant) {
-        let error = StoreError { kind: crate::StoreErrorKind::Unreachable, message: "the store was emptied".into() };
-        self.disconnect(now, error);
-        self.retry_at = now;
-    }
-
-    fn handle_ticked(&mut self, sent: Instant, now: Instant, ticked: Ticked) {
-        self.clock.handle_sample(sent, now, ticked.time);
-        self.extend_remote_deadline(now);
-        self.stats.behind = ticked.seq.saturating_sub(self.position);
-        self.nodes = ticked.nodes;
-        if self.loading.is_some() {
-            return;
-        }
-        // A failover lost changes that were applied here. (Records that were read since the tick was sent do not count.)
-        let has_lost_changes = ticked.seq < self.tick_position;
-        let is_forked = ticked.seq == self.position && ticked.token != self.token;
-        if has_lost_changes || is_forked {
-            self.load(now, ticked.seq, ticked.token, true);
-        }
-    }
-
-    fn handle_log(&mut self, now: Instant, records: Vec<LogRecord>, is_malformed: bool) {
-        if self.loading.is_some() {
-            return;
-        }
-        for record in records {
-            if record.seq != self.position + 1 || record.previous != self.token {
-                // Records are missing, or the store has lost some that were applied here.
-                self.reload(now);
-                return;
-            }
-            self.position = record.seq;
-            self.token = record.token;
-            self.handle_record(now, record.seq, record.kind);
-        }
-        if is_malformed {
-            self.stats.malformed += 1;
-            self.reload(now);
-        }
-    }
-
-    fn handle_record(&mut self, now: Instant, seq: u64, kind: RecordKind) {
-        match kind {
-            RecordKind::Put { id, value, is_expiry } => {
-                let mode = if is_expiry { ApplyMode::Expiry } else { ApplyMode::Change };
-                self.offer(now, id, ServerState::put(seq, value, mode));
-            }
-            RecordKind::Remove { id, reason } => {
-                let removal = reason.map_or(Removal::Lost, Removal::Change);
-                self.offer(now, id, ServerState { seq, change: Err(removal) });
-            }
-            RecordKind::Ban { subject, value } => self.applies.push_back(Apply::Ban { subject, value }),
-            RecordKind::Unknown => self.stats.malformed += 1,
-        }
-    }
-
-    /// Applies a state of a server, unless a later one is known or a change of this node is on its way.
-    fn offer(&mut self, now: Instant, id: PublicId, state: ServerState) {
-        if let Some(pending) = self.pending.get_mut(&id) {
-            pending.defer(state);
-            return;
-        }
-        let known = self.known.get(&id).copied();
-        // After a scan, the log begins before the state that the scan has shown. Its record of that state is applied again: an
-        // older record, of another server that had the endpoint before, may have displaced the server.
-        if known.is_some_and(|known| known > state.seq) {
-            return;
-        }
-        match state.change {
-            Ok((value, mode)) => {
-                if known.is_none() && self.known.len() >= self.config.max_servers {
-                    self.stats.untracked += 1;
-                    return;
-                }
-                self.known.insert(id, state.seq);
-                self.stats.applied += 1;
-                let server = self.replicated(now, id, *value);
-                self.applies.push_back(Apply::Put(Box::new(server), mode));
-            }
-            Err(removal) => {
-                self.known.remove(&id);
-                self.stats.applied += 1;
-                self.applies.push_back(Apply::Remove(id, removal));
-            }
-        }
-    }
-
-    fn replicated(&self, now: Instant, id: PublicId, value: EntryValue) -> ReplicatedServer {
-        let since = self.clock.node_time(value.body.since).unwrap_or(now).min(now);
-        let endpoint = |(internal, external)| ReplicatedEndpoint { internal, external, deadline: now };
-        ReplicatedServer {
-            public_id: id,
-            lobby_id: value.body.lobby_id,
-            origin: ListingOrigin::ALL.into_iter().find(|origin| *origin == value.origin).unwrap_or_default(),
-            since,
-            block: value.body.block,
-            v4: value.v4.map(endpoint),
-            v6: value.v6.map(endpoint),
-        }
+    fn handle_emptied(&mut self, now: Instant) {
+        self.forget_partial_load();
+        self.cancel_requests();
+        self.outbox.lose_contact();
+        self.contact.reopen(now, "the store was emptied");
     }
 }

@@ -8,7 +8,7 @@
 //! + 9   origin (u8), transport (u8)
 //! +11   length of the IPv4 endpoint (u8, 0 or 12); source address and port, listed address and port
 //! ...   length of the IPv6 endpoint (u8, 0 or 36); the same
-//! ...   lobby ID (16), time of the first registration (u64, ms of the store's clock)
+//! ...   lobby ID (16), time of the first registration (u64, ms of the store's clock), flags (u8: 1 if it is proven)
 //! ...   block as in the list reply, without endpoints and without its length
 //! ```
 //!
@@ -28,6 +28,9 @@ const ENTRY_FORMAT: u8 = 1;
 
 /// Maximum size of an entry in bytes; larger ones are not parsed.
 const MAX_ENTRY: usize = MAX_BLOCK + 128;
+
+/// Flag of an entry whose server has replied to a node. Later versions may have others.
+const PROVEN: u8 = 1;
 
 /// Length of the public ID.
 const ID: usize = 16;
@@ -67,6 +70,8 @@ pub struct EntryBody {
     pub lobby_id: LobbyId,
     /// When it first registered, in milliseconds of the store's clock.
     pub since: u64,
+    /// Whether it has replied to a check or query of a node (W45).
+    pub is_proven: bool,
     /// Its block of the list reply, without endpoints and without the length field.
     pub block: Vec<u8>,
 }
@@ -141,16 +146,18 @@ impl EntryBody {
         let mut reader = Reader::new(bytes);
         let lobby_id = LobbyId::from_bytes(*reader.array("lobby ID")?);
         let since = u64::from_be_bytes(*reader.array("since")?);
-        Ok(Self { lobby_id, since, block: reader.rest().to_vec() })
+        let is_proven = reader.u8("flags")? & PROVEN != 0;
+        Ok(Self { lobby_id, since, is_proven, block: reader.rest().to_vec() })
     }
 
     /// The bytes of the body.
     #[must_use]
     pub fn emit(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(24 + self.block.len());
+        let mut bytes = Vec::with_capacity(25 + self.block.len());
         let mut writer = Writer::new(&mut bytes);
         writer.bytes(self.lobby_id.as_bytes());
         writer.bytes(&self.since.to_be_bytes());
+        writer.u8(if self.is_proven { PROVEN } else { 0 });
         writer.bytes(&self.block);
         bytes
     }
@@ -213,6 +220,7 @@ fn parse_reason(code: &[u8]) -> Result<Option<UnlistReason>, MalformedRecord> {
         UnlistReason::Banned,
         UnlistReason::Unwatched,
         UnlistReason::Evicted,
+        UnlistReason::Contested,
     ];
     if code == UnlistReason::Expired.code().as_bytes() {
         return Ok(None);
@@ -278,6 +286,15 @@ mod tests {
         for length in 0..200 {
             assert!(EntryValue::parse(&vec![1; length]).is_err(), "{length}");
         }
+    }
+
+    #[test]
+    fn every_reason_for_a_removal_is_parsed() {
+        for code in UnlistReason::CODES {
+            let reason = parse_reason(code.as_bytes()).unwrap();
+            assert_eq!(reason.map_or("expired", UnlistReason::code), code);
+        }
+        assert_eq!(parse_reason(b"x"), Err(MalformedRecord));
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub enum Request {
         /// The epoch in which this is valid.
         epoch: [u8; 16],
         /// Identifies the changes that this makes.
-        token: Vec<u8>,
+        token: [u8; 16],
         /// The node.
         node: u64,
         /// What the node reports about itself.
@@ -63,7 +63,7 @@ pub enum Request {
         /// The epoch in which they are valid.
         epoch: [u8; 16],
         /// The changes, each with its token.
-        writes: Vec<(Vec<u8>, Write)>,
+        writes: Vec<([u8; 16], Write)>,
     },
     /// Renews leases.
     Renew(Vec<LeaseWrite>),
@@ -135,6 +135,10 @@ pub enum Write {
         value: Vec<u8>,
         /// When the operator decided it, in milliseconds since 1970; an earlier decision does not replace a later one.
         since: u64,
+        /// When the ban ends or was lifted, in milliseconds since 1970; 0 if it has no end.
+        end: u64,
+        /// Whether the operator decides it now: then it is later than all others, whatever the clocks of the nodes are.
+        is_current: bool,
     },
 }
 
@@ -182,8 +186,13 @@ pub enum Reply {
         /// Number of values that are not entries.
         malformed: u64,
     },
-    /// All bans: subjects and values.
-    Bans(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Bans: subjects and values.
+    Bans {
+        /// The bans.
+        bans: Vec<(Vec<u8>, Vec<u8>)>,
+        /// Number of further ones, which were left out because there are too many.
+        left_out: usize,
+    },
     /// Records of the log, in order; none if there are none yet. A malformed record ends them.
     Log {
         /// The records.
@@ -221,6 +230,10 @@ pub struct Ticked {
     pub time: u64,
     /// The nodes that reported, this one included.
     pub nodes: Vec<NodeRow>,
+    /// Whether there are further leases that have ended.
+    pub has_more: bool,
+    /// Number of servers in the store.
+    pub servers: u64,
 }
 
 /// A node in the store.
@@ -240,12 +253,12 @@ pub enum WriteResult {
     /// The change was made, or the store had that state already, with this number; 0 if it does not have the server.
     Done(u64),
     /// The change was refused; this is the state of the server in the store.
-    Refused(Refusal, Option<Box<EntryValue>>),
+    Refused(Conflict, Option<Box<EntryValue>>),
 }
 
-/// Why a change was refused.
+/// What in the store contradicts a change that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum Conflict {
     /// The server, or another one at its endpoint, was heard later by another node.
     Stale,
     /// The endpoint belongs to a server that the cluster queries itself (W38).

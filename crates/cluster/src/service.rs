@@ -2,14 +2,19 @@
 
 mod bans;
 mod checks;
+mod connection;
 mod driver;
+mod messenger;
 
 use crate::{ClusterNode, ClusterSecret, NodeConfig, NodeState, StoreClient, StoreError, StoreUrl};
 use driver::Driver;
-use rallypoint_lobby::{ClusterOptions as LobbyClusterOptions, LobbyService};
+use rallypoint_lobby::{LobbyService, NodeIdentity};
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{
+    sync::watch,
+    task::{AbortHandle, JoinHandle},
+};
 
 /// Default of [`ClusterOptions::outage_limit`].
 pub const OUTAGE_LIMIT: Duration = Duration::from_secs(300);
@@ -23,7 +28,7 @@ pub struct ClusterOptions {
     pub name: String,
     /// The secret that all nodes share.
     pub secret: ClusterSecret,
-    /// Name of this node, for the operator.
+    /// Name of this node: where it is, for players and operators.
     pub node_name: String,
     /// How long servers of other nodes stay listed without contact with the store.
     pub outage_limit: Duration,
@@ -80,10 +85,10 @@ impl PreparedNode {
         }
     }
 
-    /// The options with which the lobby has to be started.
+    /// What the lobby has to be started with.
     #[must_use]
-    pub fn lobby_options(&self) -> LobbyClusterOptions {
-        LobbyClusterOptions { public_id_key: self.options.secret.public_id_key() }
+    pub fn identity(&self) -> NodeIdentity {
+        NodeIdentity { name: self.options.node_name.clone(), public_id_key: self.options.secret.public_id_key() }
     }
 
     /// Connects a lobby with the store.
@@ -91,7 +96,8 @@ impl PreparedNode {
         let link = lobby.cluster().ok_or(ClusterStartError::NotANode)?.clone();
         let (stop, stopped) = watch::channel(false);
         let driver = Driver::new(self.options, self.client, self.config, lobby.clone(), link).await;
-        Ok(ClusterService { stop, task: tokio::spawn(driver.run(stopped)) })
+        let messenger = tokio::spawn(driver.messenger().run());
+        Ok(ClusterService { stop, task: tokio::spawn(driver.run(stopped)), messenger: messenger.abort_handle() })
     }
 }
 
@@ -100,12 +106,14 @@ impl PreparedNode {
 pub struct ClusterService {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    messenger: AbortHandle,
 }
 
 impl ClusterService {
     /// Ends the exchange with the store. Changes that are on their way are written first, for at most 300 ms.
     pub async fn shutdown(self) {
         let _ = self.stop.send(true);
+        self.messenger.abort();
         let _ = tokio::time::timeout(Duration::from_secs(2), self.task).await;
     }
 }

@@ -159,7 +159,7 @@ fn l16_a_legacy_server_can_move_from_node_to_node() {
     let mut world = cluster();
     let from = "203.0.113.1:9".parse().unwrap();
     for round in 0..12 {
-        let now = world.now;
+        let now = world.now + world.nodes[round % 3].ahead;
         world.nodes[round % 3].registry.handle_legacy_datagram(now, from, &datagram);
         world.run(Duration::from_secs(30));
         assert_same(&mut world, &["203.0.113.1:8190 Bacon Town"]);

@@ -59,7 +59,12 @@ fn body(transport: Transport, random: &mut Random) -> EntryBody {
     let mut block = Vec::new();
     ListBlock { transport, v4: None, v6: None, occupancy: Occupancy::default(), table: table.as_table() }
         .emit(&mut block);
-    EntryBody { lobby_id: LobbyId::from_bytes([random.below(2) as u8; 16]), since: 5, block: block[4..].to_vec() }
+    EntryBody {
+        lobby_id: LobbyId::from_bytes([random.below(2) as u8; 16]),
+        since: 5,
+        is_proven: random.chance(50),
+        block: block[4..].to_vec(),
+    }
 }
 
 fn random_write(random: &mut Random, now: u64) -> Write {
@@ -91,7 +96,8 @@ fn random_write(random: &mut Random, now: u64) -> Write {
         }
         _ => {
             let subject = format!("203.0.113.{}", random.below(3)).into_bytes();
-            Write::Ban { subject, value: b"{}".to_vec(), since: 100 + random.below(50) }
+            let (since, is_current) = (100 + random.below(50), random.chance(30));
+            Write::Ban { subject, value: b"{}".to_vec(), since, end: random.below(2) * now, is_current }
         }
     }
 }
@@ -114,10 +120,7 @@ async fn random_changes_have_the_same_results() {
         let mut refused = 0;
         for round in 0..40_u64 {
             let writes = (0..random.below(12) + 1).map(|n| {
-                (
-                    round.to_be_bytes().into_iter().chain(n.to_be_bytes()).collect(),
-                    random_write(&mut random, opened.time),
-                )
+                ((u128::from(round) << 64 | u128::from(n)).to_be_bytes(), random_write(&mut random, opened.time))
             });
             let request = Request::Write { epoch: EPOCH, writes: writes.collect() };
             let Reply::Written(Some(results)) = stores.execute(request).await else { panic!("another epoch") };
@@ -130,7 +133,7 @@ async fn random_changes_have_the_same_results() {
             stores.execute(Request::Renew(vec![lease])).await;
             stores.execute(Request::Fetch((0..6).map(id).collect())).await;
             if random.chance(20) {
-                let token = format!("tick {round}").into_bytes();
+                let token = u128::from(round).to_be_bytes();
                 stores.execute(Request::Tick { epoch: EPOCH, token, node: 1, report: b"report".to_vec() }).await;
             }
         }
@@ -168,9 +171,9 @@ async fn ended_leases_are_removed_one_family_at_a_time() {
     };
     let (past, future) = (opened.time - 10, opened.time + 60_000);
     let writes = vec![write(1, past, future), write(2, past, past - 5), write(3, future, future)];
-    let writes = writes.into_iter().map(|write| (b"token".to_vec(), write)).collect();
+    let writes = writes.into_iter().map(|write| ([1; 16], write)).collect();
     stores.execute(Request::Write { epoch: EPOCH, writes }).await;
-    stores.execute(Request::Tick { epoch: EPOCH, token: b"tick".to_vec(), node: 1, report: Vec::new() }).await;
+    stores.execute(Request::Tick { epoch: EPOCH, token: [2; 16], node: 1, report: Vec::new() }).await;
     stores.execute(Request::Fetch(vec![id(1), id(2), id(3)])).await;
     let Reply::Fetched(entries) =
         stores.client.execute(&mut stores.connection, &Request::Fetch(vec![id(1), id(2), id(3)])).await.unwrap()
@@ -193,9 +196,9 @@ async fn an_emptied_store_refuses_changes_of_the_old_epoch() {
     client.execute(&mut connection, &Request::Open { epoch: EPOCH, secret_check: [1; 16] }).await.unwrap();
     let _ = server.command(&["FLUSHALL"]);
     let remove = Write::Remove { id: id(1), reason: UnlistReason::Replaced, deadline: 0 };
-    let write = Request::Write { epoch: EPOCH, writes: vec![(Vec::new(), remove)] };
+    let write = Request::Write { epoch: EPOCH, writes: vec![([0; 16], remove)] };
     assert_eq!(client.execute(&mut connection, &write).await, Ok(Reply::Written(None)));
-    let tick = Request::Tick { epoch: EPOCH, token: Vec::new(), node: 1, report: Vec::new() };
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Vec::new() };
     assert_eq!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(None)));
 }
 
@@ -215,7 +218,67 @@ async fn garbage_in_the_store_is_skipped() {
     assert_eq!(scanned, Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: 2 });
     let log = client.execute(&mut connection, &Request::ReadLog { after: 0 }).await.unwrap();
     assert_eq!(log, Reply::Log { records: Vec::new(), is_malformed: true });
-    let tick = Request::Tick { epoch: EPOCH, token: Vec::new(), node: 1, report: Vec::new() };
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Vec::new() };
     assert!(matches!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(Some(_)))));
     assert_eq!(server.command(&["GET", "other"]), "value");
+}
+
+/// Bans that ended or were lifted more than 30 days ago are removed; others, and garbage, stay.
+#[tokio::test]
+async fn old_bans_are_removed_from_the_store() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
+    let mut connection = client.connect().await.unwrap();
+    let open = Request::Open { epoch: EPOCH, secret_check: [1; 16] };
+    let Reply::Opened(opened) = client.execute(&mut connection, &open).await.unwrap() else { panic!("not opened") };
+    let ban = |subject: &str, end: u64| {
+        let _ = server.command(&["HSET", "{rp:test}:ban", subject, &format!("5 {end} {{}}")]);
+    };
+    let days = |days: u64| opened.time - days * 86_400_000;
+    [("old", days(31)), ("recent", days(29)), ("permanent", 0)].into_iter().for_each(|(name, end)| ban(name, end));
+    let _ = server.command(&["HSET", "{rp:test}:ban", "garbage", "x"]);
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Vec::new() };
+    client.execute(&mut connection, &tick).await.unwrap();
+    let mut left: Vec<_> = server.command(&["HKEYS", "{rp:test}:ban"]).lines().map(str::to_owned).collect();
+    left.sort();
+    assert_eq!(left, ["garbage", "permanent", "recent"]);
+}
+
+/// The store's clock was set back: everything is written again, in the new time.
+#[tokio::test]
+async fn a_clock_that_was_set_back_begins_a_new_epoch() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
+    let mut connection = client.connect().await.unwrap();
+    let open = Request::Open { epoch: EPOCH, secret_check: [1; 16] };
+    let Reply::Opened(opened) = client.execute(&mut connection, &open).await.unwrap() else { panic!("not opened") };
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Vec::new() };
+    for (ahead, is_kept) in [(59_000, true), (90_000, false)] {
+        let ticked = (opened.time + ahead).to_string();
+        let _ = server.command(&["HSET", "{rp:test}:meta", "ticked", &ticked]);
+        let Reply::Ticked(ticked) = client.execute(&mut connection, &tick).await.unwrap() else { panic!("no tick") };
+        assert_eq!(ticked.is_some(), is_kept, "{ahead}");
+    }
+}
+
+/// One call ends a limited number of leases, and reports that there are more.
+#[tokio::test]
+async fn many_ended_leases_take_several_ticks() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
+    let mut connection = client.connect().await.unwrap();
+    let open = Request::Open { epoch: EPOCH, secret_check: [1; 16] };
+    let Reply::Opened(opened) = client.execute(&mut connection, &open).await.unwrap() else { panic!("not opened") };
+    let _ = server.command(&["HSET", "{rp:test}:meta", "ticked", &opened.time.to_string(), "grace", "0"]);
+    let leases: Vec<_> = (0..700).flat_map(|n| ["1".to_owned(), format!("4{n:016}")]).collect();
+    let mut command = vec!["ZADD", "{rp:test}:lease"];
+    command.extend(leases.iter().map(String::as_str));
+    let _ = server.command(&command);
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Vec::new() };
+    let mut more = Vec::new();
+    for _ in 0..2 {
+        let Ok(Reply::Ticked(Some(ticked))) = client.execute(&mut connection, &tick).await else { panic!("no tick") };
+        more.push(ticked.has_more);
+    }
+    assert_eq!(more, [true, false]);
 }

@@ -125,7 +125,7 @@ pub struct Registry {
     usage: Usage,
     seen: SeenEndpoints,
     /// The entries that keep a displaced server, by the ID of that server.
-    displaced_by_id: KeyedMap<ServerId, SlotIndex>,
+    displaced_by_id: KeyedMap<PublicId, SlotIndex>,
     tombstones: Tombstones<ServerId>,
     limiter: Limiter,
     checks: Checks,

@@ -7,7 +7,12 @@ mod record;
 pub use audit::AuditEntry;
 pub use record::{AdminRecord, Note, StoredBan};
 
-use crate::{cluster::BanChange, data_dir::replace_file, service::RegistryHandle, wall_clock::unix_now};
+use crate::{
+    cluster::{BanChange, BanDecision},
+    data_dir::replace_file,
+    service::RegistryHandle,
+    wall_clock::unix_now,
+};
 use arc_swap::{ArcSwap, Guard};
 use audit::AuditLog;
 use rallypoint_lobby_proto::{Ban, BanSubject, BannedServer};
@@ -66,7 +71,7 @@ struct Inner {
     record: ArcSwap<AdminRecord>,
     audit: AuditLog,
     /// Bans that were added, changed or lifted here, for the other nodes of a cluster.
-    changes: broadcast::Sender<BanChange>,
+    changes: broadcast::Sender<BanDecision>,
 }
 
 /// Why a change was not made.
@@ -234,37 +239,41 @@ impl AdminStore {
 
     /// Subscribes to bans that are added, changed or lifted here.
     #[must_use]
-    pub fn subscribe(&self) -> broadcast::Receiver<BanChange> {
+    pub fn subscribe(&self) -> broadcast::Receiver<BanDecision> {
         self.0.changes.subscribe()
     }
 
-    /// Applies changes of bans by operators at other nodes of a cluster. They are not in the audit log, which each node keeps
-    /// for its own operator's decisions.
-    pub async fn apply_shared(&self, changes: Vec<BanChange>) -> Result<(), AdminError> {
+    /// Applies decisions of operators at other nodes of a cluster. They are not in the audit log, which each node keeps for its own
+    /// operator's decisions. Returns the number of bans for which there was no room.
+    pub async fn apply_shared(&self, decisions: Vec<BanDecision>) -> Result<usize, AdminError> {
         let record = self.record();
-        let changes: Vec<_> = changes.into_iter().filter(|change| !record.has(change)).collect();
+        let decisions: Vec<_> = decisions.into_iter().filter(|decision| !record.has(&decision.change)).collect();
         drop(record);
-        if changes.is_empty() {
-            return Ok(());
+        if decisions.is_empty() {
+            return Ok(0);
         }
         let apply = move |record: &mut AdminRecord| {
-            for change in changes {
+            let mut left_out = 0;
+            for BanDecision { change, since } in decisions {
                 match change {
-                    BanChange::Put(ban) => {
-                        record.put_ban(ban, unix_now())?;
-                    }
+                    BanChange::Put(ban) => match record.put_ban(ban, since / 1_000) {
+                        Ok(_) => {}
+                        Err(AdminError::TooManyBans) => left_out += 1,
+                        Err(error) => return Err(error),
+                    },
                     BanChange::Lifted(subject) => record.lift(&subject),
                 }
             }
-            Ok(((), Vec::new()))
+            Ok((left_out, Vec::new()))
         };
         self.change(apply).await
     }
 
     fn publish(&self, changes: impl IntoIterator<Item = BanChange>) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         for change in changes {
             // It fails without subscribers, which is fine.
-            let _ = self.0.changes.send(change);
+            let _ = self.0.changes.send(BanDecision { change, since: u64::try_from(since).unwrap_or(u64::MAX) });
         }
     }
 

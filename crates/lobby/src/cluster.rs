@@ -1,26 +1,29 @@
 //! The lobby as a node of a cluster: what the crate that connects it to the other nodes needs.
 
-use crate::service::RegistryHandle;
+use crate::{AllOutcomes, Finding, NodeLatency, VerificationResult, service::RegistryHandle, table::ServerFeed};
 use arc_swap::ArcSwapOption;
-use rallypoint_lobby_proto::{Ban, BanSubject, CheckRequest, CheckResult, Registry};
+use rallypoint_lobby_proto::{Ban, BanSubject, CheckRequest, CheckResult, PublicId, Registry};
 use std::{
     fmt, io,
+    net::IpAddr,
     pin::Pin,
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
-/// Options of a lobby that is a node of a cluster.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct ClusterOptions {
+/// What a lobby needs to be a node of a cluster.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NodeIdentity {
+    /// Name of the node: where it is, for players and operators.
+    pub name: String,
     /// The key of the public IDs, which all nodes share.
     pub public_id_key: [u8; 16],
 }
 
-impl fmt::Debug for ClusterOptions {
+impl fmt::Debug for NodeIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClusterOptions(secret)")
+        f.debug_struct("NodeIdentity").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -32,10 +35,23 @@ pub struct ClusterLink {
     pub(crate) changes: Arc<Notify>,
     pub(crate) status: Arc<ArcSwapOption<ClusterStatus>>,
     pub(crate) duties: Duties,
+    pub(crate) feed: Arc<ServerFeed>,
+    pub(crate) peers: Arc<ArcSwapOption<PeersRef>>,
+    pub(crate) is_probing: bool,
 }
 
-/// Which of the tasks that one node does for all are this node's: probing watched servers. The nodes agree without talking to each
-/// other, because each task belongs to the live node with the highest hash of both.
+/// The other nodes, as they can be asked.
+pub trait Peers: fmt::Debug + Send + Sync {
+    /// Asks all other nodes for the outcomes of recent registrations from an address.
+    fn outcomes(&self, ip: IpAddr) -> BoxFuture<AllOutcomes>;
+}
+
+/// [`Peers`] behind a pointer of fixed size.
+#[derive(Debug)]
+pub(crate) struct PeersRef(pub Arc<dyn Peers>);
+
+/// Which of the tasks that one node does for all are this node's: verifying servers and probing watched ones. The nodes agree
+/// without exchanging anything but the fact that they are alive: each task belongs to the live node with the highest hash of both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Duties(Arc<ArcSwapOption<(u64, Vec<u64>)>>);
 
@@ -45,7 +61,7 @@ impl Duties {
     }
 
     /// Whether a task is this node's. Without a cluster every task is.
-    pub fn is_own(&self, task: &str) -> bool {
+    pub fn is_own(&self, task: &[u8]) -> bool {
         let nodes = self.0.load();
         let Some((own, nodes)) = nodes.as_deref() else { return true };
         let rank = |node: &u64| (crc32(*node, task), *node);
@@ -54,10 +70,10 @@ impl Duties {
 }
 
 /// A hash that is the same at all nodes.
-fn crc32(node: u64, task: &str) -> u32 {
+fn crc32(node: u64, task: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&node.to_be_bytes());
-    hasher.update(task.as_bytes());
+    hasher.update(task);
     hasher.finalize()
 }
 
@@ -97,6 +113,14 @@ pub struct ClusterNodeStatus {
     pub listed: u64,
 }
 
+impl ClusterNodeStatus {
+    /// Whether it reported recently.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.age < ClusterStatus::NODE_TIMEOUT
+    }
+}
+
 impl ClusterStatus {
     /// Time after which a node that does not report counts as gone.
     pub const NODE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -104,8 +128,17 @@ impl ClusterStatus {
     /// Number of nodes that reported recently.
     #[must_use]
     pub fn live_nodes(&self) -> usize {
-        self.nodes.iter().filter(|node| node.age < Self::NODE_TIMEOUT).count()
+        self.nodes.iter().filter(|node| node.is_live()).count()
     }
+}
+
+/// A decision of an operator about a ban.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BanDecision {
+    /// What was decided.
+    pub change: BanChange,
+    /// When it was decided, in milliseconds since 1970.
+    pub since: u64,
 }
 
 /// A ban that an operator added, changed or lifted.
@@ -115,6 +148,17 @@ pub enum BanChange {
     Put(Ban),
     /// It was lifted.
     Lifted(BanSubject),
+}
+
+impl BanChange {
+    /// The subject of the ban.
+    #[must_use]
+    pub fn subject(&self) -> &BanSubject {
+        match self {
+            Self::Put(ban) => &ban.subject,
+            Self::Lifted(subject) => subject,
+        }
+    }
 }
 
 /// A future on the heap.
@@ -149,6 +193,37 @@ impl ClusterLink {
         self.status.store(Some(Arc::new(status)));
     }
 
+    /// Whether this lobby probes servers, so that tasks can be given to it.
+    #[must_use]
+    pub fn is_probing(&self) -> bool {
+        self.is_probing
+    }
+
+    /// What this lobby finds out about servers from now on, for the other nodes. Findings that are not taken in time are dropped:
+    /// they are repeated.
+    #[must_use]
+    pub fn findings(&self) -> mpsc::Receiver<Finding> {
+        self.feed.share_findings()
+    }
+
+    /// Applies what another node has found out by probes. A reply to it proves a server that this node hears (W45).
+    pub async fn apply_verification(&self, result: VerificationResult) {
+        if let Some(listed) = result.replied_at {
+            self.registry.report_reply(result.id, listed);
+        }
+        self.feed.report_shared(result).await;
+    }
+
+    /// Applies latencies that other nodes have measured.
+    pub async fn apply_latencies(&self, latencies: Vec<(PublicId, NodeLatency)>) {
+        self.feed.report_latencies(latencies).await;
+    }
+
+    /// Lets other parts of the program ask all nodes.
+    pub fn set_peers(&self, peers: Arc<dyn Peers>) {
+        self.peers.store(Some(Arc::new(PeersRef(peers))));
+    }
+
     /// Shares tasks out among these nodes, of which `own` is this one.
     pub fn set_live_nodes(&self, own: u64, nodes: Vec<u64>) {
         self.duties.set(own, nodes);
@@ -170,9 +245,9 @@ mod tests {
         let owners = |live: &[u64], task: &str| -> Vec<u64> {
             let is_owner = |own: &u64| {
                 let duties = Duties::default();
-                assert!(duties.is_own(task), "without a cluster");
+                assert!(duties.is_own(task.as_bytes()), "without a cluster");
                 duties.set(*own, live.to_vec());
-                duties.is_own(task)
+                duties.is_own(task.as_bytes())
             };
             live.iter().copied().filter(|own| is_owner(own)).collect()
         };

@@ -16,6 +16,8 @@ mod announcement;
 mod check;
 mod cluster;
 mod data_dir;
+mod findings;
+mod latency;
 mod list;
 mod log_throttle;
 mod masked_addr;
@@ -31,8 +33,10 @@ mod watch;
 pub use admin::{AdminError, AdminFileError, AdminRecord, AdminStore, AuditEntry, Note, StoredBan};
 pub use announcement::AnnouncementError;
 pub use cluster::{
-    BanChange, BoxFuture, CheckCoordinator, ClusterLink, ClusterNodeStatus, ClusterOptions, ClusterStatus,
+    BanChange, BanDecision, BoxFuture, CheckCoordinator, ClusterLink, ClusterNodeStatus, ClusterStatus, NodeIdentity,
+    Peers,
 };
+pub use findings::{AllOutcomes, Finding, NodeLatency, NodeOutcome};
 pub use list::{ListLimits, ListStats};
 pub use log_throttle::LogThrottle;
 pub use masked_addr::MaskedAddr;

@@ -5,9 +5,19 @@ mod trim;
 
 use rallypoint_query::{SingleProbe, SingleProbeConfig};
 use rallypoint_query_proto::{Probe, ProbeOutcome, ProberStats};
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio::{
+    net::TcpStream,
+    sync::{Semaphore, SemaphorePermit},
+};
 use trim::trim;
+
+/// Time to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Probes game servers with a bounded number of sockets. Clones share the bound.
 #[derive(Clone, Debug)]
@@ -81,6 +91,14 @@ impl ProbePool {
             reply.info = trim(std::mem::take(&mut reply.info));
         }
         Some(outcome)
+    }
+
+    /// The time that a TCP connection to a server takes, which is one round trip; `None` if there is none within three seconds.
+    pub(crate) async fn connect(&self, addr: SocketAddr) -> Option<Duration> {
+        let _permit = self.permit(ProbeReason::Requested).await?;
+        let began = Instant::now();
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(addr)).await;
+        connected.is_ok_and(|connected| connected.is_ok()).then(|| began.elapsed())
     }
 
     async fn permit(&self, reason: ProbeReason) -> Option<SemaphorePermit<'_>> {

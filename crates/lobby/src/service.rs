@@ -20,8 +20,8 @@ pub use options::LobbyOptions;
 pub use save::SaveStats;
 
 use crate::{
-    AdminStore, ClusterLink, ClusterStatus, ListStats, announcement::AnnouncementError, list::ListService,
-    table::ServerFeed, watch::WatchTarget,
+    AdminStore, AllOutcomes, ClusterLink, ClusterStatus, ListStats, NodeOutcome, announcement::AnnouncementError,
+    list::ListService, table::ServerFeed, watch::WatchTarget,
 };
 use descriptors::Descriptors;
 use probing::Probing;
@@ -35,7 +35,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use thread::LobbyThread;
 use tokio::{runtime::Handle, sync::broadcast, task::AbortHandle};
@@ -82,6 +82,8 @@ struct Inner {
     probing: Option<Probing>,
     /// `None` if the lobby is not a node of a cluster.
     cluster: Option<ClusterLink>,
+    /// `None` if the lobby is not a node of a cluster.
+    node_name: Option<Arc<str>>,
     /// `None` after a shutdown.
     thread: Mutex<Option<EventLoopThread<LobbyThread>>>,
 }
@@ -194,6 +196,23 @@ impl LobbyService {
     /// Outcomes of the last datagrams of an address, other than refreshes; the latest last.
     pub async fn recent_outcomes(&self, ip: IpAddr) -> Vec<RecentOutcome> {
         self.0.registry.recent_outcomes(ip).await
+    }
+
+    /// The outcomes of the last datagrams of an address at all nodes of a cluster, other than refreshes; without a cluster, those of
+    /// this lobby.
+    pub async fn all_outcomes(&self, ip: IpAddr) -> AllOutcomes {
+        let peers = self.0.cluster.as_ref().and_then(|link| link.peers.load_full());
+        let others = async {
+            match peers {
+                Some(peers) => peers.0.outcomes(ip).await,
+                None => AllOutcomes::default(),
+            }
+        };
+        let (own, mut all) = tokio::join!(self.recent_outcomes(ip), others);
+        let now = Instant::now();
+        all.outcomes.extend(own.iter().map(|past| NodeOutcome::new(self.0.node_name.clone(), past, now)));
+        all.outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.age));
+        all
     }
 
     /// Replaces the configuration of the registry; all servers stay listed unless the new one forbids it. Ignored after a

@@ -6,6 +6,7 @@
 
 mod answer_budget;
 mod feed;
+mod latencies;
 mod probe_results;
 mod record;
 mod shards;
@@ -14,13 +15,15 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use feed::TableInput;
 pub use feed::{ServerFeed, Subscription};
 pub use record::{FoldedTexts, ServerRecord};
 pub(crate) use shards::ShardIndex;
 pub use snapshot::{TableSnapshot, Totals};
 pub(crate) use task::run;
 
-use crate::{WallClock, verify::VerificationResult};
+use crate::{NodeLatency, WallClock, verify::VerificationResult};
+use latencies::Latencies;
 use probe_results::ProbeResults;
 use rallypoint_limit::Site;
 use rallypoint_lobby_proto::{Event, ListSnapshot, ListedServer, PublicId, UnlistReason};
@@ -88,6 +91,8 @@ pub struct ServerTable {
     /// Whether something changed that is not an event.
     is_stale: bool,
     results: ProbeResults,
+    /// Latencies by node of a cluster. Records get them when they are refreshed.
+    latencies: Latencies,
     publish_not_before: Instant,
     refresh_at: Instant,
     refresh_shard: ShardIndex,
@@ -128,6 +133,7 @@ impl ServerTable {
             touched: HashMap::new(),
             is_stale: false,
             results: ProbeResults::new(DEFAULT_ANSWER_BYTES),
+            latencies: Latencies::default(),
             publish_not_before: now,
             refresh_at: now + REFRESH_INTERVAL,
             refresh_shard: ShardIndex::default(),
@@ -202,6 +208,20 @@ impl ServerTable {
         }
     }
 
+    /// Handles latencies that nodes of a cluster have measured. They are displayed within a minute, and are no reason for an
+    /// event; the first one of a node is displayed with the next snapshot.
+    pub fn handle_latencies(&mut self, now: Instant, latencies: Vec<(PublicId, NodeLatency)>) {
+        for (id, latency) in latencies {
+            let Some(record) = self.record(id).cloned() else { continue };
+            let is_first = record.node_latencies().iter().all(|known| known.node != latency.node);
+            self.latencies.insert(now, id, latency);
+            if is_first && let Some(new) = record.with_latencies(self.latencies.of(now, id)) {
+                self.set(Arc::new(new));
+                self.is_stale = true;
+            }
+        }
+    }
+
     /// Handles the current system time, which can be set at any time: for instance some time after the start of a machine
     /// without a battery-backed clock.
     pub fn handle_wall_clock(&mut self, now: Instant, wall: SystemTime) {
@@ -218,7 +238,7 @@ impl ServerTable {
     pub fn handle_timeout(&mut self, now: Instant) -> Option<TableUpdate> {
         if self.refresh_at <= now {
             self.refresh_at = now + REFRESH_INTERVAL;
-            self.refresh();
+            self.refresh(now);
         }
         (self.is_changed() && self.publish_not_before <= now).then(|| self.publish(now))
     }
@@ -268,6 +288,9 @@ impl ServerTable {
             return;
         }
         let mut record = ServerRecord::new(listing, &self.clock);
+        if let Some(known) = self.record(id) {
+            record.copy_latencies(known);
+        }
         if let Some(result) = self.results.get(id, network_of(&record)) {
             record = record.with_verification(result);
         }
@@ -302,6 +325,7 @@ impl ServerTable {
         let old = Arc::make_mut(shard).remove(index);
         self.subtract(&old);
         self.results.remove(id);
+        self.latencies.remove(id);
         self.touched.insert(id, Some(reason));
     }
 
@@ -318,13 +342,18 @@ impl ServerTable {
     }
 
     /// Refreshes the records of the next shard.
-    fn refresh(&mut self) {
+    fn refresh(&mut self, now: Instant) {
         let shard = self.refresh_shard;
         self.refresh_shard = shard.next();
         if self.refresh_shard == ShardIndex::default() {
             self.results.end_period();
         }
-        let changed: Vec<_> = self.shards[shard].iter().filter_map(|record| record.refreshed(&self.clock)).collect();
+        let refreshed = |record: &Arc<ServerRecord>| {
+            let new = record.refreshed(&self.clock);
+            let latencies = self.latencies.of(now, record.id);
+            new.as_ref().unwrap_or(record).with_latencies(latencies).or(new)
+        };
+        let changed: Vec<_> = self.shards[shard].iter().filter_map(refreshed).collect();
         for record in changed {
             self.set(Arc::new(record));
             self.is_stale = true;

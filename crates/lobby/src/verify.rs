@@ -7,9 +7,11 @@ mod session_key;
 
 pub use differences::Differences;
 pub use result::{Verification, VerificationResult};
+pub(crate) use schedule::ProbeSchedule;
 pub use session_key::SessionKeyStatus;
 
 use crate::{
+    cluster::Duties,
     probe::{ProbePool, ProbeReason},
     service::RegistryHandle,
     table::{ServerFeed, ServerRecord, ShardIndex, Subscription, TableChange},
@@ -17,7 +19,6 @@ use crate::{
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
 use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol, QueryReply};
 use rallypoint_session_proto::PublicKey;
-use schedule::ProbeSchedule;
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -28,19 +29,25 @@ use tokio::time::{self, MissedTickBehavior};
 /// Interval at which every server is probed.
 const INTERVAL: Duration = Duration::from_secs(60);
 
+/// What verification works with.
+pub(crate) struct VerifyContext {
+    pub feed: Arc<ServerFeed>,
+    pub registry: RegistryHandle,
+    pub pool: ProbePool,
+    pub duties: Duties,
+}
+
 /// Probes new servers at once and all servers once per minute, until the lobby ends. The seed has to be unpredictable.
 ///
 /// `updates` is a subscription from before the first registration: a server that is listed before this task first runs would
-/// otherwise wait for its turn, up to a minute.
-pub(crate) async fn run(
-    feed: Arc<ServerFeed>,
-    registry: RegistryHandle,
-    mut updates: Subscription,
-    pool: ProbePool,
-    seed: u128,
-) {
+/// otherwise wait for its turn, up to a minute. In a cluster, one node probes a server for all.
+pub(crate) async fn run(context: VerifyContext, mut updates: Subscription, seed: u128) {
+    let VerifyContext { feed, registry, pool, duties } = context;
     let mut schedule = ProbeSchedule::new(seed);
     let mut probe = |record: &Arc<ServerRecord>| {
+        if !duties.is_own(record.id.as_bytes()) {
+            return;
+        }
         let targets: Vec<_> = targets(record).collect();
         let ips = targets.iter().map(|(_, target)| target.address.ip());
         if let Some(permits) = schedule.begin(Instant::now(), record.id, ips) {
@@ -91,7 +98,8 @@ async fn probe_server(
             Some(ProbeOutcome::Answered(reply)) => {
                 registry.report_reply(record.id, *listed);
                 let proven_key = prove_session_key(record, *target, &reply, pool).await;
-                return Some(VerificationResult { proven_key, ..compare(record.id, feed, *reply) });
+                let replied_at = Some(*listed);
+                return Some(VerificationResult { replied_at, proven_key, ..compare(record.id, feed, *reply) });
             }
             outcome => was_probed |= outcome.is_some(),
         }
@@ -127,7 +135,7 @@ fn compare(id: PublicId, feed: &ServerFeed, reply: QueryReply) -> VerificationRe
 
 /// The queries that reach a server: one per listed address, if its registration states how to query it (E1). Servers that are listed
 /// because they reply are probed by the code that listed them.
-fn targets(record: &ServerRecord) -> impl Iterator<Item = (SocketAddr, Probe)> {
+pub(crate) fn targets(record: &ServerRecord) -> impl Iterator<Item = (SocketAddr, Probe)> {
     let listing = record.listing.as_ref().filter(|_| record.origin == ListingOrigin::Registered);
     let query = listing.and_then(|listing| Some((listing, listing.block().table.get(b"x-query")?.to_vec())));
     record.addresses().filter_map(move |listed| {

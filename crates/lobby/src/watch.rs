@@ -144,7 +144,7 @@ impl WatchContext {
         let mut state = WatchState::default();
         loop {
             ticks.tick().await;
-            if !self.duties.is_own(&target.to_string()) {
+            if !self.duties.is_own(target.to_string().as_bytes()) {
                 state.listed_as = None;
                 continue;
             }

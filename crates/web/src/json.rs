@@ -5,7 +5,7 @@
 use crate::api::schema::{DifferenceName, OriginName, SessionKeyName, TransportName, VerificationName};
 use bytes::Bytes;
 use rallypoint_history::{UnixSeconds, export};
-use rallypoint_lobby::{ServerRecord, SessionKeyStatus};
+use rallypoint_lobby::{NodeLatency, ServerRecord, SessionKeyStatus};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::net::SocketAddr;
 use utoipa::ToSchema;
@@ -63,6 +63,11 @@ pub(crate) struct ServerView<'a> {
     /// queried and replies, otherwise as old as its last check. A new value alone is not an event. Null if it was never measured.
     #[schema(required)]
     ping: Option<u64>,
+    /// Round-trip time in milliseconds from each node of a cluster to the server, by the name of the node: measured about every five
+    /// minutes. Absent without a cluster, and if no node can measure it.
+    #[serde(skip_serializing_if = "Pings::is_empty")]
+    #[schema(required = false, value_type = HashMap<String, u64>, example = json!({"eu": 12, "us-east": 95}))]
+    pings: Pings<'a>,
     /// Time of the first registration.
     #[serde(serialize_with = "time")]
     #[schema(value_type = String, format = "date-time")]
@@ -101,6 +106,22 @@ struct Table<'a>(&'a ServerRecord);
 impl PartialEq for Table<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.0.table() == other.0.table()
+    }
+}
+
+/// Latencies by node.
+#[derive(Debug, PartialEq)]
+struct Pings<'a>(&'a [NodeLatency]);
+
+impl Pings<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Pings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|latency| (&*latency.node, latency.ms())))
     }
 }
 
@@ -143,6 +164,7 @@ impl Serialize for Changes<'_> {
             transport,
             protocol_id,
             ping,
+            pings,
             since,
             origin,
             verified,
@@ -163,7 +185,7 @@ impl Serialize for Changes<'_> {
         write_changed!(
             name, map, password, numplayers, maxplayers, numbots, game, game_name, version, website, connect
         );
-        write_changed!(addresses, transport, ping, origin, verified, differs, session_key, raw);
+        write_changed!(addresses, transport, ping, pings, origin, verified, differs, session_key, raw);
         if *protocol_id != self.before.protocol_id {
             map_of_changes.serialize_entry("protocol_id", &protocol_id.map(|id| id.to_string()))?;
         }
@@ -195,6 +217,7 @@ impl<'a> ServerView<'a> {
             transport: record.transport_code(),
             protocol_id: record.protocol_id,
             ping: record.latency_ms(),
+            pings: Pings(record.node_latencies()),
             since: record.since,
             origin: record.origin.code(),
             verified: record.verification.code(),

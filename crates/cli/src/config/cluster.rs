@@ -1,7 +1,7 @@
 //! Settings of a cluster: the address of the store, names, and the secret, which is read but never printed.
 
 use super::setting_type::{SettingType, Value, ValueError, quoted};
-use rallypoint_cluster::{ClusterSecret, StoreUrl};
+use rallypoint_cluster::{ClusterSecret, NAME_FORM, StoreUrl, is_valid_name};
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 /// The address of the store. User and password are not printed.
@@ -61,14 +61,13 @@ impl SettingType for NameType {
     type Of = String;
 
     fn expects(&self) -> String {
-        "1 to 64 letters, digits, '-', '_' or '.'".into()
+        NAME_FORM.into()
     }
 
     fn set(&self, target: &mut String, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
         let unexpected = || ValueError::new(format!("expected {}", self.expects()));
         let text = value.get_ref().as_str().ok_or_else(unexpected)?;
-        let is_valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if text.len() > 64 || !text.chars().all(is_valid) || (text.is_empty() && !self.is_optional) {
+        if !(is_valid_name(text) || text.is_empty() && self.is_optional) {
             return Err(unexpected().into());
         }
         *target = text.to_owned();

@@ -270,7 +270,7 @@ fn table() -> Vec<Setting> {
         START "cluster.name": NameType { is_optional: false } => cluster.name,
             "Name of the cluster: clusters with different names can share a store.";
         START "cluster.node": NameType { is_optional: true } => cluster.node,
-            "Name of this node for operators. If empty: the name of the host.";
+            "Name of this node, for example its region: players see it with the latencies of servers. If empty: the name of the host.";
         START "cluster.secret": SecretType => cluster.secret,
             "Secret that all nodes of the cluster share. Prefer a file or an environment variable to this setting.";
         START "cluster.secret_file": PathType("a file") => cluster.secret_file,

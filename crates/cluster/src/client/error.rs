@@ -11,7 +11,9 @@ const MAX_TEXT: usize = 200;
 
 /// What an error means, and what to do.
 pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
-    let code = error.code().unwrap_or_default();
+    // A failed pipeline has the errors of its commands.
+    let first = error.clone().into_server_errors().and_then(|errors| Some(errors.first()?.1.clone()));
+    let code = error.code().or_else(|| first.as_ref().map(redis::ServerError::code)).unwrap_or_default();
     let text = one_line(&error.to_string());
     let is_tls = text.to_lowercase().contains("certificate") || text.contains("TLS") || text.contains("tls");
     let (kind, message) = match error.kind() {
@@ -27,6 +29,13 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         _ if NOT_WRITABLE.contains(&code) => (
             StoreErrorKind::ReadOnly,
             format!("the store at {url} refuses changes: it must be a master with memory and disk space left ({text})"),
+        ),
+        _ if code == "WRONGTYPE" => (
+            StoreErrorKind::Unreachable,
+            format!(
+                "the store at {url} has other values where those of this cluster should be: delete its keys {{rp:NAME}}:*, or \
+                 choose another cluster.name ({text})"
+            ),
         ),
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::RESP3NotSupported => {
             rejected(format!("the server at {url} is not Redis or Valkey: check the address of the store ({text})"))

@@ -1,6 +1,7 @@
 //! Replies of the store as values. Whatever the store sends, nothing here panics; `None` is a reply that is not one of ours.
 
-use crate::{EntryValue, LogRecord, NodeRow, OpenedStore, Refusal, Reply, Ticked, WriteResult, record::parse_id};
+use super::MessageId;
+use crate::{Conflict, EntryValue, LogRecord, NodeRow, OpenedStore, Reply, Ticked, WriteResult, record::parse_id};
 use redis::Value;
 
 /// Maximum number of nodes and of bans that are taken from a reply.
@@ -28,7 +29,9 @@ pub(super) fn ticked(value: Value) -> Option<Reply> {
             let token = bytes(parts.next()?)?;
             let time = number(&parts.next()?)?;
             let nodes = node_rows(parts.next()?);
-            Some(Reply::Ticked(Some(Ticked { seq, token, time, nodes })))
+            let has_more = parts.next().and_then(bytes).is_some_and(|more| more == b"1");
+            let servers = number(&parts.next()?)?;
+            Some(Reply::Ticked(Some(Ticked { seq, token, time, nodes, has_more, servers })))
         }
         _ => None,
     }
@@ -52,19 +55,19 @@ pub(super) fn written(values: Vec<Value>) -> Option<Reply> {
     for value in values {
         let mut parts = array(value)?.into_iter();
         let status = bytes(parts.next()?)?;
-        let refusal = match &*status {
+        let conflict = match &*status {
             b"epoch" => return Some(Reply::Written(None)),
             b"done" => {
                 results.push(WriteResult::Done(number(&parts.next()?)?));
                 continue;
             }
-            b"stale" => Refusal::Stale,
-            b"taken" => Refusal::Taken,
-            b"tomb" => Refusal::Tombstone,
+            b"stale" => Conflict::Stale,
+            b"taken" => Conflict::Taken,
+            b"tomb" => Conflict::Tombstone,
             _ => return None,
         };
         let current = EntryValue::parse(&bytes(parts.next()?)?).ok();
-        results.push(WriteResult::Refused(refusal, current.map(Box::new)));
+        results.push(WriteResult::Refused(conflict, current.map(Box::new)));
     }
     Some(Reply::Written(Some(results)))
 }
@@ -90,8 +93,9 @@ pub(super) fn scanned(value: Value) -> Option<Reply> {
 
 pub(super) fn bans(value: Value) -> Option<Reply> {
     let mut bans = pairs(value)?;
+    let left_out = bans.len().saturating_sub(MAX_ROWS);
     bans.truncate(MAX_ROWS);
-    Some(Reply::Bans(bans))
+    Some(Reply::Bans { bans, left_out })
 }
 
 /// The reply to XREAD: nothing, or one stream with its records.
@@ -109,6 +113,29 @@ pub(super) fn log(value: Value) -> Option<Reply> {
         }
     }
     Some(Reply::Log { records, is_malformed: false })
+}
+
+/// The messages in the reply to XREAD.
+pub(super) fn messages_of_stream(value: Value) -> Vec<(MessageId, Vec<u8>)> {
+    let stream = match value {
+        Value::Map(streams) => streams.into_iter().next().map(|(_, records)| records),
+        value => array(value)
+            .and_then(|streams| array(streams.into_iter().next()?))
+            .and_then(|stream| stream.into_iter().nth(1)),
+    };
+    stream.map(messages).unwrap_or_default()
+}
+
+/// The messages in a list of records. One that is not ours is empty.
+pub(super) fn messages(value: Value) -> Vec<(MessageId, Vec<u8>)> {
+    let message = |record: Value| {
+        let mut parts = array(record)?.into_iter();
+        let id = MessageId::parse(std::str::from_utf8(&bytes(parts.next()?)?).ok()?)?;
+        let fields = parts.next().and_then(pairs).unwrap_or_default();
+        let message = fields.into_iter().find(|(name, _)| name == b"m").map(|(_, value)| value);
+        Some((id, message.unwrap_or_default()))
+    };
+    array(value).unwrap_or_default().into_iter().filter_map(message).collect()
 }
 
 fn log_record(value: Value) -> Option<LogRecord> {

@@ -13,6 +13,7 @@ pub(super) enum Script {
     Remove,
     Ban,
     Claim,
+    Send,
 }
 
 /// All scripts with their hashes, by which they are called.
@@ -29,6 +30,7 @@ impl Scripts {
             with_common(include_str!("../scripts/remove.lua")),
             with_common(include_str!("../scripts/ban.lua")),
             include_str!("../scripts/claim.lua").to_owned(),
+            include_str!("../scripts/send.lua").to_owned(),
         ];
         let hashed = |code: String| (redis::Script::new(&code).get_hash().to_owned(), code);
         Self(codes.into_iter().map(hashed).collect())

@@ -1,13 +1,10 @@
 //! The state of a cluster as the store shows it, for the operator.
 
 use super::{BAN, ENTRY, LOG, REQUEST_TIMEOUT, StoreClient, StoreConnection, error, replies, store_error};
-use crate::{NodeReport, StoreError};
+use crate::{StoreError, clock::milliseconds, reported_nodes};
 use redis::{Cmd, Value};
 use serde::Serialize;
-use std::time::{Duration, Instant};
-
-/// Time after which a node that does not report counts as gone.
-const NODE_TIMEOUT: Duration = Duration::from_secs(10);
+use std::time::Instant;
 
 /// The state of a cluster as its store shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,23 +70,16 @@ impl StoreClient {
         let mut command = redis::cmd("HGETALL");
         command.arg(&self.keys.all[super::NODE]);
         let rows: Value = self.read(connection, &command).await?;
-        let mut nodes: Vec<_> = replies::node_rows(rows)
-            .into_iter()
-            .map(|row| {
-                let report = NodeReport::parse(&row.report);
-                let age_ms = now.saturating_sub(row.time);
-                StoreNode {
-                    name: report.name,
-                    version: report.version,
-                    is_live: Duration::from_millis(age_ms) < NODE_TIMEOUT,
-                    age_ms,
-                    behind: report.behind,
-                    listed: report.listed,
-                    round_trip_ms: report.round_trip_us as f64 / 1_000.0,
-                }
-            })
-            .collect();
-        nodes.sort_by(|a, b| a.name.cmp(&b.name).then(a.age_ms.cmp(&b.age_ms)));
+        let nodes = reported_nodes(&replies::node_rows(rows), now).into_iter().map(|node| StoreNode {
+            is_live: node.is_live(),
+            age_ms: milliseconds(node.age),
+            name: node.report.name,
+            version: node.report.version,
+            behind: node.report.behind,
+            listed: node.report.listed,
+            round_trip_ms: node.report.round_trip_us as f64 / 1_000.0,
+        });
+        let nodes = nodes.collect();
         // A user without the right to ask gets everything else.
         let info: String = self.read::<Value>(connection, &redis::cmd("INFO")).await.map(text).unwrap_or_default();
         let field = |name: &str| {

@@ -1,13 +1,9 @@
 //! Reading everything: when a node joins, and when it missed records of the log.
 
-use super::{Apply, ClusterNode, NodeState, REFILL_TIME, pending::ServerState};
+use super::{ClusterNode, NodeState, REFILL_TIME, Update, log::LogPosition, pending::ServerState};
 use crate::record::EntryValue;
 use rallypoint_lobby_proto::{ApplyMode, PublicId};
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// The progress of reading everything.
 #[derive(Clone, Copy, Debug)]
@@ -29,23 +25,21 @@ impl Loading {
 
 impl ClusterNode {
     /// Begins to read everything. The log is read from this position afterwards: changes that the scan has missed are there.
-    pub(super) fn load(&mut self, now: Instant, position: u64, token: Vec<u8>, is_refill: bool) {
+    pub(super) fn load(&mut self, now: Instant, position: LogPosition, is_refill: bool) {
         self.cancel_requests();
         self.stats.loads += 1;
-        self.state = NodeState::Loading;
+        self.contact.state = NodeState::Loading;
+        self.tick_seq = position.seq;
         self.position = position;
-        self.tick_position = position;
-        self.token = token;
         self.known.clear();
-        self.needs_bans = true;
         self.next_tick = now;
-        self.applies.push_back(Apply::ReportLeases);
+        self.updates.push_back(Update::ReportLeases);
         self.loading = Some(Loading { cursor: 0, is_refill });
     }
 
     /// Reads everything again. Without contact nothing happens: then everything may be read with the next contact.
     pub fn reread(&mut self, now: Instant) {
-        if self.state == NodeState::Following {
+        if *self.state() == NodeState::Following {
             self.reload(now);
         }
     }
@@ -54,13 +48,8 @@ impl ClusterNode {
     pub(super) fn reload(&mut self, now: Instant) {
         self.cancel_requests();
         self.epoch = None;
-        self.retry_at = now;
-        // The contact is not lost: the next request is to open the store again.
-        self.state = NodeState::Disconnected(crate::StoreError {
-            kind: crate::StoreErrorKind::Unreachable,
-            message: "records of the log are missing: reading everything again".into(),
-        });
         self.is_reload = true;
+        self.contact.reopen(now, "records of the log are missing: reading everything again");
     }
 
     pub(super) fn handle_scanned(
@@ -73,30 +62,15 @@ impl ClusterNode {
         let Some(mut loading) = self.loading else { return };
         self.stats.malformed += malformed;
         for (id, value) in entries {
-            self.offer(now, id, ServerState::put(value.seq, value, ApplyMode::Snapshot));
+            self.handle_state(now, id, ServerState::put(value.seq, value, ApplyMode::Snapshot));
         }
         loading.cursor = cursor;
         self.loading = (cursor != 0).then_some(loading);
         if cursor == 0 {
-            self.state = NodeState::Following;
-            self.applies.push_back(Apply::ReportMissing(Arc::new(self.known_or_pending())));
+            self.contact.state = NodeState::Following;
+            self.updates.push_back(Update::ReportMissing(self.known_or_pending()));
             let delay = if loading.is_refill { REFILL_TIME } else { Duration::ZERO };
             self.remove_missing_at = Some(now + delay);
         }
-    }
-
-    /// The servers that are in the store, or that this node is writing there.
-    pub(super) fn known_or_pending(&self) -> HashSet<PublicId> {
-        self.known.keys().chain(self.pending.keys()).copied().collect()
-    }
-
-    /// Ignores the replies to all requests that are under way. What was being written is written again.
-    pub(super) fn cancel_requests(&mut self) {
-        self.session += 1;
-        self.in_flight.clear();
-        let writing = std::mem::take(&mut self.writing);
-        writing.into_iter().rev().for_each(|write| self.writes.push_front(write));
-        let fetching = std::mem::take(&mut self.fetching);
-        self.fetches.extend(fetching);
     }
 }

@@ -1,10 +1,14 @@
--- Adds, changes or lifts a ban. Arguments: epoch, token, subject, value, time of the decision (ms since 1970).
-local epoch, token, subject, value, since = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+-- Adds, changes or lifts a ban. Arguments: epoch, token, subject, value, time of the decision and end of the ban (ms since 1970; 0 if
+-- it has no end), whether the operator decides this now. A decision of now is later than all others, whatever the clocks say.
+local epoch, token, subject, value, since, ends = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local BAN = KEYS[8]
 if redis.call('HGET', META, 'epoch') ~= epoch then return { 'epoch' } end
 local old = redis.call('HGET', BAN, subject)
-if old and tonumber(string.match(old, '^%d+') or 0) > since then return { 'stale', '' } end
-value = string.format('%.0f ', since) .. value
+local known = old and tonumber(string.match(old, '^%d+') or 0) or 0
+if ARGV[7] == '1' then since = math.max(since, known + 1) end
+if known > since then return { 'stale', '' } end
+value = string.format('%.0f ', since) .. ends .. ' ' .. value
+if value == old then return { 'done', '0' } end
 redis.call('HSET', BAN, subject, value)
 local seq = next_seq()
 append('ban', subject, value, token, seq)

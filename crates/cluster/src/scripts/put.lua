@@ -14,7 +14,7 @@ for _, family in ipairs({ '4', '6' }) do
 end
 
 -- L8: a new server replaces the one at its endpoint, unless that was heard later, or is known from its own replies (W38).
-local replaced = {}
+local replaced, order = {}, {}
 for _, family in ipairs({ '4', '6' }) do
   if #new[family] > 0 then
     local holder = redis.call('HGET', AT, place(transport, new[family]))
@@ -22,17 +22,17 @@ for _, family in ipairs({ '4', '6' }) do
     if other then
       if other.origin > origin or (other.origin == origin and origin > 0) then return { 'taken', current } end
       if other.origin == origin and latest_lease(holder) > leases[family] + TOLERANCE then return { 'stale', current } end
+      if not replaced[holder] then order[#order + 1] = holder end
       replaced[holder] = other
     end
   end
 end
-for holder, other in pairs(replaced) do delete(holder, other, 'replaced', token) end
 
 -- The endpoint of the other family stays, unless another server has it with the new transport.
 for _, family in ipairs({ '4', '6' }) do
   if #new[family] == 0 and old and #old[family] > 0 then
     local holder = redis.call('HGET', AT, place(transport, old[family]))
-    if not holder or holder == id then new[family] = old[family] end
+    if not holder or holder == id or replaced[holder] then new[family] = old[family] end
   elseif #new[family] > 0 then
     redis.call('ZADD', LEASE, 'GT', string.format('%.0f', leases[family]), family .. id)
   end
@@ -50,4 +50,6 @@ local seq = next_seq()
 value = emit(seq, new)
 redis.call('HSET', ENTRY, id, value)
 append('put', id, value, token, seq)
+-- Afterwards: a node that has proven one of these keeps it with the server that replaces it (W45).
+for _, holder in ipairs(order) do delete(holder, replaced[holder], 'replaced', token) end
 return { 'done', string.format('%.0f', seq) }

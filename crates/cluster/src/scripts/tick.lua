@@ -1,6 +1,11 @@
 -- Ends leases that are due, reports a node, and reads the state of the log. Arguments: epoch, token, node, report.
 local epoch, token, node, report = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local NODE = KEYS[7]
+local NODE, BAN = KEYS[7], KEYS[8]
+-- Leases that one call ends: other commands wait for it. The node calls again at once if there are more.
+local MAX_EXPIRED = 500
+-- Rows of nodes beyond these are not of nodes.
+local MAX_NODES, MAX_ROW = 1000, 2048
+local DAY = 86400000
 if redis.call('HGET', META, 'epoch') ~= epoch then return { 'epoch' } end
 local time = now()
 local ms = string.format('%.0f', time)
@@ -8,13 +13,21 @@ local ms = string.format('%.0f', time)
 -- After an outage of the store, the nodes renew all leases before any of them ends.
 local ticked = tonumber(redis.call('HGET', META, 'ticked') or 0)
 local grace = tonumber(redis.call('HGET', META, 'grace') or 0)
+if ticked > time + 60000 then
+  -- The clock was set back. Leases would end too late by as much, so the nodes write everything again.
+  redis.call('DEL', META, ENTRY, AT, LEASE, TOMB, LOG)
+  return { 'epoch' }
+end
 if time > ticked + 5000 then
   grace = time + 10000
   redis.call('HSET', META, 'grace', string.format('%.0f', grace))
 end
 redis.call('HSET', META, 'ticked', ms)
+local has_more = '0'
 if time >= grace then
-  for _, member in ipairs(redis.call('ZRANGE', LEASE, '-inf', ms, 'BYSCORE', 'LIMIT', 0, 500)) do
+  local due = redis.call('ZRANGE', LEASE, '-inf', ms, 'BYSCORE', 'LIMIT', 0, MAX_EXPIRED)
+  if #due == MAX_EXPIRED then has_more = '1' end
+  for _, member in ipairs(due) do
     redis.call('ZREM', LEASE, member)
     local family, id = string.sub(member, 1, 1), string.sub(member, 2)
     local entry = parse(redis.call('HGET', ENTRY, id))
@@ -35,11 +48,27 @@ if time >= grace then
   redis.call('ZREMRANGEBYSCORE', TOMB, '-inf', string.format('%.0f', time - 120000))
 end
 
+-- Bans that ended or were lifted are kept for 30 days, for nodes that were away.
+if time > tonumber(redis.call('HGET', META, 'swept') or 0) + DAY then
+  redis.call('HSET', META, 'swept', ms)
+  local bans = redis.call('HGETALL', BAN)
+  for index = 1, #bans, 2 do
+    local ends = tonumber(string.match(bans[index + 1], '^%d+ (%d+) ') or 0)
+    if ends > 0 and ends + 30 * DAY < time then redis.call('HDEL', BAN, bans[index]) end
+  end
+end
+
 redis.call('HSET', NODE, node, ms .. ' ' .. report)
-local nodes = redis.call('HGETALL', NODE)
-for index = 1, #nodes, 2 do
-  local seen = tonumber(string.match(nodes[index + 1], '^%d+') or 0)
-  if time - seen > 3600000 then redis.call('HDEL', NODE, nodes[index]) end
+local rows = redis.call('HGETALL', NODE)
+local nodes = {}
+for index = 1, #rows, 2 do
+  local seen = tonumber(string.match(rows[index + 1], '^%d+') or 0)
+  if time - seen > 3600000 or seen - time > 60000 or #rows[index + 1] > MAX_ROW then
+    redis.call('HDEL', NODE, rows[index])
+  elseif #nodes < 2 * MAX_NODES then
+    nodes[#nodes + 1] = rows[index]
+    nodes[#nodes + 1] = rows[index + 1]
+  end
 end
 local meta = redis.call('HMGET', META, 'seq', 'token')
-return { 'done', meta[1] or '0', meta[2] or '', ms, nodes }
+return { 'done', meta[1] or '0', meta[2] or '', ms, nodes, has_more, redis.call('HLEN', ENTRY) }

@@ -1,13 +1,17 @@
 //! Bans of operators as the nodes share them.
 //!
-//! The value in the store is the time of the decision in milliseconds since 1970, a space, and the ban in JSON; a ban that was
-//! lifted stays there as such, so that a node that was away learns of it.
+//! The value in the store is the time of the decision and the end of the ban in milliseconds since 1970 (0 if it has none), each
+//! followed by a space, and the ban in JSON. A ban that was lifted stays there as such for 30 days, so that a node that was away
+//! learns of it; so does one that has ended.
 
 use crate::ClusterNode;
-use rallypoint_lobby::{AdminRecord, BanChange};
+use rallypoint_lobby::{AdminRecord, BanChange, BanDecision};
 use rallypoint_lobby_proto::{Ban, BanSubject};
 use serde::{Deserialize, Serialize};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    collections::HashMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,36 +20,50 @@ enum SharedBan {
     Lifted(BanSubject),
 }
 
-/// Hands a change of this node's operator to the other nodes.
-pub(super) fn share(node: &mut ClusterNode, change: &BanChange) {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    share_since(node, change, u64::try_from(since).unwrap_or(u64::MAX));
+/// Hands a decision that this node's operator has just made to the other nodes. Returns `false` if too many wait for the store.
+pub(super) fn share(node: &mut ClusterNode, decision: BanDecision) -> bool {
+    hand_over(node, decision, true)
 }
 
-/// Hands all bans of this node to the others, which have most of them.
-pub(super) fn share_all(node: &mut ClusterNode, record: &AdminRecord) {
-    for stored in &record.bans {
-        share_since(node, &BanChange::Put(stored.ban.clone()), stored.since.saturating_mul(1_000));
+/// Hands bans of this node to the others that the store does not have, or has an earlier decision about. Returns `false` if too
+/// many wait for the store.
+pub(super) fn share_missing(node: &mut ClusterNode, record: &AdminRecord, stored: &[BanDecision]) -> bool {
+    let stored: HashMap<_, _> =
+        stored.iter().map(|decision| (decision.change.subject().to_string(), decision.since)).collect();
+    let mut has_room = true;
+    for own in &record.bans {
+        let since = own.since.saturating_mul(1_000);
+        if stored.get(&own.ban.subject.to_string()).is_none_or(|known| *known < since) {
+            has_room &= hand_over(node, BanDecision { change: BanChange::Put(own.ban.clone()), since }, false);
+        }
     }
+    has_room
 }
 
-fn share_since(node: &mut ClusterNode, change: &BanChange, since: u64) {
-    let (subject, shared) = match change {
-        BanChange::Put(ban) => (&ban.subject, SharedBan::Put(ban.clone())),
-        BanChange::Lifted(subject) => (subject, SharedBan::Lifted(subject.clone())),
+fn hand_over(node: &mut ClusterNode, decision: BanDecision, is_current: bool) -> bool {
+    let BanDecision { change, since } = decision;
+    let subject = change.subject().to_string();
+    let (end, shared) = match change {
+        BanChange::Put(ban) => (ban.until.map_or(0, unix_milliseconds), SharedBan::Put(ban)),
+        BanChange::Lifted(subject) => (since, SharedBan::Lifted(subject)),
     };
-    if let Ok(value) = serde_json::to_vec(&shared) {
-        node.handle_ban(subject.to_string().into_bytes(), value, since);
-    }
+    serde_json::to_vec(&shared).is_ok_and(|value| node.handle_ban(subject.as_bytes(), value, since, end, is_current))
+}
+
+fn unix_milliseconds(time: SystemTime) -> u64 {
+    u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Parses a value of the store; anything else is skipped.
-pub(super) fn parse(value: &[u8]) -> Option<BanChange> {
-    let split = value.iter().position(|byte| *byte == b' ')?;
-    match serde_json::from_slice(&value[split + 1..]).ok()? {
-        SharedBan::Put(ban) => Some(BanChange::Put(ban)),
-        SharedBan::Lifted(subject) => Some(BanChange::Lifted(subject)),
-    }
+pub(super) fn parse(value: &[u8]) -> Option<BanDecision> {
+    let mut parts = value.splitn(3, |byte| *byte == b' ');
+    let mut number = || -> Option<u64> { std::str::from_utf8(parts.next()?).ok()?.parse().ok() };
+    let (since, _end) = (number()?, number()?);
+    let change = match serde_json::from_slice(parts.next()?).ok()? {
+        SharedBan::Put(ban) => BanChange::Put(ban),
+        SharedBan::Lifted(subject) => BanChange::Lifted(subject),
+    };
+    Some(BanDecision { change, since })
 }
 
 #[cfg(test)]
@@ -60,10 +78,11 @@ mod tests {
             (SharedBan::Put(ban.clone()), BanChange::Put(ban)),
             (SharedBan::Lifted(subject.clone()), BanChange::Lifted(subject)),
         ] {
-            let value = [b"17 ", &*serde_json::to_vec(&shared).unwrap()].concat();
-            assert_eq!(parse(&value), Some(change));
+            let value = [b"17 0 ", &*serde_json::to_vec(&shared).unwrap()].concat();
+            assert_eq!(parse(&value), Some(BanDecision { change, since: 17 }));
         }
-        for garbage in [&b""[..], b"17", b"17 ", b"17 {}", b"17 {\"put\":{}}", b"\xff \xff"] {
+        for garbage in [&b""[..], b"17", b"17 ", b"17 0", b"17 0 {}", b"17 {}", b"17 0 {\"put\":{}}", b"\xff \xff \xff"]
+        {
             assert_eq!(parse(garbage), None);
         }
     }

@@ -1,11 +1,12 @@
 //! Reachability checks that one node makes for all.
 
-use crate::{StoreClient, StoreConnection};
+use super::connection::SharedConnection;
+use crate::StoreClient;
 use rallypoint_lobby::{BoxFuture, CheckCoordinator};
 use rallypoint_lobby_proto::{CheckKind, CheckRequest, CheckResult, CheckTarget};
 use std::{
     io,
-    sync::{Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -20,16 +21,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 pub(super) struct StoreChecks {
     client: StoreClient,
     node: u64,
-    connection: Mutex<Option<StoreConnection>>,
+    connection: Arc<SharedConnection>,
 }
 
 impl StoreChecks {
-    pub fn new(client: StoreClient, node: u64) -> Self {
-        Self { client, node, connection: Mutex::new(None) }
-    }
-
-    pub fn set_connection(&self, connection: Option<StoreConnection>) {
-        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = connection;
+    pub fn new(client: StoreClient, connection: Arc<SharedConnection>, node: u64) -> Self {
+        Self { client, node, connection }
     }
 }
 
@@ -39,7 +36,7 @@ impl CheckCoordinator for StoreChecks {
         request: CheckRequest,
         check: BoxFuture<io::Result<CheckResult>>,
     ) -> BoxFuture<io::Result<CheckResult>> {
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let connection = self.connection.get();
         let client = self.client.clone();
         let node = self.node;
         Box::pin(async move {

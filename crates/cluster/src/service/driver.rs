@@ -1,14 +1,14 @@
 //! The task of a node: executes its requests, and exchanges changes with the registry.
 
-use super::{ClusterOptions, bans, checks::StoreChecks};
+use super::{ClusterOptions, bans, checks::StoreChecks, connection::SharedConnection, messenger::Messenger};
 use crate::{
-    Apply, ClusterNode, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient,
-    StoreConnection, StoreError,
+    ClusterNode, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient,
+    StoreConnection, StoreError, Update, report::ReportedNode, reported_nodes,
 };
-use rallypoint_lobby::{BanChange, ClusterLink, ClusterNodeStatus, ClusterStatus, LobbyService};
+use rallypoint_lobby::{BanDecision, ClusterLink, ClusterNodeStatus, ClusterStatus, LobbyService};
 use rallypoint_lobby_proto::ApplyOutcome;
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 use tokio::{
@@ -26,11 +26,8 @@ const SWEEPS: usize = 20;
 /// Minimum number of entries per step.
 const MIN_SWEEP: usize = 512;
 
-/// Maximum number of changes that are applied in one call, so that datagrams do not wait for them.
-const MAX_APPLIES: usize = 256;
-
-/// Time after which the tasks of a node that does not report are taken over, in milliseconds.
-const NODE_TIMEOUT_MS: u64 = ClusterStatus::NODE_TIMEOUT.as_millis() as u64;
+/// Maximum number of updates that are applied in one call, so that datagrams do not wait for them.
+const MAX_UPDATES: usize = 256;
 
 /// Interval at which everything is read again if servers were not applied: by now there may be room, or a ban of the
 /// configuration may have been lifted.
@@ -65,14 +62,18 @@ pub(super) struct Driver {
     link: ClusterLink,
     connections: Option<Connections>,
     requests: JoinSet<Finished>,
-    bans: Option<broadcast::Receiver<BanChange>>,
+    bans: Option<broadcast::Receiver<BanDecision>>,
     /// Whether the loss of contact was logged.
     is_loss_logged: bool,
     was_connected: bool,
     refused_servers: u64,
+    /// Bans of the store, or of this node, that did not fit.
+    left_out_bans: usize,
     /// When everything is read again because servers were not applied.
     reread_at: Option<Instant>,
-    checks: Arc<StoreChecks>,
+    /// The same connection for checks and messages.
+    shared: Arc<SharedConnection>,
+    messenger: Messenger,
     next_status: Instant,
     /// Whether the published state says that there is contact.
     is_shown_connected: bool,
@@ -87,8 +88,13 @@ impl Driver {
         link: ClusterLink,
     ) -> Self {
         let now = Instant::now();
-        let checks = Arc::new(StoreChecks::new(client.clone(), config.node));
-        link.set_check_coordinator(checks.clone()).await;
+        let shared = Arc::new(SharedConnection::default());
+        let checks = StoreChecks::new(client.clone(), Arc::clone(&shared), config.node);
+        link.set_check_coordinator(Arc::new(checks)).await;
+        let name = options.node_name.clone();
+        let messenger =
+            Messenger::new(client.clone(), Arc::clone(&shared), config.node, name, lobby.clone(), link.clone());
+        link.set_peers(Arc::new(messenger.clone()));
         Self {
             id: config.node,
             node: ClusterNode::new(config, now),
@@ -102,11 +108,17 @@ impl Driver {
             is_loss_logged: false,
             was_connected: false,
             refused_servers: 0,
+            left_out_bans: 0,
             reread_at: None,
-            checks,
+            shared,
+            messenger,
             next_status: now,
             is_shown_connected: false,
         }
+    }
+
+    pub fn messenger(&self) -> Messenger {
+        self.messenger.clone()
     }
 
     pub async fn run(mut self, mut stopped: watch::Receiver<bool>) {
@@ -123,7 +135,10 @@ impl Driver {
                 Some(finished) = self.requests.join_next() => self.handle_finished(finished),
                 () = self.link.changed(), if self.node.free_changes() > 0 => {}
                 _ = sweeps.tick() => self.sweep().await,
-                Some(change) = next_ban(&mut self.bans) => bans::share(&mut self.node, &change),
+                Some(decision) = next_ban(&mut self.bans) => {
+                    let has_room = bans::share(&mut self.node, decision);
+                    self.set_left_out_bans(if has_room { 0 } else { 1 });
+                }
                 () = tokio::time::sleep_until(wake.into()) => {}
                 _ = stopped.changed(), if end.is_none() => end = Some(Instant::now() + Duration::from_millis(300)),
             }
@@ -137,7 +152,7 @@ impl Driver {
         if free > 0
             && let Some(changes) = self.link.run(move |registry, _| registry.take_changes(free)).await
         {
-            self.node.handle_changes(changes);
+            self.node.handle_changes(now, changes);
         }
         self.apply(now).await;
         if self.reread_at.take_if(|at| *at <= now).is_some() {
@@ -156,40 +171,66 @@ impl Driver {
 
     async fn apply(&mut self, now: Instant) {
         loop {
-            let mut shared = Vec::new();
-            let mut applies = Vec::new();
-            while applies.len() < MAX_APPLIES
-                && let Some(apply) = self.node.poll_apply(now)
+            let mut decisions = Vec::new();
+            let mut updates = Vec::new();
+            while updates.len() < MAX_UPDATES
+                && let Some(update) = self.node.poll_update(now)
             {
-                match apply {
-                    Apply::Ban { subject: _, value } => shared.extend(bans::parse(&value)),
-                    apply => applies.push(apply),
+                match update {
+                    Update::Ban(value) => decisions.extend(bans::parse(&value)),
+                    Update::AllBans { values, left_out } => {
+                        let all: Vec<_> = values.iter().filter_map(|value| bans::parse(value)).collect();
+                        let record = self.lobby.admin().map(rallypoint_lobby::AdminStore::record);
+                        let has_room = record.is_none_or(|record| bans::share_missing(&mut self.node, &record, &all));
+                        self.set_left_out_bans(left_out + usize::from(!has_room));
+                        decisions.extend(all);
+                    }
+                    update => updates.push(update),
                 }
             }
-            if applies.is_empty() && shared.is_empty() {
+            if updates.is_empty() && decisions.is_empty() {
                 return;
             }
-            if !applies.is_empty() {
-                let apply = move |registry: &mut rallypoint_lobby_proto::Registry, now| {
-                    let (mut refused, mut forbidden) = (0, 0);
-                    for outcome in applies.iter().filter_map(|apply| apply.apply_to(now, registry)) {
-                        refused += u64::from(matches!(outcome, ApplyOutcome::Full | ApplyOutcome::Malformed));
-                        forbidden += u64::from(outcome == ApplyOutcome::Forbidden);
-                    }
-                    (refused, forbidden)
-                };
-                let (refused, forbidden) = self.link.run(apply).await.unwrap_or_default();
-                self.refused_servers += refused;
-                if refused + forbidden > 0 && self.reread_at.is_none() {
-                    self.reread_at = Some(now + REREAD_INTERVAL);
+            self.apply_to_registry(now, updates).await;
+            if let Some(admin) = self.lobby.admin().filter(|_| !decisions.is_empty()) {
+                match admin.apply_shared(decisions).await {
+                    Ok(left_out) => self.set_left_out_bans(self.left_out_bans.max(left_out)),
+                    Err(error) => tracing::warn!(%error, "cannot apply bans of other nodes"),
                 }
             }
-            if let Some(admin) = self.lobby.admin().filter(|_| !shared.is_empty())
-                && let Err(error) = admin.apply_shared(shared).await
-            {
-                tracing::warn!(%error, "cannot apply bans of other nodes");
-            }
         }
+    }
+
+    async fn apply_to_registry(&mut self, now: Instant, updates: Vec<Update>) {
+        if updates.is_empty() {
+            return;
+        }
+        let apply = move |registry: &mut rallypoint_lobby_proto::Registry, now| {
+            let (mut refused, mut forbidden) = (0, 0);
+            for outcome in updates.iter().filter_map(|update| update.apply_to(now, registry)) {
+                refused += u64::from(matches!(outcome, ApplyOutcome::Full | ApplyOutcome::Malformed));
+                forbidden += u64::from(outcome == ApplyOutcome::Forbidden);
+            }
+            (refused, forbidden)
+        };
+        let (refused, forbidden) = self.link.run(apply).await.unwrap_or_default();
+        self.refused_servers += refused;
+        if refused + forbidden > 0 && self.reread_at.is_none() {
+            self.reread_at = Some(now + REREAD_INTERVAL);
+        }
+    }
+
+    /// Logs once that there are more bans than a node keeps.
+    fn set_left_out_bans(&mut self, count: usize) {
+        if count > 0 && self.left_out_bans == 0 {
+            let max = rallypoint_lobby::AdminRecord::MAX;
+            tracing::error!(
+                count,
+                "not all bans of the cluster are in force at this node: there are more than {max}. Lift bans that are no \
+                 longer needed, or combine them into networks"
+            );
+        }
+        self.left_out_bans = count;
     }
 
     /// Executes a request in a task of its own.
@@ -222,16 +263,12 @@ impl Driver {
         let Ok(Finished { id, sent, reply, connections }) = finished else { return };
         if connections.is_some() {
             self.connections = connections;
-            self.checks.set_connection(self.connections.as_ref().map(|connections| connections.commands.clone()));
+            self.shared.set(self.connections.as_ref().map(|connections| connections.commands.clone()));
         }
-        let is_opened = matches!(reply, Ok(Reply::Opened(_)));
         self.node.handle_reply(sent, Instant::now(), id, reply);
         if let NodeState::Disconnected(_) = self.node.state() {
             self.connections = None;
-            self.checks.set_connection(None);
-        } else if is_opened && let Some(admin) = self.lobby.admin() {
-            // Bans that were added while there was no contact, or before this lobby joined.
-            bans::share_all(&mut self.node, &admin.record());
+            self.shared.set(None);
         }
     }
 
@@ -293,30 +330,27 @@ impl Driver {
             seq: stats.seq,
             listed: self.lobby.stats().listed as u64,
             behind: stats.behind,
+            probes: self.link.is_probing(),
             round_trip_us: round_trip.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
         };
         self.node.set_report(report.emit());
         let store_now = self.node.clock().store_time(now);
-        let rows = self.node.nodes().iter();
-        let nodes = rows.map(|row| {
-            let report = NodeReport::parse(&row.report);
-            ClusterNodeStatus {
-                name: report.name,
-                version: report.version,
-                age: Duration::from_millis(store_now.saturating_sub(row.time)),
-                seq: report.seq,
-                listed: report.listed,
-            }
-        });
+        let reported = reported_nodes(self.node.nodes(), store_now);
         let mut live = vec![self.id];
-        let is_live =
-            |row: &&crate::NodeRow| store_now.saturating_sub(row.time) < NODE_TIMEOUT_MS && row.node != self.id;
         if *self.node.state() == NodeState::Following {
-            live.extend(self.node.nodes().iter().filter(is_live).map(|row| row.node));
+            // A node that does not probe cannot do it for the others.
+            let is_other = |node: &&ReportedNode| node.is_live() && node.number != self.id && node.report.probes;
+            live.extend(reported.iter().filter(is_other).map(|node| node.number));
         }
         self.link.set_live_nodes(self.id, live);
-        let mut nodes: Vec<_> = nodes.collect();
-        nodes.sort_by(|a, b| a.name.cmp(&b.name).then(a.age.cmp(&b.age)));
+        let nodes = reported.into_iter().map(|node| ClusterNodeStatus {
+            name: node.report.name,
+            version: node.report.version,
+            age: node.age,
+            seq: node.report.seq,
+            listed: node.report.listed,
+        });
+        let nodes = nodes.collect();
         let is_following = *self.node.state() == NodeState::Following;
         let problem = match self.node.state() {
             NodeState::Disconnected(error) => Some(error.to_string()),
@@ -342,6 +376,10 @@ impl Driver {
                 ("failures", stats.failures),
                 ("malformed", stats.malformed),
                 ("untracked", stats.untracked + self.refused_servers),
+                ("messages_sent", self.messenger.stats().sent.load(Relaxed)),
+                ("messages_received", self.messenger.stats().received.load(Relaxed)),
+                ("malformed_messages", self.messenger.stats().malformed.load(Relaxed)),
+                ("left_out_bans", self.left_out_bans as u64),
             ],
         });
     }
@@ -356,7 +394,7 @@ async fn open(client: &StoreClient, request: &Request) -> Result<(Reply, Connect
 }
 
 /// The next change of a ban by the operator of this node. Never ends without a store of bans.
-async fn next_ban(bans: &mut Option<broadcast::Receiver<BanChange>>) -> Option<BanChange> {
+async fn next_ban(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<BanDecision> {
     loop {
         match bans.as_mut()?.recv().await {
             Ok(change) => return Some(change),

@@ -7,7 +7,7 @@ use model::ModelStore;
 use rallypoint_cluster::{
     ClusterNode, ClusterSecret, NodeConfig, NodeState, Reply, Request, RequestId, StoreError, StoreErrorKind,
 };
-use rallypoint_lobby_proto::{Config, HashKeys, RegistrationOutcome, Registry};
+use rallypoint_lobby_proto::{CheckResult, CheckTarget, Config, Event, HashKeys, RegistrationOutcome, Registry};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use std::{
     collections::BTreeSet,
@@ -52,16 +52,19 @@ pub struct Server {
     pub port: u16,
     pub name: String,
     pub players: u16,
+    /// How it can be queried (E1).
+    pub x_query: Option<&'static str>,
 }
 
 pub fn server(id: u128) -> Server {
-    Server { id, lobby: LOBBY, is_tcp: false, port: 8190, name: format!("server {id}"), players: 0 }
+    Server { id, lobby: LOBBY, is_tcp: false, port: 8190, name: format!("server {id}"), players: 0, x_query: None }
 }
 
 impl Server {
     pub fn datagram(&self) -> Vec<u8> {
         let mut table = TableBuf::new();
         table.push(b"name", self.name.as_bytes()).unwrap();
+        self.x_query.iter().for_each(|value| table.push(b"x-query", value.as_bytes()).unwrap());
         let transport = if self.is_tcp { Transport::Tcp } else { Transport::Udp };
         let occupancy = Occupancy { players: self.players, ..Occupancy::default() };
         let id = ServerId::from_bytes(self.id.to_be_bytes());
@@ -94,9 +97,12 @@ pub struct TestNode {
     pub node: ClusterNode,
     /// Whether the store can be reached.
     pub is_linked: bool,
+    /// How far its clock is ahead of the world's.
+    pub ahead: Duration,
     exchanges: Vec<Exchange>,
+    /// Reachability checks under way.
+    checks: Vec<(Instant, CheckTarget)>,
     next_sweep: Instant,
-    number: u64,
 }
 
 /// All nodes and the store.
@@ -108,6 +114,10 @@ pub struct World {
     pub is_read_only: bool,
     /// Maximum delay in each direction.
     pub delay: Duration,
+    /// Addresses that checks reach; without a set there are no checks.
+    pub reachable: Option<BTreeSet<SocketAddr>>,
+    /// Difference between the clocks of two nodes.
+    pub clock_step: Duration,
     starts: u64,
 }
 
@@ -117,6 +127,15 @@ fn unreachable() -> StoreError {
 
 impl World {
     pub fn new(nodes: usize, seed: u64) -> Self {
+        Self::start(nodes, seed, None)
+    }
+
+    /// A world in which servers are checked, and reached at these addresses.
+    pub fn with_checks(nodes: usize, seed: u64, reachable: &[impl AsRef<str>]) -> Self {
+        Self::start(nodes, seed, Some(reachable.iter().map(|addr| addr.as_ref().parse().unwrap()).collect()))
+    }
+
+    fn start(nodes: usize, seed: u64, reachable: Option<BTreeSet<SocketAddr>>) -> Self {
         let mut world = Self {
             now: Instant::now(),
             store: ModelStore::at(1_000_000),
@@ -124,6 +143,9 @@ impl World {
             random: Random(seed),
             is_read_only: false,
             delay: Duration::from_millis(30),
+            reachable,
+            // Nodes have clocks of their own; nothing may depend on them.
+            clock_step: Duration::from_secs(300),
             starts: 0,
         };
         for _ in 0..nodes {
@@ -145,26 +167,28 @@ impl World {
 
     fn start_node(&mut self) -> TestNode {
         self.starts += 1;
+        let ahead = self.clock_step * u32::try_from(self.starts % 3).unwrap();
+        let now = self.now + ahead;
         let mut config = Config::default();
-        config.checks.enabled = false;
+        config.checks.enabled = self.reachable.is_some();
         let keys = HashKeys { tables: self.starts, public_ids: secret().public_id_key() };
-        let mut registry = Registry::new(config, keys, self.now).unwrap();
-        registry.enable_replication(self.now, (u128::from(self.starts) << 64 | 0x5eed).to_be_bytes());
+        let mut registry = Registry::new(config, keys, now).unwrap();
+        registry.enable_replication(now, (u128::from(self.starts) << 64 | 0x5eed).to_be_bytes());
         let config = NodeConfig {
             node: self.starts,
             secret_check: secret().check_value(),
             outage_limit: Duration::from_secs(300),
             max_servers: 1_000_000,
         };
-        let node = ClusterNode::new(config, self.now);
-        let exchanges = Vec::new();
-        TestNode { registry, node, is_linked: true, exchanges, next_sweep: self.now, number: self.starts }
+        let node = ClusterNode::new(config, now);
+        TestNode { registry, node, is_linked: true, ahead, exchanges: Vec::new(), checks: Vec::new(), next_sweep: now }
     }
 
     pub fn send(&mut self, node: usize, from: &str, datagram: &[u8]) -> RegistrationOutcome {
         let ip: IpAddr = from.parse().unwrap();
         let port = 40_000 + (self.random.below(20_000) as u16);
-        self.nodes[node].registry.handle_datagram(self.now, SocketAddr::new(ip, port), datagram)
+        let now = self.now + self.nodes[node].ahead;
+        self.nodes[node].registry.handle_datagram(now, SocketAddr::new(ip, port), datagram)
     }
 
     pub fn register(&mut self, node: usize, from: &str, server: &Server) -> RegistrationOutcome {
@@ -198,8 +222,8 @@ impl World {
     }
 
     fn step_node(&mut self, index: usize) {
-        let now = self.now;
-        let Self { store, nodes, random, is_read_only, delay, .. } = self;
+        let now = self.now + self.nodes[index].ahead;
+        let Self { store, nodes, random, is_read_only, delay, reachable, .. } = self;
         let node = &mut nodes[index];
         // The store executes, and replies arrive.
         let mut delays = || Duration::from_millis(random.below(delay.as_millis() as u64 + 1));
@@ -235,17 +259,27 @@ impl World {
         while let Some(at) = node.registry.poll_timeout().filter(|at| *at <= now) {
             node.registry.handle_timeout(at.max(now - STEP));
         }
-        while node.registry.poll_event().is_some() {}
+        while let Some(event) = node.registry.poll_event() {
+            if let Event::Check(request) = event {
+                node.checks.push((now + Duration::from_millis(200), request.target));
+            }
+        }
+        while let Some(position) = node.checks.iter().position(|(at, _)| *at <= now) {
+            let (_, target) = node.checks.remove(position);
+            let is_reached = reachable.as_ref().is_some_and(|reachable| reachable.contains(&target.addr));
+            let result = if is_reached { CheckResult::Reachable(STEP) } else { CheckResult::Unreachable };
+            node.registry.handle_check(now, target, result);
+        }
         let changes = node.registry.take_changes(node.node.free_changes());
-        node.node.handle_changes(changes);
+        node.node.handle_changes(now, changes);
         if now >= node.next_sweep && node.node.has_room_for_renewals() {
             let mut renewals = Vec::new();
             while !node.registry.take_renewals(64, &mut renewals) {}
             node.node.handle_renewals(renewals);
             node.next_sweep = now + Duration::from_secs(2);
         }
-        while let Some(apply) = node.node.poll_apply(now) {
-            apply.apply_to(now, &mut node.registry);
+        while let Some(update) = node.node.poll_update(now) {
+            update.apply_to(now, &mut node.registry);
         }
         while let Some((id, request)) = node.node.poll_request(now) {
             let execute_at = now + delays();
@@ -264,7 +298,7 @@ impl World {
 
     /// What a node lists: lobby, addresses, name, players and transport of each server.
     pub fn list(&mut self, node: usize) -> BTreeSet<String> {
-        let now = self.now;
+        let now = self.now + self.nodes[node].ahead;
         let registry = &mut self.nodes[node].registry;
         registry.publish(now);
         let snapshot = registry.lists().snapshot();

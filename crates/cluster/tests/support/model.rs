@@ -1,7 +1,7 @@
 //! A model of the store: what its scripts do, in memory.
 
 use rallypoint_cluster::{
-    EntryValue, FORMAT, LogRecord, NodeRow, OpenedStore, RecordKind, Refusal, Reply, Request, Ticked, Write,
+    Conflict, EntryValue, FORMAT, LogRecord, NodeRow, OpenedStore, RecordKind, Reply, Request, Ticked, Write,
     WriteResult,
 };
 use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
@@ -64,6 +64,12 @@ impl ModelStore {
         *self = Self { now: self.now, commands: self.commands, ..Self::default() };
     }
 
+    /// Loses a server without a record, as if an operator had deleted it.
+    pub fn forget(&mut self, id: PublicId) {
+        self.entries.remove(&id);
+        self.unbind(id);
+    }
+
     /// Drops the oldest records of the log.
     pub fn trim_log(&mut self, keep: usize) {
         let excess = self.log.len().saturating_sub(keep);
@@ -96,8 +102,14 @@ impl ModelStore {
                 if !self.is_epoch(epoch) {
                     return Some(Reply::Ticked(None));
                 }
+                if self.meta.as_ref().is_some_and(|meta| meta.ticked > self.now + 60_000) {
+                    let bans = std::mem::take(&mut self.bans);
+                    self.flush();
+                    self.bans = bans;
+                    return Some(Reply::Ticked(None));
+                }
                 self.nodes.insert(*node, (self.now, report.clone()));
-                self.expire(token);
+                let has_more = self.expire(token);
                 self.check_invariants();
                 let meta = self.meta.as_ref()?;
                 let row = |(node, (time, report)): (&u64, &(u64, Vec<u8>))| NodeRow {
@@ -106,7 +118,15 @@ impl ModelStore {
                     report: report.clone(),
                 };
                 let nodes = self.nodes.iter().map(row).collect();
-                Reply::Ticked(Some(Ticked { seq: meta.seq, token: meta.token.clone(), time: self.now, nodes }))
+                let servers = self.entries.len() as u64;
+                Reply::Ticked(Some(Ticked {
+                    seq: meta.seq,
+                    token: meta.token.clone(),
+                    time: self.now,
+                    nodes,
+                    has_more,
+                    servers,
+                }))
             }
             Request::Write { epoch, writes } => {
                 if !self.is_epoch(epoch) {
@@ -136,7 +156,8 @@ impl ModelStore {
                 Reply::Scanned { cursor: next, entries, malformed: 0 }
             }
             Request::Bans => {
-                Reply::Bans(self.bans.iter().map(|(subject, (_, value))| (subject.clone(), value.clone())).collect())
+                let bans = self.bans.iter().map(|(subject, (_, value))| (subject.clone(), value.clone()));
+                Reply::Bans { bans: bans.collect(), left_out: 0 }
             }
             Request::ReadLog { after } => {
                 let records: Vec<_> = self.log.iter().filter(|record| record.seq > *after).cloned().collect();
@@ -180,12 +201,17 @@ impl ModelStore {
         match write {
             Write::Put { .. } => self.put(token, write),
             Write::Remove { id, reason, deadline } => self.remove(token, *id, *reason, *deadline),
-            Write::Ban { subject, value, since } => {
-                if self.bans.get(subject).is_some_and(|(known, _)| known > since) {
-                    return WriteResult::Refused(Refusal::Stale, None);
+            Write::Ban { subject, value, since, end, is_current } => {
+                let known = self.bans.get(subject).map_or(0, |(known, _)| *known);
+                let since = if *is_current { (known + 1).max(*since) } else { *since };
+                if known > since {
+                    return WriteResult::Refused(Conflict::Stale, None);
                 }
-                let value = [format!("{since} ").as_bytes(), value].concat();
-                self.bans.insert(subject.clone(), (*since, value.clone()));
+                let value = [format!("{since} {end} ").as_bytes(), value].concat();
+                let old = self.bans.insert(subject.clone(), (since, value.clone()));
+                if old.is_some_and(|(_, old)| old == value) {
+                    return WriteResult::Done(0);
+                }
                 WriteResult::Done(self.append(token, RecordKind::Ban { subject: subject.clone(), value }))
             }
         }
@@ -198,17 +224,17 @@ impl ModelStore {
     fn put(&mut self, token: &[u8], write: &Write) -> WriteResult {
         let Write::Put { id, origin, transport, v4, v6, body } = write else { unreachable!() };
         let old = self.entries.get(id).cloned();
-        let refused = |refusal| WriteResult::Refused(refusal, old.clone().map(Box::new));
+        let refused = |conflict| WriteResult::Refused(conflict, old.clone().map(Box::new));
         let latest = v4.iter().chain(v6).map(|(_, lease)| *lease).max().unwrap_or(0);
         if self.tombs.get(id).is_some_and(|tomb| latest <= tomb + 3_000) {
-            return refused(Refusal::Tombstone);
+            return refused(Conflict::Tombstone);
         }
         let new = [(false, *v4), (true, *v6)];
         for (is_ipv6, endpoint) in new {
             if let (Some((_, lease)), Some(known)) = (endpoint, self.leases.get(&(*id, is_ipv6)))
                 && *known > lease + TOLERANCE
             {
-                return refused(Refusal::Stale);
+                return refused(Conflict::Stale);
             }
         }
         let mut replaced = Vec::new();
@@ -219,21 +245,21 @@ impl ModelStore {
             let Some(other) = self.entries.get(&holder) else { continue };
             let is_weaker = other.origin < *origin || (other.origin, *origin) == (ListingOrigin::Registered, *origin);
             if !is_weaker {
-                return refused(Refusal::Taken);
+                return refused(Conflict::Taken);
             }
             if other.origin == *origin && self.latest_lease(holder) > lease + TOLERANCE {
-                return refused(Refusal::Stale);
+                return refused(Conflict::Stale);
             }
             if !replaced.contains(&holder) {
                 replaced.push(holder);
             }
         }
-        for holder in replaced {
-            self.delete(token, holder, Some(UnlistReason::Replaced));
-        }
         // Endpoints of the other family stay, unless another server has them with the new transport.
         let keep = |endpoint: Option<(SocketAddr, SocketAddr)>| {
-            endpoint.filter(|addr| self.at.get(&key(*transport, addr.1)).is_none_or(|holder| holder == id))
+            endpoint.filter(|addr| {
+                let holder = self.at.get(&key(*transport, addr.1));
+                holder.is_none_or(|holder| holder == id || replaced.contains(holder))
+            })
         };
         let merged_v4 = v4.map(|(addr, _)| addr).or_else(|| keep(old.as_ref()?.v4));
         let merged_v6 = v6.map(|(addr, _)| addr).or_else(|| keep(old.as_ref()?.v6));
@@ -268,7 +294,11 @@ impl ModelStore {
         }
         value.seq = self.next_seq();
         self.entries.insert(*id, value.clone());
-        WriteResult::Done(self.append(token, RecordKind::Put { id: *id, value, is_expiry: false }))
+        let seq = self.append(token, RecordKind::Put { id: *id, value, is_expiry: false });
+        for holder in replaced {
+            self.delete(token, holder, Some(UnlistReason::Replaced));
+        }
+        WriteResult::Done(seq)
     }
 
     fn remove(&mut self, token: &[u8], id: PublicId, reason: UnlistReason, deadline: u64) -> WriteResult {
@@ -278,7 +308,7 @@ impl ModelStore {
         }
         let Some(old) = self.entries.get(&id) else { return WriteResult::Done(0) };
         if self.latest_lease(id) > deadline + TOLERANCE {
-            return WriteResult::Refused(Refusal::Stale, Some(Box::new(old.clone())));
+            return WriteResult::Refused(Conflict::Stale, Some(Box::new(old.clone())));
         }
         WriteResult::Done(self.delete(token, id, Some(reason)))
     }
@@ -295,20 +325,23 @@ impl ModelStore {
         self.append(token, RecordKind::Remove { id, reason })
     }
 
-    fn expire(&mut self, token: &[u8]) {
+    /// Ends leases that are due, at most 500. Returns whether there may be more.
+    fn expire(&mut self, token: &[u8]) -> bool {
         let now = self.now;
-        let Some(meta) = &mut self.meta else { return };
+        let Some(meta) = &mut self.meta else { return false };
         if now > meta.ticked + 5_000 {
             meta.grace = now + 10_000;
         }
         meta.ticked = now;
         if now < meta.grace {
-            return;
+            return false;
         }
         // In the order of the sorted set.
         let due = self.leases.iter().filter(|(_, end)| **end <= now);
         let mut due: Vec<_> = due.map(|((id, is_ipv6), end)| (*end, *is_ipv6, *id)).collect();
         due.sort_unstable();
+        due.truncate(500);
+        let has_more = due.len() == 500;
         for (_, is_ipv6, id) in due {
             self.leases.remove(&(id, is_ipv6));
             let Some(mut value) = self.entries.get(&id).cloned() else { continue };
@@ -325,5 +358,6 @@ impl ModelStore {
             }
         }
         self.tombs.retain(|_, tomb| *tomb + 120_000 > now);
+        has_more
     }
 }

@@ -3,11 +3,14 @@
 //! A registration with a new ID replaces the server at the same endpoint (L8), because a restarted server has a new ID. But the
 //! source can be forged, and then the new ID leaves again: it moves to another port, is unregistered or expires. The former
 //! server is therefore kept for the rest of its lease, with its place, and returns when the new one leaves.
+//!
+//! In a cluster (W90), the other nodes learn of the replacement only when the new server is listed. A former server that other
+//! nodes heard returns as they know it, and is then read again from the store.
 
 use super::{Registry, seen_endpoints::EndpointKey};
 use crate::{
-    ListedServer, UnlistReason,
-    entry::{CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, Trust},
+    ListedServer, PublicId, UnlistReason,
+    entry::{CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState, Trust},
     index::SlotIndex,
     wheel::Tick,
 };
@@ -18,6 +21,10 @@ use std::{sync::Arc, time::Instant};
 #[derive(Debug)]
 pub(crate) struct DisplacedServer {
     pub id: ServerId,
+    /// Whether the ID is a stand-in, because only other nodes of a cluster know it.
+    has_stand_in_id: bool,
+    /// Whether another node of a cluster heard it.
+    is_remote: bool,
     transport: Transport,
     check: Option<CheckMethod>,
     /// The endpoint that was taken.
@@ -28,6 +35,11 @@ pub(crate) struct DisplacedServer {
 }
 
 impl DisplacedServer {
+    /// Its public ID.
+    pub fn public_id(&self) -> PublicId {
+        self.server.public_id()
+    }
+
     fn key(&self) -> EndpointKey {
         (self.endpoint.external, self.transport)
     }
@@ -52,10 +64,24 @@ impl Registry {
             let deadline = hot.deadlines[taken];
             let server = Arc::clone(&cold.server);
             let (transport, check) = (cold.transport, cold.check);
-            Box::new(DisplacedServer { id: hot.id, transport, check, endpoint, deadline, server })
+            let (has_stand_in_id, is_remote) = (cold.replica.has_stand_in_id, cold.replica.is_remote[taken]);
+            Box::new(DisplacedServer {
+                id: hot.id,
+                has_stand_in_id,
+                is_remote,
+                transport,
+                check,
+                endpoint,
+                deadline,
+                server,
+            })
         });
         let key = cold.endpoints[taken].map(|endpoint| (endpoint.external, cold.transport));
-        self.remove(now, slot, reason);
+        // Whether the other nodes of a cluster lose it, too, is decided when the new server is listed.
+        match displaced {
+            Some(_) => self.without_reporting(|registry| registry.remove(now, slot, reason)),
+            None => self.remove(now, slot, reason),
+        }
         match inherited {
             Some(former) if Some(former.key()) != key => {
                 self.return_displaced(now, *former);
@@ -68,7 +94,7 @@ impl Registry {
     /// Keeps a displaced server with the entry that has taken its endpoint. If it is the same server, which has returned, it
     /// gets back what it had.
     pub(super) fn keep_displaced(&mut self, now: Instant, slot: SlotIndex, displaced: Box<DisplacedServer>) {
-        if displaced.id == self.slots.hot(slot).id {
+        if displaced.public_id() == self.slots.cold(slot).server.public_id() {
             let cold = self.slots.cold_mut(slot);
             let server = cold.server.updated(cold.server.lobby_id, &cold.server.block);
             cold.server = Arc::new(server.with_since(displaced.server.since));
@@ -76,13 +102,14 @@ impl Registry {
         }
         let cold = self.slots.cold(slot);
         if cold.trust == Trust::Proven || cold.displaced.is_some() {
-            return;
+            // The store may still have it.
+            return self.read_again(displaced.public_id());
         }
         let source = displaced.endpoint.internal.ip;
         let memory = displaced.server.memory();
         self.usage.memory += memory;
         self.usage.charge(source, memory);
-        self.displaced_by_id.insert(displaced.id, slot);
+        self.displaced_by_id.insert(displaced.public_id(), slot);
         self.slots.cold_mut(slot).displaced = Some(displaced);
         self.trim_source(now, source, slot);
     }
@@ -90,7 +117,7 @@ impl Registry {
     /// Takes the displaced server of an entry.
     pub(super) fn take_displaced(&mut self, slot: SlotIndex) -> Option<Box<DisplacedServer>> {
         let displaced = self.slots.cold_mut(slot).displaced.take()?;
-        self.displaced_by_id.remove(&displaced.id);
+        self.displaced_by_id.remove(&displaced.public_id());
         let memory = displaced.server.memory();
         self.usage.memory -= memory;
         self.usage.uncharge(displaced.endpoint.internal.ip, memory);
@@ -99,11 +126,18 @@ impl Registry {
 
     /// Forgets the displaced server with this ID, which has registered elsewhere than at the endpoint `except`, or was
     /// unregistered. Returns whether there was one whose lease has not ended.
-    pub(super) fn forget_displaced(&mut self, now: Instant, id: ServerId, except: Option<EndpointKey>) -> bool {
+    pub(super) fn forget_displaced(&mut self, now: Instant, id: PublicId, except: Option<EndpointKey>) -> bool {
         let Some(&holder) = self.displaced_by_id.get(&id) else { return false };
         let place = self.slots.cold(holder).displaced.as_ref().map(|displaced| displaced.key());
         let reached = self.wheel.tick(now);
         place != except && self.take_displaced(holder).is_some_and(|displaced| displaced.deadline > reached)
+    }
+
+    /// Whether this server was displaced from this endpoint.
+    pub(super) fn is_displaced_from(&self, id: PublicId, key: EndpointKey) -> bool {
+        let holder = self.displaced_by_id.get(&id);
+        let displaced = holder.and_then(|&holder| self.slots.cold(holder).displaced.as_ref());
+        displaced.is_some_and(|displaced| displaced.key() == key)
     }
 
     /// Lets the displaced server of an entry return, if the entry has left its endpoint, and forgets it when its lease ends.
@@ -128,20 +162,28 @@ impl Registry {
         }
     }
 
-    /// Lists a displaced server again for the rest of its lease. If it had an endpoint of the other family, that one returns with its next registration.
+    /// Lists a displaced server again for the rest of its lease. If it had an endpoint of the other family, that one returns with
+    /// its next registration.
     pub(super) fn return_displaced(&mut self, now: Instant, displaced: DisplacedServer) {
-        let DisplacedServer { id, transport, check, endpoint, deadline, server } = displaced;
+        let public_id = displaced.public_id();
+        let DisplacedServer { id, has_stand_in_id, is_remote, transport, check, endpoint, deadline, server } =
+            displaced;
         let key = (endpoint.external, transport);
         let reached = self.wheel.tick(now);
-        if deadline <= reached || self.slots.at_endpoint(key).is_some() {
-            return;
+        // The lease of a server that other nodes heard is kept in the store.
+        let deadline = if is_remote { self.remote_deadline() } else { deadline };
+        let is_back = self.replication.is_some() && self.find_replicated(public_id).is_some();
+        if deadline <= reached || is_back || self.slots.at_endpoint(key).is_some() {
+            return self.read_again(public_id);
         }
         self.usage.memory += server.memory();
         self.join_lobby(None, server.lobby_id);
-        let cold = ColdEntry { trust: Trust::Proven, ..ColdEntry::new(transport, check, server, reached) };
-        let slot = self.slots.insert(id, cold);
-        self.index_public_id(slot);
         let family = Family::of(endpoint.internal.ip);
+        let mut replica = ReplicaState { has_stand_in_id, is_remote: PerFamily::default() };
+        replica.is_remote[family] = is_remote;
+        let cold = ColdEntry::new(transport, check, server, reached);
+        let slot = self.slots.insert(id, ColdEntry { trust: Trust::Proven, replica, ..cold });
+        self.index_public_id(slot);
         self.slots.bind(key, slot);
         self.charge_endpoint(slot, endpoint.internal.ip);
         self.slots.cold_mut(slot).endpoints[family] = Some(endpoint);
@@ -150,9 +192,8 @@ impl Registry {
         hot.deadlines[family] = deadline;
         self.wheel.schedule(slot, deadline);
         // It lists the server, unless it was banned in the meantime.
-        let public_id = self.slots.cold(slot).server.public_id();
         self.review_entry(now, slot);
         // Also if another node removed the server that had taken its place.
-        self.report_again(public_id);
+        self.read_again(public_id);
     }
 }

@@ -44,7 +44,11 @@ impl Registry {
             };
             if let Some(displaced) = &cold.displaced {
                 assert!(cold.trust < Trust::Proven, "a proven server that has displaced another");
-                assert_eq!(self.displaced_by_id.get(&displaced.id), Some(&slot), "a displaced server by its ID");
+                assert_eq!(
+                    self.displaced_by_id.get(&displaced.public_id()),
+                    Some(&slot),
+                    "a displaced server by its ID"
+                );
                 assert!(self.slots.find(displaced.id).is_none(), "a displaced server that is registered");
                 displaced_servers += 1;
                 memory += displaced.server.memory();

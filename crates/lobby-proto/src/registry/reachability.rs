@@ -130,6 +130,9 @@ impl Registry {
 
     /// Handles a reply of a registered server to a query that was no check, at the address that the list shows. For a server that
     /// is not checked, by configuration, it proves as much as a check (W45).
+    ///
+    /// In a cluster, only the node that hears the server decides, because it knows whether the server has displaced another. The
+    /// other nodes learn that it is proven from the store (W90).
     pub fn handle_reply(&mut self, now: Instant, id: PublicId, listed: SocketAddr) {
         let Some(port) = NonZeroU16::new(listed.port()) else { return };
         let key = (Addr { ip: listed.ip().to_canonical(), port }, Transport::Udp);
@@ -137,7 +140,8 @@ impl Registry {
         let family = Family::of(key.0.ip);
         let cold = self.slots.cold(slot);
         let (Some(method), Some(endpoint)) = (cold.check, cold.endpoints[family]) else { return };
-        if cold.server.public_id == id && self.check_target(slot, family).is_none() {
+        let is_decided_here = cold.server.public_id == id && !cold.replica.is_remote[family];
+        if is_decided_here && self.check_target(slot, family).is_none() {
             let target = method.target(endpoint.internal);
             self.checks.vouch(now, &self.wheel, target);
             self.prove_by_check(slot, family, target);

@@ -26,7 +26,8 @@ impl Registry {
         }
         let endpoint = self.endpoint(source, new.port());
         let key = (endpoint.external, new.transport());
-        if self.is_server_banned(now, self.public_id(new.server_id())) || self.is_endpoint_banned(now, key) {
+        let public_id = self.public_id(new.server_id());
+        if self.is_server_banned(now, public_id) || self.is_endpoint_banned(now, key) {
             return RegistrationOutcome::Banned;
         }
         if self.is_private_refused(&endpoint) {
@@ -52,7 +53,7 @@ impl Registry {
         let known = self.slots.find(new.server_id());
         let replaced = self.slots.at_endpoint(key).filter(|&slot| Some(slot) != known);
         let family = Family::of(source);
-        self.forget_displaced(now, new.server_id(), Some(key));
+        self.forget_displaced(now, public_id, Some(key));
         // L8: a restarted server has a new ID, and must be visible at once.
         let is_contested = replaced.is_some_and(|old| self.is_contested(now, old, new.server_id()));
         let replaced_id = replaced.map(|old| self.slots.hot(old).id);

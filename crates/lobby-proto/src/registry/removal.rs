@@ -13,7 +13,7 @@ impl Registry {
     pub(super) fn unregister(&mut self, now: Instant, id: ServerId) -> RegistrationOutcome {
         match self.find_or_adopt(id) {
             Some(slot) => self.remove(now, slot, UnlistReason::Unregistered),
-            None if self.forget_displaced(now, id, None) => {}
+            None if self.forget_displaced(now, self.public_id(id), None) => self.note_unregistered(now, id),
             None => return RegistrationOutcome::NotRegistered,
         }
         self.tombstones.insert(now, id);

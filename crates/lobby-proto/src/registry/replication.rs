@@ -36,6 +36,8 @@ pub struct ReplicatedServer {
     pub lobby_id: LobbyId,
     /// How it came into the list.
     pub origin: ListingOrigin,
+    /// Whether it has replied to a check or query of a node at its endpoints (W45).
+    pub is_proven: bool,
     /// When it first registered.
     pub since: Instant,
     /// Its block of the list reply, without the length field. Its endpoints are ignored.
@@ -112,6 +114,11 @@ impl Registry {
         if let Some(replication) = &mut self.replication {
             replication.remote_deadline = self.wheel.tick(at);
         }
+    }
+
+    /// When remote endpoints expire.
+    pub(super) fn remote_deadline(&self) -> Tick {
+        self.replication.as_ref().map(|replication| replication.remote_deadline).unwrap_or_default()
     }
 
     /// The public IDs of all servers that have a remote endpoint or a listed local one.

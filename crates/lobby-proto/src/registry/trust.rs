@@ -78,7 +78,12 @@ impl Registry {
                 self.usage.unlink(&mut self.slots, slot, endpoint.internal.ip);
             }
         }
-        self.slots.cold_mut(slot).trust = Trust::Proven;
+        let cold = self.slots.cold_mut(slot);
+        cold.trust = Trust::Proven;
+        // The other nodes of a cluster must know before the server is replaced at one of them.
+        if cold.position.is_some() {
+            self.note_change(slot);
+        }
     }
 
     /// Makes a server that has registered at another address or port prove itself there. Otherwise IDs that an attacker has

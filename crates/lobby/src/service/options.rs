@@ -1,6 +1,6 @@
 //! Options of a lobby at its start.
 
-use crate::{ClusterOptions, ListLimits, TableScope, default_memory_cap};
+use crate::{ListLimits, NodeIdentity, TableScope, default_memory_cap};
 use rallypoint_lobby_proto::Config;
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -39,7 +39,7 @@ pub struct LobbyOptions {
     /// descriptors of the process. Default: 0.
     pub other_descriptors: usize,
     /// Makes the lobby a node of a cluster. Default: `None`.
-    pub cluster: Option<ClusterOptions>,
+    pub cluster: Option<NodeIdentity>,
     /// Size of the system's receive buffer for each UDP socket, in bytes. The system may grant less. Default: 8 MiB.
     pub receive_buffer: usize,
 }

@@ -50,7 +50,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     let bound = bind::bind(&options)?;
     let data_dir = options.data_dir.as_deref().map(DataDir::open).transpose()?;
     let public_ids = match &options.cluster {
-        Some(cluster) => cluster.public_id_key,
+        Some(node) => node.public_id_key,
         None => data_dir.as_ref().map_or_else(|| Ok(entropy::bytes()?), DataDir::public_id_key)?,
     };
     let keys = HashKeys { tables: entropy::u64()?, public_ids };
@@ -58,7 +58,8 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     if options.cluster.is_some() {
         registry.enable_replication(now, entropy::bytes()?);
     }
-    let changes = options.cluster.map(|_| Arc::new(Notify::new()));
+    let changes = options.cluster.as_ref().map(|_| Arc::new(Notify::new()));
+    let node_name: Option<Arc<str>> = options.cluster.as_ref().map(|node| node.name.as_str().into());
     let mut admin_record = None;
     if let Some(data_dir) = &data_dir {
         let record = AdminRecord::load(data_dir.path())?;
@@ -122,6 +123,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
             sockets,
             registry.clone(),
             Arc::clone(&feed),
+            node_name.clone(),
             duties.clone(),
             entropy::u128()?,
             runtime,
@@ -130,7 +132,15 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     for socket in &bound.udp {
         tracing::info!(addr = %socket.local_addr(), receive_buffer = socket.recv_buffer_size(), "listening");
     }
-    let link = |changes| ClusterLink { registry: registry.clone(), changes, status: Arc::default(), duties };
+    let link = |changes| ClusterLink {
+        registry: registry.clone(),
+        changes,
+        status: Arc::default(),
+        duties,
+        feed: Arc::clone(&feed),
+        peers: Arc::default(),
+        is_probing: probing.is_some(),
+    };
     let cluster = changes.map(link);
     Ok(LobbyService(Arc::new(Inner {
         addrs: bound.addrs,
@@ -147,6 +157,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         table_task: table_task.abort_handle(),
         probing,
         cluster,
+        node_name,
         thread: Mutex::new(Some(thread)),
     })))
 }

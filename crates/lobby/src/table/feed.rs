@@ -1,9 +1,10 @@
 //! Access to the table for other tasks: the latest snapshot, subscriptions, and the way in for probe results.
 
 use super::{TableSnapshot, TableUpdate};
-use crate::verify::VerificationResult;
+use crate::{Finding, NodeLatency, verify::VerificationResult};
 use arc_swap::{ArcSwap, Guard};
-use std::sync::Arc;
+use rallypoint_lobby_proto::PublicId;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::{broadcast, mpsc, watch};
 
 /// Number of updates that a subscriber may be behind before it misses some and has to compare snapshots.
@@ -11,6 +12,9 @@ const BACKLOG: usize = 64;
 
 /// Number of probe results that may wait for the table. A reply can take tens of kilobytes.
 const RESULTS: usize = 64;
+
+/// Number of findings that may wait for the other nodes of a cluster.
+const FINDINGS: usize = 4_096;
 
 /// The latest snapshot of the [`ServerTable`](super::ServerTable), and updates as they happen.
 ///
@@ -37,8 +41,19 @@ const RESULTS: usize = 64;
 pub struct ServerFeed {
     snapshot: ArcSwap<TableSnapshot>,
     updates: broadcast::Sender<Arc<TableUpdate>>,
-    results: mpsc::Sender<VerificationResult>,
+    results: mpsc::Sender<TableInput>,
+    /// For the other nodes of a cluster.
+    findings: OnceLock<mpsc::Sender<Finding>>,
     is_current: watch::Sender<bool>,
+}
+
+/// What the table is told besides the events of the lobby.
+#[derive(Debug)]
+pub(crate) enum TableInput {
+    /// The result of a probe.
+    Verification(VerificationResult),
+    /// Latencies that nodes of a cluster have measured.
+    Latencies(Vec<(PublicId, NodeLatency)>),
 }
 
 /// Updates from a certain snapshot on.
@@ -50,12 +65,13 @@ pub struct Subscription {
 }
 
 impl ServerFeed {
-    pub(crate) fn new(snapshot: Arc<TableSnapshot>) -> (Self, mpsc::Receiver<VerificationResult>) {
+    pub(crate) fn new(snapshot: Arc<TableSnapshot>) -> (Self, mpsc::Receiver<TableInput>) {
         let (results, received) = mpsc::channel(RESULTS);
         let feed = Self {
             snapshot: ArcSwap::new(snapshot),
             updates: broadcast::Sender::new(BACKLOG),
             results,
+            findings: OnceLock::new(),
             is_current: watch::Sender::new(false),
         };
         (feed, received)
@@ -87,9 +103,34 @@ impl ServerFeed {
         let _ = self.is_current.subscribe().wait_for(|is_current| *is_current).await;
     }
 
-    /// Reports the result of a probe. It is dropped after the lobby has ended.
+    /// Reports the result of a probe by this lobby. It is dropped after the lobby has ended.
     pub async fn report(&self, result: VerificationResult) {
-        let _ = self.results.send(result).await;
+        self.share(Finding::Verification(result.clone()));
+        self.report_shared(result).await;
+    }
+
+    /// Reports the result of a probe by another node of a cluster.
+    pub(crate) async fn report_shared(&self, result: VerificationResult) {
+        let _ = self.results.send(TableInput::Verification(result)).await;
+    }
+
+    /// Reports latencies that nodes of a cluster have measured.
+    pub(crate) async fn report_latencies(&self, latencies: Vec<(PublicId, NodeLatency)>) {
+        let _ = self.results.send(TableInput::Latencies(latencies)).await;
+    }
+
+    /// What this lobby finds out from now on, for the other nodes of a cluster. Intended to be called once.
+    pub(crate) fn share_findings(&self) -> mpsc::Receiver<Finding> {
+        let (sender, receiver) = mpsc::channel(FINDINGS);
+        let _ = self.findings.set(sender);
+        receiver
+    }
+
+    /// Hands something to the other nodes of a cluster, if there is room: it is repeated otherwise.
+    pub(crate) fn share(&self, finding: Finding) {
+        if let Some(findings) = self.findings.get() {
+            let _ = findings.try_send(finding);
+        }
     }
 
     pub(super) fn set_current(&self, is_current: bool) {

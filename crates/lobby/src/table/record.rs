@@ -1,7 +1,7 @@
 //! One listed server, ready to be displayed.
 
 use crate::{
-    WallClock,
+    NodeLatency, WallClock,
     text::{fold, link},
     verify::{Differences, SessionKeyStatus, Verification, VerificationResult},
 };
@@ -90,6 +90,8 @@ pub struct ServerRecord {
     folded: FoldedTexts,
     pub(crate) listing: Option<Arc<ListedServer>>,
     encoded: OnceLock<Bytes>,
+    /// Latencies by node of a cluster, sorted by name; `None` if there are none.
+    latencies: Option<Arc<[NodeLatency]>>,
 }
 
 /// The texts of a record folded to lower case, for filters and sorting.
@@ -146,7 +148,31 @@ impl ServerRecord {
             info: None,
             listing: Some(Arc::clone(listing)),
             encoded: OnceLock::new(),
+            latencies: None,
         }
+    }
+
+    /// The latency between each node of a cluster and the server, sorted by the name of the node (W91). Empty without a cluster.
+    #[must_use]
+    pub fn node_latencies(&self) -> &[NodeLatency] {
+        self.latencies.as_deref().unwrap_or_default()
+    }
+
+    /// The same server with these latencies, if they are displayed differently.
+    pub(super) fn with_latencies<'a>(&self, new: impl Iterator<Item = &'a NodeLatency> + Clone) -> Option<Self> {
+        let shown = |latency: &NodeLatency| whole_ms(Some(latency.latency));
+        let known = self.node_latencies().iter();
+        let is_same = known.map(|known| (&known.node, shown(known))).eq(new.clone().map(|new| (&new.node, shown(new))));
+        (!is_same).then(|| {
+            let latencies: Vec<_> = new.cloned().collect();
+            let latencies = (!latencies.is_empty()).then(|| latencies.into());
+            Self { latencies, ..self.copy() }
+        })
+    }
+
+    /// Takes the latencies of an earlier record over.
+    pub(super) fn copy_latencies(&mut self, earlier: &Self) {
+        self.latencies.clone_from(&earlier.latencies);
     }
 
     /// The entries of the registration as display texts, in their original order. Binary values are shown as hexadecimal
@@ -242,6 +268,7 @@ impl ServerRecord {
             folded: _,
             listing: _,
             encoded: _,
+            latencies: _,
         } = self;
         let numbers = (players, bots, slots, since);
         let texts = (name, map, game, game_name, version, website);
@@ -292,6 +319,7 @@ impl ServerRecord {
             folded: FoldedTexts { lines: lines.clone(), ends: *ends },
             listing: self.listing.clone(),
             encoded: OnceLock::new(),
+            latencies: self.latencies.clone(),
             ..*self
         }
     }

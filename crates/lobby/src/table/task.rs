@@ -1,7 +1,7 @@
 //! The task that feeds the [`ServerTable`] with events and publishes its snapshots.
 
-use super::{ServerFeed, ServerTable};
-use crate::{LobbyEvents, LogThrottle, service::RegistryHandle, verify::VerificationResult};
+use super::{ServerFeed, ServerTable, TableInput};
+use crate::{LobbyEvents, LogThrottle, service::RegistryHandle};
 use rallypoint_lobby_proto::Event;
 use std::{
     sync::Arc,
@@ -20,7 +20,7 @@ pub(crate) async fn run(
     table: ServerTable,
     registry: RegistryHandle,
     feed: Arc<ServerFeed>,
-    results: mpsc::Receiver<VerificationResult>,
+    results: mpsc::Receiver<TableInput>,
 ) {
     let _ = try_run(Box::new(table), registry, &feed, results).await;
 }
@@ -30,7 +30,7 @@ async fn try_run(
     table: Box<ServerTable>,
     registry: RegistryHandle,
     feed: &ServerFeed,
-    mut results: mpsc::Receiver<VerificationResult>,
+    mut results: mpsc::Receiver<TableInput>,
 ) -> Option<()> {
     let mut lost = registry.stats().dropped_events;
     let mut check = tokio::time::interval(CHECK_INTERVAL);
@@ -62,7 +62,10 @@ async fn try_run(
                 Err(broadcast::error::RecvError::Lagged(_)) => has_missed = true,
                 Err(broadcast::error::RecvError::Closed) => return None,
             },
-            Some(result) = results.recv() => table.handle_verification(result),
+            Some(input) = results.recv() => match input {
+                TableInput::Verification(result) => table.handle_verification(result),
+                TableInput::Latencies(latencies) => table.handle_latencies(Instant::now(), latencies),
+            },
             () = tokio::time::sleep_until(table.poll_timeout().into()) => {}
             _ = check.tick() => {
                 table.handle_wall_clock(Instant::now(), SystemTime::now());

@@ -51,6 +51,22 @@ impl Differences {
         all.into_iter().filter(|(differs, _)| *differs).map(|(_, name)| name)
     }
 
+    /// The differences in the fields with these names. Other names are ignored.
+    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut differences = Self::default();
+        for name in names {
+            match name {
+                "players" => differences.players = true,
+                "slots" => differences.slots = true,
+                "name" => differences.name = true,
+                "map" => differences.map = true,
+                "password" => differences.password = true,
+                _ => {}
+            }
+        }
+        differences
+    }
+
     /// Whether no field differs.
     #[must_use]
     pub fn is_none(self) -> bool {

@@ -4,7 +4,7 @@ use super::Differences;
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_session_proto::PublicKey;
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 /// Whether a server's own reply confirms its registration (E1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +31,8 @@ pub struct VerificationResult {
     pub differences: Differences,
     /// The reply.
     pub info: Option<Arc<ServerInfo>>,
+    /// The address in the list at which it replied, if it is a registered server.
+    pub replied_at: Option<SocketAddr>,
     /// The key that the server has proved to hold (W67).
     pub proven_key: Option<PublicKey>,
 }
@@ -55,6 +57,6 @@ impl VerificationResult {
     /// A result without differences and without a reply.
     #[must_use]
     pub fn new(id: PublicId, verification: Verification) -> Self {
-        Self { id, verification, differences: Differences::default(), info: None, proven_key: None }
+        Self { id, verification, differences: Differences::default(), info: None, replied_at: None, proven_key: None }
     }
 }

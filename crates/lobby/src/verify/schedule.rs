@@ -32,7 +32,7 @@ const MAX_SERVERS: usize = 1_000_000;
 const MIN_PAUSE: Duration = INTERVAL.saturating_sub(Duration::from_secs(5));
 
 /// Remembers which servers were probed recently, and limits the rate per address and network.
-pub(super) struct ProbeSchedule {
+pub(crate) struct ProbeSchedule {
     probes: Quota,
     probed_at: HashMap<PublicId, Instant>,
     /// When servers that may be probed again are removed from `probed_at`.

@@ -8,8 +8,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use rallypoint_lobby::AllOutcomes;
 use serde::Serialize;
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use std::{net::IpAddr, sync::Arc};
 use utoipa::ToSchema;
 
 /// The recent outcomes of an address.
@@ -19,14 +20,22 @@ pub(crate) struct OutcomesResponse {
     /// The address.
     #[schema(value_type = String)]
     pub address: IpAddr,
-    /// The outcomes, the latest last.
+    /// The outcomes, the latest last: in a cluster, those of all nodes.
     pub outcomes: Vec<RepeatedOutcome>,
+    /// Names of the nodes of a cluster that did not answer in time. Absent if all did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub silent_nodes: Vec<String>,
 }
 
 /// Consecutive datagrams with the same outcome.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Outcome)]
 pub(crate) struct RepeatedOutcome {
+    /// Name of the node of a cluster that received them. Absent without a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = String)]
+    pub node: Option<String>,
     /// The reason code.
     pub code: &'static str,
     /// The reason in plain English.
@@ -84,18 +93,18 @@ impl OutcomesResponse {
             );
             return Err(Problem::new(StatusCode::FORBIDDEN, detail).with_parameter("address"));
         }
-        let past = state.lobby.recent_outcomes(address).await;
-        let now = Instant::now();
-        let outcomes = past.iter().map(|past| RepeatedOutcome {
-            code: past.outcome.code(),
-            text: past.to_string(),
-            port: past.port,
-            accepted: past.outcome.is_listed(),
-            refused: past.outcome.is_refusal(),
-            times: past.times,
-            seconds_ago: now.saturating_duration_since(past.at).as_secs(),
+        let AllOutcomes { outcomes, silent } = state.lobby.all_outcomes(address).await;
+        let outcomes = outcomes.into_iter().map(|outcome| RepeatedOutcome {
+            node: outcome.node.map(|node| node.to_string()),
+            code: outcome.code,
+            text: outcome.text,
+            port: outcome.port,
+            accepted: outcome.is_listed,
+            refused: outcome.is_refusal,
+            times: outcome.times,
+            seconds_ago: outcome.age.as_secs(),
         });
-        Ok(Self { address, outcomes: outcomes.collect() })
+        Ok(Self { address, outcomes: outcomes.collect(), silent_nodes: silent })
     }
 }
 

@@ -120,6 +120,13 @@ impl<'a> ServerRow<'a> {
         self.row.latency.map(format::milliseconds)
     }
 
+    /// The latency from each node of a cluster, the nearest first.
+    pub fn node_latencies(&self) -> Vec<(&'a str, String)> {
+        let mut latencies: Vec<_> = self.row.node_latencies().iter().collect();
+        latencies.sort_by_key(|latency| latency.latency);
+        latencies.iter().map(|latency| (&*latency.node, format::milliseconds(latency.latency))).collect()
+    }
+
     pub fn age(&self) -> String {
         format::age(self.now.saturating_sub(self.row.since))
     }

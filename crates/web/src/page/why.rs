@@ -68,6 +68,11 @@ impl WhyPage {
         outcomes.outcomes.iter().rfind(is_decisive).or(outcomes.outcomes.last())
     }
 
+    /// Whether the outcomes are those of several nodes of a cluster.
+    fn has_nodes(outcomes: &OutcomesResponse) -> bool {
+        outcomes.outcomes.iter().any(|outcome| outcome.node.is_some())
+    }
+
     /// The CSS class of an outcome.
     fn class(outcome: &RepeatedOutcome) -> &'static str {
         match outcome {

@@ -6,6 +6,7 @@ use crate::{
     entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState, Trust},
     index::SlotIndex,
     listed_server::memory_of,
+    registry::DisplacedServer,
 };
 use rallypoint_wire::lobby::{ListBlock, MAX_BLOCK};
 use std::{net::SocketAddr, num::NonZeroU16, sync::Arc, time::Instant};
@@ -51,34 +52,39 @@ pub enum Removal {
 impl Registry {
     /// Applies the state of a server in the store.
     pub fn apply_replicated(&mut self, now: Instant, new: &ReplicatedServer, mode: ApplyMode) -> ApplyOutcome {
-        self.apply_quietly(|registry| registry.apply(now, new, mode))
+        self.without_reporting(|registry| registry.apply(now, new, mode))
     }
 
     /// Applies the removal of a server from the store.
     pub fn remove_replicated(&mut self, now: Instant, id: PublicId, removal: Removal) {
-        self.apply_quietly(|registry| registry.apply_removal(now, id, removal));
+        self.without_reporting(|registry| registry.apply_removal(now, id, removal));
     }
 
-    fn apply_quietly<T>(&mut self, apply: impl FnOnce(&mut Self) -> T) -> T {
-        self.set_applying(true);
-        let result = apply(self);
-        self.set_applying(false);
+    /// Makes changes of which the other nodes know, or that they need not know.
+    pub(in crate::registry) fn without_reporting<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> T {
+        let was_applying = self.set_applying(true);
+        let result = change(self);
+        self.set_applying(was_applying);
         result
     }
 
-    fn set_applying(&mut self, is_applying: bool) {
-        if let Some(replication) = &mut self.replication {
-            replication.is_applying = is_applying;
-        }
+    fn set_applying(&mut self, is_applying: bool) -> bool {
+        let replication = self.replication.as_mut();
+        replication.is_some_and(|replication| std::mem::replace(&mut replication.is_applying, is_applying))
     }
 
-    fn find_replicated(&self, id: PublicId) -> Option<SlotIndex> {
+    pub(in crate::registry) fn find_replicated(&self, id: PublicId) -> Option<SlotIndex> {
         self.replication.as_ref()?.by_public_id.get(&id).copied()
     }
 
     fn apply_removal(&mut self, now: Instant, id: PublicId, removal: Removal) {
         if let (Removal::Change(UnlistReason::Unregistered), Some(replication)) = (removal, &mut self.replication) {
             replication.tombstones.insert(now, id);
+        }
+        // One that was replaced may return here; for any other reason it is gone.
+        let is_replaced = |reason| matches!(reason, UnlistReason::Replaced | UnlistReason::Contested);
+        if matches!(removal, Removal::Change(reason) if !is_replaced(reason)) {
+            self.forget_displaced(now, id, None);
         }
         let Some(slot) = self.find_replicated(id).filter(|_| !self.is_unreported(id)) else { return };
         match removal {
@@ -141,12 +147,17 @@ impl Registry {
         if known.is_none() && self.is_full(new.block.len()) {
             return ApplyOutcome::Full;
         }
-        self.replace_others(now, known, &block, &endpoints);
-        let slot = known.unwrap_or_else(|| self.create_replica(now, new, &block));
+        self.forget_displaced_elsewhere(now, new.public_id, &block, &endpoints);
+        let displaced = self.replace_others(now, known, &block, &endpoints);
+        let Some(slot) = known.or_else(|| self.create_replica(now, new, &block)) else {
+            return ApplyOutcome::Malformed;
+        };
         self.move_lobby(now, slot, None, new.lobby_id);
+        let is_moved = self.is_moved(slot, &endpoints);
         let kept =
             PerFamily::from_fn(|family| mode == ApplyMode::Expiry && is_local[family] && endpoints[family].is_none());
         self.set_replicated_endpoints(slot, &block, endpoints, kept);
+        self.set_replicated_proof(now, slot, new.is_proven, is_moved, displaced);
         self.update_list(now, slot, Some(block), UnlistReason::Expired);
         if kept.iter().any(|kept| *kept) {
             self.report_again(new.public_id);
@@ -155,21 +166,66 @@ impl Registry {
         ApplyOutcome::Applied
     }
 
-    /// Removes other servers at these endpoints (L8), as the store has decided it.
+    /// Removes other servers at these endpoints (L8), as the store has decided it. Returns one that is kept (W45).
     fn replace_others(
         &mut self,
         now: Instant,
         known: Option<SlotIndex>,
         block: &ListBlock<'_>,
         endpoints: &PerFamily<Option<EndpointEntry>>,
-    ) {
+    ) -> Option<Box<DisplacedServer>> {
+        let mut displaced = None;
         for endpoint in endpoints.iter().flatten() {
             let other = self.slots.at_endpoint((endpoint.external, block.transport));
             if let Some(other) = other.filter(|&slot| Some(slot) != known) {
-                // A server that it had displaced does not return to this endpoint.
-                self.take_displaced(other);
-                self.remove(now, other, UnlistReason::Replaced);
+                let former = self.displace(now, other, Family::of(endpoint.external.ip), UnlistReason::Replaced);
+                displaced = displaced.or(former);
             }
+        }
+        displaced
+    }
+
+    /// Forgets that a server was displaced from another endpoint than these.
+    fn forget_displaced_elsewhere(
+        &mut self,
+        now: Instant,
+        id: PublicId,
+        block: &ListBlock<'_>,
+        endpoints: &PerFamily<Option<EndpointEntry>>,
+    ) {
+        let mut keys = endpoints.iter().flatten().map(|endpoint| (endpoint.external, block.transport));
+        if !keys.any(|key| self.is_displaced_from(id, key)) {
+            self.forget_displaced(now, id, None);
+        }
+    }
+
+    /// Whether an entry is about to get an endpoint with another source address or port.
+    fn is_moved(&self, slot: SlotIndex, endpoints: &PerFamily<Option<EndpointEntry>>) -> bool {
+        let old = &self.slots.cold(slot).endpoints;
+        let is_moved = |family: Family| {
+            endpoints[family].is_some_and(|new| old[family].is_none_or(|old| old.internal != new.internal))
+        };
+        Family::ALL.into_iter().any(is_moved)
+    }
+
+    /// What a node has proven counts for all nodes, until the server moves (W90).
+    fn set_replicated_proof(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        is_proven: bool,
+        is_moved: bool,
+        displaced: Option<Box<DisplacedServer>>,
+    ) {
+        if is_proven {
+            self.take_displaced(slot);
+            self.prove(slot);
+        } else if is_moved {
+            self.withdraw_proof(slot);
+        }
+        self.release_displaced(now, slot);
+        if let Some(displaced) = displaced {
+            self.keep_displaced(now, slot, displaced);
         }
     }
 
@@ -188,9 +244,12 @@ impl Registry {
         for family in Family::ALL.into_iter().filter(|&family| is_local[family]) {
             endpoints[family] = self.slots.cold(slot).endpoints[family];
         }
-        self.replace_others(now, Some(slot), block, &endpoints);
+        let displaced = self.replace_others(now, Some(slot), block, &endpoints);
         let server = Arc::clone(&self.slots.cold(slot).server);
         self.set_replicated_endpoints(slot, &server.block(), endpoints, is_local);
+        if let Some(displaced) = displaced {
+            self.keep_displaced(now, slot, displaced);
+        }
         self.update_list(now, slot, None, UnlistReason::Expired);
     }
 
@@ -214,8 +273,9 @@ impl Registry {
         self.slots.len() >= caps.total || self.usage.memory + memory_of(block) > caps.memory
     }
 
-    /// Creates the entry of a server of which only other nodes know the ID, without endpoints.
-    fn create_replica(&mut self, now: Instant, new: &ReplicatedServer, block: &ListBlock<'_>) -> SlotIndex {
+    /// Creates the entry of a server of which only other nodes know the ID, without endpoints. `None` without a cluster.
+    fn create_replica(&mut self, now: Instant, new: &ReplicatedServer, block: &ListBlock<'_>) -> Option<SlotIndex> {
+        let id = self.replication.as_ref()?.stand_in_id(new.public_id);
         self.join_lobby(None, new.lobby_id);
         self.buffers.block.clear();
         ListBlock { v4: None, v6: None, ..*block }.emit(&mut self.buffers.block);
@@ -223,16 +283,14 @@ impl Registry {
         let server = server.with_origin(new.origin);
         self.usage.memory += server.memory();
         let replica = ReplicaState { has_stand_in_id: true, ..ReplicaState::default() };
-        // The accepting node has listed it; whether it was proven there is not known.
-        let trust = if new.origin == ListingOrigin::Registered { Trust::Known } else { Trust::Proven };
+        let is_proven = new.is_proven || new.origin != ListingOrigin::Registered;
+        let trust = if is_proven { Trust::Proven } else { Trust::Known };
         let cold = ColdEntry::new(block.transport, None, Arc::new(server), self.wheel.tick(now));
         let cold = ColdEntry { replica, trust, ..cold };
-        let replication = self.replication.as_ref().expect("states of other nodes are applied in a cluster only");
-        let id = replication.stand_in_id(new.public_id);
         let slot = self.slots.insert(id, cold);
         self.link_entry(slot);
         self.index_public_id(slot);
-        slot
+        Some(slot)
     }
 
     /// Gives an entry these endpoints, except that `kept` ones stay as they are.
@@ -245,7 +303,7 @@ impl Registry {
     ) {
         let transport = block.transport;
         let is_new_transport = self.slots.cold(slot).transport != transport;
-        let deadline = self.replication.as_ref().map(|replication| replication.remote_deadline).unwrap_or_default();
+        let deadline = self.remote_deadline();
         for family in Family::ALL {
             let state = self.slots.hot(slot).states[family];
             let is_same = self.slots.cold(slot).endpoints[family] == endpoints[family];

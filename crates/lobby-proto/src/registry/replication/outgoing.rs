@@ -3,12 +3,12 @@
 use super::{Registry, ReplicatedEndpoint, ReplicatedServer};
 use crate::{
     PublicId, UnlistReason,
-    entry::{EndpointState, Family, PerFamily},
+    entry::{EndpointState, Family, PerFamily, Trust},
     hash::{KeyedHash, KeyedMap},
     index::SlotIndex,
     wheel::Tick,
 };
-use rallypoint_wire::lobby::ListBlock;
+use rallypoint_wire::lobby::{ListBlock, ServerId};
 use std::{
     collections::{VecDeque, hash_map::Entry},
     time::Instant,
@@ -140,6 +140,13 @@ impl Registry {
         }
     }
 
+    /// Reports the state of a server if this node heard it, or else has the store's state of it read again.
+    pub(in crate::registry) fn read_again(&mut self, id: PublicId) {
+        if let Some(replication) = &mut self.replication {
+            replication.outgoing.note(id, None);
+        }
+    }
+
     /// Takes renewed leases of the next `slots` entries, in a sweep that begins again at the end. Returns whether the end was
     /// reached.
     pub fn take_renewals(&mut self, slots: u32, renewals: &mut Vec<LeaseRenewal>) -> bool {
@@ -207,6 +214,14 @@ impl Registry {
         }
     }
 
+    /// Notes the unregistration of a server that has no entry here.
+    pub(in crate::registry) fn note_unregistered(&mut self, now: Instant, id: ServerId) {
+        let id = self.public_id(id);
+        if let Some(replication) = &mut self.replication {
+            replication.outgoing.note(id, Some((UnlistReason::Unregistered, now + self.config.lease)));
+        }
+    }
+
     /// A listed server with the endpoints that this node heard; `None` if there are none. Their leases count as reported.
     fn local_part(&mut self, slot: SlotIndex) -> Option<ReplicatedServer> {
         let hot = self.slots.hot(slot);
@@ -232,6 +247,7 @@ impl Registry {
             public_id: cold.server.public_id(),
             lobby_id: cold.server.lobby_id(),
             origin: cold.server.origin(),
+            is_proven: cold.trust == Trust::Proven,
             since: cold.server.since(),
             block,
             v4,

@@ -1,0 +1,140 @@
+//! Following the log, and the states of servers that it shows.
+
+use super::{ClusterNode, SHORT_TICK_INTERVAL, Update, pending::ServerState};
+use crate::{
+    record::{EntryValue, LogRecord, RecordKind},
+    request::Ticked,
+};
+use rallypoint_lobby_proto::{ApplyMode, PublicId, Removal, ReplicatedEndpoint, ReplicatedServer};
+use std::time::Instant;
+
+/// A place in the log: the last record that was applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct LogPosition {
+    pub seq: u64,
+    /// After a failover that lost changes, another record can have the same number, but not the same token.
+    pub token: Vec<u8>,
+}
+
+impl LogPosition {
+    /// Whether a log with this last record can continue here.
+    pub fn is_at_or_before(&self, seq: u64, token: &[u8]) -> bool {
+        seq > self.seq || (seq == self.seq && token == self.token)
+    }
+
+    /// Moves on to a record. Returns `false` if it is not the next one.
+    fn advance(&mut self, record: &LogRecord) -> bool {
+        let is_next = self.seq.checked_add(1) == Some(record.seq) && record.previous == self.token;
+        if is_next {
+            self.seq = record.seq;
+            self.token.clone_from(&record.token);
+        }
+        is_next
+    }
+}
+
+impl ClusterNode {
+    pub(super) fn handle_ticked(&mut self, sent: Instant, now: Instant, ticked: Ticked) {
+        if self.clock.handle_sample(sent, now, ticked.time) {
+            // In the new time the leases of all servers may have ended.
+            self.updates.push_back(Update::ReportLeases);
+        }
+        self.extend_remote_deadline(now);
+        self.stats.behind = ticked.seq.saturating_sub(self.position.seq);
+        self.nodes = ticked.nodes;
+        if ticked.has_more {
+            self.next_tick = now + SHORT_TICK_INTERVAL;
+        }
+        if self.loading.is_some() {
+            return;
+        }
+        // A failover lost changes that were applied here. (Records that were read since the tick was sent do not count.)
+        let has_lost_changes = ticked.seq < self.tick_seq;
+        let is_forked = ticked.seq == self.position.seq && ticked.token != self.position.token;
+        // Servers were deleted from the store without a record.
+        let is_unchanged = ticked.seq == self.position.seq && ticked.seq == self.tick_seq;
+        let has_lost_servers = is_unchanged && ticked.servers < self.known.len() as u64;
+        if has_lost_changes || is_forked || has_lost_servers {
+            self.is_reload = true;
+            self.reload(now);
+        } else {
+            self.contact.confirm(now);
+        }
+    }
+
+    pub(super) fn handle_log(&mut self, now: Instant, records: Vec<LogRecord>, is_malformed: bool) {
+        if self.loading.is_some() {
+            return;
+        }
+        for record in records {
+            if !self.position.advance(&record) {
+                // Records are missing, or the store has lost some that were applied here.
+                self.reload(now);
+                return;
+            }
+            self.handle_record(now, record.seq, record.kind);
+        }
+        if is_malformed {
+            self.stats.malformed += 1;
+            self.reload(now);
+        }
+    }
+
+    fn handle_record(&mut self, now: Instant, seq: u64, kind: RecordKind) {
+        match kind {
+            RecordKind::Put { id, value, is_expiry } => {
+                let mode = if is_expiry { ApplyMode::Expiry } else { ApplyMode::Change };
+                self.handle_state(now, id, ServerState::put(seq, value, mode));
+            }
+            RecordKind::Remove { id, reason } => {
+                let removal = reason.map_or(Removal::Lost, Removal::Change);
+                self.handle_state(now, id, ServerState { seq, change: Err(removal) });
+            }
+            RecordKind::Ban { subject: _, value } => self.updates.push_back(Update::Ban(value)),
+            RecordKind::Unknown => self.stats.malformed += 1,
+        }
+    }
+
+    /// Handles a state of a server in the store, unless a later one is known or a change of this node is on its way.
+    pub(super) fn handle_state(&mut self, now: Instant, id: PublicId, state: ServerState) {
+        let Some(state) = self.outbox.defer(id, state) else { return };
+        let known = self.known.get(&id).copied();
+        // After a scan, the log begins before the state that the scan has shown. Its record of that state is applied again: an
+        // older record, of another server that had the endpoint before, may have displaced the server.
+        if known.is_some_and(|known| known > state.seq) {
+            return;
+        }
+        match state.change {
+            Ok((value, mode)) => {
+                if known.is_none() && self.known.len() >= self.config.max_servers {
+                    self.stats.untracked += 1;
+                    return;
+                }
+                self.known.insert(id, state.seq);
+                self.stats.applied += 1;
+                let server = self.replicated(now, id, *value);
+                self.updates.push_back(Update::Put(Box::new(server), mode));
+            }
+            Err(removal) => {
+                self.known.remove(&id);
+                self.stats.applied += 1;
+                self.updates.push_back(Update::Remove(id, removal));
+            }
+        }
+    }
+
+    fn replicated(&self, now: Instant, id: PublicId, value: EntryValue) -> ReplicatedServer {
+        let since = self.clock.node_time(value.body.since).unwrap_or(now).min(now);
+        let endpoint = |(internal, external)| ReplicatedEndpoint { internal, external, deadline: now };
+        ReplicatedServer {
+            public_id: id,
+            lobby_id: value.body.lobby_id,
+            origin: value.origin,
+            is_proven: value.body.is_proven,
+            since,
+            block: value.body.block,
+            v4: value.v4.map(endpoint),
+            v6: value.v6.map(endpoint),
+        }
+    }
+}

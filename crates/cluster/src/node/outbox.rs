@@ -1,0 +1,284 @@
+//! What this node has for the store: changes, bans and leases, waiting or under way.
+
+use super::{
+    ClusterNode,
+    pending::{Pending, ServerState},
+};
+use crate::{
+    StoreClock,
+    record::EntryBody,
+    request::{Conflict, LeaseWrite, Request, Write, WriteResult},
+};
+use rallypoint_lobby_proto::{
+    ApplyMode, LeaseRenewal, LocalChange, PublicId, Removal, ReplicatedEndpoint, ReplicatedServer, UnlistReason,
+};
+use rallypoint_wire::lobby::ListBlock;
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    time::Instant,
+};
+
+/// Maximum number of changes in one request.
+const MAX_WRITES: usize = 500;
+
+/// Maximum number of bans that wait, each with its own subject: twice as many as a lobby has, because some are lifted.
+const MAX_BANS: usize = 20_000;
+
+/// Maximum number of servers whose state is to be read; for further ones everything is read.
+const MAX_FETCHES: usize = 20_000;
+
+/// Maximum number of leases in one request.
+const MAX_LEASES: usize = 500;
+
+/// Maximum number of requests for leases at the same time: with a store on another continent, one at a time would be too slow
+/// for a hundred thousand servers.
+const MAX_RENEWS: usize = 4;
+
+/// Number of leases that wait for a request; further ones are reported with the next sweep.
+const MAX_WAITING_LEASES: usize = 20_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    writes: VecDeque<Write>,
+    /// The changes that are being written.
+    writing: Vec<Write>,
+    /// Servers with changes of this node that the store has not confirmed.
+    pending: HashMap<PublicId, Pending>,
+    /// By subject, so that a decision replaces an earlier one that was not written yet.
+    bans: HashMap<Vec<u8>, Write>,
+    leases: VecDeque<LeaseRenewal>,
+    fetches: VecDeque<PublicId>,
+    fetching: Vec<PublicId>,
+}
+
+impl Outbox {
+    pub fn free_changes(&self) -> usize {
+        MAX_WRITES.saturating_sub(self.writes.len())
+    }
+
+    pub fn has_writes(&self) -> bool {
+        !self.writes.is_empty() || !self.bans.is_empty()
+    }
+
+    pub fn has_room_for_leases(&self) -> bool {
+        self.leases.len() < MAX_LEASES * MAX_RENEWS
+    }
+
+    /// Adds leases. Returns `false` if there are too many: then all are dropped.
+    pub fn push_leases(&mut self, renewals: impl IntoIterator<Item = LeaseRenewal>) -> bool {
+        self.leases.extend(renewals);
+        let has_room = self.leases.len() <= MAX_WAITING_LEASES;
+        if !has_room {
+            self.leases.clear();
+        }
+        has_room
+    }
+
+    /// The next leases to renew, if there is a request to spare.
+    pub fn take_leases(&mut self, requests: usize, clock: &StoreClock) -> Option<Vec<LeaseWrite>> {
+        if self.leases.is_empty() || requests >= MAX_RENEWS {
+            return None;
+        }
+        let count = self.leases.len().min(MAX_LEASES);
+        let write = |lease: LeaseRenewal| LeaseWrite {
+            id: lease.public_id,
+            is_ipv6: lease.is_ipv6,
+            deadline: clock.store_time(lease.deadline),
+        };
+        Some(self.leases.drain(..count).map(write).collect())
+    }
+
+    /// The servers whose state is to be read next.
+    pub fn begin_fetch(&mut self) -> Option<Vec<PublicId>> {
+        let count = self.fetches.len().min(MAX_WRITES);
+        self.fetching = self.fetches.drain(..count).collect();
+        (count > 0).then(|| self.fetching.clone())
+    }
+
+    pub fn end_fetch(&mut self) -> Vec<PublicId> {
+        std::mem::take(&mut self.fetching)
+    }
+
+    /// Keeps a state of a server with a change of this node on its way for later; returns that of any other server.
+    pub fn defer(&mut self, id: PublicId, state: ServerState) -> Option<ServerState> {
+        match self.pending.get_mut(&id) {
+            Some(pending) => {
+                pending.defer(state);
+                None
+            }
+            None => Some(state),
+        }
+    }
+
+    /// Servers with changes of this node that the store has not confirmed.
+    pub fn pending(&self) -> impl Iterator<Item = PublicId> {
+        self.pending.keys().copied()
+    }
+
+    /// What was under way is sent again.
+    pub fn cancel(&mut self) {
+        for write in std::mem::take(&mut self.writing).into_iter().rev() {
+            match write {
+                // A later decision may wait by now.
+                Write::Ban { ref subject, .. } => {
+                    self.bans.entry(subject.clone()).or_insert(write);
+                }
+                write => self.writes.push_front(write),
+            }
+        }
+        let fetching = std::mem::take(&mut self.fetching);
+        self.fetches.extend(fetching);
+    }
+
+    /// Leases are collected again with the next contact, and decisions about bans are not of now any more.
+    pub fn lose_contact(&mut self) {
+        self.leases.clear();
+        for write in self.bans.values_mut() {
+            if let Write::Ban { is_current, .. } = write {
+                *is_current = false;
+            }
+        }
+    }
+
+    fn push(&mut self, write: Write) {
+        if let Some(id) = write.server() {
+            self.pending.entry(id).or_default().count += 1;
+        }
+        self.writes.push_back(write);
+    }
+
+    fn push_ban(&mut self, subject: &[u8], write: Write) -> bool {
+        let has_room = self.bans.len() < MAX_BANS || self.bans.contains_key(subject);
+        if has_room {
+            self.bans.insert(subject.to_vec(), write);
+        }
+        has_room
+    }
+
+    /// The next changes to write.
+    fn begin_write(&mut self) -> &[Write] {
+        let count = self.writes.len().min(MAX_WRITES);
+        self.writing = self.writes.drain(..count).collect();
+        let subjects: Vec<_> = self.bans.keys().take(MAX_WRITES - count).cloned().collect();
+        self.writing.extend(subjects.iter().filter_map(|subject| self.bans.remove(subject)));
+        &self.writing
+    }
+
+    /// Confirms a change of a server. Returns what was deferred if it was the last one under way.
+    fn confirm(&mut self, id: PublicId) -> Option<Pending> {
+        let pending = self.pending.get_mut(&id)?;
+        pending.count -= 1;
+        if pending.count > 0 { None } else { self.pending.remove(&id) }
+    }
+}
+
+impl ClusterNode {
+    /// Handles changes of the registry, at most [`free_changes`](Self::free_changes) of them.
+    pub fn handle_changes(&mut self, now: Instant, changes: impl IntoIterator<Item = LocalChange>) {
+        for change in changes {
+            match change {
+                LocalChange::Put(server) => {
+                    if let Some(write) = self.put(*server) {
+                        self.outbox.push(write);
+                    }
+                }
+                LocalChange::Remove { public_id: id, reason, deadline } => {
+                    let deadline = self.clock.store_time(deadline);
+                    self.outbox.push(Write::Remove { id, reason, deadline });
+                }
+                LocalChange::Reread(id) => self.outbox.fetches.push_back(id),
+            }
+        }
+        if self.outbox.fetches.len() > MAX_FETCHES {
+            self.outbox.fetches.clear();
+            self.reread(now);
+        }
+    }
+
+    /// Handles a ban that the operator added, changed or lifted at this node. Times are in milliseconds since 1970. Returns
+    /// `false` if too many wait for the store.
+    pub fn handle_ban(&mut self, subject: &[u8], value: Vec<u8>, since: u64, end: u64, is_current: bool) -> bool {
+        let is_current = is_current && self.contact.is_connected();
+        let write = Write::Ban { subject: subject.to_vec(), value, since, end, is_current };
+        self.outbox.push_ban(subject, write)
+    }
+
+    fn put(&self, server: ReplicatedServer) -> Option<Write> {
+        let transport = ListBlock::parse(&server.block).ok()?.transport;
+        let endpoint = |endpoint: ReplicatedEndpoint| {
+            ((endpoint.internal, endpoint.external), self.clock.store_time(endpoint.deadline))
+        };
+        let since = self.clock.store_time(server.since);
+        Some(Write::Put {
+            id: server.public_id,
+            origin: server.origin,
+            transport,
+            v4: server.v4.map(endpoint),
+            v6: server.v6.map(endpoint),
+            body: EntryBody { lobby_id: server.lobby_id, since, is_proven: server.is_proven, block: server.block },
+        })
+    }
+
+    pub(super) fn write_request(&mut self, epoch: [u8; 16]) -> Request {
+        let writes = self.outbox.begin_write().to_vec();
+        Request::Write { epoch, writes: writes.into_iter().map(|write| (self.next_token(), write)).collect() }
+    }
+
+    pub(super) fn handle_written(&mut self, now: Instant, results: Vec<WriteResult>) {
+        for (write, result) in std::mem::take(&mut self.outbox.writing).into_iter().zip(results) {
+            self.stats.written += 1;
+            if let Some(id) = write.server() {
+                self.handle_result(now, id, result);
+            }
+        }
+    }
+
+    /// Handles the result of a change. What the log has shown in the meantime is applied if it is not older.
+    fn handle_result(&mut self, now: Instant, id: PublicId, result: WriteResult) {
+        self.stats.refused += u64::from(matches!(result, WriteResult::Refused(..)));
+        let Some(pending) = self.outbox.confirm(id) else { return };
+        match result {
+            WriteResult::Done(0) => {
+                self.known.remove(&id);
+                if let Some(state) = pending.take_since(1) {
+                    self.handle_state(now, id, state);
+                }
+            }
+            WriteResult::Done(seq) => {
+                // The record of this change, if it has not been read yet, is the next one that counts.
+                let known = self.known.entry(id).or_default();
+                *known = seq.saturating_sub(1).max(*known);
+                if let Some(state) = pending.take_since(seq) {
+                    self.handle_state(now, id, state);
+                }
+            }
+            WriteResult::Refused(conflict, current) => {
+                let state = match (current, conflict) {
+                    (Some(value), _) => ServerState::put(value.seq, *value, ApplyMode::Change),
+                    (None, Conflict::Tombstone) => removed(UnlistReason::Unregistered),
+                    (None, Conflict::Stale | Conflict::Taken) => removed(UnlistReason::Replaced),
+                };
+                let state = pending.take_since(state.seq.saturating_add(1)).unwrap_or(state);
+                // The store's state counts, even if it was known before: the refused change is listed here.
+                self.known.remove(&id);
+                self.handle_state(now, id, state);
+            }
+        }
+    }
+
+    /// The servers that are in the store, or that this node is writing there.
+    pub(super) fn known_or_pending(&self) -> std::sync::Arc<HashSet<PublicId>> {
+        std::sync::Arc::new(self.known.keys().copied().chain(self.outbox.pending()).collect())
+    }
+
+    /// Ignores the replies to all requests that are under way. What was being written is written again.
+    pub(super) fn cancel_requests(&mut self) {
+        self.contact.cancel();
+        self.outbox.cancel();
+    }
+}
+
+/// A server that is not in the store because its change was refused.
+fn removed(reason: UnlistReason) -> ServerState {
+    ServerState { seq: 0, change: Err(Removal::Change(reason)) }
+}

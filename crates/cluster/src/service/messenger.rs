@@ -1,0 +1,365 @@
+//! The task that exchanges messages with the other nodes. It has no part in the list: without it, the list is complete.
+
+use super::connection::SharedConnection;
+use crate::{
+    MessageId, StoreClient, StoreError,
+    message::{self, Body, MAX_LATENCIES, MAX_RESULTS, Message, SharedOutcome, SharedResult},
+};
+use rallypoint_lobby::{AllOutcomes, BoxFuture, ClusterLink, Finding, LobbyService, NodeOutcome, Peers};
+use rallypoint_lobby_proto::PublicId;
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+use tokio::{sync::mpsc, time::MissedTickBehavior};
+
+/// Interval at which findings are sent.
+const SEND_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Interval at which a result that has not changed is sent again: for nodes that joined, or that missed it.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(240);
+
+/// How long the store keeps messages: longer than that interval.
+const RETENTION: Duration = Duration::from_secs(360);
+
+/// How long the answers of other nodes are awaited.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(1_500);
+
+/// Maximum number of questions of this node at a time, and of answers per second.
+const MAX_QUESTIONS: usize = 32;
+const MAX_ANSWERS: u32 = 32;
+
+/// Pause before the store is contacted again.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Counters of messages.
+#[derive(Debug, Default)]
+pub(super) struct MessageStats {
+    pub sent: AtomicU64,
+    pub received: AtomicU64,
+    pub malformed: AtomicU64,
+}
+
+/// The name of a node, and the outcomes that it knows.
+type Answer = (String, Vec<NodeOutcome>);
+
+/// Sends messages, and waits for answers to questions. Clones refer to the same node.
+#[derive(Clone, Debug)]
+pub(super) struct Messenger(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    client: StoreClient,
+    connection: Arc<SharedConnection>,
+    /// Number and name of this node.
+    number: u64,
+    name: String,
+    lobby: LobbyService,
+    link: ClusterLink,
+    questions: Mutex<HashMap<u64, mpsc::Sender<Answer>>>,
+    next_question: AtomicU64,
+    stats: MessageStats,
+}
+
+impl Messenger {
+    pub fn new(
+        client: StoreClient,
+        connection: Arc<SharedConnection>,
+        number: u64,
+        name: String,
+        lobby: LobbyService,
+        link: ClusterLink,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            client,
+            connection,
+            number,
+            name,
+            lobby,
+            link,
+            questions: Mutex::default(),
+            next_question: AtomicU64::new(1),
+            stats: MessageStats::default(),
+        }))
+    }
+
+    pub fn stats(&self) -> &MessageStats {
+        &self.0.stats
+    }
+
+    /// Runs until the lobby ends.
+    pub async fn run(self) {
+        let findings = self.0.link.findings();
+        tokio::select! {
+            () = self.clone().send_findings(findings) => {}
+            () = self.clone().receive() => {}
+            () = self.0.lobby.ended() => {}
+        }
+    }
+
+    async fn send(&self, body: Body) -> Result<(), StoreError> {
+        let Some(mut connection) = self.0.connection.get() else { return Ok(()) };
+        let message = Message { from: self.0.number, name: self.0.name.clone(), body };
+        self.0.client.send_message(&mut connection, &message.emit(), RETENTION).await?;
+        self.0.stats.sent.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Sends findings in batches. Those that cannot be sent are dropped: they are repeated.
+    async fn send_findings(self, mut findings: mpsc::Receiver<Finding>) {
+        let mut ticks = tokio::time::interval(SEND_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut sent = SentResults::default();
+        loop {
+            ticks.tick().await;
+            let now = Instant::now();
+            let (mut latencies, mut results) = (Vec::new(), Vec::new());
+            while latencies.len() < MAX_LATENCIES && results.len() < MAX_RESULTS {
+                match findings.try_recv() {
+                    Ok(Finding::Latency(id, latency)) => {
+                        let us = u32::try_from(latency.as_micros()).unwrap_or(u32::MAX);
+                        latencies.push((id.to_string(), us));
+                    }
+                    Ok(Finding::Verification(result)) => {
+                        let shared = SharedResult::new(&result);
+                        if sent.is_due(now, result.id, &shared) {
+                            results.push(shared);
+                        }
+                    }
+                    Err(mpsc::error::TryRecvError::Empty) => break,
+                    Err(mpsc::error::TryRecvError::Disconnected) => return,
+                }
+            }
+            let is_full = latencies.len() == MAX_LATENCIES || results.len() == MAX_RESULTS;
+            for body in [Body::Latencies(latencies), Body::Results(results)] {
+                let is_empty = matches!(&body, Body::Latencies(list) if list.is_empty())
+                    || matches!(&body, Body::Results(list) if list.is_empty());
+                if !is_empty && self.send(body).await.is_err() {
+                    sent.clear();
+                }
+            }
+            if is_full {
+                ticks.reset_immediately();
+            }
+        }
+    }
+
+    /// Receives messages, on a connection of its own because that waits.
+    async fn receive(self) {
+        let mut place = MessagePlace::default();
+        loop {
+            // A loss of contact is logged where it matters for the list.
+            if self.0.connection.get().is_some() {
+                let _ = self.try_receive(&mut place).await;
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    async fn try_receive(&self, place: &mut MessagePlace) -> Result<(), StoreError> {
+        let mut connection = self.0.client.connect().await?;
+        // Questions that were asked before this node listened have been given up.
+        let newest = self.0.client.newest_message(&mut connection).await?;
+        if newest < place.last {
+            // The store was emptied, or its clock was set back.
+            place.last = MessageId::default();
+        }
+        place.answer_after = newest;
+        loop {
+            let messages = self.0.client.read_messages(&mut connection, place.last).await?;
+            if messages.is_empty() && place.count_idle_read() {
+                let newest = self.0.client.newest_message(&mut connection).await?;
+                if newest < place.last {
+                    place.last = newest;
+                }
+            }
+            for (id, bytes) in messages {
+                place.last = id;
+                match Message::parse(&bytes) {
+                    Some(message) if message.from == self.0.number => {}
+                    Some(message) => {
+                        self.0.stats.received.fetch_add(1, Relaxed);
+                        self.handle(message, id > place.answer_after, &mut place.answers).await;
+                    }
+                    None => {
+                        self.0.stats.malformed.fetch_add(1, Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn handle(&self, message: Message, is_new: bool, answers: &mut AnswerLimit) {
+        let name: Arc<str> = message.name.as_str().into();
+        match message.body {
+            Body::Latencies(shared) => self.0.link.apply_latencies(message::latencies(&name, shared)).await,
+            Body::Results(shared) => {
+                for result in shared.into_iter().take(MAX_RESULTS).filter_map(SharedResult::result) {
+                    self.0.link.apply_verification(result).await;
+                }
+            }
+            Body::Question { number, address } if is_new && answers.take(Instant::now()) => {
+                let messenger = self.clone();
+                tokio::spawn(async move { messenger.answer(number, address).await });
+            }
+            Body::Question { .. } => {}
+            Body::Answer { number, outcomes } => {
+                let questions = self.0.questions.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(asker) = questions.get(&number) {
+                    let _ = asker.try_send((message.name, SharedOutcome::outcomes(&name, outcomes)));
+                }
+            }
+        }
+    }
+
+    async fn answer(&self, number: u64, address: IpAddr) {
+        let own = self.0.lobby.recent_outcomes(address).await;
+        let now = Instant::now();
+        let outcomes = own.iter().map(|past| SharedOutcome::new(&NodeOutcome::new(None, past, now))).collect();
+        let _ = self.send(Body::Answer { number, outcomes }).await;
+    }
+
+    /// Names of the other nodes that report.
+    fn others(&self) -> HashSet<String> {
+        let status = self.0.lobby.cluster_status();
+        let nodes = status.iter().flat_map(|status| status.nodes.iter().filter(|node| node.is_live()));
+        nodes.map(|node| node.name.clone()).filter(|name| *name != self.0.name).collect()
+    }
+
+    async fn ask(self, ip: IpAddr) -> AllOutcomes {
+        let mut silent = self.others();
+        let mut outcomes = Vec::new();
+        if silent.is_empty() {
+            return AllOutcomes::default();
+        }
+        // Numbers of this node only: others have questions with the same number.
+        let number = self.0.number.wrapping_add(self.0.next_question.fetch_add(1, Relaxed));
+        let (sender, mut answers) = mpsc::channel(64);
+        let is_accepted = {
+            let mut questions = self.0.questions.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_accepted = questions.len() < MAX_QUESTIONS;
+            if is_accepted {
+                questions.insert(number, sender);
+            }
+            is_accepted
+        };
+        if is_accepted && self.send(Body::Question { number, address: ip }).await.is_ok() {
+            let end = tokio::time::Instant::now() + ANSWER_TIMEOUT;
+            while !silent.is_empty()
+                && let Ok(Some((name, answer))) = tokio::time::timeout_at(end, answers.recv()).await
+            {
+                if silent.remove(&name) {
+                    outcomes.extend(answer);
+                }
+            }
+        }
+        self.0.questions.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        let mut silent: Vec<_> = silent.into_iter().collect();
+        silent.sort();
+        AllOutcomes { outcomes, silent }
+    }
+}
+
+impl Peers for Messenger {
+    fn outcomes(&self, ip: IpAddr) -> BoxFuture<AllOutcomes> {
+        Box::pin(self.clone().ask(ip))
+    }
+}
+
+/// Where this node is in the stream of messages.
+#[derive(Debug, Default)]
+struct MessagePlace {
+    last: MessageId,
+    /// Earlier questions are not answered.
+    answer_after: MessageId,
+    idle_reads: u32,
+    answers: AnswerLimit,
+}
+
+impl MessagePlace {
+    /// Counts a read without messages. Returns whether it is time to look whether the stream has begun again.
+    fn count_idle_read(&mut self) -> bool {
+        self.idle_reads = (self.idle_reads + 1) % 10;
+        self.idle_reads == 0
+    }
+}
+
+/// Limits the number of answers per second.
+#[derive(Debug, Default)]
+struct AnswerLimit {
+    second: Option<Instant>,
+    count: u32,
+}
+
+impl AnswerLimit {
+    fn take(&mut self, now: Instant) -> bool {
+        if self.second.is_none_or(|second| now.saturating_duration_since(second) >= Duration::from_secs(1)) {
+            *self = Self { second: Some(now), count: 0 };
+        }
+        self.count += 1;
+        self.count <= MAX_ANSWERS
+    }
+}
+
+/// The results that were sent: one that has not changed is sent again only after a while.
+#[derive(Debug, Default)]
+struct SentResults {
+    hashes: HashMap<PublicId, (u64, Instant)>,
+    tidy_at: Option<Instant>,
+}
+
+impl SentResults {
+    fn is_due(&mut self, now: Instant, id: PublicId, result: &SharedResult) -> bool {
+        if self.tidy_at.is_none_or(|at| at <= now) {
+            self.hashes.retain(|_, (_, at)| now.saturating_duration_since(*at) < REPEAT_INTERVAL);
+            self.tidy_at = Some(now + REPEAT_INTERVAL / 4);
+        }
+        let mut hasher = DefaultHasher::new();
+        serde_json::to_vec(result).unwrap_or_default().hash(&mut hasher);
+        let hash = hasher.finish();
+        let is_known = self
+            .hashes
+            .get(&id)
+            .is_some_and(|(known, at)| *known == hash && now.saturating_duration_since(*at) < REPEAT_INTERVAL);
+        if !is_known {
+            self.hashes.insert(id, (hash, now));
+        }
+        !is_known
+    }
+
+    fn clear(&mut self) {
+        self.hashes.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rallypoint_lobby::{Verification, VerificationResult};
+
+    #[test]
+    fn a_result_is_sent_when_it_changes_and_repeated_after_a_while() {
+        let start = Instant::now();
+        let id = PublicId::from_bytes([1; 16]);
+        let result = |verification| SharedResult::new(&VerificationResult::new(id, verification));
+        let mut sent = SentResults::default();
+        assert!(sent.is_due(start, id, &result(Verification::Verified)));
+        assert!(!sent.is_due(start + Duration::from_secs(60), id, &result(Verification::Verified)));
+        assert!(sent.is_due(start + Duration::from_secs(60), id, &result(Verification::Unreachable)));
+        assert!(sent.is_due(start + REPEAT_INTERVAL + Duration::from_secs(60), id, &result(Verification::Unreachable)));
+    }
+
+    #[test]
+    fn answers_are_limited() {
+        let start = Instant::now();
+        let mut limit = AnswerLimit::default();
+        assert_eq!((0..100).filter(|_| limit.take(start)).count(), MAX_ANSWERS as usize);
+        assert!(limit.take(start + Duration::from_secs(1)));
+    }
+}

@@ -1,0 +1,142 @@
+//! A store that is read-only, full, slow, or has other values than expected: nodes go on, report it once, and agree afterwards.
+
+use rallypoint_harness::{GameServer, Lobby, LobbyBuilder, RedisServer, eventually, http_get, rallypoint, stderr};
+use rustix::process::Signal;
+
+const SECRET: &str = "the secret of the tests' cluster";
+
+fn builder(store: &RedisServer, name: &str) -> LobbyBuilder {
+    let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", SECRET);
+    builder.set(&format!("cluster.url={}", store.url())).set(&format!("cluster.node={name}"))
+}
+
+/// Two nodes with a server each.
+fn nodes(store: &RedisServer) -> [Lobby; 2] {
+    let nodes = ["a", "b"].map(|name| builder(store, name).start());
+    nodes.iter().for_each(|node| node.wait_until_logged("joined the cluster"));
+    nodes[0].register(&GameServer::named("a"));
+    nodes[1].register(&GameServer::named("b").port(8191));
+    nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b"]));
+    nodes
+}
+
+/// Breaks the store, and repairs it. Meanwhile the first node accepts a server.
+fn break_and_repair(nodes: &[Lobby; 2], problem: &str, break_it: impl FnOnce(), repair: impl FnOnce()) {
+    break_it();
+    let new = GameServer::named("c").port(8192);
+    nodes[0].register(&new);
+    nodes[0].wait_until_listed(&["a", "b", "c"]);
+    nodes[0].wait_until_logged("no contact with the cluster's store");
+    assert!(nodes[0].log().contains(problem), "{}", nodes[0].log());
+    eventually("the node reports it", || {
+        let (status, body) = http_get(nodes[0].http(), "/readyz");
+        status == 200 && body.contains("degraded")
+    });
+    repair();
+    for node in nodes {
+        node.wait_until_listed(&["a", "b", "c"]);
+    }
+    nodes[0].wait_until_logged("in contact with the cluster's store again");
+    assert_eq!(nodes[0].log().matches("no contact with the cluster's store").count(), 1, "{}", nodes[0].log());
+}
+
+fn run(store: &RedisServer, command: &[&str]) {
+    let reply = store.command(command);
+    assert!(!reply.contains("ERR"), "{command:?}: {reply}");
+}
+
+#[test]
+fn a_master_that_was_demoted() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    let demote = || run(&store, &["REPLICAOF", "127.0.0.1", "1"]);
+    break_and_repair(&nodes, "refuses changes", demote, || run(&store, &["REPLICAOF", "NO", "ONE"]));
+}
+
+#[test]
+fn a_store_without_memory() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    let fill = || run(&store, &["CONFIG", "SET", "maxmemory", "1"]);
+    break_and_repair(&nodes, "refuses changes", fill, || run(&store, &["CONFIG", "SET", "maxmemory", "0"]));
+}
+
+#[test]
+fn a_store_that_hangs() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    let resume = || store.signal(Signal::CONT);
+    break_and_repair(&nodes, "does not answer in time", || store.signal(Signal::STOP), resume);
+}
+
+#[test]
+fn keys_with_values_of_another_program() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    let spoil = || {
+        run(&store, &["DEL", "{rp:rallypoint}:entry"]);
+        run(&store, &["SET", "{rp:rallypoint}:entry", "garbage"]);
+    };
+    break_and_repair(&nodes, "has other values", spoil, || run(&store, &["DEL", "{rp:rallypoint}:entry"]));
+    eventually("the store has all servers", || store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "3");
+}
+
+#[test]
+fn garbage_is_counted_and_the_list_stays() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    let large = "x".repeat(100_000);
+    for key in ["entry", "ban", "node", "at"] {
+        run(&store, &["HSET", &format!("{{rp:rallypoint}}:{key}"), "garbage", &large]);
+    }
+    run(&store, &["ZADD", "{rp:rallypoint}:lease", "1", "garbage"]);
+    run(&store, &["XADD", "{rp:rallypoint}:msg", "*", "m", &large]);
+    // The next number of the log, without anything that a record has.
+    let seq: u64 = store.command(&["HGET", "{rp:rallypoint}:meta", "seq"]).parse().unwrap();
+    run(&store, &["XADD", "{rp:rallypoint}:log", &format!("{}-0", seq + 1), "x", "y"]);
+    run(&store, &["HINCRBY", "{rp:rallypoint}:meta", "seq", "1"]);
+    eventually("both nodes have counted it", || {
+        nodes.iter().all(|node| {
+            let (_, metrics) = http_get(node.http(), "/metrics");
+            let count = |event: &str| {
+                let name = format!("rallypoint_cluster_events_total{{event=\"{event}\"}} ");
+                metrics.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok()).unwrap_or(0)
+            };
+            count("malformed") > 0 && count("malformed_messages") > 0
+        })
+    });
+    nodes[0].register(&GameServer::named("c").port(8192));
+    nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b", "c"]));
+}
+
+#[test]
+fn a_store_of_a_later_version_is_refused() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    run(&store, &["HSET", "{rp:rallypoint}:meta", "format", "9", "secret", "x", "epoch", "0123456789abcdef"]);
+    run(&store, &["HSET", "{rp:rallypoint}:meta", "seq", "0", "token", ""]);
+    let home = tempfile::tempdir().unwrap();
+    let mut command = rallypoint(home.path());
+    command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off", "--cluster", &store.url()]);
+    let output = command.env("RALLYPOINT_CLUSTER_SECRET", SECRET).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("later version (format 9"), "{}", stderr(&output));
+}
+
+/// It comes back under its name, with the servers that the others have, and takes part again.
+#[test]
+fn a_node_that_was_killed_and_started_again() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let [first, mut second] = nodes(&store);
+    second.kill();
+    second.restart();
+    second.wait_until_listed(&["a", "b"]);
+    second.register(&GameServer::named("c").port(8192));
+    first.wait_until_listed(&["a", "b", "c"]);
+    let home = tempfile::tempdir().unwrap();
+    eventually("the cluster has two nodes", || {
+        let mut command = rallypoint(home.path());
+        command.args(["cluster", "status", "--json", "--cluster", &store.url()]);
+        let json = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        json.matches("\"is_live\": true").count() == 2 && json.matches("\"name\": \"b\"").count() == 1
+    });
+}

@@ -1,0 +1,106 @@
+//! What one node of a cluster finds out about servers, and what owners ask, is known at all nodes.
+
+use rallypoint_harness::{
+    GameServer, Lobby, MockServer, QueryProtocol, RedisServer, TcpPort, eventually, http_get, sample_info,
+};
+
+fn node(store: &RedisServer, name: &str) -> Lobby {
+    node_with(store, name, &[])
+}
+
+fn node_with(store: &RedisServer, name: &str, settings: &[&str]) -> Lobby {
+    let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", "the secret of the tests' cluster");
+    let builder = builder.set(&format!("cluster.url={}", store.url())).set(&format!("cluster.node={name}"));
+    let node = settings.iter().fold(builder, |builder, setting| builder.set(setting)).start();
+    node.wait_until_logged("joined the cluster");
+    node
+}
+
+/// W91: each node measures the latency itself; the query for verification is made by one of them.
+#[test]
+fn w91_a_server_is_verified_for_all_nodes_and_measured_by_each() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = [node(&store, "eu"), node(&store, "us")];
+    let mock = MockServer::new(QueryProtocol::Session);
+    let queried = GameServer::named("queried").key("x-query", format!("session:{}", mock.addr.port()));
+    let port = TcpPort::open("127.0.0.1");
+    let connected = GameServer::named("connected").tcp(port.number());
+    eventually("both nodes show the result and both latencies", || {
+        nodes[0].register(&queried);
+        nodes[1].register(&connected);
+        nodes.iter().all(|node| {
+            let (_, list) = http_get(node.http(), "/api/v1/servers");
+            let is_complete = |name: &str| {
+                let server = list.split("{\"id\"").find(|server| server.contains(&format!("\"name\":\"{name}\"")));
+                server.is_some_and(|server| server.contains("\"pings\":{\"eu\":") && server.contains("\"us\":"))
+            };
+            // The reply differs from the registration, so it is known that there was one.
+            is_complete("queried") && is_complete("connected") && list.contains("\"verified\":\"differs\"")
+        })
+    });
+    // The page of the server shows them, too, and the players that one node has read.
+    for node in &nodes {
+        let (_, list) = http_get(node.http(), "/api/v1/servers?q=queried");
+        let id = list.split("\"id\":\"").nth(1).map(|rest| rest[..32].to_owned()).expect("an ID");
+        eventually("the page shows latencies and players", || {
+            let (_, page) = http_get(node.http(), &format!("/servers/{id}"));
+            page.contains(" from eu</li>") && page.contains(" from us</li>") && page.contains("Online players")
+        });
+    }
+}
+
+/// The owner of a server does not know which node its registrations reach.
+#[test]
+fn the_reason_for_a_refusal_is_known_at_every_node() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = [node(&store, "eu"), node(&store, "us")];
+    let server = GameServer::named("refused").from_ip("127.9.9.9");
+    let mut datagram = server.registration();
+    datagram.truncate(60);
+    eventually("the other node knows the outcome", || {
+        nodes[0].send(server.source(), &datagram);
+        let (_, outcomes) = http_get(nodes[1].http(), "/api/v1/outcomes?address=127.9.9.9");
+        outcomes.contains(r#""node":"eu","code":"malformed""#)
+    });
+    let (_, page) = http_get(nodes[1].http(), "/why?address=127.9.9.9");
+    assert!(page.contains("<td>eu</td>"), "{page}");
+    // A node that is gone is named, and does not keep the others from answering.
+    nodes[0].kill();
+    let (status, outcomes) = http_get(nodes[1].http(), "/api/v1/outcomes?address=127.9.9.9");
+    assert_eq!(status, 200);
+    assert!(outcomes.contains(r#""silent_nodes":["eu"]"#), "{outcomes}");
+}
+
+/// W45 without checks: a server that has replied to whichever node verifies it is proven at the node that hears it.
+#[test]
+fn w90_replies_to_the_node_that_verifies_prove_servers_at_another() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = ["eu", "us"].map(|name| node_with(&store, name, &["checks.enabled=false"]));
+    let mocks: Vec<_> = (1..=8)
+        .map(|n| MockServer::with_info(&format!("127.9.8.{n}:0"), QueryProtocol::Session, &sample_info()))
+        .collect();
+    let server = |mock: &MockServer| {
+        let (name, ip) = (format!("real {}", mock.addr.ip()), mock.addr.ip().to_string());
+        GameServer::named(&name).from_ip(&ip).port(mock.port())
+    };
+    for node in &nodes {
+        eventually("the nodes know each other", || {
+            http_get(node.http(), "/metrics").1.lines().any(|line| line == "rallypoint_cluster_nodes 2")
+        });
+    }
+    // Some are verified by the node that hears them, others by the other one.
+    let real: Vec<_> = mocks.iter().map(|mock| server(mock).key("x-query", "session")).collect();
+    nodes[0].register_all(&real);
+    eventually("all have replied", || {
+        let (_, list) = http_get(nodes[0].http(), "/api/v1/servers");
+        list.matches("\"verified\":\"differs\"").count() == real.len()
+    });
+    let forged: Vec<_> = mocks.iter().map(|mock| server(mock).renamed("forged")).collect();
+    nodes[0].register_all(&forged);
+    nodes[0].wait_until_listed(&["forged"; 8]);
+    forged.iter().for_each(|server| nodes[0].unregister(server));
+    let names: Vec<_> = real.iter().map(GameServer::name).collect();
+    for node in &nodes {
+        node.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+}
