@@ -244,7 +244,7 @@ fn loopback() -> String {
     }
     let crowd = 100.0 * loopback::crowd(255);
     format!(
-        "### Loopback\n\n{goals}\n{table}\n255 players, each of whom sends and receives 60 messages of 100 bytes per second, take {crowd:.0} % of one \
+        "### Loopback\n\n{goals}\n{table}\n255 players that send and receive 60 messages of 100 bytes per second each take {crowd:.0} % of one \
          core of the server, including system calls.\n\n{MESSAGES} messages over real sockets ({PACKED_MESSAGES} packed ones), after half as many that are not \
          measured, best of {ROUNDS} rounds; CPU time, including the kernel. Both sides alternate on one core. rallypoint and quinn send and receive many datagrams per \
          system call (GSO, GRO); ENet and renet one, like their own transports. quinn encrypts with AES-GCM, and rallypoint \

@@ -167,7 +167,7 @@ impl ChannelServer {
         Ok(sent)
     }
 
-    /// Sends a message to several players, who share one copy of it. `refused` is called for each to whom it is not sent.
+    /// Sends a message to several players; its bytes are kept once. `refused` is called for each player that it cannot be sent to.
     pub fn broadcast(
         &mut self,
         now: Instant,

@@ -38,7 +38,8 @@ const RENO_GROWTH: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 /// that came first gives way to others sooner.
 const LONG_QUEUE_DECREASE: f64 = 0.5;
 
-/// The decrease at the first congestion event after slow start: whoever fills the path already is to give way as well.
+/// The decrease at the first congestion event after slow start. It is small, so that flows that filled the path before have to
+/// give way as well.
 const FIRST_DECREASE: f64 = 0.85;
 
 /// The window never shrinks below what the path holds at the measured rate without a queue, but by at least this: a short queue
