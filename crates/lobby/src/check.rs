@@ -3,7 +3,7 @@
 use rallypoint_lobby_proto::{CheckKind, CheckRequest, CheckResult};
 use rallypoint_query::{SingleProbe, SingleProbeConfig};
 use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol};
-use rallypoint_udp::clock;
+use rallypoint_udp::{clock, is_family_not_supported, is_shortage};
 use std::{
     io,
     net::SocketAddr,
@@ -42,18 +42,14 @@ pub(crate) async fn check(request: CheckRequest, sent: &AtomicU64) -> io::Result
 
 /// Whether an error is about this machine rather than about the one to be reached.
 fn is_local_error(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(
-            // No descriptors, no memory.
-            libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM
-            // No port, no address, no network, not this family.
-            | libc::EAGAIN | libc::EADDRINUSE | libc::EADDRNOTAVAIL | libc::ENETUNREACH | libc::ENETDOWN
-            | libc::EAFNOSUPPORT
-            // The local firewall.
-            | libc::EPERM | libc::EACCES
+    use io::ErrorKind::{AddrInUse, AddrNotAvailable, NetworkDown, NetworkUnreachable, PermissionDenied, WouldBlock};
+    // No descriptors, no memory; no port, no address, no network, not this family; the local firewall.
+    is_shortage(error)
+        || is_family_not_supported(error)
+        || matches!(
+            error.kind(),
+            WouldBlock | AddrInUse | AddrNotAvailable | NetworkUnreachable | NetworkDown | PermissionDenied
         )
-    )
 }
 
 /// Queries a server until it replies or the time is up.
@@ -125,11 +121,14 @@ mod tests {
             let result = check(request("255.255.255.255:9".parse().unwrap(), kind), &AtomicU64::new(0)).await;
             assert!(is_local_error(&result.unwrap_err()), "{kind:?}");
         }
-        for error in [libc::EMFILE, libc::ENETUNREACH, libc::EADDRNOTAVAIL] {
-            assert!(is_local_error(&io::Error::from_raw_os_error(error)));
+        use io::ErrorKind::{
+            AddrNotAvailable, ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, TimedOut,
+        };
+        for kind in [NetworkUnreachable, AddrNotAvailable] {
+            assert!(is_local_error(&kind.into()));
         }
-        for error in [libc::ECONNREFUSED, libc::EHOSTUNREACH, libc::ETIMEDOUT, libc::ECONNRESET] {
-            assert!(!is_local_error(&io::Error::from_raw_os_error(error)));
+        for kind in [ConnectionRefused, HostUnreachable, TimedOut, ConnectionReset] {
+            assert!(!is_local_error(&kind.into()));
         }
     }
 }

@@ -20,7 +20,7 @@ use counters::Counters;
 use drain_queue::DrainQueue;
 use exchange::{Exchange, Phase, Step};
 use rallypoint_lobby_proto::PublishedLists;
-use rallypoint_udp::{clock, register_socket};
+use rallypoint_udp::{AsyncListener, AsyncSocket, clock, is_shortage};
 use reply::ReplySource;
 use socket2::{Domain, Socket, Type};
 use std::{
@@ -29,11 +29,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::{
-    io::{Interest, Ready, unix::AsyncFd},
-    runtime::Handle,
-    task::JoinHandle,
-};
+use tokio::{io::Interest, runtime::Handle, task::JoinHandle};
 
 /// Limits of the list service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +109,7 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
     socket.set_reuse_address(true)?;
     // Accepted sockets inherit this option, so it costs nothing per connection. It holds back the last segment of a reply until
     // the FIN, which follows at once, can be sent with it (L14).
+    #[cfg(target_os = "linux")]
     socket.set_tcp_cork(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&addr.into())?;
@@ -130,7 +127,7 @@ impl ListService {
         runtime: &Handle,
     ) -> io::Result<Self> {
         let _entered = runtime.enter();
-        let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((register_socket(Arc::new(socket))?, protocol)));
+        let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((AsyncListener::new(socket)?, protocol)));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         let shared = Arc::new(Shared {
             replies: ReplySource::new(lists, file_bytes),
@@ -177,21 +174,13 @@ impl Drop for ListService {
 }
 
 /// Accepts connections until the task is aborted.
-async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: ListProtocol, shared: Arc<Shared>) {
+async fn accept(listener: AsyncListener, protocol: ListProtocol, shared: Arc<Shared>) {
     let mut shortage = LogThrottle::default();
     loop {
         for _ in 0..ACCEPT_BURST {
-            // It fails when the runtime shuts down.
-            let Ok(mut ready) = listener.readable().await else { return };
-            let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-            match ready.try_io(|listener| listener.get_ref().accept4(flags)) {
-                Err(_would_block) => {}
-                Ok(Ok((socket, from))) => {
-                    if let Some(from) = from.as_socket() {
-                        shared.handle_connection(socket, from, protocol);
-                    }
-                }
-                Ok(Err(error)) if is_shortage(&error) => {
+            match listener.accept().await {
+                Ok((socket, from)) => shared.handle_connection(socket, from, protocol),
+                Err(error) if is_shortage(&error) => {
                     if let Some(times) = shortage.record(clock::now()) {
                         tracing::warn!(%error, times, "cannot accept list connections: trying again");
                     }
@@ -199,8 +188,11 @@ async fn accept(listener: AsyncFd<Arc<Socket>>, protocol: ListProtocol, shared: 
                     shared.connections.evict_one(clock::now());
                     tokio::time::sleep(SHORTAGE_DELAY).await;
                 }
-                // The client disconnected before its connection was accepted.
-                Ok(Err(error)) => tracing::debug!(%error, "a list connection failed before it was accepted"),
+                // The client disconnected before its connection was accepted, or the runtime shuts down.
+                Err(error) => {
+                    tracing::debug!(%error, "a list connection failed before it was accepted");
+                    tokio::task::yield_now().await;
+                }
             }
         }
         tokio::task::yield_now().await;
@@ -227,11 +219,6 @@ async fn drain_connections(shared: Arc<Shared>) {
 fn reset_on_close(socket: &Socket) {
     // It fails if the peer has closed the connection already.
     let _ = socket.set_linger(Some(Duration::ZERO));
-}
-
-/// Whether an error is a shortage of the system rather than a fault of the connection.
-fn is_shortage(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
 impl Shared {
@@ -261,20 +248,25 @@ impl Shared {
 
     /// Serves a connection that has to wait for its socket.
     async fn serve(self: Arc<Self>, mut connection: Connection, mut step: Step) {
-        let Ok(socket) = register_socket(connection.socket.clone()) else { return };
+        let Ok(socket) = AsyncSocket::tcp(&connection.socket) else { return };
         let sleep = tokio::time::sleep_until(self.deadline(&connection.exchange).into());
         tokio::pin!(sleep);
         loop {
-            let interest = if step == Step::Write { Interest::WRITABLE } else { Interest::READABLE };
+            let (interest, blocked) = match step {
+                Step::Write => (Interest::WRITABLE, Step::Write),
+                _ => (Interest::READABLE, Step::Read),
+            };
             tokio::select! {
                 ready = socket.ready(interest) => {
-                    let Ok(mut ready) = ready else { return };
-                    step = self.advance(&mut connection);
-                    match step {
-                        Step::Read => ready.clear_ready_matching(Ready::READABLE),
-                        Step::Write => ready.clear_ready_matching(Ready::WRITABLE),
-                        Step::Again => {}
-                        Step::End => return,
+                    if ready.is_err() {
+                        return;
+                    }
+                    let _ = socket.try_io(interest, || {
+                        step = self.advance(&mut connection);
+                        if step == blocked { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+                    });
+                    if step == Step::End {
+                        return;
                     }
                     sleep.as_mut().reset(self.deadline(&connection.exchange).into());
                 }

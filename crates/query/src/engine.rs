@@ -9,6 +9,7 @@ use crate::{Family, PacketObserver, ProbeError, ScanConfig, ScanError, route::lo
 use rallypoint_query_proto::{Probe, QueryReply};
 use rallypoint_udp::{BindError, EventLoop, EventLoopThread, SocketKind, UdpSocket};
 use std::{
+    io::ErrorKind,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{
         Arc,
@@ -155,6 +156,8 @@ fn bind_sockets(config: &ScanConfig) -> Result<Vec<Arc<UdpSocket>>, BindError> {
     for addr in addrs {
         let with_error_queue = |socket: UdpSocket| match socket.enable_error_queue() {
             Ok(()) => Ok(socket),
+            // Without it, a server that refuses is noticed when its time is up.
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(socket),
             Err(error) => Err(BindError::new(SocketKind::Udp, addr, error)),
         };
         match UdpSocket::bind(addr, RECEIVE_BUFFER).and_then(with_error_queue) {

@@ -2,7 +2,7 @@
 
 use crate::socket_driver::DriveState;
 use rallypoint_machine::SocketIndex;
-use rallypoint_udp::{UdpSocket, clock, register_udp};
+use rallypoint_udp::{AsyncSocket, UdpSocket, clock};
 use std::{
     future::poll_fn,
     io,
@@ -10,7 +10,7 @@ use std::{
     task::{Poll, Waker},
     time::Instant,
 };
-use tokio::{io::unix::AsyncFd, sync::Notify, task::JoinHandle, time};
+use tokio::{sync::Notify, task::JoinHandle, time};
 
 /// A polled client or server that a task can drive.
 pub(crate) trait PolledSession: Send + 'static {
@@ -45,7 +45,8 @@ struct State<S: PolledSession> {
 impl<S: PolledSession> DriverTask<S> {
     /// Starts the task on the runtime of the caller.
     pub fn start(session: S) -> io::Result<Self> {
-        let sockets: Vec<_> = session.sockets().iter().cloned().map(register_udp).collect::<Result<_, _>>()?;
+        let sockets: Vec<_> =
+            session.sockets().iter().map(|socket| AsyncSocket::udp(socket)).collect::<Result<_, _>>()?;
         let state = Mutex::new(State { session, waiting: Vec::new() });
         let shared = Arc::new(Shared { state, wake: Notify::new() });
         Ok(Self { task: tokio::spawn(run(shared.clone(), sockets)), shared })
@@ -118,7 +119,7 @@ impl<S: PolledSession> Shared<S> {
     }
 }
 
-async fn run<S: PolledSession>(shared: Arc<Shared<S>>, sockets: Vec<AsyncFd<Arc<UdpSocket>>>) {
+async fn run<S: PolledSession>(shared: Arc<Shared<S>>, sockets: Vec<AsyncSocket>) {
     loop {
         let state = shared.drive();
         if state.is_busy {
@@ -141,20 +142,13 @@ async fn run<S: PolledSession>(shared: Arc<Shared<S>>, sockets: Vec<AsyncFd<Arc<
 
 /// Waits until a socket is readable, or the blocked one is writable. The next call of `drive` empties them, so their readiness
 /// is cleared here: what arrives later sets it again.
-async fn ready(sockets: &[AsyncFd<Arc<UdpSocket>>], blocked: Option<SocketIndex>) {
+async fn ready(sockets: &[AsyncSocket], blocked: Option<SocketIndex>) {
     poll_fn(|context| {
         let mut is_ready = false;
         for (index, socket) in sockets.iter().enumerate() {
-            if let Poll::Ready(Ok(mut guard)) = socket.poll_read_ready(context) {
-                guard.clear_ready();
-                is_ready = true;
-            }
-            if blocked == Some(SocketIndex(index))
-                && let Poll::Ready(Ok(mut guard)) = socket.poll_write_ready(context)
-            {
-                guard.clear_ready();
-                is_ready = true;
-            }
+            let is_blocked = blocked == Some(SocketIndex(index));
+            is_ready |= matches!(socket.poll_take_readable(context), Poll::Ready(Ok(())));
+            is_ready |= is_blocked && matches!(socket.poll_take_writable(context), Poll::Ready(Ok(())));
         }
         if is_ready { Poll::Ready(()) } else { Poll::Pending }
     })

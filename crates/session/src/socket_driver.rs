@@ -2,7 +2,7 @@
 
 use crate::{LinkConditioner, LinkConditions, local_addrs::LocalAddrs};
 use rallypoint_machine::{Machine, SocketIndex};
-use rallypoint_udp::{BATCH_SIZE, BindError, PollFd, RecvBatch, SendBatch, UdpSocket, clock, poll};
+use rallypoint_udp::{BATCH_SIZE, BindError, Poller, RecvBatch, SendBatch, UdpSocket, clock};
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -23,6 +23,8 @@ pub(crate) struct SocketDriver<M> {
     blocked_socket: Option<SocketIndex>,
     /// When the machine was last driven.
     last_driven: Instant,
+    /// Made by the first call that waits: games that only poll, and the async API, do without.
+    poller: Option<Poller>,
 }
 
 /// What a [`SocketDriver`] waits for after [`drive`](SocketDriver::drive).
@@ -51,6 +53,7 @@ impl<M: Machine> SocketDriver<M> {
             local_addrs: LocalAddrs::default(),
             blocked_socket: None,
             last_driven: clock::now(),
+            poller: None,
         }
     }
 
@@ -124,13 +127,15 @@ impl<M: Machine> SocketDriver<M> {
     /// Waits until a datagram arrives, a timer expires, or `timeout` has passed.
     pub fn wait(&mut self, timeout: Duration) {
         let next = self.machine.poll_timeout().map(|at| at.saturating_duration_since(clock::now()));
-        let mut fds = [PollFd::ignored(); 2];
-        for (index, (fd, socket)) in fds.iter_mut().zip(&self.sockets).enumerate() {
-            *fd = PollFd::readable(&**socket);
-            fd.set_writable_interest(self.blocked_socket == Some(SocketIndex(index)));
+        if self.poller.is_none() {
+            self.poller = Poller::new(&self.sockets).ok();
         }
-        // If the system cannot wait, for lack of memory, the caller continues sooner.
-        let _ = poll(&mut fds, Some(next.map_or(timeout, |next| next.min(timeout))));
+        // If the system cannot wait, for lack of descriptors or memory, the caller continues sooner.
+        let Some(poller) = &mut self.poller else { return };
+        for index in (0..self.sockets.len()).map(SocketIndex) {
+            poller.set_writable_interest(index, self.blocked_socket == Some(index));
+        }
+        let _ = poller.wait(Some(next.map_or(timeout, |next| next.min(timeout))));
     }
 
     fn flush(&mut self) -> Option<SocketIndex> {

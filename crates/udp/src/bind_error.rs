@@ -1,5 +1,6 @@
 //! Why a socket cannot be bound: one error for every socket of the workspace.
 
+use crate::sys;
 use std::{fmt, io, net::SocketAddr};
 use thiserror::Error;
 
@@ -86,7 +87,7 @@ impl BindError {
                 Self::FamilyNotSupported { kind, addr }
             }
             io::ErrorKind::AddrNotAvailable => Self::AddressNotAvailable { kind, addr },
-            _ if source.raw_os_error() == Some(libc::EAFNOSUPPORT) => Self::FamilyNotSupported { kind, addr },
+            _ if sys::is_family_not_supported(&source) => Self::FamilyNotSupported { kind, addr },
             _ => Self::Other { kind, addr, source },
         }
     }
@@ -131,7 +132,7 @@ fn other_family(addr: SocketAddr) -> &'static str {
     if addr.is_ipv4() { "IPv6" } else { "IPv4" }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

@@ -7,7 +7,7 @@
 
 use crate::{
     RecvBatch, SendBatch, UdpSocket, clock,
-    sys::{self, BATCH_SIZE, PollFd, Waker},
+    sys::{BATCH_SIZE, Poller, Waker},
 };
 use rallypoint_machine::{Machine, SocketIndex};
 use std::{
@@ -69,6 +69,7 @@ const SUSPENSION: Duration = Duration::from_secs(1);
 /// ```
 pub struct EventLoop<M> {
     sockets: Vec<Arc<UdpSocket>>,
+    poller: Poller,
     receiver: mpsc::Receiver<Command<M>>,
     handle: EventLoopHandle<M>,
 }
@@ -99,8 +100,8 @@ impl<M: Machine + Send + 'static> EventLoop<M> {
     /// If the system has no more file descriptors.
     pub fn new(sockets: Vec<Arc<UdpSocket>>) -> io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
-        let waker = Arc::new(Waker::new()?);
-        Ok(Self { sockets, receiver, handle: EventLoopHandle { sender, waker } })
+        let (poller, waker) = Poller::with_waker(&sockets)?;
+        Ok(Self { sockets, poller, receiver, handle: EventLoopHandle { sender, waker } })
     }
 
     /// The handle to the loop's thread, for machines that have to be built with it. What is posted before the thread starts
@@ -120,11 +121,8 @@ impl<M: Machine + Send + 'static> EventLoop<M> {
         machine: M,
         on_event: impl FnMut(M::Event) + Send + 'static,
     ) -> io::Result<EventLoopThread<M>> {
-        let Self { sockets, receiver, handle } = self;
-        let waker = handle.waker.clone();
+        let Self { sockets, poller, receiver, handle } = self;
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-            let mut poll_fds = vec![waker.poll_fd()];
-            poll_fds.extend(sockets.iter().map(|socket| PollFd::readable(&**socket)));
             if machine.uses_receive_times() {
                 for socket in &sockets {
                     // A system without this reports none.
@@ -133,7 +131,7 @@ impl<M: Machine + Send + 'static> EventLoop<M> {
             }
             let incoming = new_batch(&machine);
             let outgoing = SendBatch::default();
-            Running { machine, on_event, sockets, poll_fds, waker, receiver, incoming, outgoing }.run()
+            Running { machine, on_event, sockets, poller, receiver, incoming, outgoing }.run()
         })?;
         Ok(EventLoopThread { handle, thread: Some(thread) })
     }
@@ -220,9 +218,7 @@ struct Running<M, F> {
     machine: M,
     on_event: F,
     sockets: Vec<Arc<UdpSocket>>,
-    /// The waker's, then one per socket.
-    poll_fds: Vec<PollFd>,
-    waker: Arc<Waker>,
+    poller: Poller,
     receiver: mpsc::Receiver<Command<M>>,
     incoming: RecvBatch,
     outgoing: SendBatch,
@@ -265,7 +261,7 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
 
     fn wait(&mut self, until: Option<Instant>) {
         let timeout = until.map(|until| until.saturating_duration_since(clock::now()));
-        if let Err(error) = sys::poll(&mut self.poll_fds, timeout) {
+        if let Err(error) = self.poller.wait(timeout) {
             // This happens only for want of memory: the turn continues with whatever can be received.
             tracing::warn!(%error, "cannot wait for sockets");
         }
@@ -275,16 +271,17 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
         if self.incoming.max_datagram() != self.machine.max_datagram() {
             self.incoming = new_batch(&self.machine);
         }
-        for (index, (socket, poll_fd)) in self.sockets.iter().zip(&self.poll_fds[1..]).enumerate() {
-            if poll_fd.has_error() {
+        for (index, socket) in self.sockets.iter().enumerate() {
+            let index = SocketIndex(index);
+            if self.poller.has_error(index) {
                 let errors = std::iter::from_fn(|| socket.recv_error().ok().flatten());
                 errors.take(MAX_PER_TURN).for_each(|error| self.machine.handle_delivery_error(now, &error));
             }
-            if !poll_fd.is_readable() {
+            if !self.poller.is_readable(index) {
                 continue;
             }
             match self.incoming.recv(socket) {
-                Ok(()) => self.machine.handle_batch(now, SocketIndex(index), self.incoming.iter()),
+                Ok(()) => self.machine.handle_batch(now, index, self.incoming.iter()),
                 Err(error) => tracing::debug!(%error, addr = %socket.local_addr(), "cannot receive from a socket"),
             }
         }
@@ -295,7 +292,7 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
     fn catch_up(&mut self, now: Instant) {
         while clock::now() < now + SUSPENSION {
             self.wait(Some(now));
-            if !self.poll_fds[1..].iter().any(PollFd::is_readable) {
+            if !(0..self.sockets.len()).any(|index| self.poller.is_readable(SocketIndex(index))) {
                 return;
             }
             self.recv(now);
@@ -304,9 +301,6 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
 
     /// Runs the posted closures. Returns whether there may be more; `None` if the thread has to end.
     fn run_commands(&mut self, now: Instant) -> Option<bool> {
-        if self.poll_fds[0].is_readable() {
-            self.waker.clear();
-        }
         for _ in 0..MAX_PER_TURN {
             match self.receiver.try_recv() {
                 Ok(Command::Run(command)) => command(&mut self.machine, now),
@@ -332,8 +326,8 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
             sent += BATCH_SIZE;
             full = self.outgoing.flush(&self.sockets);
         }
-        for (index, poll_fd) in self.poll_fds[1..].iter_mut().enumerate() {
-            poll_fd.set_writable_interest(full == Some(SocketIndex(index)));
+        for index in (0..self.sockets.len()).map(SocketIndex) {
+            self.poller.set_writable_interest(index, full == Some(index));
         }
         full.is_none() && sent >= MAX_PER_TURN
     }

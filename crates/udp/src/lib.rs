@@ -1,13 +1,14 @@
 //! UDP sockets, batched I/O, the event loop, the clock and entropy: everything that runs state machines on a real network.
 //!
-//! All other crates of Rallypoint are handed datagrams and the time; this crate is where both come from. It needs Linux.
+//! All other crates of Rallypoint are handed datagrams and the time; this crate is where both come from.
+//! It runs everywhere; on Linux it moves many datagrams per system call.
 //!
 //! * [`EventLoop`] runs any [`Machine`](rallypoint_machine::Machine) on UDP sockets, in a thread of its own.
 //! * [`UdpSocket`] is a socket; [`RecvBatch`] and [`SendBatch`] move many datagrams per system call.
 //! * [`BindError`] says why a socket, UDP or TCP, cannot be bound.
 //! * [`entropy`] is the only place that reads the system's random numbers, and [`clock`] is where machines get the time.
 //!
-//! With the feature `async`, sockets can be registered with a tokio runtime.
+//! With the feature `async`, sockets can be registered with a tokio runtime ([`AsyncSocket`], [`AsyncListener`]).
 //!
 //! ```
 //! use rallypoint_udp::{RecvBatch, UdpSocket};
@@ -35,9 +36,12 @@ pub use event_loop::{EventLoop, EventLoopHandle, EventLoopThread};
 pub use recv_batch::RecvBatch;
 pub use send_batch::SendBatch;
 pub use socket::UdpSocket;
-pub use sys::{BATCH_SIZE, PollFd, bound_free_memory, is_sigpipe_ignored, poll};
 #[cfg(feature = "async")]
-pub use sys::{register_socket, register_udp};
+pub use sys::{AsyncListener, AsyncSocket};
+pub use sys::{
+    BATCH_SIZE, Poller, SEND_FLAGS, bound_free_memory, is_family_not_supported, is_shortage, is_sigpipe_ignored,
+    is_too_many_open_files,
+};
 
 /// Maximum number of bytes that the system puts into one buffer with several datagrams, received (GRO) or to be sent (GSO).
 const MAX_COALESCED: usize = 65_535;

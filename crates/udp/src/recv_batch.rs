@@ -73,7 +73,7 @@ impl RecvBatch {
 
     fn with(max_datagram: usize, buffers: usize, infos: Option<Box<[BufferInfo; BATCH_SIZE]>>) -> Self {
         Self {
-            buffers: vec![0; buffers * stride(max_datagram)],
+            buffers: vec![0; buffers * stride(max_datagram) + sys::RECV_TAIL],
             max_datagram,
             names: Box::new([RawAddr::default(); BATCH_SIZE]),
             lengths: Box::new([0; BATCH_SIZE]),
@@ -105,7 +105,7 @@ impl RecvBatch {
             lengths: &mut self.lengths,
             infos: self.infos.as_deref_mut(),
         };
-        match sys::recv(socket.fd(), buffers) {
+        match sys::recv(socket.socket(), buffers) {
             Ok(filled) => {
                 self.filled = filled;
                 let has_times = self.infos.as_ref().is_some_and(|infos| filled > 0 && infos[0].received.is_some());
@@ -142,7 +142,7 @@ impl RecvBatch {
     /// Whether all buffers were filled, so that more datagrams may wait at the socket.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.filled == self.buffers.len() / stride(self.max_datagram)
+        self.filled == (self.buffers.len() - sys::RECV_TAIL) / stride(self.max_datagram)
     }
 
     /// The time at which the system received a datagram, on the clock of [`Instant`]. `None` if its own clock was set meanwhile, so

@@ -119,7 +119,7 @@ impl SendBatch {
                 let from = local(&queued.to);
                 queued.messages(gso).map(move |range| queued.message(bytes, range, from))
             });
-            match sys::send(socket.fd(), messages) {
+            match sys::send(socket.socket(), messages) {
                 Ok(count) => self.advance(count, gso),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(SocketIndex(index)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

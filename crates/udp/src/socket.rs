@@ -6,8 +6,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     fmt, io,
     net::SocketAddr,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
 };
 
 /// A non-blocking UDP socket of one address family, with a large receive buffer.
@@ -24,7 +26,7 @@ use std::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct UdpSocket {
-    socket: Socket,
+    socket: Arc<Socket>,
     local_addr: SocketAddr,
     recv_buffer_size: usize,
     received: AtomicU64,
@@ -47,13 +49,15 @@ impl UdpSocket {
             socket.set_only_v6(true)?;
         }
         socket.set_nonblocking(true)?;
-        if sys::force_recv_buffer_size(socket.as_fd(), recv_buffer_size).is_err() {
+        if sys::force_recv_buffer_size(&socket, recv_buffer_size).is_err() {
             socket.set_recv_buffer_size(recv_buffer_size)?;
         }
+        sys::prepare_udp(&socket)?;
         socket.bind(&addr.into())?;
         let local_addr = socket.local_addr()?.as_socket().unwrap_or(addr);
         let recv_buffer_size = socket.recv_buffer_size()?;
-        let is_gso_enabled = AtomicBool::new(sys::supports_gso(socket.as_fd()));
+        let is_gso_enabled = AtomicBool::new(sys::supports_gso(&socket));
+        let socket = Arc::new(socket);
         Ok(Self { socket, local_addr, recv_buffer_size, received: AtomicU64::new(0), is_gso_enabled })
     }
 
@@ -63,7 +67,7 @@ impl UdpSocket {
     /// # Errors
     /// If the system does not support it.
     pub fn enable_error_queue(&self) -> io::Result<()> {
-        sys::enable_error_queue(self.fd(), self.local_addr.is_ipv4())
+        sys::enable_error_queue(&self.socket, self.local_addr.is_ipv4())
     }
 
     /// Takes the next report about a datagram that was not delivered, without waiting.
@@ -74,21 +78,21 @@ impl UdpSocket {
     /// # Errors
     /// An error of the socket.
     pub fn recv_error(&self) -> io::Result<Option<DeliveryError>> {
-        sys::recv_error(self.fd())
+        sys::recv_error(&self.socket)
     }
 
     /// Makes the system put datagrams of one sender that arrive together into one buffer (generic receive offload, GRO), if
     /// it can; returns whether it can. From then on only [`RecvBatch::with_gro`](crate::RecvBatch::with_gro) has room for
     /// them.
     pub fn enable_gro(&self) -> bool {
-        sys::enable_gro(self.fd()).is_ok()
+        sys::enable_gro(&self.socket).is_ok()
     }
 
     /// Makes the system report when it received each datagram, if it can; returns whether it can.
     /// [`RecvBatch::with_receive_times`](crate::RecvBatch::with_receive_times) and
     /// [`RecvBatch::with_gro`](crate::RecvBatch::with_gro) have room for it.
     pub fn enable_receive_times(&self) -> bool {
-        sys::enable_receive_times(self.fd()).is_ok()
+        sys::enable_receive_times(&self.socket).is_ok()
     }
 
     /// Makes the system report the address of this machine that each datagram was sent to.
@@ -97,7 +101,7 @@ impl UdpSocket {
     /// # Errors
     /// If the system does not support it.
     pub fn enable_local_addr(&self) -> io::Result<()> {
-        sys::enable_local_addr(self.fd(), self.local_addr.is_ipv4())
+        sys::enable_local_addr(&self.socket, self.local_addr.is_ipv4())
     }
 
     /// Whether several datagrams are handed to the system in one buffer (generic segmentation offload, GSO).
@@ -133,7 +137,7 @@ impl UdpSocket {
     /// Number of datagrams that the system dropped because the receive buffer was full; 0 if the system does not report it.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        sys::dropped(self.fd()).unwrap_or(0).into()
+        sys::dropped(&self.socket).unwrap_or(0).into()
     }
 
     /// Sends one datagram immediately, without batching: for senders of a few datagrams per minute that report failures.
@@ -148,20 +152,14 @@ impl UdpSocket {
         self.received.fetch_add(count as u64, Relaxed);
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    pub(crate) fn socket(&self) -> &Arc<Socket> {
+        &self.socket
     }
 }
 
 impl AsRef<Self> for UdpSocket {
     fn as_ref(&self) -> &Self {
         self
-    }
-}
-
-impl AsRawFd for UdpSocket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
     }
 }
 

@@ -1,4 +1,5 @@
 //! A socket with an error queue reports which of its datagrams were not delivered, and still delivers the others.
+#![cfg(all(target_os = "linux", not(rallypoint_portable)))]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! The system's receive times: earlier than the datagram is taken from the socket, and on the clock of `Instant`.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", not(rallypoint_portable)))]
 
 use rallypoint_udp::{RecvBatch, UdpSocket};
 use std::time::Instant;

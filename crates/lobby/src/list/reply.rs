@@ -2,6 +2,7 @@
 
 use super::reply_files::{ReplyFile, ReplyFiles};
 use rallypoint_lobby_proto::{ListReply, PublishedLists};
+use rallypoint_udp::SEND_FLAGS;
 use rallypoint_wire::lobby::{LobbyId, ProtocolId};
 use socket2::Socket;
 use std::{io, io::IoSlice, sync::Arc};
@@ -103,8 +104,7 @@ impl Reply {
         if offered == 0 {
             return (0, Ok(0));
         }
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        (offered, socket.send_vectored_with_flags(&slices[..count], flags))
+        (offered, socket.send_vectored_with_flags(&slices[..count], SEND_FLAGS))
     }
 
     /// Fills in the next pieces to send. Returns their number.

@@ -2,7 +2,7 @@
 
 use crate::AdminFileError;
 use rallypoint_lobby_proto::RegistryConfigError;
-use rallypoint_udp::{BindError, EntropyError};
+use rallypoint_udp::{BindError, EntropyError, is_too_many_open_files};
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
@@ -68,9 +68,10 @@ pub enum LobbyStartError {
 impl LobbyStartError {
     /// A file or directory in the data directory that cannot be used.
     pub(crate) fn data_dir(path: PathBuf, source: io::Error) -> Self {
-        match source.raw_os_error() {
-            Some(libc::EMFILE | libc::ENFILE) => Self::TooManyOpenFiles { path, source },
-            _ => Self::DataDir { path, source },
+        if is_too_many_open_files(&source) {
+            Self::TooManyOpenFiles { path, source }
+        } else {
+            Self::DataDir { path, source }
         }
     }
 }
@@ -87,7 +88,7 @@ fn data_dir_advice(error: &io::Error) -> &'static str {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

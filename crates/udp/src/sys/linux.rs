@@ -5,37 +5,31 @@
 //! each call.
 #![allow(unsafe_code)]
 
-mod allocator;
+#[cfg(feature = "async")]
+mod async_socket;
 mod control;
 mod error_queue;
 mod options;
-mod poll;
+mod poller;
 mod raw_addr;
-#[cfg(feature = "async")]
-mod readiness;
 mod recv;
 mod send;
-mod sigpipe;
 mod waker;
 
-pub use allocator::bound_free_memory;
+#[cfg(feature = "async")]
+pub use async_socket::{AsyncListener, AsyncSocket};
 pub(crate) use error_queue::{enable_error_queue, recv_error};
 pub(crate) use options::{
-    dropped, enable_gro, enable_local_addr, enable_receive_times, force_recv_buffer_size, supports_gso,
+    dropped, enable_gro, enable_local_addr, enable_receive_times, force_recv_buffer_size, prepare_udp, supports_gso,
 };
-pub use poll::{PollFd, poll};
+pub use poller::Poller;
 pub(crate) use raw_addr::RawAddr;
-#[cfg(feature = "async")]
-pub use readiness::{register_socket, register_udp};
-pub(crate) use recv::{BufferInfo, RecvBuffers, recv};
-pub(crate) use send::{OutgoingMessage, send};
-pub use sigpipe::is_sigpipe_ignored;
+pub(crate) use recv::{RECV_TAIL, recv};
+pub(crate) use send::send;
 pub(crate) use waker::Waker;
 
+use super::{BATCH_SIZE, BufferInfo, OutgoingMessage, RecvBuffers};
 use std::ptr;
-
-/// Number of datagrams per system call. With this many, the cost of the call itself no longer matters.
-pub const BATCH_SIZE: usize = 128;
 
 /// A message header with one name and one buffer, and without control data.
 ///

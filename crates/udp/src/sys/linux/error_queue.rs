@@ -2,25 +2,22 @@
 
 use super::{RawAddr, control::control_messages, message_header, options::set_int};
 use rallypoint_machine::DeliveryError;
-use std::{
-    io,
-    os::fd::{AsRawFd, BorrowedFd},
-    ptr,
-};
+use socket2::Socket;
+use std::{io, os::fd::AsRawFd, ptr};
 
 /// Room for the control messages of one error: its header, a `sock_extended_err` and the address of the reporting machine.
 #[repr(C, align(8))]
 struct ErrorControlBuffer([u8; 128]);
 
 /// Makes the system queue the network's reports about datagrams that were not delivered.
-pub(crate) fn enable_error_queue(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
+pub(crate) fn enable_error_queue(socket: &Socket, is_v4: bool) -> io::Result<()> {
     let (level, option) =
         if is_v4 { (libc::IPPROTO_IP, libc::IP_RECVERR) } else { (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) };
-    set_int(fd, level, option, 1)
+    set_int(socket, level, option, 1)
 }
 
 /// Takes the next report from the queue, without waiting. A report without destination or reason counts as none.
-pub(crate) fn recv_error(fd: BorrowedFd<'_>) -> io::Result<Option<DeliveryError>> {
+pub(crate) fn recv_error(socket: &Socket) -> io::Result<Option<DeliveryError>> {
     let mut name = RawAddr::default();
     let mut control = ErrorControlBuffer([0; _]);
     let mut quoted = vec![0; DeliveryError::MAX_QUOTE];
@@ -30,7 +27,7 @@ pub(crate) fn recv_error(fd: BorrowedFd<'_>) -> io::Result<Option<DeliveryError>
     header.msg_controllen = size_of::<ErrorControlBuffer>() as _;
     // SAFETY: the header points to a name, a buffer for the quote and a control buffer, which live until after the call, and
     // the sizes given are theirs.
-    let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
+    let result = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
     let Ok(length) = usize::try_from(result) else {
         let error = io::Error::last_os_error();
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };

@@ -1,46 +1,25 @@
 //! Receiving many datagrams with one system call.
 
 use super::{
-    BATCH_SIZE, RawAddr,
+    BATCH_SIZE, BufferInfo, RawAddr, RecvBuffers,
     control::{ControlBuffer, control_messages},
     message_header,
 };
+use socket2::Socket;
 use std::{
     io,
     mem::MaybeUninit,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    os::fd::{AsRawFd, BorrowedFd},
+    net::{Ipv4Addr, Ipv6Addr},
+    os::fd::AsRawFd,
     ptr,
     time::Duration,
 };
 
-/// Control information about a buffer that the system has filled.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct BufferInfo {
-    /// Size of each datagram in the buffer (the last may be shorter), or 0 if there is only one.
-    pub segment_size: u16,
-    /// Address of this machine that the datagrams were sent to, if the socket reports it.
-    pub local: Option<IpAddr>,
-    /// When the system received the buffer, as time since the Unix epoch, if the socket reports it.
-    pub received: Option<Duration>,
-}
-
-/// The memory that [`recv`] fills.
-pub(crate) struct RecvBuffers<'a> {
-    /// All buffers, one after another.
-    pub buffers: &'a mut [u8],
-    /// Size of each buffer, in bytes.
-    pub stride: usize,
-    /// Senders.
-    pub names: &'a mut [RawAddr; BATCH_SIZE],
-    /// Real lengths, also of datagrams that did not fit.
-    pub lengths: &'a mut [u32; BATCH_SIZE],
-    /// Control information, if it is wanted.
-    pub infos: Option<&'a mut [BufferInfo; BATCH_SIZE]>,
-}
+/// Bytes after the last buffer: none, because the system reports the length of a datagram that does not fit.
+pub(crate) const RECV_TAIL: usize = 0;
 
 /// Receives what has arrived, without waiting, into at most [`BATCH_SIZE`] buffers. Returns the number of filled buffers.
-pub(crate) fn recv(fd: BorrowedFd<'_>, buffers: RecvBuffers<'_>) -> io::Result<usize> {
+pub(crate) fn recv(socket: &Socket, buffers: RecvBuffers<'_>) -> io::Result<usize> {
     let RecvBuffers { buffers, stride, names, lengths, infos } = buffers;
     let count = (buffers.len() / stride.max(1)).min(BATCH_SIZE);
     let mut buffers = buffers.chunks_exact_mut(stride);
@@ -62,7 +41,8 @@ pub(crate) fn recv(fd: BorrowedFd<'_>, buffers: RecvBuffers<'_>) -> io::Result<u
     // SAFETY: every header points to one name and one iovec, every iovec to a buffer of its own, and a header with a control
     // buffer to one of its own. All of these are borrowed mutably or owned by this function until after the call, and the
     // sizes given are theirs.
-    let count = unsafe { libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, flags, ptr::null_mut()) };
+    let count =
+        unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, flags, ptr::null_mut()) };
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
     for (length, header) in lengths.iter_mut().zip(&headers[..count]) {
         *length = header.msg_len;

@@ -1,34 +1,16 @@
 //! Sending many datagrams with one system call.
 
 use super::{
-    BATCH_SIZE, RawAddr,
+    BATCH_SIZE, OutgoingMessage, RawAddr,
     control::{ControlBuffer, push_control},
     message_header,
 };
-use std::{
-    io,
-    mem::MaybeUninit,
-    net::{IpAddr, SocketAddr},
-    os::fd::{AsRawFd, BorrowedFd},
-    ptr,
-};
-
-/// A datagram to send, or several for one destination.
-pub(crate) struct OutgoingMessage<'a> {
-    pub to: SocketAddr,
-    /// Address of this machine to send from; `None` leaves the choice to the system.
-    pub from: Option<IpAddr>,
-    pub bytes: &'a [u8],
-    /// If set, the bytes are several datagrams of this size; the last may be shorter.
-    pub segment_size: Option<u16>,
-}
+use socket2::Socket;
+use std::{io, mem::MaybeUninit, net::IpAddr, os::fd::AsRawFd, ptr};
 
 /// Sends at most [`BATCH_SIZE`] messages, without waiting. Returns the number of messages sent: if it is less than given, the
 /// next one could not be sent.
-pub(crate) fn send<'a>(
-    fd: BorrowedFd<'_>,
-    messages: impl IntoIterator<Item = OutgoingMessage<'a>>,
-) -> io::Result<usize> {
+pub(crate) fn send<'a>(socket: &Socket, messages: impl IntoIterator<Item = OutgoingMessage<'a>>) -> io::Result<usize> {
     let mut names = [RawAddr::default(); BATCH_SIZE];
     let mut iovecs = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH_SIZE];
     let mut name_sizes = [0; BATCH_SIZE];
@@ -54,7 +36,7 @@ pub(crate) fn send<'a>(
     // SAFETY: the first `count` headers point to one name and one iovec each, these iovecs to the bytes of a datagram, and
     // those with a control buffer to one that was filled. All of them live until after the call, the sizes are theirs, and
     // the system does not write to what it sends.
-    let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, flags) };
+    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, flags) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 

@@ -1,6 +1,5 @@
 //! Waking a thread that waits for its sockets.
 
-use super::PollFd;
 use std::{
     io::{self, Read, Write},
     os::unix::net::UnixStream,
@@ -38,7 +37,8 @@ impl Waker {
         self.is_pending.store(false, SeqCst);
     }
 
-    pub fn poll_fd(&self) -> PollFd {
-        PollFd::readable(&self.receiver)
+    /// The socket that becomes readable.
+    pub fn receiver(&self) -> &UnixStream {
+        &self.receiver
     }
 }

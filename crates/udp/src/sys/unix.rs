@@ -1,0 +1,18 @@
+//! What all Unix-like systems have in common.
+#![allow(unsafe_code)]
+
+mod allocator;
+mod os_error;
+mod sigpipe;
+
+pub use allocator::bound_free_memory;
+pub use os_error::{is_family_not_supported, is_shortage, is_too_many_open_files};
+pub use sigpipe::is_sigpipe_ignored;
+
+/// Flags for sending on a connection: a peer that has closed it causes an error, not a signal. On Apple's systems this is an
+/// option of the socket, which socket2 sets.
+#[cfg(not(target_vendor = "apple"))]
+pub const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL;
+#[cfg(target_vendor = "apple")]
+#[allow(missing_docs, reason = "as above")]
+pub const SEND_FLAGS: i32 = 0;
