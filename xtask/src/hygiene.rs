@@ -1,6 +1,6 @@
 //! Rules about the project's files that no compiler checks.
 
-use crate::{Stop, workspace::Workspace};
+use crate::{Stop, portability, workspace::Workspace};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -44,6 +44,10 @@ fn problems(root: &Path) -> std::io::Result<Vec<String>> {
         }
         let Ok(text) = String::from_utf8(fs::read(file)?) else { continue };
         let extension = file.extension().unwrap_or_default();
+        if extension == "rs" {
+            let found = portability::problems(name, &text).into_iter();
+            problems.extend(found.map(|(line, what)| format!("{}:{line}: {what}", name.display())));
+        }
         let mut in_code_block = false;
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.contains(ALLOWED)) {
             let mut problem = |what: String| problems.push(format!("{}:{}: {what}", name.display(), number + 1));

@@ -3,9 +3,11 @@
 
 mod args;
 mod bench;
+mod check;
 mod examples;
 mod fuzz;
 mod hygiene;
+mod portability;
 mod progress;
 mod requirements;
 mod skipped;
@@ -21,15 +23,21 @@ use std::process::ExitCode;
 const HELP: &str = "\
 Development tasks.
 
-cargo xtask test [--quick | --full] [--list] [--only STEP]...
+cargo xtask test [--quick | --full | --portable] [--list] [--only STEP]...
     Sets up what the tests need (as root on a Debian-like system it installs missing packages, otherwise it names them
     and stops), then checks format, lints and documentation and runs the tests. Tests that skip themselves are listed
     and counted at the end. CI runs exactly `cargo xtask test`.
       cargo xtask test                  everything, with a part of the simulated networks
       cargo xtask test --quick          format, lints, unit and protocol tests: two minutes when built
       cargo xtask test --full           everything, with all of them: before a change is finished
+      cargo xtask test --portable       the sockets that other platforms use, on Linux: a part of --full
       cargo xtask test --list           the steps, and the command behind each
       cargo xtask test --only clippy    one step
+
+cargo xtask check --target TRIPLE...
+    Type-checks the crates for another platform, if its standard library is installed; otherwise it reports that, and
+    skips it. Crates with C code need a compiler for that platform.
+      cargo xtask check --target x86_64-pc-windows-gnu
 
 cargo xtask fuzz [--seconds N] [--executions N] [--jobs N] [--sanitizer NAME] [--minimise] [TARGET]
     Fuzzes one target or all of them for N seconds each (default: 60). With --executions, round after round, until all
@@ -85,11 +93,12 @@ fn run(mut arguments: Vec<String>) -> Result<(), Stop> {
     let args = Args::new(arguments);
     match verb.as_str() {
         "test" => steps::run(&workspace, args),
+        "check" => check::run(&workspace, args),
         "fuzz" => fuzz::run(&workspace, args),
         "bench" => bench::run(&workspace, args),
         "soak" => soak::run(&workspace, args),
         _ => Err(Stop::Usage(format!(
-            "unknown task `{verb}`; the tasks are test, fuzz, bench and soak (see cargo xtask --help)"
+            "unknown task `{verb}`; the tasks are test, check, fuzz, bench and soak (see cargo xtask --help)"
         ))),
     }
 }
@@ -110,6 +119,9 @@ mod tests {
             "test",
             "--quick",
             "--full",
+            "--portable",
+            "check",
+            "--target",
             "--list",
             "--only",
             "fuzz",

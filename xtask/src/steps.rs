@@ -64,7 +64,30 @@ const STEPS: &[Step] = &[
     Step::internal("examples", "the examples that end by themselves", examples::check)
         .takes(10)
         .only_in(&[Extent::Normal, Extent::Full]),
+    // A directory of its own: otherwise each run would build everything again for the other flags.
+    Step::cargo(
+        "portable",
+        "sessions and queries on the sockets of other platforms",
+        &["nextest run --target-dir target/portable --no-tests=fail --package rallypoint-udp \
+           --package rallypoint-query --package rallypoint-session"],
+    )
+    .env("RUSTFLAGS", PORTABLE)
+    .takes(50)
+    .only_in(&[Extent::Normal]),
+    Step::cargo(
+        "portable-all",
+        "everything with sockets, on the sockets of other platforms",
+        &["nextest run --target-dir target/portable --no-tests=fail --package rallypoint-udp \
+           --package rallypoint-query --package rallypoint-session --package rallypoint-announce \
+           --package rallypoint-lobby --package rallypoint"],
+    )
+    .env("RUSTFLAGS", PORTABLE)
+    .takes(300)
+    .only_in(&[Extent::Full, Extent::Portable]),
 ];
+
+/// Builds the sockets of other platforms on Linux.
+const PORTABLE: &str = "--cfg rallypoint_portable";
 
 /// Number of simulated networks per property test of sessions. Without it the tests use the number that `--full` runs.
 const SEEDS: &str = "RALLYPOINT_SEEDS";
@@ -78,15 +101,18 @@ enum Extent {
     Normal,
     /// Everything, with all seeds of the property tests.
     Full,
+    /// Only the sockets of other platforms.
+    Portable,
 }
 
 pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     let list = args.flag("--list");
-    let extent = match (args.flag("--quick"), args.flag("--full")) {
-        (true, true) => return Err(Stop::Usage("--quick and --full exclude each other".into())),
-        (true, false) => Extent::Quick,
-        (false, true) => Extent::Full,
-        (false, false) => Extent::Normal,
+    let extent = match ["--quick", "--full", "--portable"].map(|name| args.flag(name)) {
+        [true, false, false] => Extent::Quick,
+        [false, true, false] => Extent::Full,
+        [false, false, true] => Extent::Portable,
+        [false, false, false] => Extent::Normal,
+        _ => return Err(Stop::Usage("--quick, --full and --portable exclude each other".into())),
     };
     let mut steps = Vec::new();
     while let Some(name) = args.value::<String>("--only")? {

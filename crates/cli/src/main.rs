@@ -35,6 +35,7 @@ mod serve;
 mod signals;
 mod stdio;
 mod target_args;
+mod user_dirs;
 mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};

@@ -231,7 +231,10 @@ async fn prepare_node(settings: &Settings) -> Result<Option<PreparedNode>, Comma
 
 /// The name of the host, as the name of a node.
 fn host_name() -> String {
+    #[cfg(unix)]
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    let host = std::env::var("COMPUTERNAME").unwrap_or_default();
     if rallypoint_cluster::is_valid_name(&host) { host } else { "node".into() }
 }
 

@@ -1,10 +1,17 @@
 //! Signals that stop or reload a running command.
+//!
+//! On Windows, Ctrl-C is SIGINT, Ctrl-Break and a shutdown are SIGTERM, and the closing of the console is SIGHUP for a command
+//! in a terminal. Nothing reloads a service there.
+
+#[cfg_attr(windows, path = "signals/windows.rs")]
+#[cfg_attr(not(windows), path = "signals/unix.rs")]
+pub mod system;
 
 use std::{
     io,
     time::{Duration, Instant},
 };
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use system::{Hangup, Interrupt, Terminate};
 
 /// Time within which a repeated signal is ignored: timeout(1) and other wrappers signal both the process and its group. A
 /// second Ctrl-C by hand comes later than this.
@@ -12,11 +19,11 @@ const REPEAT_WINDOW: Duration = Duration::from_millis(300);
 
 /// The signals a command handles.
 pub struct Signals {
-    hangup: Option<Signal>,
+    hangup: Option<Hangup>,
     /// Action on SIGHUP.
     on_hangup: SignalAction,
-    interrupt: Signal,
-    terminate: Signal,
+    interrupt: Interrupt,
+    terminate: Terminate,
 }
 
 /// The action a signal asks for.
@@ -31,19 +38,19 @@ pub enum SignalAction {
 impl Signals {
     /// Handles SIGHUP as reload, SIGINT and SIGTERM as stop.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { hangup: Some(signal(SignalKind::hangup())?), ..Self::to_stop()? })
+        Ok(Self { hangup: Some(system::hangup()?), on_hangup: system::ON_SERVICE_HANGUP, ..Self::to_stop()? })
     }
 
     /// Handles SIGINT and SIGTERM only, so that nohup(1) works.
     pub fn to_stop() -> io::Result<Self> {
-        let interrupt = signal(SignalKind::interrupt())?;
-        let terminate = signal(SignalKind::terminate())?;
+        let interrupt = system::interrupt()?;
+        let terminate = system::terminate()?;
         Ok(Self { hangup: None, on_hangup: SignalAction::Reload, interrupt, terminate })
     }
 
     /// Handles SIGINT, SIGTERM and SIGHUP as stop, except SIGHUP under nohup(1).
     pub fn to_end() -> io::Result<Self> {
-        let hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
+        let hangup = if system::ignores_hangup() { None } else { Some(system::hangup()?) };
         Ok(Self { hangup, on_hangup: SignalAction::Stop, ..Self::to_stop()? })
     }
 
@@ -77,12 +84,4 @@ impl Signals {
             }
         }
     }
-}
-
-/// Whether the parent process made this one ignore SIGHUP, as nohup(1) does. Installing a handler would undo that.
-fn ignores_hangup() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // One bit per signal, the lowest for SIGHUP. Without this information SIGHUP is left ignored, in favour of nohup(1).
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 == 1)
 }

@@ -14,7 +14,6 @@ use crate::{
 };
 use rallypoint_wire::lobby::LobbyId;
 use rusqlite::{Connection, OptionalExtension, Transaction, config::DbConfig, params};
-use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt};
 
 /// Number of events that are kept per subject and lane.
 const MAX_EVENTS: i64 = 100;
@@ -41,7 +40,7 @@ impl Writer {
     /// Opens the file; creates or migrates it if necessary.
     pub fn open(options: &HistoryOptions) -> Result<Self, HistoryError> {
         if let Some(folder) = options.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            rallypoint_files::create_private_dir(folder)?;
         }
         let mut connection = Connection::open(&options.path)?;
         connection.busy_timeout(options.busy_timeout)?;

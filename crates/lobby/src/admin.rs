@@ -9,7 +9,6 @@ pub use record::{AdminRecord, Note, StoredBan};
 
 use crate::{
     cluster::{BanChange, BanDecision},
-    data_dir::replace_file,
     service::RegistryHandle,
     wall_clock::unix_now,
 };
@@ -297,7 +296,7 @@ impl AdminStore {
                 record.remove_ended(SystemTime::now());
                 let (value, entries) = change(&mut record)?;
                 store.audit.add(&entries)?;
-                replace_file(&store.path, &serde_json::to_vec(&record).map_err(io::Error::other)?)?;
+                rallypoint_files::replace(&store.path, &serde_json::to_vec(&record).map_err(io::Error::other)?)?;
                 store.record.store(Arc::new(record));
                 entries.iter().for_each(log_action);
                 Ok(value)

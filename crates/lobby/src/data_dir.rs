@@ -3,11 +3,11 @@
 //! Only the user of the lobby can read the files. A file is replaced completely or not at all, even if the power fails.
 
 use crate::LobbyStartError;
+use rallypoint_files::{NewFile, OwnerOnly, create_private_dir};
 use rallypoint_udp::entropy;
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -22,47 +22,6 @@ pub(crate) struct DataDir {
     _lock: File,
 }
 
-/// A file that replaces an old one once it is safely on the disk. Until then nothing has changed.
-#[derive(Debug)]
-pub(crate) struct NewFile {
-    file: File,
-    new: PathBuf,
-    path: PathBuf,
-}
-
-impl NewFile {
-    fn create(path: PathBuf) -> io::Result<Self> {
-        let new = with_suffix(&path, "new");
-        // A file left by a crash may have another owner and other permissions.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        Ok(Self { file, new, path })
-    }
-
-    /// Appends bytes.
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
-    }
-
-    /// Replaces the old file.
-    pub fn commit(self) -> io::Result<()> {
-        self.file.sync_all()?;
-        fs::rename(&self.new, &self.path)?;
-        File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()
-    }
-}
-
-impl Drop for NewFile {
-    /// Removes an incomplete file: most likely the disk is full.
-    fn drop(&mut self) {
-        // A committed file has another name by now.
-        let _ = fs::remove_file(&self.new);
-    }
-}
-
 impl DataDir {
     /// Opens and locks the directory; creates it if it does not exist.
     pub fn open(dir: &Path) -> Result<Self, LobbyStartError> {
@@ -70,9 +29,9 @@ impl DataDir {
             let path = path.to_owned();
             |source| LobbyStartError::data_dir(path, source)
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail(dir))?;
+        create_private_dir(dir).map_err(fail(dir))?;
         let path = dir.join(LOCK);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).owner_only().open(&path);
         let lock = lock.map_err(fail(&path))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { dir: dir.to_owned(), _lock: lock }),
@@ -97,7 +56,7 @@ impl DataDir {
             }
         }
         let key = entropy::bytes()?;
-        replace_file(&path, &key).map_err(fail)?;
+        rallypoint_files::replace(&path, &key).map_err(fail)?;
         Ok(key)
     }
 
@@ -123,13 +82,6 @@ impl DataDir {
             Err(error) => Err(error),
         }
     }
-}
-
-/// Replaces a file completely or not at all, even if the power fails. Only this user can read it.
-pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = NewFile::create(path.to_owned())?;
-    file.write(bytes)?;
-    file.commit()
 }
 
 /// Renames a file that cannot be used, so that it can be examined, and logs a warning.
@@ -158,24 +110,4 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.push(".");
     name.push(suffix);
     name.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_replaced_when_it_is_complete_and_an_incomplete_one_leaves_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("file");
-        replace_file(&path, b"old").unwrap();
-        let mut half = NewFile::create(path.clone()).unwrap();
-        half.write(b"ne").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        drop(half);
-        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
-        replace_file(&path, b"new").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
-    }
 }

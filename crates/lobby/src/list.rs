@@ -109,7 +109,7 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
     socket.set_reuse_address(true)?;
     // Accepted sockets inherit this option, so it costs nothing per connection. It holds back the last segment of a reply until
     // the FIN, which follows at once, can be sent with it (L14).
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(rallypoint_portable)))]
     socket.set_tcp_cork(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&addr.into())?;

@@ -1,12 +1,12 @@
 //! The secret ID of a server (L13), stored in a file.
 
 use crate::error::CommandError;
+use rallypoint_files::OwnerOnly;
 use rallypoint_udp::entropy;
 use rallypoint_wire::lobby::ServerId;
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -45,7 +45,7 @@ fn parse(text: &str) -> Option<ServerId> {
 
 /// Stores the ID, readable by its owner only: with it, others could unregister the server.
 fn store(file: &Path, id: ServerId) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).owner_only().open(file)?;
     writeln!(file, "{:032x}", u128::from_be_bytes(*id.expose()))?;
     file.sync_all()
 }
@@ -53,7 +53,6 @@ fn store(file: &Path, id: ServerId) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn an_id_file_is_readable_by_its_owner_only() {
@@ -61,7 +60,7 @@ mod tests {
         let file = dir.path().join("id");
         let first = load_or_generate(Some(&file)).unwrap();
         assert_eq!(load_or_generate(Some(&file)).unwrap(), first);
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!rallypoint_files::is_open_to_group_or_others(&fs::metadata(&file).unwrap()));
         assert_ne!(load_or_generate(None).unwrap(), first);
         fs::write(&file, "+1ccf16b1436d856f504dcc1af306aaa").unwrap();
         assert!(load_or_generate(Some(&file)).unwrap_err().to_string().contains("32 hexadecimal digits"));

@@ -1,10 +1,9 @@
 //! Favourite servers, stored in a text file.
 
-use crate::error::CommandError;
+use crate::{error::CommandError, user_dirs};
 use std::{
     collections::BTreeMap,
-    env, fs, io,
-    io::Write,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -23,12 +22,9 @@ impl Favourites {
         Ok(Self { named: read(file)?, file: Some(file.to_owned()) })
     }
 
-    /// The default file: `$XDG_DATA_HOME/rallypoint/favourites`.
+    /// The default file: `favourites` in the user's data directory.
     pub fn default_file() -> Option<PathBuf> {
-        let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = || Some(variable("HOME")?.join(".local/share"));
-        let directory = variable("XDG_DATA_HOME").filter(|path| path.is_absolute()).or_else(home)?;
-        Some(directory.join("rallypoint/favourites"))
+        Some(user_dirs::data()?.join("favourites"))
     }
 
     pub fn contains(&self, id: &str) -> bool {
@@ -83,18 +79,11 @@ fn read(file: &Path) -> Result<BTreeMap<String, String>, CommandError> {
     Ok(lines.map(split).collect())
 }
 
-/// Writes a temporary file and renames it, so that the file is never incomplete.
 fn write(file: &Path, named: &BTreeMap<String, String>) -> io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let temporary = folder.join(format!(".favourites.{}", std::process::id()));
-    let mut out = fs::File::create(&temporary)?;
-    out.write_all(HEADER.as_bytes())?;
-    for (id, name) in named {
-        writeln!(out, "{id} {name}")?;
-    }
-    out.sync_all()?;
-    fs::rename(&temporary, file)
+    fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
+    let lines = named.iter().map(|(id, name)| format!("{id} {name}\n"));
+    let text: String = std::iter::once(HEADER.to_owned()).chain(lines).collect();
+    rallypoint_files::replace(file, text.as_bytes())
 }
 
 #[cfg(test)]

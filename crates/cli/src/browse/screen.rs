@@ -125,7 +125,8 @@ fn suspend_screen<T>(
     Ok(result)
 }
 
-/// Stops this process until the shell continues it.
+/// Stops this process until the shell continues it, where there is such a shell.
 fn stop_process() {
+    #[cfg(unix)]
     let _ = rustix::process::kill_process_group(rustix::process::getpgrp(), rustix::process::Signal::TSTP);
 }

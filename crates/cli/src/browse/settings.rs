@@ -4,11 +4,12 @@ use super::join::JoinCommand;
 use crate::{
     config::{ConfigErrors, Document, found, nearest, syntax_errors},
     error::{CommandError, describe_io},
+    user_dirs,
 };
 use rallypoint_query::{LobbyAddress, Target};
 use std::{
     collections::BTreeMap,
-    env, fmt, fs, io,
+    fmt, fs, io,
     ops::Range,
     path::{Path, PathBuf},
     str::FromStr,
@@ -124,12 +125,9 @@ fn parse<T: FromStr<Err = String>>(
     parsed.map_err(|why| wrongs.push((value.span(), format!("{path}: {why}")))).ok()
 }
 
-/// `$XDG_CONFIG_HOME/rallypoint/browse.toml`.
+/// `browse.toml` in the user's configuration directory.
 fn default_file() -> Option<PathBuf> {
-    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || Some(variable("HOME")?.join(".config"));
-    let directory = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(home)?;
-    Some(directory.join("rallypoint/browse.toml"))
+    Some(user_dirs::config()?.join("browse.toml"))
 }
 
 impl FromStr for LobbyTarget {

@@ -1,10 +1,7 @@
 //! Signals that end the program, and the end of the terminal.
 
+use crate::signals::system;
 use ratatui::crossterm::terminal::disable_raw_mode;
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
-};
 use std::{
     io,
     sync::{
@@ -14,7 +11,6 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Time that the screen has to end by itself after a signal.
 const GRACE_PERIOD: Duration = Duration::from_secs(2);
@@ -35,6 +31,7 @@ pub enum Input {
     /// There may be keys.
     Keys,
     /// The terminal is gone.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "a console that is closed ends the program"))]
     Gone,
 }
 
@@ -61,8 +58,8 @@ impl ShutdownSignal {
         // Without a runtime, signals have their default effect.
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
-            let all = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = all else { return };
+            let all = (system::interrupt(), system::terminate(), system::hangup());
+            let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = all else { return };
             loop {
                 tokio::select! {
                     // Ctrl-C is meant for the program that uses the terminal.
@@ -84,7 +81,12 @@ impl ShutdownSignal {
 }
 
 /// Waits for keys. Reading from a terminal that is gone would never return, so this is detected first.
+#[cfg(unix)]
 pub fn wait_for_input(wait: Duration) -> io::Result<Input> {
+    use rustix::{
+        event::{PollFd, PollFlags, Timespec, poll},
+        io::Errno,
+    };
     let stdin = io::stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
     let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
@@ -95,4 +97,11 @@ pub fn wait_for_input(wait: Duration) -> io::Result<Input> {
         Ok(_) => Ok(Input::Keys),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Waits for keys. A console that is closed ends the program by itself.
+#[cfg(not(unix))]
+pub fn wait_for_input(wait: Duration) -> io::Result<Input> {
+    let has_keys = ratatui::crossterm::event::poll(wait)?;
+    Ok(if has_keys { Input::Keys } else { Input::Nothing })
 }

@@ -2,7 +2,7 @@
 
 use super::setting_type::{SettingType, Value, ValueError, quoted};
 use rallypoint_cluster::{ClusterSecret, NAME_FORM, StoreUrl, is_valid_name};
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{fs, path::Path};
 
 /// The address of the store. User and password are not printed.
 pub struct StoreUrlType;
@@ -84,7 +84,7 @@ pub fn read_secret(file: &Path) -> Result<(ClusterSecret, Option<String>), Strin
     let text = fs::read_to_string(file)
         .map_err(|error| format!("cannot read the cluster's secret: {}", crate::error::describe_io(&error)))?;
     let secret = ClusterSecret::new(&text).map_err(|error| error.to_string())?;
-    let is_open = fs::metadata(file).is_ok_and(|file| file.mode() & 0o007 != 0);
+    let is_open = fs::metadata(file).is_ok_and(|file| rallypoint_files::is_open_to_others(&file));
     let note = is_open.then(|| {
         let file = file.display();
         format!("other users of this machine can read the cluster's secret in {file}: run chmod 600 {file}")

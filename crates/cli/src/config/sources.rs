@@ -11,7 +11,7 @@ use super::{
     token::read_token,
     unknown_variables,
 };
-use crate::error::describe_io;
+use crate::{error::describe_io, user_dirs};
 use jiff::Timestamp;
 use rallypoint_lobby_proto::Ban;
 use std::{
@@ -31,6 +31,8 @@ use toml::{
 pub struct Sources {
     /// The file of `--config`.
     pub file: Option<PathBuf>,
+    /// The directories in which a file is looked for if none is given.
+    pub directories: Vec<PathBuf>,
     /// The environment variables.
     pub variables: BTreeMap<String, String>,
     /// Names of variables whose value is not UTF-8.
@@ -63,7 +65,8 @@ pub struct LoadedConfig {
 impl Sources {
     /// The environment of this process, and no flags yet.
     pub fn new(file: Option<PathBuf>) -> Self {
-        let mut sources = Self { file, ..Self::default() };
+        let directories = user_dirs::config().into_iter().chain(user_dirs::system_config()).collect();
+        let mut sources = Self { file, directories, ..Self::default() };
         for (name, value) in env::vars_os() {
             match (name.into_string(), value.into_string()) {
                 (Ok(name), Ok(value)) => drop(sources.variables.insert(name, value)),
@@ -162,10 +165,10 @@ impl Sources {
     /// The file of `--config` or `RALLYPOINT_CONFIG`, or the first default path that exists.
     fn find_file(&self) -> Option<PathBuf> {
         let variable = |name: &str| self.variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = || variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
-        let directories = || home().into_iter().chain([PathBuf::from("/etc")]);
-        let default =
-            || directories().map(|directory| directory.join("rallypoint/rallypoint.toml")).find(|file| file.is_file());
+        let default = || {
+            let files = self.directories.iter().map(|directory| directory.join("rallypoint.toml"));
+            files.into_iter().find(|file| file.is_file())
+        };
         self.file.clone().or_else(|| variable("RALLYPOINT_CONFIG")).or_else(default)
     }
 }

@@ -317,13 +317,13 @@ fn a_file_given_by_config_must_exist() {
 }
 
 #[test]
-fn the_file_in_the_home_directory_is_found() {
+fn the_first_file_in_the_default_directories_is_found() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("rallypoint");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("rallypoint.toml"), "[caps]\ntotal = 7").unwrap();
-    let variables = [("XDG_CONFIG_HOME".to_owned(), home.path().display().to_string())].into();
-    let loaded = Sources { variables, ..Sources::default() }.load().unwrap();
+    let directories = vec![home.path().join("missing"), folder.clone()];
+    let loaded = Sources { directories, ..Sources::default() }.load().unwrap();
     assert_eq!(loaded.settings.registry.caps.total, 7);
     assert_eq!(loaded.file, Some(folder.join("rallypoint.toml")));
 }

@@ -3,7 +3,7 @@
 use super::setting_type::{SettingType, Value, ValueError};
 use crate::error::describe_io;
 use rallypoint_web::AdminToken;
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{fs, path::Path};
 
 /// The type of the admin token.
 pub struct TokenType;
@@ -34,7 +34,7 @@ pub fn read_token(file: &Path) -> Result<(AdminToken, Option<String>), String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot read the token: {}", describe_io(&error)))?;
     let token = AdminToken::new(text.trim()).map_err(|error| error.to_string())?;
     // A group may exist for the lobby alone, as with credentials of systemd.
-    let is_open = fs::metadata(file).is_ok_and(|file| file.mode() & 0o007 != 0);
+    let is_open = fs::metadata(file).is_ok_and(|file| rallypoint_files::is_open_to_others(&file));
     let note = is_open.then(|| {
         let file = file.display();
         format!("other users of this machine can read the admin token in {file}: run chmod 600 {file}")

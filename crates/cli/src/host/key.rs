@@ -1,12 +1,11 @@
 //! The secret key of a server, stored in a file.
 
-use crate::{error::CommandError, stdio::print_stderr};
+use crate::{error::CommandError, stdio::print_stderr, user_dirs};
+use rallypoint_files::{OwnerOnly, create_private_dir, is_open_to_group_or_others};
 use rallypoint_session::{PublicKey, StaticKey, generate_static_key};
 use std::{
-    env,
-    fs::{DirBuilder, OpenOptions},
+    fs::OpenOptions,
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -35,17 +34,12 @@ pub fn load_or_generate(key_file: Option<&Path>) -> Result<StaticKey, CommandErr
 
 /// The path of a file in the user's data directory. `None` without a home directory.
 pub fn data_file(name: &str) -> Option<PathBuf> {
-    data_path(name, |variable| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from))
-}
-
-fn data_path(name: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    let data = variable("XDG_DATA_HOME").or_else(|| Some(variable("HOME")?.join(".local/share")))?;
-    Some(data.join("rallypoint").join(name))
+    Some(user_dirs::data()?.join(name))
 }
 
 fn read(file: &Path) -> io::Result<String> {
     let mut opened = OpenOptions::new().read(true).open(file)?;
-    if opened.metadata()?.permissions().mode() & 0o077 != 0 {
+    if is_open_to_group_or_others(&opened.metadata()?) {
         print_stderr(format_args!(
             "warning: other users can read {}: run chmod 600 to keep the key secret",
             file.display()
@@ -64,12 +58,12 @@ fn parse(text: &str) -> Option<StaticKey> {
 }
 
 fn create_directory(file: &Path) -> io::Result<()> {
-    file.parent().map_or(Ok(()), |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder))
+    file.parent().map_or(Ok(()), |folder| create_private_dir(folder))
 }
 
 /// Stores the key, readable by its owner only: with it, others could impersonate the server.
 fn store(file: &Path, key: &StaticKey) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).owner_only().open(file)?;
     writeln!(file, "{}", PublicKey::new(*key.expose()))?;
     file.sync_all()
 }
@@ -84,20 +78,10 @@ mod tests {
         let file = dir.path().join("key");
         let first = load_or_generate(Some(&file)).unwrap();
         assert_eq!(load_or_generate(Some(&file)).unwrap().public(), first.public());
-        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!is_open_to_group_or_others(&std::fs::metadata(&file).unwrap()));
         std::fs::write(&file, "not a key").unwrap();
         assert!(load_or_generate(Some(&file)).unwrap_err().to_string().contains("64 hexadecimal digits"));
         assert!(load_or_generate(Some(&dir.path().join("missing/key"))).is_err());
         assert!(!dir.path().join("missing").exists());
-    }
-
-    #[test]
-    fn the_default_path_follows_xdg() {
-        let of = |set: &[(&str, &str)]| {
-            data_path("session.key", |name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
-        };
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_DATA_HOME", "/d")]), Some("/d/rallypoint/session.key".into()));
-        assert_eq!(of(&[("HOME", "/h")]), Some("/h/.local/share/rallypoint/session.key".into()));
-        assert_eq!(of(&[]), None);
     }
 }

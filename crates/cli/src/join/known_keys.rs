@@ -3,9 +3,8 @@
 use crate::stdio::print_stderr;
 use rallypoint_session::PublicKey;
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
-    io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -74,17 +73,10 @@ fn read(file: &Path) -> io::Result<Vec<(String, PublicKey)>> {
     Ok(text.lines().filter_map(parse).collect())
 }
 
-/// Replaces the file, so that a program that is stopped leaves the old one or the new one.
 fn write(file: &Path, servers: &[(String, PublicKey)]) -> io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let new = file.with_extension(format!("new.{}", std::process::id()));
-    let mut opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    for (server, key) in servers {
-        writeln!(opened, "{server} {key}")?;
-    }
-    opened.sync_all()?;
-    std::fs::rename(&new, file)
+    rallypoint_files::create_private_dir(file.parent().unwrap_or(Path::new(".")))?;
+    let lines: String = servers.iter().map(|(server, key)| format!("{server} {key}\n")).collect();
+    rallypoint_files::replace(file, lines.as_bytes())
 }
 
 #[cfg(test)]

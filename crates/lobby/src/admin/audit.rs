@@ -1,11 +1,11 @@
 //! The audit log: which operator did what, and when. Entries are only ever appended.
 
+use rallypoint_files::OwnerOnly;
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, OpenOptions},
-    io::{self, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     net::IpAddr,
-    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -58,11 +58,12 @@ impl AuditLog {
             serde_json::to_writer(&mut lines, entry)?;
             lines.push(b'\n');
         }
-        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path)?;
+        let mut file = OpenOptions::new().read(true).append(true).create(true).owner_only().open(&path)?;
         let length = file.metadata()?.len();
         let mut last = [b'\n'];
         if length > 0 {
-            file.read_exact_at(&mut last, length - 1)?;
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
         }
         // A crash may have left half a line, which must not damage these.
         if last != [b'\n'] {

@@ -3,7 +3,6 @@
 use super::LobbyOptions;
 use crate::{ListLimits, list::MAX_REPLY_FILES, probe::ProbePool};
 use rallypoint_lobby_proto::Config;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Assumed limit if the system does not report one.
 const FALLBACK: u64 = 1_024;
@@ -78,13 +77,21 @@ impl Descriptors {
 }
 
 /// Raises the soft limit of open files to the hard limit. Returns the limit in force; `None` means unlimited.
+#[cfg(unix)]
 fn raise_limit() -> Option<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
     match setrlimit(Resource::Nofile, raised) {
         Ok(()) => raised.current,
         Err(_) => limit.current,
     }
+}
+
+/// The number of sockets of a process is not limited.
+#[cfg(not(unix))]
+fn raise_limit() -> Option<u64> {
+    Some(1 << 20)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! The registry serializes a few thousand servers per turn of the event loop, so that no datagram waits for it; another thread
 //! writes them to the disk before it gets the next ones, so that a save is never in memory as a whole.
 
-use crate::data_dir::{DataDir, NewFile};
+use crate::data_dir::DataDir;
+use rallypoint_files::NewFile;
 use rallypoint_lobby_proto::{Registry, SaveFileWriter};
 use rallypoint_udp::clock;
 use std::{

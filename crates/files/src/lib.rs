@@ -1,0 +1,75 @@
+//! Files that only their owner can read, and that are replaced completely or not at all, even if the power fails.
+//!
+//! Who may read a file is a mode on Unix. On Windows a new file inherits the permissions of its directory, and those of a
+//! user's own directories exclude other users.
+//!
+//! ```
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("secret");
+//! rallypoint_files::replace(&path, b"of its owner")?;
+//! assert!(!rallypoint_files::is_open_to_others(&path.metadata()?));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod replace;
+
+pub use replace::{NewFile, replace};
+
+use std::{
+    fs::{DirBuilder, Metadata, OpenOptions},
+    io,
+    path::Path,
+};
+
+/// Options with which a file or a directory is created so that only its owner can use it.
+pub trait OwnerOnly {
+    /// Makes what is created accessible to its owner only. It does not change what exists.
+    fn owner_only(&mut self) -> &mut Self;
+}
+
+impl OwnerOnly for OpenOptions {
+    fn owner_only(&mut self) -> &mut Self {
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(self, 0o600);
+        self
+    }
+}
+
+impl OwnerOnly for DirBuilder {
+    fn owner_only(&mut self) -> &mut Self {
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(self, 0o700);
+        self
+    }
+}
+
+/// Creates a directory, and those above it, that only its owner can use. It may exist already.
+///
+/// # Errors
+/// An error of the system.
+pub fn create_private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).owner_only().create(path)
+}
+
+/// Whether users outside the file's group can access it; false where files have no modes.
+#[must_use]
+pub fn is_open_to_others(file: &Metadata) -> bool {
+    has_mode(file, 0o007)
+}
+
+/// Whether users other than the owner can access the file; false where files have no modes.
+#[must_use]
+pub fn is_open_to_group_or_others(file: &Metadata) -> bool {
+    has_mode(file, 0o077)
+}
+
+#[cfg(unix)]
+fn has_mode(file: &Metadata, bits: u32) -> bool {
+    std::os::unix::fs::MetadataExt::mode(file) & bits != 0
+}
+
+#[cfg(not(unix))]
+fn has_mode(_file: &Metadata, _bits: u32) -> bool {
+    false
+}
