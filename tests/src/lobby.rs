@@ -5,11 +5,11 @@ use crate::{
     command::rallypoint,
     game_server::{GameServer, send},
     process::Process,
+    signal::Signal,
     skip::has_ipv6,
     wait::{eventually, wait_for},
 };
 use rallypoint_wire::lobby::{LobbyId, Occupancy};
-use rustix::process::Signal;
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},

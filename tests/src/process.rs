@@ -1,7 +1,9 @@
 //! A running program.
 
-use crate::wait::{TIMEOUT, eventually};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::{
+    signal::{self, Signal},
+    wait::{TIMEOUT, eventually},
+};
 use std::{
     fs::File,
     io::{Read, Write},
@@ -120,13 +122,13 @@ impl Process {
     /// # Panics
     /// If the process has ended.
     pub fn signal(&self, signal: Signal) {
-        kill_process(self.pid(), signal).expect("the program runs");
+        signal::send(&mut lock(&self.child), signal).expect("the program runs");
     }
 
     /// Sends a signal twice in a row, as timeout(1) does. The process may end before the second one.
     pub fn signal_twice(&self, signal: Signal) {
         self.signal(signal);
-        let _ = kill_process(self.pid(), signal);
+        let _ = signal::send(&mut lock(&self.child), signal);
     }
 
     /// Whether the process has ended.
@@ -144,10 +146,6 @@ impl Process {
         eventually("the program ends", || self.has_exited());
         let status = lock(&self.child).wait().expect("the status of an ended child process");
         Output { status, stdout: self.stdout.finish(), stderr: self.stderr.finish() }
-    }
-
-    fn pid(&self) -> Pid {
-        i32::try_from(lock(&self.child).id()).ok().and_then(Pid::from_raw).expect("a process ID")
     }
 }
 

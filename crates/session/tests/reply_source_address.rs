@@ -1,4 +1,5 @@
-//! A server that listens on all addresses of a machine replies from the address that was contacted.
+//! A server that listens on all addresses of a machine replies from the address that was contacted, where the system reports it.
+#![cfg(all(target_os = "linux", not(rallypoint_portable)))]
 
 mod common;
 

@@ -58,7 +58,7 @@ fn parse(text: &str) -> Option<StaticKey> {
 }
 
 fn create_directory(file: &Path) -> io::Result<()> {
-    file.parent().map_or(Ok(()), |folder| create_private_dir(folder))
+    file.parent().map_or(Ok(()), create_private_dir)
 }
 
 /// Stores the key, readable by its owner only: with it, others could impersonate the server.
