@@ -166,8 +166,8 @@ impl Sources {
     fn find_file(&self) -> Option<PathBuf> {
         let variable = |name: &str| self.variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let default = || {
-            let files = self.directories.iter().map(|directory| directory.join("rallypoint.toml"));
-            files.into_iter().find(|file| file.is_file())
+            let mut files = self.directories.iter().map(|directory| directory.join("rallypoint.toml"));
+            files.find(|file| file.is_file())
         };
         self.file.clone().or_else(|| variable("RALLYPOINT_CONFIG")).or_else(default)
     }
