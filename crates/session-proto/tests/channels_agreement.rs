@@ -153,7 +153,7 @@ fn w112_the_application_decides_who_may_join() {
         let player = request.new.player;
         pair.net.with(pair.server, |app, now| {
             if is_accepted {
-                assert!(app.server.accept(now, player) && !app.server.accept(now, player));
+                assert!(app.server.accept_login(now, player) && !app.server.accept_login(now, player));
             } else {
                 assert!(app.server.disconnect(now, player, "you are banned until Friday"));
             }

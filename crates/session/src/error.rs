@@ -24,6 +24,9 @@ pub enum SetupError {
     /// A stream needs ordered delivery.
     #[error("a stream needs messages in order: set `ordered`")]
     UnorderedStream,
+    /// Streams and channels are two ways to send long messages.
+    #[error("a session has either a stream or channels, whose messages may be long as well: leave `stream` unset")]
+    StreamWithChannels,
     /// A socket cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),

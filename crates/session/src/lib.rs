@@ -10,7 +10,11 @@
 //!  Endpoint, Client                 rallypoint-session-proto: the protocol without sockets
 //! ```
 //!
-//! All four hand out the same [`ServerEvent`]s and [`ClientEvent`]s. This crate re-exports the types that a game needs:
+//! Sessions of [`PolledChannelServer`], [`PolledChannelClient`], [`AsyncChannelServer`] and [`AsyncChannelClient`] have channels:
+//! each has its own order, reliability, priority and maximum size, and both sides name the same [`ChannelTable`]. A server
+//! and a client without channels refuse each other's logins, so nothing is ever garbled.
+//!
+//! All eight hand out the same [`ServerEvent`]s and [`ClientEvent`]s. This crate re-exports the types that a game needs:
 //! configuration, keys, events and errors.
 //!
 //! ```
@@ -56,6 +60,11 @@
 )]
 
 #[cfg(feature = "async")]
+mod async_channel_client;
+#[cfg(feature = "async")]
+mod async_channel_server;
+mod channel_options;
+#[cfg(feature = "async")]
 mod client;
 #[cfg(feature = "async")]
 mod driver_task;
@@ -66,6 +75,8 @@ mod link_conditioner;
 mod local_addrs;
 mod options;
 mod player_streams;
+mod polled_channel_client;
+mod polled_channel_server;
 mod polled_client;
 mod polled_server;
 #[cfg(feature = "async")]
@@ -73,10 +84,17 @@ mod server;
 mod socket_driver;
 
 #[cfg(feature = "async")]
+pub use async_channel_client::AsyncChannelClient;
+#[cfg(feature = "async")]
+pub use async_channel_server::AsyncChannelServer;
+pub use channel_options::{ChannelMessage, ClientChannels, ServerChannels};
+#[cfg(feature = "async")]
 pub use client::SessionClient;
 pub use error::{ConnectError, NotAcknowledged, SetupError};
 pub use link_conditioner::{LinkConditioner, LinkConditions};
 pub use options::{ClientOptions, ServerOptions};
+pub use polled_channel_client::PolledChannelClient;
+pub use polled_channel_server::PolledChannelServer;
 pub use polled_client::PolledClient;
 pub use polled_server::PolledServer;
 #[cfg(feature = "async")]
@@ -84,9 +102,11 @@ pub use server::SessionServer;
 
 pub use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
 pub use rallypoint_session_proto::{
-    Budget, ClientConfig, ClientEvent, Connection, ConnectionConfig, ConnectionStats, DisconnectReason, Encryption,
-    EncryptionPolicy, EndpointConfig, EndpointStats, KeyError, LoginError, NewPlayer, PlayerId, PublicKey, Rate,
-    SendError, ServerEvent, SessionConfigError, SlotIndex, StaticKey,
+    Budget, Channel, ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, ClientConfig,
+    ClientEvent, ConnectToken, Connection, ConnectionConfig, ConnectionStats, DisconnectReason, Encryption,
+    EncryptionPolicy, EndpointConfig, EndpointStats, KeyError, LoginError, LoginRequest, MessageId, NewPlayer,
+    PlayerId, PublicKey, Rate, SendError, ServerEvent, SessionConfigError, SlotIndex, StaticKey, TokenClaims,
+    TokenError, TokenIssuer, TokenKey,
 };
 pub use rallypoint_udp::{BindError, EntropyError};
 

@@ -7,7 +7,7 @@ use crate::{
     socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{Client, ClientEvent, Connection, ConnectionStats, SendError};
-use rallypoint_udp::{UdpSocket, clock, entropy};
+use rallypoint_udp::{BindError, UdpSocket, clock, entropy};
 use std::{
     fmt,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs},
@@ -75,12 +75,7 @@ impl PolledClient {
 
     pub(crate) fn connect_to(server: SocketAddr, options: ClientOptions) -> Result<Self, SetupError> {
         options.validate()?;
-        let unspecified = || match server {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        };
-        let local = options.local.unwrap_or_else(unspecified);
-        let socket = UdpSocket::bind(local, options.receive_buffer)?;
+        let socket = bind_client(server, &options)?;
         let client = Client::new(clock::now(), server, options.client, entropy::bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
@@ -310,6 +305,15 @@ impl PolledClient {
             client.close(now);
         }
     }
+}
+
+/// Binds the socket of a client of this server.
+pub(crate) fn bind_client(server: SocketAddr, options: &ClientOptions) -> Result<UdpSocket, BindError> {
+    let unspecified = || match server {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    UdpSocket::bind(options.local.unwrap_or_else(unspecified), options.receive_buffer)
 }
 
 /// Copies a received message into `message`. Returns false if there is none.

@@ -18,7 +18,7 @@ use std::{
 };
 
 /// Maximum duration of a shutdown: messages are delivered for 2 s, and then three disconnects are sent (S28).
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
+pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
 
 /// A server of the session protocol.
 ///

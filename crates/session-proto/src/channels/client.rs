@@ -43,6 +43,8 @@ pub struct ChannelClient {
     /// Whether [`ClientEvent::Connected`] was raised for the session.
     is_reported: bool,
     is_closing: bool,
+    /// A session ended while reliable messages were waiting to be sent.
+    has_lost_messages: bool,
     now: Instant,
     scratch: Vec<u8>,
 }
@@ -84,6 +86,7 @@ impl ChannelClient {
             has_message_event: false,
             is_reported: false,
             is_closing: false,
+            has_lost_messages: false,
             now,
             scratch: Vec::new(),
         })
@@ -117,6 +120,20 @@ impl ChannelClient {
     #[must_use]
     pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
         self.session.as_ref().is_none_or(|session| session.has_room(channel, length))
+    }
+
+    /// Whether the server has to be told about messages that were read.
+    #[must_use]
+    pub fn has_replies(&self) -> bool {
+        self.session.as_ref().is_some_and(ChannelSession::has_replies)
+    }
+
+    /// Whether the server has acknowledged every message, in this session and in earlier ones. Messages that were replaced or
+    /// have expired do not count.
+    #[must_use]
+    pub fn is_delivered(&self) -> bool {
+        let is_sent = self.session.as_ref().is_none_or(ChannelSession::is_sent);
+        is_sent && !self.has_lost_messages && self.client.undelivered() == 0
     }
 
     /// Sends a message on a channel.
@@ -230,6 +247,7 @@ impl ChannelClient {
     }
 
     fn end_session(&mut self, reason: DisconnectReason) {
+        self.has_lost_messages |= self.session.as_ref().is_some_and(|session| !session.is_sent());
         // What this side ends is not read any more.
         if matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_)) {
             self.session = None;

@@ -108,6 +108,11 @@ impl Sender {
         self.channels.iter().all(SendChannel::is_empty)
     }
 
+    /// Whether a message of a reliable channel waits.
+    pub fn has_reliable(&self) -> bool {
+        self.channels.iter().any(|channel| channel.mode.is_reliable() && !channel.is_empty())
+    }
+
     /// Whether there is room for a message of this length.
     pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
         self.channels.get(usize::from(channel.get())).is_some_and(|channel| channel.has_room(length))

@@ -142,6 +142,12 @@ impl ChannelServer {
         self.sessions.contains_key(&player)
     }
 
+    /// Whether a player has to be told about messages that were read.
+    #[must_use]
+    pub fn has_replies(&self, player: PlayerId) -> bool {
+        self.sessions.get(&player).is_some_and(|player| player.session.has_replies())
+    }
+
     /// Whether a channel to a player has room for a message of this length; also if there is no session to wait for.
     #[must_use]
     pub fn has_room(&self, player: PlayerId, channel: ChannelIndex, length: usize) -> bool {
@@ -207,7 +213,7 @@ impl ChannelServer {
 
     /// Accepts a player after [`ServerEvent::LoginRequest`]; [`ServerEvent::Connected`] follows. Returns false if there is no
     /// such request.
-    pub fn accept(&mut self, now: Instant, player: PlayerId) -> bool {
+    pub fn accept_login(&mut self, now: Instant, player: PlayerId) -> bool {
         self.now = now;
         let Self { endpoint, sessions, table, events, .. } = self;
         let Some(own) = sessions.get_mut(&player).filter(|own| own.session.is_awaiting_decision()) else {
@@ -235,6 +241,20 @@ impl ChannelServer {
         let closed = endpoint.with_connection(now, player, |connection| own.session.close(now, connection, reason));
         self.handle_events();
         closed.is_some()
+    }
+
+    /// Ends all sessions, also of players who are not accepted yet, as [`disconnect`](Self::disconnect) does one.
+    pub fn disconnect_all(&mut self, now: Instant, reason: &str) {
+        let players: Vec<PlayerId> = self.endpoint.players().collect();
+        for player in players {
+            self.disconnect(now, player, reason);
+        }
+    }
+
+    /// Whether there are players, accepted or not.
+    #[must_use]
+    pub fn has_sessions(&self) -> bool {
+        self.endpoint.players().next().is_some()
     }
 
     /// Mixes fresh entropy into the state from which secrets are drawn; see [`Endpoint::mix_entropy`].
@@ -322,7 +342,7 @@ impl ChannelServer {
             self.events.push_back(ServerEvent::LoginRequest(LoginRequest { new: new.clone(), token }));
         } else {
             let now = *now;
-            self.accept(now, player);
+            self.accept_login(now, player);
         }
     }
 

@@ -134,6 +134,16 @@ impl ChannelSession {
         self.receiver.is_readable()
     }
 
+    /// Whether the peer has to be told about messages that were read.
+    pub fn has_replies(&self) -> bool {
+        !self.replies.is_empty()
+    }
+
+    /// Whether no reliable message waits to be sent.
+    pub fn is_sent(&self) -> bool {
+        !self.sender.has_reliable()
+    }
+
     /// Moves to the next message, and returns its channel; see [`Receiver::next`].
     pub fn next_message(
         &mut self,

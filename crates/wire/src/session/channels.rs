@@ -49,7 +49,7 @@ pub const FRAGMENT_HEADER: usize = 7;
 const LENGTH: usize = 2;
 
 /// The number of a channel: 0 to 31.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelIndex(u8);
 
 impl ChannelIndex {

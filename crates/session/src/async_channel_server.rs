@@ -1,0 +1,278 @@
+//! The async server with channels.
+
+use crate::{
+    ChannelMessage, LinkConditions, PolledChannelServer, ServerChannels, ServerOptions, SetupError,
+    driver_task::{DriverTask, PolledSession},
+    server::SHUTDOWN_TIMEOUT,
+    socket_driver::DriveState,
+};
+use rallypoint_query_proto::ServerInfo;
+use rallypoint_session_proto::{
+    ChannelIndex, ConnectionStats, EndpointStats, MessageId, NewPlayer, PlayerId, SendError, ServerEvent,
+};
+use rallypoint_udp::{BindError, SocketKind, UdpSocket};
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// A [`SessionServer`](crate::SessionServer) whose sessions have channels.
+///
+/// A task of the runtime drives it; its methods can be called from any task. Either one loop calls
+/// [`next_event`](Self::next_event) and replies with [`try_send`](Self::try_send), or every player has a task of its own, with
+/// [`accept`](Self::accept), [`recv`](Self::recv) and [`send`](Self::send).
+///
+/// ```
+/// use rallypoint_session::{
+///     AsyncChannelClient, AsyncChannelServer, Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable, ClientConfig,
+///     EndpointConfig, ServerEvent, ServerOptions,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// const CHAT: ChannelIndex = ChannelIndex::new(0).unwrap();
+/// let table = ChannelTable::new([Channel::new(ChannelMode::ReliableOrdered, 1_000)])?;
+/// let mut options = ServerOptions::from(EndpointConfig::for_game("tag"));
+/// options.listen = vec!["127.0.0.1:0".parse()?];
+/// let server = AsyncChannelServer::bind(options, table.clone()).await?;
+///
+/// let addr = server.local_addrs()[0];
+/// let client = AsyncChannelClient::connect(addr, ClientConfig::new("alice", "tag"), table).await?;
+/// client.send(CHAT, b"hello").await?;
+///
+/// let mut message = ChannelMessage::default();
+/// while !matches!(server.next_event(&mut message).await, ServerEvent::Message(_)) {}
+/// server.broadcast(CHAT, &*message.bytes, |player, error| println!("{player:?}: {error}"));
+/// client.recv(&mut message).await?;
+/// assert_eq!((message.channel, &*message.bytes), (CHAT, &b"hello"[..]));
+/// # Ok(()) }
+/// ```
+pub struct AsyncChannelServer {
+    driver: DriverTask<PolledChannelServer>,
+    send_timeout: Duration,
+}
+
+/// What a caller waits for.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum ChannelServerInterest {
+    /// The next event.
+    Event,
+    /// A message of this player, or the end of its session.
+    Message(PlayerId),
+    /// Room in a channel to this player for a message of this length, or the end of its session.
+    Room(PlayerId, ChannelIndex, usize),
+    /// The end of all sessions.
+    Empty,
+}
+
+impl PolledSession for PolledChannelServer {
+    type Interest = ChannelServerInterest;
+
+    fn sockets(&self) -> &[Arc<UdpSocket>] {
+        self.sockets()
+    }
+
+    fn drive(&mut self, now: Instant) -> DriveState {
+        self.drive(now)
+    }
+
+    fn is_ready(&mut self, interest: ChannelServerInterest) -> bool {
+        match interest {
+            ChannelServerInterest::Event => self.has_event(),
+            ChannelServerInterest::Message(player) => self.is_readable(player) || !self.is_active(player),
+            ChannelServerInterest::Room(player, channel, length) => self.has_room(player, channel, length),
+            ChannelServerInterest::Empty => !self.has_sessions(),
+        }
+    }
+}
+
+impl AsyncChannelServer {
+    /// Binds the sockets and accepts players from then on. Must be called on a runtime.
+    ///
+    /// # Errors
+    /// If an option is invalid, or a socket cannot be bound.
+    pub async fn bind(
+        options: impl Into<ServerOptions>,
+        channels: impl Into<ServerChannels>,
+    ) -> Result<Self, SetupError> {
+        let options = options.into();
+        let send_timeout = options.send_timeout;
+        let server = PolledChannelServer::bind(options, channels)?;
+        // There is always a socket.
+        let addr = server.local_addrs().next().unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
+        let driver = DriverTask::start(server).map_err(|error| BindError::new(SocketKind::Udp, addr, error))?;
+        Ok(Self { driver, send_timeout })
+    }
+
+    /// The next event. With [`ServerEvent::Message`], the message is copied into `message`. Cancel safe: it can be used in a
+    /// `select!` without losing an event.
+    pub async fn next_event(&self, message: &mut ChannelMessage) -> ServerEvent {
+        let attempt = |server: &mut PolledChannelServer| {
+            let event = server.next_event(message);
+            self.wake_for_replies(server);
+            event
+        };
+        self.driver.wait_for(ChannelServerInterest::Event, attempt).await
+    }
+
+    /// The next player who is accepted. Other events are dropped: messages are read with [`recv`](Self::recv). For a server
+    /// that does not decide on logins itself.
+    pub async fn accept(&self) -> NewPlayer {
+        let attempt = |server: &mut PolledChannelServer| {
+            while server.has_event() {
+                if let Some(ServerEvent::Connected(new)) = server.next_event_without_messages() {
+                    return Some(new);
+                }
+            }
+            None
+        };
+        self.driver.wait_for(ChannelServerInterest::Event, attempt).await
+    }
+
+    /// Copies the next message of a player into `message`. Returns false when the player's session has ended and all its
+    /// messages are read.
+    pub async fn recv(&self, player: PlayerId, message: &mut ChannelMessage) -> bool {
+        let attempt = |server: &mut PolledChannelServer| {
+            let received = server.recv(player, message);
+            self.wake_for_replies(server);
+            (received || !server.is_active(player)).then_some(received)
+        };
+        self.driver.wait_for(ChannelServerInterest::Message(player), attempt).await
+    }
+
+    /// Sends a message to a player on a channel. Waits while the queue of the channel is full, for
+    /// [`send_timeout`](ServerOptions::send_timeout) at most.
+    ///
+    /// # Errors
+    /// If there is no such player or channel, the message is too large, or there was no room in time: then the message is not
+    /// sent.
+    pub async fn send(&self, player: PlayerId, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
+        let attempt = |server: &mut PolledChannelServer| match server.send(player, channel, message) {
+            Err(SendError::WouldBlock) => None,
+            result => Some(result),
+        };
+        let sent = self.driver.wait_for(ChannelServerInterest::Room(player, channel, message.len()), attempt);
+        let sent = tokio::time::timeout(self.send_timeout, sent).await.unwrap_or(Err(SendError::TimedOut));
+        self.driver.wake();
+        sent
+    }
+
+    /// Sends a message to a player on a channel, or fails at once if there is no room.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and if the queue is full: [`ServerEvent::Writable`] follows when there is room again.
+    pub fn try_send(&self, player: PlayerId, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
+        self.driver.command(|server| server.send(player, channel, message))
+    }
+
+    /// Sends a message to all players, who share one copy of it. `refused` is called for each to whom it is not sent, and why;
+    /// it must not call the server.
+    pub fn broadcast(
+        &self,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+        refused: impl FnMut(PlayerId, SendError),
+    ) {
+        self.driver.command(|server| server.broadcast(channel, message, refused));
+    }
+
+    /// Sends a message to these players, as [`broadcast`](Self::broadcast) does to all.
+    pub fn broadcast_to(
+        &self,
+        players: impl IntoIterator<Item = PlayerId>,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+        refused: impl FnMut(PlayerId, SendError),
+    ) {
+        self.driver.command(|server| server.broadcast_to(players, channel, message, refused));
+    }
+
+    /// Accepts a player after [`ServerEvent::LoginRequest`]; [`disconnect`](Self::disconnect) refuses it, with a reason.
+    /// Returns false if there is no such request.
+    pub fn accept_login(&self, player: PlayerId) -> bool {
+        self.driver.command(|server| server.accept_login(player))
+    }
+
+    /// Ends a player's session: sends the messages that are left, then a disconnect with this reason. Returns false if the
+    /// player does not exist. [`ServerEvent::Disconnected`] follows.
+    pub fn disconnect(&self, player: PlayerId, reason: &str) -> bool {
+        self.driver.command(|server| server.disconnect(player, reason))
+    }
+
+    /// Disconnects all players with this reason, and waits until that is done, for a few seconds at most.
+    pub async fn shutdown(self, reason: &str) {
+        self.driver.command(|server| server.disconnect_all(reason));
+        let is_empty =
+            self.driver.wait_for(ChannelServerInterest::Empty, |server| (!server.has_sessions()).then_some(()));
+        // Queues are sent first; and a player may log in only now. So this may time out.
+        let _ = tokio::time::timeout(2 * SHUTDOWN_TIMEOUT, is_empty).await;
+        self.driver.stop().await;
+    }
+
+    /// All players who are accepted.
+    #[must_use]
+    pub fn players(&self) -> Vec<PlayerId> {
+        self.driver.with(|server| server.players().collect())
+    }
+
+    /// Current round-trip time, loss and throughput of a player's connection.
+    #[must_use]
+    pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {
+        self.driver.with(|server| server.stats(player))
+    }
+
+    /// The current address of a player. A player can claim the address of another host, so use
+    /// [`validated_addr`](Self::validated_addr) for anything with consequences for an address.
+    #[must_use]
+    pub fn peer_addr(&self, player: PlayerId) -> Option<SocketAddr> {
+        self.driver.with(|server| Some(server.connection(player)?.peer()))
+    }
+
+    /// The last validated address of a player, which is at least that of the login (S31).
+    #[must_use]
+    pub fn validated_addr(&self, player: PlayerId) -> Option<SocketAddr> {
+        self.driver.with(|server| Some(server.connection(player)?.validated_peer()))
+    }
+
+    /// Whether a player's messages are encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self, player: PlayerId) -> Option<bool> {
+        self.driver.with(|server| Some(server.connection(player)?.is_encrypted()))
+    }
+
+    /// Counters of the whole server.
+    #[must_use]
+    pub fn endpoint_stats(&self) -> EndpointStats {
+        self.driver.with(|server| server.endpoint_stats())
+    }
+
+    /// Sets what queries are answered with.
+    pub fn set_info(&self, info: &ServerInfo) {
+        self.driver.with(|server| server.set_info(info));
+    }
+
+    /// The addresses that the server listens on, with the actual ports.
+    #[must_use]
+    pub fn local_addrs(&self) -> Vec<SocketAddr> {
+        self.driver.with(|server| server.local_addrs().collect())
+    }
+
+    /// Simulates a bad network from now on, or no longer.
+    pub fn set_link_conditions(&self, conditions: Option<LinkConditions>) {
+        self.driver.command(|server| server.set_link_conditions(conditions));
+    }
+
+    /// Receipts and credits of messages that were read are sent now, and not with the next datagram.
+    fn wake_for_replies(&self, server: &mut PolledChannelServer) {
+        if server.take_has_replies() {
+            self.driver.wake();
+        }
+    }
+}
+
+impl fmt::Debug for AsyncChannelServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.driver.with(|server| fmt::Debug::fmt(server, f))
+    }
+}

@@ -1,0 +1,285 @@
+//! The server with channels, for game loops: one call per frame, no thread, no runtime.
+
+use crate::{
+    ChannelMessage, LinkConditions, ServerChannels, ServerOptions, SetupError,
+    channel_options::check_stream,
+    entropy_refresh::EntropyRefresh,
+    socket_driver::{self, DriveState, SocketDriver},
+};
+use rallypoint_query_proto::{ServerInfo, SessionReplies};
+use rallypoint_session_proto::{
+    ChannelIndex, ChannelServer, ChannelServerConfig, Connection, ConnectionStats, EndpointStats, MessageId, PlayerId,
+    QueryReplies, SendError, ServerEvent,
+};
+use rallypoint_udp::{UdpSocket, clock, entropy};
+use std::{
+    collections::VecDeque,
+    fmt,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// A [`PolledServer`](crate::PolledServer) whose sessions have channels: call [`poll`](Self::poll) once per frame; nothing happens
+/// in between.
+///
+/// ```
+/// use rallypoint_session::{
+///     Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable, EndpointConfig, PolledChannelServer, ServerEvent,
+///     ServerOptions,
+/// };
+///
+/// const CHAT: ChannelIndex = ChannelIndex::new(0).unwrap();
+/// let table = ChannelTable::new([Channel::new(ChannelMode::ReliableOrdered, 1_000)])?;
+/// let mut options = ServerOptions::from(EndpointConfig::for_game("tag"));
+/// options.listen = vec!["127.0.0.1:0".parse()?];
+/// let mut server = PolledChannelServer::bind(options, table)?;
+/// let mut message = ChannelMessage::default();
+/// # let mut frames = 0..3;
+/// # while frames.next().is_some() {
+/// // Once per frame:
+/// server.poll();
+/// while let Some(event) = server.next_event(&mut message) {
+///     if let ServerEvent::Message(_) = event {
+///         // A player whose queue is full misses this message.
+///         server.broadcast(CHAT, &*message.bytes, |_player, _error| {});
+///     }
+/// }
+/// server.flush();
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct PolledChannelServer {
+    driver: SocketDriver<ChannelServer>,
+    entropy: EntropyRefresh,
+    /// Players with messages to read, each once; they are read in turn.
+    readable: VecDeque<PlayerId>,
+    /// Events that are polled already.
+    events: VecDeque<ServerEvent>,
+    /// A message was read whose sender has to be told so.
+    has_replies: bool,
+}
+
+impl PolledChannelServer {
+    /// Binds the sockets and accepts players from then on.
+    ///
+    /// # Errors
+    /// If an option is invalid, or a socket cannot be bound.
+    pub fn bind(options: impl Into<ServerOptions>, channels: impl Into<ServerChannels>) -> Result<Self, SetupError> {
+        let options = options.into();
+        let channels = channels.into();
+        check_stream(options.stream)?;
+        options.validate()?;
+        let sockets = socket_driver::listen(&options.listen, options.receive_buffer)?;
+        let now = clock::now();
+        let tokens = channels.verifier(now);
+        let ServerChannels { table, decides_logins, .. } = channels;
+        let config = ChannelServerConfig { endpoint: options.endpoint, channels: table, tokens, decides_logins };
+        let server = ChannelServer::new(now, config, entropy::bytes()?)?;
+        Ok(Self {
+            driver: SocketDriver::new(server, sockets, options.link_conditions),
+            entropy: EntropyRefresh::default(),
+            readable: VecDeque::new(),
+            events: VecDeque::new(),
+            has_replies: false,
+        })
+    }
+
+    /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
+    pub fn poll(&mut self) {
+        self.drive(clock::now());
+    }
+
+    /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll), as far as the network admits them. Call it
+    /// at the end of a frame, so that they are sent now and not with the next frame.
+    pub fn flush(&mut self) {
+        self.driver.transmit(clock::now());
+    }
+
+    /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
+    pub fn wait(&mut self, timeout: Duration) {
+        self.driver.wait(timeout);
+    }
+
+    /// The next event. With [`ServerEvent::Message`], the message is copied into `message`. Players with several messages take
+    /// turns.
+    pub fn next_event(&mut self, message: &mut ChannelMessage) -> Option<ServerEvent> {
+        loop {
+            if self.has_event()
+                && let Some(event) = self.events.pop_front()
+            {
+                return Some(event);
+            }
+            let player = self.readable.pop_front()?;
+            if self.recv(player, message) {
+                self.readable.push_back(player);
+                return Some(ServerEvent::Message(player));
+            }
+            // Reading the last message may have raised an event.
+        }
+    }
+
+    /// Copies the next message of one player into `message`. Returns false if there is none. For a server that reads its
+    /// players one by one and does not call [`next_event`](Self::next_event).
+    pub fn recv(&mut self, player: PlayerId, message: &mut ChannelMessage) -> bool {
+        let now = self.driver.last_driven();
+        let is_message = message.copy(self.driver.machine_mut().recv(now, player));
+        self.has_replies |= self.server().has_replies(player);
+        is_message
+    }
+
+    /// Sends a message to a player on a channel. It leaves with the next [`flush`](Self::flush) or [`poll`](Self::poll).
+    ///
+    /// # Errors
+    /// If there is no such player or channel, the message is too large, or the queue of the channel is full:
+    /// [`ServerEvent::Writable`] follows when there is room again.
+    pub fn send(&mut self, player: PlayerId, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
+        self.driver.machine_mut().send(clock::now(), player, channel, message)
+    }
+
+    /// Sends a message to all players, who share one copy of it. `refused` is called for each to whom it is not sent, and why.
+    pub fn broadcast(
+        &mut self,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+        refused: impl FnMut(PlayerId, SendError),
+    ) {
+        let players: Vec<PlayerId> = self.players().collect();
+        self.broadcast_to(players, channel, message, refused);
+    }
+
+    /// Sends a message to these players, as [`broadcast`](Self::broadcast) does to all.
+    pub fn broadcast_to(
+        &mut self,
+        players: impl IntoIterator<Item = PlayerId>,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+        refused: impl FnMut(PlayerId, SendError),
+    ) {
+        self.driver.machine_mut().broadcast(clock::now(), players, channel, message, refused);
+    }
+
+    /// Accepts a player after [`ServerEvent::LoginRequest`]; [`disconnect`](Self::disconnect) refuses it, with a reason.
+    /// Returns false if there is no such request.
+    pub fn accept_login(&mut self, player: PlayerId) -> bool {
+        self.driver.machine_mut().accept_login(clock::now(), player)
+    }
+
+    /// Ends a player's session: sends the messages that are left, then a disconnect with this reason. Returns false if the
+    /// player does not exist. [`ServerEvent::Disconnected`] follows.
+    pub fn disconnect(&mut self, player: PlayerId, reason: &str) -> bool {
+        self.driver.machine_mut().disconnect(clock::now(), player, reason)
+    }
+
+    /// Ends all sessions, also of players who are not accepted yet, as [`disconnect`](Self::disconnect) does one.
+    pub fn disconnect_all(&mut self, reason: &str) {
+        self.driver.machine_mut().disconnect_all(clock::now(), reason);
+    }
+
+    /// All players who are accepted.
+    pub fn players(&self) -> impl Iterator<Item = PlayerId> {
+        self.server().players()
+    }
+
+    /// A player's connection: address, encryption, statistics.
+    #[must_use]
+    pub fn connection(&self, player: PlayerId) -> Option<&Connection> {
+        self.server().connection(player)
+    }
+
+    /// Current round-trip time, loss and throughput of a player's connection.
+    #[must_use]
+    pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {
+        self.connection(player).map(Connection::stats)
+    }
+
+    /// Counters of the whole server.
+    #[must_use]
+    pub fn endpoint_stats(&self) -> EndpointStats {
+        self.server().stats()
+    }
+
+    /// Sets what queries are answered with.
+    pub fn set_info(&mut self, info: &ServerInfo) {
+        let SessionReplies { infos, players } = SessionReplies::new(info);
+        self.driver.machine_mut().set_query_replies(QueryReplies::new(infos, players));
+    }
+
+    /// The addresses that the server listens on, with the actual ports.
+    pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
+        self.driver.local_addrs()
+    }
+
+    /// Simulates a bad network from now on, or no longer.
+    pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
+        self.driver.set_link_conditions(conditions);
+    }
+}
+
+/// For the driver task.
+impl PolledChannelServer {
+    pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
+        self.driver.sockets()
+    }
+
+    pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
+        if let Some(entropy) = self.entropy.poll(now) {
+            self.driver.machine_mut().mix_entropy(&entropy);
+        }
+        self.driver.drive(now)
+    }
+
+    /// Whether [`next_event`](Self::next_event) may have something.
+    pub(crate) fn has_event(&mut self) -> bool {
+        while self.events.is_empty()
+            && let Some(event) = self.driver.poll_event()
+        {
+            match event {
+                // The messages are read in turn, after the other events.
+                ServerEvent::Message(player) if self.readable.contains(&player) => {}
+                ServerEvent::Message(player) => self.readable.push_back(player),
+                event => self.events.push_back(event),
+            }
+        }
+        !self.events.is_empty() || !self.readable.is_empty()
+    }
+
+    /// The next event that is not a message, for callers that read messages player by player.
+    pub(crate) fn next_event_without_messages(&mut self) -> Option<ServerEvent> {
+        self.readable.clear();
+        self.events.pop_front()
+    }
+
+    /// Whether a player has a session, or messages of it that can be read after its end.
+    pub(crate) fn is_active(&self, player: PlayerId) -> bool {
+        self.server().is_active(player)
+    }
+
+    /// Whether there are players, accepted or not.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.server().has_sessions()
+    }
+
+    pub(crate) fn is_readable(&self, player: PlayerId) -> bool {
+        self.server().is_readable(player)
+    }
+
+    /// Whether players have to be told about messages that were read. Each time is reported once.
+    pub(crate) fn take_has_replies(&mut self) -> bool {
+        std::mem::take(&mut self.has_replies)
+    }
+
+    pub(crate) fn has_room(&self, player: PlayerId, channel: ChannelIndex, length: usize) -> bool {
+        self.server().has_room(player, channel, length)
+    }
+
+    fn server(&self) -> &ChannelServer {
+        self.driver.machine()
+    }
+}
+
+impl fmt::Debug for PolledChannelServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.server(), f)
+    }
+}
